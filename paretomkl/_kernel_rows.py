@@ -1,0 +1,343 @@
+"""Compiled evaluation of a bank of kernels, one row at a time.
+
+A bank of M kernels is built on few *bases*: matrices of squared distances, of L1 distances, or of kernel values as they
+are. A row of all M kernels is made from one row of each base, used, and forgotten: M Gram matrices are never held.
+
+A *panel* is a flat array that holds, base by base, some rows of the base matrices: entry (b, r, c) stands at
+``at + (b * n_rows + r) * n_cols + c``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ._typing import Array, IntArray
+
+VALUE, LINEAR, POLYNOMIAL, EXPONENTIAL = 0, 1, 2, 3
+
+_LOG2E = 1.4426950408889634
+_LN2 = 0.6931471805599453
+_ROUND = 6755399441055744.0  # 1.5 · 2^52: adding it rounds to an integer, held in the low bits of the sum
+TILE = 256  # columns at a time: the rows of a dozen kernels stay in the first-level cache
+_NEGLIGIBLE = 1e-140  # below it a kernel value is set to zero, before squaring makes it denormal and slow
+
+
+# Contraction only: reassociation would cancel the rounding constant of exp_into.
+@njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+def exp_into(x: Array, rate: float, n: int, shift: Array, out: Array) -> None:
+    """out_k = exp(−rate · x_k) for k < n and x ≥ 0, in a form that compilers turn into vector instructions.
+
+    −rate · x · log2(e) = integer + f with |f| ≤ ½; 2^f is a polynomial and the integer goes to the exponent bits.
+    """
+    factor = -rate * _LOG2E
+    for k in range(n):  # the Taylor series of degree 12 on |r| ≤ ln(2)/2 is exact to rounding
+        t = max(factor * x[k], -1000.0)
+        z = t + _ROUND
+        r = (t - (z - _ROUND)) * _LN2
+        p = r * (1.0 / 479001600.0) + (1.0 / 39916800.0)
+        p = p * r + (1.0 / 3628800.0)
+        p = p * r + (1.0 / 362880.0)
+        p = p * r + (1.0 / 40320.0)
+        p = p * r + (1.0 / 5040.0)
+        p = p * r + (1.0 / 720.0)
+        p = p * r + (1.0 / 120.0)
+        p = p * r + (1.0 / 24.0)
+        p = p * r + (1.0 / 6.0)
+        p = p * r + 0.5
+        p = p * r + 1.0
+        out[k] = p * r + 1.0
+        shift[k] = z
+    bits = out.view(np.int64)
+    exponent = shift.view(np.int64)
+    for k in range(n):
+        bits[k] += exponent[k] << 52
+    for k in range(n):
+        if out[k] < _NEGLIGIBLE:
+            out[k] = 0.0
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def square_into(source: Array, doublings: int, n: int, out: Array) -> None:
+    """out_k = source_k^(2^doublings) for k < n, four squarings to a pass over memory."""
+    for k in range(n):
+        out[k] = source[k]
+    while doublings >= 4:
+        for k in range(n):
+            x = out[k] * out[k]
+            x *= x
+            x *= x
+            out[k] = x * x
+        doublings -= 4
+    while doublings >= 2:
+        for k in range(n):
+            x = out[k] * out[k]
+            out[k] = x * x
+        doublings -= 2
+    if doublings == 1:
+        for k in range(n):
+            out[k] *= out[k]
+    for k in range(n):
+        if out[k] < _NEGLIGIBLE:
+            out[k] = 0.0
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def fill_tile(
+    program: tuple,
+    needed: IntArray,
+    base_tile: Array,
+    n: int,
+    i: int,
+    columns: IntArray,
+    left_squares: Array,
+    right_squares: Array,
+    left_scale: Array,
+    right_scale: Array,
+    shift: Array,
+    V: Array,
+) -> None:
+    """V[m, k] = K_m(left sample i, right sample columns[k]) for k < n, for the needed kernels m.
+
+    ``base_tile`` (n_bases, ≥ n) holds the base values of the pairs; ``squares`` (n_bases, n_samples) are the squared
+    norms that turn a squared distance into an inner product; ``scale`` (n_kernels, n_samples) the normalisation.
+    """
+    order, kind, base, gamma, coef0, degree, parent, doublings, scaled, _ = program
+    for m in order:
+        if needed[m] == 0:
+            continue
+        row = V[m]
+        values = base_tile[base[m]]
+        if kind[m] == EXPONENTIAL:
+            if parent[m] < 0:
+                exp_into(values, gamma[m], n, shift, row)
+            else:
+                # exp(−2γd) = exp(−γd)²; chains are kept short, for each squaring doubles the relative error
+                square_into(V[parent[m]], doublings[m], n, row)
+            continue
+        if kind[m] == VALUE:
+            for k in range(n):
+                row[k] = values[k]
+        else:
+            square = left_squares[base[m], i]
+            squares = right_squares[base[m]]
+            for k in range(n):
+                row[k] = 0.5 * (square + squares[columns[k]] - values[k])
+            if kind[m] == POLYNOMIAL:
+                for k in range(n):
+                    x = gamma[m] * row[k] + coef0[m]
+                    power = x
+                    for _ in range(degree[m] - 1):
+                        power *= x
+                    row[k] = power
+        if scaled[m]:
+            scale = left_scale[m, i]
+            scales = right_scale[m]
+            for k in range(n):
+                row[k] *= scale * scales[columns[k]]
+
+
+@njit(cache=True, nogil=True)
+def needed_kernels(wanted: IntArray, order: IntArray, parent: IntArray) -> IntArray:
+    """The wanted kernels and those whose rows they are squared from."""
+    needed = wanted.copy()
+    for m in order[::-1]:
+        if needed[m] and parent[m] >= 0:
+            needed[parent[m]] = 1
+    return needed
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def combine_rows(
+    program: tuple,
+    theta: Array,
+    panel: Array,
+    at: int,
+    panel_first: int,
+    panel_rows: int,
+    first: int,
+    last: int,
+    triangle: bool,
+    left: tuple,
+    right: tuple,
+    out: Array,
+    out_at: int,
+) -> None:
+    """out[i, k] = Σ_m θ_m K_m(i, k) for rows first..last-1; with ``triangle`` only k ≤ i.
+
+    The panel holds the rows from ``panel_first`` on, ``panel_rows`` of them; out is flat, row-major, and starts at
+    ``out_at``. left and right are (sample indices, squares, scale).
+    """
+    parent, n_bases = program[6], program[9]
+    left_index, left_squares, left_scale = left
+    right_index, right_squares, right_scale = right
+    n_kernels = len(parent)
+    n_cols = len(right_index)
+    wanted = np.zeros(n_kernels, np.int64)
+    for m in range(n_kernels):
+        wanted[m] = theta[m] != 0.0
+    needed = needed_kernels(wanted, program[0], parent)
+    V = np.empty((n_kernels, TILE))
+    shift = np.empty(TILE)
+    base_tile = np.empty((n_bases, TILE))
+    for i in range(first, last):
+        end = i + 1 if triangle else n_cols
+        for begin in range(0, end, TILE):
+            n = min(TILE, end - begin)
+            for b in range(n_bases):
+                source = panel[at + (b * panel_rows + i - panel_first) * n_cols + begin :]
+                tile = base_tile[b]
+                for k in range(n):
+                    tile[k] = source[k]
+            fill_tile(
+                program,
+                needed,
+                base_tile,
+                n,
+                left_index[i],
+                right_index[begin:],
+                left_squares,
+                right_squares,
+                left_scale,
+                right_scale,
+                shift,
+                V,
+            )
+            row = out[out_at + i * n_cols + begin : out_at + i * n_cols + begin + n]
+            row[:] = 0.0
+            for m in range(n_kernels):
+                if wanted[m]:
+                    weight = theta[m]
+                    values = V[m]
+                    for k in range(n):
+                        row[k] += weight * values[k]
+
+
+@njit(cache=True, nogil=True)
+def mirror(K: Array, at: int, n: int) -> None:
+    """Copy the lower triangle of the (n, n) matrix at ``at`` to the upper one, tile by tile."""
+    tile = 32
+    for i0 in range(0, n, tile):
+        for j0 in range(0, i0 + 1, tile):
+            for i in range(i0, min(i0 + tile, n)):
+                for j in range(j0, min(j0 + tile, i)):
+                    K[at + j * n + i] = K[at + i * n + j]
+
+
+@njit(cache=True, nogil=True)
+def support_of_block(tasks: IntArray, ptr: IntArray, idx: IntArray, v: Array, n: int) -> tuple[IntArray, Array]:
+    """The samples of a block that are support vectors of some of its tasks, and their coefficients task by task.
+
+    Returns the block's sample positions (n_support,), rising, and a table (n_tasks of the block, n_support).
+    """
+    position = np.full(n, -1, np.int64)
+    for t in tasks:
+        for q in range(ptr[t], ptr[t + 1]):
+            if v[q] != 0.0:
+                position[idx[q]] = 0
+    support = np.nonzero(position == 0)[0]
+    for k in range(len(support)):
+        position[support[k]] = k
+    table = np.zeros((len(tasks), len(support)))
+    for a in range(len(tasks)):
+        for q in range(ptr[tasks[a]], ptr[tasks[a] + 1]):
+            if v[q] != 0.0:
+                table[a, position[idx[q]]] = v[q]
+    return support, table
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def dot_at(values: Array, positions: IntArray, coefficients: Array, n: int) -> float:
+    total = 0.0
+    for k in range(n):
+        total += coefficients[k] * values[positions[k]]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def dot(values: Array, coefficients: Array, n: int) -> float:
+    total = 0.0
+    for k in range(n):
+        total += coefficients[k] * values[k]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def quadratic_forms(
+    program: tuple,
+    panel: Array,
+    at: int,
+    panel_row: IntArray,
+    panel_column: IntArray,
+    panel_rows: int,
+    panel_columns: int,
+    first: int,
+    last: int,
+    side: tuple,
+    support: IntArray,
+    table: Array,
+) -> Array:
+    """G[t, m], the part of v_t' K_m v_t that pairs support vectors first..last-1 with those up to them.
+
+    Support vector k of the block is row ``panel_row[k]`` and column ``panel_column[k]`` of the panel; ``table``
+    (n_tasks of the block, n_support) holds the signed dual variables.
+    """
+    n_kernels, n_bases = len(program[0]), program[9]
+    index, squares, scale = side
+    n_support = len(support)
+    n_tasks = len(table)
+    G = np.zeros((n_tasks, n_kernels))
+    needed = np.ones(n_kernels, np.int64)
+    V = np.empty((n_kernels, TILE))
+    shift = np.empty(TILE)
+    base_tile = np.empty((n_bases, TILE))
+    columns = index[support]
+    # the support vectors of each task, rising; edge[a, c] counts those before tile c
+    counts = np.zeros(n_tasks, np.int64)
+    positions = np.empty((n_tasks, n_support), np.int64)
+    coefficients = np.empty((n_tasks, n_support))
+    edge = np.zeros((n_tasks, n_support // TILE + 2), np.int64)
+    for a in range(n_tasks):
+        for k in range(n_support):
+            if k % TILE == 0:
+                edge[a, k // TILE] = counts[a]
+            if table[a, k] != 0.0:
+                positions[a, counts[a]] = k % TILE
+                coefficients[a, counts[a]] = table[a, k]
+                counts[a] += 1
+        edge[a, (n_support - 1) // TILE + 1] = counts[a]
+    for i in range(first, last):
+        for begin in range(0, i + 1, TILE):
+            n = min(TILE, i + 1 - begin)
+            for b in range(n_bases):
+                row_at = at + (b * panel_rows + panel_row[i]) * panel_columns
+                tile = base_tile[b]
+                for k in range(n):
+                    tile[k] = panel[row_at + panel_column[begin + k]]
+            fill_tile(
+                program, needed, base_tile, n, columns[i], columns[begin:], squares, squares, scale, scale, shift, V
+            )
+            on_diagonal = begin + n == i + 1
+            for a in range(n_tasks):
+                v = table[a, i]
+                if v == 0.0:
+                    continue
+                lo = edge[a, begin // TILE]
+                hi = edge[a, begin // TILE + 1]
+                if on_diagonal:  # below the diagonal only; the diagonal itself counts once
+                    while hi > lo and positions[a, hi - 1] >= i - begin:
+                        hi -= 1
+                    n_pairs = n - 1
+                else:
+                    n_pairs = n
+                place = positions[a, lo:hi]
+                coefficient = coefficients[a, lo:hi]
+                for m in range(n_kernels):
+                    if hi - lo == n_pairs:  # every sample of the tile supports the task: no indirection
+                        cross = dot(V[m], coefficient, n_pairs)
+                    else:
+                        cross = dot_at(V[m], place, coefficient, hi - lo)
+                    G[a, m] += 2.0 * v * cross
+                    if on_diagonal:
+                        G[a, m] += v * v * V[m, n - 1]
+    return G

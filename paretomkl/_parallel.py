@@ -1,0 +1,33 @@
+"""Threads over independent pieces of compiled work that releases the interpreter lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+
+def effective_jobs(n_jobs: int | None) -> int:
+    """Threads meant by ``n_jobs``: None is one, -1 all cores, -2 all but one."""
+    if n_jobs is None:
+        return 1
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0; None means one thread, -1 all cores.")
+    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+
+
+def run_chunks(function: Callable[..., Any], chunks: Sequence[tuple], n_jobs: int) -> list[Any]:
+    """[function(*chunk) for chunk in chunks], in threads where there are several of both."""
+    if n_jobs == 1 or len(chunks) <= 1:
+        return [function(*chunk) for chunk in chunks]
+    with ThreadPoolExecutor(n_jobs) as pool:
+        return list(pool.map(lambda chunk: function(*chunk), chunks))
+
+
+def split_rows(n: int, pieces: int) -> list[tuple[int, int]]:
+    """Ranges of the rows of a triangle of about equal area."""
+    edges = np.unique(np.round(n * np.sqrt(np.linspace(0, 1, pieces + 1))).astype(int))
+    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))

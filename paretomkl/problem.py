@@ -1,0 +1,42 @@
+"""The multi-task problem: tasks, one scalarization, one set of kernel weights, and the certificate of a solution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ._typing import Array
+from .machines.svc import SVCTasks, Sweep
+from .scalarizations import PowerMean
+from .weight_sets import LsBall
+
+
+@dataclass(frozen=True)
+class MultiTaskProblem:
+    """minimise over θ ∈ weight_set    scalarization(J_1(θ), …, J_T(θ))."""
+
+    tasks: SVCTasks
+    scalarization: PowerMean
+    weight_set: LsBall
+
+    def start(self) -> Array:
+        """Uniform kernel weights."""
+        return self.weight_set.start(self.tasks.n_kernels)
+
+    def lower_bound(self, weights: Array, linear: Array, forms: Array) -> float:
+        """min over θ of Σ_t η_t (a_t − ½ θ'G_t) = Σ_t η_t a_t − ½ ‖Σ_t η_t G_t‖_{s*}.
+
+        Below the least Σ_t η_t J_t(θ) for every choice of cuts, one for each task.
+        """
+        return float(weights @ linear - 0.5 * self.weight_set.support(weights @ forms))
+
+    def relative_gap(self, sweep: Sweep, lower: float | None = None) -> float:
+        """How far, at most, M_p(J(θ)) lies above its optimum, relative to M_p(J(θ)).
+
+        ``lower`` bounds Σ_t η_t J_t from below over all θ, with η the gradient of M_p at the upper bounds of this sweep
+        (or, for p ≥ 1, the optimum of M_p itself); the sweep's own dual variables give one. For p < 1 it is the gap of
+        the weighted sum with weights η ∝ J^(p−1): the point is Pareto optimal up to that amount.
+        """
+        value = self.scalarization.value(sweep.upper)
+        own = self.lower_bound(self.scalarization.gradient(sweep.upper), sweep.linear, sweep.forms)
+        best = own if lower is None else max(own, lower)
+        return max(0.0, 1.0 - best / value)

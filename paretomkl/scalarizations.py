@@ -1,0 +1,80 @@
+"""How T task objectives become one number: the weighted power mean and its gradient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from ._typing import Array
+
+
+@dataclass(frozen=True)
+class PowerMean:
+    """Weighted power mean of positive task objectives, for every real p and ±∞.
+
+        M_p(g) = (Σ_t ω_t g_t^p)^(1/p),    Σ_t ω_t = 1
+
+    p = 1 is the average, p = ∞ the largest, p = 0 the geometric mean, p = -∞ the smallest objective. It is
+    convex for p ≥ 1 and has the minimiser of the paper's ν_p(g) = T^(1/p) M_p(g), but stays within the range
+    of the objectives where T^(1/p) overflows. All of it is computed in logarithms.
+
+    Parameters
+    ----------
+    p : float
+        Exponent of the mean.
+    weights : array of shape (n_tasks,), default=None
+        Preference weights ω of the tasks, summing to one; ``None`` means equal weights. At p = ±∞ every task
+        of positive weight counts alike, as the limit of the formula says.
+    """
+
+    p: float
+    weights: Array | None = None
+
+    @property
+    def convex(self) -> bool:
+        return self.p >= 1
+
+    def _log_weights(self, n_tasks: int) -> Array:
+        if self.weights is None:
+            return np.full(n_tasks, -np.log(n_tasks))
+        return np.log(self.weights)
+
+    def log_value(self, objectives: Array) -> float:
+        """log M_p of objectives of shape (n_tasks,)."""
+        logs = np.log(objectives)
+        if np.isinf(self.p):
+            return float(logs.max() if self.p > 0 else logs.min())
+        log_weights = self._log_weights(len(logs))
+        centre = float(np.exp(log_weights) @ logs)  # the geometric mean, which M_p nears as p → 0
+        deviations = self.p * (logs - centre)
+        if np.abs(deviations).max() < 0.5:
+            # log(mean(exp(small))) / p loses all digits as p → 0; expm1 and log1p keep them
+            excess = np.log1p(np.exp(log_weights) @ np.expm1(deviations))
+            return centre + (float(excess) / self.p if self.p else 0.0)
+        return centre + float(logsumexp(deviations + log_weights)) / self.p
+
+    def value(self, objectives: Array) -> float:
+        """M_p(g) for objectives g of shape (n_tasks,)."""
+        return float(np.exp(self.log_value(objectives)))
+
+    def gradient(self, objectives: Array) -> Array:
+        """∂M_p/∂g_t = ω_t (g_t / M_p)^(p-1), shape (n_tasks,). Its inner product with g is M_p(g).
+
+        At p = ±∞ it is the subgradient that shares the weight among the tasks that attain the extreme.
+        """
+        logs = np.log(objectives)
+        if np.isinf(self.p):
+            extreme = logs == (logs.max() if self.p > 0 else logs.min())
+            return extreme / extreme.sum()
+        exponents = self._log_weights(len(logs)) + (self.p - 1) * (logs - self.log_value(objectives))
+        # a weight beyond the range of a double belongs to a task whose share of M_p is beyond it as well
+        return np.exp(np.minimum(exponents, 700.0))
+
+    def task_weights(self, objectives: Array) -> Array:
+        """η_t ∝ ω_t g_t^(p-1), summing to one: what each task weighs in the equivalent weighted sum."""
+        if np.isinf(self.p):
+            return self.gradient(objectives)
+        exponents = self._log_weights(len(objectives)) + (self.p - 1) * np.log(objectives)
+        return np.exp(exponents - logsumexp(exponents))

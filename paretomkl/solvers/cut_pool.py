@@ -1,0 +1,243 @@
+"""The cut pool: a whole Pareto path for about the price of one fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import ClassVar
+
+import numpy as np
+
+from .._typing import Array, IntArray
+from ..machines.svc import Sweep
+from ..problem import MultiTaskProblem
+from ..scalarizations import PowerMean
+from ..solution import Solution
+from ..weight_sets import LsBall
+from ._master import solve_master
+from .base import Solver
+
+WARM_UP = 3  # block-coordinate steps that fill an empty pool
+PATIENCE = 6  # masters a cut may sit out before it is dropped
+REWEIGHTINGS = 5  # of the master, for p < 1
+BORROWED = 0.1  # share of tol that the gap of a point found for another p must reach to serve for this one
+NEGLIGIBLE = 1e-25  # share of M_p below which a task is left out of the master
+
+
+class Pool:
+    """Every sweep made so far: cuts for the master, and candidates for the best θ.
+
+    A cut belongs to a task, its data and C only, so one pool serves all p, s and task weights.
+    """
+
+    def __init__(self) -> None:
+        self.sweeps: list[Sweep] = []
+        self.linear = np.empty((0, 0))  # (n_sweeps, n_tasks)
+        self.slopes = np.empty((0, 0, 0))  # ½ G, (n_sweeps, n_tasks, n_kernels)
+        self.idle = np.empty((0, 0), dtype=np.int64)  # masters since a cut last counted; -1: dropped
+        self.floor = np.empty(0)  # (n_tasks,): J_t(θ) ≥ floor_t > 0 for every θ
+        self.seconds = 0.0  # spent in the master
+
+    def __len__(self) -> int:
+        return len(self.sweeps)
+
+    def add(self, sweep: Sweep, weight_set: LsBall) -> None:
+        T, M = sweep.forms.shape
+        if not self.sweeps:
+            self.linear = np.empty((0, T))
+            self.slopes = np.empty((0, T, M))
+            self.idle = np.empty((0, T), dtype=np.int64)
+            self.floor = np.zeros(T)
+        self.sweeps.append(sweep)
+        self.linear = np.vstack([self.linear, sweep.linear])
+        self.slopes = np.concatenate([self.slopes, 0.5 * sweep.forms[None]])
+        self.idle = np.vstack([self.idle, np.zeros(T, dtype=np.int64)])
+        # cα is feasible for 0 ≤ c ≤ 1 too: J_t ≥ max over c of c a − c² ‖½G‖_{s*}, whatever θ
+        steepest = np.array([weight_set.support(0.5 * g) for g in sweep.forms])
+        scale = np.minimum(1.0, sweep.linear / np.maximum(2 * steepest, 1e-300))
+        self.floor = np.maximum(self.floor, scale * sweep.linear - scale**2 * steepest)
+
+    def best(self, scalarization: PowerMean) -> Sweep:
+        """The sweep of least M_p."""
+        return min(self.sweeps, key=lambda sweep: scalarization.log_value(sweep.upper))
+
+    def has(self, theta: Array) -> bool:
+        return any(np.abs(theta - sweep.theta).max() <= 1e-9 for sweep in self.sweeps)
+
+    def values(self, theta: Array) -> Array:
+        """max over the cuts of each task at θ: a lower bound of J_t(θ), (n_tasks,)."""
+        cuts = self.linear - self.slopes @ theta
+        return np.maximum(np.where(self.idle >= 0, cuts, -np.inf).max(axis=0), self.floor)
+
+    def cuts(self, tasks: IntArray) -> tuple[Array, Array, IntArray, IntArray]:
+        """Cuts of some tasks, task by task, the constant one of each first.
+
+        Returns linear (n_cuts,), slopes (n_cuts, n_kernels), offsets (n_tasks + 1,) and the sweep each came from
+        (-1: the constant one).
+        """
+        alive = self.idle[:, tasks] >= 0
+        position, source = np.nonzero(alive.T)
+        linear = self.linear[source, tasks[position]]
+        slopes = self.slopes[source, tasks[position]]
+        counts = alive.sum(axis=0)
+        first = np.concatenate([[0], np.cumsum(counts)])
+        linear = np.insert(linear, first[:-1], self.floor[tasks])
+        slopes = np.insert(slopes, first[:-1], 0.0, axis=0)
+        source = np.insert(source, first[:-1], -1)
+        return linear, slopes, first + np.arange(len(first)), source
+
+    def mark(self, theta: Array, tasks: IntArray, ptr: IntArray, source: IntArray, multipliers: Array) -> None:
+        """Count how long each cut has had no part in a master; drop those of no use for long.
+
+        A cut has a part if its multiplier is not negligible or if it is the highest of its task at θ.
+        """
+        counts = np.diff(ptr)
+        owner = np.repeat(tasks, counts)
+        used = multipliers > 1e-4 * np.repeat(np.add.reduceat(multipliers, ptr[:-1]), counts)
+        real = source >= 0
+        self.idle[source[real], owner[real]] += 1
+        used &= real
+        self.idle[source[used], owner[used]] = 0
+        alive = self.idle >= 0
+        highest = np.where(alive, self.linear - self.slopes @ theta, -np.inf).argmax(axis=0)
+        self.idle[highest, np.arange(len(highest))] = 0
+        old = self.idle > PATIENCE
+        old[-2:] = False
+        self.idle[old] = -1
+
+
+@dataclass
+class Master:
+    """θ that minimises M_p over the cuts, a rigorous lower bound, and the weights of the tasks there."""
+
+    theta: Array
+    lower: float
+    task_weights: Array
+
+
+@dataclass
+class CutPool(Solver):
+    """Cutting planes shared by all tasks and all p; every p.
+
+    The pool's cuts bound every J_t from below. A master problem minimises M_p of these bounds, the tasks are solved
+    at its θ, and their cuts join the pool, until the best M_p(J(θ)) seen is within ``tol`` of the master's lower bound.
+    For p < 1 the master is a weighted sum, re-weighted; its bound certifies Pareto optimality.
+    """
+
+    name: ClassVar[str] = "cut-pool"
+    _newton_steps: int = field(default=0, repr=False)
+
+    def solve(self, problem: MultiTaskProblem, init: Solution | None = None) -> Solution:
+        pool = init.state if init is not None and isinstance(init.state, Pool) else Pool()
+        swept = problem.tasks.n_sweeps
+        if not len(pool):
+            self._warm_up(problem, pool, init)
+        gap = 1.0 if init is None else 10 * self.tol
+        precision = 1.0
+        while True:
+            best = pool.best(problem.scalarization)
+            began = perf_counter()
+            accuracy = precision * max(0.1 * self.tol, 0.02 * gap)
+            master = self._master(problem, pool, best, accuracy)
+            pool.seconds += perf_counter() - began
+            gap = problem.relative_gap(best, master.lower)
+            n_sweeps = problem.tasks.n_sweeps - swept
+            self.told(problem, gap)
+            # a point found for another p will do only where it is much better than asked: each p shall have its own
+            enough = self.tol if n_sweeps else BORROWED * self.tol
+            if gap <= enough or n_sweeps >= self.max_iter or precision < 1e-6:
+                weights = master.task_weights if np.isinf(problem.scalarization.p) else None
+                return self.solution(problem, best, gap, n_sweeps, weights, state=pool)
+            theta = master.theta
+            if pool.has(theta):  # nothing new to learn there at this accuracy
+                precision *= 0.1
+                theta = best.theta
+            pool.add(problem.tasks.sweep(theta, best.dual, precision * self.task_rtol()), problem.weight_set)
+
+    def _warm_up(self, problem: MultiTaskProblem, pool: Pool, init: Solution | None) -> None:
+        """A few steps of block-coordinate descent at p = 1 (cuts do not know p)."""
+        theta, dual = (problem.start(), None) if init is None else (init.theta, init.sweep.dual)
+        for _ in range(WARM_UP):
+            sweep = problem.tasks.sweep(theta, dual, self.task_rtol())
+            pool.add(sweep, problem.weight_set)
+            dual = sweep.dual
+            theta = problem.weight_set.minimize_ratio(theta**2 * sweep.forms.sum(axis=0))
+
+    def _master(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
+        p = problem.scalarization.p
+        if p == np.inf:
+            return self._master_of_maximum(problem, pool, best, rtol)
+        if p >= 1:
+            return self._master_of_mean(problem, pool, best, p, rtol)
+        return self._master_by_reweighting(problem, pool, best, rtol)
+
+    def _solve(
+        self, pool: Pool, tasks: IntArray, scale: Array, omega: Array, p: float, s: float, start: Array, rtol: float
+    ) -> tuple[Array, float, Array]:
+        """The master over some tasks, in units of ``scale``: θ, the bound, and Σ of multipliers of each task."""
+        linear, slopes, ptr, source = pool.cuts(tasks)
+        unit = np.repeat(scale, np.diff(ptr))
+        theta, mu, _, lower, steps = solve_master(
+            linear / unit, slopes / unit[:, None], ptr, omega, p, s, start, rtol, 100
+        )
+        self._newton_steps += steps
+        pool.mark(theta, tasks, ptr, source, mu)
+        return theta, lower, np.add.reduceat(mu, ptr[:-1])
+
+    def _master_of_mean(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, p: float, rtol: float) -> Master:
+        # In units of objectives u: M_p(z) = M_p(u) · (Σ ω'_t (z_t/u_t)^p)^(1/p) with ω'_t = ω_t (u_t/M_p(u))^p
+        scale = np.maximum(best.upper, pool.sweeps[-1].upper)
+        unit = problem.scalarization.value(scale)
+        omega = problem.scalarization.gradient(scale) * scale / unit
+        tasks = np.flatnonzero(omega > NEGLIGIBLE)  # to leave one out only lowers the bound
+        theta, lower, _ = self._solve(
+            pool, tasks, scale[tasks], omega[tasks], p, problem.weight_set.s, best.theta, rtol
+        )
+        return Master(theta, lower * unit, problem.scalarization.task_weights(best.lower))
+
+    def _master_of_maximum(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
+        # all cuts in one group: the least common bound of all tasks
+        tasks = np.arange(problem.tasks.n_tasks)
+        linear, slopes, ptr, source = pool.cuts(tasks)
+        unit = best.upper.max()
+        theta, mu, _, lower, steps = solve_master(
+            linear / unit,
+            slopes / unit,
+            np.array([0, len(linear)]),
+            np.ones(1),
+            1.0,
+            problem.weight_set.s,
+            best.theta,
+            rtol,
+            100,
+        )
+        self._newton_steps += steps
+        weights = np.add.reduceat(mu, ptr[:-1])
+        pool.mark(theta, tasks, ptr, source, mu)
+        return Master(theta, lower * unit, weights / weights.sum())
+
+    def _master_by_reweighting(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
+        # M_p is concave for p < 1, so its tangent at z majorises it: the minimiser of Σ η_t(z) z_t lowers M_p
+        scalarization = problem.scalarization
+        scale = best.upper
+        objectives = best.upper
+        theta = best.theta
+        value = np.inf
+        bound = -np.inf
+        for round_ in range(REWEIGHTINGS):
+            eta = scalarization.gradient(objectives)
+            omega = eta * scale
+            unit = omega.sum()
+            tasks = np.flatnonzero(omega > NEGLIGIBLE * unit)  # J_t > 0: to leave one out only lowers the bound
+            theta, lower, _ = self._solve(
+                pool, tasks, scale[tasks], omega[tasks] / unit, 1.0, problem.weight_set.s, theta, rtol
+            )
+            if round_ == 0:
+                bound = lower * unit  # this one is for the weights of the best point: its certificate
+                if problem.relative_gap(best, bound) <= self.tol:
+                    break
+            objectives = pool.values(theta)
+            previous, value = value, scalarization.log_value(objectives)
+            if previous - value <= rtol:
+                break
+        return Master(theta, bound, scalarization.task_weights(best.lower))

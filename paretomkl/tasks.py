@@ -1,0 +1,138 @@
+"""From labels to binary tasks: one-vs-one pairs, task labels, and label matrices with gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ._typing import AnyArray, Array, IntArray
+
+
+@dataclass(frozen=True)
+class Task:
+    """One binary problem.
+
+    name: what messages and tables call it; rows (n,): its samples, rising; signs (n,): ±1; classes: the labels of −1
+    and +1; source: the task label or column it came from (``None`` where there is only one).
+    """
+
+    name: str
+    rows: IntArray
+    signs: Array
+    classes: tuple[Any, Any]
+    source: Hashable = None
+
+
+def make_tasks(y: Any, tasks: Any = None) -> list[Task]:
+    """Binary tasks from labels.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+        A vector with two classes is one task, with more classes one task per pair of classes. Each column of a matrix
+        is a task of its own; NaN or None means that the sample is not labelled there.
+    tasks : array-like of shape (n_samples,), default=None
+        Which task each sample belongs to; each task may have two or more classes.
+    """
+    labels = _as_labels(y, "y")
+    if labels.ndim == 2:
+        if tasks is not None:
+            raise ValueError("tasks cannot be given together with a matrix y, whose columns are the tasks.")
+        return _tasks_of_matrix(labels, getattr(y, "columns", None))
+    if labels.ndim != 1:
+        raise ValueError(f"y must have one or two dimensions, got {labels.ndim}.")
+    _refuse_missing(labels, "y")
+    everyone = np.arange(len(labels))
+    if tasks is None:
+        return _pairs(labels, everyone, source=None)
+    sources = _as_labels(tasks, "tasks")
+    if sources.shape != labels.shape:
+        raise ValueError(f"tasks must have one entry per sample: y has {len(labels)}, tasks has shape {sources.shape}.")
+    _refuse_missing(sources, "tasks")
+    return [
+        task
+        for source in unique_labels(sources)
+        for task in _pairs(labels, everyone[_equal(sources, source)], source=source)
+    ]
+
+
+def unique_labels(labels: AnyArray) -> list[Any]:
+    """Distinct labels, sorted where they can be compared, else in order of appearance."""
+    distinct = list(dict.fromkeys(labels.tolist()))
+    try:
+        return sorted(distinct)
+    except TypeError:
+        return distinct
+
+
+def _pairs(labels: AnyArray, rows: IntArray, source: Hashable) -> list[Task]:
+    """One task per pair of the classes that occur among the rows."""
+    classes = unique_labels(labels[rows])
+    where = "y" if source is None else f"Task {source!r}"
+    if len(classes) < 2:
+        raise ValueError(f"{where} has the single class {classes[0]!r}; a task needs two classes or more.")
+    made = []
+    for negative, positive in combinations(classes, 2):
+        in_pair = _equal(labels[rows], negative) | _equal(labels[rows], positive)
+        chosen = rows[in_pair]
+        pair = f"{negative} vs {positive}"
+        if source is None:
+            name = pair
+        else:
+            name = str(source) if len(classes) == 2 else f"{source}: {pair}"
+        signs = np.where(_equal(labels[chosen], positive), 1.0, -1.0)
+        made.append(Task(name, chosen, signs, (negative, positive), source))
+    return made
+
+
+def _tasks_of_matrix(labels: AnyArray, names: Sequence[Any] | None) -> list[Task]:
+    made = []
+    if labels.shape[1] == 0:
+        raise ValueError("y has no columns; each column is a task.")
+    for column in range(labels.shape[1]):
+        source = column if names is None else names[column]
+        values = labels[:, column]
+        rows = np.flatnonzero(~_missing(values))
+        if len(rows) == 0:
+            raise ValueError(f"Task {source!r} is empty: no sample is labelled in its column of y.")
+        classes = unique_labels(values[rows])
+        if len(classes) != 2:
+            raise ValueError(
+                f"Task {source!r} needs two classes in its column of y, got {len(classes)}: {classes[:5]}."
+            )
+        signs = np.where(_equal(values[rows], classes[1]), 1.0, -1.0)
+        made.append(Task(str(source), rows, signs, (classes[0], classes[1]), source))
+    return made
+
+
+def _as_labels(values: Any, name: str) -> AnyArray:
+    if values is None:
+        raise ValueError(f"{name} is missing.")
+    labels = np.asarray(values)
+    if labels.size == 0 and labels.ndim == 1:
+        raise ValueError(f"{name} is empty.")
+    return labels
+
+
+def _missing(labels: AnyArray) -> AnyArray:
+    if labels.dtype.kind == "f":
+        return np.isnan(labels)
+    if labels.dtype.kind == "O":
+        return np.array([label is None or label != label for label in labels], dtype=bool)
+    return np.zeros(len(labels), dtype=bool)
+
+
+def _refuse_missing(labels: AnyArray, name: str) -> None:
+    missing = np.flatnonzero(_missing(labels))
+    if len(missing):
+        raise ValueError(f"{name} is missing for sample {missing[0]} ({len(missing)} in all); remove those samples.")
+
+
+def _equal(labels: AnyArray, value: Any) -> AnyArray:
+    if labels.dtype.kind == "O":
+        return np.array([label == value for label in labels], dtype=bool)
+    return labels == value

@@ -1,0 +1,104 @@
+"""Which kernel weights are allowed: the L_s ball, with the closed forms the solvers need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._typing import Array
+
+
+@dataclass(frozen=True)
+class LsBall:
+    """Kernel weights Θ_s = {θ ≥ 0, ‖θ‖_s ≤ 1}, 1 ≤ s ≤ ∞.
+
+    s = 1 gives sparse weights, larger s spreads them, s = ∞ is the plain sum of all kernels.
+    """
+
+    s: float
+
+    @property
+    def conjugate(self) -> float:
+        """s* with 1/s + 1/s* = 1."""
+        if self.s == 1:
+            return np.inf
+        return 1.0 if np.isinf(self.s) else self.s / (self.s - 1)
+
+    def start(self, n_kernels: int) -> Array:
+        """Uniform weights on the sphere."""
+        return np.full(n_kernels, n_kernels ** (-1 / self.s))
+
+    def contains(self, theta: Array, rtol: float = 1e-9) -> bool:
+        return bool(np.all(theta >= 0) and self.norm(theta) <= 1 + rtol)
+
+    def norm(self, theta: Array) -> float:
+        return power_norm(theta, self.s)
+
+    def scale_to_sphere(self, theta: Array) -> Array:
+        """θ / ‖θ‖_s. Task objectives fall as θ grows, so optimal weights lie on the sphere."""
+        scaled = theta / theta.max()  # first, so that a weight vector of any size has a finite norm
+        return scaled / self.norm(scaled)
+
+    def support(self, direction: Array) -> float:
+        """max over Θ_s of θ'v for v ≥ 0, which is the dual norm ‖v‖_{s*}."""
+        return power_norm(direction, self.conjugate)
+
+    def minimize_linear(self, gradient: Array) -> Array:
+        """argmin over Θ_s of θ'gradient for gradient ≤ 0 (the θ that attains the dual norm)."""
+        gain = -gradient
+        if not gain.max() > 0:
+            return self.start(len(gain))
+        if self.s == 1:
+            best = gain == gain.max()
+            return best / best.sum()
+        if np.isinf(self.s):
+            return np.ones_like(gain)
+        return self.scale_to_sphere((gain / gain.max()) ** (1 / (self.s - 1)))
+
+    def minimize_ratio(self, w: Array) -> Array:
+        """argmin over Θ_s of Σ_m w_m / θ_m for w ≥ 0: θ ∝ w^(1/(1+s)), ‖θ‖_s = 1 (the paper's Lemma 2)."""
+        if not w.max() > 0:
+            return self.start(len(w))
+        if np.isinf(self.s):
+            return np.ones_like(w)
+        return self.scale_to_sphere((w / w.max()) ** (1 / (1 + self.s)))
+
+    def prox_step(self, theta: Array, gradient: Array, zeta: float) -> Array:
+        """argmin over Θ_s of θ'gradient + ζ D(θ, θ_k), gradient ≤ 0 (the paper's Theorem 2).
+
+        D is the Bregman divergence of ‖θ‖_s^s / s (of ‖θ‖_2²/2 for s = 1).
+        """
+        if self.s == 1:
+            return project_to_simplex_hull(theta - gradient / zeta)
+        psi = theta ** (self.s - 1) - gradient / zeta
+        top = psi.max()
+        if not top > 0:
+            return theta
+        r = 1 / (self.s - 1)
+        step = (psi / top) ** r  # ψ^r up to the factor top^r, which may overflow for s near 1
+        norm = self.norm(step)
+        # ψ^r / max(1, ‖ψ^r‖_s), in logarithms
+        return step / norm * np.exp(min(0.0, r * np.log(top) + np.log(norm)))
+
+
+def power_norm(v: Array, r: float) -> float:
+    """‖v‖_r for v ≥ 0 and 1 ≤ r ≤ ∞; the largest entry is factored out so that no power overflows."""
+    top = v.max()
+    if not top > 0:
+        return 0.0
+    if np.isinf(r):
+        return float(top)
+    return float(top * np.sum((v / top) ** r) ** (1 / r))
+
+
+def project_to_simplex_hull(v: Array) -> Array:
+    """Euclidean projection onto {θ ≥ 0, Σθ ≤ 1}: max(v - μ, 0) with the smallest μ ≥ 0 that fits."""
+    positive = np.maximum(v, 0)
+    if positive.sum() <= 1:
+        return positive
+    falling = np.sort(v)[::-1]
+    excess = np.cumsum(falling) - 1
+    count = np.arange(1, len(v) + 1)
+    last = np.nonzero(falling * count > excess)[0][-1]
+    return np.maximum(v - excess[last] / count[last], 0)
