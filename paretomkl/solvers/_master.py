@@ -36,6 +36,14 @@ def _dot(x: Array, y: Array, n: int) -> float:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _advance(x: Array, length: float, step: Array) -> None:
+    """x ← x + length · step, over the entries of x. (Loops, here and below, compile in a fraction of the time that
+    array expressions take.)"""
+    for k in range(len(x)):
+        x[k] += length * step[k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _cholesky(A: Array) -> None:
     """Lower factor in place; a pivot lost to rounding is replaced by a huge one, which freezes its variable."""
     n = len(A)
@@ -129,8 +137,11 @@ def _factor_shared(W: Array, diagonal: Array, woodbury: bool) -> Array:
     """Factor of S = diag(diagonal, 0) + W'W, or of B = I + W_θ diag⁻¹ W_θ' where that is the smaller matrix."""
     M = len(diagonal)
     if woodbury:
-        W_theta = np.ascontiguousarray(W[:, :M])
-        L = np.dot(W_theta / diagonal, W_theta.T)
+        scaled = np.empty((len(W), M))
+        for i in range(len(W)):
+            for m in range(M):
+                scaled[i, m] = W[i, m] / np.sqrt(diagonal[m])
+        L = np.dot(scaled, scaled.T)
         for i in range(len(L)):
             L[i, i] += 1.0
     else:
@@ -149,15 +160,26 @@ def _solve_shared(L: Array, W: Array, diagonal: Array, woodbury: bool, x: Array)
         return
     # With l = B⁻¹ w_v:  dv = (x_v − l'W_θ x_θ/d) / w_v'l  and  dθ = x_θ/d − W_θ'(B⁻¹ W_θ x_θ/d + l dv)/d
     M = len(diagonal)
-    W_theta = np.ascontiguousarray(W[:, :M])
-    w_v = W[:, M].copy()
-    l = w_v.copy()
+    n_rows = len(W)
+    image = np.empty(n_rows)
+    l = np.empty(n_rows)
+    for m in range(M):
+        x[m] /= diagonal[m]
+    for i in range(n_rows):
+        image[i] = _dot(W[i], x, M)
+        l[i] = W[i, M]
     _cholesky_solve(L, l)
-    part = x[:M] / diagonal
-    image = np.dot(W_theta, part)
-    d_v = (x[M] - np.dot(l, image)) / np.dot(w_v, l)
+    curvature = 0.0
+    d_v = x[M]
+    for i in range(n_rows):
+        curvature += W[i, M] * l[i]
+        d_v -= l[i] * image[i]
+    d_v /= curvature
     _cholesky_solve(L, image)
-    x[:M] = part - np.dot(image + l * d_v, W_theta) / diagonal
+    for i in range(n_rows):
+        weight = image[i] + l[i] * d_v
+        for m in range(M):
+            x[m] -= weight * W[i, m] / diagonal[m]
     x[M] = d_v
 
 
@@ -186,9 +208,15 @@ def solve_master(
     share = 1.0 / p
 
     # ------------------------------------------------------------------------- a start well inside
-    theta = 0.9 * start + 0.1 * M ** (-1.0 / s)
-    theta *= (0.95 / np.sum(theta**s)) ** (1.0 / s)
-    total = 0.95  # Σ θ^s
+    theta = np.empty(M)
+    total = 0.0  # Σ θ^s
+    for m in range(M):
+        theta[m] = 0.9 * start[m] + 0.1 * M ** (-1.0 / s)
+        total += theta[m] ** s
+    shrink = (0.95 / total) ** (1.0 / s)
+    for m in range(M):
+        theta[m] *= shrink
+    total = 0.95
     r = 0.05
     h_theta = np.empty(n_cuts)
     group = np.empty(n_cuts, np.int64)
@@ -199,7 +227,7 @@ def solve_master(
             group[k] = t
             h_theta[k] = _dot(H[k], theta, M)
             tight[t] = max(tight[t], a[k] - h_theta[k])
-    tight += 0.1
+        tight[t] += 0.1
     v = (1.0 + 0.1 * share) * _mean(tight, omega, p)  # then y is about a tenth of v for every p
     x = np.empty(n_groups)
     g = np.empty(n_groups)
@@ -219,7 +247,9 @@ def solve_master(
         for k in range(ptr[t], ptr[t + 1]):
             mu[k] = omega[t] / (w[k] * inverse)
             tau += mu[k] * w[k] / n_cuts
-    nu = tau / theta
+    nu = np.empty(M)
+    for m in range(M):
+        nu[m] = tau / theta[m]
     rho = tau / r
     lam = share  # its value at the optimum
 
@@ -263,7 +293,8 @@ def solve_master(
         value = _mean(tight, omega, p)
         if value < upper:
             upper = value
-            best_theta = stretch * theta
+            for m in range(M):
+                best_theta[m] = stretch * theta[m]
         feasible = mu.copy()
         bound = dual_bound(a, H, ptr, omega, p, s, feasible)
         if bound > lower:
@@ -328,8 +359,10 @@ def solve_master(
         L = _factor_shared(W, diagonal, woodbury)
 
         # -------------------------------------------------- predictor (target 0), then corrector (Mehrotra 1992)
-        cross_w[:] = 0.0
-        cross_theta[:] = 0.0
+        for k in range(n_cuts):
+            cross_w[k] = 0.0
+        for m in range(M):
+            cross_theta[m] = 0.0
         cross_r = 0.0
         cross_y = 0.0
         target = 0.0
@@ -408,12 +441,14 @@ def solve_master(
                 if d_nu[m] < 0.0:
                     dual = min(dual, -nu[m] / d_nu[m])
             if corrector == 0:
+                # second-order terms of the part of this step that could be taken: in full they mislead a short one
+                taken = primal * dual
                 for k in range(n_cuts):
-                    cross_w[k] = d_mu[k] * d_w[k]
+                    cross_w[k] = taken * d_mu[k] * d_w[k]
                 for m in range(M):
-                    cross_theta[m] = d_nu[m] * step[m]
-                cross_r = d_rho * d_r
-                cross_y = d_lam * d_y
+                    cross_theta[m] = taken * d_nu[m] * step[m]
+                cross_r = taken * d_rho * d_r
+                cross_y = taken * d_lam * d_y
                 # the shorter the way to the boundary, the more the step must turn back to the centre
                 # and the slacks must not vanish before the curved equations are met
                 target = max(tau * max((1.0 - min(primal, dual)) ** 3, 1e-3), CAUTION * astray)
@@ -424,14 +459,14 @@ def solve_master(
         dual = 0.99 * dual if dual < 1.0 else 1.0
         if max(primal, dual) < 1e-8:
             break
-        theta += primal * step[:M]
+        _advance(theta, primal, step)
         v += primal * d_v
-        x += primal * d_x
+        _advance(x, primal, d_x)
         y += primal * d_y
         r += primal * d_r
-        w += primal * d_w
-        mu += dual * d_mu
-        nu += dual * d_nu
+        _advance(w, primal, d_w)
+        _advance(mu, dual, d_mu)
+        _advance(nu, dual, d_nu)
         rho += dual * d_rho
         lam += dual * d_lam
         total = 0.0

@@ -18,6 +18,7 @@ from ._projection import project
 from .base import Solver
 
 FLOOR = 1e-9  # added to λ_t / ω_t in the division: keeps Φ concave and its gradient finite where λ_t reaches zero
+BALANCE = 0.5  # unit of β relative to the length of α: larger moves β and λ more, θ less
 DRIFT = 2.0  # factor by which a λ_t may leave the scale of its distance before the scale follows
 SMOOTH_P = 16.0  # p = ∞ starts from the task weights of this p, since every λ_t must start positive
 TILTS = (16.0, 256.0, 4096.0)  # how sharply the bound at p = ∞ favours the tasks near the maximum
@@ -216,7 +217,8 @@ class Tseng(Solver):
         else:
             lam = scalarization.gradient(sweep.upper)
         alpha = np.abs(sweep.dual)
-        unit = float(np.sqrt(np.mean(np.add.reduceat(alpha**2, problem.tasks.gram.ptr[:-1])))) if self.rescale else 1.0
+        length = np.sqrt(np.mean(np.add.reduceat(alpha**2, problem.tasks.gram.ptr[:-1])))
+        unit = BALANCE * float(length) if self.rescale else 1.0
         saddle = Saddle(problem, unit)
         if self.rescale:
             saddle.w = saddle.divisor(lam)
