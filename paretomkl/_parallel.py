@@ -29,5 +29,7 @@ def run_chunks(function: Callable[..., Any], chunks: Sequence[tuple], n_jobs: in
 
 def split_rows(n: int, pieces: int) -> list[tuple[int, int]]:
     """Ranges of the rows of a triangle of about equal area."""
+    if pieces == 1:
+        return [(0, n)]
     edges = np.unique(np.round(n * np.sqrt(np.linspace(0, 1, pieces + 1))).astype(int))
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
 from ._typing import Array
 
@@ -41,19 +40,19 @@ class PowerMean:
             return np.full(n_tasks, -np.log(n_tasks))
         return np.log(self.weights)
 
-    def log_value(self, objectives: Array) -> float:
-        """log M_p of objectives of shape (n_tasks,)."""
+    def log_value(self, objectives: Array) -> Array:
+        """log M_p along the last axis of objectives of shape (..., n_tasks)."""
         logs = np.log(objectives)
         if np.isinf(self.p):
-            return float(logs.max() if self.p > 0 else logs.min())
-        log_weights = self._log_weights(len(logs))
-        centre = float(np.exp(log_weights) @ logs)  # the geometric mean, which M_p nears as p → 0
-        deviations = self.p * (logs - centre)
+            return logs.max(axis=-1) if self.p > 0 else logs.min(axis=-1)
+        log_weights = self._log_weights(logs.shape[-1])
+        weights = np.exp(log_weights)
+        centre = logs @ weights  # of the geometric mean, which M_p nears as p → 0
+        deviations = self.p * (logs - centre[..., None])
         if np.abs(deviations).max() < 0.5:
             # log(mean(exp(small))) / p loses all digits as p → 0; expm1 and log1p keep them
-            excess = np.log1p(np.exp(log_weights) @ np.expm1(deviations))
-            return centre + (float(excess) / self.p if self.p else 0.0)
-        return centre + float(logsumexp(deviations + log_weights)) / self.p
+            return centre + (np.log1p(np.expm1(deviations) @ weights) / self.p if self.p else 0.0)
+        return centre + log_sum_exp(deviations + log_weights) / self.p
 
     def value(self, objectives: Array) -> float:
         """M_p(g) for objectives g of shape (n_tasks,)."""
@@ -77,4 +76,10 @@ class PowerMean:
         if np.isinf(self.p):
             return self.gradient(objectives)
         exponents = self._log_weights(len(objectives)) + (self.p - 1) * np.log(objectives)
-        return np.exp(exponents - logsumexp(exponents))
+        return np.exp(exponents - log_sum_exp(exponents))
+
+
+def log_sum_exp(x: Array) -> Array:
+    """log Σ exp(x) along the last axis, the largest term factored out."""
+    top = x.max(axis=-1)
+    return top + np.log(np.exp(x - top[..., None]).sum(axis=-1))

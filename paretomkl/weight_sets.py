@@ -33,15 +33,15 @@ class LsBall:
         return bool(np.all(theta >= 0) and self.norm(theta) <= 1 + rtol)
 
     def norm(self, theta: Array) -> float:
-        return power_norm(theta, self.s)
+        return float(power_norm(theta, self.s))
 
     def scale_to_sphere(self, theta: Array) -> Array:
         """θ / ‖θ‖_s. Task objectives fall as θ grows, so optimal weights lie on the sphere."""
         scaled = theta / theta.max()  # first, so that a weight vector of any size has a finite norm
         return scaled / self.norm(scaled)
 
-    def support(self, direction: Array) -> float:
-        """max over Θ_s of θ'v for v ≥ 0, which is the dual norm ‖v‖_{s*}."""
+    def support(self, direction: Array) -> Array:
+        """max over Θ_s of θ'v for v ≥ 0, which is the dual norm ‖v‖_{s*}, along the last axis."""
         return power_norm(direction, self.conjugate)
 
     def minimize_linear(self, gradient: Array) -> Array:
@@ -82,14 +82,13 @@ class LsBall:
         return step / norm * np.exp(min(0.0, r * np.log(top) + np.log(norm)))
 
 
-def power_norm(v: Array, r: float) -> float:
-    """‖v‖_r for v ≥ 0 and 1 ≤ r ≤ ∞; the largest entry is factored out so that no power overflows."""
-    top = v.max()
-    if not top > 0:
-        return 0.0
+def power_norm(v: Array, r: float) -> Array:
+    """‖v‖_r along the last axis for v ≥ 0 and 1 ≤ r ≤ ∞; the largest entry is factored out: no power overflows."""
+    top = v.max(axis=-1)
     if np.isinf(r):
-        return float(top)
-    return float(top * np.sum((v / top) ** r) ** (1 / r))
+        return top
+    scaled = v / np.where(top > 0, top, 1.0)[..., None]
+    return top * np.sum(scaled**r, axis=-1) ** (1 / r)
 
 
 def project_to_simplex_hull(v: Array) -> Array:

@@ -7,11 +7,13 @@ from typing import Any
 from .base import Solver
 from .block_coordinate import BlockCoordinateDescent
 from .cut_pool import CutPool
+from .tseng import Tseng
 
 SOLVERS: dict[str, type[Solver]] = {
     "auto": CutPool,
     "cut-pool": CutPool,
     "bcd": BlockCoordinateDescent,
+    "tseng": Tseng,
 }
 
 
@@ -30,4 +32,4 @@ def make_solver(solver: str | Solver, ps: Any, **parameters: Any) -> Solver:
     return made
 
 
-__all__ = ["SOLVERS", "BlockCoordinateDescent", "CutPool", "Solver", "make_solver"]
+__all__ = ["SOLVERS", "BlockCoordinateDescent", "CutPool", "Solver", "Tseng", "make_solver"]

@@ -32,6 +32,7 @@ class Pool:
 
     def __init__(self) -> None:
         self.sweeps: list[Sweep] = []
+        self.upper = np.empty((0, 0))  # of J_t at the θ of each sweep, (n_sweeps, n_tasks)
         self.linear = np.empty((0, 0))  # (n_sweeps, n_tasks)
         self.slopes = np.empty((0, 0, 0))  # ½ G, (n_sweeps, n_tasks, n_kernels)
         self.idle = np.empty((0, 0), dtype=np.int64)  # masters since a cut last counted; -1: dropped
@@ -44,22 +45,24 @@ class Pool:
     def add(self, sweep: Sweep, weight_set: LsBall) -> None:
         T, M = sweep.forms.shape
         if not self.sweeps:
+            self.upper = np.empty((0, T))
             self.linear = np.empty((0, T))
             self.slopes = np.empty((0, T, M))
             self.idle = np.empty((0, T), dtype=np.int64)
             self.floor = np.zeros(T)
         self.sweeps.append(sweep)
+        self.upper = np.vstack([self.upper, sweep.upper])
         self.linear = np.vstack([self.linear, sweep.linear])
         self.slopes = np.concatenate([self.slopes, 0.5 * sweep.forms[None]])
         self.idle = np.vstack([self.idle, np.zeros(T, dtype=np.int64)])
         # cα is feasible for 0 ≤ c ≤ 1 too: J_t ≥ max over c of c a − c² ‖½G‖_{s*}, whatever θ
-        steepest = np.array([weight_set.support(0.5 * g) for g in sweep.forms])
+        steepest = weight_set.support(0.5 * sweep.forms)
         scale = np.minimum(1.0, sweep.linear / np.maximum(2 * steepest, 1e-300))
         self.floor = np.maximum(self.floor, scale * sweep.linear - scale**2 * steepest)
 
     def best(self, scalarization: PowerMean) -> Sweep:
         """The sweep of least M_p."""
-        return min(self.sweeps, key=lambda sweep: scalarization.log_value(sweep.upper))
+        return self.sweeps[int(scalarization.log_value(self.upper).argmin())]
 
     def has(self, theta: Array) -> bool:
         return any(np.abs(theta - sweep.theta).max() <= 1e-9 for sweep in self.sweeps)
@@ -237,7 +240,7 @@ class CutPool(Solver):
                 if problem.relative_gap(best, bound) <= self.tol:
                     break
             objectives = pool.values(theta)
-            previous, value = value, scalarization.log_value(objectives)
+            previous, value = value, float(scalarization.log_value(objectives))
             if previous - value <= rtol:
                 break
         return Master(theta, bound, scalarization.task_weights(best.lower))

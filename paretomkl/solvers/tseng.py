@@ -18,9 +18,10 @@ from ._projection import project
 from .base import Solver
 
 FLOOR = 1e-9  # added to λ_t / ω_t in the division: keeps Φ concave and its gradient finite where λ_t reaches zero
-BALANCE = 0.5  # unit of β relative to the length of α: larger moves β and λ more, θ less
+BALANCE = 0.5  # unit of β relative to the length of α: a larger one lets β move further in a step, θ and λ less
 DRIFT = 2.0  # factor by which a λ_t may leave the scale of its distance before the scale follows
 SMOOTH_P = 16.0  # p = ∞ starts from the task weights of this p, since every λ_t must start positive
+DOUBLINGS = 60  # of ζ in one step, after which the step is below rounding
 TILTS = (16.0, 256.0, 4096.0)  # how sharply the bound at p = ∞ favours the tasks near the maximum
 
 
@@ -121,10 +122,9 @@ class Saddle:
 
     def distance(self, v: Point, u: Point) -> float:
         """D(v, u)."""
-        s = self.s
-        of_theta = np.sum(v.theta**s - u.theta**s) / s - (v.theta - u.theta) @ u.theta ** (s - 1)
         of_beta = np.sum((v.beta - u.beta) ** 2 / self.spread(self.w))
-        return float(of_theta + of_beta + np.sum((v.lam - u.lam) ** 2 / self.w))
+        of_lam = np.sum((v.lam - u.lam) ** 2 / self.w)
+        return power_divergence(v.theta, u.theta, self.s) + float(of_beta + of_lam)
 
     def follow(self, lam: Array) -> None:
         """Set the scales w of the distance to λ, if λ has left them by a factor.
@@ -135,6 +135,20 @@ class Saddle:
         scales = self.divisor(lam)
         if np.any(scales > DRIFT * self.w) or np.any(scales < self.w / DRIFT):
             self.w = scales
+
+
+def power_divergence(x: Array, y: Array, s: float) -> float:
+    """Bregman divergence of h(x) = Σ x^s / s for x, y ≥ 0: Σ (x^s − y^s)/s − (x − y) y^(s−1).
+
+    Where x and y are close the terms cancel, and the Taylor series in r = (x − y)/y takes their place.
+    """
+    safe = np.where(y > 0, y, 1.0)
+    r = np.where(y > 0, (x - y) / safe, np.inf)
+    near = np.abs(r) < 1e-3
+    direct = (x**s - y**s) / s - (x - y) * y ** (s - 1)
+    small = np.where(near, r, 0.0)
+    series = y**s * (s - 1) * small**2 * (1 / 2 + (s - 2) * small * (1 / 6 + (s - 3) * small / 24))
+    return float(np.sum(np.where(near, series, direct)))
 
 
 @dataclass
@@ -190,7 +204,7 @@ class Tseng(Solver):
                 self.told(problem, gap)
                 if gap <= self.tol:
                     break
-            while True:
+            for _ in range(DOUBLINGS):
                 v = saddle.step(u, slopes, zeta)
                 slopes_v, _ = saddle.gradient(v)
                 ahead = saddle.step(u, slopes_v, zeta)

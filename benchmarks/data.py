@@ -1,0 +1,59 @@
+"""The data sets of the benchmarks: scikit-learn's digits, and the paper's sets where a local mirror is at hand."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+HOME = Path(os.environ.get("PARETOMKL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+
+def _table(*names: str, delimiter: str | None = None, skip: int = 0, label: int = -1) -> tuple[np.ndarray, np.ndarray]:
+    rows = [
+        np.loadtxt(HOME / name, dtype=str, delimiter=delimiter, skiprows=skip, encoding="latin-1") for name in names
+    ]
+    table = np.concatenate(rows)
+    return np.delete(table, label, axis=1).astype(float), table[:, label]
+
+
+READERS = {
+    "robot": lambda: _table("robot/sensor_readings_4.data", delimiter=","),
+    "vehicle": lambda: _table(*(f"vehicle/xa{part}.dat" for part in "abcdefghi")),
+    "segment": lambda: _table("segment/segmentation.data", "segment/segmentation.test", delimiter=",", skip=5, label=0),
+    "satellite": lambda: _table("satellite/sat.trn", "satellite/sat.tst"),
+}
+
+
+def available() -> list[str]:
+    """Names of the paper's sets that can be read here."""
+    return [name for name in READERS if (HOME / name).is_dir()]
+
+
+def load(name: str, fraction: float = 0.1, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Attributes in [0, 1] and labels: a fraction of a pool with equally many samples of each class."""
+    X, y = READERS[name]()
+    span = np.ptp(X, axis=0)
+    X = (X - X.min(axis=0)) / np.where(span > 0, span, 1)
+    classes, counts = np.unique(y, return_counts=True)
+    take = round(fraction * counts.min())
+    rng = np.random.default_rng(seed)
+    rows = np.concatenate([rng.permutation(np.flatnonzero(y == label))[:take] for label in classes])
+    return X[rows], y[rows]
+
+
+def digits(per_class: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Digits with pixels in [0, 1], equally many of each."""
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(seed)
+    rows = np.concatenate([rng.permutation(np.flatnonzero(y == digit))[:per_class] for digit in range(10)])
+    return X[rows] / 16, y[rows]
+
+
+def digits_binary(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Digits below five against the others, n samples, labels ±1."""
+    X, y = load_digits(return_X_y=True)
+    rows = np.random.default_rng(seed).permutation(len(X))[:n]
+    return X[rows] / 16, np.where(y[rows] < 5, -1, 1)
