@@ -57,3 +57,12 @@ def digits_binary(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     X, y = load_digits(return_X_y=True)
     rows = np.random.default_rng(seed).permutation(len(X))[:n]
     return X[rows] / 16, np.where(y[rows] < 5, -1, 1)
+
+
+def blobs(n: int, classes: int, features: int = 20, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Overlapping Gaussian clouds in [0, 1]^features, three of each class."""
+    rng = np.random.default_rng(seed)
+    centres = rng.uniform(-1, 1, (3 * classes, features))
+    cloud = np.arange(n) % (3 * classes)
+    X = centres[cloud] + 0.9 * rng.standard_normal((n, features))
+    return (X - X.min(axis=0)) / np.ptp(X, axis=0), cloud % classes

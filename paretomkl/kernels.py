@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from ._kernel_rows import EXPONENTIAL, LINEAR, POLYNOMIAL, VALUE, combine_rows
 from ._typing import AnyArray, Array, IntArray
@@ -425,7 +424,7 @@ class FittedBank:
             elif isinstance(metric, Custom):
                 out[b] = metric.values(x, z)
             else:
-                out[b] = cdist(x, z, metric)
+                out[b] = _distances(x, z, metric)
         return out
 
     def base_matrix(self, base: int, side: Side, samples: IntArray) -> Array:
@@ -434,7 +433,7 @@ class FittedBank:
         if self.precomputed:
             return np.ascontiguousarray(side.features[0][np.ix_(samples, samples)][:, :, base])
         part = side.features[base][samples]
-        return metric.values(part, part) if isinstance(metric, Custom) else cdist(part, part, metric)
+        return metric.values(part, part) if isinstance(metric, Custom) else _distances(part, part, metric)
 
     def name_of_base(self, base: int) -> str:
         return self.names[int(np.flatnonzero(self.base == base)[0])]
@@ -463,6 +462,12 @@ class FittedBank:
                 0,
             )
         return out
+
+
+def _distances(x: Array, z: Array, metric: str) -> Array:
+    from scipy.spatial.distance import cdist  # here: it is slow to import and most banks do without
+
+    return cdist(x, z, metric)
 
 
 def _inverse_root(diagonal: Array) -> Array:

@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_array
 
 from ._parallel import effective_jobs
 from ._typing import AnyArray, Array
@@ -242,6 +241,8 @@ def _check_data(X: Any, kernels: Any) -> tuple[FittedBank, AnyArray]:
             if not np.allclose(K, K.T, rtol=1e-6, atol=1e-8 * np.abs(K).max()):
                 raise ValueError(f"Kernel {m} of the precomputed stack is not symmetric.")
         return bank.fit(stack), stack
+    from sklearn.utils.validation import check_array  # here: scikit-learn takes a second to import
+
     names = getattr(X, "columns", None)
     data = check_array(X, dtype=np.float64, input_name="X")
     return bank.fit(data, None if names is None else [str(name) for name in names]), data

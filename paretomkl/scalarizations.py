@@ -67,9 +67,10 @@ class PowerMean:
         if np.isinf(self.p):
             extreme = logs == (logs.max() if self.p > 0 else logs.min())
             return extreme / extreme.sum()
-        exponents = self._log_weights(len(logs)) + (self.p - 1) * (logs - self.log_value(objectives))
-        # a weight beyond the range of a double belongs to a task whose share of M_p is beyond it as well
-        return np.exp(np.minimum(exponents, 700.0))
+        shares = self._log_weights(len(logs)) + self.p * logs
+        shares -= log_sum_exp(shares)  # ω_t g_t^p / Σ: what each task contributes, exactly one in all
+        # a derivative beyond the range of a double belongs to a task whose contribution is beyond it as well
+        return np.exp(np.minimum(shares + self.log_value(objectives) - logs, 700.0))
 
     def task_weights(self, objectives: Array) -> Array:
         """η_t ∝ ω_t g_t^(p-1), summing to one: what each task weighs in the equivalent weighted sum."""

@@ -96,6 +96,7 @@ def project_to_simplex_hull(v: Array) -> Array:
     positive = np.maximum(v, 0)
     if positive.sum() <= 1:
         return positive
+    v = v - v.max()  # on Σθ = 1 a common shift changes nothing, and keeps the one from being rounded away
     falling = np.sort(v)[::-1]
     excess = np.cumsum(falling) - 1
     count = np.arange(1, len(v) + 1)

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sklearn.exceptions import ConvergenceWarning
-
 from .._typing import Array
 from ..machines.svc import Sweep
 from ..problem import MultiTaskProblem
@@ -63,6 +61,8 @@ class Solver:
         scalarization = problem.scalarization
         converged = gap <= self.tol
         if not converged:
+            from sklearn.exceptions import ConvergenceWarning
+
             warnings.warn(
                 f"{type(self).__name__} stopped at p={scalarization.p:g}, max_iter={self.max_iter}, "
                 f"gap {gap:.1e} > tol={self.tol:g}. Raise max_iter or tol.",

@@ -1,0 +1,49 @@
+"""One path in a process of its own: prints seconds and peak memory as JSON, progress on standard error.
+
+    python benchmarks/memory.py N_SAMPLES N_CLASSES
+
+Two classes: one task, p = 1. More: one-vs-one tasks, the whole path.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+
+def memory(name: str) -> float:
+    """MB of this process by the kernel's record: VmRSS now, VmHWM the peak.
+
+    Not ``ru_maxrss``, which a child process inherits from its parent at the start.
+    """
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(name))
+
+
+AT_START = memory("VmRSS")  # before anything is imported
+
+
+def main(n_samples: int, n_classes: int) -> None:
+    from time import perf_counter
+
+    from data import blobs
+
+    from paretomkl import PAPER_PS, pareto_path
+
+    X, y = blobs(n_samples, n_classes)
+    imported = memory("VmHWM")
+    began = perf_counter()
+    path = pareto_path(X, y, ps=[1.0] if n_classes == 2 else PAPER_PS, verbose=1)
+    measured = {
+        "seconds": perf_counter() - began,
+        "tasks": len(path.task_names),
+        "points": len(path),
+        "sweeps": path.n_sweeps,
+        "gap": float(path.gap.max()),
+        "imports_mb": imported - AT_START,
+        "peak_mb": memory("VmHWM") - AT_START,
+    }
+    print(json.dumps(measured))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

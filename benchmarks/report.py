@@ -1,0 +1,227 @@
+"""What the benchmark commands share: timing, tables that grow as results come, and the pages made of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TypeVar
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+ROOT = Path(__file__).resolve().parents[1]
+QUICK = Path(__file__).resolve().parent / "quick"  # where trial runs write, out of sight of git
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+PACKAGES = ("paretomkl", "numpy", "scipy", "scikit-learn", "numba", "cvxpy", "clarabel")
+
+Result = TypeVar("Result")
+console = Console(highlight=False, soft_wrap=True)
+
+
+# -------------------------------------------------------------------------------------------------- timing
+def timed(function: Callable[[], Result], repeats: int = 1) -> tuple[float, Result]:
+    """Least seconds of several calls, and the last result."""
+    seconds = np.inf
+    for _ in range(repeats):
+        began = perf_counter()
+        result = function()
+        seconds = min(seconds, perf_counter() - began)
+    return seconds, result
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError in the block once its seconds are up (after the compiled call then under way)."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"stopped after {seconds:g} seconds")
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """One thread for every library already loaded, and for child processes."""
+    from threadpoolctl import threadpool_limits
+
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+    with threadpool_limits(1):
+        yield
+
+
+def machine() -> str:
+    """The facts that figures depend on, in one line."""
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    cpus = f"{os.cpu_count()} CPUs ({platform.machine()}, {platform.system()})"
+    return f"{cpus}; Python {platform.python_version()}, {versions}"
+
+
+# ------------------------------------------------------------------------------------------------ sections
+@dataclass
+class Table:
+    """Rows of raw numbers; ``columns`` gives each heading the format of its numbers."""
+
+    columns: dict[str, str]
+    title: str = ""
+    rows: list[list[Any]] = field(default_factory=list)
+
+    def cells(self, row: list[Any]) -> list[str]:
+        return [_cell(value, spec) for value, spec in zip(row, self.columns.values(), strict=True)]
+
+    def widths(self) -> list[int]:
+        return [max(len(name), 12 if i == 0 else 8) for i, name in enumerate(self.columns)]
+
+    def line(self, cells: list[str]) -> str:
+        first, *rest = zip(cells, self.widths(), strict=True)
+        return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)])
+
+    def markdown(self) -> list[str]:
+        heading = "| " + " | ".join(self.columns) + " |"
+        rule = "|---|" + "---:|" * (len(self.columns) - 1)
+        body = ["| " + " | ".join(self.cells(row)) + " |" for row in self.rows]
+        return [*([f"{self.title}:", ""] if self.title else []), heading, rule, *body, ""]
+
+
+def _cell(value: Any, spec: str) -> str:
+    if value is None:
+        return "–"
+    return value if isinstance(value, str) else format(value, spec)
+
+
+@dataclass
+class Section:
+    """One heading of a page: what was measured, the claims, the tables; saved after every change."""
+
+    title: str
+    text: str
+    save: Callable[[], None] = field(repr=False)
+    command: str = ""
+    machine: str = ""
+    claims: list[dict[str, Any]] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    seconds: float | None = None  # None: interrupted
+
+    def table(self, columns: dict[str, str], title: str = "") -> Table:
+        table = Table(columns, title)
+        self.tables.append(table)
+        console.print(Text(f"\n{title}" if title else "", style="bold"))
+        console.print(Text(table.line(list(columns)), style="underline"))
+        return table
+
+    def add(self, table: Table, *row: Any) -> None:
+        table.rows.append([_plain(value) for value in row])
+        console.print(Text(table.line(table.cells(table.rows[-1]))))
+        self.save()
+
+    def claim(self, target: str, measured: str, holds: bool) -> None:
+        self.claims.append({"target": target, "measured": measured, "holds": bool(holds)})
+        verdict, style = ("holds", "bold green") if holds else ("DOES NOT HOLD", "bold red")
+        console.print(Text(f"\n{target}: {measured} → "), Text(verdict, style=style))
+        self.save()
+
+    def note(self, sentence: str) -> None:
+        self.notes.append(sentence)
+        console.print(Text(sentence, style="italic"))
+        self.save()
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            name: [vars(table) for table in value] if name == "tables" else value
+            for name, value in vars(self).items()
+            if name != "save"
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Section:
+        tables = [Table(**table) for table in stored["tables"]]
+        return cls(**(stored | {"tables": tables, "save": lambda: None}))
+
+    def markdown(self) -> list[str]:
+        lines = [f"## {self.title}", "", self.text, ""]
+        if self.seconds is None:
+            lines += ["*This section was interrupted; what follows is what it had.*", ""]
+        if self.claims:
+            lines += ["| target | measured | holds |", "|---|---|---|"]
+            lines += [f"| {c['target']} | {c['measured']} | {'yes' if c['holds'] else '**no**'} |" for c in self.claims]
+            lines += [""]
+        for table in self.tables:
+            lines += table.markdown()
+        lines += [line for note in self.notes for line in (note, "")]
+        took = "" if self.seconds is None else f", which took {self.seconds:.0f} s"
+        return [*lines, f"Made by `{self.command}`{took}.", ""]
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+
+
+# ---------------------------------------------------------------------------------------------------- pages
+class Page:
+    """Sections by key in a JSON file, and the page in Markdown made of them; earlier sections are kept."""
+
+    def __init__(self, title: str, introduction: str, results: Path, page: Path):
+        self.title, self.introduction = title, introduction
+        self.results, self.page = results, page
+        stored = json.loads(results.read_text()) if results.exists() else {}
+        self.sections = {key: Section.from_dict(section) for key, section in stored.items()}
+
+    @contextmanager
+    def section(self, key: str, title: str, text: str, command: str) -> Iterator[Section]:
+        """A section to fill; it replaces the one of the same key once it has something to show."""
+        began = perf_counter()
+        section = Section(title, text, lambda: self._put(key, section), command, machine())
+        console.rule(f"[bold]{title}")
+        console.print(text)
+        yield section
+        section.seconds = perf_counter() - began
+        section.save()
+
+    def _put(self, key: str, section: Section) -> None:
+        self.sections = dict(sorted((self.sections | {key: section}).items()))
+        contents = {key: section.as_dict() for key, section in self.sections.items()}
+        _replace(self.results, json.dumps(contents, indent=1, ensure_ascii=False) + "\n")
+        _replace(self.page, self.markdown())
+
+    def markdown(self) -> str:
+        lines = [f"# {self.title}", "", self.introduction, ""]
+        machines: dict[str, list[str]] = {}
+        for section in self.sections.values():
+            machines.setdefault(section.machine, []).append(section.title.split(".")[0])
+        for facts, numbers in machines.items():
+            lines += [f"Machine{'' if len(machines) == 1 else ' of ' + ', '.join(numbers)}: {facts}.", ""]
+        for section in self.sections.values():
+            lines += section.markdown()
+        return "\n".join(lines)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file in one step: a reader, or an interrupt, never meets half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(path.name + ".new")
+    fresh.write_text(text)
+    fresh.replace(path)
+
+
+def quick_folder() -> Path:
+    """The folder of trial runs, which git does not see."""
+    QUICK.mkdir(exist_ok=True)
+    (QUICK / ".gitignore").write_text("*\n")
+    return QUICK

@@ -1,0 +1,57 @@
+"""Small multi-task problems, in the form the library takes and in the plain form of the oracles."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from paretomkl.kernels import as_bank
+from paretomkl.tasks import make_tasks
+
+SHARED_DATA = Path(os.environ.get("PARETOMKL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+
+@dataclass(frozen=True)
+class Toy:
+    """T tasks of unlike difficulty on separate samples: X, y, tasks; and Ks (M, N, N) with pairs (rows, signs)."""
+
+    X: np.ndarray
+    y: np.ndarray
+    tasks: np.ndarray
+    kernels: list
+    Ks: np.ndarray
+    pairs: list[tuple[np.ndarray, np.ndarray]]
+
+
+def make_toy(seed: int = 0, n_tasks: int = 3, n: int = 18, n_features: int = 3) -> Toy:
+    """Tasks of rising label noise; five kernels of which no single one is best for all."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n_tasks * n, n_features))
+    tasks = np.repeat([f"task {t}" for t in range(n_tasks)], n)
+    direction = rng.standard_normal((n_tasks, n_features))
+    score = np.einsum("tij,tj->ti", (X - 0.5).reshape(n_tasks, n, n_features), direction)
+    score += (0.1 + 0.3 * np.arange(n_tasks))[:, None] * rng.standard_normal((n_tasks, n))
+    score -= np.median(score, axis=1, keepdims=True)  # both classes in every task
+    y = np.where(score > 0, "yes", "no").ravel()
+    kernels = ["linear", "poly", ("rbf", {"sigma": 0.3}), ("rbf", {"sigma": 1.0}), ("laplacian", {"gamma": 2.0})]
+    bank = as_bank(kernels).fit(X)
+    side = bank.side(X)
+    Ks = np.array([bank.cross(side, side, row) for row in np.eye(len(kernels))])
+    pairs = [(task.rows, task.signs) for task in make_tasks(y, tasks)]
+    return Toy(X, y, tasks, kernels, Ks, pairs)
+
+
+@pytest.fixture(scope="session")
+def toy() -> Toy:
+    return make_toy()
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    if not SHARED_DATA.is_dir():
+        pytest.skip("the real data sets are not here; set PARETOMKL_DATA to a folder that holds them")
+    return SHARED_DATA

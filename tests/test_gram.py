@@ -1,0 +1,291 @@
+"""Gram blocks: combined matrices and quadratic forms against dense stacks, for every layout of tasks."""
+
+import tracemalloc
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import pairwise
+
+import paretomkl.gram
+from paretomkl import Gaussian, KernelBank, Laplacian, Linear, Polynomial
+from paretomkl.gram import GramBlocks, connected_blocks
+from tests.oracles import paper_kernels
+
+N = 300  # more than one tile of columns, and enough rows for threads
+RNG = np.random.default_rng(0)
+X = RNG.uniform(size=(N, 5))
+
+
+def rows_of(*ranges):
+    return [np.arange(first, last) for first, last in ranges]
+
+
+def one_vs_one(n_classes):
+    label = RNG.integers(n_classes, size=N)
+    return [np.flatnonzero((label == a) | (label == b)) for a, b in combinations(range(n_classes), 2)]
+
+
+LAYOUTS = {
+    "one task": rows_of((0, N)),
+    "one task on some samples": [np.sort(RNG.choice(N, 270, replace=False))],
+    "one vs one": one_vs_one(4),
+    "disjoint": rows_of((0, 260), (260, 262), (262, N)),
+    "interleaved": [np.arange(k, N, 3) for k in range(3)],
+    "overlapping": rows_of((0, 120), (100, 200), (150, 290)),
+    "two blocks of two": rows_of((0, 90), (60, 150), (150, 200), (199, 280)),
+}
+
+
+def general_bank(A, B):
+    return np.exp(-pairwise.manhattan_distances(A, B)) + A @ B.T
+
+
+# bank, and the stack it stands for, of unit diagonals
+BANKS = {
+    "paper": ("default", paper_kernels(X)),
+    "several bases": (
+        [general_bank, Laplacian(0.5), Linear(columns=[0, 1]), Gaussian(0.3), Polynomial(3), Laplacian(1.0)],
+        [
+            general_bank(X, X),
+            pairwise.laplacian_kernel(X, gamma=0.5),
+            X[:, :2] @ X[:, :2].T,
+            pairwise.rbf_kernel(X, gamma=0.5 / 0.09),
+            (X @ X.T + 1) ** 3,
+            pairwise.laplacian_kernel(X, gamma=1.0),
+        ],
+    ),
+}
+BANKS = {
+    name: (bank, np.array([K / np.sqrt(np.outer(np.diag(K), np.diag(K))) for K in Ks]))
+    for name, (bank, Ks) in BANKS.items()
+}
+
+any_layout = pytest.mark.parametrize("layout", LAYOUTS)
+any_bank = pytest.mark.parametrize("bank", BANKS)
+any_way = pytest.mark.parametrize(
+    ("cache_mb", "n_jobs"), [(512, 1), (512, 3), (0, 1), (0, 3)], ids=["kept", "kept-threads", "anew", "anew-threads"]
+)
+
+
+@pytest.fixture(autouse=True)
+def small_panels(monkeypatch):
+    """Bases that are not kept are made some 20 rows at a time."""
+    monkeypatch.setattr(paretomkl.gram, "PANEL_BYTES", 8 * 20 * N)
+
+
+def make_gram(bank, layout, cache_mb=512, n_jobs=1):
+    fitted = KernelBank(BANKS[bank][0], cache_mb=cache_mb).fit(X)
+    return GramBlocks(fitted, X, LAYOUTS[layout], n_jobs)
+
+
+def some_theta(n_kernels, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(size=n_kernels) * (rng.random(n_kernels) < 0.7)
+
+
+def some_dual(gram, density, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal(gram.ptr[-1]) * (rng.random(gram.ptr[-1]) < density)
+
+
+def matrix_of_task(gram, t):
+    """The Gram matrix of task t, read from the flat array the way a machine does."""
+    b = gram.block_of_task[t]
+    n = gram.size[b]
+    block = gram.K[gram.start[b] : gram.start[b] + n**2].reshape(n, n)
+    idx = gram.idx[gram.ptr[t] : gram.ptr[t + 1]]
+    return block[np.ix_(idx, idx)]
+
+
+@any_way
+@any_bank
+@any_layout
+def test_every_task_finds_its_combined_gram_matrix(layout, bank, cache_mb, n_jobs):
+    gram, Ks = make_gram(bank, layout, cache_mb, n_jobs), BANKS[bank][1]
+    theta = some_theta(len(Ks))
+    gram.combine(theta)
+    for t, rows in enumerate(LAYOUTS[layout]):
+        expected = np.tensordot(theta, Ks[:, rows[:, None], rows], axes=1)
+        assert_allclose(matrix_of_task(gram, t), expected, rtol=1e-11, atol=1e-14)
+
+
+@any_way
+@any_bank
+@any_layout
+@pytest.mark.parametrize("density", [1.0, 0.3])
+def test_quadratic_forms_are_those_of_the_dense_stack(layout, bank, cache_mb, n_jobs, density):
+    gram, Ks = make_gram(bank, layout, cache_mb, n_jobs), BANKS[bank][1]
+    v = some_dual(gram, density)
+    G = gram.quadratic_forms(v)
+    for t, rows in enumerate(LAYOUTS[layout]):
+        part = v[gram.ptr[t] : gram.ptr[t + 1]]
+        expected = [part @ K[np.ix_(rows, rows)] @ part for K in Ks]
+        assert_allclose(G[t], expected, rtol=1e-10, atol=1e-11 * (part @ part))
+
+
+@any_layout
+def test_forms_and_matrices_agree(layout):
+    """Σ_m θ_m G_tm = v_t' K_θ v_t."""
+    gram = make_gram("paper", layout)
+    theta, v = some_theta(11), some_dual(gram, 0.5)
+    gram.combine(theta)
+    for t, form in enumerate(gram.quadratic_forms(v) @ theta):
+        part = v[gram.ptr[t] : gram.ptr[t + 1]]
+        assert_allclose(form, part @ matrix_of_task(gram, t) @ part, rtol=1e-11)
+
+
+@any_way
+def test_a_dual_of_zero_has_forms_of_zero(cache_mb, n_jobs):
+    gram = make_gram("paper", "two blocks of two", cache_mb, n_jobs)
+    v = some_dual(gram, 0.5)
+    v[gram.ptr[2] :] = 0  # the second block has no support vector
+    G = gram.quadratic_forms(v)
+    assert np.all(G[:2] > 0)
+    assert_array_equal(G[2:], 0)
+
+
+@any_way
+def test_combined_matrices_do_not_remember_the_last_theta(cache_mb, n_jobs):
+    gram = make_gram("paper", "overlapping", cache_mb, n_jobs)
+    theta = some_theta(11)
+    first = gram.combine(theta).copy()
+    gram.combine(np.ones(11))
+    assert_array_equal(gram.combine(theta), first)
+
+
+@any_layout
+def test_combined_matrices_are_exactly_symmetric(layout):
+    gram = make_gram("paper", layout)
+    gram.combine(some_theta(11))
+    for t in range(len(LAYOUTS[layout])):
+        K = matrix_of_task(gram, t)
+        assert_array_equal(K, K.T)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@any_layout
+def test_precomputed_stacks(layout, n_jobs):
+    Ks = BANKS["several bases"][1] * 10.0 ** np.arange(-3, 3)[:, None, None]
+    stack = np.moveaxis(Ks, 0, 2)
+    gram = GramBlocks(KernelBank("precomputed").fit(stack), stack, LAYOUTS[layout], n_jobs)
+    theta, v = some_theta(len(Ks)), some_dual(gram, 0.5)
+    gram.combine(theta)
+    G = gram.quadratic_forms(v)
+    for t, rows in enumerate(LAYOUTS[layout]):
+        part, blocks = v[gram.ptr[t] : gram.ptr[t + 1]], Ks[:, rows[:, None], rows]
+        assert_allclose(matrix_of_task(gram, t), np.tensordot(theta, blocks, axes=1), rtol=1e-13)
+        assert_allclose(G[t], blocks @ part @ part, rtol=1e-10)
+
+
+# -------------------------------------------------------------------------------------------------------------- blocks
+@pytest.mark.parametrize(
+    ("layout", "blocks"),
+    [
+        ("one task", [0]),
+        ("one vs one", [0] * 6),
+        ("disjoint", [0, 1, 2]),
+        ("interleaved", [0, 1, 2]),
+        ("overlapping", [0, 0, 0]),
+        ("two blocks of two", [0, 0, 1, 1]),
+    ],
+)
+def test_tasks_that_share_samples_share_a_block(layout, blocks):
+    assert_array_equal(connected_blocks(LAYOUTS[layout], N)[1], blocks)
+
+
+@settings(deadline=None)
+@given(st.lists(st.sets(st.integers(0, 11), min_size=1), min_size=1, max_size=8))
+def test_blocks_are_the_finest_partition_that_keeps_every_task_whole(sets):
+    samples, block = connected_blocks([np.array(sorted(rows)) for rows in sets], 12)
+    groups = [set(rows) for rows in sets]  # merge what meets until nothing does
+    merged = []
+    while groups:
+        group = groups.pop()
+        meeting = [other for other in groups if other & group]
+        if meeting:
+            groups = [other for other in groups if not other & group] + [group.union(*meeting)]
+        else:
+            merged.append(group)
+    assert sorted(map(sorted, merged)) == sorted(rows.tolist() for rows in samples)
+    for rows, b in zip(sets, block, strict=True):
+        assert rows <= set(samples[b].tolist())
+
+
+def test_nothing_is_computed_between_disjoint_tasks():
+    gram = make_gram("paper", "interleaved")
+    assert len(gram.K) == 3 * 100**2
+
+
+# -------------------------------------------------------------------------------------------------------------- memory
+@pytest.mark.parametrize("cache_mb", [512, 0])
+def test_no_stack_of_gram_matrices_is_ever_held(cache_mb):
+    """Eleven kernels of N² numbers would be 11 N²; what is needed is K_θ, one base, and what makes the base."""
+    n = 800
+    points = np.random.default_rng(0).uniform(size=(n, 3))
+    fitted = KernelBank(cache_mb=cache_mb).fit(points)
+    tracemalloc.start()
+    try:
+        gram = GramBlocks(fitted, points, [np.arange(n)])
+        gram.combine(np.ones(11))
+        gram.quadratic_forms(np.ones(n))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 8 * n**2 < peak < 3 * 8 * n**2  # below: tracemalloc sees what NumPy allocates
+    if cache_mb == 0:
+        assert peak < 2 * 8 * n**2
+
+
+# --------------------------------------------------------------------------------------------- positive semidefiniteness
+def psd_check(*kernels):
+    GramBlocks(KernelBank(list(kernels)).fit(X), X, LAYOUTS["overlapping"]).check_positive_semidefinite()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda A, B: A @ B.T,
+        lambda A, B: np.zeros((len(A), len(B))),
+        lambda A, B: np.ones((len(A), len(B))),
+        lambda A, B: pairwise.rbf_kernel(A, B).astype(np.float32),
+        lambda A, B: 1e-30 * pairwise.rbf_kernel(A, B),
+        lambda A, B: 1e30 * pairwise.rbf_kernel(A, B),
+    ],
+    ids=["low rank", "zero", "ones", "single precision", "tiny", "huge"],
+)
+def test_semidefinite_callables_pass(function):
+    psd_check(function)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda A, B: -A @ B.T,
+        lambda A, B: np.tanh(2 * A @ B.T - 1),
+        lambda A, B: -pairwise.euclidean_distances(A, B),
+        lambda A, B: pairwise.manhattan_distances(A, B),
+    ],
+    ids=["negative", "tanh", "minus distance", "distance"],
+)
+def test_indefinite_callables_are_refused_at_any_scale(function, scale):
+    with pytest.raises(ValueError, match="Kernel indefinite is not positive semidefinite"):
+
+        def indefinite(A, B):
+            return scale * function(A, B)
+
+        psd_check(Linear(), indefinite)
+
+
+def test_a_stack_is_checked_within_tasks_only():
+    """What a kernel is between samples that share no task does not matter."""
+    stack = np.eye(6)[:, :, None].copy()
+    stack[:3, 3:], stack[3:, :3] = 5.0, 5.0
+    fitted = KernelBank("precomputed").fit(stack)
+    GramBlocks(fitted, stack, rows_of((0, 3), (3, 6))).check_positive_semidefinite()
+    with pytest.raises(ValueError, match="Kernel kernel 0 is not positive semidefinite"):
+        GramBlocks(fitted, stack, rows_of((0, 6))).check_positive_semidefinite()

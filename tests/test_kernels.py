@@ -1,0 +1,390 @@
+"""Base kernels: values, normalisation, columns, the ways to ask for them, and the accuracy of the compiled rows."""
+
+import re
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process import kernels as gp
+from sklearn.metrics import pairwise
+
+import paretomkl.kernels
+from paretomkl import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, Polynomial, pareto_path
+from paretomkl._kernel_rows import exp_into
+from paretomkl.kernels import NAMED_KERNELS, as_bank, as_kernel, paper_kernels
+from tests.oracles import paper_kernels as paper_stack
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(size=(25, 4))
+Z = RNG.uniform(size=(9, 4))
+
+# kernel object, the same in scikit-learn
+BUILT_IN = {
+    "linear": (Linear(), pairwise.linear_kernel),
+    "quadratic": (Polynomial(), partial(pairwise.polynomial_kernel, degree=2, gamma=1, coef0=1)),
+    "cubic": (Polynomial(3, 0.5, 2.0), partial(pairwise.polynomial_kernel, degree=3, gamma=0.5, coef0=2)),
+    "homogeneous": (Polynomial(2, 2.0, 0.0), partial(pairwise.polynomial_kernel, degree=2, gamma=2, coef0=0)),
+    "degree one": (Polynomial(1), partial(pairwise.polynomial_kernel, degree=1, gamma=1, coef0=1)),
+    "gaussian": (Gaussian(0.7), partial(pairwise.rbf_kernel, gamma=0.5 / 0.7**2)),
+    "laplacian": (Laplacian(0.3), partial(pairwise.laplacian_kernel, gamma=0.3)),
+    "cosine": (Cosine(), pairwise.cosine_similarity),
+}
+CALLABLES = {
+    "lambda": lambda A, B: 2 + A @ B.T,
+    "rbf_kernel": pairwise.rbf_kernel,
+    "chi2_kernel": pairwise.chi2_kernel,
+    "partial": partial(pairwise.polynomial_kernel, degree=3),
+    "gp RBF": gp.RBF(0.5),
+    "gp Matern": gp.Matern(0.8, nu=1.5),
+    "gp sum": gp.ConstantKernel(2.0) * gp.RBF(0.3) + gp.DotProduct(1.0),
+}
+
+
+def matrix(kernels, left=X, right=None, normalize="none", theta=None, fit_on=X, names=None):
+    """Σ_m θ_m K_m of a bank fitted on ``fit_on``, between left and right."""
+    fitted = KernelBank(kernels, normalize=normalize).fit(fit_on, names)
+    side = fitted.side(left)
+    other = side if right is None else fitted.side(right)
+    return fitted.cross(side, other, np.ones(fitted.n_kernels) if theta is None else theta)
+
+
+def normalized(function, normalize, left, right):
+    """The reference: function(left, right), normalised as the bank does it."""
+    K = function(left, right)
+    if normalize == "unit":
+        return K / np.sqrt(np.outer(np.diag(function(left, left)), np.diag(function(right, right))))
+    if normalize == "trace":
+        return K / np.mean(np.diag(function(X, X)))
+    return K
+
+
+# -------------------------------------------------------------------------------------------------------------- values
+@pytest.mark.parametrize("normalize", ["none", "unit", "trace"])
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_built_in_kernels_are_those_of_scikit_learn(name, normalize):
+    kernel, function = BUILT_IN[name]
+    assert_allclose(matrix([kernel], X, None, normalize), normalized(function, normalize, X, X), rtol=1e-12, atol=1e-14)
+    assert_allclose(matrix([kernel], Z, X, normalize), normalized(function, normalize, Z, X), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("normalize", ["none", "unit", "trace"])
+@pytest.mark.parametrize("name", CALLABLES)
+def test_callables_and_kernel_objects_of_scikit_learn(name, normalize):
+    function = CALLABLES[name]
+    assert_allclose(matrix([function], X, None, normalize), normalized(function, normalize, X, X), rtol=1e-12)
+    assert_allclose(matrix([function], Z, X, normalize), normalized(function, normalize, Z, X), rtol=1e-12)
+
+
+def test_the_default_bank_is_that_of_the_paper_with_unit_diagonals():
+    for m, K in enumerate(paper_stack(X)):
+        assert_allclose(matrix("default", normalize="auto", theta=np.eye(11)[m]), K, rtol=1e-11, atol=1e-15)
+
+
+def test_the_default_bank_needs_one_base_matrix():
+    assert len(KernelBank().fit(X).base_metric) == 1
+
+
+def test_weights_combine_kernels():
+    """K_θ = Σ θ_m K_m, with zeros among the weights of kernels that others are squared from."""
+    kernels = [*paper_kernels(), Laplacian(2.0), Laplacian(0.25), Cosine(), Gaussian(0.9, columns=[0, 2]), X_times_Z]
+    singles = [matrix(kernels, Z, X, "unit", np.eye(len(kernels))[m]) for m in range(len(kernels))]
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        theta = rng.uniform(size=len(kernels)) * (rng.random(len(kernels)) < 0.4)
+        expected = np.tensordot(theta, singles, axes=1)
+        assert_allclose(matrix(kernels, Z, X, "unit", theta), expected, rtol=1e-12, atol=1e-15)
+
+
+def X_times_Z(A, B):
+    return A @ B.T
+
+
+@pytest.mark.parametrize("panel_bytes", [1, 8 * 25 * 3, 2**20])
+def test_test_time_kernels_do_not_depend_on_the_panels_they_are_made_in(monkeypatch, panel_bytes):
+    expected = pairwise.rbf_kernel(Z, X, 0.5) + pairwise.laplacian_kernel(Z, X, 1.0)
+    monkeypatch.setattr(paretomkl.kernels, "PANEL_BYTES", panel_bytes)
+    assert_allclose(matrix([Gaussian(1.0), Laplacian(1.0)], Z, X), expected, rtol=1e-13)
+
+
+def test_a_thousand_columns_span_several_tiles():
+    many = RNG.uniform(size=(1000, 4))
+    assert_allclose(matrix(["linear", Gaussian(0.5)], Z, many), Z @ many.T + pairwise.rbf_kernel(Z, many, 2.0))
+
+
+# ------------------------------------------------------------------------------------------------------------- columns
+@pytest.mark.parametrize(
+    ("columns", "positions"),
+    [
+        (2, [2]),
+        (-1, [3]),
+        ([0, 2], [0, 2]),
+        ([2, -4], [2, 0]),
+        ((1, 3), [1, 3]),
+        (np.array([1, 3]), [1, 3]),
+        (slice(1, 3), [1, 2]),
+        (slice(None, None, 2), [0, 2]),
+        ("b", [1]),
+        (["d", "a"], [3, 0]),
+        (["a", 2], [0, 2]),
+        (None, [0, 1, 2, 3]),
+    ],
+    ids=str,
+)
+def test_columns_restrict_a_kernel(columns, positions):
+    expected = pairwise.rbf_kernel(X[:, positions], gamma=0.5) + X[:, positions] @ X[:, positions].T
+    kernels = [Gaussian(columns=columns), (X_times_Z, {"columns": columns})]
+    assert_allclose(matrix(kernels, names=["a", "b", "c", "d"]), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_columns_of_frames_go_by_name(frame):
+    y = np.arange(len(X)) % 2
+    data = frame(dict(zip("abcd", X.T, strict=True)))
+    by_name = pareto_path(data, y, ps=[1.0], kernels=[Gaussian(columns=["a", "d"]), ("linear", {"columns": "b"})])
+    by_index = pareto_path(X, y, ps=[1.0], kernels=[Gaussian(columns=[0, 3]), ("linear", {"columns": 1})])
+    assert_array_equal(by_name.theta, by_index.theta)
+    assert_array_equal(by_name.objectives, by_index.objectives)
+
+
+def test_kernels_on_the_same_columns_share_a_base_and_others_do_not():
+    kernels = [Linear(), Gaussian(1.0), Gaussian(2.0, columns=[0]), Gaussian(3.0, columns=0), Laplacian(1.0)]
+    assert_array_equal(KernelBank(kernels).fit(X).base, [0, 0, 1, 1, 2])
+
+
+# --------------------------------------------------------------------------------------------------- ways to ask for it
+@pytest.mark.parametrize("name", NAMED_KERNELS)
+def test_names_and_pairs(name):
+    assert as_kernel(name) == as_kernel((name, {}))
+    assert as_kernel((name, {"columns": [1]})).columns == [1]
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("linear", Linear()),
+        (("poly", {"degree": 3}), Polynomial(3)),
+        (("rbf", {"gamma": 2.0}), Gaussian(0.5)),
+        (("gaussian", {"sigma": 3.0}), Gaussian(3.0)),
+        ((Gaussian(3.0), {"columns": [0]}), Gaussian(3.0, columns=[0])),
+        (("laplacian", {"gamma": 3}), Laplacian(3)),
+        (X_times_Z, Custom(function=X_times_Z)),
+        ((X_times_Z, {"columns": 1}), Custom(function=X_times_Z, columns=1)),
+        (Cosine(), Cosine()),
+    ],
+    ids=str,
+)
+def test_specifications_become_kernels(spec, expected):
+    assert as_kernel(spec) == expected
+
+
+def test_a_bank_stays_what_it_is():
+    bank = KernelBank(["linear"], normalize="trace")
+    assert as_bank(bank) is bank
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [
+        (Linear(), "linear"),
+        (Gaussian(0.5), "gaussian(sigma=0.5)"),
+        (Gaussian(2.0, columns=["a", "b"]), "gaussian(sigma=2) on ['a', 'b']"),
+        (Polynomial(2), "polynomial(degree=2, gamma=1, coef0=1)"),
+        (Custom(function=X_times_Z), "X_times_Z"),
+        (Custom(function=X_times_Z, columns="a"), "X_times_Z on 'a'"),
+        (Custom(function=gp.RBF(0.5)), "RBF(length_scale=0.5)"),
+        (Gaussian(2.0, columns=3), "gaussian(sigma=2) on 3"),
+    ],
+    ids=str,
+)
+def test_names_tell_parameters_and_columns(kernel, name):
+    assert str(kernel) == name
+
+
+@pytest.mark.parametrize(
+    ("kernels", "message"),
+    [
+        (["rfb"], "Kernel 0 has the unknown name 'rfb'; known are"),
+        (["linear", ("rfb", {})], "Kernel 1 has the unknown name 'rfb'"),
+        ([("rbf", {"sigmma": 1})], r"Kernel 0 ('rbf') does not take these parameters: {'sigmma': 1}"),
+        ([("rbf", {"sigma": 0})], "A gaussian kernel needs a positive sigma, got sigma=0"),
+        ([("rbf", {"sigma": -1.0})], "needs a positive sigma, got sigma=-1.0"),
+        ([("rbf", {"sigma": np.nan})], "needs a positive sigma, got sigma=nan"),
+        ([("rbf", {"sigma": "wide"})], "needs a positive sigma, got sigma='wide'"),
+        ([("rbf", {"gamma": -2})], "A Gaussian kernel needs a positive gamma, got gamma=-2"),
+        ([("laplacian", {"gamma": 0})], "A laplacian kernel needs a positive gamma, got gamma=0"),
+        ([("poly", {"degree": 0})], "A polynomial kernel needs a whole degree of at least 1, got degree=0"),
+        ([("poly", {"degree": 1.5})], "A polynomial kernel needs a whole degree of at least 1, got degree=1.5"),
+        ([("poly", {"coef0": -1})], "A polynomial kernel needs coef0 >= 0 to be positive semidefinite, got coef0=-1"),
+        ([("rbf", {"sigma": 1}, 3)], "Kernel 0 must be a pair (name or callable, dict of parameters)"),
+        ([3.0], "Kernel 0 must be a kernel object, a name, a callable or a pair with parameters, got 3.0"),
+        ([(X_times_Z, {"degree": 2})], "takes only 'columns', not ['degree']; bind other parameters with functools"),
+        ([], "kernels is empty; give at least one kernel"),
+        ("rbf", "got 'rbf'; for one kernel write ['rbf']"),
+        (3, "kernels must be 'default', 'precomputed' or a sequence of kernels, got 3"),
+        ([Gaussian(columns=4)], "asks for column 4, but X has 4 columns"),
+        ([Gaussian(columns=[0, -5])], "asks for column -5, but X has 4 columns"),
+        ([Gaussian(columns=[])], "has an empty list of columns"),
+        ([Gaussian(columns="q")], "names the column 'q', which X does not have"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_with_a_bank_is_said_in_one_sentence(kernels, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        KernelBank(kernels).fit(X, ["a", "b", "c", "d"])
+
+
+def test_columns_by_name_need_names():
+    with pytest.raises(ValueError, match="names the column 'a', but X has no column names"):
+        KernelBank([Gaussian(columns="a")]).fit(X)
+
+
+@pytest.mark.parametrize("normalize", ["units", None, True])
+def test_unknown_normalisations_are_refused(normalize):
+    with pytest.raises(ValueError, match="normalize must be 'auto', 'unit', 'trace' or 'none', got"):
+        KernelBank(normalize=normalize).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda A, B: A @ A.T, r"Kernel <lambda> must return a matrix of shape \(25, 9\) for 25 and 9 samples, got"),
+        (lambda A, B: np.full((len(A), len(B)), np.nan), "Kernel <lambda> returned NaN or infinite values"),
+        (lambda A, B: np.full((len(A), len(B)), np.inf), "Kernel <lambda> returned NaN or infinite values"),
+    ],
+    ids=["shape", "nan", "inf"],
+)
+def test_what_a_callable_returns_is_checked(function, message):
+    with pytest.raises(ValueError, match=message):
+        matrix([function], X, Z)
+
+
+# ------------------------------------------------------------------------------------------------------------ accuracy
+GRID = np.arange(-40, 41)[:, None] / 8  # centred, and all squared distances exact
+SQUARED = (GRID - GRID.T) ** 2
+
+
+def assert_exponentials(kernels, distances, rates, points):
+    """Every exponential of the bank to 1e-11 relative, where it is not so small that zero will do."""
+    for m, rate in enumerate(rates):
+        K = matrix(kernels, points, theta=np.eye(len(kernels))[m], fit_on=points)
+        expected = np.exp(-rate * distances)
+        seen = expected > 1e-135
+        assert_allclose(K[seen], expected[seen], rtol=1e-11)
+        assert np.all(K[~seen] <= 1e-134)
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.sets(st.integers(-7, 7), min_size=1),
+    st.lists(st.floats(-7, 7).map(lambda k: 2.0**k), max_size=4),
+    st.randoms(use_true_random=False),
+)
+def test_chains_of_squarings_keep_eleven_digits(exponents, others, random):
+    sigmas = [2.0**k for k in exponents] + others
+    random.shuffle(sigmas)
+    assert_exponentials([Gaussian(s) for s in sigmas], SQUARED, [0.5 / s**2 for s in sigmas], GRID)
+
+
+@pytest.mark.parametrize("ratio", [2.0, 4.0, 2.0**0.5, 3.0])
+def test_chains_of_many_widths_keep_eleven_digits(ratio):
+    """Ratios of rates 4, 16, 2 and 9: all squarings, all squarings in larger steps, and no chains at all."""
+    sigmas = 2.0**-7 * ratio ** np.arange(0, int(14 / np.log2(ratio)) + 1)
+    assert_exponentials([Gaussian(s) for s in sigmas], SQUARED, 0.5 / sigmas**2, GRID)
+
+
+def test_chains_of_laplacians_keep_eleven_digits():
+    rates = 2.0 ** np.arange(-12, 9)
+    assert_exponentials([Laplacian(rate) for rate in rates], np.abs(GRID - GRID.T), rates, GRID)
+
+
+def test_the_exponential_is_exact_to_its_argument():
+    """The error of exp(-rate x) is that of rounding rate · x."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate([[0.0, 1e-300, 1e-17], rng.uniform(0, 1, 500), 10 ** rng.uniform(-6, 2.5, 500)])
+    out, shift = np.empty_like(x), np.empty_like(x)
+    exp_into(x, 1.0, len(x), shift, out)
+    assert np.all(np.abs(out / np.exp(-x) - 1) <= 4e-16 * (1 + x))
+    assert_array_equal(out[:2], 1)
+
+
+@pytest.mark.parametrize("distance", [1e3, 1e30, 1e300])
+def test_far_points_have_a_kernel_of_zero(distance):
+    points = np.array([[0.0], [np.sqrt(distance)]])
+    assert_array_equal(matrix([Gaussian(2.0**-7)], points, fit_on=points), np.eye(2))
+
+
+def test_duplicates_have_a_kernel_of_one():
+    points = np.vstack([X, X, X[::-1]])
+    K = matrix("default", points, fit_on=points, normalize="unit", theta=np.eye(11)[2])  # the narrowest
+    same = np.all(points[:, None] == points, axis=2)
+    assert_allclose(K[same], 1, rtol=1e-10)
+    assert np.all(K[~same] < 1 - 1e-3)
+
+
+def test_duplicates_have_a_kernel_of_one_where_the_data_are_not_scaled():
+    points = 1e3 * np.random.default_rng(0).standard_normal((50, 20))
+    points = np.vstack([points, points])
+    K = matrix([Gaussian(2.0**-7)], points, fit_on=points)
+    assert_allclose(np.diag(K[50:, :50]), 1, rtol=1e-8)
+
+
+@pytest.mark.parametrize("offset", [1e2, 1e4, 1e6])
+def test_gaussians_keep_their_digits_far_from_the_origin(offset):
+    points = np.round(X * 2**20) / 2**20  # then points + offset is exact
+    kernels = [Gaussian(sigma) for sigma in (0.05, 0.5, 5.0)]
+    expected = matrix(kernels, points, fit_on=points)
+    assert_allclose(matrix(kernels, points + offset, fit_on=points + offset), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "cosine", ("poly", {"coef0": 0})], ids=str)
+@pytest.mark.parametrize("normalize", ["unit", "none"])
+def test_zero_vectors_stay_at_the_origin(kernel, normalize):
+    points = np.vstack([X, np.zeros(4)])
+    K = matrix([kernel], points, fit_on=points, normalize=normalize)
+    assert_allclose(K[-1], 0, atol=1e-14)
+    assert np.all(np.diag(K)[:-1] > 1e-3)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "cosine"])
+def test_a_short_vector_has_the_cosine_of_its_direction(kernel):
+    points = np.array([[1e-10, 1e-10], [1.0, 0.0], [3.0, 4.0]])
+    expected = pairwise.cosine_similarity(points)
+    assert_allclose(matrix([kernel], points, fit_on=points, normalize="unit"), expected, rtol=1e-12)
+
+
+def test_constant_data_have_finite_kernels():
+    points = np.ones((6, 3))
+    assert_allclose(matrix("default", points, fit_on=points, normalize="unit"), 11, rtol=1e-12)
+
+
+# --------------------------------------------------------------------------------------------------------- precomputed
+def stacks():
+    Ks = paper_stack(np.vstack([X, Z]))[[0, 1, 5]] * np.array([1, 10, 0.1])[:, None, None]
+    return np.moveaxis(Ks[:, :25, :25], 0, 2), np.moveaxis(Ks[:, 25:, :25], 0, 2)
+
+
+def test_precomputed_stacks_are_combined_as_they_are():
+    train, test = stacks()
+    theta = np.array([0.5, 0.0, 2.0])
+    fitted = KernelBank("precomputed").fit(train)
+    side = fitted.side(train)
+    assert_allclose(fitted.cross(side, side, theta), train @ theta, rtol=1e-14)
+    assert_allclose(fitted.cross(fitted.side(test), side, theta), test @ theta, rtol=1e-14)
+
+
+def test_precomputed_stacks_can_be_divided_by_their_mean_diagonal():
+    train, test = stacks()
+    fitted = KernelBank("precomputed", normalize="trace").fit(train)
+    means = np.einsum("iim->m", train) / len(train)
+    K = fitted.cross(fitted.side(test), fitted.side(train), np.ones(3))
+    assert_allclose(K, (test / means).sum(axis=2), rtol=1e-13)
+
+
+def test_precomputed_stacks_cannot_be_given_unit_diagonals():
+    with pytest.raises(ValueError, match="normalize='unit' needs the norm of every test sample"):
+        KernelBank("precomputed", normalize="unit").fit(stacks()[0])
