@@ -54,6 +54,10 @@ def path_table(path: ParetoPath, title: str | None = None) -> Table:
 def run_demo(n_samples: int, C: float, s: float, tol: float) -> None:
     console = Console()
     X, y = digits(n_samples)
+    with console.status(
+        "Loading the compiled core (the first time on a machine it is compiled, which takes a while) …"
+    ):
+        pareto_path(X[:40], y[:40], s=s, C=C, tol=tol, verbose=0)
     path = pareto_path(X, y, s=s, C=C, tol=tol)
     title = f"Pareto path on {len(X)} handwritten digits: {len(path.task_names)} tasks share one kernel"
     console.print(path_table(path, title))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,11 +34,11 @@ class Kernel:
 
     def __str__(self) -> str:
         seen = "" if self.columns is None else f" on {self.columns!r}"
-        parameters = ", ".join(f"{k}={v:g}" for k, v in self.parameters().items())
+        # the first parameter always, the others where they are not the default
+        given = [f for f in fields(self) if f.name != "columns"]
+        told = [f.name for i, f in enumerate(given) if i == 0 or getattr(self, f.name) != f.default]
+        parameters = ", ".join(f"{name}={getattr(self, name):g}" for name in told)
         return f"{type(self).__name__.lower()}{f'({parameters})' if parameters else ''}{seen}"
-
-    def parameters(self) -> dict[str, float]:
-        return {k: float(v) for k, v in vars(self).items() if isinstance(v, numbers.Real)}
 
 
 @dataclass(frozen=True)

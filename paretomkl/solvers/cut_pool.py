@@ -163,6 +163,7 @@ class CutPool(Solver):
         for _ in range(WARM_UP):
             sweep = problem.tasks.sweep(theta, dual, self.task_rtol())
             pool.add(sweep, problem.weight_set)
+            self.told(problem, problem.relative_gap(sweep))
             dual = sweep.dual
             theta = problem.weight_set.minimize_ratio(theta**2 * sweep.forms.sum(axis=0))
 
