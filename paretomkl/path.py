@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -12,8 +11,9 @@ import numpy as np
 
 from ._parallel import effective_jobs
 from ._typing import AnyArray, Array
+from ._validation import check_bounds, check_data, check_exponents, check_number, check_task_weight
 from .gram import GramBlocks
-from .kernels import FittedBank, as_bank
+from .kernels import FittedBank
 from .machines.svc import SVCTasks
 from .problem import MultiTaskProblem
 from .progress import Progress
@@ -146,40 +146,22 @@ def pareto_path(
     ((2, 11), (2, 3))
     """
     began = perf_counter()
-    exponents = _check_exponents(ps)
-    _check_number("s", s, lambda v: v >= 1, "at least 1")
-    _check_number("tol", tol, lambda v: 0 < v < 1, "between 0 and 1")
+    exponents = check_exponents(ps)
+    check_number("s", s, lambda v: v >= 1, "at least 1")
+    check_number("tol", tol, lambda v: 0 < v < 1, "between 0 and 1")
     parameters = {"tol": tol} if max_iter is None else {"tol": tol, "max_iter": max_iter}
     made_solver = make_solver(solver, exponents, **parameters)
     threads = effective_jobs(n_jobs)
-    bank, data = _check_data(X, kernels)
+    bank, data = check_data(X, kernels)
     made_tasks = make_tasks(y, tasks)
     n_labels = len(np.asarray(y))
     if len(data) != n_labels:
         raise ValueError(f"X and y must have one row per sample: X has {len(data)}, y has {n_labels}.")
-    bound = _check_bounds(C, len(data), made_tasks)
-    omega = _check_task_weight(task_weight, made_tasks)
-    weight_set = LsBall(float(s))
-
-    rows = [task.rows for task in made_tasks]
-    gram = GramBlocks(bank, data, rows, threads)
-    gram.check_positive_semidefinite()
-    machine = SVCTasks(
-        gram,
-        np.concatenate([task.signs for task in made_tasks]),
-        np.concatenate([bound[r] for r in rows]),
-    )
-    problem = MultiTaskProblem(machine, PowerMean(1.0, omega), weight_set)
-    solutions: dict[float, Solution] = {}
+    bound = check_bounds(C, len(data), made_tasks)
+    omega = check_task_weight(task_weight, made_tasks)
+    problem = make_problem(bank, data, made_tasks, [bound[task.rows] for task in made_tasks], s, omega, threads)
     with Progress(len(exponents), tol, verbose) as progress:
-        made_solver = replace(made_solver, report=progress.report)
-        last = None
-        for p in walking_order(exponents):
-            last = made_solver.solve(replace(problem, scalarization=PowerMean(p, omega)), init=last)
-            solutions[p] = last
-            progress.done(p)
-    points = [solutions[p] for p in exponents]
-    pool = last.state if last is not None else None
+        points = trace(problem, exponents, made_solver, progress)
     return ParetoPath(
         ps=np.array(exponents),
         theta=np.array([point.theta for point in points]),
@@ -187,101 +169,49 @@ def pareto_path(
         task_weights=np.array([point.task_weights for point in points]),
         objective=np.array([point.objective for point in points]),
         gap=np.array([point.gap for point in points]),
-        n_sweeps=machine.n_sweeps,
+        n_sweeps=problem.tasks.n_sweeps,
         kernel_names=bank.names,
         task_names=[task.name for task in made_tasks],
         solutions=points,
         seconds={
             "total": perf_counter() - began,
-            "tasks": machine.seconds,
-            "master": getattr(pool, "seconds", 0.0),
+            "tasks": problem.tasks.seconds,
+            "master": getattr(points[0].state, "seconds", 0.0),
         },
         tasks=made_tasks,
         bank=bank,
     )
 
 
+def make_problem(
+    bank: FittedBank,
+    data: AnyArray,
+    tasks: list[Task],
+    bounds: list[Array],
+    s: float,
+    omega: Array | None = None,
+    n_jobs: int = 1,
+) -> MultiTaskProblem:
+    """The problem at p = 1; ``bounds`` holds C for each sample of each task."""
+    gram = GramBlocks(bank, data, [task.rows for task in tasks], n_jobs)
+    gram.check_positive_semidefinite()
+    machine = SVCTasks(gram, np.concatenate([task.signs for task in tasks]), np.concatenate(bounds))
+    return MultiTaskProblem(machine, PowerMean(1.0, omega), LsBall(float(s)))
+
+
+def trace(problem: MultiTaskProblem, ps: Sequence[float], solver: Solver, progress: Progress) -> list[Solution]:
+    """Solve the problem for each p, each from the last one, and return the solutions in the order of ps."""
+    solver = replace(solver, report=progress.report)
+    solutions: dict[float, Solution] = {}
+    last = None
+    for p in walking_order(ps):
+        scalarization = PowerMean(p, problem.scalarization.weights)
+        last = solutions[p] = solver.solve(replace(problem, scalarization=scalarization), init=last)
+        progress.done(p)
+    return [solutions[p] for p in ps]
+
+
 def walking_order(ps: Sequence[float]) -> list[float]:
     """From the exponent nearest to one down to the smallest, then up to the largest: each starts near the last."""
     below = sorted({p for p in ps if p <= 1}, reverse=True)
     return below + sorted({p for p in ps if p > 1})
-
-
-def _check_exponents(ps: Any) -> list[float]:
-    if isinstance(ps, numbers.Real):
-        ps = [ps]
-    exponents = []
-    for p in ps:
-        if not isinstance(p, numbers.Real) or np.isnan(float(p)):
-            raise ValueError(f"p must be a real number or ±inf, got {p!r}.")
-        exponents.append(float(p))
-    if not exponents:
-        raise ValueError("ps is empty; give at least one exponent.")
-    return exponents
-
-
-def _check_number(name: str, value: Any, valid: Any, wanted: str) -> None:
-    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not valid(value):
-        raise ValueError(f"{name} must be a number {wanted}, got {name}={value!r}.")
-
-
-def _check_data(X: Any, kernels: Any) -> tuple[FittedBank, AnyArray]:
-    bank = as_bank(kernels)
-    if isinstance(bank.kernels, str) and bank.kernels == "precomputed":
-        stack = np.asarray(X)
-        if stack.ndim != 3 or stack.shape[0] != stack.shape[1] or stack.shape[2] == 0:
-            raise ValueError(
-                f"kernels='precomputed' needs X of shape (n_samples, n_samples, n_kernels), got shape {stack.shape}."
-            )
-        stack = np.asarray(stack, dtype=np.float64)
-        for m in range(stack.shape[2]):
-            K = stack[:, :, m]
-            if not np.isfinite(K).all():
-                raise ValueError(f"Kernel {m} of the precomputed stack has NaN or infinite entries.")
-            if not np.allclose(K, K.T, rtol=1e-6, atol=1e-8 * np.abs(K).max()):
-                raise ValueError(f"Kernel {m} of the precomputed stack is not symmetric.")
-        return bank.fit(stack), stack
-    from sklearn.utils.validation import check_array  # here: scikit-learn takes a second to import
-
-    names = getattr(X, "columns", None)
-    data = check_array(X, dtype=np.float64, input_name="X")
-    return bank.fit(data, None if names is None else [str(name) for name in names]), data
-
-
-def _check_bounds(C: Any, n_samples: int, tasks: list[Task]) -> Array:
-    bound = np.asarray(C, dtype=np.float64)
-    if bound.ndim == 0:
-        _check_number("C", float(bound), lambda v: 0 < v < np.inf, "greater than 0")
-        return np.full(n_samples, float(bound))
-    if bound.shape != (n_samples,):
-        raise ValueError(f"C must be a number or have one entry per sample ({n_samples}), got shape {bound.shape}.")
-    if not (np.isfinite(bound).all() and (bound >= 0).all()):
-        raise ValueError("C must not have negative, infinite or missing entries.")
-    for task in tasks:
-        for sign, label in ((-1, task.classes[0]), (1, task.classes[1])):
-            if not (bound[task.rows[task.signs == sign]] > 0).any():
-                raise ValueError(f"Task {task.name!r} has no sample of class {label!r} with C > 0.")
-    return bound
-
-
-def _check_task_weight(task_weight: Any, tasks: list[Task]) -> Array | None:
-    if task_weight is None:
-        return None
-    names = [task.name for task in tasks]
-    if isinstance(task_weight, Mapping):
-        known = {key for task in tasks for key in (task.name, task.source) if key is not None}
-        unknown = [key for key in task_weight if key not in known]
-        if unknown:
-            raise ValueError(f"task_weight names the unknown task {unknown[0]!r}; the tasks are {names[:10]}.")
-        values = [task_weight.get(task.name, task_weight.get(task.source, 1.0)) for task in tasks]
-    else:
-        values = task_weight
-    omega = np.asarray(values, dtype=np.float64)
-    if omega.shape != (len(tasks),):
-        raise ValueError(
-            f"task_weight must have one entry for each of the {len(tasks)} tasks, got shape {omega.shape}."
-        )
-    for name, weight in zip(names, omega, strict=True):
-        if not (np.isfinite(weight) and weight > 0):
-            raise ValueError(f"task_weight of task {name!r} must be positive, got {weight!r}.")
-    return omega / omega.sum()
