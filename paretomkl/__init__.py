@@ -4,10 +4,25 @@ T binary SVM tasks share one learned kernel, a weighted sum of M base kernels; t
 the task objectives, and so traces a path on their Pareto front.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from .kernels import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, Polynomial
 from .path import PAPER_PS, ParetoPath, pareto_path
 
 __version__ = "0.1.0.dev0"
+
+if TYPE_CHECKING:
+    from .estimators import ParetoMKLClassifier
+
+
+def __getattr__(name: str) -> Any:
+    """Estimators are imported when first asked for: scikit-learn takes a second to import."""
+    if name == "ParetoMKLClassifier":
+        from . import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "PAPER_PS",
@@ -17,6 +32,7 @@ __all__ = [
     "KernelBank",
     "Laplacian",
     "Linear",
+    "ParetoMKLClassifier",
     "ParetoPath",
     "Polynomial",
     "pareto_path",

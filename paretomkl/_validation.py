@@ -34,24 +34,29 @@ def check_number(name: str, value: Any, valid: Any, wanted: str) -> None:
 def check_data(X: Any, kernels: Any) -> tuple[FittedBank, AnyArray]:
     bank = as_bank(kernels)
     if isinstance(bank.kernels, str) and bank.kernels == "precomputed":
-        stack = np.asarray(X)
-        if stack.ndim != 3 or stack.shape[0] != stack.shape[1] or stack.shape[2] == 0:
-            raise ValueError(
-                f"kernels='precomputed' needs X of shape (n_samples, n_samples, n_kernels), got shape {stack.shape}."
-            )
-        stack = np.asarray(stack, dtype=np.float64)
-        for m in range(stack.shape[2]):
-            K = stack[:, :, m]
-            if not np.isfinite(K).all():
-                raise ValueError(f"Kernel {m} of the precomputed stack has NaN or infinite entries.")
-            if not np.allclose(K, K.T, rtol=1e-6, atol=1e-8 * np.abs(K).max()):
-                raise ValueError(f"Kernel {m} of the precomputed stack is not symmetric.")
+        stack = check_stack(X)
         return bank.fit(stack), stack
     from sklearn.utils.validation import check_array  # here: scikit-learn takes a second to import
 
     names = getattr(X, "columns", None)
     data = check_array(X, dtype=np.float64, input_name="X")
     return bank.fit(data, None if names is None else [str(name) for name in names]), data
+
+
+def check_stack(X: Any, square: bool = True) -> Array:
+    """A precomputed stack of kernels: (n, n, n_kernels) and symmetric, or (n_test, n_train, n_kernels)."""
+    stack = np.asarray(X)
+    if stack.ndim != 3 or (square and stack.shape[0] != stack.shape[1]) or stack.shape[2] == 0:
+        wanted = "(n_samples, n_samples, n_kernels)" if square else "(n_test, n_train, n_kernels)"
+        raise ValueError(f"kernels='precomputed' needs X of shape {wanted}, got shape {stack.shape}.")
+    stack = np.asarray(stack, dtype=np.float64)
+    for m in range(stack.shape[2]):
+        K = stack[:, :, m]
+        if not np.isfinite(K).all():
+            raise ValueError(f"Kernel {m} of the precomputed stack has NaN or infinite entries.")
+        if square and not np.allclose(K, K.T, rtol=1e-6, atol=1e-8 * np.abs(K).max(initial=0.0)):
+            raise ValueError(f"Kernel {m} of the precomputed stack is not symmetric.")
+    return stack
 
 
 def check_bounds(C: Any, n_samples: int, tasks: list[Task]) -> Array:

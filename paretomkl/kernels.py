@@ -389,6 +389,11 @@ class FittedBank:
                 side.scale[m] = self.trace_scale[m]
         return side
 
+    def side_of_columns(self, n: int) -> Side:
+        """The columns of a precomputed stack, which has no samples of its own on that side."""
+        scale = np.tile(self.trace_scale[:, None], (1, n))
+        return Side([], [], np.zeros((self.n_kernels, 1)), scale)
+
     def _diagonals(self, X: Array, side: Side) -> list[Array]:
         """k_m(x, x) of every sample, kernel by kernel."""
         diagonals = []

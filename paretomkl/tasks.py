@@ -74,7 +74,7 @@ def _pairs(labels: AnyArray, rows: IntArray, source: Hashable) -> list[Task]:
     classes = unique_labels(labels[rows])
     where = "y" if source is None else f"Task {source!r}"
     if len(classes) < 2:
-        raise ValueError(f"{where} has the single class {classes[0]!r}; a task needs two classes or more.")
+        raise ValueError(f"{where} has only one class, {classes[0]!r}; a task needs two classes or more.")
     made = []
     for negative, positive in combinations(classes, 2):
         in_pair = _equal(labels[rows], negative) | _equal(labels[rows], positive)
