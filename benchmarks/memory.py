@@ -6,6 +6,7 @@ Two classes: one task, p = 1. More: one-vs-one tasks, the whole path.
 """
 
 import json
+import resource
 import sys
 from pathlib import Path
 
@@ -13,9 +14,12 @@ from pathlib import Path
 def memory(name: str) -> float:
     """MB of this process by the kernel's record: VmRSS now, VmHWM the peak.
 
-    Not ``ru_maxrss``, which a child process inherits from its parent at the start.
+    ``ru_maxrss``, which a child process inherits from its parent on Linux, serves where there is no such record.
     """
-    lines = Path("/proc/self/status").read_text().splitlines()
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    lines = status.read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(name))
 
 

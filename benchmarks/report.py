@@ -20,6 +20,9 @@ from rich.text import Text
 
 ROOT = Path(__file__).resolve().parents[1]
 QUICK = Path(__file__).resolve().parent / "quick"  # where trial runs write, out of sight of git
+TRIAL_NOTE = (
+    "\n\n**A trial in small: the sizes in the text are those of the full run; these figures count for nothing.**"
+)
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 PACKAGES = ("paretomkl", "numpy", "scipy", "scikit-learn", "numba", "cvxpy", "clarabel")
 
@@ -83,12 +86,12 @@ class Table:
     def cells(self, row: list[Any]) -> list[str]:
         return [_cell(value, spec) for value, spec in zip(row, self.columns.values(), strict=True)]
 
-    def widths(self) -> list[int]:
-        return [max(len(name), 12 if i == 0 else 8) for i, name in enumerate(self.columns)]
-
     def line(self, cells: list[str]) -> str:
-        first, *rest = zip(cells, self.widths(), strict=True)
-        return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)])
+        """Cells in columns as wide as their headings; words to the left, numbers to the right."""
+        placed = []
+        for cell, (name, spec) in zip(cells, self.columns.items(), strict=True):
+            placed.append(cell.ljust(22) if spec == "s" else cell.rjust(max(len(name), 6)))
+        return "  ".join(placed)
 
     def markdown(self) -> list[str]:
         heading = "| " + " | ".join(self.columns) + " |"
@@ -120,7 +123,7 @@ class Section:
     def table(self, columns: dict[str, str], title: str = "") -> Table:
         table = Table(columns, title)
         self.tables.append(table)
-        console.print(Text(f"\n{title}" if title else "", style="bold"))
+        console.print(Text(f"\n{title}", style="bold"))
         console.print(Text(table.line(list(columns)), style="underline"))
         return table
 

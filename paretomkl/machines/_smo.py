@@ -16,6 +16,8 @@ from numba import njit
 from .._typing import Array, IntArray
 
 CHECK_EVERY = 8  # pair steps between two evaluations of the duality gap, which costs about half a step
+MOST_NEWTON_STEPS = 50  # in a row
+STALLED = 20  # pair steps per sample without a rise of the dual value that end the search
 PATIENCE = 5  # pair steps per sample before the free variables are moved together
 
 
@@ -59,7 +61,7 @@ def dual_value(e: Array, y: Array, v: Array) -> float:
 
 @njit(cache=True, nogil=True)
 def move_free_variables(
-    K: Array, start: int, size: int, idx: IntArray, low: Array, high: Array, v: Array, e: Array, row: Array
+    K: Array, start: int, size: int, idx: IntArray, y: Array, low: Array, high: Array, v: Array, e: Array, row: Array
 ) -> None:
     """Newton steps on the variables strictly inside the box, the others held, until one step stays inside.
 
@@ -68,7 +70,7 @@ def move_free_variables(
     that each step either ends on the optimum of the face or puts one more variable on its bound. v and e are updated.
     """
     n = len(idx)
-    for _ in range(n):
+    for _ in range(min(n, MOST_NEWTON_STEPS)):
         free = np.nonzero((v > low) & (v < high))[0]
         f = len(free)
         if f < 2:
@@ -81,14 +83,20 @@ def move_free_variables(
             for c in range(f):
                 A[a, c] = K[row_start + idx[free[c]]]
             trace += A[a, a]
-            A[a, f] = 1.0
-            A[f, a] = 1.0
             rhs[a] = e[free[a]]
         if not trace > 0.0:
             return
         for a in range(f):
             A[a, a] += 1e-13 * trace
+            A[a, f] = trace / f  # the row of ones, in units of the others
+            A[f, a] = trace / f
         d = np.linalg.solve(A, rhs)[:f]
+        for _ in range(2):  # the step must sum to zero to the last digit, or the dual would leave its plane
+            mean = 0.0
+            for a in range(f):
+                mean += d[a] / f
+            for a in range(f):
+                d[a] -= mean
         slope = 0.0
         curvature = 0.0
         length = np.inf
@@ -110,6 +118,7 @@ def move_free_variables(
             length = min(length, slope / curvature)
         if not np.isfinite(length):
             return
+        excess = 0.0
         for a in range(f):
             k = free[a]
             moved = min(max(v[k] + length * d[a], low[k]), high[k])
@@ -118,11 +127,14 @@ def move_free_variables(
                     moved = high[k]
                 elif d[a] < 0.0 and (low[k] - v[k]) / d[a] == to_box:
                     moved = low[k]
-            delta = moved - v[k]
+            excess += moved - v[k]
             v[k] = moved
-            gather_row(K, start + idx[k] * size, idx, row)
-            for c in range(n):
-                e[c] -= delta * row[c]
+        for a in range(f):  # what rounding and the box left over goes to a variable that has room for it
+            k = free[a]
+            if low[k] < v[k] - excess and v[k] - excess < high[k]:
+                v[k] -= excess
+                break
+        compute_errors(K, start, size, idx, y, v, row, e)
         if length < to_box:
             return
 
@@ -165,6 +177,8 @@ def solve_task(
     fresh = True  # whether e was computed from scratch at the present v
     steps = 0
     next_newton = PATIENCE * n
+    next_look = STALLED * (n + 100)  # when to see whether the dual value still rises
+    value_then = -np.inf
     b = 0.0
     while True:
         # the pair of largest violation: e_i over those that can rise, e_j over those that can fall
@@ -188,6 +202,10 @@ def solve_task(
             gap = duality_gap(e, y, C, v, b)
             value = dual_value(e, y, v)
             exhausted = violation <= 1e-15 * (1.0 + abs(e_up)) or steps >= max_iter
+            if steps >= next_look:
+                exhausted = exhausted or value - value_then <= 1e-14 * value
+                value_then = value
+                next_look = steps + STALLED * (n + 100)
             if gap <= rtol * value or exhausted:
                 if fresh or (exhausted and steps >= max_iter):
                     return value, gap, b, steps
@@ -198,9 +216,9 @@ def solve_task(
                     return dual_value(e, y, v), duality_gap(e, y, C, v, b), b, steps
                 continue
         if steps >= next_newton:
-            move_free_variables(K, start, size, idx, low, high, v, e, row_i)
+            move_free_variables(K, start, size, idx, y, low, high, v, e, row_i)
             next_newton = steps + PATIENCE * n
-            fresh = False
+            fresh = True
             steps += 1
             continue
         gather_row(K, start + idx[i] * size, idx, row_i)

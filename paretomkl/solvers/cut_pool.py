@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import ClassVar
 
@@ -30,35 +30,29 @@ class Pool:
     A cut belongs to a task, its data and C only, so one pool serves all p, s and task weights.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, n_tasks: int, n_kernels: int) -> None:
         self.sweeps: list[Sweep] = []
-        self.upper = np.empty((0, 0))  # of J_t at the θ of each sweep, (n_sweeps, n_tasks)
-        self.linear = np.empty((0, 0))  # (n_sweeps, n_tasks)
-        self.slopes = np.empty((0, 0, 0))  # ½ G, (n_sweeps, n_tasks, n_kernels)
-        self.idle = np.empty((0, 0), dtype=np.int64)  # masters since a cut last counted; -1: dropped
-        self.floor = np.empty(0)  # (n_tasks,): J_t(θ) ≥ floor_t > 0 for every θ
+        self.upper = np.empty((0, n_tasks))  # of J_t at the θ of each sweep
+        # Row 0 holds the constant cut J_t(θ) ≥ linear_t > 0, which keeps the master's unknowns positive; row k + 1 the
+        # cuts of sweep k.
+        self.linear = np.zeros((1, n_tasks))
+        self.slopes = np.zeros((1, n_tasks, n_kernels))  # ½ G
+        self.idle = np.zeros((1, n_tasks), dtype=np.int64)  # masters since a cut last counted; -1: dropped
         self.seconds = 0.0  # spent in the master
 
     def __len__(self) -> int:
         return len(self.sweeps)
 
     def add(self, sweep: Sweep, weight_set: LsBall) -> None:
-        T, M = sweep.forms.shape
-        if not self.sweeps:
-            self.upper = np.empty((0, T))
-            self.linear = np.empty((0, T))
-            self.slopes = np.empty((0, T, M))
-            self.idle = np.empty((0, T), dtype=np.int64)
-            self.floor = np.zeros(T)
         self.sweeps.append(sweep)
         self.upper = np.vstack([self.upper, sweep.upper])
         self.linear = np.vstack([self.linear, sweep.linear])
         self.slopes = np.concatenate([self.slopes, 0.5 * sweep.forms[None]])
-        self.idle = np.vstack([self.idle, np.zeros(T, dtype=np.int64)])
+        self.idle = np.vstack([self.idle, np.zeros_like(self.idle[:1])])
         # cα is feasible for 0 ≤ c ≤ 1 too: J_t ≥ max over c of c a − c² ‖½G‖_{s*}, whatever θ
         steepest = weight_set.support(0.5 * sweep.forms)
         scale = np.minimum(1.0, sweep.linear / np.maximum(2 * steepest, 1e-300))
-        self.floor = np.maximum(self.floor, scale * sweep.linear - scale**2 * steepest)
+        self.linear[0] = np.maximum(self.linear[0], scale * sweep.linear - scale**2 * steepest)
 
     def best(self, scalarization: PowerMean) -> Sweep:
         """The sweep of least M_p."""
@@ -67,45 +61,31 @@ class Pool:
     def has(self, theta: Array) -> bool:
         return any(np.abs(theta - sweep.theta).max() <= 1e-9 for sweep in self.sweeps)
 
-    def values(self, theta: Array) -> Array:
-        """max over the cuts of each task at θ: a lower bound of J_t(θ), (n_tasks,)."""
-        cuts = self.linear - self.slopes @ theta
-        return np.maximum(np.where(self.idle >= 0, cuts, -np.inf).max(axis=0), self.floor)
+    def cut_values(self, theta: Array) -> Array:
+        """Every cut at θ, (n_sweeps + 1, n_tasks); −∞ where it was dropped."""
+        return np.where(self.idle >= 0, self.linear - self.slopes @ theta, -np.inf)
 
     def cuts(self, tasks: IntArray) -> tuple[Array, Array, IntArray, IntArray]:
-        """Cuts of some tasks, task by task, the constant one of each first.
-
-        Returns linear (n_cuts,), slopes (n_cuts, n_kernels), offsets (n_tasks + 1,) and the sweep each came from
-        (-1: the constant one).
-        """
+        """Cuts of some tasks, task by task: linear (n_cuts,), slopes (n_cuts, n_kernels), offsets, rows of the pool."""
         alive = self.idle[:, tasks] >= 0
-        position, source = np.nonzero(alive.T)
-        linear = self.linear[source, tasks[position]]
-        slopes = self.slopes[source, tasks[position]]
-        counts = alive.sum(axis=0)
-        first = np.concatenate([[0], np.cumsum(counts)])
-        linear = np.insert(linear, first[:-1], self.floor[tasks])
-        slopes = np.insert(slopes, first[:-1], 0.0, axis=0)
-        source = np.insert(source, first[:-1], -1)
-        return linear, slopes, first + np.arange(len(first)), source
+        position, row = np.nonzero(alive.T)
+        task = tasks[position]
+        offsets = np.concatenate([[0], np.cumsum(alive.sum(axis=0))])
+        return self.linear[row, task], self.slopes[row, task], offsets, row
 
-    def mark(self, theta: Array, tasks: IntArray, ptr: IntArray, source: IntArray, multipliers: Array) -> None:
+    def mark(self, theta: Array, tasks: IntArray, offsets: IntArray, row: IntArray, multipliers: Array) -> None:
         """Count how long each cut has had no part in a master; drop those of no use for long.
 
         A cut has a part if its multiplier is not negligible or if it is the highest of its task at θ.
         """
-        counts = np.diff(ptr)
+        counts = np.diff(offsets)
         owner = np.repeat(tasks, counts)
-        used = multipliers > 1e-4 * np.repeat(np.add.reduceat(multipliers, ptr[:-1]), counts)
-        real = source >= 0
-        self.idle[source[real], owner[real]] += 1
-        used &= real
-        self.idle[source[used], owner[used]] = 0
-        alive = self.idle >= 0
-        highest = np.where(alive, self.linear - self.slopes @ theta, -np.inf).argmax(axis=0)
+        used = multipliers > 1e-4 * np.repeat(np.add.reduceat(multipliers, offsets[:-1]), counts)
+        self.idle[row, owner] = np.where(used, 0, self.idle[row, owner] + 1)
+        highest = self.cut_values(theta).argmax(axis=0)
         self.idle[highest, np.arange(len(highest))] = 0
         old = self.idle > PATIENCE
-        old[-2:] = False
+        old[0] = old[-2:] = False
         self.idle[old] = -1
 
 
@@ -128,10 +108,10 @@ class CutPool(Solver):
     """
 
     name: ClassVar[str] = "cut-pool"
-    _newton_steps: int = field(default=0, repr=False)
 
     def solve(self, problem: MultiTaskProblem, init: Solution | None = None) -> Solution:
-        pool = init.state if init is not None and isinstance(init.state, Pool) else Pool()
+        carried = init.state if init is not None else None
+        pool = carried if isinstance(carried, Pool) else Pool(problem.tasks.n_tasks, problem.tasks.n_kernels)
         swept = problem.tasks.n_sweeps
         if not len(pool):
             self._warm_up(problem, pool, init)
@@ -169,6 +149,8 @@ class CutPool(Solver):
 
     def _master(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
         p = problem.scalarization.p
+        if problem.tasks.n_tasks == 1:
+            return self._master_of_mean(problem, pool, best, 1.0, rtol)  # every mean of one number is that number
         if p == np.inf:
             return self._master_of_maximum(problem, pool, best, rtol)
         if p >= 1:
@@ -179,14 +161,13 @@ class CutPool(Solver):
         self, pool: Pool, tasks: IntArray, scale: Array, omega: Array, p: float, s: float, start: Array, rtol: float
     ) -> tuple[Array, float, Array]:
         """The master over some tasks, in units of ``scale``: θ, the bound, and Σ of multipliers of each task."""
-        linear, slopes, ptr, source = pool.cuts(tasks)
-        unit = np.repeat(scale, np.diff(ptr))
-        theta, mu, _, lower, steps = solve_master(
-            linear / unit, slopes / unit[:, None], ptr, omega, p, s, start, rtol, 100
+        linear, slopes, offsets, row = pool.cuts(tasks)
+        unit = np.repeat(scale, np.diff(offsets))
+        theta, mu, _, lower, _ = solve_master(
+            linear / unit, slopes / unit[:, None], offsets, omega, p, s, start, rtol, 100
         )
-        self._newton_steps += steps
-        pool.mark(theta, tasks, ptr, source, mu)
-        return theta, lower, np.add.reduceat(mu, ptr[:-1])
+        pool.mark(theta, tasks, offsets, row, mu)
+        return theta, lower, np.add.reduceat(mu, offsets[:-1])
 
     def _master_of_mean(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, p: float, rtol: float) -> Master:
         # In units of objectives u: M_p(z) = M_p(u) · (Σ ω'_t (z_t/u_t)^p)^(1/p) with ω'_t = ω_t (u_t/M_p(u))^p
@@ -202,9 +183,9 @@ class CutPool(Solver):
     def _master_of_maximum(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
         # all cuts in one group: the least common bound of all tasks
         tasks = np.arange(problem.tasks.n_tasks)
-        linear, slopes, ptr, source = pool.cuts(tasks)
+        linear, slopes, offsets, row = pool.cuts(tasks)
         unit = best.upper.max()
-        theta, mu, _, lower, steps = solve_master(
+        theta, mu, _, lower, _ = solve_master(
             linear / unit,
             slopes / unit,
             np.array([0, len(linear)]),
@@ -215,9 +196,8 @@ class CutPool(Solver):
             rtol,
             100,
         )
-        self._newton_steps += steps
-        weights = np.add.reduceat(mu, ptr[:-1])
-        pool.mark(theta, tasks, ptr, source, mu)
+        weights = np.add.reduceat(mu, offsets[:-1])
+        pool.mark(theta, tasks, offsets, row, mu)
         return Master(theta, lower * unit, weights / weights.sum())
 
     def _master_by_reweighting(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
@@ -240,7 +220,7 @@ class CutPool(Solver):
                 bound = lower * unit  # this one is for the weights of the best point: its certificate
                 if problem.relative_gap(best, bound) <= self.tol:
                     break
-            objectives = pool.values(theta)
+            objectives = pool.cut_values(theta).max(axis=0)
             previous, value = value, float(scalarization.log_value(objectives))
             if previous - value <= rtol:
                 break
