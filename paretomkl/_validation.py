@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from .tasks import Task
 def check_exponents(ps: Any) -> list[float]:
     if isinstance(ps, numbers.Real):
         ps = [ps]
+    if isinstance(ps, str) or not isinstance(ps, Iterable):
+        raise ValueError(f"ps must be a sequence of exponents, got {ps!r}.")
     exponents = []
     for p in ps:
         if not isinstance(p, numbers.Real) or np.isnan(float(p)):
@@ -31,6 +33,11 @@ def check_number(name: str, value: Any, valid: Any, wanted: str) -> None:
         raise ValueError(f"{name} must be a number {wanted}, got {name}={value!r}.")
 
 
+def check_count(name: str, value: Any) -> None:
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or int(value) < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {name}={value!r}.")
+
+
 def check_data(X: Any, kernels: Any) -> tuple[FittedBank, AnyArray]:
     bank = as_bank(kernels)
     if isinstance(bank.kernels, str) and bank.kernels == "precomputed":
@@ -39,7 +46,14 @@ def check_data(X: Any, kernels: Any) -> tuple[FittedBank, AnyArray]:
     from sklearn.utils.validation import check_array  # here: scikit-learn takes a second to import
 
     names = getattr(X, "columns", None)
-    data = check_array(X, dtype=np.float64, input_name="X")
+    if names is None and np.ndim(X) == 1:
+        raise ValueError(f"X must have two dimensions, (n_samples, n_features), got shape {np.shape(X)}.")
+    try:
+        data = check_array(X, dtype=np.float64, input_name="X")
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(f"X must hold numbers only: {error}.") from error
     return bank.fit(data, None if names is None else [str(name) for name in names]), data
 
 
@@ -60,10 +74,10 @@ def check_stack(X: Any, square: bool = True) -> Array:
 
 
 def check_bounds(C: Any, n_samples: int, tasks: list[Task]) -> Array:
+    if np.ndim(C) == 0:
+        check_number("C", C, lambda v: 0 < v < np.inf, "greater than 0 and finite")
+        return np.full(n_samples, float(C))
     bound = np.asarray(C, dtype=np.float64)
-    if bound.ndim == 0:
-        check_number("C", float(bound), lambda v: 0 < v < np.inf, "greater than 0")
-        return np.full(n_samples, float(bound))
     if bound.shape != (n_samples,):
         raise ValueError(f"C must be a number or have one entry per sample ({n_samples}), got shape {bound.shape}.")
     if not (np.isfinite(bound).all() and (bound >= 0).all()):
@@ -87,12 +101,12 @@ def check_task_weight(task_weight: Any, tasks: list[Task]) -> Array | None:
         values = [task_weight.get(task.name, task_weight.get(task.source, 1.0)) for task in tasks]
     else:
         values = task_weight
-    omega = np.asarray(values, dtype=np.float64)
-    if omega.shape != (len(tasks),):
-        raise ValueError(
-            f"task_weight must have one entry for each of the {len(tasks)} tasks, got shape {omega.shape}."
-        )
-    for name, weight in zip(names, omega, strict=True):
-        if not (np.isfinite(weight) and weight > 0):
-            raise ValueError(f"task_weight of task {name!r} must be positive, got {weight!r}.")
+        if np.shape(values) != (len(tasks),):
+            raise ValueError(
+                f"task_weight must have one entry for each of the {len(tasks)} tasks, got shape {np.shape(values)}."
+            )
+    for name, weight in zip(names, values, strict=True):
+        if not (isinstance(weight, numbers.Real) and 0 < float(weight) < np.inf):
+            raise ValueError(f"task_weight of task {name!r} must be a positive number, got {weight!r}.")
+    omega = np.array(values, dtype=np.float64)
     return omega / omega.sum()

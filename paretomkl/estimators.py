@@ -21,7 +21,7 @@ from .path import make_problem, trace
 from .progress import Progress
 from .solution import Solution
 from .solvers import make_solver
-from .tasks import Task, make_tasks, unique_labels
+from .tasks import Task, is_missing, make_tasks, unique_labels
 
 PREDICT_BYTES = 64 * 2**20  # of one batch of test-time kernel values
 
@@ -477,7 +477,7 @@ def _missing_entries(labels: AnyArray) -> AnyArray:
     if labels.dtype.kind == "f":
         return np.isnan(labels)
     if labels.dtype.kind == "O":
-        return np.frompyfunc(lambda label: label is None or label != label, 1, 1)(labels).astype(bool)
+        return np.frompyfunc(is_missing, 1, 1)(labels).astype(bool)
     return np.zeros(labels.shape, dtype=bool)
 
 

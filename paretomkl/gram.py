@@ -101,6 +101,8 @@ class GramBlocks:
     def _forms_of_block(self, block: int, support: IntArray, table: Array) -> Array:
         """Quadratic forms of the tasks of one block; only pairs of support vectors are looked at."""
         n, n_support = int(self.size[block]), len(support)
+        if n_support == 0:
+            return np.zeros((len(table), self.bank.n_kernels))
         side = (self.samples[block], self.side.squares, self.side.scale)
 
         def work(panel: Array, row: IntArray, column: IntArray, shape: tuple[int, int], first: int, last: int) -> Array:
@@ -122,7 +124,7 @@ class GramBlocks:
         return total
 
     def check_positive_semidefinite(self) -> None:
-        """Refuse kernels of unknown make (callables, precomputed stacks) that are clearly indefinite.
+        """Refuse kernels of unknown make (callables, precomputed stacks) that are not symmetric or clearly indefinite.
 
         A principal submatrix of a positive semidefinite matrix is so too; of a large block some samples are looked at.
         """
@@ -132,6 +134,8 @@ class GramBlocks:
             for samples in self.samples:
                 some = samples[np.unique(np.linspace(0, len(samples) - 1, MOST_CHECKED).astype(int))]
                 K = self.bank.base_matrix(b, self.side, some)
+                if not np.allclose(K, K.T, rtol=1e-6, atol=1e-8 * np.abs(K).max()):
+                    raise ValueError(f"Kernel {self.bank.name_of_base(b)} is not symmetric.")
                 least = np.linalg.eigvalsh(K)[0] if not _has_cholesky(K) else 0.0
                 if least < 0:
                     raise ValueError(

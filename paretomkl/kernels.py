@@ -72,6 +72,8 @@ class Gaussian(Kernel):
 
     def __post_init__(self) -> None:
         _require_positive(self, "sigma")
+        if not 1e-150 < self.sigma < 1e150:
+            raise ValueError(f"A gaussian kernel needs sigma between 1e-150 and 1e150, got sigma={self.sigma!r}.")
 
     @property
     def rate(self) -> float:
@@ -137,6 +139,8 @@ def _require_positive(kernel: Kernel, name: str) -> None:
 def _gaussian(gamma: float | None = None, **parameters: Any) -> Gaussian:
     """Gaussian by σ, or by scikit-learn's γ = 1 / 2σ²."""
     if gamma is not None:
+        if "sigma" in parameters:
+            raise ValueError("A Gaussian kernel takes sigma or gamma = 1 / 2 sigma², not both.")
         if not (isinstance(gamma, numbers.Real) and gamma > 0):
             raise ValueError(f"A Gaussian kernel needs a positive gamma, got gamma={gamma!r}.")
         parameters["sigma"] = float(np.sqrt(0.5 / gamma))
@@ -177,7 +181,12 @@ def as_kernel(spec: Any, position: int = 0) -> Kernel:
         except TypeError as error:
             raise ValueError(f"Kernel {position} ({what!r}) does not take these parameters: {parameters}.") from error
     if isinstance(what, Kernel):
-        return replace(what, **parameters)
+        try:
+            return replace(what, **parameters)
+        except TypeError as error:
+            raise ValueError(f"Kernel {position} ({what}) does not take these parameters: {parameters}.") from error
+    if isinstance(what, type):
+        raise ValueError(f"Kernel {position} is the class {what.__name__}; write {what.__name__}(…) for a kernel.")
     if callable(what):
         columns = parameters.pop("columns", None)
         if parameters:
@@ -251,11 +260,13 @@ def _resolve_columns(kernel: Kernel, n_features: int, names: Sequence[str] | Non
         return np.arange(n_features)
     given = kernel.columns
     if isinstance(given, slice):
-        return np.arange(n_features)[given]
+        given = range(n_features)[given]
     if isinstance(given, (str, numbers.Integral)):
         given = [given]
     positions = []
     for column in given:
+        if isinstance(column, (bool, np.bool_)):
+            raise ValueError(f"Kernel {kernel} has a mask for columns; give their indices or names.")
         if isinstance(column, numbers.Integral):
             if not -n_features <= int(column) < n_features:
                 raise ValueError(f"Kernel {kernel} asks for column {column}, but X has {n_features} columns.")
@@ -381,6 +392,8 @@ class FittedBank:
         side = Side(features, centred_squares, squares, np.empty((self.n_kernels, len(X))))
         diagonals = self._diagonals(X, side)
         for m, kernel in enumerate(self.kernels):
+            if not np.isfinite(diagonals[m]).all():
+                raise ValueError(f"Kernel {kernel} leaves the range of numbers on these data; scale the features.")
             if isinstance(kernel, Cosine):
                 side.scale[m] = _inverse_root(squares[self.base[m]])
             elif self.normalize == "unit":
@@ -424,6 +437,7 @@ class FittedBank:
                 out[b] += left.centred_squares[b][rows][:, None]
                 out[b] += right.centred_squares[b][columns]
                 np.maximum(out[b], 0, out=out[b])
+                _refine_small(out[b], x, z, left.centred_squares[b][rows], right.centred_squares[b][columns])
                 if left is right:
                     out[b][rows[:, None] == columns] = 0  # a sample is at distance zero from itself
             elif isinstance(metric, Custom):
@@ -467,6 +481,16 @@ class FittedBank:
                 0,
             )
         return out
+
+
+def _refine_small(distances: Array, x: Array, z: Array, x_squares: Array, z_squares: Array) -> None:
+    """Compute anew, from the features, squared distances that lost most digits as x'x − 2x'z + z'z (in place)."""
+    top = x_squares.max(initial=0.0) + z_squares.max(initial=0.0)
+    rows, columns = np.nonzero(distances < 1e-7 * top)
+    for first in range(0, len(rows), 4096):
+        i, j = rows[first : first + 4096], columns[first : first + 4096]
+        difference = x[i] - z[j]
+        distances[i, j] = np.einsum("ij,ij->i", difference, difference)
 
 
 def _distances(x: Array, z: Array, metric: str) -> Array:

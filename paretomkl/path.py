@@ -11,7 +11,7 @@ import numpy as np
 
 from ._parallel import effective_jobs
 from ._typing import AnyArray, Array
-from ._validation import check_bounds, check_data, check_exponents, check_number, check_task_weight
+from ._validation import check_bounds, check_count, check_data, check_exponents, check_number, check_task_weight
 from .gram import GramBlocks
 from .kernels import FittedBank
 from .machines.svc import SVCTasks
@@ -149,7 +149,10 @@ def pareto_path(
     exponents = check_exponents(ps)
     check_number("s", s, lambda v: v >= 1, "at least 1")
     check_number("tol", tol, lambda v: 0 < v < 1, "between 0 and 1")
-    parameters = {"tol": tol} if max_iter is None else {"tol": tol, "max_iter": max_iter}
+    parameters: dict[str, Any] = {"tol": tol}
+    if max_iter is not None:
+        check_count("max_iter", max_iter)
+        parameters["max_iter"] = max_iter
     made_solver = make_solver(solver, exponents, **parameters)
     threads = effective_jobs(n_jobs)
     bank, data = check_data(X, kernels)

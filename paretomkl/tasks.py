@@ -112,7 +112,14 @@ def _tasks_of_matrix(labels: AnyArray, names: Sequence[Any] | None) -> list[Task
 def _as_labels(values: Any, name: str) -> AnyArray:
     if values is None:
         raise ValueError(f"{name} is missing.")
-    labels = np.asarray(values)
+    try:
+        labels = np.asarray(values)
+        if labels.dtype.kind in "US" and not isinstance(values, np.ndarray):
+            # NumPy turns what stands beside a string into a string, NaN too
+            mixed = np.asarray(values, dtype=object)
+            labels = labels if all(isinstance(label, str) for label in mixed.ravel()) else mixed
+    except ValueError as error:
+        raise ValueError(f"{name} must be a vector or a matrix, its rows all of one length.") from error
     if labels.size == 0 and labels.ndim == 1:
         raise ValueError(f"{name} is empty.")
     return labels
@@ -122,8 +129,15 @@ def _missing(labels: AnyArray) -> AnyArray:
     if labels.dtype.kind == "f":
         return np.isnan(labels)
     if labels.dtype.kind == "O":
-        return np.array([label is None or label != label for label in labels], dtype=bool)
+        return np.array([is_missing(label) for label in labels], dtype=bool)
     return np.zeros(len(labels), dtype=bool)
+
+
+def is_missing(label: Any) -> bool:
+    """None, NaN, and the NA and NaT of pandas (which is not imported for that)."""
+    return (
+        label is None or type(label).__name__ in ("NAType", "NaTType") or (isinstance(label, float) and label != label)
+    )
 
 
 def _refuse_missing(labels: AnyArray, name: str) -> None:

@@ -88,9 +88,9 @@ CASES = {
     "p of NaN": ({"ps": [1.0, NAN]}, "p must be a real number or ±inf, got nan"),
     "p of text": ({"ps": ["one"]}, "p must be a real number or ±inf, got 'one'"),
     "no p": ({"ps": []}, "ps is empty; give at least one exponent"),
-    "C of zero": ({"C": 0}, "C must be a number greater than 0, got C=0"),
-    "C below zero": ({"C": -1.0}, "C must be a number greater than 0, got C=-1"),
-    "C of NaN": ({"C": NAN}, "C must be a number greater than 0, got C=nan"),
+    "C of zero": ({"C": 0}, "C must be a number greater than 0 and finite, got C=0"),
+    "C below zero": ({"C": -1.0}, "C must be a number greater than 0 and finite, got C=-1"),
+    "C of NaN": ({"C": NAN}, "C must be a number greater than 0 and finite, got C=nan"),
     "C of inf": ({"C": INF}, "C must be a number"),
     "C of wrong length": ({"C": np.ones(5)}, "C must be a number or have one entry per sample (12), got shape (5,)"),
     "an entry of C below zero": ({"C": changed(np.ones(N), 3, -1)}, "C must not have negative, infinite or missing"),
@@ -102,7 +102,7 @@ CASES = {
     "tol of zero": ({"tol": 0}, "tol must be a number between 0 and 1, got tol=0"),
     "tol of one": ({"tol": 1.0}, "tol must be a number between 0 and 1, got tol=1.0"),
     "tol of NaN": ({"tol": NAN}, "tol must be a number between 0 and 1, got tol=nan"),
-    "n_jobs of zero": ({"n_jobs": 0}, "n_jobs must not be 0"),
+    "n_jobs of zero": ({"n_jobs": 0}, "n_jobs must be None (one thread), a positive number"),
     # solvers
     "unknown solver": ({"solver": "newton"}, "solver must be one of"),
     "bcd above one": ({"solver": "bcd", "ps": [0.5, 2.0]}, "solver='bcd' handles p <= 1 only, got p=2"),
@@ -111,12 +111,12 @@ CASES = {
     # task weights
     "too few task weights": ({"y": THREE, "task_weight": [1, 2]}, "task_weight must have one entry for each of the 3"),
     "unknown task": ({"y": THREE, "task_weight": {"0 vs 4": 2}}, "task_weight names the unknown task '0 vs 4'"),
-    "negative task weight": ({"y": THREE, "task_weight": [1, -1, 1]}, "task_weight of task '0 vs 2' must be positive"),
+    "negative task weight": ({"y": THREE, "task_weight": [1, -1, 1]}, "task_weight of task '0 vs 2' must be a positive number"),
     "task weight of zero": (
         {"y": THREE, "task_weight": {"1 vs 2": 0}},
-        "task_weight of task '1 vs 2' must be positive",
+        "task_weight of task '1 vs 2' must be a positive number",
     ),
-    "task weight of NaN": ({"y": THREE, "task_weight": [NAN, 1, 1]}, "task_weight of task '0 vs 1' must be positive"),
+    "task weight of NaN": ({"y": THREE, "task_weight": [NAN, 1, 1]}, "task_weight of task '0 vs 1' must be a positive number"),
     # kernels
     "negative kernel": ({"kernels": ["linear", minus_linear]}, "Kernel minus_linear is not positive semidefinite"),
     "tanh kernel": ({"kernels": [tanh_kernel]}, "Kernel tanh_kernel is not positive semidefinite"),
@@ -153,10 +153,7 @@ CASES = {
         {"X": STACK, "kernels": KernelBank("precomputed", normalize="unit")},
         "normalize='unit' needs the norm of every test sample",
     ),
-}
-
-# the same for input that is not caught yet, or not by a sentence of this kind; those that are move up
-PENDING = {
+    # more
     "lopsided kernel": ({"kernels": [lopsided]}, "Kernel lopsided is not symmetric"),
     "C of text": ({"C": "large"}, "C must be a number"),
     "hard margin": ({"C": INF}, "finite"),
@@ -171,7 +168,7 @@ PENDING = {
     "two widths": ({"kernels": [("rbf", {"sigma": 2.0, "gamma": 1.0})]}, "gamma"),
     "no columns by slice": ({"kernels": [Gaussian(columns=slice(3, 3))]}, "columns"),
     "columns by mask": ({"kernels": [Gaussian(columns=[True, False, False])]}, "columns"),
-    "width beyond range": ({"kernels": [Gaussian(1e-170)]}, "sigma"),
+    "width beyond range": ({"kernels": [("rbf", {"sigma": 1e-170})]}, "sigma"),
     "overflowing kernel": ({"X": 1e4 * X, "kernels": [("poly", {"degree": 100})]}, "Kernel polynomial"),
     "X of one dimension": ({"X": X[:, 0]}, "X must have"),
     "X of text": ({"X": np.full((N, 2), "a")}, "X "),
@@ -209,13 +206,6 @@ def assert_one_clear_sentence(said, message):
 @pytest.mark.parametrize("case", CASES)
 def test_bad_input_is_named_before_any_work(refuse, case):
     change, message = CASES[case]
-    assert_one_clear_sentence(refuse(change), message)
-
-
-@pytest.mark.xfail(strict=True, reason="not caught, or not said clearly")
-@pytest.mark.parametrize("case", PENDING)
-def test_bad_input_to_be_named(refuse, case):
-    change, message = PENDING[case]
     assert_one_clear_sentence(refuse(change), message)
 
 

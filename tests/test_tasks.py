@@ -13,7 +13,6 @@ from numpy.testing import assert_array_equal
 from paretomkl.tasks import make_tasks, unique_labels
 
 NAN = float("nan")
-NOT_YET = pytest.mark.xfail(strict=True, reason="pandas.NA has no truth value")
 
 
 def summary(tasks):
@@ -76,7 +75,6 @@ def test_distinct_labels_are_sorted_where_they_can_be():
     assert unique_labels(np.array(["b", 1, "a", 1], dtype=object)) == ["b", 1, "a"]
 
 
-@pytest.mark.xfail(strict=True, reason="NumPy makes strings of a mixed list")
 def test_labels_of_a_list_keep_their_types():
     (task,) = make_tasks([1, "a", 1, "a"])
     assert task.classes == (1, "a")
@@ -126,7 +124,6 @@ def test_each_column_is_a_task_and_nan_means_not_labelled():
             pd.DataFrame(
                 {"a": pd.array([0, 1, 1, None], dtype="Int64"), "b": pd.array([5, None, 6, 6], dtype="Int64")}
             ),
-            marks=NOT_YET,
         ),
         pl.DataFrame({"a": [0, 1, 1, None], "b": [5, None, 6, 6]}),
     ],
@@ -139,7 +136,7 @@ def test_frames_name_their_tasks(matrix):
     ]
 
 
-@pytest.mark.parametrize("missing", [None, NAN, pytest.param(pd.NA, marks=NOT_YET)], ids=repr)
+@pytest.mark.parametrize("missing", [None, NAN, pytest.param(pd.NA)], ids=repr)
 def test_strings_may_be_missing_too(missing):
     matrix = np.array([["a", "x"], ["b", missing], [missing, "y"]], dtype=object)
     assert [(task.rows.tolist(), task.classes) for task in make_tasks(matrix)] == [
@@ -148,13 +145,11 @@ def test_strings_may_be_missing_too(missing):
     ]
 
 
-@pytest.mark.xfail(strict=True, reason="NumPy makes strings of a mixed list")
 def test_nan_in_a_list_of_strings_is_not_a_class():
     tasks = make_tasks([["a", "x"], ["b", NAN], [NAN, "y"]])
     assert [task.classes for task in tasks] == [("a", "b"), ("x", "y")]
 
 
-@NOT_YET
 def test_a_string_frame_with_gaps():
     matrix = pd.DataFrame({"a": ["u", "v", None], "b": ["x", None, "y"]}, dtype="string")
     assert [(task.name, task.rows.tolist(), task.classes) for task in make_tasks(matrix)] == [
@@ -192,7 +187,6 @@ def test_mistakes_name_the_task(y, tasks, message):
         make_tasks(y, tasks)
 
 
-@NOT_YET
 def test_labels_missing_by_way_of_pandas_are_named():
     with pytest.raises(ValueError, match="y is missing for sample 1"):
         make_tasks(pd.Series(["a", None, "b"], dtype="string"))

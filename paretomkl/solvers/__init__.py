@@ -21,7 +21,7 @@ def make_solver(solver: str | Solver, ps: Any, **parameters: Any) -> Solver:
     """A solver from its name, after checking that it can do all of the exponents."""
     if isinstance(solver, Solver):
         made = solver
-    elif solver in SOLVERS:
+    elif isinstance(solver, str) and solver in SOLVERS:
         made = SOLVERS[solver](**parameters)
     else:
         raise ValueError(f"solver must be one of {sorted(SOLVERS)}, got {solver!r}.")
