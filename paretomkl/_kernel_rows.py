@@ -19,7 +19,7 @@ VALUE, LINEAR, POLYNOMIAL, EXPONENTIAL = 0, 1, 2, 3
 _LOG2E = 1.4426950408889634
 _LN2 = 0.6931471805599453
 _ROUND = 6755399441055744.0  # 1.5 · 2^52: adding it rounds to an integer, held in the low bits of the sum
-TILE = 256  # columns at a time: the rows of a dozen kernels stay in the first-level cache
+TILE = 256  # pairs at a time: the values of a dozen kernels stay in the first-level cache
 _NEGLIGIBLE = 1e-140  # below it a kernel value is set to zero, before squaring makes it denormal and slow
 
 
@@ -88,7 +88,7 @@ def fill_tile(
     needed: IntArray,
     base_tile: Array,
     n: int,
-    i: int,
+    rows: IntArray,
     columns: IntArray,
     left_squares: Array,
     right_squares: Array,
@@ -97,7 +97,7 @@ def fill_tile(
     shift: Array,
     V: Array,
 ) -> None:
-    """V[m, k] = K_m(left sample i, right sample columns[k]) for k < n, for the needed kernels m.
+    """V[m, k] = K_m(left sample rows[k], right sample columns[k]) for pairs k < n, for the needed kernels m.
 
     ``base_tile`` (n_bases, ≥ n) holds the base values of the pairs; ``squares`` (n_bases, n_samples) are the squared
     norms that turn a squared distance into an inner product; ``scale`` (n_kernels, n_samples) the normalisation.
@@ -119,10 +119,10 @@ def fill_tile(
             for k in range(n):
                 row[k] = values[k]
         else:
-            square = left_squares[base[m], i]
-            squares = right_squares[base[m]]
+            of_left = left_squares[base[m]]
+            of_right = right_squares[base[m]]
             for k in range(n):
-                row[k] = 0.5 * (square + squares[columns[k]] - values[k])
+                row[k] = 0.5 * (of_left[rows[k]] + of_right[columns[k]] - values[k])
             if kind[m] == POLYNOMIAL:
                 for k in range(n):
                     x = gamma[m] * row[k] + coef0[m]
@@ -131,10 +131,10 @@ def fill_tile(
                         power *= x
                     row[k] = power
         if scaled[m]:
-            scale = left_scale[m, i]
-            scales = right_scale[m]
+            scale_left = left_scale[m]
+            scale_right = right_scale[m]
             for k in range(n):
-                row[k] *= scale * scales[columns[k]]
+                row[k] *= scale_left[rows[k]] * scale_right[columns[k]]
 
 
 @njit(cache=True, nogil=True)
@@ -180,37 +180,66 @@ def combine_rows(
     V = np.empty((n_kernels, TILE))
     shift = np.empty(TILE)
     base_tile = np.empty((n_bases, TILE))
-    for i in range(first, last):
-        end = i + 1 if triangle else n_cols
-        for begin in range(0, end, TILE):
-            n = min(TILE, end - begin)
+    rows = np.empty(TILE, np.int64)
+    columns = np.empty(TILE, np.int64)
+    sums = np.empty(TILE)
+    # A tile is filled with pieces of rows, several short ones or a part of a long one.
+    begin_row = first
+    begin = 0
+    i = first
+    j = 0
+    while i < last:
+        n = 0
+        while i < last and n < TILE:
+            end = i + 1 if triangle else n_cols
+            length = min(TILE - n, end - j)
             for b in range(n_bases):
-                source = panel[at + (b * panel_rows + i - panel_first) * n_cols + begin :]
+                source = panel[at + (b * panel_rows + i - panel_first) * n_cols + j :]
                 tile = base_tile[b]
+                for k in range(length):
+                    tile[n + k] = source[k]
+            for k in range(length):
+                rows[n + k] = left_index[i]
+                columns[n + k] = right_index[j + k]
+            n += length
+            j += length
+            if j == end:
+                i += 1
+                j = 0
+        fill_tile(
+            program,
+            needed,
+            base_tile,
+            n,
+            rows,
+            columns,
+            left_squares,
+            right_squares,
+            left_scale,
+            right_scale,
+            shift,
+            V,
+        )
+        for k in range(n):
+            sums[k] = 0.0
+        for m in range(n_kernels):
+            if wanted[m]:
+                weight = theta[m]
+                values = V[m]
                 for k in range(n):
-                    tile[k] = source[k]
-            fill_tile(
-                program,
-                needed,
-                base_tile,
-                n,
-                left_index[i],
-                right_index[begin:],
-                left_squares,
-                right_squares,
-                left_scale,
-                right_scale,
-                shift,
-                V,
-            )
-            row = out[out_at + i * n_cols + begin : out_at + i * n_cols + begin + n]
-            row[:] = 0.0
-            for m in range(n_kernels):
-                if wanted[m]:
-                    weight = theta[m]
-                    values = V[m]
-                    for k in range(n):
-                        row[k] += weight * values[k]
+                    sums[k] += weight * values[k]
+        done = 0
+        while done < n:  # back to where the pieces came from
+            end = begin_row + 1 if triangle else n_cols
+            length = min(n - done, end - begin)
+            row = out[out_at + begin_row * n_cols + begin :]
+            for k in range(length):
+                row[k] = sums[done + k]
+            done += length
+            begin += length
+            if begin == end:
+                begin_row += 1
+                begin = 0
 
 
 @njit(cache=True, nogil=True)
@@ -247,10 +276,10 @@ def support_of_block(tasks: IntArray, ptr: IntArray, idx: IntArray, v: Array, n:
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def dot_at(values: Array, positions: IntArray, coefficients: Array, n: int) -> float:
+def dot_at(values: Array, positions: IntArray, offset: int, coefficients: Array, n: int) -> float:
     total = 0.0
     for k in range(n):
-        total += coefficients[k] * values[positions[k]]
+        total += coefficients[k] * values[positions[k] - offset]
     return total
 
 
@@ -291,53 +320,64 @@ def quadratic_forms(
     V = np.empty((n_kernels, TILE))
     shift = np.empty(TILE)
     base_tile = np.empty((n_bases, TILE))
-    columns = index[support]
-    # the support vectors of each task, rising; edge[a, c] counts those before tile c
+    rows = np.empty(TILE, np.int64)
+    columns = np.empty(TILE, np.int64)
+    # the support vectors of each task, rising
     counts = np.zeros(n_tasks, np.int64)
     positions = np.empty((n_tasks, n_support), np.int64)
     coefficients = np.empty((n_tasks, n_support))
-    edge = np.zeros((n_tasks, n_support // TILE + 2), np.int64)
     for a in range(n_tasks):
         for k in range(n_support):
-            if k % TILE == 0:
-                edge[a, k // TILE] = counts[a]
             if table[a, k] != 0.0:
-                positions[a, counts[a]] = k % TILE
+                positions[a, counts[a]] = k
                 coefficients[a, counts[a]] = table[a, k]
                 counts[a] += 1
-        edge[a, (n_support - 1) // TILE + 1] = counts[a]
-    for i in range(first, last):
-        for begin in range(0, i + 1, TILE):
-            n = min(TILE, i + 1 - begin)
+    i = first
+    j = 0
+    while i < last:
+        begin_row = i
+        begin = j
+        n = 0
+        while i < last and n < TILE:  # pieces of rows up to the diagonal, as in combine_rows
+            length = min(TILE - n, i + 1 - j)
             for b in range(n_bases):
                 row_at = at + (b * panel_rows + panel_row[i]) * panel_columns
                 tile = base_tile[b]
-                for k in range(n):
-                    tile[k] = panel[row_at + panel_column[begin + k]]
-            fill_tile(
-                program, needed, base_tile, n, columns[i], columns[begin:], squares, squares, scale, scale, shift, V
-            )
-            on_diagonal = begin + n == i + 1
+                for k in range(length):
+                    tile[n + k] = panel[row_at + panel_column[j + k]]
+            for k in range(length):
+                rows[n + k] = index[support[i]]
+                columns[n + k] = index[support[j + k]]
+            n += length
+            j += length
+            if j == i + 1:
+                i += 1
+                j = 0
+        fill_tile(program, needed, base_tile, n, rows, columns, squares, squares, scale, scale, shift, V)
+        done = 0
+        while done < n:
+            length = min(n - done, begin_row + 1 - begin)
+            on_diagonal = begin + length == begin_row + 1
+            off = length - 1 if on_diagonal else length  # pairs below the diagonal, which count twice
             for a in range(n_tasks):
-                v = table[a, i]
+                v = table[a, begin_row]
                 if v == 0.0:
                     continue
-                lo = edge[a, begin // TILE]
-                hi = edge[a, begin // TILE + 1]
-                if on_diagonal:  # below the diagonal only; the diagonal itself counts once
-                    while hi > lo and positions[a, hi - 1] >= i - begin:
-                        hi -= 1
-                    n_pairs = n - 1
-                else:
-                    n_pairs = n
-                place = positions[a, lo:hi]
-                coefficient = coefficients[a, lo:hi]
+                place = positions[a, : counts[a]]
+                lo = int(np.searchsorted(place, begin))
+                hi = int(np.searchsorted(place, begin + off))
                 for m in range(n_kernels):
-                    if hi - lo == n_pairs:  # every sample of the tile supports the task: no indirection
-                        cross = dot(V[m], coefficient, n_pairs)
+                    values = V[m, done : done + length]
+                    if hi - lo == off:  # every sample of the piece supports the task: no indirection
+                        cross = dot(values, coefficients[a, lo:hi], off)
                     else:
-                        cross = dot_at(V[m], place, coefficient, hi - lo)
+                        cross = dot_at(values, place[lo:hi], begin, coefficients[a, lo:hi], hi - lo)
                     G[a, m] += 2.0 * v * cross
                     if on_diagonal:
-                        G[a, m] += v * v * V[m, n - 1]
+                        G[a, m] += v * v * values[off]
+            done += length
+            begin += length
+            if begin == begin_row + 1:
+                begin_row += 1
+                begin = 0
     return G

@@ -36,7 +36,8 @@ class MultiTaskProblem:
         (or, for p ≥ 1, the optimum of M_p itself); the sweep's own dual variables give one. For p < 1 it is the gap of
         the weighted sum with weights η ∝ J^(p−1): the point is Pareto optimal up to that amount.
         """
-        value = self.scalarization.value(sweep.upper)
-        own = self.lower_bound(self.scalarization.gradient(sweep.upper), sweep.linear, sweep.forms)
+        eta = self.scalarization.gradient(sweep.upper)
+        value = float(eta @ sweep.upper)  # M_p is homogeneous: this is M_p(sweep.upper)
+        own = self.lower_bound(eta, sweep.linear, sweep.forms)
         best = own if lower is None else max(own, lower)
         return max(0.0, 1.0 - best / value)

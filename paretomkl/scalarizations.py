@@ -8,6 +8,8 @@ import numpy as np
 
 from ._typing import Array
 
+NEARLY_GEOMETRIC = 1e-2  # |p| below which M_p is computed from deviations from the geometric mean
+
 
 @dataclass(frozen=True)
 class PowerMean:
@@ -35,24 +37,28 @@ class PowerMean:
     def convex(self) -> bool:
         return self.p >= 1
 
-    def _log_weights(self, n_tasks: int) -> Array:
-        if self.weights is None:
-            return np.full(n_tasks, -np.log(n_tasks))
-        return np.log(self.weights)
+    def _log_weights(self, n_tasks: int) -> Array | float:
+        return -np.log(n_tasks) if self.weights is None else np.log(self.weights)
+
+    def _log_terms(self, logs: Array) -> Array:
+        """log(ω_t g_t^p), whose log-sum-exp is p log M_p."""
+        return self._log_weights(logs.shape[-1]) + self.p * logs
+
+    def _log_mean(self, logs: Array, log_sum: Array) -> Array:
+        if abs(self.p) >= NEARLY_GEOMETRIC:
+            return log_sum / self.p
+        # the quotient loses all digits as p → 0; deviations from the geometric mean, with expm1 and log1p, keep them
+        weights = np.full(logs.shape[-1], np.exp(self._log_weights(logs.shape[-1])))
+        centre = logs @ weights
+        deviations = self.p * (logs - centre[..., None])
+        return centre + (np.log1p(np.expm1(deviations) @ weights) / self.p if self.p else 0.0)
 
     def log_value(self, objectives: Array) -> Array:
         """log M_p along the last axis of objectives of shape (..., n_tasks)."""
         logs = np.log(objectives)
         if np.isinf(self.p):
             return logs.max(axis=-1) if self.p > 0 else logs.min(axis=-1)
-        log_weights = self._log_weights(logs.shape[-1])
-        weights = np.exp(log_weights)
-        centre = logs @ weights  # of the geometric mean, which M_p nears as p → 0
-        deviations = self.p * (logs - centre[..., None])
-        if np.abs(deviations).max() < 0.5:
-            # log(mean(exp(small))) / p loses all digits as p → 0; expm1 and log1p keep them
-            return centre + (np.log1p(np.expm1(deviations) @ weights) / self.p if self.p else 0.0)
-        return centre + log_sum_exp(deviations + log_weights) / self.p
+        return self._log_mean(logs, log_sum_exp(self._log_terms(logs)))
 
     def value(self, objectives: Array) -> float:
         """M_p(g) for objectives g of shape (n_tasks,)."""
@@ -67,10 +73,11 @@ class PowerMean:
         if np.isinf(self.p):
             extreme = logs == (logs.max() if self.p > 0 else logs.min())
             return extreme / extreme.sum()
-        shares = self._log_weights(len(logs)) + self.p * logs
-        shares -= log_sum_exp(shares)  # ω_t g_t^p / Σ: what each task contributes, exactly one in all
-        # a derivative beyond the range of a double belongs to a task whose contribution is beyond it as well
-        return np.exp(np.minimum(shares + self.log_value(objectives) - logs, 700.0))
+        terms = self._log_terms(logs)
+        log_sum = log_sum_exp(terms)
+        # the shares ω_t g_t^p / Σ are one in all, exactly; each is divided by g_t / M_p; a derivative beyond the range
+        # of a double belongs to a task whose share is beyond it as well
+        return np.exp(np.minimum(terms - log_sum + self._log_mean(logs, log_sum) - logs, 700.0))
 
     def task_weights(self, objectives: Array) -> Array:
         """η_t ∝ ω_t g_t^(p-1), summing to one: what each task weighs in the equivalent weighted sum."""

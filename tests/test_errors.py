@@ -111,12 +111,18 @@ CASES = {
     # task weights
     "too few task weights": ({"y": THREE, "task_weight": [1, 2]}, "task_weight must have one entry for each of the 3"),
     "unknown task": ({"y": THREE, "task_weight": {"0 vs 4": 2}}, "task_weight names the unknown task '0 vs 4'"),
-    "negative task weight": ({"y": THREE, "task_weight": [1, -1, 1]}, "task_weight of task '0 vs 2' must be a positive number"),
+    "negative task weight": (
+        {"y": THREE, "task_weight": [1, -1, 1]},
+        "task_weight of task '0 vs 2' must be a positive number",
+    ),
     "task weight of zero": (
         {"y": THREE, "task_weight": {"1 vs 2": 0}},
         "task_weight of task '1 vs 2' must be a positive number",
     ),
-    "task weight of NaN": ({"y": THREE, "task_weight": [NAN, 1, 1]}, "task_weight of task '0 vs 1' must be a positive number"),
+    "task weight of NaN": (
+        {"y": THREE, "task_weight": [NAN, 1, 1]},
+        "task_weight of task '0 vs 1' must be a positive number",
+    ),
     # kernels
     "negative kernel": ({"kernels": ["linear", minus_linear]}, "Kernel minus_linear is not positive semidefinite"),
     "tanh kernel": ({"kernels": [tanh_kernel]}, "Kernel tanh_kernel is not positive semidefinite"),

@@ -140,6 +140,21 @@ def move_free_variables(
 
 
 @njit(cache=True, nogil=True)
+def most_violating(e: Array, v: Array, low: Array, high: Array) -> tuple[int, float, float]:
+    """The sample of largest error among those that can rise, its error, and the least error of those that can fall."""
+    i = -1
+    e_up = -np.inf
+    e_down = np.inf
+    for k in range(len(e)):
+        if v[k] < high[k] and e[k] > e_up:
+            e_up = e[k]
+            i = k
+        if v[k] > low[k] and e[k] < e_down:
+            e_down = e[k]
+    return i, e_up, e_down
+
+
+@njit(cache=True, nogil=True)
 def solve_task(
     K: Array,
     start: int,
@@ -159,38 +174,30 @@ def solve_task(
     (Fan, Chen, Lin 2005).
     """
     n = len(idx)
-    row_i = np.empty(n)
-    row_j = np.empty(n)
+    row = np.empty(n)
     diagonal = np.empty(n)
     low = np.empty(n)
     high = np.empty(n)
     top = 0.0
+    room = 0.0
     for k in range(n):
         diagonal[k] = K[start + idx[k] * size + idx[k]]
         top = max(top, diagonal[k])
         low[k] = min(0.0, y[k] * C[k])
         high[k] = max(0.0, y[k] * C[k])
+        room += C[k]
         v[k] = min(max(v[k], low[k]), high[k])
     flat = 1e-14 * top + 1e-300  # curvature of a pair of equal samples: its step goes to the box
 
-    compute_errors(K, start, size, idx, y, v, row_i, e)
-    fresh = True  # whether e was computed from scratch at the present v
+    compute_errors(K, start, size, idx, y, v, row, e)
+    i, e_up, e_down = most_violating(e, v, low, high)
+    drift = 0.0  # bound of the rounding in e since it was last computed from scratch
     steps = 0
     next_newton = PATIENCE * n
     next_look = STALLED * (n + 100)  # when to see whether the dual value still rises
     value_then = -np.inf
     b = 0.0
     while True:
-        # the pair of largest violation: e_i over those that can rise, e_j over those that can fall
-        i = -1
-        e_up = -np.inf
-        e_down = np.inf
-        for k in range(n):
-            if v[k] < high[k] and e[k] > e_up:
-                e_up = e[k]
-                i = k
-            if v[k] > low[k] and e[k] < e_down:
-                e_down = e[k]
         violation = e_up - e_down
         if steps % CHECK_EVERY == 0 or violation <= 1e-12 * (1.0 + abs(e_up)) or steps >= max_iter:
             if i < 0 or e_down == np.inf:
@@ -207,44 +214,58 @@ def solve_task(
                 value_then = value
                 next_look = steps + STALLED * (n + 100)
             if gap <= rtol * value or exhausted:
-                if fresh or (exhausted and steps >= max_iter):
+                if drift * room <= 0.01 * rtol * value:
                     return value, gap, b, steps
-                # rounding has crept into e: what is reported must hold for v itself
-                compute_errors(K, start, size, idx, y, v, row_i, e)
-                fresh = True
+                # rounding may have crept into e: what is reported must hold for v itself
+                compute_errors(K, start, size, idx, y, v, row, e)
+                drift = 0.0
                 if exhausted:
                     return dual_value(e, y, v), duality_gap(e, y, C, v, b), b, steps
+                i, e_up, e_down = most_violating(e, v, low, high)
                 continue
         if steps >= next_newton:
-            move_free_variables(K, start, size, idx, y, low, high, v, e, row_i)
+            move_free_variables(K, start, size, idx, y, low, high, v, e, row)
+            i, e_up, e_down = most_violating(e, v, low, high)
+            drift = 0.0
             next_newton = steps + PATIENCE * n
-            fresh = True
             steps += 1
             continue
-        gather_row(K, start + idx[i] * size, idx, row_i)
+        # i can rise and violates most; its partner j can fall and promises the largest gain slope²/curvature
+        at_i = start + idx[i] * size
         j = -1
-        best_gain = -1.0
+        slope_j = 0.0
+        curvature_j = 1.0
         for k in range(n):
+            row[k] = K[at_i + idx[k]]
             if v[k] > low[k]:
                 slope = e_up - e[k]
                 if slope > 0.0:
-                    curvature = max(diagonal[i] + diagonal[k] - 2.0 * row_i[k], flat)
-                    gain = slope * slope / curvature
-                    if gain > best_gain:
-                        best_gain = gain
+                    curvature = max(diagonal[i] + diagonal[k] - 2.0 * row[k], flat)
+                    if slope * slope * curvature_j > slope_j * slope_j * curvature:
+                        slope_j = slope
+                        curvature_j = curvature
                         j = k
         if j < 0:
             return dual_value(e, y, v), duality_gap(e, y, C, v, b), b, steps
-        gather_row(K, start + idx[j] * size, idx, row_j)
-        delta = (e_up - e[j]) / max(diagonal[i] + diagonal[j] - 2.0 * row_i[j], flat)
         room_i = high[i] - v[i]
         room_j = v[j] - low[j]
-        delta = min(delta, room_i, room_j)
+        delta = min(slope_j / curvature_j, room_i, room_j)
         v[i] = high[i] if delta == room_i else v[i] + delta
         v[j] = low[j] if delta == room_j else v[j] - delta
+        drift += 2e-16 * (delta * top + 1.0)
+        # one pass updates the errors and finds the next i
+        at_j = start + idx[j] * size
+        i = -1
+        e_up = -np.inf
+        e_down = np.inf
         for k in range(n):
-            e[k] -= delta * (row_i[k] - row_j[k])
-        fresh = False
+            error = e[k] - delta * (row[k] - K[at_j + idx[k]])
+            e[k] = error
+            if error > e_up and v[k] < high[k]:
+                e_up = error
+                i = k
+            if error < e_down and v[k] > low[k]:
+                e_down = error
         steps += 1
 
 
