@@ -20,6 +20,7 @@ _LOG2E = 1.4426950408889634
 _LN2 = 0.6931471805599453
 _ROUND = 6755399441055744.0  # 1.5 · 2^52: adding it rounds to an integer, held in the low bits of the sum
 TILE = 256  # pairs at a time: the values of a dozen kernels stay in the first-level cache
+_LOWEST = -465.0  # log2 of about 1e-140
 _NEGLIGIBLE = 1e-140  # below it a kernel value is set to zero, before squaring makes it denormal and slow
 
 
@@ -32,7 +33,9 @@ def exp_into(x: Array, rate: float, n: int, shift: Array, out: Array) -> None:
     """
     factor = -rate * _LOG2E
     for k in range(n):  # the Taylor series of degree 12 on |r| ≤ ln(2)/2 is exact to rounding
-        t = max(factor * x[k], -1000.0)
+        t = factor * x[k]
+        vanishes = t < _LOWEST
+        t = 0.0 if vanishes else t
         z = t + _ROUND
         r = (t - (z - _ROUND)) * _LN2
         p = r * (1.0 / 479001600.0) + (1.0 / 39916800.0)
@@ -46,40 +49,39 @@ def exp_into(x: Array, rate: float, n: int, shift: Array, out: Array) -> None:
         p = p * r + (1.0 / 6.0)
         p = p * r + 0.5
         p = p * r + 1.0
-        out[k] = p * r + 1.0
+        p = p * r + 1.0
+        out[k] = 0.0 if vanishes else p
         shift[k] = z
     bits = out.view(np.int64)
     exponent = shift.view(np.int64)
     for k in range(n):
         bits[k] += exponent[k] << 52
-    for k in range(n):
-        if out[k] < _NEGLIGIBLE:
-            out[k] = 0.0
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def square_into(source: Array, doublings: int, n: int, out: Array) -> None:
-    """out_k = source_k^(2^doublings) for k < n, four squarings to a pass over memory."""
-    for k in range(n):
-        out[k] = source[k]
-    while doublings >= 4:
-        for k in range(n):
-            x = out[k] * out[k]
-            x *= x
-            x *= x
-            out[k] = x * x
-        doublings -= 4
-    while doublings >= 2:
-        for k in range(n):
-            x = out[k] * out[k]
-            out[k] = x * x
-        doublings -= 2
-    if doublings == 1:
-        for k in range(n):
-            out[k] *= out[k]
-    for k in range(n):
-        if out[k] < _NEGLIGIBLE:
-            out[k] = 0.0
+    """out_k = source_k^(2^doublings) for k < n, up to four squarings to a pass over memory."""
+    while doublings > 0:
+        if doublings >= 4:
+            for k in range(n):
+                x = source[k] * source[k]
+                x *= x
+                x *= x
+                x *= x
+                out[k] = x if x > _NEGLIGIBLE else 0.0
+            doublings -= 4
+        elif doublings >= 2:
+            for k in range(n):
+                x = source[k] * source[k]
+                x *= x
+                out[k] = x if x > _NEGLIGIBLE else 0.0
+            doublings -= 2
+        else:
+            for k in range(n):
+                x = source[k] * source[k]
+                out[k] = x if x > _NEGLIGIBLE else 0.0
+            doublings -= 1
+        source = out
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -95,6 +97,7 @@ def fill_tile(
     left_scale: Array,
     right_scale: Array,
     shift: Array,
+    inner: Array,
     V: Array,
 ) -> None:
     """V[m, k] = K_m(left sample rows[k], right sample columns[k]) for pairs k < n, for the needed kernels m.
@@ -103,6 +106,7 @@ def fill_tile(
     norms that turn a squared distance into an inner product; ``scale`` (n_kernels, n_samples) the normalisation.
     """
     order, kind, base, gamma, coef0, degree, parent, doublings, scaled, _ = program
+    inner_of = -1  # the base whose inner products are in ``inner``
     for m in order:
         if needed[m] == 0:
             continue
@@ -119,17 +123,23 @@ def fill_tile(
             for k in range(n):
                 row[k] = values[k]
         else:
-            of_left = left_squares[base[m]]
-            of_right = right_squares[base[m]]
-            for k in range(n):
-                row[k] = 0.5 * (of_left[rows[k]] + of_right[columns[k]] - values[k])
-            if kind[m] == POLYNOMIAL:
+            if inner_of != base[m]:
+                inner_of = base[m]
+                of_left = left_squares[inner_of]
+                of_right = right_squares[inner_of]
                 for k in range(n):
-                    x = gamma[m] * row[k] + coef0[m]
-                    power = x
-                    for _ in range(degree[m] - 1):
-                        power *= x
-                    row[k] = power
+                    inner[k] = 0.5 * (of_left[rows[k]] + of_right[columns[k]] - values[k])
+            if kind[m] == LINEAR:
+                for k in range(n):
+                    row[k] = inner[k]
+            else:
+                slope = gamma[m]
+                offset = coef0[m]
+                for k in range(n):
+                    row[k] = slope * inner[k] + offset
+                for _ in range(degree[m] - 1):
+                    for k in range(n):
+                        row[k] *= slope * inner[k] + offset
         if scaled[m]:
             scale_left = left_scale[m]
             scale_right = right_scale[m]
@@ -179,6 +189,7 @@ def combine_rows(
     needed = needed_kernels(wanted, program[0], parent)
     V = np.empty((n_kernels, TILE))
     shift = np.empty(TILE)
+    inner = np.empty(TILE)
     base_tile = np.empty((n_bases, TILE))
     rows = np.empty(TILE, np.int64)
     columns = np.empty(TILE, np.int64)
@@ -218,6 +229,7 @@ def combine_rows(
             left_scale,
             right_scale,
             shift,
+            inner,
             V,
         )
         for k in range(n):
@@ -319,6 +331,7 @@ def quadratic_forms(
     needed = np.ones(n_kernels, np.int64)
     V = np.empty((n_kernels, TILE))
     shift = np.empty(TILE)
+    inner = np.empty(TILE)
     base_tile = np.empty((n_bases, TILE))
     rows = np.empty(TILE, np.int64)
     columns = np.empty(TILE, np.int64)
@@ -353,7 +366,7 @@ def quadratic_forms(
             if j == i + 1:
                 i += 1
                 j = 0
-        fill_tile(program, needed, base_tile, n, rows, columns, squares, squares, scale, scale, shift, V)
+        fill_tile(program, needed, base_tile, n, rows, columns, squares, squares, scale, scale, shift, inner, V)
         done = 0
         while done < n:
             length = min(n - done, begin_row + 1 - begin)

@@ -176,7 +176,6 @@ def test_names_and_pairs(name):
         ((X_times_Z, {"columns": 1}), Custom(function=X_times_Z, columns=1)),
         (Cosine(), Cosine()),
     ],
-    ids=str,
 )
 def test_specifications_become_kernels(spec, expected):
     assert as_kernel(spec) == expected
@@ -232,7 +231,6 @@ def test_names_tell_parameters_and_columns(kernel, name):
         ([Gaussian(columns=[])], "has an empty list of columns"),
         ([Gaussian(columns="q")], "names the column 'q', which X does not have"),
     ],
-    ids=str,
 )
 def test_what_is_wrong_with_a_bank_is_said_in_one_sentence(kernels, message):
     with pytest.raises(ValueError, match=re.escape(message)):

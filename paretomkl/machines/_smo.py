@@ -22,23 +22,34 @@ PATIENCE = 5  # pair steps per sample before the free variables are moved togeth
 
 
 @njit(cache=True, nogil=True)
-def gather_row(K: Array, row_start: int, idx: IntArray, out: Array) -> None:
-    """out_k = K[row, idx_k] for a row that starts at row_start of the flat Gram storage."""
-    for k in range(len(idx)):
-        out[k] = K[row_start + idx[k]]
+def task_gram(K: Array, start: int, size: int, idx: IntArray) -> Array:
+    """The Gram matrix (n, n) of a task that owns rows and columns idx of the block at ``start`` of the flat storage.
 
-
-@njit(cache=True, nogil=True)
-def compute_errors(K: Array, start: int, size: int, idx: IntArray, y: Array, v: Array, row: Array, e: Array) -> None:
-    """e = y − Kv, reading only the rows of support vectors."""
+    The block itself where the task owns all of it; else a copy, whose rows lie close together in memory.
+    """
     n = len(idx)
+    if n == size:
+        return K[start : start + size * size].reshape((size, size))
+    copy = np.empty((n, n))
+    for i in range(n):
+        row = K[start + idx[i] * size : start + (idx[i] + 1) * size]
+        for k in range(n):
+            copy[i, k] = row[idx[k]]
+    return copy
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def compute_errors(K: Array, y: Array, v: Array, e: Array) -> None:
+    """e = y − Kv, reading only the rows of support vectors."""
+    n = len(y)
     for k in range(n):
         e[k] = y[k]
     for i in range(n):
         if v[i] != 0.0:
-            gather_row(K, start + idx[i] * size, idx, row)
+            row = K[i]
+            weight = v[i]
             for k in range(n):
-                e[k] -= v[i] * row[k]
+                e[k] -= weight * row[k]
 
 
 @njit(cache=True, nogil=True)
@@ -60,16 +71,14 @@ def dual_value(e: Array, y: Array, v: Array) -> float:
 
 
 @njit(cache=True, nogil=True)
-def move_free_variables(
-    K: Array, start: int, size: int, idx: IntArray, y: Array, low: Array, high: Array, v: Array, e: Array, row: Array
-) -> None:
+def move_free_variables(K: Array, y: Array, low: Array, high: Array, v: Array, e: Array) -> None:
     """Newton steps on the variables strictly inside the box, the others held, until one step stays inside.
 
     Pair steps crawl where the Gram matrix of the free variables is nearly singular (large C, few features). The
     Newton direction solves [K_FF + εI, 1; 1', 0] [d; b] = [e_F; 0] and is followed to the best point inside the box, so
     that each step either ends on the optimum of the face or puts one more variable on its bound. v and e are updated.
     """
-    n = len(idx)
+    n = len(y)
     for _ in range(min(n, MOST_NEWTON_STEPS)):
         free = np.nonzero((v > low) & (v < high))[0]
         f = len(free)
@@ -79,9 +88,9 @@ def move_free_variables(
         rhs = np.zeros(f + 1)
         trace = 0.0
         for a in range(f):
-            row_start = start + idx[free[a]] * size
+            row = K[free[a]]
             for c in range(f):
-                A[a, c] = K[row_start + idx[free[c]]]
+                A[a, c] = row[free[c]]
             trace += A[a, a]
             rhs[a] = e[free[a]]
         if not trace > 0.0:
@@ -134,54 +143,78 @@ def move_free_variables(
             if low[k] < v[k] - excess and v[k] - excess < high[k]:
                 v[k] -= excess
                 break
-        compute_errors(K, start, size, idx, y, v, row, e)
+        compute_errors(K, y, v, e)
         if length < to_box:
             return
 
 
-@njit(cache=True, nogil=True)
-def most_violating(e: Array, v: Array, low: Array, high: Array) -> tuple[int, float, float]:
+# The three loops of a pair step have no branches, so that they run as vector instructions; no value in them is NaN.
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz", "nnan"})
+def find_largest(x: Array) -> tuple[int, float]:
+    """Position and value of the largest entry."""
+    top = x[0]
+    for k in range(len(x)):
+        top = max(top, x[k])
+    for k in range(len(x)):
+        if x[k] == top:
+            return k, top
+    return 0, top
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz", "nnan"})
+def most_violating(e: Array, v: Array, low: Array, high: Array, score: Array) -> tuple[int, float, float]:
     """The sample of largest error among those that can rise, its error, and the least error of those that can fall."""
-    i = -1
-    e_up = -np.inf
     e_down = np.inf
     for k in range(len(e)):
-        if v[k] < high[k] and e[k] > e_up:
-            e_up = e[k]
-            i = k
-        if v[k] > low[k] and e[k] < e_down:
-            e_down = e[k]
-    return i, e_up, e_down
+        score[k] = e[k] if v[k] < high[k] else -np.inf
+        e_down = min(e_down, e[k] if v[k] > low[k] else np.inf)
+    i, e_up = find_largest(score)
+    return (i, e_up, e_down) if e_up > -np.inf else (-1, e_up, e_down)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz", "nnan"}, error_model="numpy")
+def best_partner(
+    row: Array,
+    diagonal: Array,
+    diagonal_i: float,
+    e: Array,
+    e_up: float,
+    v: Array,
+    low: Array,
+    flat: float,
+    score: Array,
+) -> int:
+    """Among the samples that can fall and err less than e_up, the one of largest gain slope² / curvature; -1: none."""
+    for k in range(len(row)):
+        slope = max(e_up - e[k], 0.0) if v[k] > low[k] else 0.0
+        score[k] = slope * slope / max(diagonal_i + diagonal[k] - 2.0 * row[k], flat)
+    j, gain = find_largest(score)
+    return j if gain > 0.0 else -1
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def update_errors(row_i: Array, row_j: Array, delta: float, e: Array) -> None:
+    for k in range(len(e)):
+        e[k] -= delta * (row_i[k] - row_j[k])
 
 
 @njit(cache=True, nogil=True)
 def solve_task(
-    K: Array,
-    start: int,
-    size: int,
-    idx: IntArray,
-    y: Array,
-    C: Array,
-    v: Array,
-    e: Array,
-    rtol: float,
-    max_iter: int,
+    K: Array, y: Array, C: Array, v: Array, e: Array, rtol: float, max_iter: int
 ) -> tuple[float, float, float, int]:
     """Improve v in place until gap ≤ rtol · J; return (dual value, duality gap, offset b, pair steps).
 
-    ``K`` is the flat storage, the task's Gram block starts at ``start`` and is (size, size); the task owns its rows
-    and columns ``idx``. ``e`` receives the errors y − Kv. Working sets are chosen by second-order gain
-    (Fan, Chen, Lin 2005).
+    ``e`` receives the errors y − Kv. Working sets are chosen by second-order gain (Fan, Chen, Lin 2005).
     """
-    n = len(idx)
-    row = np.empty(n)
+    n = len(y)
     diagonal = np.empty(n)
+    score = np.empty(n)
     low = np.empty(n)
     high = np.empty(n)
     top = 0.0
     room = 0.0
     for k in range(n):
-        diagonal[k] = K[start + idx[k] * size + idx[k]]
+        diagonal[k] = K[k, k]
         top = max(top, diagonal[k])
         low[k] = min(0.0, y[k] * C[k])
         high[k] = max(0.0, y[k] * C[k])
@@ -189,8 +222,8 @@ def solve_task(
         v[k] = min(max(v[k], low[k]), high[k])
     flat = 1e-14 * top + 1e-300  # curvature of a pair of equal samples: its step goes to the box
 
-    compute_errors(K, start, size, idx, y, v, row, e)
-    i, e_up, e_down = most_violating(e, v, low, high)
+    compute_errors(K, y, v, e)
+    i, e_up, e_down = most_violating(e, v, low, high, score)
     drift = 0.0  # bound of the rounding in e since it was last computed from scratch
     steps = 0
     next_newton = PATIENCE * n
@@ -217,55 +250,33 @@ def solve_task(
                 if drift * room <= 0.01 * rtol * value:
                     return value, gap, b, steps
                 # rounding may have crept into e: what is reported must hold for v itself
-                compute_errors(K, start, size, idx, y, v, row, e)
+                compute_errors(K, y, v, e)
                 drift = 0.0
                 if exhausted:
                     return dual_value(e, y, v), duality_gap(e, y, C, v, b), b, steps
-                i, e_up, e_down = most_violating(e, v, low, high)
+                i, e_up, e_down = most_violating(e, v, low, high, score)
                 continue
         if steps >= next_newton:
-            move_free_variables(K, start, size, idx, y, low, high, v, e, row)
-            i, e_up, e_down = most_violating(e, v, low, high)
+            move_free_variables(K, y, low, high, v, e)
+            i, e_up, e_down = most_violating(e, v, low, high, score)
             drift = 0.0
             next_newton = steps + PATIENCE * n
             steps += 1
             continue
-        # i can rise and violates most; its partner j can fall and promises the largest gain slope²/curvature
-        at_i = start + idx[i] * size
-        j = -1
-        slope_j = 0.0
-        curvature_j = 1.0
-        for k in range(n):
-            row[k] = K[at_i + idx[k]]
-            if v[k] > low[k]:
-                slope = e_up - e[k]
-                if slope > 0.0:
-                    curvature = max(diagonal[i] + diagonal[k] - 2.0 * row[k], flat)
-                    if slope * slope * curvature_j > slope_j * slope_j * curvature:
-                        slope_j = slope
-                        curvature_j = curvature
-                        j = k
+        # i can rise and violates most; its partner j can fall and promises the largest gain
+        row_i = K[i]
+        j = best_partner(row_i, diagonal, diagonal[i], e, e_up, v, low, flat, score)
         if j < 0:
             return dual_value(e, y, v), duality_gap(e, y, C, v, b), b, steps
         room_i = high[i] - v[i]
         room_j = v[j] - low[j]
-        delta = min(slope_j / curvature_j, room_i, room_j)
+        curvature = max(diagonal[i] + diagonal[j] - 2.0 * row_i[j], flat)
+        delta = min((e_up - e[j]) / curvature, room_i, room_j)
         v[i] = high[i] if delta == room_i else v[i] + delta
         v[j] = low[j] if delta == room_j else v[j] - delta
         drift += 2e-16 * (delta * top + 1.0)
-        # one pass updates the errors and finds the next i
-        at_j = start + idx[j] * size
-        i = -1
-        e_up = -np.inf
-        e_down = np.inf
-        for k in range(n):
-            error = e[k] - delta * (row[k] - K[at_j + idx[k]])
-            e[k] = error
-            if error > e_up and v[k] < high[k]:
-                e_up = error
-                i = k
-            if error < e_down and v[k] > low[k]:
-                e_down = error
+        update_errors(row_i, K[j], delta, e)
+        i, e_up, e_down = most_violating(e, v, low, high, score)
         steps += 1
 
 
@@ -296,6 +307,5 @@ def solve_tasks(
     for t in range(first, last):
         part = slice(ptr[t], ptr[t + 1])
         e = np.empty(ptr[t + 1] - ptr[t])
-        value[t], gap[t], offset[t], steps[t] = solve_task(
-            K, block_start[t], block_size[t], idx[part], y[part], C[part], v[part], e, rtol, max_iter
-        )
+        task_K = task_gram(K, block_start[t], block_size[t], idx[part])
+        value[t], gap[t], offset[t], steps[t] = solve_task(task_K, y[part], C[part], v[part], e, rtol, max_iter)

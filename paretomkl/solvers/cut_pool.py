@@ -19,7 +19,8 @@ from .base import Solver
 
 WARM_UP = 3  # block-coordinate steps that fill an empty pool
 PATIENCE = 6  # masters a cut may sit out before it is dropped
-REWEIGHTINGS = 5  # of the master, for p < 1
+REWEIGHTINGS = 4  # of the master, for p < 1
+MASTER_STEPS = 100  # Newton steps of one master
 BORROWED = 0.1  # share of tol that the gap of a point found for another p must reach to serve for this one
 NEGLIGIBLE = 1e-25  # share of M_p below which a task is left out of the master
 
@@ -157,71 +158,69 @@ class CutPool(Solver):
             return self._master_of_mean(problem, pool, best, p, rtol)
         return self._master_by_reweighting(problem, pool, best, rtol)
 
-    def _solve(
-        self, pool: Pool, tasks: IntArray, scale: Array, omega: Array, p: float, s: float, start: Array, rtol: float
-    ) -> tuple[Array, float, Array]:
-        """The master over some tasks, in units of ``scale``: θ, the bound, and Σ of multipliers of each task."""
-        linear, slopes, offsets, row = pool.cuts(tasks)
-        unit = np.repeat(scale, np.diff(offsets))
-        theta, mu, _, lower, _ = solve_master(
-            linear / unit, slopes / unit[:, None], offsets, omega, p, s, start, rtol, 100
-        )
-        pool.mark(theta, tasks, offsets, row, mu)
-        return theta, lower, np.add.reduceat(mu, offsets[:-1])
-
     def _master_of_mean(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, p: float, rtol: float) -> Master:
         # In units of objectives u: M_p(z) = M_p(u) · (Σ ω'_t (z_t/u_t)^p)^(1/p) with ω'_t = ω_t (u_t/M_p(u))^p
         scale = np.maximum(best.upper, pool.sweeps[-1].upper)
-        unit = problem.scalarization.value(scale)
-        omega = problem.scalarization.gradient(scale) * scale / unit
-        tasks = np.flatnonzero(omega > NEGLIGIBLE)  # to leave one out only lowers the bound
-        theta, lower, _ = self._solve(
-            pool, tasks, scale[tasks], omega[tasks], p, problem.weight_set.s, best.theta, rtol
-        )
+        omega = problem.scalarization.gradient(scale) * scale
+        unit = omega.sum()
+        cuts = ScaledCuts(pool, np.flatnonzero(omega > NEGLIGIBLE * unit), scale)
+        theta, lower, _ = cuts.solve(omega / unit, p, problem.weight_set.s, best.theta, rtol)
         return Master(theta, lower * unit, problem.scalarization.task_weights(best.lower))
 
     def _master_of_maximum(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
-        # all cuts in one group: the least common bound of all tasks
-        tasks = np.arange(problem.tasks.n_tasks)
-        linear, slopes, offsets, row = pool.cuts(tasks)
         unit = best.upper.max()
-        theta, mu, _, lower, _ = solve_master(
-            linear / unit,
-            slopes / unit,
-            np.array([0, len(linear)]),
-            np.ones(1),
-            1.0,
-            problem.weight_set.s,
-            best.theta,
-            rtol,
-            100,
-        )
-        weights = np.add.reduceat(mu, offsets[:-1])
-        pool.mark(theta, tasks, offsets, row, mu)
+        cuts = ScaledCuts(pool, np.arange(problem.tasks.n_tasks), np.full(problem.tasks.n_tasks, unit))
+        theta, lower, weights = cuts.solve_maximum(problem.weight_set.s, best.theta, rtol)
         return Master(theta, lower * unit, weights / weights.sum())
 
     def _master_by_reweighting(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
         # M_p is concave for p < 1, so its tangent at z majorises it: the minimiser of Σ η_t(z) z_t lowers M_p
         scalarization = problem.scalarization
-        scale = best.upper
-        objectives = best.upper
-        theta = best.theta
+        omega = scalarization.gradient(best.upper) * best.upper
+        unit = omega.sum()  # M_p of the best point
+        cuts = ScaledCuts(pool, np.flatnonzero(omega > NEGLIGIBLE * unit), best.upper)
+        s = problem.weight_set.s
+        theta, lower, _ = cuts.solve(omega / unit, 1.0, s, best.theta, rtol)
         value = np.inf
-        bound = -np.inf
-        for round_ in range(REWEIGHTINGS):
-            eta = scalarization.gradient(objectives)
-            omega = eta * scale
-            unit = omega.sum()
-            tasks = np.flatnonzero(omega > NEGLIGIBLE * unit)  # J_t > 0: to leave one out only lowers the bound
-            theta, lower, _ = self._solve(
-                pool, tasks, scale[tasks], omega[tasks] / unit, 1.0, problem.weight_set.s, theta, rtol
-            )
-            if round_ == 0:
-                bound = lower * unit  # this one is for the weights of the best point: its certificate
-                if problem.relative_gap(best, bound) <= self.tol:
-                    break
+        # that bound is for the weights of the best point, its certificate; to go on, let the weights follow the cuts
+        for _ in range(REWEIGHTINGS):
             objectives = pool.cut_values(theta).max(axis=0)
             previous, value = value, float(scalarization.log_value(objectives))
-            if previous - value <= rtol:
+            if 1 - lower <= self.tol or previous - value <= rtol:
                 break
-        return Master(theta, bound, scalarization.task_weights(best.lower))
+            omega = scalarization.gradient(objectives) * best.upper
+            theta, _, _ = cuts.solve(omega / omega.sum(), 1.0, s, theta, rtol, mark=False)
+        return Master(theta, lower * unit, scalarization.task_weights(best.lower))
+
+
+class ScaledCuts:
+    """The cuts of some tasks, each task in units of its ``scale``, as the compiled master wants them.
+
+    A task left out only lowers the bound, since J_t > 0.
+    """
+
+    def __init__(self, pool: Pool, tasks: IntArray, scale: Array):
+        self.pool = pool
+        self.tasks = tasks
+        linear, slopes, self.offsets, self.rows = pool.cuts(tasks)
+        unit = np.repeat(scale[tasks], np.diff(self.offsets))
+        self.linear = linear / unit
+        self.slopes = slopes / unit[:, None]
+
+    def solve(
+        self, omega: Array, p: float, s: float, start: Array, rtol: float, mark: bool = True
+    ) -> tuple[Array, float, Array]:
+        """θ that minimises the mean with weights omega (of all tasks), its lower bound, and the weight of each task."""
+        return self._solve(self.offsets, omega[self.tasks], p, s, start, rtol, mark)
+
+    def solve_maximum(self, s: float, start: Array, rtol: float) -> tuple[Array, float, Array]:
+        """The same for the maximum: all cuts in one group."""
+        return self._solve(self.offsets[[0, -1]], np.ones(1), 1.0, s, start, rtol, True)
+
+    def _solve(
+        self, groups: IntArray, omega: Array, p: float, s: float, start: Array, rtol: float, mark: bool
+    ) -> tuple[Array, float, Array]:
+        theta, mu, _, lower, _ = solve_master(self.linear, self.slopes, groups, omega, p, s, start, rtol, MASTER_STEPS)
+        if mark:
+            self.pool.mark(theta, self.tasks, self.offsets, self.rows, mu)
+        return theta, lower, np.add.reduceat(mu, self.offsets[:-1])

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from .._typing import Array, IntArray
-from ..machines._smo import compute_errors
+from ..machines._smo import compute_errors, task_gram
 from ..machines.svc import Sweep
 from ..problem import MultiTaskProblem
 from ..scalarizations import PowerMean
@@ -46,10 +46,9 @@ def errors_of_tasks(
 ) -> Array:
     """e = y − K v of every task, flat; the arguments are those of ``solve_tasks``."""
     e = np.empty(len(y))
-    row = np.empty(len(y))
     for t in range(len(ptr) - 1):
         part = slice(ptr[t], ptr[t + 1])
-        compute_errors(K, block_start[t], block_size[t], idx[part], y[part], v[part], row[part], e[part])
+        compute_errors(task_gram(K, block_start[t], block_size[t], idx[part]), y[part], v[part], e[part])
     return e
 
 
