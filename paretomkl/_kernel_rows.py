@@ -184,8 +184,17 @@ def combine_rows(
     n_kernels = len(parent)
     n_cols = len(right_index)
     wanted = np.zeros(n_kernels, np.int64)
+    active = np.zeros(n_kernels + 3, np.int64)  # kernels of positive weight, padded with a repeated one of weight zero
+    weights = np.zeros(n_kernels + 3)
+    n_active = 0
     for m in range(n_kernels):
         wanted[m] = theta[m] != 0.0
+        if wanted[m]:
+            active[n_active] = m
+            weights[n_active] = theta[m]
+            n_active += 1
+    for q in range(n_active, n_kernels + 3):
+        active[q] = active[0]
     needed = needed_kernels(wanted, program[0], parent)
     V = np.empty((n_kernels, TILE))
     shift = np.empty(TILE)
@@ -234,12 +243,11 @@ def combine_rows(
         )
         for k in range(n):
             sums[k] = 0.0
-        for m in range(n_kernels):
-            if wanted[m]:
-                weight = theta[m]
-                values = V[m]
-                for k in range(n):
-                    sums[k] += weight * values[k]
+        for q in range(0, n_active, 4):  # four kernels to a pass over the sums
+            w0, w1, w2, w3 = weights[q], weights[q + 1], weights[q + 2], weights[q + 3]
+            v0, v1, v2, v3 = V[active[q]], V[active[q + 1]], V[active[q + 2]], V[active[q + 3]]
+            for k in range(n):
+                sums[k] += w0 * v0[k] + w1 * v1[k] + w2 * v2[k] + w3 * v3[k]
         done = 0
         while done < n:  # back to where the pieces came from
             end = begin_row + 1 if triangle else n_cols

@@ -181,7 +181,8 @@ class MultiTaskClassifier(ClassifierMixin, BaseEstimator):
         if labels.ndim == 2 and labels.shape[1] > 1:
             return labels
         labels = column_or_1d(labels, warn=True)
-        check_classification_targets(labels)
+        if labels.dtype.kind == "f":  # numbers that measure are no labels; everything else that can be hashed is
+            check_classification_targets(labels)
         return labels
 
     # -------------------------------------------------------------------------------------------- predict

@@ -281,6 +281,19 @@ def test_indefinite_callables_are_refused_at_any_scale(function, scale):
         psd_check(Linear(), indefinite)
 
 
+def stack_with_least_eigenvalue(least, n=30):
+    basis = np.linalg.qr(np.random.default_rng(0).standard_normal((n, n)))[0]
+    K = basis * np.append(least, np.ones(n - 1)) @ basis.T
+    stack = ((K + K.T) / 2)[:, :, None]
+    return GramBlocks(KernelBank("precomputed").fit(stack), stack, rows_of((0, n)))
+
+
+def test_a_negative_eigenvalue_of_a_thousandth_is_told_from_single_precision():
+    stack_with_least_eigenvalue(-1e-7).check_positive_semidefinite()
+    with pytest.raises(ValueError, match=r"not positive semidefinite: it has the eigenvalue -0\.001"):
+        stack_with_least_eigenvalue(-1e-3).check_positive_semidefinite()
+
+
 def test_a_stack_is_checked_within_tasks_only():
     """What a kernel is between samples that share no task does not matter."""
     stack = np.eye(6)[:, :, None].copy()

@@ -97,7 +97,7 @@ class SVCTasks:
         chunks = [(0, T)] if n_jobs == 1 else [(t, t + 1) for t in range(T)]
         run_chunks(work, chunks, n_jobs)
         linear = np.add.reduceat(np.abs(dual), self.gram.ptr[:-1])
-        forms = self.gram.quadratic_forms(dual)
+        forms = np.maximum(self.gram.quadratic_forms(dual), 0.0)  # rounding may leave a form of zero below it
         lower = linear - 0.5 * forms @ theta
         self.n_sweeps += 1
         self.seconds += perf_counter() - began

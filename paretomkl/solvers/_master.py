@@ -479,3 +479,82 @@ def solve_master(
                 h_theta[k] = _dot(H[k], theta, M)
                 miss_w[k] = g[t] - a[k] + h_theta[k] - w[k]
     return best_theta, best_mu, upper, lower, n_steps
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def solve_over_pool(
+    linear: Array,
+    slopes: Array,
+    idle: IntArray,
+    scale: Array,
+    omega: Array,
+    p: float,
+    s: float,
+    start: Array,
+    rtol: float,
+    max_iter: int,
+    joint: bool,
+    patience: int,
+) -> tuple[Array, float, Array]:
+    """The master over the cuts of a pool: θ, the lower bound, and the sum of the multipliers of each task.
+
+    linear (n_rows, n_tasks) and slopes (n_rows, n_tasks, n_kernels) hold the cuts, idle (n_rows, n_tasks) how many
+    masters each has sat out (-1: dropped). Task t is measured in units of scale[t]; a task of omega = 0 is left out.
+    ``joint`` puts all cuts into one group: the master of the maximum. A cut has a part in this master if its
+    multiplier is not negligible or if it is the highest of its task at θ; one that has had none in ``patience`` masters
+    is dropped, except for the constant ones in row 0 and those of the last two rows. patience < 0 leaves idle alone.
+    """
+    n_rows, n_tasks = linear.shape
+    M = slopes.shape[2]
+    n_cuts = 0
+    n_groups = 0
+    for t in range(n_tasks):
+        if omega[t] > 0.0:
+            n_groups += 1
+            for i in range(n_rows):
+                n_cuts += idle[i, t] >= 0
+    a = np.empty(n_cuts)
+    H = np.empty((n_cuts, M))
+    row = np.empty(n_cuts, np.int64)
+    ptr = np.zeros(n_groups + 1, np.int64)
+    weight = np.empty(n_groups)
+    task = np.empty(n_groups, np.int64)
+    k = 0
+    g = 0
+    for t in range(n_tasks):
+        if omega[t] > 0.0:
+            for i in range(n_rows):
+                if idle[i, t] >= 0:
+                    a[k] = linear[i, t] / scale[t]
+                    for m in range(M):
+                        H[k, m] = slopes[i, t, m] / scale[t]
+                    row[k] = i
+                    k += 1
+            task[g] = t
+            weight[g] = omega[t]
+            g += 1
+            ptr[g] = k
+    if joint:
+        theta, mu, _, lower, _ = solve_master(a, H, np.array([0, n_cuts]), np.ones(1), 1.0, s, start, rtol, max_iter)
+    else:
+        theta, mu, _, lower, _ = solve_master(a, H, ptr, weight, p, s, start, rtol, max_iter)
+    shares = np.zeros(n_tasks)
+    for g in range(n_groups):
+        t = task[g]
+        highest = ptr[g]
+        top = -np.inf
+        for k in range(ptr[g], ptr[g + 1]):
+            shares[t] += mu[k]
+            height = a[k] - _dot(H[k], theta, M)
+            if height > top:
+                top = height
+                highest = k
+        if patience >= 0:
+            for k in range(ptr[g], ptr[g + 1]):
+                if k == highest or mu[k] > 1e-4 * shares[t]:
+                    idle[row[k], t] = 0
+                elif idle[row[k], t] < patience or row[k] == 0 or row[k] >= n_rows - 2:
+                    idle[row[k], t] += 1
+                else:
+                    idle[row[k], t] = -1
+    return theta, lower, shares

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._typing import Array, IntArray
+from .._typing import Array
 from ..machines.svc import Sweep
 from ..problem import MultiTaskProblem
 from ..scalarizations import PowerMean
 from ..solution import Solution
 from ..weight_sets import LsBall
-from ._master import solve_master
+from ._master import solve_over_pool
 from .base import Solver
 
 WARM_UP = 3  # block-coordinate steps that fill an empty pool
@@ -66,37 +66,35 @@ class Pool:
         """Every cut at θ, (n_sweeps + 1, n_tasks); −∞ where it was dropped."""
         return np.where(self.idle >= 0, self.linear - self.slopes @ theta, -np.inf)
 
-    def cuts(self, tasks: IntArray) -> tuple[Array, Array, IntArray, IntArray]:
-        """Cuts of some tasks, task by task: linear (n_cuts,), slopes (n_cuts, n_kernels), offsets, rows of the pool."""
-        alive = self.idle[:, tasks] >= 0
-        position, row = np.nonzero(alive.T)
-        task = tasks[position]
-        offsets = np.concatenate([[0], np.cumsum(alive.sum(axis=0))])
-        return self.linear[row, task], self.slopes[row, task], offsets, row
+    def minimize(
+        self,
+        scale: Array,
+        omega: Array,
+        p: float,
+        s: float,
+        start: Array,
+        rtol: float,
+        joint: bool = False,
+        mark: bool = True,
+    ) -> tuple[Array, float, Array]:
+        """θ of least mean over the cuts, in units of ``scale``; its lower bound; the multipliers of the tasks.
 
-    def mark(self, theta: Array, tasks: IntArray, offsets: IntArray, row: IntArray, multipliers: Array) -> None:
-        """Count how long each cut has had no part in a master; drop those of no use for long.
-
-        A cut has a part if its multiplier is not negligible or if it is the highest of its task at θ.
+        A task of negligible weight is left out, which only lowers the bound, since J_t > 0. See solve_over_pool.
         """
-        counts = np.diff(offsets)
-        owner = np.repeat(tasks, counts)
-        used = multipliers > 1e-4 * np.repeat(np.add.reduceat(multipliers, offsets[:-1]), counts)
-        self.idle[row, owner] = np.where(used, 0, self.idle[row, owner] + 1)
-        highest = self.cut_values(theta).argmax(axis=0)
-        self.idle[highest, np.arange(len(highest))] = 0
-        old = self.idle > PATIENCE
-        old[0] = old[-2:] = False
-        self.idle[old] = -1
+        omega = np.where(omega > NEGLIGIBLE, omega, 0.0)
+        patience = PATIENCE if mark else -1
+        return solve_over_pool(
+            self.linear, self.slopes, self.idle, scale, omega, p, s, start, rtol, MASTER_STEPS, joint, patience
+        )
 
 
 @dataclass
 class Master:
-    """θ that minimises M_p over the cuts, a rigorous lower bound, and the weights of the tasks there."""
+    """θ that minimises M_p over the cuts, a rigorous lower bound, and at p = ∞ the multipliers of the tasks."""
 
     theta: Array
     lower: float
-    task_weights: Array
+    task_weights: Array | None = None
 
 
 @dataclass
@@ -130,8 +128,7 @@ class CutPool(Solver):
             # a point found for another p will do only where it is much better than asked: each p shall have its own
             enough = self.tol if n_sweeps else BORROWED * self.tol
             if gap <= enough or n_sweeps >= self.max_iter or precision < 1e-6:
-                weights = master.task_weights if np.isinf(problem.scalarization.p) else None
-                return self.solution(problem, best, gap, n_sweeps, weights, state=pool)
+                return self.solution(problem, best, gap, n_sweeps, master.task_weights, state=pool)
             theta = master.theta
             if pool.has(theta):  # nothing new to learn there at this accuracy
                 precision *= 0.1
@@ -163,64 +160,31 @@ class CutPool(Solver):
         scale = np.maximum(best.upper, pool.sweeps[-1].upper)
         omega = problem.scalarization.gradient(scale) * scale
         unit = omega.sum()
-        cuts = ScaledCuts(pool, np.flatnonzero(omega > NEGLIGIBLE * unit), scale)
-        theta, lower, _ = cuts.solve(omega / unit, p, problem.weight_set.s, best.theta, rtol)
-        return Master(theta, lower * unit, problem.scalarization.task_weights(best.lower))
+        theta, lower, _ = pool.minimize(scale, omega / unit, p, problem.weight_set.s, best.theta, rtol)
+        return Master(theta, lower * unit)
 
     def _master_of_maximum(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
         unit = best.upper.max()
-        cuts = ScaledCuts(pool, np.arange(problem.tasks.n_tasks), np.full(problem.tasks.n_tasks, unit))
-        theta, lower, weights = cuts.solve_maximum(problem.weight_set.s, best.theta, rtol)
-        return Master(theta, lower * unit, weights / weights.sum())
+        scale = np.full(problem.tasks.n_tasks, unit)
+        everyone = np.ones(problem.tasks.n_tasks)
+        theta, lower, shares = pool.minimize(scale, everyone, 1.0, problem.weight_set.s, best.theta, rtol, joint=True)
+        return Master(theta, lower * unit, shares / shares.sum())
 
     def _master_by_reweighting(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
         # M_p is concave for p < 1, so its tangent at z majorises it: the minimiser of Σ η_t(z) z_t lowers M_p
-        scalarization = problem.scalarization
+        scalarization, s = problem.scalarization, problem.weight_set.s
         omega = scalarization.gradient(best.upper) * best.upper
         unit = omega.sum()  # M_p of the best point
-        cuts = ScaledCuts(pool, np.flatnonzero(omega > NEGLIGIBLE * unit), best.upper)
-        s = problem.weight_set.s
-        theta, lower, _ = cuts.solve(omega / unit, 1.0, s, best.theta, rtol)
+        theta, lower, _ = pool.minimize(best.upper, omega / unit, 1.0, s, best.theta, rtol)
         value = np.inf
         # that bound is for the weights of the best point, its certificate; to go on, let the weights follow the cuts
         for _ in range(REWEIGHTINGS):
+            if 1 - lower <= self.tol:
+                break
             objectives = pool.cut_values(theta).max(axis=0)
             previous, value = value, float(scalarization.log_value(objectives))
-            if 1 - lower <= self.tol or previous - value <= rtol:
+            if previous - value <= rtol:
                 break
             omega = scalarization.gradient(objectives) * best.upper
-            theta, _, _ = cuts.solve(omega / omega.sum(), 1.0, s, theta, rtol, mark=False)
-        return Master(theta, lower * unit, scalarization.task_weights(best.lower))
-
-
-class ScaledCuts:
-    """The cuts of some tasks, each task in units of its ``scale``, as the compiled master wants them.
-
-    A task left out only lowers the bound, since J_t > 0.
-    """
-
-    def __init__(self, pool: Pool, tasks: IntArray, scale: Array):
-        self.pool = pool
-        self.tasks = tasks
-        linear, slopes, self.offsets, self.rows = pool.cuts(tasks)
-        unit = np.repeat(scale[tasks], np.diff(self.offsets))
-        self.linear = linear / unit
-        self.slopes = slopes / unit[:, None]
-
-    def solve(
-        self, omega: Array, p: float, s: float, start: Array, rtol: float, mark: bool = True
-    ) -> tuple[Array, float, Array]:
-        """θ that minimises the mean with weights omega (of all tasks), its lower bound, and the weight of each task."""
-        return self._solve(self.offsets, omega[self.tasks], p, s, start, rtol, mark)
-
-    def solve_maximum(self, s: float, start: Array, rtol: float) -> tuple[Array, float, Array]:
-        """The same for the maximum: all cuts in one group."""
-        return self._solve(self.offsets[[0, -1]], np.ones(1), 1.0, s, start, rtol, True)
-
-    def _solve(
-        self, groups: IntArray, omega: Array, p: float, s: float, start: Array, rtol: float, mark: bool
-    ) -> tuple[Array, float, Array]:
-        theta, mu, _, lower, _ = solve_master(self.linear, self.slopes, groups, omega, p, s, start, rtol, MASTER_STEPS)
-        if mark:
-            self.pool.mark(theta, self.tasks, self.offsets, self.rows, mu)
-        return theta, lower, np.add.reduceat(mu, self.offsets[:-1])
+            theta, _, _ = pool.minimize(best.upper, omega / omega.sum(), 1.0, s, theta, rtol, mark=False)
+        return Master(theta, lower * unit)
