@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -22,7 +23,9 @@ def check_exponents(ps: Any) -> list[float]:
     for p in ps:
         if not isinstance(p, numbers.Real) or np.isnan(float(p)):
             raise ValueError(f"p must be a real number or ±inf, got {p!r}.")
-        exponents.append(float(p))
+        # beyond 1e9 the mean is the extreme to the last digits that count
+        value = float(p)
+        exponents.append(value if abs(value) <= 1e9 else math.copysign(math.inf, value))
     if not exponents:
         raise ValueError("ps is empty; give at least one exponent.")
     return exponents
@@ -46,7 +49,7 @@ def check_data(X: Any, kernels: Any) -> tuple[FittedBank, AnyArray]:
     from sklearn.utils.validation import check_array  # here: scikit-learn takes a second to import
 
     names = getattr(X, "columns", None)
-    if names is None and np.ndim(X) == 1:
+    if names is None and np.ndim(X) < 2:
         raise ValueError(f"X must have two dimensions, (n_samples, n_features), got shape {np.shape(X)}.")
     try:
         data = check_array(X, dtype=np.float64, input_name="X")

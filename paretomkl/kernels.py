@@ -7,6 +7,7 @@ quadratic forms v'K_m v of many tasks, and test-time kernels.
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -97,7 +98,10 @@ class Laplacian(Kernel):
 
 @dataclass(frozen=True)
 class Cosine(Kernel):
-    """k(x, z) = x'z / (‖x‖ ‖z‖), and zero where x or z is zero"""
+    """k(x, z) = x'z / (‖x‖ ‖z‖), and zero where x or z is zero
+
+    Inner products are made from distances: beside a vector c times as long, one keeps 16 − log10(c) digits.
+    """
 
 
 @dataclass(frozen=True)
@@ -342,7 +346,7 @@ class FittedBank:
         self.normalize = "none" if bank.normalize == "auto" else bank.normalize
         self.cache_bytes = 0.0  # the stack is there already; a copy of it would double the memory
         self.precomputed = True
-        self.names = [f"kernel {m}" for m in range(n_kernels)]
+        self.names = [f"{m} of the precomputed stack" for m in range(n_kernels)]
         self.base_metric = ["precomputed"] * n_kernels
         self.base_columns = []
         identity = np.arange(n_kernels)
@@ -485,12 +489,11 @@ class FittedBank:
 
 def _refine_small(distances: Array, x: Array, z: Array, x_squares: Array, z_squares: Array) -> None:
     """Compute anew, from the features, squared distances that lost most digits as x'x − 2x'z + z'z (in place)."""
-    top = x_squares.max(initial=0.0) + z_squares.max(initial=0.0)
-    rows, columns = np.nonzero(distances < 1e-7 * top)
-    for first in range(0, len(rows), 4096):
-        i, j = rows[first : first + 4096], columns[first : first + 4096]
-        difference = x[i] - z[j]
-        distances[i, j] = np.einsum("ij,ij->i", difference, difference)
+    for i in range(len(x)):
+        (close,) = np.nonzero(distances[i] < 1e-7 * (x_squares[i] + z_squares))
+        if len(close):
+            difference = z[close] - x[i]
+            distances[i, close] = np.einsum("ij,ij->i", difference, difference)
 
 
 def _distances(x: Array, z: Array, metric: str) -> Array:
@@ -523,13 +526,15 @@ def _compile(kernels: list[Kernel], base: IntArray, normalize: str) -> tuple:
             scaled[m] = 0  # its diagonal is one already
     order = np.lexsort((gamma, kind))  # exponentials by rising rate: a kernel is squared from a wider one
     depth = np.zeros(n, dtype=np.int64)
-    for position, m in enumerate(order):
+    last_of_chain: dict[tuple[int, float], int] = {}  # by base and mantissa: such rates differ by powers of two
+    for m in order:
         if kind[m] != EXPONENTIAL:
             continue
-        for k in order[:position][::-1]:  # the nearest rate first: fewest squarings
-            if kind[k] == EXPONENTIAL and base[k] == base[m]:
-                steps = np.log2(gamma[m] / gamma[k])
-                if steps >= 1 and steps == round(steps) and depth[k] + steps <= MAX_DOUBLINGS:
-                    parent[m], doublings[m], depth[m] = k, int(steps), depth[k] + int(steps)
-                    break
+        mantissa, exponent = math.frexp(gamma[m])
+        k = last_of_chain.get((int(base[m]), mantissa))
+        if k is not None:
+            steps = exponent - math.frexp(gamma[k])[1]
+            if steps >= 1 and depth[k] + steps <= MAX_DOUBLINGS:
+                parent[m], doublings[m], depth[m] = k, steps, depth[k] + steps
+        last_of_chain[int(base[m]), mantissa] = int(m)
     return order, kind, base, gamma, coef0, degree, parent, doublings, scaled, int(base.max()) + 1

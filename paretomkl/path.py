@@ -122,10 +122,11 @@ def pareto_path(
         See :class:`KernelBank`.
     solver : {"auto", "bcd", "tseng"}, default="auto"
         ``"auto"`` is the cut pool, for every p; ``"bcd"`` (p ≤ 1) and ``"tseng"`` (p ≥ 1) are the paper's algorithms.
+        A solver object is taken as it is, with its own ``tol`` and ``max_iter``.
     tol : float, default=1e-3
         Relative gap to reach at every p.
     task_weight : mapping from task name to weight, or array-like of shape (n_tasks,), default=None
-        Preferences ω among the tasks, scaled to sum to one.
+        Preferences ω among the tasks, scaled to sum to one; a task that a mapping does not name has weight one.
     max_iter : int, default=None
         Sweeps (steps of ``"tseng"``) allowed for one p; None is the solver's own default.
     n_jobs : int, default=None
@@ -163,7 +164,7 @@ def pareto_path(
     bound = check_bounds(C, len(data), made_tasks)
     omega = check_task_weight(task_weight, made_tasks)
     problem = make_problem(bank, data, made_tasks, [bound[task.rows] for task in made_tasks], s, omega, threads)
-    with Progress(len(exponents), tol, verbose) as progress:
+    with Progress(len(exponents), made_solver.tol, verbose) as progress:
         points = trace(problem, exponents, made_solver, progress)
     return ParetoPath(
         ps=np.array(exponents),

@@ -26,8 +26,8 @@ class PowerMean:
     p : float
         Exponent of the mean.
     weights : array of shape (n_tasks,), default=None
-        Preference weights ω of the tasks, summing to one; ``None`` means equal weights. At p = ±∞ every task
-        of positive weight counts alike, as the limit of the formula says.
+        Preference weights ω of the tasks, summing to one; ``None`` means equal weights. They are positive;
+        at p = ±∞ every task counts alike, as the limit of the formula says.
     """
 
     p: float

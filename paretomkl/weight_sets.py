@@ -62,7 +62,8 @@ class LsBall:
             return self.start(len(w))
         if np.isinf(self.s):
             return np.ones_like(w)
-        return self.scale_to_sphere((w / w.max()) ** (1 / (1 + self.s)))
+        root = 1 / (1 + self.s)
+        return self.scale_to_sphere(w**root / w.max() ** root)  # roots first: the ratio of the w may underflow
 
     def prox_step(self, theta: Array, gradient: Array, zeta: float) -> Array:
         """argmin over Θ_s of θ'gradient + ζ D(θ, θ_k), gradient ≤ 0 (the paper's Theorem 2).

@@ -92,6 +92,12 @@ def svc_objective(
     exceeds ``tol``, ``max_iter`` ends the run.
     """
     signs = np.asarray(signs, dtype=float)
+    free = np.broadcast_to(np.asarray(C, dtype=float), signs.shape) > 0
+    if not free.all():  # LIBSVM drops samples of weight zero and numbers the others anew
+        value, some = svc_objective(K[np.ix_(free, free)], signs[free], np.asarray(C)[free], tol, max_iter)
+        alpha = np.zeros(len(signs))
+        alpha[free] = some
+        return value, alpha
     centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
     scale = np.mean(np.diag(centred)) or 1.0
     bounds = np.broadcast_to(np.asarray(C, dtype=float), signs.shape) * scale

@@ -153,7 +153,7 @@ CASES = {
     ),
     "indefinite stack": (
         {"X": np.stack([X @ X.T, -np.eye(N)], axis=2), "kernels": "precomputed"},
-        "kernel 1 is not positive semidefinite",
+        "Kernel 1 of the precomputed stack is not positive semidefinite",
     ),
     "unit diagonals of a stack": (
         {"X": STACK, "kernels": KernelBank("precomputed", normalize="unit")},

@@ -300,5 +300,5 @@ def test_a_stack_is_checked_within_tasks_only():
     stack[:3, 3:], stack[3:, :3] = 5.0, 5.0
     fitted = KernelBank("precomputed").fit(stack)
     GramBlocks(fitted, stack, rows_of((0, 3), (3, 6))).check_positive_semidefinite()
-    with pytest.raises(ValueError, match="Kernel kernel 0 is not positive semidefinite"):
+    with pytest.raises(ValueError, match="Kernel 0 of the precomputed stack is not positive semidefinite"):
         GramBlocks(fitted, stack, rows_of((0, 6))).check_positive_semidefinite()

@@ -225,3 +225,21 @@ def test_random_problems_are_certified_everywhere(seed):
         for C in (0.05, 100.0):
             path = pareto_path(toy.X, toy.y, toy.tasks, s=s, C=C, kernels=toy.kernels)
             assert np.all(path.gap <= 1e-3)
+
+
+@pytest.mark.parametrize("p", [1e12, 1e308])
+def test_exponents_beyond_any_use_are_the_extreme(toy, p):
+    path = pareto_path(toy.X, toy.y, toy.tasks, ps=[p, -p], kernels=toy.kernels)
+    assert_array_equal(path.ps, [np.inf, -np.inf])
+
+
+def test_one_outlier_does_not_cost_time_or_digits():
+    """Squared distances are looked at anew only where they are small beside the norms of their own pair."""
+    rng = np.random.default_rng(0)
+    X = rng.random((300, 5))
+    X[0] *= 1e6
+    bank = KernelBank([("rbf", {"sigma": 0.1})]).fit(X)
+    side = bank.side(X)
+    K = bank.cross(side, side, np.ones(1))
+    exact = np.exp(-50 * ((X[:, None] - X) ** 2).sum(axis=2))
+    assert_allclose(K[1:, 1:], exact[1:, 1:], atol=1e-6)
