@@ -305,6 +305,7 @@ def dot_at(values: Array, positions: IntArray, offset: int, coefficients: Array,
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
 def dot(values: Array, coefficients: Array, n: int) -> float:
+    """Σ over k < n, in the order that suits vector instructions."""
     total = 0.0
     for k in range(n):
         total += coefficients[k] * values[k]

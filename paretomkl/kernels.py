@@ -205,6 +205,7 @@ def as_kernel(spec: Any, position: int = 0) -> Kernel:
 
 
 # --------------------------------------------------------------------------------------------------- banks
+@dataclass
 class KernelBank:
     """An ordered list of base kernels with one normalisation.
 
@@ -224,10 +225,9 @@ class KernelBank:
         at a time, whenever they are needed.
     """
 
-    def __init__(self, kernels: Any = "default", normalize: str = "auto", cache_mb: float = 512.0):
-        self.kernels = kernels
-        self.normalize = normalize
-        self.cache_mb = cache_mb
+    kernels: Any = "default"
+    normalize: str = "auto"
+    cache_mb: float = 512.0
 
     def fit(self, X: AnyArray, feature_names: Sequence[str] | None = None) -> FittedBank:
         """Resolve names and columns for data X of shape (n, n_features), or a stack (n, n, n_kernels)."""

@@ -22,17 +22,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .._kernel_rows import dot
 from .._typing import Array, IntArray
 
 CAUTION = 0.3  # of the miss of the curved equations: how small the slacks may get before it
-
-
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def _dot(x: Array, y: Array, n: int) -> float:
-    total = 0.0
-    for k in range(n):
-        total += x[k] * y[k]
-    return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -49,8 +42,8 @@ def _cholesky(A: Array) -> None:
     n = len(A)
     for i in range(n):
         for j in range(i):
-            A[i, j] = (A[i, j] - _dot(A[i], A[j], j)) / A[j, j]
-        pivot = A[i, i] - _dot(A[i], A[i], i)
+            A[i, j] = (A[i, j] - dot(A[i], A[j], j)) / A[j, j]
+        pivot = A[i, i] - dot(A[i], A[i], i)
         A[i, i] = np.sqrt(pivot) if pivot > 1e-15 * A[i, i] else 1e64
 
 
@@ -58,7 +51,7 @@ def _cholesky(A: Array) -> None:
 def _cholesky_solve(L: Array, x: Array) -> None:
     n = len(L)
     for i in range(n):
-        x[i] = (x[i] - _dot(L[i], x, i)) / L[i, i]
+        x[i] = (x[i] - dot(L[i], x, i)) / L[i, i]
     for i in range(n - 1, -1, -1):
         x[i] /= L[i, i]
         for j in range(i):
@@ -82,7 +75,7 @@ def _dual_norm(v: Array, s: float) -> float:
 def _mean(z: Array, omega: Array, p: float) -> float:
     """φ(z): the weighted power mean, p ≥ 1."""
     if p == 1.0:
-        return _dot(omega, z, len(z))
+        return dot(omega, z, len(z))
     top = z.max()
     total = 0.0
     for t in range(len(z)):
@@ -166,7 +159,7 @@ def _solve_shared(L: Array, W: Array, diagonal: Array, woodbury: bool, x: Array)
     for m in range(M):
         x[m] /= diagonal[m]
     for i in range(n_rows):
-        image[i] = _dot(W[i], x, M)
+        image[i] = dot(W[i], x, M)
         l[i] = W[i, M]
     _cholesky_solve(L, l)
     curvature = 0.0
@@ -225,7 +218,7 @@ def solve_master(
         tight[t] = -np.inf
         for k in range(ptr[t], ptr[t + 1]):
             group[k] = t
-            h_theta[k] = _dot(H[k], theta, M)
+            h_theta[k] = dot(H[k], theta, M)
             tight[t] = max(tight[t], a[k] - h_theta[k])
         tight[t] += 0.1
     v = (1.0 + 0.1 * share) * _mean(tight, omega, p)  # then y is about a tenth of v for every p
@@ -400,7 +393,7 @@ def solve_master(
             inner = 0.0
             for t in range(n_groups):
                 right_x[t] += (bend[t] * x[t] / v + lam / y * omega[t]) * d_v
-                right_x[t] -= Q[t] * g_x[t] * _dot(centre[t], step, M + 1)
+                right_x[t] -= Q[t] * g_x[t] * dot(centre[t], step, M + 1)
                 inner += omega[t] * right_x[t] / A[t]
             d_y = d_v
             for t in range(n_groups):
@@ -408,7 +401,7 @@ def solve_master(
                 # x_t^(1/p) flattens: for a task of little weight the tangent would send x_t out of sight
                 d_x[t] = min(d_x[t], 9.0 * x[t])
                 d_y -= omega[t] * d_x[t]
-            d_r = miss_r - _dot(normal, step, M)
+            d_r = miss_r - dot(normal, step, M)
             d_rho = (target - cross_r) / r - rho - rho / r * d_r
             d_lam = push_y - lam - lam / y * d_y
             primal = 1.0
@@ -428,7 +421,7 @@ def solve_master(
                     primal = min(primal, -x[t] / d_x[t])
             for k in range(n_cuts):
                 t = group[k]
-                d_w[k] = miss_w[k] + g_x[t] * d_x[t] + g_v[t] * d_v + _dot(H[k], step, M)
+                d_w[k] = miss_w[k] + g_x[t] * d_x[t] + g_v[t] * d_v + dot(H[k], step, M)
                 d_mu[k] = (target - cross_w[k]) / w[k] - mu[k] - q[k] * d_w[k]
                 if d_w[k] < 0.0:
                     primal = min(primal, -w[k] / d_w[k])
@@ -476,7 +469,7 @@ def solve_master(
         for t in range(n_groups):
             g[t] = v * (x[t] / v) ** share
             for k in range(ptr[t], ptr[t + 1]):
-                h_theta[k] = _dot(H[k], theta, M)
+                h_theta[k] = dot(H[k], theta, M)
                 miss_w[k] = g[t] - a[k] + h_theta[k] - w[k]
     return best_theta, best_mu, upper, lower, n_steps
 
@@ -545,7 +538,7 @@ def solve_over_pool(
         top = -np.inf
         for k in range(ptr[g], ptr[g + 1]):
             shares[t] += mu[k]
-            height = a[k] - _dot(H[k], theta, M)
+            height = a[k] - dot(H[k], theta, M)
             if height > top:
                 top = height
                 highest = k
