@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .kernels import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, Polynomial
 from .path import PAPER_PS, ParetoPath, pareto_path
+from .tasks import stack_tasks
 
 __version__ = "0.1.0.dev0"
 
@@ -36,4 +37,5 @@ __all__ = [
     "ParetoPath",
     "Polynomial",
     "pareto_path",
+    "stack_tasks",
 ]

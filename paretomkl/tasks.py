@@ -60,6 +60,47 @@ def make_tasks(y: Any, tasks: Any = None) -> list[Task]:
     ]
 
 
+def stack_tasks(
+    Xs: Sequence[Any], ys: Sequence[Any], names: Sequence[Hashable] | None = None
+) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Lists of the arrays of each task, stacked into one X, one y and the task of each row.
+
+    Parameters
+    ----------
+    Xs : sequence of n_tasks arrays of shape (n_samples of the task, n_features)
+    ys : sequence of n_tasks arrays of shape (n_samples of the task,)
+    names : sequence of n_tasks labels, default=None
+        What the tasks are called; None numbers them.
+
+    Returns
+    -------
+    X, y, tasks : arrays of n_samples rows, for ``fit(X, y, tasks=tasks)``
+
+    Examples
+    --------
+    >>> X, y, tasks = stack_tasks([[[0.0], [1.0]], [[2.0], [3.0]]], [[0, 1], [1, 0]], names=["pump", "valve"])
+    >>> X.shape, y.tolist(), tasks.tolist()
+    ((4, 1), [0, 1, 1, 0], ['pump', 'pump', 'valve', 'valve'])
+    """
+    labels = list(range(len(Xs))) if names is None else list(names)
+    if not len(Xs) == len(ys) == len(labels):
+        raise ValueError(
+            f"Xs, ys and names must have one entry per task, got {len(Xs)}, {len(ys)} and {len(labels)} of them."
+        )
+    if not labels:
+        raise ValueError("There is no task to stack: Xs is empty.")
+    if len(set(labels)) < len(labels):
+        raise ValueError(f"names must differ from task to task, got {labels}.")
+    blocks = [np.asarray(X) for X in Xs]
+    for name, X, y in zip(labels, blocks, ys, strict=True):
+        if X.ndim != 2 or X.shape[1] != blocks[0].shape[1]:
+            raise ValueError(f"Task {name!r} must have X of {blocks[0].shape[-1]} columns, got shape {X.shape}.")
+        if len(X) != len(y):
+            raise ValueError(f"Task {name!r} has {len(X)} rows in X and {len(y)} labels.")
+    sizes = [len(X) for X in blocks]
+    return np.vstack(blocks), np.concatenate([np.asarray(y) for y in ys]), np.repeat(np.array(labels), sizes)
+
+
 def unique_labels(labels: AnyArray) -> list[Any]:
     """Distinct labels, sorted where they can be compared, else in order of appearance."""
     distinct = list(dict.fromkeys(labels.tolist()))

@@ -8,9 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from paretomkl.kernels import as_bank
 from paretomkl.tasks import make_tasks
+
+# a change is judged by the same examples each time; elsewhere new ones are tried
+settings.register_profile("ci", derandomize=True, deadline=None)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 SHARED_DATA = Path(os.environ.get("PARETOMKL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 

@@ -84,8 +84,8 @@ def test_value_and_gradient_scale_with_the_objectives(given_task, p, exponent):
     g, omega = given_task
     mean, factor = PowerMean(p, omega), 10.0**exponent
     assert_allclose(mean.value(factor * g), factor * mean.value(g), rtol=1e-12)
-    assert_allclose(mean.task_weights(factor * g), mean.task_weights(g), rtol=1e-10, atol=1e-300)
     if np.isfinite(p):  # at the ends rounding may break a tie
+        assert_allclose(mean.task_weights(factor * g), mean.task_weights(g), rtol=1e-10, atol=1e-300)
         assert_allclose(mean.gradient(factor * g), mean.gradient(g), rtol=1e-10, atol=1e-300)
 
 

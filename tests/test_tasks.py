@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from paretomkl.tasks import make_tasks, unique_labels
+from paretomkl.tasks import make_tasks, stack_tasks, unique_labels
 
 NAN = float("nan")
 
@@ -190,3 +190,26 @@ def test_mistakes_name_the_task(y, tasks, message):
 def test_labels_missing_by_way_of_pandas_are_named():
     with pytest.raises(ValueError, match="y is missing for sample 1"):
         make_tasks(pd.Series(["a", None, "b"], dtype="string"))
+
+
+# ---------------------------------------------------------------------------------------------------- stacking of lists
+def test_lists_of_tasks_are_stacked_in_order():
+    X, y, tasks = stack_tasks([np.eye(2), np.ones((3, 2))], [["a", "b"], ["c", "d", "c"]], names=["pump", "valve"])
+    assert_array_equal(X, np.vstack([np.eye(2), np.ones((3, 2))]))
+    assert [task.classes for task in make_tasks(y, tasks)] == [("a", "b"), ("c", "d")]
+    assert [task.name for task in make_tasks(y, tasks)] == ["pump", "valve"]
+
+
+@pytest.mark.parametrize(
+    ("Xs", "ys", "names", "message"),
+    [
+        ([], [], None, "There is no task to stack"),
+        ([np.eye(2)], [], None, "one entry per task, got 1, 0 and 1"),
+        ([np.eye(2), np.eye(3)], [[0, 1], [0, 1, 1]], None, "Task 1 must have X of 2 columns, got shape (3, 3)"),
+        ([np.eye(2), np.eye(2)], [[0, 1], [0]], ["a", "b"], "Task 'b' has 2 rows in X and 1 labels"),
+        ([np.eye(2), np.eye(2)], [[0, 1], [0, 1]], ["a", "a"], "names must differ from task to task"),
+    ],
+)
+def test_lists_that_do_not_fit_are_named(Xs, ys, names, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        stack_tasks(Xs, ys, names)
