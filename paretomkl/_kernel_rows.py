@@ -4,7 +4,7 @@ A bank of M kernels is built on few *bases*: matrices of squared distances, of L
 are. A row of all M kernels is made from one row of each base, used, and forgotten: M Gram matrices are never held.
 
 A *panel* is a flat array that holds, base by base, some rows of the base matrices: entry (b, r, c) stands at
-``at + (b * n_rows + r) * n_cols + c``.
+``(b * n_rows + r) * n_cols + c``.
 """
 
 from __future__ import annotations
@@ -162,7 +162,6 @@ def combine_rows(
     program: tuple,
     theta: Array,
     panel: Array,
-    at: int,
     panel_first: int,
     panel_rows: int,
     first: int,
@@ -214,7 +213,7 @@ def combine_rows(
             end = i + 1 if triangle else n_cols
             length = min(TILE - n, end - j)
             for b in range(n_bases):
-                source = panel[at + (b * panel_rows + i - panel_first) * n_cols + j :]
+                source = panel[(b * panel_rows + i - panel_first) * n_cols + j :]
                 tile = base_tile[b]
                 for k in range(length):
                     tile[n + k] = source[k]
@@ -316,7 +315,6 @@ def dot(values: Array, coefficients: Array, n: int) -> float:
 def quadratic_forms(
     program: tuple,
     panel: Array,
-    at: int,
     panel_row: IntArray,
     panel_column: IntArray,
     panel_rows: int,
@@ -363,7 +361,7 @@ def quadratic_forms(
         while i < last and n < TILE:  # pieces of rows up to the diagonal, as in combine_rows
             length = min(TILE - n, i + 1 - j)
             for b in range(n_bases):
-                row_at = at + (b * panel_rows + panel_row[i]) * panel_columns
+                row_at = (b * panel_rows + panel_row[i]) * panel_columns
                 tile = base_tile[b]
                 for k in range(length):
                     tile[n + k] = panel[row_at + panel_column[j + k]]

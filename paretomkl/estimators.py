@@ -21,7 +21,7 @@ from .path import make_problem, trace
 from .progress import Progress
 from .solution import Solution
 from .solvers import make_solver
-from .tasks import Task, is_missing, make_tasks, unique_labels
+from .tasks import Task, equal_labels, make_tasks, missing_labels, unique_labels
 
 PREDICT_BYTES = 64 * 2**20  # of one batch of test-time kernel values
 
@@ -223,13 +223,13 @@ class MultiTaskClassifier(ClassifierMixin, BaseEstimator):
         truth = np.asarray(y)
         weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
         if self._kind == "matrix":
-            labelled = ~_missing_entries(truth)
+            labelled = ~missing_labels(truth)
             right = truth == predicted
             return float(
                 np.mean([np.average(right[k, t], weights=weight[k]) for t, k in enumerate(labelled.T) if k.any()])
             )
         sources = self._sources(X, tasks)
-        groups = [_equal(sources, source) for source in unique_labels(sources)]
+        groups = [equal_labels(sources, source) for source in unique_labels(sources)]
         return float(np.mean([np.average(truth[k] == predicted[k], weights=weight[k]) for k in groups]))
 
     def _sources(self, X: Any, tasks: Any) -> AnyArray:
@@ -263,7 +263,7 @@ class MultiTaskClassifier(ClassifierMixin, BaseEstimator):
         for source in unique_labels(samples.sources):
             if source not in self.sources_:
                 raise ValueError(f"Unknown task {source!r}; known are {self.sources_[:20]}.")
-            groups.append((source, everyone[_equal(samples.sources, source)]))
+            groups.append((source, everyone[equal_labels(samples.sources, source)]))
         return groups
 
     def _decide(self, data: AnyArray, rows: IntArray, tasks: IntArray) -> Array:
@@ -436,17 +436,16 @@ def task_bounds(tasks: list[Task], C: float, sample_weight: Array | None, class_
     bounds = []
     for task in tasks:
         weight = np.ones(len(task.rows)) if sample_weight is None else sample_weight[task.rows].astype(float)
-        for sign, label in ((-1, task.classes[0]), (1, task.classes[1])):
-            of_class = task.signs == sign
-            if not (weight[of_class] > 0).any():
-                raise ValueError(f"Task {task.name!r} has no sample of class {label!r} with a positive weight.")
         if (weight < 0).any():
             raise ValueError(f"sample_weight must not be negative (task {task.name!r}).")
         factor = np.ones(len(weight))
         for sign, label in ((-1, task.classes[0]), (1, task.classes[1])):
             of_class = task.signs == sign
+            total = weight[of_class].sum()
+            if not total > 0:
+                raise ValueError(f"Task {task.name!r} has no sample of class {label!r} with a positive weight.")
             if class_weight == "balanced":
-                factor[of_class] = weight.sum() / (2 * weight[of_class].sum())
+                factor[of_class] = weight.sum() / (2 * total)
             elif class_weight is not None:
                 factor[of_class] = _class_weight(class_weight, label)
         bounds.append(C * weight * factor)
@@ -472,15 +471,3 @@ def _as_array(labels: list[Any]) -> AnyArray:
     mixed = np.empty(len(labels), dtype=object)  # labels of several types: numpy would turn them into strings
     mixed[:] = labels
     return mixed
-
-
-def _missing_entries(labels: AnyArray) -> AnyArray:
-    if labels.dtype.kind == "f":
-        return np.isnan(labels)
-    if labels.dtype.kind == "O":
-        return np.frompyfunc(is_missing, 1, 1)(labels).astype(bool)
-    return np.zeros(labels.shape, dtype=bool)
-
-
-def _equal(labels: AnyArray, value: Any) -> AnyArray:
-    return np.array([label == value for label in labels], dtype=bool) if labels.dtype.kind == "O" else labels == value

@@ -76,7 +76,6 @@ class GramBlocks:
                 self.bank.program,
                 theta,
                 panel,
-                0,
                 panel_first,
                 panel_rows,
                 first,
@@ -106,7 +105,7 @@ class GramBlocks:
         side = (self.samples[block], self.side.squares, self.side.scale)
 
         def work(panel: Array, row: IntArray, column: IntArray, shape: tuple[int, int], first: int, last: int) -> Array:
-            return quadratic_forms(self.bank.program, panel, 0, row, column, *shape, first, last, side, support, table)
+            return quadratic_forms(self.bank.program, panel, row, column, *shape, first, last, side, support, table)
 
         if self._panels is not None:
             panel = self._panels[block]

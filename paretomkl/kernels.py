@@ -473,7 +473,6 @@ class FittedBank:
                 self.program,
                 theta,
                 panel.reshape(-1),
-                0,
                 first,
                 len(rows),
                 first,
@@ -489,11 +488,13 @@ class FittedBank:
 
 def _refine_small(distances: Array, x: Array, z: Array, x_squares: Array, z_squares: Array) -> None:
     """Compute anew, from the features, squared distances that lost most digits as x'x − 2x'z + z'z (in place)."""
-    for i in range(len(x)):
-        (close,) = np.nonzero(distances[i] < 1e-7 * (x_squares[i] + z_squares))
-        if len(close):
-            difference = z[close] - x[i]
-            distances[i, close] = np.einsum("ij,ij->i", difference, difference)
+    for first in range(0, len(x), 256):
+        part = slice(first, first + 256)
+        i, j = np.nonzero(distances[part] < 1e-7 * (x_squares[part, None] + z_squares))
+        for at in range(0, len(i), 4096):  # few, unless an outlier makes all others seem close to each other
+            row, column = first + i[at : at + 4096], j[at : at + 4096]
+            difference = x[row] - z[column]
+            distances[row, column] = np.einsum("ij,ij->i", difference, difference)
 
 
 def _distances(x: Array, z: Array, metric: str) -> Array:

@@ -56,7 +56,7 @@ def make_tasks(y: Any, tasks: Any = None) -> list[Task]:
     return [
         task
         for source in unique_labels(sources)
-        for task in _pairs(labels, everyone[_equal(sources, source)], source=source)
+        for task in _pairs(labels, everyone[equal_labels(sources, source)], source=source)
     ]
 
 
@@ -118,14 +118,14 @@ def _pairs(labels: AnyArray, rows: IntArray, source: Hashable) -> list[Task]:
         raise ValueError(f"{where} has only one class, {classes[0]!r}; a task needs two classes or more.")
     made = []
     for negative, positive in combinations(classes, 2):
-        in_pair = _equal(labels[rows], negative) | _equal(labels[rows], positive)
+        in_pair = equal_labels(labels[rows], negative) | equal_labels(labels[rows], positive)
         chosen = rows[in_pair]
         pair = f"{negative} vs {positive}"
         if source is None:
             name = pair
         else:
             name = str(source) if len(classes) == 2 else f"{source}: {pair}"
-        signs = np.where(_equal(labels[chosen], positive), 1.0, -1.0)
+        signs = np.where(equal_labels(labels[chosen], positive), 1.0, -1.0)
         made.append(Task(name, chosen, signs, (negative, positive), source))
     return made
 
@@ -137,7 +137,7 @@ def _tasks_of_matrix(labels: AnyArray, names: Sequence[Any] | None) -> list[Task
     for column in range(labels.shape[1]):
         source = column if names is None else names[column]
         values = labels[:, column]
-        rows = np.flatnonzero(~_missing(values))
+        rows = np.flatnonzero(~missing_labels(values))
         if len(rows) == 0:
             raise ValueError(f"Task {source!r} is empty: no sample is labelled in its column of y.")
         classes = unique_labels(values[rows])
@@ -145,7 +145,7 @@ def _tasks_of_matrix(labels: AnyArray, names: Sequence[Any] | None) -> list[Task
             raise ValueError(
                 f"Task {source!r} needs two classes in its column of y, got {len(classes)}: {classes[:5]}."
             )
-        signs = np.where(_equal(values[rows], classes[1]), 1.0, -1.0)
+        signs = np.where(equal_labels(values[rows], classes[1]), 1.0, -1.0)
         made.append(Task(str(source), rows, signs, (classes[0], classes[1]), source))
     return made
 
@@ -166,15 +166,16 @@ def _as_labels(values: Any, name: str) -> AnyArray:
     return labels
 
 
-def _missing(labels: AnyArray) -> AnyArray:
+def missing_labels(labels: AnyArray) -> AnyArray:
+    """Where labels of any shape are missing."""
     if labels.dtype.kind == "f":
         return np.isnan(labels)
     if labels.dtype.kind == "O":
-        return np.array([is_missing(label) for label in labels], dtype=bool)
-    return np.zeros(len(labels), dtype=bool)
+        return np.frompyfunc(_is_missing, 1, 1)(labels).astype(bool)
+    return np.zeros(labels.shape, dtype=bool)
 
 
-def is_missing(label: Any) -> bool:
+def _is_missing(label: Any) -> bool:
     """None, NaN, and the NA and NaT of pandas (which is not imported for that)."""
     return (
         label is None or type(label).__name__ in ("NAType", "NaTType") or (isinstance(label, float) and label != label)
@@ -182,12 +183,13 @@ def is_missing(label: Any) -> bool:
 
 
 def _refuse_missing(labels: AnyArray, name: str) -> None:
-    missing = np.flatnonzero(_missing(labels))
+    missing = np.flatnonzero(missing_labels(labels))
     if len(missing):
         raise ValueError(f"{name} is missing for sample {missing[0]} ({len(missing)} in all); remove those samples.")
 
 
-def _equal(labels: AnyArray, value: Any) -> AnyArray:
+def equal_labels(labels: AnyArray, value: Any) -> AnyArray:
+    """labels == value, one by one where they are objects of several types."""
     if labels.dtype.kind == "O":
         return np.array([label == value for label in labels], dtype=bool)
     return labels == value
