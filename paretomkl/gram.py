@@ -27,13 +27,15 @@ class GramBlocks:
         The samples of each task, rising.
     n_jobs : int, default=1
         Threads.
+    shared : bool, default=True
+        Whether all tasks have the same θ. Otherwise every task gets a block of its own.
     """
 
-    def __init__(self, bank: FittedBank, X: AnyArray, rows: list[IntArray], n_jobs: int = 1):
+    def __init__(self, bank: FittedBank, X: AnyArray, rows: list[IntArray], n_jobs: int = 1, shared: bool = True):
         self.bank = bank
         self.n_jobs = n_jobs
         self.side = bank.side(X)
-        self.samples, self.block_of_task = connected_blocks(rows, len(X))
+        self.samples, self.block_of_task = connected_blocks(rows, len(X)) if shared else (rows, np.arange(len(rows)))
         self.tasks = [np.flatnonzero(self.block_of_task == b) for b in range(len(self.samples))]
         self.size = np.array([len(samples) for samples in self.samples], dtype=np.int64)
         self.start = np.concatenate([[0], np.cumsum(self.size**2)[:-1]]).astype(np.int64)
@@ -54,19 +56,23 @@ class GramBlocks:
         return max(16, int(PANEL_BYTES // (8 * len(self.bank.base_metric) * n_columns)))
 
     def combine(self, theta: Array) -> Array:
-        """K_θ = Σ_m θ_m K_m of all blocks, in the flat array that is also returned."""
-        for b in range(len(self.samples)):
+        """K_θ = Σ_m θ_m K_m of all blocks, in the flat array that is also returned.
+
+        θ has shape (n_kernels,), or (n_tasks, n_kernels) where the blocks are the tasks.
+        """
+        thetas = np.array(np.broadcast_to(theta, (len(self.samples), self.bank.n_kernels)), order="C")
+        for b, theta_b in enumerate(thetas):
             n = int(self.size[b])
             side = (self.samples[b], self.side.squares, self.side.scale)
             if self._panels is not None:
                 pieces = [(self._panels[b], 0, n, i, j) for i, j in split_rows(n, self._pieces(n))]
-                self._combine_pieces(theta, pieces, side, b)
+                self._combine_pieces(theta_b, pieces, side, b)
             else:
                 step = self._row_step(n)
                 for first in range(0, n, step):
                     last = min(first + step, n)
                     panel = self._panel(b, self.samples[b][first:last])
-                    self._combine_pieces(theta, [(panel, first, last - first, first, last)], side, b)
+                    self._combine_pieces(theta_b, [(panel, first, last - first, first, last)], side, b)
             mirror(self.K, self.start[b], n)
         return self.K
 

@@ -302,3 +302,16 @@ def test_a_stack_is_checked_within_tasks_only():
     GramBlocks(fitted, stack, rows_of((0, 3), (3, 6))).check_positive_semidefinite()
     with pytest.raises(ValueError, match="Kernel 0 of the precomputed stack is not positive semidefinite"):
         GramBlocks(fitted, stack, rows_of((0, 6))).check_positive_semidefinite()
+
+
+@any_layout
+def test_tasks_with_kernel_weights_of_their_own(layout):
+    gram, Ks, rows_of_task = make_gram("paper", layout), BANKS["paper"][1], LAYOUTS[layout]
+    separate = GramBlocks(gram.bank, X, rows_of_task, shared=False)
+    thetas = np.array([some_theta(len(Ks), seed=t) for t in range(len(rows_of_task))])
+    separate.combine(thetas)
+    v = some_dual(gram, 0.5)
+    assert_allclose(separate.quadratic_forms(v), gram.quadratic_forms(v), rtol=1e-12)
+    for t, rows in enumerate(rows_of_task):
+        expected = np.tensordot(thetas[t], Ks[:, rows[:, None], rows], axes=1)
+        assert_allclose(matrix_of_task(separate, t), expected, rtol=1e-11, atol=1e-14)

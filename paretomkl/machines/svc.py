@@ -19,9 +19,9 @@ MAX_STEPS = 10_000_000  # pair steps of one task; reached only when the toleranc
 class Sweep:
     """All tasks solved at one θ, with what each of them says about every other θ.
 
-    theta (n_kernels,); dual: flat signed dual variables y∘α of all tasks; intercepts (n_tasks,); linear (n_tasks,) and
-    forms (n_tasks, n_kernels): the cuts J_t(θ') ≥ linear_t − ½ θ'·forms_t, valid for all θ'; lower and upper
-    (n_tasks,): bounds of J_t(θ), the dual and the primal objective.
+    theta (n_kernels,), or (n_tasks, n_kernels) where each task has its own; dual: flat signed dual variables y∘α of all
+    tasks; intercepts (n_tasks,); linear (n_tasks,) and forms (n_tasks, n_kernels): the cuts J_t(θ') ≥ linear_t −
+    ½ θ'·forms_t, valid for all θ'; lower and upper (n_tasks,): bounds of J_t(θ), the dual and the primal objective.
     """
 
     theta: Array
@@ -98,7 +98,7 @@ class SVCTasks:
         run_chunks(work, chunks, n_jobs)
         linear = np.add.reduceat(np.abs(dual), self.gram.ptr[:-1])
         forms = np.maximum(self.gram.quadratic_forms(dual), 0.0)  # rounding may leave a form of zero below it
-        lower = linear - 0.5 * forms @ theta
+        lower = linear - 0.5 * (forms * theta).sum(axis=1)
         self.n_sweeps += 1
         self.seconds += perf_counter() - began
         return Sweep(theta, dual, intercepts, linear, forms, lower, lower + np.maximum(gap, 0.0), steps)
