@@ -9,13 +9,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from ._typing import AnyArray, Array, IntArray
 from ._validation import check_stack
-from .tasks import Task, equal_labels, make_tasks, missing_labels, unique_labels
+from .tasks import (
+    Task,
+    array_of,
+    equal_labels,
+    find_task_column,
+    make_tasks,
+    missing_labels,
+    task_column_of,
+    unique_labels,
+)
 
 
 @dataclass(frozen=True)
@@ -125,7 +140,7 @@ class MultiTaskClassifier(ClassifierMixin, BaseEstimator):
         if self._kind == "matrix":
             self.classes_ = [np.array(task.classes) for task in made]
         else:
-            self.classes_ = _as_array(training.classes)
+            self.classes_ = array_of(training.classes)
 
     def _read(self, X: Any, tasks: Any, reset: bool) -> Samples:
         """Split X into features and task labels, and check both."""
@@ -153,32 +168,22 @@ class MultiTaskClassifier(ClassifierMixin, BaseEstimator):
         return self._split_task_column(X)
 
     def _split_task_column(self, X: Any) -> Samples:
-        column = self.task_column
+        if np.ndim(X) != 2 or np.shape(X)[1] < 2:
+            raise ValueError(
+                f"task_column={self.task_column!r} needs X of at least two columns, got shape {np.shape(X)}."
+            )
+        position = find_task_column(X, self.task_column)
+        others = [k for k in range(np.shape(X)[1]) if k != position]
         names = list(X.columns) if hasattr(X, "columns") else None
-        n_columns = np.shape(X)[1] if np.ndim(X) == 2 else 0
-        if n_columns < 2:
-            raise ValueError(f"task_column={column!r} needs X of at least two columns, got shape {np.shape(X)}.")
-        if isinstance(column, numbers.Integral) and (names is None or column not in names):
-            if not -n_columns <= int(column) < n_columns:
-                raise ValueError(f"task_column={column} is out of range: X has {n_columns} columns.")
-            position = int(column) % n_columns
-        elif names is None:
-            raise ValueError(f"task_column={column!r} is a name, but X has no column names; give the index.")
-        elif column not in names:
-            raise ValueError(f"X has no column {column!r} (task_column); its columns are {names[:10]}.")
-        else:
-            position = names.index(column)
-        others = [k for k in range(n_columns) if k != position]
         if names is None:
-            array = np.asarray(X)
-            sources, features = array[:, position], array[:, others]
+            features = np.asarray(X)[:, others]
         elif hasattr(X, "iloc"):
-            sources, features = X.iloc[:, position].to_numpy(), X.iloc[:, others]
+            features = X.iloc[:, others]
         else:  # polars and its like
-            sources, features = X[names[position]].to_numpy(), X[[names[k] for k in others]]
+            features = X[[names[k] for k in others]]
         data = check_array(features, dtype=np.float64, input_name="X", estimator=self)
         kept = None if names is None else [str(names[k]) for k in others]
-        return Samples(data, sources, kept)
+        return Samples(data, task_column_of(X, self.task_column), kept)
 
     def _read_labels(self, y: Any) -> AnyArray:
         if y is None:
@@ -216,27 +221,27 @@ class MultiTaskClassifier(ClassifierMixin, BaseEstimator):
         scores = self.decision_function(X, tasks)
         if self._kind == "matrix":
             pairs = zip(scores.T, self.classes_, strict=True)
-            return np.stack([classes[(score > 0).astype(int)] for score, classes in pairs], axis=1)
+            columns = [classes[(score > 0).astype(int)] for score, classes in pairs]
+            words = {column.dtype.kind in "US" for column in columns}  # numbers beside words would turn into words
+            return np.stack([column.astype(object) for column in columns] if len(words) > 1 else columns, axis=1)
         if scores.ndim == 1:
             return self.classes_[(scores > 0).astype(int)]
         return self.classes_[scores.argmax(axis=1)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None) -> float:
         """Mean over the tasks of the task accuracy; plain accuracy where the classes are the tasks."""
-        predicted = self.predict(X, tasks)
-        if self._kind == "classes":
-            return float(accuracy_score(y, predicted, sample_weight=sample_weight))
-        truth = np.asarray(y)
+        predicted, truth = self.predict(X, tasks), np.asarray(y)
+        check_consistent_length(predicted, truth, sample_weight)
         weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        right = truth.reshape(predicted.shape) == predicted
+        if self._kind == "classes":
+            return float(np.average(right, weights=weight))
         if self._kind == "matrix":
-            labelled = ~missing_labels(truth)
-            right = truth == predicted
-            return float(
-                np.mean([np.average(right[k, t], weights=weight[k]) for t, k in enumerate(labelled.T) if k.any()])
-            )
-        sources = self._sources(X, tasks)
-        groups = [equal_labels(sources, source) for source in unique_labels(sources)]
-        return float(np.mean([np.average(truth[k] == predicted[k], weights=weight[k]) for k in groups]))
+            groups = [(right[:, t], labelled) for t, labelled in enumerate(~missing_labels(truth).T)]
+        else:
+            sources = self._sources(X, tasks)
+            groups = [(right, equal_labels(sources, source)) for source in unique_labels(sources)]
+        return float(np.mean([np.average(good[k], weights=weight[k]) for good, k in groups if k.any()]))
 
     def _sources(self, X: Any, tasks: Any) -> AnyArray:
         sources = self._read(X, tasks, reset=False).sources
@@ -247,10 +252,12 @@ class MultiTaskClassifier(ClassifierMixin, BaseEstimator):
         """f_t(x) of every task for the samples it is asked about, (n_samples, n_tasks); NaN elsewhere."""
         decisions = np.full((len(samples.data), self.n_tasks_), np.nan)
         for source, rows in self._rows_of_sources(samples):
-            mine = [self._kind == "matrix" or known == source for known in self._source_of_task]
-            of_source = np.flatnonzero(mine)
-            decisions[np.ix_(rows, of_source)] = self._decide(samples.data, rows, of_source)
+            tasks = self._tasks_of_source(source)
+            decisions[np.ix_(rows, tasks)] = self._decide(samples.data, rows, tasks)
         return decisions
+
+    def _tasks_of_source(self, source: Any) -> IntArray:
+        return np.flatnonzero([self._kind == "matrix" or known == source for known in self._source_of_task])
 
     def _rows_of_sources(self, samples: Samples) -> list[tuple[Any, IntArray]]:
         everyone = np.arange(len(samples.data))
@@ -275,17 +282,13 @@ class MultiTaskClassifier(ClassifierMixin, BaseEstimator):
     def _scores_of_classes(self, decisions: Array) -> Array:
         """Votes of the pairs, with ties broken by the sum of their confidences squeezed into (−⅓, ⅓)."""
         index = {label: k for k, label in enumerate(self.classes_.tolist())}
-        votes = np.zeros((len(decisions), len(self.classes_)))
-        confidence = np.zeros_like(votes)
-        asked = np.zeros_like(votes, dtype=bool)
-        for t, (negative, positive) in enumerate(self._classes_of_task):
-            here = ~np.isnan(decisions[:, t])
-            f = decisions[here, t]
-            for label, towards in ((negative, -f), (positive, f)):
-                k = index[label]
-                votes[here, k] += towards > 0
-                confidence[here, k] += towards
-                asked[here, k] = True
+        negative, positive = np.zeros((2, self.n_tasks_, len(index)))
+        for t, (minus, plus) in enumerate(self._classes_of_task):
+            negative[t, index[minus]] = positive[t, index[plus]] = 1.0
+        asked = ~np.isnan(decisions) @ (negative + positive) > 0
+        f = np.nan_to_num(decisions)
+        votes = (f < 0) @ negative + (f > 0) @ positive
+        confidence = f @ (positive - negative)
         scores = votes + confidence / (3 * (np.abs(confidence) + 1))
         scores[~asked] = -1.0
         return scores
@@ -324,12 +327,3 @@ def _class_weight(class_weight: Mapping[Any, Any], label: Any) -> float:
 def _with_columns(labels: AnyArray, y: Any) -> Any:
     """A matrix of labels keeps the column names of the frame it came from: they name the tasks."""
     return y if labels.ndim == 2 and hasattr(y, "columns") else labels
-
-
-def _as_array(labels: list[Any]) -> AnyArray:
-    array = np.array(labels)
-    if array.ndim == 1 and array.tolist() == labels:
-        return array
-    mixed = np.empty(len(labels), dtype=object)  # labels of several types: numpy would turn them into strings
-    mixed[:] = labels
-    return mixed

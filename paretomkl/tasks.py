@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -38,21 +39,21 @@ def make_tasks(y: Any, tasks: Any = None) -> list[Task]:
     tasks : array-like of shape (n_samples,), default=None
         Which task each sample belongs to; each task may have two or more classes.
     """
-    labels = _as_labels(y, "y")
+    labels = as_labels(y, "y")
     if labels.ndim == 2:
         if tasks is not None:
             raise ValueError("tasks cannot be given together with a matrix y, whose columns are the tasks.")
         return _tasks_of_matrix(labels, getattr(y, "columns", None))
     if labels.ndim != 1:
         raise ValueError(f"y must have one or two dimensions, got {labels.ndim}.")
-    _refuse_missing(labels, "y")
+    refuse_missing(labels, "y")
     everyone = np.arange(len(labels))
     if tasks is None:
         return _pairs(labels, everyone, source=None)
-    sources = _as_labels(tasks, "tasks")
+    sources = as_labels(tasks, "tasks")
     if sources.shape != labels.shape:
         raise ValueError(f"tasks must have one entry per sample: y has {len(labels)}, tasks has shape {sources.shape}.")
-    _refuse_missing(sources, "tasks")
+    refuse_missing(sources, "tasks")
     return [
         task
         for source in unique_labels(sources)
@@ -150,7 +151,7 @@ def _tasks_of_matrix(labels: AnyArray, names: Sequence[Any] | None) -> list[Task
     return made
 
 
-def _as_labels(values: Any, name: str) -> AnyArray:
+def as_labels(values: Any, name: str) -> AnyArray:
     if values is None:
         raise ValueError(f"{name} is missing.")
     try:
@@ -182,7 +183,7 @@ def _is_missing(label: Any) -> bool:
     )
 
 
-def _refuse_missing(labels: AnyArray, name: str) -> None:
+def refuse_missing(labels: AnyArray, name: str) -> None:
     missing = np.flatnonzero(missing_labels(labels))
     if len(missing):
         raise ValueError(f"{name} is missing for sample {missing[0]} ({len(missing)} in all); remove those samples.")
@@ -193,3 +194,36 @@ def equal_labels(labels: AnyArray, value: Any) -> AnyArray:
     if labels.dtype.kind == "O":
         return np.array([label == value for label in labels], dtype=bool)
     return labels == value
+
+
+def find_task_column(X: Any, column: Any) -> int:
+    """The position of the column of X, given by index or by name where X is a frame, that names the tasks."""
+    names = list(X.columns) if hasattr(X, "columns") else None
+    n_columns = np.shape(X)[1] if np.ndim(X) == 2 else 0
+    if isinstance(column, numbers.Integral) and (names is None or column not in names):
+        if not -n_columns <= int(column) < n_columns:
+            raise ValueError(f"task_column={column} is out of range: X has {n_columns} columns.")
+        return int(column) % n_columns
+    if names is None:
+        raise ValueError(f"task_column={column!r} is a name, but X has no column names; give the index.")
+    if column not in names:
+        raise ValueError(f"X has no column {column!r} (task_column); its columns are {names[:10]}.")
+    return names.index(column)
+
+
+def task_column_of(X: Any, column: Any) -> AnyArray:
+    """The task of each row of X, read from its task column."""
+    position = find_task_column(X, column)
+    if not hasattr(X, "columns"):
+        return np.asarray(X)[:, position]
+    return (X.iloc[:, position] if hasattr(X, "iloc") else X[list(X.columns)[position]]).to_numpy()
+
+
+def array_of(labels: list[Any]) -> AnyArray:
+    """Labels as an array that keeps their types."""
+    array = np.array(labels)
+    if array.ndim == 1 and array.tolist() == labels:
+        return array
+    mixed = np.empty(len(labels), dtype=object)  # labels of several types: numpy would turn them into strings
+    mixed[:] = labels
+    return mixed
