@@ -4,6 +4,7 @@ T binary SVM tasks share one learned kernel, a weighted sum of M base kernels; t
 the task objectives, and so traces a path on their Pareto front.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .kernels import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, Polynomial
@@ -14,14 +15,18 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from .estimators import ParetoMKLClassifier
+    from .search import ParetoMKLClassifierCV
+
+_ESTIMATORS = {"ParetoMKLClassifier": ".estimators", "ParetoMKLClassifierCV": ".search"}
+_MODULES = {"baselines", "datasets", "model_selection", "plotting"}
 
 
 def __getattr__(name: str) -> Any:
     """Estimators are imported when first asked for: scikit-learn takes a second to import."""
-    if name == "ParetoMKLClassifier":
-        from . import estimators
-
-        return getattr(estimators, name)
+    if name in _ESTIMATORS:
+        return getattr(import_module(_ESTIMATORS[name], __name__), name)
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -34,6 +39,7 @@ __all__ = [
     "Laplacian",
     "Linear",
     "ParetoMKLClassifier",
+    "ParetoMKLClassifierCV",
     "ParetoPath",
     "Polynomial",
     "pareto_path",

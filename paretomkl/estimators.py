@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,9 +13,10 @@ from ._validation import check_exponents, check_number, check_task_weight
 from .kernels import FittedBank, as_bank
 from .multitask import MultiTaskClassifier, Training
 from .path import make_problem, trace
+from .problem import MultiTaskProblem
 from .progress import Progress
 from .solution import Solution
-from .solvers import make_solver
+from .solvers import Solver, make_solver
 from .tasks import Task
 
 PREDICT_BYTES = 64 * 2**20  # of one batch of test-time kernel values
@@ -66,11 +68,15 @@ class KernelTaskClassifier(MultiTaskClassifier):
 
     def _decide(self, data: AnyArray, rows: IntArray, tasks: IntArray) -> Array:
         """Decisions of some tasks for some rows: kernels with the support vectors of these tasks only, in batches."""
+        if self.theta_.ndim == 1:
+            return self._decide_with(self.theta_, data, rows, tasks)
+        return np.hstack([self._decide_with(self.theta_[t], data, rows, np.array([t])) for t in tasks])
+
+    def _decide_with(self, theta: Array, data: AnyArray, rows: IntArray, tasks: IntArray) -> Array:
         used = np.flatnonzero((self.dual_coef_[tasks] != 0).any(axis=0))
-        coefficients = self.dual_coef_[np.ix_(tasks, used)]
-        out = np.empty((len(rows), len(tasks)))
+        coefficients = self.dual_coef_[np.ix_(tasks, used)].T
+        out = np.tile(self.intercept_[tasks], (len(rows), 1))
         if len(used) == 0:
-            out[:] = self.intercept_[tasks]
             return out
         bank = self._bank
         right = bank.side_of_columns(len(used)) if bank.precomputed else bank.side(self.support_vectors_[used])
@@ -78,17 +84,8 @@ class KernelTaskClassifier(MultiTaskClassifier):
         for first in range(0, len(rows), step):
             batch = rows[first : first + step]
             part = data[np.ix_(batch, self.support_[used])] if bank.precomputed else data[batch]
-            left = bank.side(part)
-            for theta, columns in self._kernel_weights(tasks):
-                values = bank.cross(left, right, theta) @ coefficients[columns].T
-                out[first : first + step, columns] = values + self.intercept_[tasks[columns]]
+            out[first : first + step] += bank.cross(bank.side(part), right, theta) @ coefficients
         return out
-
-    def _kernel_weights(self, tasks: IntArray) -> list[tuple[Array, IntArray]]:
-        """θ and the positions in ``tasks`` it serves: one θ for all, or one for each."""
-        if self.theta_.ndim == 1:
-            return [(self.theta_, np.arange(len(tasks)))]
-        return [(self.theta_[t], np.array([k])) for k, t in enumerate(tasks)]
 
 
 class ParetoMKLClassifier(KernelTaskClassifier):
@@ -135,7 +132,7 @@ class ParetoMKLClassifier(KernelTaskClassifier):
     task_weights_ : array of shape (n_tasks,)
         η, summing to one.
     objective_ : float
-        M_p(objectives_).
+        M_p of ``objectives_``.
     gap_ : float
         Relative certificate, never below the truth.
     n_sweeps_ : int
@@ -148,7 +145,7 @@ class ParetoMKLClassifier(KernelTaskClassifier):
     dual_coef_ : array of shape (n_tasks, n_support)
     intercept_ : array of shape (n_tasks,)
     n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
 
     Examples
     --------
@@ -190,15 +187,21 @@ class ParetoMKLClassifier(KernelTaskClassifier):
 
     def _solve(self, bank: FittedBank, data: AnyArray, tasks: list[Task], bounds: list[Array]) -> tuple[Array, Array]:
         exponents = check_exponents(self.p)
-        check_number("s", self.s, lambda v: v >= 1, "at least 1")
-        check_number("tol", self.tol, lambda v: 0 < v < 1, "between 0 and 1")
-        solver = make_solver(self.solver, exponents, tol=self.tol)
-        omega = check_task_weight(self.task_weight, tasks)
-        problem = make_problem(bank, data, tasks, bounds, self.s, omega, effective_jobs(self.n_jobs))
+        solver, problem = self._parts(bank, data, tasks, bounds, exponents)
         with Progress(1, self.tol, self.verbose) as progress:
             (solution,) = trace(problem, exponents, solver, progress)
         self._keep(solution, problem.tasks.n_sweeps)
         return solution.sweep.dual, solution.sweep.intercepts
+
+    def _parts(
+        self, bank: FittedBank, data: AnyArray, tasks: list[Task], bounds: list[Array], ps: list[float]
+    ) -> tuple[Solver, MultiTaskProblem]:
+        """The solver and the problem that the parameters describe."""
+        check_number("s", self.s, lambda v: v >= 1, "at least 1")
+        check_number("tol", self.tol, lambda v: 0 < v < 1, "between 0 and 1")
+        solver = make_solver(self.solver, ps, tol=self.tol)
+        omega = check_task_weight(self.task_weight, tasks)
+        return solver, make_problem(bank, data, tasks, bounds, self.s, omega, effective_jobs(self.n_jobs))
 
     def _keep(self, solution: Solution, n_sweeps: int) -> None:
         self.theta_ = solution.theta
@@ -207,3 +210,13 @@ class ParetoMKLClassifier(KernelTaskClassifier):
         self.objective_ = solution.objective
         self.gap_ = solution.gap
         self.n_sweeps_ = n_sweeps
+
+    def _at(self, solution: Solution, p: float, C: float, n_sweeps: int, training: Training, bank: FittedBank) -> Self:
+        """This estimator, which has read the training data, as fitted with p and C by the given solution."""
+        point = copy(self)
+        point.p, point.C = p, C
+        point._keep(solution, n_sweeps)
+        sweep = solution.sweep
+        point._keep_support(bank, training.samples.data, training.tasks, sweep.dual, sweep.intercepts)
+        point._describe(training)
+        return point

@@ -67,7 +67,7 @@ class Polynomial(Kernel):
 
 @dataclass(frozen=True)
 class Gaussian(Kernel):
-    """k(x, z) = exp(−‖x − z‖² / 2σ²)"""
+    """k(x, z) = exp(−‖x − z‖² / 2σ²)."""
 
     sigma: float = 1.0
 
@@ -83,7 +83,7 @@ class Gaussian(Kernel):
 
 @dataclass(frozen=True)
 class Laplacian(Kernel):
-    """k(x, z) = exp(−γ ‖x − z‖_1)"""
+    """k(x, z) = exp(−γ ‖x − z‖_1)."""
 
     gamma: float = 1.0
     metric: ClassVar[str] = "cityblock"
@@ -463,26 +463,31 @@ class FittedBank:
 
     def cross(self, left: Side, right: Side, theta: Array) -> Array:
         """Σ_m θ_m K_m between two sets of samples, (n_left, n_right)."""
-        out = np.empty((len(left), len(right)))
+        return self.cross_all(left, right, theta[None])[0]
+
+    def cross_all(self, left: Side, right: Side, thetas: Array) -> Array:
+        """The same for several θ, (n_thetas, n_left, n_right); base matrices are made once for all of them."""
+        out = np.empty((len(thetas), len(left), len(right)))
         columns = np.arange(len(right))
         step = max(1, int(PANEL_BYTES // (8 * len(self.base_metric) * max(len(right), 1))))
         for first in range(0, len(left), step):
             rows = np.arange(first, min(first + step, len(left)))
-            panel = self.panel(left, rows, right, columns)
-            combine_rows(
-                self.program,
-                theta,
-                panel.reshape(-1),
-                first,
-                len(rows),
-                first,
-                first + len(rows),
-                False,
-                (np.arange(len(left)), left.squares, left.scale),
-                (columns, right.squares, right.scale),
-                out.reshape(-1),
-                0,
-            )
+            panel = self.panel(left, rows, right, columns).reshape(-1)
+            for theta, combined in zip(thetas, out, strict=True):
+                combine_rows(
+                    self.program,
+                    theta,
+                    panel,
+                    first,
+                    len(rows),
+                    first,
+                    first + len(rows),
+                    False,
+                    (np.arange(len(left)), left.squares, left.scale),
+                    (columns, right.squares, right.scale),
+                    combined.reshape(-1),
+                    0,
+                )
         return out
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -53,6 +53,11 @@ class ParetoPath:
         The same by point, with dual variables and intercepts.
     seconds : dict
         Where the time went: ``"total"``, ``"tasks"`` and ``"master"``.
+    history : list of (p, n_sweeps, gap)
+        What the solver reported after each sweep, in the order it visited the exponents; n_sweeps counts from the start
+        of the path.
+    tol : float
+        The relative gap that was asked for.
     """
 
     ps: Array
@@ -68,6 +73,8 @@ class ParetoPath:
     seconds: dict[str, float]
     tasks: list[Task]
     bank: FittedBank
+    history: list[tuple[float, int, float]]
+    tol: float
 
     def __len__(self) -> int:
         return len(self.ps)
@@ -166,8 +173,21 @@ def pareto_path(
     problem = make_problem(bank, data, made_tasks, [bound[task.rows] for task in made_tasks], s, omega, threads)
     with Progress(len(exponents), made_solver.tol, verbose) as progress:
         points = trace(problem, exponents, made_solver, progress)
+    return gather(points, problem, made_tasks, progress, made_solver.tol, perf_counter() - began)
+
+
+def gather(
+    points: list[Solution],
+    problem: MultiTaskProblem,
+    tasks: list[Task],
+    progress: Progress,
+    tol: float,
+    seconds: float,
+) -> ParetoPath:
+    """The solutions of one problem along p as arrays."""
+    bank = problem.tasks.gram.bank
     return ParetoPath(
-        ps=np.array(exponents),
+        ps=np.array([point.p for point in points]),
         theta=np.array([point.theta for point in points]),
         objectives=np.array([point.objectives for point in points]),
         task_weights=np.array([point.task_weights for point in points]),
@@ -175,15 +195,17 @@ def pareto_path(
         gap=np.array([point.gap for point in points]),
         n_sweeps=problem.tasks.n_sweeps,
         kernel_names=bank.names,
-        task_names=[task.name for task in made_tasks],
+        task_names=[task.name for task in tasks],
         solutions=points,
         seconds={
-            "total": perf_counter() - began,
+            "total": seconds,
             "tasks": problem.tasks.seconds,
             "master": getattr(points[0].state, "seconds", 0.0),
         },
-        tasks=made_tasks,
+        tasks=tasks,
         bank=bank,
+        history=progress.history,
+        tol=tol,
     )
 
 
@@ -203,16 +225,40 @@ def make_problem(
     return MultiTaskProblem(machine, PowerMean(1.0, omega), LsBall(float(s)))
 
 
-def trace(problem: MultiTaskProblem, ps: Sequence[float], solver: Solver, progress: Progress) -> list[Solution]:
+def trace(
+    problem: MultiTaskProblem,
+    ps: Sequence[float],
+    solver: Solver,
+    progress: Progress,
+    init: Solution | None = None,
+) -> list[Solution]:
     """Solve the problem for each p, each from the last one, and return the solutions in the order of ps."""
     solver = replace(solver, report=progress.report)
     solutions: dict[float, Solution] = {}
-    last = None
+    last = init
     for p in walking_order(ps):
         scalarization = PowerMean(p, problem.scalarization.weights)
         last = solutions[p] = solver.solve(replace(problem, scalarization=scalarization), init=last)
-        progress.done(p)
+        progress.done()
     return [solutions[p] for p in ps]
+
+
+def trace_grid(
+    problem: MultiTaskProblem, ps: Sequence[float], Cs: Sequence[float], solver: Solver, progress: Progress
+) -> Iterator[tuple[float, MultiTaskProblem, list[Solution]]]:
+    """The path for each C, from the smallest to the largest: what a dual says at one C it says at every larger one.
+
+    The problem given is that of C = 1. Yields C, its problem and the solutions in the order of ps.
+    """
+    unit = problem.tasks.C
+    init, last = None, None
+    for C in sorted(set(Cs)):
+        here = replace(problem, tasks=problem.tasks.with_bounds(C * unit))
+        if init is not None and last is not None:
+            init = solver.grown(init, C / last, here.tasks.C)
+        points = trace(here, ps, solver, progress, init)
+        yield C, here, points
+        init, last = points[list(ps).index(walking_order(ps)[0])], C
 
 
 def walking_order(ps: Sequence[float]) -> list[float]:

@@ -1,4 +1,4 @@
-"""One line of progress on a terminal, for anything that takes longer than two seconds."""
+"""One line of progress on a terminal, for anything that takes longer than two seconds, and the history of a path."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ REFRESH = 0.2
 
 
 class Progress:
-    """Tells how far a path has got: points done, the present p, sweeps, gap and seconds.
+    """Tells how far a path has got: points done, the present p, sweeps, gap and seconds; ``history`` keeps all reports.
 
     Parameters
     ----------
@@ -33,6 +33,7 @@ class Progress:
         self.shown_at = -float("inf")
         self.n_done = 0
         self.width = 0
+        self.history: list[tuple[float, int, float]] = []  # (p, n_sweeps, gap)
 
     def __enter__(self) -> Progress:
         return self
@@ -45,16 +46,17 @@ class Progress:
             sys.stderr.flush()
 
     def report(self, p: float, n_sweeps: int, gap: float) -> None:
+        self.history.append((p, n_sweeps, gap))
+        self.show(f"p={p:g} · sweep {n_sweeps} · gap {gap:.1e} → {self.tol:.0e}")
+
+    def show(self, text: str) -> None:
         now = perf_counter() - self.began
         if self.silent or now < self.delay or now - self.shown_at < REFRESH:
             return
         self.shown_at = now
         filled = round(20 * self.n_done / self.n_points)
         bar = "█" * filled + "░" * (20 - filled)
-        line = (
-            f"{bar} {self.n_done}/{self.n_points} points · p={p:g} · sweep {n_sweeps} · "
-            f"gap {gap:.1e} → {self.tol:.0e} · {now:.0f} s"
-        )
+        line = f"{bar} {self.n_done}/{self.n_points} points · {text} · {now:.0f} s"
         if self.terminal:
             sys.stderr.write("\r" + line.ljust(self.width))
             self.width = len(line)
@@ -62,5 +64,5 @@ class Progress:
             sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
-    def done(self, p: float) -> None:
-        self.n_done += 1
+    def done(self, n_points: int = 1) -> None:
+        self.n_done += n_points

@@ -53,6 +53,10 @@ class SVCTasks:
         self.n_sweeps = 0
         self.seconds = 0.0
 
+    def with_bounds(self, C: Array) -> SVCTasks:
+        """The same tasks with other bounds of the dual variables, on the same kernels."""
+        return SVCTasks(self.gram, self.signs, C)
+
     @property
     def n_tasks(self) -> int:
         return len(self.gram.ptr) - 1

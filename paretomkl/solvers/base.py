@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
+
+import numpy as np
 
 from .._typing import Array
 from ..machines.svc import Sweep
@@ -40,6 +42,12 @@ class Solver:
     def solve(self, problem: MultiTaskProblem, init: Solution | None = None) -> Solution:
         """Solve the problem, from the solution of another p where one is given."""
         raise NotImplementedError
+
+    def grown(self, solution: Solution, factor: float, bounds: Array) -> Solution:
+        """Where to start once the bounds C of the dual variables have grown by ``factor``, to ``bounds``."""
+        sweep = solution.sweep
+        dual = np.clip(factor * sweep.dual, -bounds, bounds)  # rounding may carry it beyond
+        return replace(solution, sweep=replace(sweep, dual=dual), state=None)
 
     def task_rtol(self) -> float:
         """Accuracy of the single tasks: a fraction of the gap asked for, so that they hardly show in it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import ClassVar
 
@@ -20,8 +20,8 @@ from .base import Solver
 WARM_UP = 3  # block-coordinate steps that fill an empty pool
 PATIENCE = 6  # masters a cut may sit out before it is dropped
 REWEIGHTINGS = 4  # of the master, for p < 1
+LONGER, SHORTER, SHORTEST = 1.5, 0.5, 0.1  # stride to the master's point: after success, after failure, and at least
 MASTER_STEPS = 100  # Newton steps of one master
-BORROWED = 0.1  # share of tol that the gap of a point found for another p must reach to serve for this one
 NEGLIGIBLE = 1e-25  # share of M_p below which a task is left out of the master
 
 
@@ -34,8 +34,8 @@ class Pool:
     def __init__(self, n_tasks: int, n_kernels: int) -> None:
         self.sweeps: list[Sweep] = []
         self.upper = np.empty((0, n_tasks))  # of J_t at the θ of each sweep
-        # Row 0 holds the constant cut J_t(θ) ≥ linear_t > 0, which keeps the master's unknowns positive; row k + 1 the
-        # cuts of sweep k.
+        # Row 0 holds the constant cut J_t(θ) ≥ linear_t > 0, which keeps the master's unknowns positive; the others one
+        # cut of each task.
         self.linear = np.zeros((1, n_tasks))
         self.slopes = np.zeros((1, n_tasks, n_kernels))  # ½ G
         self.idle = np.zeros((1, n_tasks), dtype=np.int64)  # masters since a cut last counted; -1: dropped
@@ -55,6 +55,24 @@ class Pool:
         scale = np.minimum(1.0, sweep.linear / np.maximum(2 * steepest, 1e-300))
         self.linear[0] = np.maximum(self.linear[0], scale * sweep.linear - scale**2 * steepest)
 
+    def grown(self, factor: float, theta: Array) -> Pool:
+        """The cuts that this pool has for the same tasks with bounds C that are ``factor`` ≥ 1 times as large.
+
+        cα is feasible there for 0 ≤ c ≤ factor; c makes the cut c a − ½ c² θ'G as high as can be at the given θ.
+        The values J_t(θ) seen so far do not hold there: the new pool has no sweep.
+        """
+        grown = Pool(self.upper.shape[1], self.slopes.shape[2])
+        live = self.idle >= 0
+        live[0] = True
+        kept = np.flatnonzero(live.any(axis=1))
+        linear, slopes = self.linear[kept], self.slopes[kept]
+        steepness = 2 * slopes @ theta
+        scale = np.clip(linear / np.maximum(steepness, 1e-300), 1.0, factor)
+        scale[0] = 1.0
+        grown.linear, grown.slopes = scale * linear, scale[:, :, None] ** 2 * slopes
+        grown.idle = np.where(self.idle[kept] < 0, -1, 0)
+        return grown
+
     def best(self, scalarization: PowerMean) -> Sweep:
         """The sweep of least M_p."""
         return self.sweeps[int(scalarization.log_value(self.upper).argmin())]
@@ -63,7 +81,7 @@ class Pool:
         return any(np.abs(theta - sweep.theta).max() <= 1e-9 for sweep in self.sweeps)
 
     def cut_values(self, theta: Array) -> Array:
-        """Every cut at θ, (n_sweeps + 1, n_tasks); −∞ where it was dropped."""
+        """Every cut at θ, (n_cuts, n_tasks); −∞ where it was dropped."""
         return np.where(self.idle >= 0, self.linear - self.slopes @ theta, -np.inf)
 
     def minimize(
@@ -104,7 +122,17 @@ class CutPool(Solver):
     The pool's cuts bound every J_t from below. A master problem minimises M_p of these bounds, the tasks are solved
     at its θ, and their cuts join the pool, until the best M_p(J(θ)) seen is within ``tol`` of the master's lower bound.
     For p < 1 the master is a weighted sum, re-weighted; its bound certifies Pareto optimality.
+
+    Parameters
+    ----------
+    tol, max_iter, report
+        As in :class:`Solver`.
+    borrow : float, default=0.1
+        A point found for another p serves for this one if its gap is at most ``borrow * tol``. Small values give every
+        p a point of its own; one is for those who want no more than the gap.
     """
+
+    borrow: float = 0.1
 
     name: ClassVar[str] = "cut-pool"
 
@@ -116,29 +144,38 @@ class CutPool(Solver):
             self._warm_up(problem, pool, init)
         gap = 1.0 if init is None else 10 * self.tol
         precision = 1.0
+        master = None
+        leader, stride = None, 1.0
         while True:
             best = pool.best(problem.scalarization)
-            began = perf_counter()
-            accuracy = precision * max(0.1 * self.tol, 0.02 * gap)
-            master = self._master(problem, pool, best, accuracy)
-            pool.seconds += perf_counter() - began
+            # for p ≥ 1 the last bound is one of M_p itself and may certify the new point already
+            if master is None or problem.scalarization.p < 1 or problem.relative_gap(best, master.lower) > self.tol:
+                began = perf_counter()
+                master = self._master(problem, pool, best, precision * max(0.1 * self.tol, 0.02 * gap))
+                pool.seconds += perf_counter() - began
             gap = problem.relative_gap(best, master.lower)
             n_sweeps = problem.tasks.n_sweeps - swept
             self.told(problem, gap)
-            # a point found for another p will do only where it is much better than asked: each p shall have its own
-            enough = self.tol if n_sweeps else BORROWED * self.tol
+            enough = self.tol if n_sweeps else self.borrow * self.tol
             if gap <= enough or n_sweeps >= self.max_iter or precision < 1e-6:
                 return self.solution(problem, best, gap, n_sweeps, master.task_weights, state=pool)
-            theta = master.theta
+            # Cutting planes overshoot where kernels are many: after a sweep that brought nothing better, go less far.
+            stride = min(1.0, LONGER * stride) if best is not leader else max(SHORTEST, SHORTER * stride)
+            leader = best
+            theta = problem.weight_set.scale_to_sphere(best.theta + stride * (master.theta - best.theta))
             if pool.has(theta):  # nothing new to learn there at this accuracy
                 precision *= 0.1
                 theta = best.theta
             pool.add(problem.tasks.sweep(theta, best.dual, precision * self.task_rtol()), problem.weight_set)
 
+    def grown(self, solution: Solution, factor: float, bounds: Array) -> Solution:
+        """With the cuts of the smaller C, which hold for the larger one."""
+        return replace(super().grown(solution, factor, bounds), state=solution.state.grown(factor, solution.theta))
+
     def _warm_up(self, problem: MultiTaskProblem, pool: Pool, init: Solution | None) -> None:
         """A few steps of block-coordinate descent at p = 1 (cuts do not know p)."""
         theta, dual = (problem.start(), None) if init is None else (init.theta, init.sweep.dual)
-        for _ in range(WARM_UP):
+        for _ in range(1 if len(pool.linear) > 1 else WARM_UP):  # cuts of a smaller C need no more than a first value
             sweep = problem.tasks.sweep(theta, dual, self.task_rtol())
             pool.add(sweep, problem.weight_set)
             self.told(problem, problem.relative_gap(sweep))

@@ -1,0 +1,456 @@
+"""What the displays share: the axis of p, colours, and labels that do not overlap.
+
+The only module that imports matplotlib; the displays import it when they draw.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+try:
+    import matplotlib.pyplot as plt
+except ImportError as error:
+    raise ImportError("Drawing needs matplotlib; install it with: pip install 'paretomkl[plot]'") from error
+
+from matplotlib import colors, patheffects, rcParams
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
+from matplotlib.font_manager import FontProperties
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+from matplotlib.text import Annotation
+from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, MaxNLocator, PercentFormatter
+from matplotlib.transforms import ScaledTranslation
+
+from .._typing import Array
+
+# Okabe and Ito's colours, which the colour-blind can tell apart; their yellow for areas only, grey for lines instead
+HUES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+LINE_COLORS = HUES + ("#8C8C8C",)
+AREA_COLORS = HUES + ("#F0E442", "#8C8C8C")
+POOL_COLOR = "#C8C8C8"
+MARKERS = "osD^vPX"
+FEW = len(LINE_COLORS)  # lines that can have a colour and a name each
+NAMED = 12  # lines that are all named
+N_EXTREMES = 3  # of more lines, so many of the uppermost and of the lowermost are named
+MARKED = 25  # points of a line that get a marker each
+TICKED = 16  # exponents that may all be ticks; of more, round numbers are
+LINEAR_BELOW = 1e-3  # |p| below which M_p is the geometric mean to the eye
+LABEL_OFFSET = 16  # points between the axes and the names beside them
+GUIDE: dict[str, Any] = {"color": "0.5", "linewidth": 0.8, "zorder": 0.9}
+
+
+def axes_or_new(ax: Axes | None) -> Axes:
+    if ax is None:
+        _, ax = plt.subplots(layout="constrained")
+    return ax
+
+
+def whole_numbers(axis: Axis) -> None:
+    axis.set_major_locator(MaxNLocator("auto", integer=True))
+
+
+def percents(axis: Axis) -> None:
+    axis.set_major_formatter(PercentFormatter(1.0))
+
+
+def text_color() -> Any:
+    return rcParams["text.color"]
+
+
+def background(ax: Axes) -> tuple[float, float, float]:
+    """What is behind the lines: the colour of the axes, or of the figure where they are transparent."""
+    own = colors.to_rgba(ax.get_facecolor())
+    return own[:3] if own[3] else colors.to_rgba(ax.figure.get_facecolor())[:3]
+
+
+def ramp(ax: Axes) -> colors.Colormap:
+    """viridis without the end that the background would swallow."""
+    dark = np.dot(background(ax), (0.299, 0.587, 0.114)) < 0.5
+    return colors.ListedColormap(plt.get_cmap("viridis")(np.linspace(*((0.35, 1.0) if dark else (0.0, 0.9)), 256)))
+
+
+def band_colors(ax: Axes, n_bands: int, pooled: bool) -> list[Any]:
+    """Colours of stacked bands; the last one is grey where it pools others."""
+    n_own = n_bands - pooled
+    own = list(AREA_COLORS[:n_own]) if n_own <= len(AREA_COLORS) else list(ramp(ax)(np.linspace(0, 1, n_own)))
+    return own + [POOL_COLOR] * pooled
+
+
+def shorten(name: str, length: int = 32) -> str:
+    """The middle is left out of a long name: both ends tell it from others."""
+    if len(name) <= length:
+        return name
+    head = length // 2
+    return name[:head].rstrip() + "…" + name[len(name) - (length - head - 1) :].lstrip()
+
+
+def text_width(text: str) -> float:
+    """About how wide a text is, in units of its font size."""
+    return 0.64 * len(text) - 0.32 * sum(map(text.count, ".,:il1 ()"))
+
+
+def points_of(size: Any) -> float:
+    """A font size such as "small" in points."""
+    return FontProperties(size=size).get_size_in_points()
+
+
+def size_in_points(ax: Axes) -> tuple[float, float]:
+    """Width and height of the axes."""
+    return ax.bbox.width * 72 / ax.figure.dpi, ax.bbox.height * 72 / ax.figure.dpi
+
+
+def indices(chosen: Any, names: Sequence[str], what: str) -> list[int]:
+    """Positions of things given by index or name; None is all of them."""
+    if chosen is None:
+        return list(range(len(names)))
+    found = []
+    for one in [chosen] if isinstance(chosen, (str, numbers.Integral)) else chosen:
+        if isinstance(one, numbers.Integral) and not isinstance(one, bool):
+            if not -len(names) <= int(one) < len(names):
+                raise ValueError(f"There is no {what} {one}: there are {len(names)}, counted from 0.")
+            found.append(int(one) % len(names))
+        elif one in names:
+            found.append(list(names).index(one))
+        else:
+            known = ", ".join(map(repr, names[:10])) + (" …" if len(names) > 10 else "")
+            raise ValueError(f"There is no {what} {one!r}; known are {known}.")
+    return found
+
+
+def baseline(ps: Array, relative_to: float | None) -> int | None:
+    """The row of the exponent to compare with."""
+    if relative_to is None:
+        return None
+    rows = np.flatnonzero(ps == relative_to)
+    if not len(rows):
+        known = ", ".join(map(exponent_label, ps[:20])) + (" …" if len(ps) > 20 else "")
+        raise ValueError(f"relative_to={relative_to!r} is not among the exponents: {known}.")
+    return int(rows[0])
+
+
+# --------------------------------------------------------------------------------------------- the axis of p
+def exponent_label(p: float) -> str:
+    if np.isinf(p):
+        return "∞" if p > 0 else "−∞"
+    return f"{float(f'{p:.3g}'):g}".replace("-", "−")  # three digits, and 1000 in full
+
+
+def at_exponent(p: float | None) -> str:
+    return "" if p is None else f"$p$ = {exponent_label(p)}"
+
+
+class Exponents:
+    """Exponents as places on an axis, logarithmic on either side of zero.
+
+    The place of a finite p is p itself, so that ``ax.axvline(1)`` marks p = 1; ±∞ stand one step beyond the last.
+    """
+
+    def __init__(self, ps: Any):
+        self.ps = np.unique(np.asarray(ps, dtype=float))
+        finite = self.ps[np.isfinite(self.ps)]
+        self.finite = finite if len(finite) else np.ones(1)
+        sizes = np.abs(self.finite[self.finite != 0])
+        self.linear = max(float(min(sizes, default=1.0)), LINEAR_BELOW)
+        u = self.forward(self.finite)
+        step = max(float(np.median(np.diff(u))), 0.08 * (u[-1] - u[0])) if len(u) > 1 else 0.5
+        self.lowest, self.highest = self.inverse(np.array([u[0] - step, u[-1] + step]))
+
+    def forward(self, p: Any) -> Array:
+        """sign(p) (1 + log10 |p|/l) beyond ±l, p/l between."""
+        ratio = np.asarray(p, dtype=float) / self.linear
+        return np.where(np.abs(ratio) <= 1, ratio, np.sign(ratio) * (1 + np.log10(np.maximum(np.abs(ratio), 1))))
+
+    def inverse(self, u: Any) -> Array:
+        u = np.asarray(u, dtype=float)
+        beyond = np.sign(u) * 10 ** np.minimum(np.maximum(np.abs(u) - 1, 0), 300)
+        return self.linear * np.where(np.abs(u) <= 1, u, beyond)
+
+    def places(self, ps: Any) -> Array:
+        ps = np.asarray(ps, dtype=float)
+        return np.where(np.isinf(ps), np.where(ps > 0, self.highest, self.lowest), ps)
+
+    def around(self, place: Array) -> Array:
+        """Two places on either side of one."""
+        return self.inverse(self.forward(place) + np.array([-0.5, 0.5]))
+
+    def ticks(self) -> SparseTicks:
+        ps = self.ps
+        if len(ps) > TICKED:
+            decades = 10.0 ** np.arange(-3, 10)
+            round_numbers = np.concatenate([decades, 2 * decades, 5 * decades])
+            round_numbers = round_numbers[round_numbers >= self.linear]
+            candidates = np.concatenate([-round_numbers, [0.0], round_numbers])
+            inside = candidates[(candidates >= self.finite[0]) & (candidates <= self.finite[-1])]
+            if len(inside) < 3:  # a short stretch
+                inside = np.array(MaxNLocator(6).tick_values(self.finite[0], self.finite[-1]))
+            ps = np.concatenate([inside, self.ps[np.isinf(self.ps)]])
+        return SparseTicks(self.places(ps), [exponent_label(p) for p in ps], exponent_ranks(ps))
+
+    def norm(self) -> colors.Normalize:
+        """From places to [0, 1], in the steps of the axis."""
+        places = self.places(self.ps)
+        low, high = places.min(), places.max()
+        if low == high:
+            low, high = self.around(low)
+        return colors.FuncNorm((self.forward, self.inverse), vmin=low, vmax=high)
+
+    def colorbar(self, ax: Axes, mappable: ScalarMappable) -> Colorbar:
+        ticks = self.ticks()
+        bar = colorbar_beside(ax, mappable, ticks=ticks, format=FuncFormatter(ticks.label))
+        bar.set_label("exponent $p$")
+        return bar
+
+    def put_on(self, ax: Axes, mark_one: bool = True) -> None:
+        """Make the x axis of ``ax`` an axis of p, with a dotted line at p = 1."""
+        ax.set_xscale("function", functions=(self.forward, self.inverse))
+        self.ticks().put_on(ax.xaxis)
+        if len(self.ps) <= TICKED:
+            ax.xaxis.set_minor_locator(FixedLocator(list(self.places(self.ps))))
+        ax.fmt_xdata = exponent_label
+        ax.set_xlabel("exponent $p$ of the power mean")
+        if mark_one and self.finite[0] < 1 < self.finite[-1]:
+            ax.axvline(1.0, linestyle=":", **GUIDE)
+
+
+def exponent_ranks(ps: Array) -> Array:
+    """Whose label matters most: 0 for ±∞ and p = 1, then the two ends, decades, others."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        decade = np.isin(np.log10(np.abs(ps)), np.arange(-9, 10)) | (ps == 0)
+    return np.select([np.isinf(ps) | (ps == 1), (ps == ps.min()) | (ps == ps.max()), decade], [0, 1, 2], 3)
+
+
+class SparseTicks(Locator):
+    """Ticks at given places, those of least rank first, as many as have room for their labels when drawn."""
+
+    def __init__(self, places: Array, labels: Sequence[str], ranks: Array):
+        self.places = np.asarray(places, dtype=float)
+        self.labels = list(labels)
+        self.ranks = np.asarray(ranks)
+
+    def put_on(self, axis: Axis) -> None:
+        axis.set_major_locator(self)
+        axis.set_major_formatter(FuncFormatter(self.label))
+
+    def label(self, place: float, position: int | None = None) -> str:
+        return self.labels[int(np.abs(self.places - place).argmin())]
+
+    def tick_values(self, vmin: float, vmax: float) -> list[float]:
+        axis: Any = self.axis
+        transform = axis.get_transform().transform
+        low, high = transform(np.array([vmin, vmax], dtype=float))
+        horizontal = axis.axis_name == "x"
+        length = size_in_points(axis.axes)[0 if horizontal else 1]
+        at = (transform(self.places) - low) / ((high - low) or 1.0) * length
+        font = points_of(rcParams["xtick.labelsize"])
+        sizes = font * np.array([text_width(label) + 0.5 if horizontal else 1.3 for label in self.labels])
+        inside = (at > -1e-6 * length) & (at < (1 + 1e-6) * length)
+        kept: list[int] = []
+        for k in np.lexsort((at, self.ranks)):
+            if inside[k] and all(abs(at[k] - at[j]) >= (sizes[k] + sizes[j]) / 2 for j in kept):
+                kept.append(k)
+        return sorted(self.places[kept])
+
+    def __call__(self) -> Any:
+        axis: Any = self.axis
+        return self.tick_values(*sorted(axis.get_view_interval()))
+
+
+# --------------------------------------------------------------------------------------------- lines and their names
+@dataclass
+class DrawnLines:
+    """What ``draw_lines`` drew: a line for each name, the bold one, the names beside their ends, the colour bar."""
+
+    lines: list[Line2D]
+    bold: Line2D | None = None
+    labels: list[Annotation] = field(default_factory=list)
+    colorbar: Colorbar | None = None
+
+
+def line_colors(ax: Axes, order: Array) -> list[Any]:
+    """A colour for each line: few have one of their own, many are coloured by ``order``."""
+    if len(order) <= FEW:
+        return list(LINE_COLORS[: len(order)])
+    return list(ramp(ax)(_order_norm(ax, order)(order)))
+
+
+def draw_lines(
+    ax: Axes,
+    x: Array,
+    values: Array,
+    names: Sequence[str],
+    *,
+    bold: Array | None,
+    bold_name: str,
+    order: Array,
+    order_name: str,
+    least_range: float = 0.0,
+    line_kw: dict[str, Any] | None = None,
+) -> DrawnLines:
+    """One line per column of values (n_points, n_lines), and a bold one.
+
+    Few lines have a colour, a marker and a name each. Many are thin and coloured by ``order`` (n_lines,), which a
+    colour bar explains; of very many only the uppermost and the lowermost are named. The axis spans ``least_range`` at
+    least, lest noise look like a trend.
+    """
+    few = len(names) <= FEW
+    with_markers = len(x) <= MARKED
+    given = line_kw or {}
+    lines = []
+    for k, (name, color) in enumerate(zip(names, line_colors(ax, order), strict=True)):
+        look: dict[str, Any] = {"label": name, "color": color}
+        if few:
+            look |= {"marker": MARKERS[k] if with_markers else None, "markersize": 4}
+        else:
+            look |= {"linewidth": 1.0, "alpha": 0.7, "marker": "." if len(x) == 1 else None}
+        lines.extend(ax.plot(x, values[:, k], **(look | given)))
+    drawn = DrawnLines(lines)
+    if bold is not None:
+        halo = patheffects.withStroke(linewidth=5, foreground=background(ax))
+        (drawn.bold,) = ax.plot(
+            x, bold, color=text_color(), linewidth=2.5, label=bold_name, path_effects=[halo], zorder=3
+        )
+        if len(x) == 1:
+            drawn.bold.set_marker("_")
+            drawn.bold.set_markersize(18)
+            drawn.bold.set_markeredgewidth(2.5)
+    low, high = ax.get_ylim()
+    if high - low < least_range:
+        ax.set_ylim((low + high - least_range) / 2, (low + high + least_range) / 2)
+    ranked = np.argsort(np.nanmean(values, axis=0), kind="stable")
+    if len(names) > NAMED:
+        ranked = np.concatenate([ranked[:N_EXTREMES], ranked[-N_EXTREMES:]])
+    named = np.sort(ranked)
+    labelled = [lines[k] for k in named] + ([drawn.bold] if drawn.bold is not None else [])
+    texts = [names[k] for k in named] + ([bold_name] if drawn.bold is not None else [])
+    drawn.labels = label_ends(ax, labelled, texts)
+    for label in drawn.labels[: len(named)]:
+        label.set_parse_math(False)  # a dollar in a name is a dollar
+    if drawn.bold is not None:
+        drawn.labels[-1].set_fontweight("bold")
+    if not few:
+        drawn.colorbar = colorbar_beside(ax, ScalarMappable(_order_norm(ax, order), ramp(ax)), texts)
+        drawn.colorbar.set_label(order_name)
+    return drawn
+
+
+def _order_norm(ax: Axes, order: Array) -> colors.Normalize:
+    """From the order of lines to [0, 1], logarithmic where the axis is."""
+    low, high = float(np.nanmin(order)), float(np.nanmax(order))
+    if low == high:
+        low, high = 0.9 * low - 1e-3, 1.1 * high + 1e-3
+    return (colors.LogNorm if ax.get_yscale() == "log" and low > 0 else colors.Normalize)(low, high)
+
+
+def colorbar_beside(ax: Axes, mappable: ScalarMappable, labels: Sequence[str] = (), **kwargs: Any) -> Colorbar:
+    """A colour bar to the right of the axes and of the labels there."""
+    figure: Any = ax.figure
+    if figure.get_layout_engine() is None:  # then nobody else makes room for the labels
+        widest = max((text_width(shorten(label)) for label in labels), default=0.0)
+        kwargs["pad"] = 0.05 + (LABEL_OFFSET * bool(labels) + widest * points_of("small")) / size_in_points(ax)[0]
+    return figure.colorbar(mappable, ax=ax, aspect=30, **kwargs)
+
+
+def legend_beside(ax: Axes, handles: Sequence[Any], names: Sequence[str]) -> Legend:
+    """A legend to the right of the axes, names taken literally."""
+    numbered = [str(k) for k in range(len(names))]  # a legend leaves out names that begin with an underscore
+    legend = ax.legend(handles, numbered, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize="small")
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_text(shorten(name))
+        text.set_parse_math(False)
+    return legend
+
+
+def label_ends(ax: Axes, lines: Sequence[Line2D], labels: Sequence[str]) -> list[Annotation]:
+    """Names to the right of the axes, each as near to the end of its line as the others allow."""
+    if not lines:
+        return []
+    ax.get_ylim()  # the limits as the lines have made them
+    ends = np.array([_last_point(line) for line in lines])
+    heights = ax.transAxes.inverted().transform(ax.transData.transform(ends))[:, 1]
+    line_height = 1.3 * points_of("small") / size_in_points(ax)[1]
+    beside = ax.transAxes + ScaledTranslation(LABEL_OFFSET / 72, 0, ax.figure.dpi_scale_trans)
+    return [
+        ax.annotate(
+            shorten(label),
+            xy=(end[0], end[1]),
+            xytext=(1.0, height),
+            textcoords=beside,
+            va="center",
+            fontsize="small",
+            color=text_color(),
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": line.get_color(), "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)},
+        )
+        for line, label, end, height in zip(lines, labels, ends, spread(heights, line_height), strict=True)
+    ]
+
+
+def _last_point(line: Line2D) -> tuple[float, float]:
+    x, y = np.asarray(line.get_xdata(), dtype=float), np.asarray(line.get_ydata(), dtype=float)
+    known = np.flatnonzero(np.isfinite(y))
+    return (x[known[-1]], y[known[-1]]) if len(known) else (x[-1], 0.0)
+
+
+def spread(wanted: Array, distance: float) -> Array:
+    """Heights nearest to the wanted ones with ``distance`` between neighbours, within [0, 1] if there is room.
+
+    z_i − i d is the isotonic regression of y_i − i d, in the order of y.
+    """
+    from sklearn.isotonic import isotonic_regression
+
+    n = len(wanted)
+    distance = min(distance, 1.1 / max(n - 1, 1))
+    order = np.argsort(wanted, kind="stable")
+    steps = distance * np.arange(n)
+    top = max(1.0 - steps[-1], 0.0)
+    out = np.empty(n)
+    out[order] = np.clip(isotonic_regression(wanted[order] - steps), 0.0, top) + steps
+    return out
+
+
+# --------------------------------------------------------------------------------------------- points and their names
+def label_points(ax: Axes, x: Array, y: Array, labels: Sequence[str], ranks: Array) -> list[Annotation]:
+    """Names beside the points of a line, those of least rank first; one that would cover anything is left out.
+
+    A rank of −1 is for points without a name.
+    """
+    ax.get_ylim()
+    at = ax.transData.transform(np.column_stack([x, y])) * 72 / ax.figure.dpi
+    frame = ax.bbox.get_points() * 72 / ax.figure.dpi
+    steps = np.linspace(0, 1, 50)[:, None, None]
+    along = (at[:-1] + steps * (at[1:] - at[:-1])).reshape(-1, 2)  # the line, which no name shall cover
+    covered = np.vstack([along, at])
+    font = points_of("small")
+    made, boxes = [], np.empty((0, 2, 2))
+    for k in (k for k in np.argsort(ranks, kind="stable") if ranks[k] >= 0):
+        size = np.array([text_width(labels[k]), 1.1]) * font
+        for corner in np.array([(1, 1), (-1, 1), (1, -1), (-1, -1)]):  # upper right first: a front leaves it free
+            middle = at[k] + corner * (6 + size / 2)
+            box = np.array([middle - size / 2, middle + size / 2])
+            on_paper = (box[0] >= frame[0]).all() and (box[1] <= frame[1]).all()
+            over_line = ((covered > box[0]) & (covered < box[1])).all(axis=1).any()
+            over_text = ((boxes[:, 0] < box[1]) & (boxes[:, 1] > box[0])).all(axis=1).any()
+            if on_paper and not over_line and not over_text:
+                boxes = np.append(boxes, box[None], axis=0)
+                made.append(
+                    ax.annotate(
+                        labels[k],
+                        (x[k], y[k]),
+                        xytext=tuple(5 * corner),
+                        textcoords="offset points",
+                        ha="left" if corner[0] > 0 else "right",
+                        va="bottom" if corner[1] > 0 else "top",
+                        fontsize="small",
+                        color=text_color(),
+                    )
+                )
+                break
+    return made

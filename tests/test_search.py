@@ -1,0 +1,291 @@
+"""ParetoMKLClassifierCV: the choice of GridSearchCV, in every way to say the tasks, and on a cluster."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import joblib
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from paretomkl import Gaussian, ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
+from paretomkl.kernels import as_bank
+from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer
+from paretomkl.path import make_problem, trace_grid
+from paretomkl.progress import Progress
+from paretomkl.scalarizations import PowerMean
+from paretomkl.solvers import make_solver
+from paretomkl.tasks import make_tasks
+
+PS = [0.1, 1.0, np.inf]
+CS = [0.3, 3.0, 30.0]
+
+
+def scaled(X):
+    return (X - X.min(axis=0)) / np.maximum(np.ptp(X, axis=0), 1e-12)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True)
+    return scaled(X), y
+
+
+@pytest.fixture(scope="module")
+def sites():
+    """Two tasks in the column form, with labels of their own."""
+    X, y = load_digits(return_X_y=True)
+    rows = np.flatnonzero(np.isin(y, [1, 2, 7, 8]))[:200]
+    X, y = X[rows] / 16, y[rows]
+    task = np.where(np.isin(y, [1, 7]), "stroke", "loop")
+    return X, y, task
+
+
+@parametrize_with_checks(
+    [ParetoMKLClassifierCV(ps=[0.5, 2.0], Cs=[1.0, 10.0], cv=2, kernels=["linear", ("rbf", {"sigma": 0.5})])],
+    expected_failed_checks=lambda estimator: {
+        # Removing a sample of weight zero also moves the samples behind it to other folds.
+        "check_sample_weight_equivalence_on_dense_data": "folds are dealt out by position, not by weight",
+        "check_sample_weight_equivalence_on_sparse_data": "folds are dealt out by position, not by weight",
+    },
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("scoring", [None, "balanced_accuracy", "f1_macro"])
+def test_scores_and_choice_are_those_of_a_grid_search(wine, scoring):
+    X, y = wine
+    cv = StratifiedKFold(4, shuffle=True, random_state=0)
+    ours = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=cv, scoring=scoring, tol=1e-5).fit(X, y)
+    grid = GridSearchCV(ParetoMKLClassifier(tol=1e-5), {"p": PS, "C": CS}, cv=cv, scoring=scoring).fit(X, y)
+    assert ours.best_params_ == grid.best_params_
+    for key in ("mean_test_score", "std_test_score", "split2_test_score", "rank_test_score"):
+        assert_allclose(ours.cv_results_[key], grid.cv_results_[key], rtol=1e-12)
+    assert list(ours.cv_results_["params"]) == list(grid.cv_results_["params"])
+    assert ours.best_score_ == pytest.approx(grid.best_score_)
+    assert_allclose(ours.decision_function(X), grid.decision_function(X), atol=2e-3)
+    assert_array_equal(ours.predict(X), grid.predict(X))
+
+
+def test_the_order_of_the_grid_does_not_matter(wine):
+    X, y = wine
+    one = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=3).fit(X, y)
+    other = ParetoMKLClassifierCV(ps=PS[::-1], Cs=CS[::-1], cv=3).fit(X, y)
+    table = one.cv_results_["mean_test_score"].reshape(len(CS), len(PS))
+    assert_array_equal(other.cv_results_["mean_test_score"].reshape(len(CS), len(PS)), table[::-1, ::-1])
+
+
+def test_results_read_into_a_frame(wine):
+    pd = pytest.importorskip("pandas")
+    X, y = wine
+    search = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=3).fit(X, y)
+    table = pd.DataFrame(search.cv_results_)
+    assert len(table) == len(PS) * len(CS)
+    assert {"param_C", "param_p", "mean_test_score", "std_test_score", "rank_test_score", "max_gap"} <= set(table)
+    assert table.loc[search.best_index_, "rank_test_score"] == 1
+    assert table["max_gap"].max() <= search.tol
+    assert (table["mean_fit_time"] > 0).all()
+
+
+def test_the_best_estimator_and_the_path_are_those_of_all_samples(wine):
+    X, y = wine
+    search = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=3, tol=1e-5).fit(X, y)
+    plain = ParetoMKLClassifier(**search.best_params_, tol=1e-5).fit(X, y)
+    path = pareto_path(X, y, ps=PS, C=search.best_params_["C"], tol=1e-5)
+    assert isinstance(search.best_estimator_, ParetoMKLClassifier)
+    assert search.best_estimator_.get_params()["p"] == search.best_params_["p"]
+    assert_allclose(search.best_estimator_.objective_, plain.objective_, rtol=2e-5)
+    assert_allclose(search.path_.objective, path.objective, rtol=2e-5)
+    assert_allclose(search.theta_, search.path_.theta[PS.index(search.best_params_["p"])])
+    assert_array_equal(search.predict(X), search.best_estimator_.predict(X))
+    assert search.path_.gap.max() <= 1e-5
+    assert search.n_splits_ == 3
+
+
+def test_all_ways_to_say_the_tasks_agree(sites):
+    X, y, task = sites
+    matrix = np.full((len(y), 2), np.nan)
+    for t, name in enumerate(["loop", "stroke"]):
+        matrix[task == name, t] = y[task == name]
+    with_column = np.column_stack([X.astype(object), task])
+    common = {"ps": PS, "Cs": CS}
+    cv = list(MultiTaskStratifiedKFold(3).split(X, y, tasks=task))
+    by_argument = ParetoMKLClassifierCV(**common, cv=cv).fit(X, y, tasks=task)
+    by_column = ParetoMKLClassifierCV(**common, cv=cv, task_column=64).fit(with_column, y)
+    by_matrix = ParetoMKLClassifierCV(**common, cv=cv).fit(X, matrix)
+    for other in (by_column, by_matrix):
+        assert_allclose(other.cv_results_["mean_test_score"], by_argument.cv_results_["mean_test_score"])
+        assert other.best_params_ == by_argument.best_params_
+    assert_array_equal(by_argument.predict(X, tasks=task), by_column.predict(with_column))
+    assert ParetoMKLClassifierCV(**common, cv=3).fit(X, y, tasks=task).n_splits_ == 3
+
+
+def test_folds_are_stratified_by_task_and_label(sites):
+    X, y, task = sites
+    seen = []
+
+    def note(estimator, X_test, y_test, tasks=None):
+        seen.append((set(y_test), set(tasks)))
+        return estimator.score(X_test, y_test, tasks=tasks)
+
+    ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=4, scoring=note).fit(X, y, tasks=task)
+    assert seen == [({1, 2, 7, 8}, {"stroke", "loop"})] * 4
+
+
+@pytest.mark.parametrize("average", ["macro", "worst"])
+def test_scorers_of_several_tasks(sites, average):
+    X, y, task = sites
+    scorer = make_multitask_scorer("balanced_accuracy", average=average)
+    cv = list(MultiTaskStratifiedKFold(3).split(X, y, tasks=task))
+    ours = ParetoMKLClassifierCV(ps=[0.1, np.inf], Cs=[0.01, 1.0], cv=cv, scoring=scorer).fit(X, y, tasks=task)
+    column = np.column_stack([X.astype(object), task])
+    grid = GridSearchCV(
+        ParetoMKLClassifier(task_column=64),
+        {"p": [0.1, np.inf], "C": [0.01, 1.0]},
+        cv=cv,
+        scoring=make_multitask_scorer("balanced_accuracy", average=average),
+    ).fit(column, y)
+    assert_allclose(ours.cv_results_["mean_test_score"], grid.cv_results_["mean_test_score"], atol=0.02)
+
+
+def test_string_scorers_reach_models_whose_tasks_are_an_argument(sites):
+    X, y, task = sites
+    search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=3, scoring="accuracy").fit(X, y, tasks=task)
+    assert 0.9 < search.best_score_ <= 1
+
+
+def test_precomputed_stacks(wine):
+    X, y = wine
+    stack = np.stack([rbf_kernel(X, gamma=g) for g in (0.1, 1.0, 10.0)], axis=2)
+    ours = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=3, kernels="precomputed", tol=1e-5).fit(stack, y)
+    kernels = [Gaussian(sigma=(0.5 / g) ** 0.5) for g in (0.1, 1.0, 10.0)]
+    same = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=3, kernels=kernels, tol=1e-5).fit(X, y)
+    assert_allclose(ours.cv_results_["mean_test_score"], same.cv_results_["mean_test_score"])
+    assert_array_equal(ours.predict(stack), same.predict(X))
+
+
+def test_frames_weights_and_groups(wine):
+    pd = pytest.importorskip("pandas")
+    X, y = wine
+    frame = pd.DataFrame(X, columns=[f"f{k}" for k in range(X.shape[1])])
+    weight = np.random.default_rng(0).integers(1, 4, size=len(y))
+    kernels = [Gaussian(0.5, columns=["f0", "f1"]), Gaussian(1.0)]
+    search = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=3, kernels=kernels, class_weight="balanced")
+    search.fit(frame, pd.Series(y), sample_weight=weight)
+    assert list(search.feature_names_in_) == list(frame.columns)
+    assert search.score(frame, y, sample_weight=weight) > 0.9
+    grouped = ParetoMKLClassifierCV(ps=[1.0], Cs=CS, cv=GroupKFold(3)).fit(X, y, groups=np.arange(len(y)) % 7)
+    assert grouped.n_splits_ == 3
+
+
+@pytest.mark.parametrize("solver", ["bcd", "tseng"])
+def test_the_solvers_of_the_paper(solver):
+    X, y = load_iris(return_X_y=True)
+    X = scaled(X)
+    ps = [0.5, 1.0] if solver == "bcd" else [1.0, 2.0]
+    search = ParetoMKLClassifierCV(ps=ps, Cs=[1.0, 10.0], cv=3, solver=solver, tol=1e-2).fit(X, y)
+    auto = ParetoMKLClassifierCV(ps=ps, Cs=[1.0, 10.0], cv=3, tol=1e-2).fit(X, y)
+    assert_allclose(search.cv_results_["mean_test_score"], auto.cv_results_["mean_test_score"], atol=0.03)
+
+
+def test_cuts_of_a_smaller_cost_certify_the_larger_one(toy):
+    """The path along C from carried cuts has the same certified values as paths from nothing."""
+    tasks = make_tasks(toy.y, toy.tasks)
+    bank = as_bank(toy.kernels).fit(toy.X)
+    problem = make_problem(bank, toy.X, tasks, [np.ones(len(task.rows)) for task in tasks], s=1.1)
+    solver = make_solver("auto", PS, tol=1e-4)
+    for C, at_C, points in trace_grid(problem, PS, CS, solver, Progress(1, 1e-4, 0)):
+        bounded = replace(problem, tasks=problem.tasks.with_bounds(C * problem.tasks.C))
+        alone = [solver.solve(replace(bounded, scalarization=PowerMean(p, None))) for p in PS]
+        assert at_C.tasks.C.max() == pytest.approx(C * problem.tasks.C.max())
+        for carried, cold in zip(points, alone, strict=True):
+            assert carried.gap <= 1e-4
+            if carried.p >= 1:
+                assert carried.objective == pytest.approx(cold.objective, rel=3e-4)
+
+
+def test_clone_pickle_and_nesting(wine):
+    X, y = wine
+    search = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=3)
+    assert clone(search).get_params() == search.get_params()
+    search.fit(X, y)
+    saved = pickle.dumps(search)
+    assert_array_equal(pickle.loads(saved).predict(X), search.predict(X))
+    assert len(saved) < 40 * X.nbytes  # a path of three points; a Gram matrix of each kernel would be far more
+    assert cross_val_score(ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0, 10.0], cv=2), X, y, cv=2).mean() > 0.9
+
+
+def test_progress_is_shown_when_asked_for(wine, capfd):
+    X, y = wine
+    ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=KFold(3, shuffle=True, random_state=0), verbose=1).fit(X, y)
+    shown = capfd.readouterr().err
+    assert "/30 points" in shown
+    ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=3).fit(X, y)
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_folds_in_parallel_give_the_same(wine, backend):
+    X, y = wine
+    alone = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=3).fit(X, y)
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        together = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=3, n_jobs=2).fit(X, y)
+    assert_array_equal(together.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"])
+    assert together.best_params_ == alone.best_params_
+    assert_array_equal(together.theta_, alone.theta_)
+
+
+def test_a_dask_cluster_of_several_processes_gives_the_same(wine):
+    distributed = pytest.importorskip("distributed")
+    X, y = wine
+    alone = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=4).fit(X, y)
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    )
+    with cluster, distributed.Client(cluster) as client, joblib.parallel_config(backend="dask"):
+        there = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=4, scoring=_score_and_process).fit(X, y)
+        workers = set(client.run(_process).values())
+    assert len(workers) == 2
+    assert there.best_params_ == alone.best_params_
+    assert_array_equal(there.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"])
+
+
+def _process():
+    import os
+
+    return os.getpid()
+
+
+def _score_and_process(estimator, X, y):
+    import multiprocessing
+
+    assert multiprocessing.parent_process() is not None, "scored in the main process"
+    return estimator.score(X, y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"ps": []}, "p"),
+        ({"ps": [1.0, np.nan]}, "p"),
+        ({"Cs": []}, "Cs is empty"),
+        ({"Cs": [1.0, -1.0]}, "every C in Cs"),
+        ({"Cs": [0.0]}, "every C in Cs"),
+        ({"s": 0.5}, "s must be"),
+        ({"scoring": "no such scorer"}, "scor"),
+        ({"cv": 1}, "n_splits"),
+        ({"solver": "nothing"}, "solver"),
+    ],
+)
+def test_errors_name_the_culprit(wine, parameters, words):
+    X, y = wine
+    with pytest.raises(ValueError, match=words):
+        ParetoMKLClassifierCV(**parameters).fit(X, y)
