@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
 
+from paretomkl.datasets import data_found, fetch
+
 HOME = Path(os.environ.get("PARETOMKL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
-def _table(*names: str, delimiter: str | None = None, skip: int = 0, label: int = -1) -> tuple[np.ndarray, np.ndarray]:
-    rows = [
-        np.loadtxt(HOME / name, dtype=str, delimiter=delimiter, skiprows=skip, encoding="latin-1") for name in names
-    ]
-    table = np.concatenate(rows)
-    return np.delete(table, label, axis=1).astype(float), table[:, label]
-
-
 READERS = {
-    "robot": lambda: _table("robot/sensor_readings_4.data", delimiter=","),
-    "vehicle": lambda: _table(*(f"vehicle/xa{part}.dat" for part in "abcdefghi")),
-    "segment": lambda: _table("segment/segmentation.data", "segment/segmentation.test", delimiter=",", skip=5, label=0),
-    "satellite": lambda: _table("satellite/sat.trn", "satellite/sat.tst"),
+    name: partial(fetch, name, data_home=HOME, return_X_y=True) for name in ("robot", "vehicle", "segment", "satellite")
 }
 
 
 def available() -> list[str]:
     """Names of the paper's sets that can be read here."""
-    return [name for name in READERS if (HOME / name).is_dir()]
+    found = data_found(HOME)
+    return [name for name in READERS if found[name] is not None]
 
 
 def load(name: str, fraction: float = 0.1, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

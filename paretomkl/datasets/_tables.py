@@ -1,0 +1,161 @@
+"""From the bytes of a public data file to arrays, whatever its line ends and packing."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from .._typing import AnyArray
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a file holds: data (n_rows, n_columns), target (n_rows,), and further vectors of n_rows entries by name."""
+
+    data: AnyArray
+    target: AnyArray
+    more: Mapping[str, AnyArray] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def checksum(self, any_order: bool = False) -> str:
+        """SHA-256 of the parsed rows, in their order or (``any_order``) as a multiset.
+
+        Line ends, quotation marks, trailing zeros and packing do not count; every value and label does.
+        """
+        data = np.ascontiguousarray(self.data, dtype=self.data.dtype.newbyteorder("<"))
+        labels = zip(self.target.tolist(), *(vector.tolist() for vector in self.more.values()), strict=True)
+        rows = [
+            values.tobytes() + "\t".join(map(str, label)).encode() for values, label in zip(data, labels, strict=True)
+        ]
+        return hashlib.sha256(b"\n".join(sorted(rows) if any_order else rows)).hexdigest()
+
+
+def stack(tables: Sequence[Table]) -> Table:
+    """The rows of several tables, one after the other."""
+    return Table(
+        np.concatenate([table.data for table in tables]),
+        np.concatenate([table.target for table in tables]),
+        {name: np.concatenate([table.more[name] for table in tables]) for name in tables[0].more},
+    )
+
+
+def read_columns(
+    raw: bytes,
+    n_columns: int,
+    label: int = -1,
+    delimiter: str | None = None,
+    skip: tuple[str, ...] = (),
+    label_type: type = str,
+) -> Table:
+    """A table of numbers with one column of labels.
+
+    Parameters
+    ----------
+    n_columns : int
+        Of each line, the label included.
+    label : int, default=-1
+        Which column it is.
+    delimiter : str or None, default=None
+        Between columns; None means blanks and tabs.
+    skip : tuple of str, default=()
+        Beginnings of the lines that hold no data.
+    label_type : str or int, default=str
+    """
+    rows = _split(raw, n_columns, delimiter, skip)
+    labels = [row.pop(label).strip() for row in rows]
+    if label_type is int:
+        labels = [_whole(text) for text in labels]
+    return Table(_numbers(rows, n_columns - 1), np.array(labels))
+
+
+def read_indicators(raw: bytes, n_columns: int, classes: Sequence[str]) -> Table:
+    """A table whose last columns, one per class, hold a single 1 in each row."""
+    values = _numbers(_split(raw, n_columns), n_columns)
+    n_features = n_columns - len(classes)
+    indicators = values[:, n_features:]
+    wrong = np.flatnonzero(((indicators == 1).sum(axis=1) != 1) | ((indicators == 0).sum(axis=1) != len(classes) - 1))
+    if len(wrong):
+        raise ValueError(f"row {wrong[0] + 1} does not have exactly one of the {len(classes)} classes")
+    return Table(values[:, :n_features], np.array(classes)[indicators.argmax(axis=1)])
+
+
+def read_letters(raw: bytes) -> Table:
+    """Taskar's letters: id, letter, next_id, word_id, position, fold, then 16 x 8 pixels that are 0 or 1."""
+    text = _unpacked(raw).decode("latin-1")
+    letters, folds, pixels = [], [], []
+    for number, line in enumerate(text.splitlines(), start=1):
+        # seven pieces, not 134: the pixels are one string of digits, which NumPy reads at once
+        pieces = line.split(None, 6)
+        digits = "".join(pieces[6].split()) if len(pieces) == 7 else ""
+        if len(digits) != 128:
+            raise ValueError(f"line {number} has {len(digits)} pixels instead of 128")
+        letters.append(pieces[1])
+        folds.append(_whole(pieces[5]))
+        pixels.append(digits)
+    image = np.frombuffer("".join(pixels).encode("latin-1"), dtype=np.uint8).reshape(-1, 128) - ord("0")
+    if image.max(initial=0) > 1:
+        raise ValueError("a pixel is neither 0 nor 1")
+    return Table(image, np.array(letters), {"folds": np.array(folds, dtype=np.int64)})
+
+
+def read_fields(raw: bytes) -> Table:
+    """The landmine fields: MATLAB cells ``feature`` (each n x 9) and ``label`` (each n x 1), one pair per field."""
+    from scipy.io import loadmat
+
+    try:
+        cells = loadmat(BytesIO(raw), variable_names=["feature", "label"])
+        features, labels = list(cells["feature"].ravel()), list(cells["label"].ravel())
+        data = np.vstack(features).astype(np.float64)
+        target = np.concatenate([column.ravel() for column in labels]).astype(np.int64)
+    except Exception as error:  # a damaged file fails in the reader in any of a dozen ways
+        raise ValueError(f"it is not a MATLAB file with the cells feature and label ({error})") from error
+    sizes = [len(block) for block in features]
+    if sizes != [column.size for column in labels]:
+        raise ValueError("a field has features and labels of different length")
+    return Table(data, target, {"tasks": np.repeat(np.arange(1, len(sizes) + 1), sizes)})
+
+
+def _unpacked(raw: bytes) -> bytes:
+    """Some servers unpack a .gz file on the way."""
+    if not raw.startswith(b"\x1f\x8b"):
+        return raw
+    try:
+        return gzip.decompress(raw)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"it cannot be unpacked ({error})") from error
+
+
+def _split(raw: bytes, n_columns: int, delimiter: str | None = None, skip: tuple[str, ...] = ()) -> list[list[str]]:
+    """Lines of columns; quotation marks, which one copy has around each line, are dropped."""
+    rows = []
+    for number, line in enumerate(raw.decode("latin-1").replace('"', "").splitlines(), start=1):
+        if not line.strip() or line.startswith(skip):
+            continue
+        row = line.split(delimiter)
+        if len(row) != n_columns:
+            raise ValueError(f"line {number} has {len(row)} columns instead of {n_columns}")
+        rows.append(row)
+    return rows
+
+
+def _numbers(rows: list[list[str]], n_columns: int) -> AnyArray:
+    try:
+        return np.array(rows, dtype=np.float64).reshape(-1, n_columns)
+    except ValueError as error:
+        raise ValueError(f"something in it is not a number ({error})") from error
+
+
+def _whole(text: str) -> Any:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not a whole number") from error

@@ -1,0 +1,708 @@
+"""Data sets: the public files as they are, damaged, missing and from the network; synthetic tasks of known kernels."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections import Counter
+from dataclasses import replace
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.io import savemat
+
+from paretomkl import Gaussian, ParetoMKLClassifier
+from paretomkl.datasets import _registry, data_found, fetch, list_datasets, make_multitask
+from paretomkl.datasets._catalogue import DATA_SETS, ROBOT, Contents, DatasetInfo
+from paretomkl.datasets._files import DataFile
+from paretomkl.datasets._tables import Table, read_columns, read_fields, read_indicators, read_letters
+
+NAMES = list(DATA_SETS)
+FILES = {
+    file.path: file
+    for files in (*(data_set.files for data_set in DATA_SETS.values()), [_registry.ROBOT_24])
+    for file in files
+}
+
+# ------------------------------------------------------------------------------------------ the real files
+COUNTS = {
+    "robot": {"Move-Forward": 2205, "Sharp-Right-Turn": 2097, "Slight-Right-Turn": 826, "Slight-Left-Turn": 328},
+    "segment": dict.fromkeys(("BRICKFACE", "SKY", "FOLIAGE", "CEMENT", "WINDOW", "PATH", "GRASS"), 330),
+    "satellite": {1: 1533, 2: 703, 3: 1358, 4: 626, 5: 707, 7: 1508},
+    "shuttle": {1: 45586, 2: 50, 3: 171, 4: 8903, 5: 3267, 6: 10, 7: 13},
+    "vehicle": {"bus": 218, "saab": 217, "opel": 212, "van": 199},
+    "steel": {
+        "Pastry": 158,
+        "Z_Scratch": 190,
+        "K_Scatch": 391,
+        "Stains": 72,
+        "Dirtiness": 55,
+        "Bumps": 402,
+        "Other_Faults": 673,
+    },
+    "landmine": {0: 13916, 1: 904},
+}
+LETTERS = dict(
+    zip(
+        "abcdefghijklmnopqrstuvwxyz",
+        (4034, 1284, 2114, 1442, 4955, 921, 2472, 861, 4913, 189, 909, 3140, 1602)
+        + (5024, 3897, 1377, 341, 2673, 1394, 2136, 2562, 664, 520, 413, 1221, 1094),
+        strict=True,
+    )
+)
+LETTER_TASKS = {
+    "c/e": (2114, 4955),
+    "g/y": (2472, 1221),
+    "m/n": (1602, 5024),
+    "a/g": (4034, 2472),
+    "i/j": (4913, 189),
+    "a/o": (4034, 3897),
+    "f/t": (921, 2136),
+    "h/n": (861, 5024),
+}
+POSITIVES = [40, 48, 39, 19, 22, 29, 29, 26, 31, 15, 38, 35, 27, 31, 17]
+POSITIVES += [32, 27, 31, 30, 37, 33, 39, 17, 41, 31, 36, 36, 26, 42]
+NEGATIVES = [650, 642, 650, 489, 487, 480, 481, 485, 477, 494, 651, 653, 481, 479, 490]
+NEGATIVES += [413, 422, 417, 419, 412, 418, 415, 430, 408, 414, 412, 412, 428, 407]
+
+# the last features of the first and of the last line
+ENDS = {
+    "robot": ([2.332, 0.429], [1.016, 1.168]),
+    "segment": ([0.5456349, -1.1218182], [0.4799313, -2.0293121]),
+    "satellite": ([113, 87], [108, 92]),
+    "shuttle": ([48, 22], [46, 4]),
+    "vehicle": ([187, 197], [186, 190]),
+    "steel": ([-0.2913, 0.5822], [-0.1139, 0.5296]),
+}
+
+
+def counts(labels) -> dict:
+    return dict(Counter(labels.tolist()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sizes_names_and_numbers(shared_data, name):
+    made = fetch(name, data_home=shared_data)
+    info = DATA_SETS[name].info
+    n_classes = len(made.target_names)
+    n_tasks = len(made.task_names) if made.tasks is not None else n_classes * (n_classes - 1) // 2
+    assert (*made.data.shape, n_classes, n_tasks) == info[2:]
+    assert made.data.dtype == np.float64
+    assert np.isfinite(made.data).all()
+    assert len(made.target) == len(made.data)
+    assert len(set(made.feature_names)) == made.data.shape[1]
+    assert f"{info.n_samples} samples" in made.DESCR
+    assert DATA_SETS[name].source in made.DESCR
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_classes_as_counted(shared_data, name):
+    made = fetch(name, data_home=shared_data)
+    assert counts(made.target) == COUNTS[name]
+    if made.target.dtype.kind == "U":
+        assert made.target_names == sorted(COUNTS[name])
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_first_and_last_line(shared_data, name):
+    data = fetch(name, data_home=shared_data).data
+    assert_array_equal(data[[0, -1], -2:], ENDS[name])
+
+
+def test_train_and_test_parts_keep_their_order(shared_data):
+    satellite = fetch("satellite", data_home=shared_data).target
+    assert counts(satellite[:4435]) == {1: 1072, 2: 479, 3: 961, 4: 415, 5: 470, 7: 1038}
+    shuttle = fetch("shuttle", data_home=shared_data).target
+    assert counts(shuttle[43500:]) == {1: 11478, 2: 13, 3: 39, 4: 2155, 5: 809, 6: 4, 7: 2}
+
+
+def test_names_of_coded_classes(shared_data):
+    assert fetch("satellite", data_home=shared_data).target_names[-1] == "very damp grey soil"
+    assert fetch("landmine", data_home=shared_data).target_names == ["clutter", "landmine"]
+
+
+def test_robot_distances_are_the_least_of_arcs_of_sensors(shared_data):
+    four, all_sensors = (fetch("robot", data_home=shared_data, n_sensors=n) for n in (4, 24))
+    two = fetch("robot", data_home=shared_data, n_sensors=2)
+    assert_array_equal(four.target, all_sensors.target)
+    assert_array_equal(two.data, four.data[:, :2])
+    assert two.feature_names == ["front", "left"]
+    assert all_sensors.feature_names[0] == "US1"
+    arcs = [all_sensors.data[:, first - 1 : last].min(axis=1) for first, last in ((11, 15), (18, 20), (5, 9), (23, 24))]
+    assert_array_equal(four.data, np.transpose(arcs))
+
+
+def test_segment_without_repeated_rows(shared_data):
+    whole, distinct = (fetch("segment", data_home=shared_data, drop_duplicates=drop) for drop in (False, True))
+    assert len(distinct.data) == 2086
+    assert len(np.unique(whole.data, axis=0)) == 2086
+    assert_array_equal(distinct.data[:210], whole.data[:210])  # the first of each is kept
+    assert "2086 samples" in distinct.DESCR
+
+
+def test_letter_tasks(shared_data):
+    made = fetch("letter", data_home=shared_data)
+    assert made.task_names == list(LETTER_TASKS)
+    for task, sizes in LETTER_TASKS.items():
+        assert counts(made.target[made.tasks == task]) == dict(zip(task.split("/"), sizes, strict=True))
+    assert set(np.unique(made.data)) == {0.0, 1.0}
+
+
+def test_letters_as_they_are(shared_data):
+    raw, tasks = fetch("letter", data_home=shared_data, raw=True), fetch("letter", data_home=shared_data)
+    assert raw.tasks is None
+    assert counts(raw.target) == LETTERS
+    assert set(raw.folds) == set(range(10))
+    first = raw.data[0].reshape(16, 8).astype(int)
+    assert "".join(map(str, first[3])) == "01110000"
+    assert (raw.target[0], raw.target[-1], raw.folds[-1]) == ("o", "l", 9)
+    # a row of a task is the letter that its group names
+    assert_array_equal(tasks.data[::97], raw.data[tasks.groups[::97]])
+    assert_array_equal(tasks.target, raw.target[tasks.groups])
+    assert_array_equal(tasks.folds, raw.folds[tasks.groups])
+    repeated = np.unique(tasks.groups, return_counts=True)[1]
+    assert (repeated == 2).sum() == LETTERS["a"] + LETTERS["g"] + LETTERS["n"]
+
+
+def test_landmine_fields(shared_data):
+    made = fetch("landmine", data_home=shared_data)
+    assert made.task_names == list(range(1, 30))
+    positive = [int(made.target[made.tasks == t].sum()) for t in made.task_names]
+    assert positive == POSITIVES
+    assert [int((made.tasks == t).sum()) for t in made.task_names] == np.add(POSITIVES, NEGATIVES).tolist()
+    assert made.data[0, 0] == pytest.approx(1.3683079, abs=1e-8)
+    assert made.data[-1, -1] == pytest.approx(0.03426093, abs=1e-8)
+
+
+def test_return_X_y(shared_data):
+    X, y = fetch("vehicle", data_home=shared_data, return_X_y=True)
+    assert (X.shape, y.shape) == ((846, 18), (846,))
+    X, y, tasks = fetch("landmine", data_home=shared_data, return_X_y=True)
+    assert len(X) == len(y) == len(tasks) == 14820
+
+
+def test_frames(shared_data):
+    made = fetch("landmine", data_home=shared_data, as_frame=True)
+    assert list(made.frame.columns) == [*made.feature_names, "task", "target"]
+    assert made.frame.shape == (14820, 11)
+    assert_array_equal(made.frame["task"], fetch("landmine", data_home=shared_data).tasks)
+    X, y = fetch("steel", data_home=shared_data, as_frame=True, return_X_y=True)
+    assert X["TypeOfSteel_A300"].isin([0, 1]).all()
+    assert y.name == "target"
+
+
+def test_a_frame_with_its_task_column_is_learned_from(shared_data):
+    frame = fetch("landmine", data_home=shared_data, as_frame=True).frame
+    frame = frame[frame["task"] <= 2].iloc[::4]
+    clf = ParetoMKLClassifier(kernels=["linear"], task_column="task").fit(frame.drop(columns="target"), frame["target"])
+    assert clf.sources_ == [1, 2]
+
+
+# ------------------------------------------------------------------------------- copies, sound and damaged
+@pytest.fixture
+def mirror(shared_data, tmp_path) -> Path:
+    """A copy of some of the files, to be spoilt."""
+    for folder in ("robot", "steel", "landmine", "letter"):
+        shutil.copytree(shared_data / folder, tmp_path / folder)
+        for path in (tmp_path / folder).iterdir():
+            path.chmod(0o644)
+    return tmp_path
+
+
+def test_known_bytes(shared_data):
+    for path, file in FILES.items():
+        raw = (shared_data / path).read_bytes()
+        if path == "steel/Faults.NNA" and not raw.startswith(b'"'):  # the public copy has each line in quotation marks
+            raw = b"".join(b'"' + line + b'"\r\n' for line in raw.splitlines())
+        if file.sha256 is not None:
+            assert hashlib.sha256(raw).hexdigest() == file.sha256, path
+
+
+def test_line_ends_and_quotation_marks_do_not_matter(mirror):
+    plain = {name: fetch(name, data_home=mirror) for name in ("robot", "steel")}
+    robot, steel = mirror / "robot/sensor_readings_4.data", mirror / "steel/Faults.NNA"
+    robot.write_bytes(robot.read_bytes().replace(b"\r\n", b"\n"))
+    steel.write_bytes(b"".join(b'"' + line + b'"\n' for line in steel.read_bytes().splitlines()))
+    for name, made in plain.items():
+        again = fetch(name, data_home=mirror)
+        assert_array_equal(again.data, made.data)
+        assert_array_equal(again.target, made.target)
+
+
+def test_letters_unpacked_and_in_another_order(mirror):
+    path = mirror / "letter/letter.data.gz"
+    lines = gzip.decompress(path.read_bytes()).splitlines()
+    path.write_bytes(b"".join(line + b"\t\n" for line in lines[::-1]))
+    assert counts(fetch("letter", data_home=mirror, raw=True).target) == LETTERS
+
+
+SPOILT = [
+    (
+        "robot",
+        "robot/sensor_readings_4.data",
+        lambda raw: raw[: len(raw) // 2],
+        r"line \d+ has \d columns|rows instead",
+    ),
+    ("robot", "robot/sensor_readings_4.data", lambda raw: b"", "it has 0 rows instead of 5456"),
+    (
+        "robot",
+        "robot/sensor_readings_4.data",
+        lambda raw: raw + b"\n" + raw.splitlines()[0],
+        "it has 5457 rows instead of 5456",
+    ),
+    ("robot", "robot/sensor_readings_4.data", lambda raw: raw.replace(b"1.687", b"1.688", 1), "checksum"),
+    ("robot", "robot/sensor_readings_4.data", lambda raw: raw.replace(b"1.687", b"1.6x7", 1), "not a number"),
+    ("robot", "robot/sensor_readings_4.data", lambda raw: raw.replace(b"Slight", b"Sl1ght", 1), "checksum"),
+    ("steel", "steel/Faults.NNA", lambda raw: b"\n".join(raw.splitlines()[1:]), "it has 1940 rows instead of 1941"),
+    ("letter", "letter/letter.data.gz", lambda raw: raw[:-100], "it cannot be unpacked"),
+    ("landmine", "landmine/LandmineData.mat", lambda raw: raw[: len(raw) // 2], "it is not a MATLAB file"),
+    ("landmine", "landmine/LandmineData.mat", lambda raw: b"<html>", "it is not a MATLAB file"),
+]
+
+
+@pytest.mark.parametrize(("name", "path", "spoil", "what"), SPOILT, ids=[f"{s[0]}-{i}" for i, s in enumerate(SPOILT)])
+def test_damaged_files_are_named(mirror, name, path, spoil, what):
+    (mirror / path).write_bytes(spoil((mirror / path).read_bytes()))
+    with pytest.raises(ValueError, match=what) as caught:
+        fetch(name, data_home=mirror)
+    assert str(mirror / path) in str(caught.value)
+    assert "Delete it and put a sound copy in its place" in str(caught.value)
+
+
+# ------------------------------------------------------------------------------------------------- parsing
+def test_columns_with_any_line_end():
+    for end in ("\n", "\r\n", "\r", " \r\n"):
+        table = read_columns(f"1 2.5 van{end}{end}-3 4e2 bus{end}".encode(), n_columns=3)
+        assert_array_equal(table.data, [[1, 2.5], [-3, 400]])
+        assert table.target.tolist() == ["van", "bus"]
+
+
+def test_label_first_header_skipped_and_whole_labels():
+    text = b";;; written by hand\n\nREGION-A,REGION-B\n\nSKY,1,2\nPATH,3,4\n"
+    table = read_columns(text, n_columns=3, label=0, delimiter=",", skip=(";", "REGION-"))
+    assert_array_equal(table.data, [[1, 2], [3, 4]])
+    assert table.target.tolist() == ["SKY", "PATH"]
+    assert read_columns(b"5 7\n6 1\n", n_columns=2, label_type=int).target.tolist() == [7, 1]
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"1 2 a\n3 b\n", "line 2 has 2 columns instead of 3"),
+        (b"1 2 a\n\n3 4 5 b\n", "line 3 has 4 columns instead of 3"),
+        (b"1 two a\n", "not a number"),
+    ],
+)
+def test_wrong_columns(raw, message):
+    with pytest.raises(ValueError, match=message):
+        read_columns(raw, n_columns=3)
+
+
+def test_labels_that_should_be_whole():
+    with pytest.raises(ValueError, match=r"'1\.5' is not a whole number"):
+        read_columns(b"1 1.5\n", n_columns=2, label_type=int)
+
+
+def test_indicator_columns():
+    table = read_indicators(b'"0.5\t1\t0"\r\n"0.7\t0\t1"\r\n', n_columns=3, classes=("a", "b"))
+    assert table.data.ravel().tolist() == [0.5, 0.7]
+    assert table.target.tolist() == ["a", "b"]
+    for wrong in (b"0.5 1 1\n", b"0.5 0 0\n", b"0.5 1 0.5\n"):
+        with pytest.raises(ValueError, match="row 1 does not have exactly one"):
+            read_indicators(wrong, n_columns=3, classes=("a", "b"))
+
+
+def letter_line(letter: str, fold: int, pixels: str) -> str:
+    return "\t".join(["7", letter, "-1", "3", "1", str(fold), *pixels]) + "\t\r\n"
+
+
+def test_letters():
+    pixels = "01" * 64
+    raw = (letter_line("k", 3, pixels) + letter_line("z", 0, pixels[::-1])).encode()
+    for packed in (raw, gzip.compress(raw)):
+        table = read_letters(packed)
+        assert_array_equal(table.data, [[0, 1] * 64, [1, 0] * 64])
+        assert table.target.tolist() == ["k", "z"]
+        assert table.more["folds"].tolist() == [3, 0]
+    with pytest.raises(ValueError, match="line 1 has 127 pixels instead of 128"):
+        read_letters(letter_line("k", 3, pixels[1:]).encode())
+    with pytest.raises(ValueError, match="line 1 has 0 pixels"):
+        read_letters(b"1\tk\n")
+    with pytest.raises(ValueError, match="neither 0 nor 1"):
+        read_letters(letter_line("k", 3, "2" * 128).encode())
+
+
+def cells(*arrays) -> np.ndarray:
+    made = np.empty((1, len(arrays)), dtype=object)
+    made[0] = [None] * len(arrays)
+    for i, array in enumerate(arrays):
+        made[0, i] = array
+    return made
+
+
+def mat_bytes(path: Path, features, labels) -> bytes:
+    savemat(path, {"feature": cells(*features), "label": cells(*labels)})
+    return path.read_bytes()
+
+
+def test_landmine_cells(tmp_path):
+    features = [np.arange(18.0).reshape(2, 9), np.ones((3, 9))]
+    labels = [np.array([[0], [1]], dtype=np.uint8), np.array([[1], [1], [0]], dtype=np.uint8)]
+    table = read_fields(mat_bytes(tmp_path / "sound.mat", features, labels))
+    assert_array_equal(table.data, np.vstack(features))
+    assert table.target.tolist() == [0, 1, 1, 1, 0]
+    assert table.more["tasks"].tolist() == [1, 1, 2, 2, 2]
+    with pytest.raises(ValueError, match="different length"):
+        read_fields(mat_bytes(tmp_path / "uneven.mat", features, labels[::-1]))
+    with pytest.raises(ValueError, match="not a MATLAB file"):
+        read_fields(b"MATLAB 5.0 MAT-file" + bytes(200))
+
+
+def test_checksum_sees_values_labels_and_order():
+    data, target = np.arange(6.0).reshape(3, 2), np.array(["a", "b", "c"])
+    table = Table(data, target)
+    others = [
+        Table(data + 1e-12, target),
+        Table(data, target[::-1]),
+        Table(data[::-1], target[::-1]),
+        Table(data, target, {"tasks": np.zeros(3)}),
+    ]
+    assert len({table.checksum(), *(other.checksum() for other in others)}) == 5
+    assert table.checksum(any_order=True) == others[2].checksum(any_order=True)
+    assert table.checksum(any_order=True) != others[1].checksum(any_order=True)
+
+
+# ------------------------------------------------------------------------------------- folders and network
+TINY = b"1,2,up\n3,4,down\n5,6,up\n"
+
+
+def tiny_file(url: str = "http://127.0.0.1:9/tiny.data", sha256: str | None = None) -> DataFile:
+    read = functools.partial(read_columns, n_columns=3, delimiter=",")
+    return DataFile("tiny/tiny.data", url, read, n_rows=3, sha256=sha256, checksum=read(TINY).checksum())
+
+
+def add_tiny(monkeypatch, file: DataFile) -> None:
+    """A data set of three rows, in the catalogue beside the others."""
+
+    def build(data_set, read) -> Contents:
+        table = read(file)
+        return Contents(table.data, table.target, ["a", "b"])
+
+    tiny = replace(ROBOT, info=DatasetInfo("tiny", "Tiny", 3, 2, 2, 1), files=[file], build=build)
+    monkeypatch.setitem(DATA_SETS, "tiny", tiny)
+
+
+@pytest.fixture(autouse=True)
+def away_from_home(monkeypatch, tmp_path_factory):
+    """No test reads or writes the cache of the machine, or asks a proxy."""
+    import pooch
+
+    cache = tmp_path_factory.mktemp("cache")
+    monkeypatch.setattr(pooch, "os_cache", lambda project: cache / project)
+    for name in ("PARETOMKL_DATA", "PARETOMKL_DATA_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return cache / "paretomkl"
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Serves a folder, counts the requests, and under /half/ breaks off half way."""
+
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        if not self.path.startswith("/half/"):
+            super().do_GET()
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(TINY)))
+        self.end_headers()
+        self.wfile.write(TINY[: len(TINY) // 2])
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def serve():
+    """serve(folder) starts a server on the loopback and returns it; server.url is its address."""
+    servers = []
+
+    def start(folder: Path) -> ThreadingHTTPServer:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
+        server.asked = []
+        server.url = f"http://127.0.0.1:{server.server_port}"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def write(folder: Path, raw: bytes = TINY) -> Path:
+    (folder / "tiny").mkdir(parents=True, exist_ok=True)
+    (folder / "tiny/tiny.data").write_bytes(raw)
+    return folder
+
+
+def files_below(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_folders_in_turn(monkeypatch, tmp_path):
+    add_tiny(monkeypatch, tiny_file())
+    named, variable = write(tmp_path / "named"), tmp_path / "variable"
+    monkeypatch.setenv("PARETOMKL_DATA", str(variable))
+    assert fetch("tiny", data_home=named).target.tolist() == ["up", "down", "up"]
+    with pytest.raises(FileNotFoundError, match=r"tiny/tiny\.data is not in .*variable, the folder given by PARETOMKL"):
+        fetch("tiny")
+    write(variable)
+    assert_array_equal(fetch("tiny").data, [[1, 2], [3, 4], [5, 6]])
+
+
+def test_missing_file_in_a_named_folder(monkeypatch, tmp_path):
+    add_tiny(monkeypatch, tiny_file())
+    with pytest.raises(
+        FileNotFoundError, match=r"given by data_home; name a folder .* or give neither to download"
+    ) as e:
+        fetch("tiny", data_home=tmp_path / "nowhere")
+    assert str(tmp_path / "nowhere") in str(e.value)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_home_directory_is_expanded(monkeypatch, tmp_path):
+    add_tiny(monkeypatch, tiny_file())
+    write(tmp_path / "mine")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert len(fetch("tiny", data_home="~/mine").data) == 3
+
+
+def test_download_once(monkeypatch, tmp_path, serve, away_from_home):
+    server = serve(write(tmp_path))
+    add_tiny(monkeypatch, tiny_file(f"{server.url}/tiny/tiny.data", hashlib.sha256(TINY).hexdigest()))
+    assert data_found()["tiny"] is None
+    with pytest.raises(FileNotFoundError, match="where downloads are kept; call with download=True"):
+        fetch("tiny", download=False)
+    assert server.asked == []
+    for download in (True, True, False):
+        assert fetch("tiny", download=download).target.tolist() == ["up", "down", "up"]
+    assert server.asked == ["/tiny/tiny.data"]
+    assert files_below(away_from_home) == [away_from_home / "tiny/tiny.data"]
+    assert data_found()["tiny"] == away_from_home
+
+
+def test_other_bytes_than_announced_are_refused(monkeypatch, tmp_path, serve, away_from_home):
+    server = serve(write(tmp_path, TINY.replace(b"5", b"7")))
+    add_tiny(monkeypatch, tiny_file(f"{server.url}/tiny/tiny.data", hashlib.sha256(TINY).hexdigest()))
+    with pytest.raises(OSError, match=r"Could not download tiny/tiny\.data from http://127.*hash"):
+        fetch("tiny")
+    assert files_below(away_from_home) == []
+
+
+def test_a_broken_transfer_leaves_nothing(monkeypatch, tmp_path, serve, away_from_home):
+    server = serve(tmp_path)
+    add_tiny(monkeypatch, tiny_file(f"{server.url}/half/tiny.data", hashlib.sha256(TINY).hexdigest()))
+    with pytest.raises(OSError, match=r"Could not download tiny/tiny\.data .*set PARETOMKL_DATA to the folder"):
+        fetch("tiny")
+    assert files_below(away_from_home) == []
+
+
+def test_a_mirror_by_url(monkeypatch, tmp_path, serve, away_from_home):
+    server = serve(write(tmp_path, TINY.replace(b"\n", b"\r\n")))  # other bytes, the same content
+    add_tiny(monkeypatch, tiny_file("http://127.0.0.1:9/none", hashlib.sha256(TINY).hexdigest()))
+    monkeypatch.setenv("PARETOMKL_DATA_URL", f"{server.url}/")
+    assert fetch("tiny").data.sum() == 21
+    assert server.asked == ["/tiny/tiny.data"]
+
+
+def test_a_damaged_mirror_is_refused_and_removed(monkeypatch, tmp_path, serve, away_from_home):
+    server = serve(write(tmp_path, TINY[:7]))
+    add_tiny(monkeypatch, tiny_file())
+    monkeypatch.setenv("PARETOMKL_DATA_URL", server.url)
+    with pytest.raises(ValueError, match=r"1 rows instead of 3\. It came from the network just now and was removed"):
+        fetch("tiny")
+    assert files_below(away_from_home) == []
+    write(tmp_path)
+    assert len(fetch("tiny").data) == 3
+
+
+def test_damage_in_the_cache(monkeypatch, away_from_home):
+    add_tiny(monkeypatch, tiny_file())
+    write(away_from_home, TINY[:-6])
+    with pytest.raises(ValueError, match=r"tiny\.data is damaged: .* Delete it and fetch it again\."):
+        fetch("tiny")
+
+
+def test_absent_from_the_server(monkeypatch, tmp_path, serve):
+    server = serve(tmp_path)
+    monkeypatch.setenv("PARETOMKL_DATA_URL", server.url)
+    with pytest.raises(OSError, match=r"Could not download robot/sensor_readings_4\.data from http://127.*404"):
+        fetch("robot")
+
+
+def test_real_files_over_the_network(monkeypatch, shared_data, serve, away_from_home):
+    server = serve(shared_data)
+    monkeypatch.setenv("PARETOMKL_DATA_URL", server.url)
+    made = fetch("vehicle")
+    assert counts(made.target) == COUNTS["vehicle"]
+    assert len(server.asked) == 9
+    assert len(fetch("letter").data) == 45869  # a .gz file, as served
+    assert {name for name, folder in data_found().items() if folder} == {"vehicle", "letter"}
+
+
+def test_data_found(shared_data, tmp_path):
+    assert data_found(shared_data) == dict.fromkeys(NAMES, shared_data)
+    assert data_found(tmp_path) == dict.fromkeys(NAMES)
+
+
+def test_without_pooch(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    add_tiny(monkeypatch, tiny_file())
+    assert len(fetch("tiny", data_home=write(tmp_path)).data) == 3
+    assert data_found() == dict.fromkeys([*NAMES, "tiny"])
+    with pytest.raises(ImportError, match=r"needs pooch; install it with: pip install 'paretomkl\[data\]'"):
+        fetch("tiny")
+
+
+def test_without_pandas(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    add_tiny(monkeypatch, tiny_file())
+    with pytest.raises(ImportError, match="as_frame=True needs pandas"):
+        fetch("tiny", data_home=write(tmp_path), as_frame=True)
+
+
+def test_import_is_light():
+    code = "import sys, paretomkl.datasets; print({'pooch', 'pandas', 'sklearn', 'scipy.io'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+# ---------------------------------------------------------------------------------------------- the catalogue
+def test_unknown_names_and_options():
+    with pytest.raises(
+        ValueError, match=r"no data set 'landmines'; did you mean 'landmine'\? The data sets are robot,"
+    ):
+        fetch("landmines")
+    with pytest.raises(ValueError, match="did you mean 'robot'"):
+        fetch("Robot")
+    with pytest.raises(ValueError, match=r"no data set 7\. The data sets are"):
+        fetch(7)
+    with pytest.raises(TypeError, match="'segment' has no option 'n_sensors'; its options are drop_duplicates"):
+        fetch("segment", n_sensors=4)
+    with pytest.raises(TypeError, match="'steel' has no option 'raw'; it has no options"):
+        fetch("steel", raw=True)
+    with pytest.raises(ValueError, match="n_sensors 2, 4 or 24, got n_sensors=3"):
+        fetch("robot", n_sensors=3)
+
+
+def test_every_file_is_pinned():
+    for path, file in FILES.items():
+        assert re.fullmatch("[0-9a-f]{64}", file.checksum), path
+        assert file.url.startswith("https://"), path
+        if file.path != "letter/letter.data.gz":
+            assert re.fullmatch("[0-9a-f]{64}", file.sha256), path
+            assert re.search("/[0-9a-f]{40}/", file.url), path
+
+
+def test_list_datasets():
+    listed = list_datasets()
+    assert [info.name for info in listed] == NAMES
+    assert listed[-1] == ("landmine", "Landmine detection, 29 fields", 14820, 9, 2, 29)
+
+
+# -------------------------------------------------------------------------------------------- synthetic tasks
+def source_weights(made, sigma: float = 1.0) -> np.ndarray:
+    kernels = [Gaussian(sigma, columns=columns) for columns in made.columns]
+    theta = ParetoMKLClassifier(kernels=kernels).fit(made.data, made.target, tasks=made.tasks).theta_
+    return theta / theta.sum()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("options", "least"),
+    [({}, 0.75), ({"noise": 0.1}, 0.6), ({"n_samples": [40, 60, 100, 160]}, 0.7), ({"n_features": 3}, 0.6)],
+    ids=["plain", "noisy", "sizes", "features"],
+)
+def test_weights_go_to_the_relevant_sources(options, least, seed):
+    made = make_multitask(random_state=seed, **options)
+    share = source_weights(made)
+    assert set(np.argsort(share)[-2:]) == set(made.relevant)
+    assert share[made.relevant].sum() > least
+
+
+def test_own_sources_draw_weight_away_as_tasks_grow_apart():
+    shares = []
+    for relatedness in (1.0, 0.6, 0.2):
+        made = make_multitask(relatedness=relatedness, n_sources=8, random_state=1)
+        shares.append(source_weights(made)[made.relevant].sum())
+        if made.own is not None:
+            assert not set(made.own) & set(made.relevant)
+            assert len(set(made.own)) == 4
+    assert shares[0] > shares[1] > shares[2]
+
+
+def test_noise_and_sizes_by_task():
+    sizes, noise = [40, 100, 200], [0.0, 0.1, 0.3]
+    options = {"n_tasks": 3, "n_samples": sizes, "random_state": 5}
+    clean, noisy = make_multitask(**options), make_multitask(noise=noise, **options)
+    assert np.bincount(clean.tasks).tolist() == sizes
+    assert [float(clean.target[clean.tasks == t].mean()) for t in range(3)] == [0.5] * 3
+    # the first task comes before the noise, so it is the same
+    assert_array_equal(clean.data[:40], noisy.data[:40])
+    assert_array_equal(clean.target[:40], noisy.target[:40])
+    alone = make_multitask(n_tasks=1, n_samples=101, noise=0.3, random_state=2)
+    pure = make_multitask(n_tasks=1, n_samples=101, random_state=2)
+    assert (alone.target != pure.target).sum() == 15 + 15
+    assert set(make_multitask(n_samples=4, noise=0.49, random_state=0).target) == {0, 1}
+
+
+def test_functions_have_the_covariance_of_the_kernel():
+    from paretomkl.datasets._synthetic import _random_function
+
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((5, 2))
+    draws = np.array([_random_function(X, 1.5, rng) for _ in range(10000)])
+    distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    assert np.abs(draws.T @ draws / len(draws) - np.exp(-distances / (2 * 1.5**2))).max() < 0.05
+
+
+def test_same_seed_same_tasks():
+    first, second = make_multitask(random_state=3), make_multitask(random_state=3)
+    assert_array_equal(first.data, second.data)
+    assert_array_equal(first.target, second.target)
+    assert not np.array_equal(first.data, make_multitask(random_state=4).data)
+    assert first.data.shape == (400, 12)
+    assert [column for columns in first.columns for column in columns] == list(range(12))
+    assert str(first.relevant.tolist()) in first.DESCR
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_tasks": 0}, "n_tasks must be a whole number"),
+        ({"n_sources": 1}, "n_sources must be at least 2 for n_relevant=2"),
+        ({"n_sources": 2, "relatedness": 0.5}, "n_sources must be at least 3"),
+        ({"relatedness": 1.5}, "relatedness must be a number between 0 and 1"),
+        ({"noise": 0.5}, "noise of task 0 must be at least 0 and less than 0.5"),
+        ({"noise": [0, 0.1]}, "noise must be one number or 4"),
+        ({"noise": [0, 0, float("nan"), 0]}, "noise of task 2"),
+        ({"n_samples": [10, 10, 3, 10]}, "n_samples of task 2 must be a whole number of at least 4, got 3"),
+        ({"n_samples": 10.5}, "n_samples of task 0"),
+        ({"n_samples": float("nan")}, "n_samples of task 0"),
+        ({"sigma": 0}, "sigma must be a number greater than 0"),
+    ],
+)
+def test_wrong_parameters(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_multitask(**options)
