@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all lint bench scaling clean
+.PHONY: demo test test-all lint bench scaling doc clean
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -34,5 +34,8 @@ bench: $(STAMP)  ## speed and accuracy against the obvious implementations; writ
 scaling: $(STAMP)  ## cost against N, M and T; writes doc/scaling.md
 	$(BIN)/python benchmarks/scaling.py
 
+doc: $(STAMP)  ## this site, into doc/_build/html; every warning is an error
+	$(BIN)/sphinx-build -W --keep-going -n -b html doc doc/_build/html
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache doc/_build doc/auto_examples doc/api/generated

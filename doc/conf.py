@@ -1,0 +1,90 @@
+"""The documentation site: `make doc` builds it into doc/_build/html, every warning an error, no network needed."""
+
+import re
+from datetime import date
+
+from sphinx_gallery.sorting import ExplicitOrder
+
+import paretomkl
+
+project = "paretomkl"
+author = "The paretomkl developers"
+copyright = f"{date.today().year}, {author}"
+version = release = paretomkl.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+nitpicky = True
+nitpick_ignore_regex = [
+    ("py:.*", r"~?sklearn\..*"),  # links to scikit-learn's pages would need the network
+    ("py:.*", "paper_kernels|Solver"),  # not public
+]
+smartquotes = False  # they would curl the prime of α'y and the quotes of messages
+highlight_language = "none"  # indented blocks are formulas
+
+# Formulas are Unicode, in the pages as in the docstrings: they need no script and no font from elsewhere.
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+# -- reference
+autosummary_generate = True
+autodoc_typehints = "none"  # docstrings say shapes and defaults, which hints cannot
+autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
+numpydoc_show_class_members = False  # the templates list methods
+
+# -- examples
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "within_subsection_order": ExplicitOrder(
+        [f"plot_{name}.py" for name in ("quick_start", "tasks", "sources", "trade_off", "choose_p", "strings")] + ["*"]
+    ),
+    "doc_module": ("paretomkl",),
+    "reference_url": {"paretomkl": None},
+    "backreferences_dir": "api/generated/backreferences",
+    "image_srcset": ["2x"],
+    "thumbnail_size": (560, 240),
+    "abort_on_example_error": True,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+}
+
+# -- pages
+html_theme = "pydata_sphinx_theme"
+html_title = "paretomkl"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "paretomkl", "alt_text": "paretomkl"},
+    "header_links_before_dropdown": 5,
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+}
+alone = ("index", "install", "quick_start", "theory", "benchmarks", "scaling", "changelog", "contributing")
+html_sidebars = {page: [] for page in alone}  # pages without others beside them
+
+
+def skip_routing(app, what, name, obj, skip, options):
+    """scikit-learn gives every estimator set_fit_request and its like; their text refers to its own pages."""
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", skip_routing)

@@ -1,0 +1,50 @@
+"""The examples and the code of the documentation run, without a warning."""
+
+import doctest
+import re
+import runpy
+import warnings
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+PAGES = sorted(page for page in (ROOT / "doc").rglob("*.md") if re.search(r"^```py", page.read_text("utf-8"), re.M))
+
+
+@pytest.fixture(autouse=True)
+def strict(tmp_path, monkeypatch):
+    """What a user would be warned of is an error; files are written elsewhere; no figure is left."""
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", DeprecationWarning)  # between libraries, and hidden by default
+        yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_example(example, capsys):
+    runpy.run_path(str(example), run_name="__main__")
+    assert capsys.readouterr().out
+    assert plt.get_fignums()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_code_of_the_documentation(page):
+    """Blocks of a page run in order; what an interactive one prints is compared."""
+    names: dict = {}
+    for kind, code in re.findall(r"^```(python|pycon)\n(.*?)^```", page.read_text("utf-8"), re.M | re.S):
+        if kind == "python":
+            exec(compile(code, page.name, "exec"), names)
+            continue
+        session = doctest.DocTestParser().get_doctest(code, names, page.name, str(page), 0)
+        report: list[str] = []
+        doctest.DocTestRunner(verbose=False).run(session, out=report.append, clear_globs=False)
+        names.update(session.globs)
+        assert not report, "".join(report)
