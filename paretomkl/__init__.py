@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .kernels import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, Polynomial
 from .path import PAPER_PS, ParetoPath, pareto_path
+from .persistence import load_model, save_model
 from .tasks import stack_tasks
 
 __version__ = "0.1.0.dev0"
@@ -42,6 +43,8 @@ __all__ = [
     "ParetoMKLClassifierCV",
     "ParetoPath",
     "Polynomial",
+    "load_model",
     "pareto_path",
+    "save_model",
     "stack_tasks",
 ]

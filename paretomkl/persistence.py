@@ -1,0 +1,119 @@
+"""Models as files that hold data, not code: written whole or not at all, and read without running what is in them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+OWN_TYPES = (
+    "paretomkl.baselines.independent.IndependentMKL",
+    "paretomkl.baselines.independent.IndependentSVC",
+    "paretomkl.baselines.independent.UniformKernelSVC",
+    "paretomkl.baselines.minimax.MinimaxMTL",
+    "paretomkl.baselines.partially_shared.PartiallySharedMKL",
+    "paretomkl.baselines.sparse_mtl.SparseMTL",
+    "paretomkl.estimators.ParetoMKLClassifier",
+    "paretomkl.kernels.Cosine",
+    "paretomkl.kernels.Custom",
+    "paretomkl.kernels.FittedBank",
+    "paretomkl.kernels.Gaussian",
+    "paretomkl.kernels.KernelBank",
+    "paretomkl.kernels.Laplacian",
+    "paretomkl.kernels.Linear",
+    "paretomkl.kernels.Polynomial",
+    "paretomkl.machines.svc.Sweep",
+    "paretomkl.model_selection.MultiTaskScorer",
+    "paretomkl.model_selection.MultiTaskStratifiedKFold",
+    "paretomkl.path.ParetoPath",
+    "paretomkl.search.ParetoMKLClassifierCV",
+    "paretomkl.solution.Solution",
+    "paretomkl.solvers.block_coordinate.BlockCoordinateDescent",
+    "paretomkl.solvers.cut_pool.CutPool",
+    "paretomkl.solvers.tseng.Tseng",
+    "paretomkl.tasks.Task",
+)
+"""What a saved model may hold besides the types of NumPy, SciPy and scikit-learn that skops trusts."""
+
+
+def save_model(model: Any, file: str | os.PathLike[str]) -> None:
+    """Write a fitted model, or a pipeline that holds one, to a file.
+
+    The file is a skops archive: JSON and arrays. It holds support vectors, not training kernels. It is put in place
+    once it is complete.
+
+    Parameters
+    ----------
+    model : estimator
+    file : path
+        Where to; by custom it ends in ``.skops``.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import load_iris
+    >>> import paretomkl
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = paretomkl.ParetoMKLClassifier(C=10).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paretomkl.save_model(clf, pathlib.Path(folder) / "iris.skops")
+    ...     same = paretomkl.load_model(pathlib.Path(folder) / "iris.skops")
+    >>> bool((same.predict(X) == clf.predict(X)).all())
+    True
+    """
+    content = _skops().dumps(model)
+    target = Path(file)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as part:
+            part.write(content)
+        os.chmod(name, 0o666 & ~_umask())  # mkstemp makes files for their owner only
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
+    """Read a model that :func:`save_model` wrote.
+
+    Only the types of this library and those that skops trusts (NumPy, SciPy, scikit-learn) are made; a file that names
+    any other is refused, so that reading a file from elsewhere runs no code of its maker.
+
+    Parameters
+    ----------
+    file : path
+    trusted : sequence of str, default=()
+        Further types to allow, as the message of the refusal names them, such as the function of a custom kernel.
+    """
+    skops = _skops()
+    if not Path(file).is_file():
+        raise FileNotFoundError(f"There is no file {os.fspath(file)!r}.")
+    try:
+        needed = skops.get_untrusted_types(file=file)
+    except Exception as error:  # of many kinds: not an archive, cut short, no schema in it
+        raise ValueError(f"{os.fspath(file)!r} is not a saved model, or is damaged ({error}).") from error
+    foreign = sorted(set(needed) - set(OWN_TYPES) - set(trusted))
+    if foreign:
+        raise ValueError(
+            f"{os.fspath(file)!r} holds types that are not trusted: {', '.join(foreign)}. If you know where the file "
+            "comes from, name them in trusted=."
+        )
+    return skops.load(file, trusted=needed)
+
+
+def _skops() -> ModuleType:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError("Saving and loading models needs skops: pip install 'paretomkl[save]'.") from error
+    return skops.io
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

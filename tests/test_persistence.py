@@ -1,0 +1,108 @@
+"""Saved models: the same predictions, whole files, no foreign code."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.datasets import load_wine
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+import paretomkl
+from paretomkl import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, ParetoMKLClassifier, Polynomial
+from paretomkl.persistence import OWN_TYPES
+
+pytest.importorskip("skops")
+
+X, y = load_wine(return_X_y=True)
+X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+TASKS = np.where(np.arange(len(y)) % 2, "odd", "even")
+
+
+def own_kernel(A, B):
+    return (A @ B.T) ** 2
+
+
+MODELS = {
+    "plain": ParetoMKLClassifier(p=0.5),
+    "every kernel": ParetoMKLClassifier(
+        kernels=KernelBank([Gaussian(0.5, columns=[0, 3]), Linear(), Laplacian(0.2), Polynomial(3), Cosine()])
+    ),
+    "search": paretomkl.ParetoMKLClassifierCV(ps=[0.1, np.inf], Cs=[1.0, 10.0], cv=2),
+    "pipeline": make_pipeline(MinMaxScaler(), ParetoMKLClassifier(C=10)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_comes_back(name, tmp_path):
+    model = MODELS[name].fit(X, y)
+    paretomkl.save_model(model, tmp_path / "model.skops")
+    again = paretomkl.load_model(tmp_path / "model.skops")
+    assert type(again) is type(model)
+    assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert_array_equal(again.predict(X), model.predict(X))
+    assert [file.name for file in tmp_path.iterdir()] == ["model.skops"]
+
+
+def test_tasks_and_words_come_back(tmp_path):
+    words = np.array(["red", "white", "rosé"])[y]
+    model = ParetoMKLClassifier().fit(X, words, tasks=TASKS)
+    paretomkl.save_model(model, tmp_path / "model.skops")
+    again = paretomkl.load_model(tmp_path / "model.skops")
+    assert_array_equal(again.predict(X, tasks=TASKS), model.predict(X, tasks=TASKS))
+    assert again.task_names_ == model.task_names_
+    with pytest.raises(ValueError, match="Unknown task 'new'"):
+        again.predict(X[:1], tasks=["new"])
+
+
+def test_code_of_others_is_refused_unless_named(tmp_path):
+    model = ParetoMKLClassifier(kernels=[Custom(function=own_kernel), Gaussian(1.0)]).fit(X, y)
+    paretomkl.save_model(model, tmp_path / "model.skops")
+    with pytest.raises(ValueError, match=r"not trusted: .*own_kernel") as refusal:
+        paretomkl.load_model(tmp_path / "model.skops")
+    (foreign,) = str(refusal.value).split("not trusted: ")[1].split(". If")[0].split(", ")
+    again = paretomkl.load_model(tmp_path / "model.skops", trusted=[foreign])
+    assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_own_types_exist():
+    for name in OWN_TYPES:
+        module, _, kind = name.rpartition(".")
+        assert isinstance(getattr(importlib.import_module(module), kind), type)
+
+
+def test_nothing_is_left_of_a_failed_write(tmp_path, monkeypatch):
+    (tmp_path / "model.skops").write_bytes(b"before")
+    model = ParetoMKLClassifier().fit(X, y)
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        paretomkl.save_model(model, tmp_path / "model.skops")
+    assert [file.name for file in tmp_path.iterdir()] == ["model.skops"]
+    assert (tmp_path / "model.skops").read_bytes() == b"before"
+
+
+def test_files_that_are_no_models(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file"):
+        paretomkl.load_model(tmp_path / "absent.skops")
+    (tmp_path / "text.skops").write_text("hello")
+    with pytest.raises(ValueError, match="not a saved model"):
+        paretomkl.load_model(tmp_path / "text.skops")
+    paretomkl.save_model(ParetoMKLClassifier().fit(X, y), tmp_path / "whole.skops")
+    content = (tmp_path / "whole.skops").read_bytes()
+    (tmp_path / "cut.skops").write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match="not a saved model"):
+        paretomkl.load_model(tmp_path / "cut.skops")
+
+
+def test_a_missing_library_is_named(tmp_path):
+    code = (
+        "import sys; sys.modules['skops'] = None; sys.modules['skops.io'] = None; import paretomkl; "
+        f"paretomkl.load_model({str(tmp_path / 'x.skops')!r})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "pip install 'paretomkl[save]'" in done.stderr
