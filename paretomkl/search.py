@@ -294,11 +294,14 @@ def _score_fold(
     held_out = ParetoMKLClassifier._read(estimator, X_test, tasks_test, reset=False)
     routed = {"tasks": tasks_test} if tasks_test is not None and _takes_tasks(scorer) else {}
     for C, at_C, points in trace_grid(problem, ps, Cs, solver, progress or Progress(1, estimator.tol, 0)):
-        n_sweeps = at_C.tasks.n_sweeps
-        fitted = [estimator._at(point, p, C, n_sweeps, training, bank) for p, point in zip(ps, points, strict=True)]
-        for point, decisions in zip(fitted, _decide_all(fitted, held_out), strict=True):
+        # several p may have the same point, and with it the same decisions
+        distinct = list({id(point.sweep): k for k, point in enumerate(points)}.values())
+        fitted = [estimator._at(points[k], ps[k], C, at_C.tasks.n_sweeps, training, bank) for k in distinct]
+        score_of = {}
+        for k, point, decisions in zip(distinct, fitted, _decide_all(fitted, held_out), strict=True):
             point.known = (X_test, held_out, decisions)
-        scores = [scorer(point, X_test, y_test, **routed) for point in fitted]
+            score_of[id(points[k].sweep)] = scorer(point, X_test, y_test, **routed)
+        scores = [score_of[id(point.sweep)] for point in points]
         for c in np.flatnonzero(np.array(Cs) == C):
             fold.scores[c] = scores
             fold.gaps[c] = [point.gap for point in points]
