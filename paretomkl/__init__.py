@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .search import ParetoMKLClassifierCV
 
 _ESTIMATORS = {"ParetoMKLClassifier": ".estimators", "ParetoMKLClassifierCV": ".search"}
-_MODULES = {"baselines", "datasets", "model_selection", "plotting"}
+_MODULES = {"baselines", "datasets", "model_selection", "plotting", "report"}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,21 +20,27 @@ def check_exponents(ps: Any) -> list[float]:
         ps = [ps]
     if isinstance(ps, str) or not isinstance(ps, Iterable):
         raise ValueError(f"ps must be a sequence of exponents, got {ps!r}.")
-    exponents = []
-    for p in ps:
-        if not isinstance(p, numbers.Real) or np.isnan(float(p)):
-            raise ValueError(f"p must be a real number or ±inf, got {p!r}.")
-        # beyond 1e9 the mean is the extreme to the last digits that count
-        value = float(p)
-        exponents.append(value if abs(value) <= 1e9 else math.copysign(math.inf, value))
+    exponents = [check_exponent(p) for p in ps]
     if not exponents:
         raise ValueError("ps is empty; give at least one exponent.")
     return exponents
 
 
+def check_exponent(p: Any) -> float:
+    check_number("p", p, lambda v: not np.isnan(float(v)), "or ±inf")
+    # beyond 1e9 the mean is the extreme to the last digits that count
+    return float(p) if abs(p) <= 1e9 else math.copysign(math.inf, p)
+
+
 def check_number(name: str, value: Any, valid: Any, wanted: str) -> None:
     if not isinstance(value, numbers.Real) or isinstance(value, bool) or not valid(value):
-        raise ValueError(f"{name} must be a number {wanted}, got {name}={value!r}.")
+        raise ValueError(f"{name} must be a number {wanted}, got {name}={shown(value)}.")
+
+
+def shown(value: Any) -> str:
+    """A value as messages show it: what is long by its type only."""
+    text = repr(value)
+    return text if len(text) <= 60 and "\n" not in text else f"<{type(value).__name__}>"
 
 
 def check_count(name: str, value: Any) -> None:
@@ -51,13 +58,23 @@ def check_data(X: Any, kernels: Any) -> tuple[FittedBank, AnyArray]:
     names = getattr(X, "columns", None)
     if names is None and np.ndim(X) < 2:
         raise ValueError(f"X must have two dimensions, (n_samples, n_features), got shape {np.shape(X)}.")
-    try:
+    with numbers_only():
         data = check_array(X, dtype=np.float64, input_name="X")
+    return bank.fit(data, None if names is None else [str(name) for name in names]), data
+
+
+@contextmanager
+def numbers_only() -> Iterator[None]:
+    """Say what to do about text in X."""
+    try:
+        yield
     except ValueError as error:
         if "could not convert" not in str(error):
             raise
-        raise ValueError(f"X must hold numbers only: {error}.") from error
-    return bank.fit(data, None if names is None else [str(name) for name in names]), data
+        raise ValueError(
+            f"X must hold numbers only: {error}. Encode that column, or, if it names the tasks, say so by task_column= "
+            "or tasks=."
+        ) from error
 
 
 def check_stack(X: Any, square: bool = True) -> Array:

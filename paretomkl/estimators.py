@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from typing import Any, Self
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from ._parallel import effective_jobs
 from ._typing import AnyArray, Array, IntArray
-from ._validation import check_exponents, check_number, check_task_weight
+from ._validation import check_exponent, check_number, check_task_weight
 from .kernels import FittedBank, as_bank
 from .multitask import MultiTaskClassifier, Training
 from .path import make_problem, trace
 from .problem import MultiTaskProblem
 from .progress import Progress
+from .report.notebook import FittedTables
 from .solution import Solution
 from .solvers import Solver, make_solver
 from .tasks import Task
@@ -22,7 +24,7 @@ from .tasks import Task
 PREDICT_BYTES = 64 * 2**20  # of one batch of test-time kernel values
 
 
-class KernelTaskClassifier(MultiTaskClassifier):
+class KernelTaskClassifier(FittedTables, MultiTaskClassifier):
     """Multi-task classifiers f_t(x) = Σ_i y_i α_ti k_t(x_i, x) + b_t: what all kernel methods share.
 
     A subclass has the parameters ``kernels`` and ``C`` and a method ``_solve`` that sets ``theta_``, the kernel weights
@@ -42,6 +44,8 @@ class KernelTaskClassifier(MultiTaskClassifier):
         return isinstance(kernels, str) and kernels == "precomputed"
 
     def _learn(self, training: Training) -> None:
+        if isinstance(self.C, Sequence | np.ndarray) and not isinstance(self.C, str):
+            raise ValueError("C must be one number; give fit a sample_weight, which multiplies C sample by sample.")
         check_number("C", self.C, lambda v: 0 < v < np.inf, "greater than 0")
         samples = training.samples
         bank = as_bank(self.kernels).fit(samples.data, samples.names)
@@ -70,7 +74,12 @@ class KernelTaskClassifier(MultiTaskClassifier):
         """Decisions of some tasks for some rows: kernels with the support vectors of these tasks only, in batches."""
         if self.theta_.ndim == 1:
             return self._decide_with(self.theta_, data, rows, tasks)
-        return np.hstack([self._decide_with(self.theta_[t], data, rows, np.array([t])) for t in tasks])
+        out = np.empty((len(rows), len(tasks)))
+        thetas, which = np.unique(self.theta_[tasks], axis=0, return_inverse=True)  # tasks of equal weights go together
+        for k, theta in enumerate(thetas):
+            mine = np.flatnonzero(which.ravel() == k)
+            out[:, mine] = self._decide_with(theta, data, rows, tasks[mine])
+        return out
 
     def _decide_with(self, theta: Array, data: AnyArray, rows: IntArray, tasks: IntArray) -> Array:
         used = np.flatnonzero((self.dual_coef_[tasks] != 0).any(axis=0))
@@ -115,7 +124,8 @@ class ParetoMKLClassifier(KernelTaskClassifier):
     tol : float, default=1e-3
         Relative gap at which to stop.
     class_weight : dict or "balanced", default=None
-        Multiplies C by class; "balanced" weighs the two classes of each task inversely to their frequency there.
+        Multiplies C by class; "balanced" weighs the two classes of each task (of each pair, where there are more)
+        inversely to their frequency there, samples counted by their weight.
     n_jobs : int, default=None
         Threads; -1 is all cores.
     verbose : int, default=0
@@ -186,7 +196,7 @@ class ParetoMKLClassifier(KernelTaskClassifier):
         self.random_state = random_state
 
     def _solve(self, bank: FittedBank, data: AnyArray, tasks: list[Task], bounds: list[Array]) -> tuple[Array, Array]:
-        exponents = check_exponents(self.p)
+        exponents = [check_exponent(self.p)]
         solver, problem = self._parts(bank, data, tasks, bounds, exponents)
         with Progress(1, self.tol, self.verbose) as progress:
             (solution,) = trace(problem, exponents, solver, progress)

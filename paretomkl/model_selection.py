@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import get_scorer
+from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, check_random_state
@@ -24,7 +24,11 @@ from ._typing import AnyArray, Array, IntArray
 from .tasks import (
     array_of,
     as_labels,
+    as_sources,
+    column_names,
     equal_labels,
+    labels_by_task,
+    listed,
     missing_labels,
     refuse_missing,
     task_column_of,
@@ -185,7 +189,7 @@ def make_splits(cv: Any, X: Any, y: Any, tasks: Any = None, groups: Any = None) 
     tasks : array-like of shape (n_samples,), default=None
         The task of each row; also for a :class:`MultiTaskStratifiedKFold` given as ``cv``.
     groups : array-like of shape (n_samples,), default=None
-        For splitters that ask for them.
+        For splitters that keep groups together.
 
     Examples
     --------
@@ -193,13 +197,21 @@ def make_splits(cv: Any, X: Any, y: Any, tasks: Any = None, groups: Any = None) 
     [(array([2, 3]), array([0, 1])), (array([0, 1]), array([2, 3]))]
     """
     if cv is None or isinstance(cv, numbers.Integral):
-        cv, groups = MultiTaskStratifiedKFold(5 if cv is None else int(cv)), None
+        cv = MultiTaskStratifiedKFold(5 if cv is None else int(cv))
+    if isinstance(cv, MultiTaskStratifiedKFold) and groups is not None:
+        raise ValueError(
+            "The folds of MultiTaskStratifiedKFold, and so of a number as cv=, do not keep groups together; for groups "
+            "give a splitter that does, such as GroupKFold."
+        )
     if isinstance(cv, MultiTaskStratifiedKFold) and tasks is not None:
         check_consistent_length(X, y, tasks)
         return list(cv._split(y, tasks))  # its own task_column is no longer in X
     everyone = np.arange(len(y))
     parts = check_cv(cv, y, classifier=True).split(X, y, groups)
-    return [(everyone[train], everyone[test]) for train, test in parts]
+    splits = [(everyone[train], everyone[test]) for train, test in parts]
+    if not splits:
+        raise ValueError("cv has no folds.")
+    return splits
 
 
 @dataclass(frozen=True)
@@ -227,7 +239,7 @@ def _make_cells(y: Any, tasks: Any) -> Cells:
         if tasks is not None:
             raise ValueError("The tasks are said twice: by the columns of y and by the rows; leave one out.")
         labelled = ~missing_labels(labels)
-        names = _column_names(y, labels)
+        names = column_names(y) or list(range(labels.shape[1]))
         parts = [(names[t], everyone[labelled[:, t]], labels[labelled[:, t], t]) for t in range(labels.shape[1])]
     else:
         if labels.dtype.kind == "f":
@@ -238,7 +250,7 @@ def _make_cells(y: Any, tasks: Any) -> Cells:
     rows_of, columns_of = [], []
     for task, rows, values in parts:  # cells of one task lie side by side, so that tasks are dealt out evenly too
         found: dict[Any, int] = {}
-        codes = [found.setdefault(label, len(found)) for label in values.tolist()]
+        codes = [found.setdefault(label, len(found)) for label in listed(values)]
         columns_of.append(len(cells) + np.array(codes, dtype=int))
         rows_of.append(rows)
         cells += [(task, label) for label in found]
@@ -424,7 +436,8 @@ class MultiTaskScorer(BaseEstimator):
         if sample_weight is not None and not metric.takes("sample_weight"):
             raise ValueError(f"The metric {metric.name} takes no sample_weight.")
         check_consistent_length(X, y, sample_weight, tasks)
-        labels = _as_vector_or_matrix(y)
+        known = _tasks_of_columns(estimator)
+        labels = _as_vector_or_matrix(y if known is None else labels_by_task(y, known))
         if labels.ndim == 2 and (tasks is not None or self.task_column is not None):
             raise ValueError("The tasks are said twice: by the columns of y and by the rows; leave one out.")
         method = _first_method(estimator, metric.responses)
@@ -433,7 +446,10 @@ class MultiTaskScorer(BaseEstimator):
         counted = np.ones(len(labels), dtype=bool) if weight is None else weight != 0
         if labels.ndim == 2:
             classes = getattr(estimator, "classes_", None)
-            parts = _parts_of_matrix(labels, _column_names(y, labels), counted, response, classes)
+            names = column_names(y) or list(range(labels.shape[1]))
+            if known is not None and set(known) == set(names):
+                names = known  # the order of the columns now
+            parts = _parts_of_matrix(labels, names, counted, response, classes)
         else:
             sources = self._sources(estimator, X) if tasks is None else tasks
             parts = _parts_of_vector(labels, sources, counted, response, method, estimator)
@@ -499,7 +515,7 @@ class Part:
 
     def known_classes(self, method: str) -> list[Any]:
         """The labels of the task, as far as the estimator or the samples tell."""
-        seen = self.truth.tolist() + (self.response.tolist() if method == "predict" else [])
+        seen = listed(self.truth) + (listed(self.response) if method == "predict" else [])
         return self.classes or unique_labels(array_of(seen))
 
 
@@ -568,6 +584,35 @@ def _as_metric(metric: Any, response_method: Any, greater_is_better: bool, argum
     return Metric(name, function, sign, arguments, responses)
 
 
+def check_scorer(scoring: Any, estimator: Any) -> Callable[..., Any]:
+    """A scorer that gives one number and finds in the estimator what it needs."""
+    by_task = isinstance(scoring, MultiTaskScorer) and scoring.average is None
+    if by_task or isinstance(scoring, dict | list | tuple | set):
+        raise ValueError(f"scoring must give one number, but {scoring!r} gives several.")
+    if not (isinstance(scoring, str) or callable(scoring)):
+        raise ValueError(f"scoring must be the name of a scorer or a callable, got {scoring!r}.")
+    scorer = check_scoring(estimator, scoring=get_scorer(scoring))
+    metric = _metric_of(scorer)
+    if metric is not None:
+        _first_method(estimator, metric.responses)
+    return scorer
+
+
+def scorer_takes(scorer: Any, argument: str) -> bool:
+    """Whether a scorer has a use for ``sample_weight`` or ``tasks``."""
+    metric = _metric_of(scorer)
+    if metric is None or (argument == "tasks" and isinstance(scorer, MultiTaskScorer)):
+        return argument in _parameters(scorer)
+    return argument == "sample_weight" and metric.takes(argument)
+
+
+def _metric_of(scorer: Any) -> Metric | None:
+    """The metric of a scorer of this module or of scikit-learn; None for other functions."""
+    if isinstance(scorer, MultiTaskScorer):
+        return scorer._check()
+    return _as_metric(scorer, None, True, {}) if hasattr(scorer, "_score_func") else None
+
+
 def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     try:
         return dict(inspect.signature(function).parameters)
@@ -598,6 +643,14 @@ def _as_seen_by(layer: Any, estimator: Any, X: Any) -> Any:
     return X
 
 
+def _tasks_of_columns(estimator: Any) -> list[Any] | None:
+    """The tasks that a fit on a matrix y has named after its columns."""
+    for layer in _layers(estimator):
+        if isinstance(getattr(layer, "classes_", None), list) and hasattr(layer, "sources_"):
+            return layer.sources_
+    return None
+
+
 def _first_method(estimator: Any, names: tuple[str, ...]) -> str:
     for name in names:
         if hasattr(estimator, name):
@@ -625,7 +678,7 @@ def _parts_of_matrix(labels: AnyArray, names: list[Any], counted: AnyArray, resp
     for t in range(labels.shape[1]):
         rows = np.flatnonzero(labelled[:, t])
         answer = response[t] if by_task else response[:, t]
-        known = np.asarray(classes[t]).tolist() if isinstance(classes, list) else None
+        known = listed(np.asarray(classes[t])) if isinstance(classes, list) else None
         parts.append(_part(names[t], rows, labels[:, t], answer, known))
     return parts
 
@@ -635,7 +688,7 @@ def _parts_of_vector(
 ) -> list[Part]:
     """One part per task, with its counted samples; tasks that the estimator knows but has no samples of come last."""
     classes = getattr(estimator, "classes_", None)
-    known = None if classes is None else np.asarray(classes).tolist()
+    known = None if classes is None else listed(np.asarray(classes))
     if tasks is None:
         return [_part("score", np.flatnonzero(counted), labels, response, known)]
     parts = []
@@ -691,16 +744,9 @@ def _as_vector_or_matrix(y: Any) -> AnyArray:
     return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
 
 
-def _column_names(y: Any, labels: AnyArray) -> list[Any]:
-    return list(getattr(y, "columns", range(labels.shape[1])))
-
-
 def _rows_of_tasks(tasks: Any, n_samples: int) -> list[tuple[Any, IntArray]]:
     """The samples of each task, tasks in order of appearance; one task without a name where there are none."""
-    if tasks is None:
+    sources = as_sources(tasks, n_samples)
+    if sources is None:
         return [(None, np.arange(n_samples))]
-    sources = as_labels(tasks, "tasks")
-    if sources.shape != (n_samples,):
-        raise ValueError(f"tasks must have one entry per sample: y has {n_samples}, tasks has shape {sources.shape}.")
-    refuse_missing(sources, "tasks")
-    return [(task, np.flatnonzero(equal_labels(sources, task))) for task in dict.fromkeys(sources.tolist())]
+    return [(task, np.flatnonzero(equal_labels(sources, task))) for task in dict.fromkeys(listed(sources))]

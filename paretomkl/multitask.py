@@ -20,14 +20,20 @@ from sklearn.utils.validation import (
 )
 
 from ._typing import AnyArray, Array, IntArray
-from ._validation import check_stack
+from ._validation import check_stack, numbers_only, shown
 from .tasks import (
     Task,
     array_of,
+    as_labels,
+    as_sources,
     equal_labels,
     find_task_column,
+    labels_by_task,
+    listed,
     make_tasks,
     missing_labels,
+    refuse_missing,
+    same_labels,
     task_column_of,
     unique_labels,
 )
@@ -108,10 +114,16 @@ class MultiTaskClassifier(ClassifierMixin, BaseEstimator):
         tasks : array-like of shape (n_samples,), default=None
             The task of each row, where no column of X says it.
         """
+        self._forget()
         training = self._read_training(X, y, sample_weight, tasks)
         self._learn(training)
         self._describe(training)
         return self
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit has learned, of which the next one may not have all."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any, tasks: Any) -> Training:
         """Check everything that fit was given, and make the tasks."""
@@ -138,7 +150,7 @@ class MultiTaskClassifier(ClassifierMixin, BaseEstimator):
         self._source_of_task = [task.source for task in made]
         self._kind = training.kind
         if self._kind == "matrix":
-            self.classes_ = [np.array(task.classes) for task in made]
+            self.classes_ = [array_of(list(task.classes)) for task in made]
         else:
             self.classes_ = array_of(training.classes)
 
@@ -156,41 +168,41 @@ class MultiTaskClassifier(ClassifierMixin, BaseEstimator):
                     f"X must have shape (n_samples, {self.n_features_in_}, {self._n_kernels_in}), the kernel values "
                     f"between the given and the training samples; got shape {stack.shape}."
                 )
-            return Samples(stack, None if tasks is None else column_or_1d(tasks))
+            return Samples(stack, as_sources(tasks, len(stack)))
         if self.task_column is None:
-            data = validate_data(self, X, dtype=np.float64, reset=reset)
+            with numbers_only():
+                data = validate_data(self, X, dtype=np.float64, reset=reset)
             names = getattr(self, "feature_names_in_", None)
-            sources = None if tasks is None else column_or_1d(tasks)
-            return Samples(data, sources, None if names is None else list(names))
+            return Samples(data, as_sources(tasks, len(data)), None if names is None else list(names))
         if tasks is not None:
             raise ValueError("The tasks are said twice: by task_column and by tasks=; leave one out.")
         validate_data(self, X, reset=reset, skip_check_array=True)
         return self._split_task_column(X)
 
     def _split_task_column(self, X: Any) -> Samples:
-        if np.ndim(X) != 2 or np.shape(X)[1] < 2:
-            raise ValueError(
-                f"task_column={self.task_column!r} needs X of at least two columns, got shape {np.shape(X)}."
-            )
+        sources = task_column_of(X, self.task_column)
+        if np.shape(X)[1] < 2:
+            raise ValueError(f"X has no column besides task_column={self.task_column!r}; features are needed too.")
         position = find_task_column(X, self.task_column)
         others = [k for k in range(np.shape(X)[1]) if k != position]
         names = list(X.columns) if hasattr(X, "columns") else None
         if names is None:
-            features = np.asarray(X)[:, others]
+            features = X[:, others] if isinstance(X, np.ndarray) else [[row[k] for k in others] for row in X]
         elif hasattr(X, "iloc"):
             features = X.iloc[:, others]
         else:  # polars and its like
             features = X[[names[k] for k in others]]
-        data = check_array(features, dtype=np.float64, input_name="X", estimator=self)
-        kept = None if names is None else [str(names[k]) for k in others]
-        return Samples(data, task_column_of(X, self.task_column), kept)
+        with numbers_only():
+            data = check_array(features, dtype=np.float64, input_name="X", estimator=self)
+        return Samples(data, sources, None if names is None else [str(names[k]) for k in others])
 
     def _read_labels(self, y: Any) -> AnyArray:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        labels = np.asarray(y)
+        labels = as_labels(y, "y")
         if labels.ndim == 2 and labels.shape[1] > 1:
             return labels
+        refuse_missing(labels.ravel(), "y")
         labels = column_or_1d(labels, warn=True)
         if labels.dtype.kind == "f":  # numbers that measure are no labels; everything else that can be hashed is
             check_classification_targets(labels)
@@ -222,31 +234,45 @@ class MultiTaskClassifier(ClassifierMixin, BaseEstimator):
         if self._kind == "matrix":
             pairs = zip(scores.T, self.classes_, strict=True)
             columns = [classes[(score > 0).astype(int)] for score, classes in pairs]
-            words = {column.dtype.kind in "US" for column in columns}  # numbers beside words would turn into words
-            return np.stack([column.astype(object) for column in columns] if len(words) > 1 else columns, axis=1)
+            kinds = {column.dtype.kind for column in columns}
+            if len(kinds) == 1 or kinds <= set("biuf"):
+                return np.stack(columns, axis=1)
+            mixed = np.empty(scores.shape, dtype=object)  # numbers beside words would turn into words
+            for t, column in enumerate(columns):
+                mixed[:, t] = array_of(listed(column))
+            return mixed
         if scores.ndim == 1:
             return self.classes_[(scores > 0).astype(int)]
         return self.classes_[scores.argmax(axis=1)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None) -> float:
-        """Mean over the tasks of the task accuracy; plain accuracy where the classes are the tasks."""
-        predicted, truth = self.predict(X, tasks), np.asarray(y)
-        check_consistent_length(predicted, truth, sample_weight)
-        weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        right = truth.reshape(predicted.shape) == predicted
-        if self._kind == "classes":
-            return float(np.average(right, weights=weight))
-        if self._kind == "matrix":
-            groups = [(right[:, t], labelled) for t, labelled in enumerate(~missing_labels(truth).T)]
-        else:
-            sources = self._sources(X, tasks)
-            groups = [(right, equal_labels(sources, source)) for source in unique_labels(sources)]
-        return float(np.mean([np.average(good[k], weights=weight[k]) for good, k in groups if k.any()]))
+        """Mean over the tasks of the task accuracy; plain accuracy where the classes are the tasks.
 
-    def _sources(self, X: Any, tasks: Any) -> AnyArray:
-        sources = self._read(X, tasks, reset=False).sources
-        assert sources is not None
-        return sources
+        A frame y has its columns matched to the tasks by name. Tasks without a label of positive weight are left out.
+        """
+        predicted = self.predict(X, tasks)
+        truth = labels_by_task(y, self.sources_) if self._kind == "matrix" else as_labels(y, "y")
+        check_consistent_length(predicted, truth, sample_weight)
+        if truth.shape == (len(predicted), 1):
+            truth = truth[:, 0]
+        if truth.shape != predicted.shape:
+            raise ValueError(f"y must have the shape {predicted.shape} of the predictions, got shape {truth.shape}.")
+        weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        if self._kind == "matrix":
+            labelled = ~missing_labels(truth)
+            groups = [(truth[:, t], predicted[:, t], np.flatnonzero(labelled[:, t])) for t in range(self.n_tasks_)]
+        else:
+            refuse_missing(truth, "y")
+            parts = self._rows_of_sources(self._read(X, tasks, reset=False))
+            groups = [(truth, predicted, rows) for _, rows in parts]
+        scores = [
+            np.average(same_labels(labels[rows], answers[rows]), weights=weight[rows])
+            for labels, answers, rows in groups
+            if weight[rows].sum() > 0
+        ]
+        if not scores:
+            raise ValueError("There is nothing to score: y has no label of positive weight.")
+        return float(np.mean(scores))
 
     def _pair_decisions(self, samples: Samples) -> Array:
         """f_t(x) of every task for the samples it is asked about, (n_samples, n_tasks); NaN elsewhere."""
@@ -270,18 +296,19 @@ class MultiTaskClassifier(ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__} was fitted with tasks ({self.sources_[:5]} …); say the task of each sample "
                 "with tasks=."
             )
-        if len(samples.sources) != len(everyone):
-            raise ValueError(f"tasks must have one entry per sample ({len(everyone)}), got {len(samples.sources)}.")
         groups = []
         for source in unique_labels(samples.sources):
             if source not in self.sources_:
-                raise ValueError(f"Unknown task {source!r}; known are {self.sources_[:20]}.")
+                raise ValueError(
+                    f"Unknown task {source!r}; known are {self.sources_[:20]}; if this comes from cross-validation, "
+                    "use MultiTaskStratifiedKFold or shuffle the rows."
+                )
             groups.append((source, everyone[equal_labels(samples.sources, source)]))
         return groups
 
     def _scores_of_classes(self, decisions: Array) -> Array:
         """Votes of the pairs, with ties broken by the sum of their confidences squeezed into (−⅓, ⅓)."""
-        index = {label: k for k, label in enumerate(self.classes_.tolist())}
+        index = {label: k for k, label in enumerate(listed(self.classes_))}
         negative, positive = np.zeros((2, self.n_tasks_, len(index)))
         for t, (minus, plus) in enumerate(self._classes_of_task):
             negative[t, index[minus]] = positive[t, index[plus]] = 1.0
@@ -296,8 +323,11 @@ class MultiTaskClassifier(ClassifierMixin, BaseEstimator):
 
 def task_sample_weights(tasks: list[Task], sample_weight: Array | None, class_weight: Any) -> list[Array]:
     """Sample weight · class weight for each sample of each task, with every class of every task left some."""
-    if not (class_weight is None or class_weight == "balanced" or isinstance(class_weight, Mapping)):
-        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}.")
+    balanced = isinstance(class_weight, str) and class_weight == "balanced"
+    if isinstance(class_weight, Mapping):
+        _check_labels_of(class_weight, tasks)
+    elif class_weight is not None and not balanced:
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {shown(class_weight)}.")
     weights = []
     for task in tasks:
         weight = np.ones(len(task.rows)) if sample_weight is None else sample_weight[task.rows].astype(float)
@@ -309,12 +339,20 @@ def task_sample_weights(tasks: list[Task], sample_weight: Array | None, class_we
             total = weight[of_class].sum()
             if not total > 0:
                 raise ValueError(f"Task {task.name!r} has no sample of class {label!r} with a positive weight.")
-            if class_weight == "balanced":
+            if balanced:
                 factor[of_class] = weight.sum() / (2 * total)
             elif class_weight is not None:
                 factor[of_class] = _class_weight(class_weight, label)
         weights.append(weight * factor)
     return weights
+
+
+def _check_labels_of(class_weight: Mapping[Any, Any], tasks: list[Task]) -> None:
+    """Refuse a weight of a label that does not occur; where all labels have weights, it may be of some other part."""
+    labels = list(dict.fromkeys(label for task in tasks for label in task.classes))
+    unknown = [label for label in class_weight if label not in labels]
+    if unknown and any(label not in class_weight for label in labels):
+        raise ValueError(f"class_weight names the label {unknown[0]!r}, which y does not have; it has {labels[:10]}.")
 
 
 def _class_weight(class_weight: Mapping[Any, Any], label: Any) -> float:

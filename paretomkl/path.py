@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -58,6 +60,8 @@ class ParetoPath:
         of the path.
     tol : float
         The relative gap that was asked for.
+    refit : str
+        Python code that fits one point of the path, with ``{p}`` for its exponent.
     """
 
     ps: Array
@@ -75,6 +79,7 @@ class ParetoPath:
     bank: FittedBank
     history: list[tuple[float, int, float]]
     tol: float
+    refit: str = ""
 
     def __len__(self) -> int:
         return len(self.ps)
@@ -85,6 +90,21 @@ class ParetoPath:
             f"ParetoPath({points} points, {tasks} tasks, {kernels} kernels, {self.n_sweeps} sweeps, "
             f"largest gap {self.gap.max():.1e})"
         )
+
+    def _repr_html_(self) -> str:
+        from .report.notebook import path_html
+
+        return path_html(self)
+
+    def to_html(self, file: str | PathLike[str], **options: Any) -> Path:
+        """Write a page with a slider over p that shows the trade-off; needs no network to be read.
+
+        ``options`` are those of :func:`paretomkl.report.build_page`: held-out accuracies, cross-validation, title.
+        :func:`paretomkl.report.trade_off_page` computes them all from the data.
+        """
+        from .report import write_page
+
+        return write_page(file, self, **options)
 
 
 def pareto_path(
@@ -173,7 +193,13 @@ def pareto_path(
     problem = make_problem(bank, data, made_tasks, [bound[task.rows] for task in made_tasks], s, omega, threads)
     with Progress(len(exponents), made_solver.tol, verbose) as progress:
         points = trace(problem, exponents, made_solver, progress)
-    return gather(points, problem, made_tasks, progress, made_solver.tol, perf_counter() - began)
+    path = gather(points, problem, made_tasks, progress, made_solver.tol, perf_counter() - began)
+    from .report.refit import refit_code  # here: reports are made of paths
+
+    code = refit_code(
+        s=s, C=C, tol=made_solver.tol, tasks=tasks is not None, kernels=kernels, task_weight=task_weight, solver=solver
+    )
+    return replace(path, refit=code)
 
 
 def gather(

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 OWN_TYPES = (
+    "numpy.dtype",
     "paretomkl.baselines.independent.IndependentMKL",
     "paretomkl.baselines.independent.IndependentSVC",
     "paretomkl.baselines.independent.UniformKernelSVC",
@@ -38,6 +39,27 @@ OWN_TYPES = (
 )
 """What a saved model may hold besides the types of NumPy, SciPy and scikit-learn that skops trusts."""
 
+SKLEARN_TYPES = tuple(
+    f"sklearn.{module}.{name}"
+    for module, names in {
+        "gaussian_process.kernels": (
+            "ConstantKernel DotProduct ExpSineSquared Exponentiation Matern Product RBF RationalQuadratic Sum "
+            "WhiteKernel"
+        ),
+        "metrics._classification": (
+            "accuracy_score balanced_accuracy_score f1_score jaccard_score matthews_corrcoef precision_score "
+            "recall_score"
+        ),
+        "metrics._ranking": "average_precision_score roc_auc_score",
+        "metrics._scorer": "_PassthroughScorer _Scorer",
+        "model_selection._split": (
+            "GroupKFold KFold LeaveOneGroupOut ShuffleSplit StratifiedGroupKFold StratifiedKFold StratifiedShuffleSplit"
+        ),
+    }.items()
+    for name in names.split()
+)
+"""What skops does not trust of scikit-learn although it holds numbers only: kernels, folds, scorers and metrics."""
+
 
 def save_model(model: Any, file: str | os.PathLike[str]) -> None:
     """Write a fitted model, or a pipeline that holds one, to a file.
@@ -64,8 +86,10 @@ def save_model(model: Any, file: str | os.PathLike[str]) -> None:
     >>> bool((same.predict(X) == clf.predict(X)).all())
     True
     """
-    content = _skops().dumps(model)
-    target = Path(file)
+    skops, target = _skops(), Path(file)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {os.fspath(target.parent)!r} to write {target.name!r} into.")
+    content = skops.dumps(model)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as part:
@@ -80,8 +104,9 @@ def save_model(model: Any, file: str | os.PathLike[str]) -> None:
 def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
     """Read a model that :func:`save_model` wrote.
 
-    Only the types of this library and those that skops trusts (NumPy, SciPy, scikit-learn) are made; a file that names
-    any other is refused, so that reading a file from elsewhere runs no code of its maker.
+    Only the types of this library, those that skops trusts (NumPy, SciPy, scikit-learn), and the commoner kernels,
+    folds and scorers of scikit-learn are made; a file that names any other is refused, so that reading a file from
+    elsewhere runs no code of its maker.
 
     Parameters
     ----------
@@ -96,7 +121,7 @@ def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any
         needed = skops.get_untrusted_types(file=file)
     except Exception as error:  # of many kinds: not an archive, cut short, no schema in it
         raise ValueError(f"{os.fspath(file)!r} is not a saved model, or is damaged ({error}).") from error
-    foreign = sorted(set(needed) - set(OWN_TYPES) - set(trusted))
+    foreign = sorted(set(needed) - set(OWN_TYPES) - set(SKLEARN_TYPES) - set(trusted))
     if foreign:
         raise ValueError(
             f"{os.fspath(file)!r} holds types that are not trusted: {', '.join(foreign)}. If you know where the file "

@@ -44,6 +44,9 @@ class Progress:
         if self.width and self.terminal:
             sys.stderr.write("\r" + " " * self.width + "\r")
             sys.stderr.flush()
+        elif kind is None and not self.terminal:  # where lines stay, the last one says that all is done
+            self.n_done, self.shown_at = self.n_points, -float("inf")
+            self.show("done")
 
     def report(self, p: float, n_sweeps: int, gap: float) -> None:
         self.history.append((p, n_sweeps, gap))

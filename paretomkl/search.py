@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import numbers
 from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
@@ -11,15 +11,15 @@ from uuid import uuid4
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.parallel import Parallel, delayed
 
+from ._parallel import effective_jobs
 from ._typing import Array, IntArray
-from ._validation import check_exponents, check_number
+from ._validation import check_exponents, check_number, shown
 from .estimators import KernelTaskClassifier, ParetoMKLClassifier
 from .kernels import as_bank
-from .model_selection import make_splits
+from .model_selection import check_scorer, make_splits, scorer_takes
 from .multitask import Samples, Training
 from .path import PAPER_PS, gather, trace, trace_grid
 from .progress import Progress
@@ -50,7 +50,7 @@ class ParetoMKLClassifierCV(KernelTaskClassifier):
         of (train, test) indices.
     scoring : str, callable or None, default=None
         A scikit-learn scorer, or one of :func:`~paretomkl.model_selection.make_multitask_scorer`. None is the mean over
-        tasks of the task accuracy (plain accuracy for multi-class).
+        tasks of the task accuracy (plain accuracy for multi-class). It has to give one number.
     kernels, task_column, task_weight, solver, tol, class_weight
         As in :class:`ParetoMKLClassifier`.
     n_jobs : int, default=None
@@ -73,7 +73,8 @@ class ParetoMKLClassifierCV(KernelTaskClassifier):
     cv_results_ : dict of arrays of shape (n_Cs * n_ps,)
         One row for each C and p, as GridSearchCV has them, ready for ``pandas.DataFrame``: ``params``, ``param_C``,
         ``param_p``, ``split0_test_score`` …, ``mean_test_score``, ``std_test_score``, ``rank_test_score``; and
-        ``max_gap``, the largest certificate among the folds, and ``mean_fit_time``, the point's share of its path.
+        ``max_gap``, the largest certificate among the folds, and ``mean_fit_time`` and ``std_fit_time``, of the point's
+        share of its path.
     path_ : ParetoPath
         The whole path on all samples at the chosen C.
     n_splits_ : int
@@ -131,16 +132,21 @@ class ParetoMKLClassifierCV(KernelTaskClassifier):
 
         Parameters
         ----------
-        X, y, sample_weight, tasks
+        X, y, tasks
             As in :meth:`ParetoMKLClassifier.fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplies C, sample by sample, and weighs the samples held out where the scorer takes ``sample_weight``.
         groups : array-like of shape (n_samples,), default=None
-            Handed to ``cv`` where it is a splitter that keeps groups together.
+            For a ``cv`` that is a splitter which keeps groups together.
         """
+        self._forget()
         ps, Cs = check_exponents(self.ps), _check_costs(self.Cs)
-        X, y, sample_weight, tasks, groups = indexable(X, y, sample_weight, tasks, groups)
+        effective_jobs(self.n_jobs)
         plain = self._plain(ParetoMKLClassifier)
         training = plain._read_training(X, y, sample_weight, tasks)
-        scorer = _own_score if self.scoring is None else check_scoring(plain, scoring=self.scoring)
+        tasks = None if tasks is None else training.samples.sources
+        X, y, sample_weight, tasks, groups = indexable(X, y, sample_weight, tasks, groups)
+        scorer = _own_score if self.scoring is None else check_scorer(self.scoring, plain)
         splits = make_splits(self.cv, training.samples.data, y, training.samples.sources, groups)
         with Progress((len(splits) * len(Cs) + 1) * len(ps), self.tol, self.verbose) as progress:
             folds = self._run_folds(X, y, sample_weight, tasks, splits, scorer, ps, Cs, progress)
@@ -185,6 +191,7 @@ class ParetoMKLClassifierCV(KernelTaskClassifier):
                     ps,
                     Cs,
                     token,
+                    _part_of(sample_weight, test),
                 )
                 for k, (train, test) in enumerate(splits)
             )
@@ -209,8 +216,10 @@ class ParetoMKLClassifierCV(KernelTaskClassifier):
         mean = scores.mean(axis=0)
         if np.isnan(mean).all():
             raise ValueError("No pair of p and C has a score in every fold; look at scoring and cv.")
+        seconds = np.array([np.repeat(fold.seconds / len(ps), len(ps)) for fold in folds])
         results: dict[str, Any] = {
-            "mean_fit_time": np.mean([np.repeat(fold.seconds / len(ps), len(ps)) for fold in folds], axis=0),
+            "mean_fit_time": seconds.mean(axis=0),
+            "std_fit_time": seconds.std(axis=0),
             "param_C": np.array([pair["C"] for pair in pairs]),
             "param_p": np.array([pair["p"] for pair in pairs]),
             "params": pairs,
@@ -281,6 +290,7 @@ def _score_fold(
     ps: list[float],
     Cs: list[float],
     token: str,
+    weight_test: Any = None,
 ) -> Fold:
     """Fit one fold for all C and p, and score each on the samples held out."""
     progress = _live.get(token)
@@ -292,7 +302,8 @@ def _score_fold(
     if isinstance(solver, CutPool) and solver is not estimator.solver:
         solver = replace(solver, borrow=1.0)  # scores ask for models within tol, not for a path without steps
     held_out = ParetoMKLClassifier._read(estimator, X_test, tasks_test, reset=False)
-    routed = {"tasks": tasks_test} if tasks_test is not None and _takes_tasks(scorer) else {}
+    given = {"tasks": tasks_test, "sample_weight": weight_test}
+    routed = {name: value for name, value in given.items() if value is not None and scorer_takes(scorer, name)}
     for C, at_C, points in trace_grid(problem, ps, Cs, solver, progress or Progress(1, estimator.tol, 0)):
         # several p may have the same point, and with it the same decisions
         distinct = list({id(point.sweep): k for k, point in enumerate(points)}.values())
@@ -300,7 +311,7 @@ def _score_fold(
         score_of = {}
         for k, point, decisions in zip(distinct, fitted, _decide_all(fitted, held_out), strict=True):
             point.known = (X_test, held_out, decisions)
-            score_of[id(points[k].sweep)] = scorer(point, X_test, y_test, **routed)
+            score_of[id(points[k].sweep)] = _one_number(scorer(point, X_test, y_test, **routed))
         scores = [score_of[id(point.sweep)] for point in points]
         for c in np.flatnonzero(np.array(Cs) == C):
             fold.scores[c] = scores
@@ -346,13 +357,14 @@ def _part_of(values: Any, rows: IntArray) -> Any:
     return None if values is None else _safe_indexing(values, rows)
 
 
-def _own_score(estimator: ParetoMKLClassifier, X: Any, y: Any, tasks: Any = None) -> float:
-    return estimator.score(X, y, tasks=tasks)
+def _own_score(estimator: ParetoMKLClassifier, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None) -> float:
+    return estimator.score(X, y, sample_weight, tasks)
 
 
-def _takes_tasks(scorer: Any) -> bool:
-    """Whether a scorer has an argument for the tasks."""
-    return "tasks" in inspect.signature(scorer).parameters
+def _one_number(score: Any) -> float:
+    if not isinstance(score, numbers.Real):
+        raise ValueError(f"scoring must give one number, got {shown(score)}.")
+    return float(score)
 
 
 def _check_costs(Cs: Any) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -43,17 +43,14 @@ def make_tasks(y: Any, tasks: Any = None) -> list[Task]:
     if labels.ndim == 2:
         if tasks is not None:
             raise ValueError("tasks cannot be given together with a matrix y, whose columns are the tasks.")
-        return _tasks_of_matrix(labels, getattr(y, "columns", None))
+        return _tasks_of_matrix(labels, column_names(y))
     if labels.ndim != 1:
         raise ValueError(f"y must have one or two dimensions, got {labels.ndim}.")
     refuse_missing(labels, "y")
     everyone = np.arange(len(labels))
-    if tasks is None:
+    sources = as_sources(tasks, len(labels))
+    if sources is None:
         return _pairs(labels, everyone, source=None)
-    sources = as_labels(tasks, "tasks")
-    if sources.shape != labels.shape:
-        raise ValueError(f"tasks must have one entry per sample: y has {len(labels)}, tasks has shape {sources.shape}.")
-    refuse_missing(sources, "tasks")
     return [
         task
         for source in unique_labels(sources)
@@ -62,16 +59,18 @@ def make_tasks(y: Any, tasks: Any = None) -> list[Task]:
 
 
 def stack_tasks(
-    Xs: Sequence[Any], ys: Sequence[Any], names: Sequence[Hashable] | None = None
+    Xs: Iterable[Any] | Mapping[Any, Any], ys: Iterable[Any] | Mapping[Any, Any], names: Iterable[Any] | None = None
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Lists of the arrays of each task, stacked into one X, one y and the task of each row.
 
     Parameters
     ----------
-    Xs : sequence of n_tasks arrays of shape (n_samples of the task, n_features)
-    ys : sequence of n_tasks arrays of shape (n_samples of the task,)
-    names : sequence of n_tasks labels, default=None
-        What the tasks are called; None numbers them.
+    Xs : n_tasks arrays of shape (n_samples of the task, n_features)
+        One after the other, or by task name in a mapping.
+    ys : n_tasks arrays of shape (n_samples of the task,)
+        In the form of ``Xs``.
+    names : n_tasks labels, default=None
+        What the tasks are called; None numbers them, or takes the keys of a mapping.
 
     Returns
     -------
@@ -83,28 +82,39 @@ def stack_tasks(
     >>> X.shape, y.tolist(), tasks.tolist()
     ((4, 1), [0, 1, 1, 0], ['pump', 'pump', 'valve', 'valve'])
     """
-    labels = list(range(len(Xs))) if names is None else list(names)
-    if not len(Xs) == len(ys) == len(labels):
+    if isinstance(Xs, Mapping) or isinstance(ys, Mapping):
+        if not (isinstance(Xs, Mapping) and isinstance(ys, Mapping) and Xs.keys() == ys.keys() and names is None):
+            raise ValueError("Xs and ys must be two mappings with the same keys, which name the tasks, or two lists.")
+        names, Xs, ys = list(Xs), list(Xs.values()), [ys[name] for name in Xs]
+    blocks, targets = [np.asarray(X) for X in Xs], [as_labels(y, "An entry of ys") for y in ys]
+    labels = list(range(len(blocks))) if names is None else list(names)
+    if not len(blocks) == len(targets) == len(labels):
         raise ValueError(
-            f"Xs, ys and names must have one entry per task, got {len(Xs)}, {len(ys)} and {len(labels)} of them."
+            f"Xs, ys and names must have one entry per task, got {len(blocks)}, {len(targets)} and {len(labels)}."
         )
     if not labels:
         raise ValueError("There is no task to stack: Xs is empty.")
     if len(set(labels)) < len(labels):
         raise ValueError(f"names must differ from task to task, got {labels}.")
-    blocks = [np.asarray(X) for X in Xs]
-    for name, X, y in zip(labels, blocks, ys, strict=True):
-        if X.ndim != 2 or X.shape[1] != blocks[0].shape[1]:
-            raise ValueError(f"Task {name!r} must have X of {blocks[0].shape[-1]} columns, got shape {X.shape}.")
-        if len(X) != len(y):
-            raise ValueError(f"Task {name!r} has {len(X)} rows in X and {len(y)} labels.")
-    sizes = [len(X) for X in blocks]
-    return np.vstack(blocks), np.concatenate([np.asarray(y) for y in ys]), np.repeat(np.array(labels), sizes)
+    for name, X, y in zip(labels, blocks, targets, strict=True):
+        if X.ndim != 2:
+            raise ValueError(f"Task {name!r} must have X of two dimensions, got shape {X.shape}.")
+        if X.shape[1] != blocks[0].shape[1]:
+            raise ValueError(f"Task {name!r} must have X of {blocks[0].shape[1]} columns, got shape {X.shape}.")
+        if y.shape != (len(X),):
+            raise ValueError(f"Task {name!r} has {len(X)} rows in X, but its labels have shape {y.shape}.")
+    stacked = array_of([label for y in targets for label in listed(y)])
+    return np.vstack(blocks), stacked, np.repeat(array_of(labels), [len(X) for X in blocks])
+
+
+def listed(labels: AnyArray) -> list[Any]:
+    """A vector of labels as a list, with times as NumPy's, since Python's have no nanoseconds."""
+    return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
 
 
 def unique_labels(labels: AnyArray) -> list[Any]:
     """Distinct labels, sorted where they can be compared, else in order of appearance."""
-    distinct = list(dict.fromkeys(labels.tolist()))
+    distinct = list(dict.fromkeys(listed(labels)))
     try:
         return sorted(distinct)
     except TypeError:
@@ -135,8 +145,10 @@ def _tasks_of_matrix(labels: AnyArray, names: Sequence[Any] | None) -> list[Task
     made = []
     if labels.shape[1] == 0:
         raise ValueError("y has no columns; each column is a task.")
-    for column in range(labels.shape[1]):
-        source = column if names is None else names[column]
+    sources = list(range(labels.shape[1])) if names is None else list(names)
+    for column, source in enumerate(sources):
+        if source in sources[:column]:
+            raise ValueError(f"y has two columns called {source!r}; each is a task and needs a name of its own.")
         values = labels[:, column]
         rows = np.flatnonzero(~missing_labels(values))
         if len(rows) == 0:
@@ -152,6 +164,7 @@ def _tasks_of_matrix(labels: AnyArray, names: Sequence[Any] | None) -> list[Task
 
 
 def as_labels(values: Any, name: str) -> AnyArray:
+    """Labels as an array of the types they have."""
     if values is None:
         raise ValueError(f"{name} is missing.")
     try:
@@ -167,10 +180,46 @@ def as_labels(values: Any, name: str) -> AnyArray:
     return labels
 
 
+def as_sources(tasks: Any, n_samples: int, name: str = "tasks") -> AnyArray | None:
+    """The task of each sample, (n_samples,); None where there are none."""
+    if tasks is None:
+        return None
+    sources = as_labels(tasks, name)
+    if sources.ndim == 2 and sources.shape[1] == 1:
+        sources = sources[:, 0]
+    if sources.shape != (n_samples,):
+        got = f"shape {sources.shape}" if sources.ndim else repr(tasks)
+        raise ValueError(f"{name} must have one entry per sample ({n_samples}), got {got}.")
+    refuse_missing(sources, name)
+    return sources
+
+
+def column_names(y: Any) -> list[Any] | None:
+    """The names of the columns of a frame; None where y is none."""
+    return list(y.columns) if hasattr(y, "columns") else None
+
+
+def labels_by_task(y: Any, known: list[Any]) -> AnyArray:
+    """The labels of y; those of a frame with its columns in the order of the known tasks.
+
+    Tasks that are known by number came without names: then columns of other names are taken in their order.
+    """
+    labels, names = as_labels(y, "y"), column_names(y)
+    if names is None or labels.ndim != 2 or names == known:
+        return labels
+    if len(names) == len(known) and set(names) == set(known):
+        return labels[:, [names.index(name) for name in known]]
+    if known == list(range(len(known))):
+        return labels
+    raise ValueError(f"y has the columns {names[:10]}, but the tasks are {known[:10]}.")
+
+
 def missing_labels(labels: AnyArray) -> AnyArray:
     """Where labels of any shape are missing."""
     if labels.dtype.kind == "f":
         return np.isnan(labels)
+    if labels.dtype.kind in "mM":
+        return np.isnat(labels)
     if labels.dtype.kind == "O":
         return np.frompyfunc(_is_missing, 1, 1)(labels).astype(bool)
     return np.zeros(labels.shape, dtype=bool)
@@ -178,9 +227,9 @@ def missing_labels(labels: AnyArray) -> AnyArray:
 
 def _is_missing(label: Any) -> bool:
     """None, NaN, and the NA and NaT of pandas (which is not imported for that)."""
-    return (
-        label is None or type(label).__name__ in ("NAType", "NaTType") or (isinstance(label, float) and label != label)
-    )
+    if isinstance(label, float | np.datetime64 | np.timedelta64):
+        return bool(label != label)
+    return label is None or type(label).__name__ in ("NAType", "NaTType")
 
 
 def refuse_missing(labels: AnyArray, name: str) -> None:
@@ -196,10 +245,22 @@ def equal_labels(labels: AnyArray, value: Any) -> AnyArray:
     return labels == value
 
 
+def same_labels(labels: AnyArray, others: AnyArray) -> AnyArray:
+    """labels == others, one by one where one of them has objects of several types."""
+    if "O" in (labels.dtype.kind, others.dtype.kind):
+        return np.array([a == b for a, b in zip(listed(labels), listed(others), strict=True)], dtype=bool)
+    return labels == others
+
+
 def find_task_column(X: Any, column: Any) -> int:
     """The position of the column of X, given by index or by name where X is a frame, that names the tasks."""
-    names = list(X.columns) if hasattr(X, "columns") else None
-    n_columns = np.shape(X)[1] if np.ndim(X) == 2 else 0
+    if isinstance(column, bool | np.bool_):
+        raise ValueError(f"task_column must be an index or a name, got {column!r}.")
+    if hasattr(X, "toarray"):
+        raise ValueError(f"task_column={column!r} needs a dense X, but X is sparse; use X.toarray().")
+    if np.ndim(X) != 2:
+        raise ValueError(f"task_column={column!r} needs X of two dimensions, got shape {np.shape(X)}.")
+    names, n_columns = column_names(X), np.shape(X)[1]
     if isinstance(column, numbers.Integral) and (names is None or column not in names):
         if not -n_columns <= int(column) < n_columns:
             raise ValueError(f"task_column={column} is out of range: X has {n_columns} columns.")
@@ -214,16 +275,26 @@ def find_task_column(X: Any, column: Any) -> int:
 def task_column_of(X: Any, column: Any) -> AnyArray:
     """The task of each row of X, read from its task column."""
     position = find_task_column(X, column)
-    if not hasattr(X, "columns"):
-        return np.asarray(X)[:, position]
-    return (X.iloc[:, position] if hasattr(X, "iloc") else X[list(X.columns)[position]]).to_numpy()
+    if hasattr(X, "iloc"):
+        values = X.iloc[:, position]
+    elif hasattr(X, "columns"):  # polars and its like
+        values = X[list(X.columns)[position]]
+    else:
+        values = X[:, position] if isinstance(X, np.ndarray) else [row[position] for row in X]
+    sources = as_sources(values, len(X), f"task_column={column!r}")
+    assert sources is not None
+    return sources
 
 
 def array_of(labels: list[Any]) -> AnyArray:
     """Labels as an array that keeps their types."""
-    array = np.array(labels)
-    if array.ndim == 1 and array.tolist() == labels:
-        return array
+    try:
+        array = np.array(labels)
+        if array.ndim == 1 and listed(array) == labels:
+            return array
+    except ValueError:  # tuples of several lengths
+        pass
     mixed = np.empty(len(labels), dtype=object)  # labels of several types: numpy would turn them into strings
-    mixed[:] = labels
+    for k, label in enumerate(labels):
+        mixed[k] = label
     return mixed

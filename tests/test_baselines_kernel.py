@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_val
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from paretomkl import Gaussian, KernelBank, ParetoMKLClassifier
+from paretomkl import Gaussian, KernelBank, ParetoMKLClassifier, baselines
 from paretomkl.baselines import IndependentMKL, IndependentSVC, PartiallySharedMKL, UniformKernelSVC
 from paretomkl.baselines.partially_shared import Cuts, InOut, PartialSharing
 from paretomkl.gram import GramBlocks
@@ -46,6 +46,13 @@ EXPECTED_FAILURES = {
 @parametrize_with_checks(MODELS, expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("name", baselines.__all__)
+def test_a_notebook_shows_every_baseline(toy, name):
+    model = getattr(baselines, name)()
+    unfitted = model._repr_html_()
+    assert "<table cellpadding" not in unfitted + model.fit(toy.X, toy.y, tasks=toy.tasks)._repr_html_()
 
 
 # ------------------------------------------------------------ the problems as stated
@@ -358,6 +365,10 @@ def test_progress_is_shown_when_asked_for(toy, model, verbose, capsys):
         (IndependentSVC(sigmas=[0.0]), "every entry of sigmas must be a number greater than 0"),
         (IndependentSVC(cv=1), "cv must be a whole number of at least 2 or a splitter, got cv=1"),
         (IndependentSVC(cv="five"), "cv must be a whole number of at least 2 or a splitter, got cv='five'"),
+        (
+            IndependentSVC(cv=[(np.arange(40), np.arange(40, 54))]),
+            "cv must be a whole number of at least 2 or a splitter, got cv=<list>",
+        ),
         (IndependentSVC(tol=1.0), "tol must be a number between 0 and 1"),
         (IndependentSVC(class_weight="heavy"), "class_weight must be None, 'balanced' or a dict"),
     ],

@@ -77,7 +77,7 @@ CASES = {
     "an empty task": ({"y": np.c_[Y, np.full(N, NAN)]}, "Task 1 is empty: no sample is labelled in its column of y"),
     "no columns in Y": ({"y": np.empty((N, 0))}, "y has no columns"),
     "y of three dimensions": ({"y": np.zeros((N, 2, 2))}, "y must have one or two dimensions, got 3"),
-    "tasks of wrong length": ({"tasks": TASKS[:-1]}, "tasks must have one entry per sample: y has 12, tasks has"),
+    "tasks of wrong length": ({"tasks": TASKS[:-1]}, "tasks must have one entry per sample (12), got shape (11,)"),
     "a task label missing": ({"tasks": changed(THREE, 2, NAN)}, "tasks is missing for sample 2 (1 in all)"),
     "tasks twice": ({"y": np.c_[Y, Y], "tasks": TASKS}, "tasks cannot be given together with a matrix y"),
     # p, s, C, tol
@@ -85,8 +85,8 @@ CASES = {
     "s of NaN": ({"s": NAN}, "s must be a number at least 1, got s=nan"),
     "s of text": ({"s": "1"}, "s must be a number at least 1, got s='1'"),
     "s of None": ({"s": None}, "s must be a number at least 1, got s=None"),
-    "p of NaN": ({"ps": [1.0, NAN]}, "p must be a real number or ±inf, got nan"),
-    "p of text": ({"ps": ["one"]}, "p must be a real number or ±inf, got 'one'"),
+    "p of NaN": ({"ps": [1.0, NAN]}, "p must be a number or ±inf, got p=nan"),
+    "p of text": ({"ps": ["one"]}, "p must be a number or ±inf, got p='one'"),
     "no p": ({"ps": []}, "ps is empty; give at least one exponent"),
     "C of zero": ({"C": 0}, "C must be a number greater than 0 and finite, got C=0"),
     "C below zero": ({"C": -1.0}, "C must be a number greater than 0 and finite, got C=-1"),
@@ -177,7 +177,11 @@ CASES = {
     "width beyond range": ({"kernels": [("rbf", {"sigma": 1e-170})]}, "sigma"),
     "overflowing kernel": ({"X": 1e4 * X, "kernels": [("poly", {"degree": 100})]}, "Kernel polynomial"),
     "X of one dimension": ({"X": X[:, 0]}, "X must have"),
-    "X of text": ({"X": np.full((N, 2), "a")}, "X "),
+    "X of text": ({"X": np.full((N, 2), "a")}, "X must hold numbers only"),
+    "text in a frame": (
+        {"X": pd.DataFrame(X).assign(site="pump")},
+        "could not convert string to float: 'pump'. Encode that column, or, if it names the tasks",
+    ),
     "y of uneven rows": ({"y": [[0, 1]] * (N - 1) + [[0]]}, "y must"),
 }
 

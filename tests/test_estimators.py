@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -247,6 +249,7 @@ def test_unknown_and_missing_tasks_are_named(toy):
     [
         (7, "task_column=7 is out of range: X has 3 columns"),
         ("site", "'site' is a name, but X has no column names; give the index"),
+        (True, "task_column must be an index or a name, got True"),
     ],
 )
 def test_a_bad_task_column_is_named(toy, column, message):
@@ -263,10 +266,16 @@ def test_a_task_of_one_class_is_named(toy):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"p": float("nan")}, "p must be a real number"),
+        ({"p": float("nan")}, "p must be a number"),
+        ({"p": "inf"}, "p must be a number or ±inf, got p='inf'"),
+        ({"p": None}, "p must be a number"),
+        ({"p": [1, 2]}, "p must be a number"),
         ({"s": 0.5}, "s must be a number at least 1"),
         ({"C": 0.0}, "C must be a number greater than 0"),
+        ({"C": np.ones(54)}, "C must be one number; give fit a sample_weight"),
         ({"class_weight": "heavy"}, "class_weight must be None, 'balanced' or a dict"),
+        ({"class_weight": np.ones(54)}, "class_weight must be None, 'balanced' or a dict, got <ndarray>"),
+        ({"class_weight": {"yes": 2, "nay": 3}}, "class_weight names the label 'nay', which y does not have"),
         ({"class_weight": {"yes": -1}}, "class_weight of class 'yes' must be positive"),
         ({"solver": "bcd", "p": 2.0}, "solver='bcd' handles p <= 1 only"),
     ],
@@ -274,3 +283,141 @@ def test_a_task_of_one_class_is_named(toy):
 def test_bad_parameters_are_named(toy, parameters, message):
     with pytest.raises(ValueError, match=message):
         make(**parameters).fit(toy.X, toy.y, tasks=toy.tasks)
+
+
+@pytest.mark.parametrize("tasks", ["pump", [("a", 1)] * 54, ["task 0"]], ids=["text", "tuples", "too few"])
+def test_tasks_that_do_not_fit_are_named(toy, tasks):
+    model = make().fit(toy.X, toy.y, tasks=toy.tasks)
+    for call in (lambda: model.predict(toy.X, tasks=tasks), lambda: make().fit(toy.X, toy.y, tasks=tasks)):
+        with pytest.raises(ValueError, match=r"tasks must have one entry per sample \(54\)"):
+            call()
+
+
+def test_the_unknown_task_of_a_fold_is_explained(toy):
+    model = make().fit(toy.X[:36], toy.y[:36], tasks=toy.tasks[:36])
+    with pytest.raises(ValueError, match="if this comes from cross-validation, use MultiTaskStratifiedKFold"):
+        model.predict(toy.X, tasks=toy.tasks)
+
+
+def test_x_that_does_not_fit_is_named(toy):
+    frame = pd.DataFrame(toy.X, columns=["a", "b", "c"]).assign(site=toy.tasks)
+    with pytest.raises(ValueError, match=r"could not convert string to float: 'task 0'\. Encode that column, or, if"):
+        make().fit(frame, toy.y)
+    with pytest.raises(ValueError, match="task_column=0 needs a dense X, but X is sparse"):
+        make(task_column=0).fit(scipy.sparse.csr_array(toy.X), toy.y)
+    with pytest.raises(ValueError, match="X has no column besides task_column=0"):
+        make(task_column=0).fit(toy.X[:, :1], toy.y)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda y: np.where(np.arange(54) == 3, np.nan, y == "yes")[:, None],
+        lambda y: pd.Series(y == "yes").astype("Int64").mask(np.arange(54) == 3),
+        lambda y: [np.nan if k == 3 else label for k, label in enumerate(y.tolist())],
+    ],
+    ids=["column", "Int64", "list"],
+)
+def test_a_missing_label_is_named_without_further_ado(toy, spoil):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=r"y is missing for sample 3 \(1 in all\)"):
+            make().fit(toy.X, spoil(toy.y))
+
+
+# ------------------------------------------------------------ labels of every type, in fit and in score
+def label_matrix(toy, no="no", yes="yes", missing=None):
+    matrix = np.full((len(toy.y), 3), missing, dtype=object)
+    for t, (rows, signs) in enumerate(toy.pairs):
+        matrix[rows, t] = [yes if sign > 0 else no for sign in signs]
+    return matrix
+
+
+@pytest.fixture(scope="module")
+def accuracy(toy):
+    model = make(C=0.1).fit(toy.X, toy.y, tasks=toy.tasks)
+    return model.score(toy.X, toy.y, tasks=toy.tasks)
+
+
+MATRICES = {
+    "Int64": lambda toy: pd.DataFrame(label_matrix(toy, 0, 1)).astype("Int64"),
+    "string": lambda toy: pd.DataFrame(label_matrix(toy)).astype("string"),
+    "lists": lambda toy: label_matrix(toy, missing=float("nan")).tolist(),
+    "two types": lambda toy: label_matrix(toy, 0, "one"),
+    "polars": lambda toy: pl.DataFrame(label_matrix(toy).tolist(), schema=["a", "b", "c"], orient="row"),
+}
+
+
+@pytest.mark.parametrize("make_matrix", MATRICES.values(), ids=MATRICES)
+def test_a_matrix_of_any_labels_is_scored_where_it_is_labelled(toy, accuracy, make_matrix):
+    assert 0.5 < accuracy < 1
+    matrix = make_matrix(toy)
+    model = make(C=0.1).fit(toy.X, matrix)
+    assert model.score(toy.X, matrix) == pytest.approx(accuracy)
+    known = {
+        label for row in np.asarray(matrix, dtype=object).tolist() for label in row if isinstance(label, int | str)
+    }
+    assert {label for classes in model.classes_ for label in classes.tolist()} == known
+
+
+def test_a_frame_is_scored_by_the_names_of_its_columns(toy, accuracy):
+    frame = pd.DataFrame(label_matrix(toy), columns=["a", "b", "c"])
+    model = make(C=0.1).fit(toy.X, frame)
+    assert model.score(toy.X, frame[["c", "a", "b"]]) == pytest.approx(accuracy)
+    with pytest.raises(ValueError, match=r"y has the columns \['a', 'b', 'd'\], but the tasks are \['a', 'b', 'c'\]"):
+        model.score(toy.X, frame.rename(columns={"c": "d"}))
+    with pytest.raises(ValueError, match="y has two columns called 'a'"):
+        make().fit(toy.X, frame.rename(columns={"b": "a"}))
+
+
+def test_task_labels_keep_their_types(toy):
+    tasks = [1 if task == "task 1" else task for task in toy.tasks.tolist()]
+    model = make().fit(toy.X, toy.y, tasks=tasks)
+    assert model.sources_ == ["task 0", 1, "task 2"]
+    rows = [[*x, task] for x, task in zip(toy.X.tolist(), tasks, strict=True)]
+    by_column = make(task_column=-1).fit(rows, toy.y)
+    assert by_column.sources_ == model.sources_
+    assert_array_equal(by_column.predict(rows), model.predict(toy.X, tasks=tasks))
+    with pytest.raises(ValueError, match="task_column=-1 is missing for sample 53"):
+        make(task_column=-1).fit([*rows[:-1], [*rows[-1][:-1], None]], toy.y)
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "D"])
+def test_times_name_tasks_and_classes(toy, accuracy, unit):
+    days = np.array(["2020-01-01", "2021-01-01", "2022-01-01"], f"M8[{unit}]")
+    tasks = days[np.unique(toy.tasks, return_inverse=True)[1]]
+    model = make(C=0.1).fit(toy.X, toy.y, tasks=tasks)
+    assert model.score(toy.X, toy.y, tasks=tasks.astype("M8[us]")) == pytest.approx(accuracy)
+    assert model.predict(toy.X[:1], tasks=[pd.Timestamp("2020-01-01")]) == model.predict(toy.X[:1], tasks=tasks[:1])
+    y = days[(toy.y == "yes").astype(int)]
+    model = make(C=0.1).fit(toy.X, y, tasks=toy.tasks)
+    assert model.predict(toy.X, tasks=toy.tasks).dtype == y.dtype
+    assert model.score(toy.X, y, tasks=toy.tasks) == pytest.approx(accuracy)
+    assert make().fit(toy.X, tasks).decision_function(toy.X).shape == (54, 3)
+
+
+def test_a_score_of_what_has_weight(toy):
+    model = make(C=0.1).fit(toy.X, toy.y, tasks=toy.tasks)
+    kept = toy.tasks != "task 1"
+    alone = model.score(toy.X[kept], toy.y[kept], tasks=toy.tasks[kept])
+    assert model.score(toy.X, toy.y, sample_weight=kept.astype(float), tasks=toy.tasks) == pytest.approx(alone)
+    with pytest.raises(ValueError, match="nothing to score: y has no label of positive weight"):
+        model.score(toy.X, toy.y, sample_weight=np.zeros(54), tasks=toy.tasks)
+
+
+def test_a_score_of_labels_that_do_not_fit_is_refused(toy):
+    matrix = label_matrix(toy)
+    model = make().fit(toy.X, matrix)
+    for y in (toy.y, matrix[:, :2]):
+        with pytest.raises(ValueError, match=r"y must have the shape \(54, 3\) of the predictions, got"):
+            model.score(toy.X, y)
+    with pytest.raises(ValueError, match=r"y must have the shape \(54,\) of the predictions, got shape \(54, 3\)"):
+        make().fit(toy.X, toy.y).score(toy.X, matrix)
+
+
+def test_a_second_fit_leaves_nothing_of_the_first(toy):
+    stack = np.moveaxis(toy.Ks, 0, 2)
+    model = ParetoMKLClassifier().fit(pd.DataFrame(toy.X, columns=["a", "b", "c"]), toy.y)
+    model.set_params(kernels="precomputed").fit(stack, toy.y)
+    fresh = ParetoMKLClassifier(kernels="precomputed").fit(stack, toy.y)
+    assert vars(model).keys() == vars(fresh).keys()

@@ -15,6 +15,7 @@ from matplotlib import pyplot as plt
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 PAGES = sorted(page for page in (ROOT / "doc").rglob("*.md") if re.search(r"^```py", page.read_text("utf-8"), re.M))
+PAGES.append(ROOT / "README.md")
 
 
 @pytest.fixture(autouse=True)

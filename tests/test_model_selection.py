@@ -295,8 +295,9 @@ def test_splitter_is_a_citizen(toy):
 @pytest.mark.parametrize("cv", [None, 5, np.int64(5), MultiTaskStratifiedKFold(5, task_column="gone")], ids=str)
 def test_numbers_of_folds_mean_folds_over_the_tasks(toy, cv):
     expected = fold_of_rows(MultiTaskStratifiedKFold(5).split(toy.X, toy.y, groups=toy.tasks), 54)
-    parts = make_splits(cv, toy.X, toy.y, tasks=toy.tasks, groups=np.arange(54))
-    assert_array_equal(fold_of_rows(parts, 54), expected)
+    assert_array_equal(fold_of_rows(make_splits(cv, toy.X, toy.y, tasks=toy.tasks), 54), expected)
+    with pytest.raises(ValueError, match="do not keep groups together"):
+        make_splits(cv, toy.X, toy.y, tasks=toy.tasks, groups=np.arange(54))
 
 
 def test_splitters_and_iterables_are_taken_as_scikit_learn_takes_them(toy):
@@ -312,6 +313,8 @@ def test_splitters_and_iterables_are_taken_as_scikit_learn_takes_them(toy):
     assert len(make_splits(3, toy.X, matrix_of(toy))) == 3
     with pytest.raises(ValueError, match=r"Expected .*cv.* as an integer"):
         make_splits("five", toy.X, toy.y)
+    with pytest.raises(ValueError, match="cv has no folds"):
+        make_splits([], toy.X, toy.y)
 
 
 # ------------------------------------------------------------ scores against the plain metrics
@@ -772,3 +775,28 @@ def test_bad_calls_are_refused(toy, fitted):
     relabelled = np.where(three == "maybe", "perhaps", three)
     with pytest.raises(ValueError, match="has label 'perhaps', which the estimator does not know"):
         make_multitask_scorer("roc_auc")(SVC().fit(toy.X, three), toy.X, relabelled, tasks=toy.tasks)
+
+
+def test_scores_of_a_frame_go_by_the_names_of_its_columns(toy):
+    frame = pd.DataFrame(matrix_of(toy), columns=["a", "b", "c"])
+    model = make(C=0.1).fit(toy.X, frame)
+    scorer = make_multitask_scorer("accuracy", average=None)
+    expected = scorer(model, toy.X, frame)
+    assert len(set(expected.values())) > 1
+    grid = GridSearchCV(make(C=0.1), {"p": [1.0]}, cv=KFold(3, shuffle=True, random_state=0)).fit(toy.X, frame)
+    for fitted in (model, grid):
+        assert scorer(fitted, toy.X, frame[["c", "a", "b"]]) == expected
+        with pytest.raises(ValueError, match="but the tasks are"):
+            scorer(fitted, toy.X, frame.rename(columns={"c": "d"}))
+
+
+def test_times_name_tasks_in_folds_and_scores(toy):
+    days = np.array(["2020-01-01", "2021-01-01", "2022-01-01"], "M8[ns]")
+    tasks = days[np.unique(toy.tasks, return_inverse=True)[1]]
+    model = make(C=0.1).fit(toy.X, toy.y, tasks=tasks)
+    scores = make_multitask_scorer(average=None)(model, toy.X, toy.y, tasks=tasks)
+    assert [name[:10] for name in scores] == ["2020-01-01", "2021-01-01", "2022-01-01"]
+    assert_allclose(np.mean(list(scores.values())), model.score(toy.X, toy.y, tasks=tasks))
+    folds = MultiTaskStratifiedKFold(3)
+    for one, other in zip(folds.split(toy.X, toy.y, tasks), folds.split(toy.X, toy.y, toy.tasks), strict=True):
+        assert_array_equal(one[1], other[1])

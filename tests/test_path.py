@@ -80,6 +80,7 @@ def test_with_one_task_p_does_not_matter(toy):
     rows, _ = toy.pairs[1]
     path = pareto_path(toy.X[rows], toy.y[rows], kernels=toy.kernels, tol=1e-5)
     assert_allclose(path.objective, path.objective[0], rtol=2e-5)
+    assert path.n_sweeps == pareto_path(toy.X[rows], toy.y[rows], ps=[1.0], kernels=toy.kernels, tol=1e-5).n_sweeps
 
 
 def test_infinite_s_is_the_plain_sum_of_kernels(toy):

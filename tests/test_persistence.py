@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_wine
+from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 import paretomkl
 from paretomkl import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, ParetoMKLClassifier, Polynomial
-from paretomkl.persistence import OWN_TYPES
+from paretomkl.persistence import OWN_TYPES, SKLEARN_TYPES
 
 pytest.importorskip("skops")
 
@@ -34,7 +37,13 @@ MODELS = {
         kernels=KernelBank([Gaussian(0.5, columns=[0, 3]), Linear(), Laplacian(0.2), Polynomial(3), Cosine()])
     ),
     "search": paretomkl.ParetoMKLClassifierCV(ps=[0.1, np.inf], Cs=[1.0, 10.0], cv=2),
-    "pipeline": make_pipeline(MinMaxScaler(), ParetoMKLClassifier(C=10)),
+    "search by another score": paretomkl.ParetoMKLClassifierCV(
+        ps=[1.0], Cs=[1.0], cv=StratifiedKFold(2), scoring=paretomkl.model_selection.make_multitask_scorer("f1_macro")
+    ),
+    "grid search": GridSearchCV(ParetoMKLClassifier(), {"C": [1.0, 10.0]}, cv=2),
+    "grid search by name": GridSearchCV(ParetoMKLClassifier(), {"C": [1.0, 10.0]}, cv=2, scoring="f1_macro"),
+    "kernels of scikit-learn": ParetoMKLClassifier(kernels=[RBF(1.0), 2.0 * Matern(1.0), RBF(0.5) + RBF(0.1)]),
+    "pipeline": make_pipeline(SimpleImputer(), MinMaxScaler(), ParetoMKLClassifier(C=10)),
 }
 
 
@@ -71,9 +80,10 @@ def test_code_of_others_is_refused_unless_named(tmp_path):
 
 
 def test_own_types_exist():
-    for name in OWN_TYPES:
+    for name in OWN_TYPES + SKLEARN_TYPES:
         module, _, kind = name.rpartition(".")
-        assert isinstance(getattr(importlib.import_module(module), kind), type)
+        found = getattr(importlib.import_module(module), kind)
+        assert isinstance(found, type) or name.startswith("sklearn.metrics.")
 
 
 def test_nothing_is_left_of_a_failed_write(tmp_path, monkeypatch):
@@ -106,3 +116,8 @@ def test_a_missing_library_is_named(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "pip install 'paretomkl[save]'" in done.stderr
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"There is no folder '.*absent' to write 'model.skops' into"):
+        paretomkl.save_model(ParetoMKLClassifier().fit(X, y), tmp_path / "absent" / "model.skops")

@@ -539,3 +539,19 @@ for draw in (
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
     assert len(told) == 3
     assert all("matplotlib" in line and "pip install 'paretomkl[plot]'" in line for line in told)
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_a_search_is_drawn_by_its_path(display):
+    toy = make_toy(n_tasks=2, n=30)
+    search = ParetoMKLClassifierCV(ps=[0.1, 1.0, np.inf], Cs=[1.0], cv=2, kernels=toy.kernels)
+    search.fit(toy.X, toy.y, tasks=toy.tasks)
+    lines = [display.from_path(one).ax_.lines for one in (search, search.path_)]
+    assert len(lines[0]) == len(lines[1])
+    for one, other in zip(*lines, strict=True):
+        assert_array_equal(one.get_xydata(), other.get_xydata())
+    accuracies = [
+        AccuracyDisplay.from_path(one, toy.X, toy.X, toy.y, tasks_test=toy.tasks).scores
+        for one in (search, search.path_)
+    ]
+    assert_array_equal(*accuracies)

@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score, f1_score, make_scorer
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -93,6 +94,7 @@ def test_results_read_into_a_frame(wine):
     assert table.loc[search.best_index_, "rank_test_score"] == 1
     assert table["max_gap"].max() <= search.tol
     assert (table["mean_fit_time"] > 0).all()
+    assert (table["std_fit_time"] >= 0).all()
 
 
 def test_the_best_estimator_and_the_path_are_those_of_all_samples(wine):
@@ -227,7 +229,7 @@ def test_progress_is_shown_when_asked_for(wine, capfd):
     X, y = wine
     ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=KFold(3, shuffle=True, random_state=0), verbose=1).fit(X, y)
     shown = capfd.readouterr().err
-    assert "/30 points" in shown
+    assert shown.splitlines()[-1].startswith("█" * 20 + " 30/30 points · done")
     ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=3).fit(X, y)
     assert capfd.readouterr().err == ""
 
@@ -280,7 +282,18 @@ def _score_and_process(estimator, X, y):
         ({"Cs": [1.0, -1.0]}, "every C in Cs"),
         ({"Cs": [0.0]}, "every C in Cs"),
         ({"s": 0.5}, "s must be"),
-        ({"scoring": "no such scorer"}, "scor"),
+        ({"scoring": "no such scorer"}, "'no such scorer' is not a valid scoring value"),
+        ({"scoring": 3}, "scoring must be the name of a scorer or a callable, got 3"),
+        ({"scoring": ["accuracy", "f1"]}, "scoring must give one number"),
+        ({"scoring": {"a": "accuracy"}}, "scoring must give one number"),
+        ({"scoring": make_multitask_scorer(average=None)}, "scoring must give one number"),
+        ({"scoring": lambda estimator, X, y: {"a": 1.0}}, "scoring must give one number, got {'a': 1.0}"),
+        ({"scoring": "neg_log_loss"}, "ParetoMKLClassifier has no method predict_proba"),
+        ({"scoring": make_multitask_scorer("neg_log_loss")}, "ParetoMKLClassifier has no method predict_proba"),
+        ({"cv": []}, "cv has no folds"),
+        ({"n_jobs": 0}, "n_jobs must be None"),
+        ({"n_jobs": 1.5}, "n_jobs must be None"),
+        ({"n_jobs": "a"}, "n_jobs must be None"),
         ({"cv": 1}, "n_splits"),
         ({"solver": "nothing"}, "solver"),
     ],
@@ -289,3 +302,70 @@ def test_errors_name_the_culprit(wine, parameters, words):
     X, y = wine
     with pytest.raises(ValueError, match=words):
         ParetoMKLClassifierCV(**parameters).fit(X, y)
+
+
+@pytest.mark.parametrize("cv", [None, 3, MultiTaskStratifiedKFold(3)], ids=str)
+def test_groups_are_refused_by_folds_that_would_tear_them(wine, cv):
+    X, y = wine
+    with pytest.raises(ValueError, match="do not keep groups together; for groups give a splitter that does"):
+        ParetoMKLClassifierCV(cv=cv).fit(X, y, groups=np.arange(len(y)) % 7)
+
+
+def plain_count(estimator, X, y):
+    """A scorer that knows nothing of weights."""
+    return float(np.sum(estimator.predict(X) == y))
+
+
+@pytest.mark.parametrize(
+    ("scoring", "by_hand"),
+    [
+        (None, lambda model, X, y, w: np.average(model.predict(X) == y, weights=w)),
+        ("f1_macro", lambda model, X, y, w: f1_score(y, model.predict(X), average="macro", sample_weight=w)),
+        (
+            make_multitask_scorer("balanced_accuracy"),
+            lambda model, X, y, w: balanced_accuracy_score(y, model.predict(X), sample_weight=w),
+        ),
+        (plain_count, lambda model, X, y, w: plain_count(model, X, y)),
+        (
+            make_scorer(lambda truth, answer: cohen_kappa_score(truth, answer)),
+            lambda model, X, y, w: cohen_kappa_score(y, model.predict(X)),
+        ),
+    ],
+    ids=["own score", "name", "multi-task scorer", "function without weights", "metric without weights"],
+)
+def test_weights_count_in_the_scores_where_the_scorer_takes_them(wine, scoring, by_hand):
+    X, y = wine
+    rng = np.random.default_rng(0)
+    X = X + rng.normal(scale=0.5, size=X.shape)  # hard enough for weights to matter
+    weight = rng.exponential(size=len(y)) ** 3
+    cv = list(StratifiedKFold(3).split(X, y))
+    search = ParetoMKLClassifierCV(ps=[0.1, 1.0], Cs=[1.0], cv=cv, scoring=scoring).fit(X, y, sample_weight=weight)
+    for k, (train, test) in enumerate(cv):
+        models = [ParetoMKLClassifier(p=p).fit(X[train], y[train], sample_weight=weight[train]) for p in (0.1, 1.0)]
+        expected = [by_hand(model, X[test], y[test], weight[test]) for model in models]
+        assert_allclose(search.cv_results_[f"split{k}_test_score"], expected, rtol=1e-12)
+
+
+def test_gaps_of_pandas_are_scored_like_nan(sites):
+    pd = pytest.importorskip("pandas")
+    X, y, task = sites
+    matrix = np.full((len(y), 2), np.nan)
+    for t, name in enumerate(["loop", "stroke"]):
+        matrix[task == name, t] = y[task == name]
+    plain = ParetoMKLClassifierCV(ps=[1.0], Cs=CS, cv=3).fit(X, matrix)
+    numbers = pd.DataFrame(matrix).astype("Int64")
+    for frame in (numbers, numbers.astype("string")):
+        search = ParetoMKLClassifierCV(ps=[1.0], Cs=CS, cv=3).fit(X, frame)
+        assert_array_equal(search.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"])
+
+
+def test_a_second_fit_leaves_nothing_of_the_first(wine):
+    pd = pytest.importorskip("pandas")
+    X, y = wine
+    stack = np.stack([rbf_kernel(X, gamma=g) for g in (0.1, 1.0)], axis=2)
+    search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=3)
+    search.fit(pd.DataFrame(X, columns=[f"f{k}" for k in range(X.shape[1])]), y).fit(X, y)
+    assert not hasattr(search, "feature_names_in_")
+    search.set_params(kernels="precomputed").fit(stack, y)
+    assert not hasattr(search, "support_vectors_")
+    assert_array_equal(search.predict(stack), search.best_estimator_.predict(stack))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from paretomkl.tasks import make_tasks, stack_tasks, unique_labels
+from paretomkl.tasks import array_of, labels_by_task, make_tasks, stack_tasks, task_column_of, unique_labels
 
 NAN = float("nan")
 
@@ -99,6 +99,23 @@ def test_tasks_may_have_classes_of_their_own():
     assert [(task.name, task.classes) for task in tasks] == [("mail", ("ham", "spam")), ("pets", ("cat", "dog"))]
 
 
+@pytest.mark.parametrize("unit", ["ns", "us", "D"])
+def test_times_are_labels_of_one_kind_whatever_their_unit(unit):
+    days = np.array(["2021-01-01", "2020-01-01"], f"M8[{unit}]")
+    tasks = make_tasks(np.tile(days, 4), np.repeat(days, 4))
+    assert [task.source for task in tasks] == sorted(days)
+    assert tasks[0].name.startswith("2020-01-01")
+    assert tasks[0].classes == (days[1], days[0])
+    assert array_of(list(days)).dtype == days.dtype
+
+
+def test_a_task_column_keeps_the_types_of_a_list():
+    rows = [[0.5, "pump"], [0.25, 1], [0.75, "pump"]]
+    assert task_column_of(rows, -1).tolist() == ["pump", 1, "pump"]
+    with pytest.raises(ValueError, match="task_column=1 is missing for sample 1"):
+        task_column_of([[0.5, "pump"], [0.25, None]], 1)
+
+
 @pytest.mark.parametrize("container", [list, np.array, pd.Series, pl.Series], ids=lambda c: c.__module__)
 def test_task_labels_come_in_any_container(container):
     expected = summary(make_tasks([0, 1, 1, 0], tasks=[2, 1, 2, 1]))
@@ -136,6 +153,15 @@ def test_frames_name_their_tasks(matrix):
     ]
 
 
+def test_columns_are_matched_by_name():
+    frame = pd.DataFrame(MATRIX, columns=["a", "b"])
+    assert_array_equal(labels_by_task(frame[["b", "a"]], ["a", "b"]), MATRIX)
+    assert_array_equal(labels_by_task(MATRIX, ["a", "b"]), MATRIX)  # no names: in the order of the tasks
+    assert_array_equal(labels_by_task(frame, [0, 1]), MATRIX)  # tasks without names
+    with pytest.raises(ValueError, match=re.escape("y has the columns ['a', 'b'], but the tasks are ['a', 'c']")):
+        labels_by_task(frame, ["a", "c"])
+
+
 @pytest.mark.parametrize("missing", [None, NAN, pd.NA], ids=repr)
 def test_strings_may_be_missing_too(missing):
     matrix = np.array([["a", "x"], ["b", missing], [missing, "y"]], dtype=object)
@@ -165,8 +191,11 @@ MISTAKES = [
     ([1, 1, 1], None, "y has only one class, 1; a task needs two classes or more"),
     (["a", "a"], None, "y has only one class, 'a'"),
     ([0, 1, 1], ["p", "p", "q"], "Task 'q' has only one class, 1; a task needs two classes or more"),
-    ([0, 1, 1], [0, 0], "tasks must have one entry per sample: y has 3, tasks has shape (2,)"),
-    ([0, 1], [[0], [0]], "tasks must have one entry per sample: y has 2, tasks has shape (2, 1)"),
+    ([0, 1, 1], [0, 0], "tasks must have one entry per sample (3), got shape (2,)"),
+    ([0, 1], [("a", 0), ("b", 0)], "tasks must have one entry per sample (2), got shape (2, 2)"),
+    ([0, 1], "pump", "tasks must have one entry per sample (2), got 'pump'"),
+    ([0, 1], ["a", NAN], "tasks is missing for sample 1 (1 in all)"),
+    ([0, 1], np.array(["2020-01-01", "NaT"], "M8[ns]"), "tasks is missing for sample 1 (1 in all)"),
     ([0.0, NAN, 1.0, NAN], None, "y is missing for sample 1 (2 in all); remove those samples"),
     (np.array(["a", None, "b"], dtype=object), None, "y is missing for sample 1 (1 in all)"),
     ([0, 1], np.array(["a", None], dtype=object), "tasks is missing for sample 1 (1 in all)"),
@@ -176,6 +205,7 @@ MISTAKES = [
     (np.array([[0], [1], [2]]), None, "Task 0 needs two classes in its column of y, got 3: [0, 1, 2]"),
     (np.full((3, 1), NAN), None, "Task 0 is empty: no sample is labelled in its column of y"),
     (pd.DataFrame({"ok": [0, 1], "void": [None, None]}), None, "Task 'void' is empty"),
+    (pd.DataFrame([[0, 1], [1, 0]], columns=["a", "a"]), None, "y has two columns called 'a'"),
     (np.empty((3, 0)), None, "y has no columns; each column is a task"),
     (np.zeros((2, 2, 2)), None, "y must have one or two dimensions, got 3"),
 ]
@@ -200,13 +230,31 @@ def test_lists_of_tasks_are_stacked_in_order():
     assert [task.name for task in make_tasks(y, tasks)] == ["pump", "valve"]
 
 
+def test_stacking_keeps_the_types_of_names_and_labels():
+    _, y, tasks = stack_tasks([np.eye(2), np.eye(2)], [[0, 1], ["no", "yes"]], names=[1, "valve"])
+    assert y.tolist() == [0, 1, "no", "yes"]
+    assert tasks.tolist() == [1, 1, "valve", "valve"]
+
+
+def test_mappings_and_generators_are_stacked_too():
+    Xs, ys = {"b": np.eye(2), "a": np.ones((3, 2))}, {"a": [0, 1, 0], "b": [2, 3]}
+    X, y, tasks = stack_tasks(Xs, ys)
+    assert (y.tolist(), tasks.tolist()) == ([2, 3, 0, 1, 0], ["b", "b", "a", "a", "a"])
+    again = stack_tasks((Xs[name] for name in Xs), (ys[name] for name in Xs), names=iter(Xs))
+    for one, other in zip((X, y, tasks), again, strict=True):
+        assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize(
     ("Xs", "ys", "names", "message"),
     [
         ([], [], None, "There is no task to stack"),
         ([np.eye(2)], [], None, "one entry per task, got 1, 0 and 1"),
         ([np.eye(2), np.eye(3)], [[0, 1], [0, 1, 1]], None, "Task 1 must have X of 2 columns, got shape (3, 3)"),
-        ([np.eye(2), np.eye(2)], [[0, 1], [0]], ["a", "b"], "Task 'b' has 2 rows in X and 1 labels"),
+        ([np.eye(2), np.eye(2)], [[0, 1], [0]], ["a", "b"], "Task 'b' has 2 rows in X, but its labels have shape (1,)"),
+        ([np.ones(2)], [[0, 1]], None, "Task 0 must have X of two dimensions, got shape (2,)"),
+        ({"a": np.eye(2)}, {"b": [0, 1]}, None, "two mappings with the same keys"),
+        ({"a": np.eye(2)}, [[0, 1]], None, "two mappings with the same keys"),
         ([np.eye(2), np.eye(2)], [[0, 1], [0, 1]], ["a", "a"], "names must differ from task to task"),
     ],
 )

@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from .._parallel import effective_jobs, run_chunks
 from .._typing import AnyArray, Array, IntArray
-from .._validation import check_number
+from .._validation import check_number, shown
 from ..estimators import KernelTaskClassifier
 from ..gram import GramBlocks
 from ..kernels import PAPER_SIGMAS, FittedBank, Gaussian, as_bank
@@ -47,7 +47,8 @@ class IndependentMKL(KernelTaskClassifier):
     tol : float, default=1e-3
         Relative gap at which each task stops.
     class_weight : dict or "balanced", default=None
-        Multiplies C by class; "balanced" weighs the two classes of each task inversely to their frequency there.
+        Multiplies C by class; "balanced" weighs the two classes of each task (of each pair, where there are more)
+        inversely to their frequency there, samples counted by their weight.
     n_jobs : int, default=None
         Threads, over the tasks; -1 is all cores.
     verbose : int, default=0
@@ -151,7 +152,8 @@ class UniformKernelSVC(GivenKernelSVC):
     tol : float, default=1e-3
         The tasks are solved as accurately as for a :class:`~paretomkl.ParetoMKLClassifier` of this ``tol``.
     class_weight : dict or "balanced", default=None
-        Multiplies C by class; "balanced" weighs the two classes of each task inversely to their frequency there.
+        Multiplies C by class; "balanced" weighs the two classes of each task (of each pair, where there are more)
+        inversely to their frequency there, samples counted by their weight.
     n_jobs : int, default=None
         Threads; -1 is all cores.
     verbose : int, default=0
@@ -231,7 +233,8 @@ class IndependentSVC(GivenKernelSVC):
     tol : float, default=1e-3
         The tasks are solved as accurately as for a :class:`~paretomkl.ParetoMKLClassifier` of this ``tol``.
     class_weight : dict or "balanced", default=None
-        Multiplies C by class; "balanced" weighs the two classes of each task inversely to their frequency there.
+        Multiplies C by class; "balanced" weighs the two classes of each task (of each pair, where there are more)
+        inversely to their frequency there, samples counted by their weight.
         Weights of classes and samples count in the accuracy of a fold as they do in the SVM.
     n_jobs : int, default=None
         Threads; -1 is all cores.
@@ -345,7 +348,7 @@ def split_task(task: Task, weight: Array, cv: Any) -> list[tuple[IntArray, IntAr
             )
         cv = StratifiedKFold(min(int(cv), rarer))
     elif not hasattr(cv, "split") or isinstance(cv, str):
-        raise ValueError(f"cv must be a whole number of at least 2 or a splitter, got cv={cv!r}.")
+        raise ValueError(f"cv must be a whole number of at least 2 or a splitter, got cv={shown(cv)}.")
     splits = cv.split(np.zeros((len(present), 1)), signs)
     return [(present[np.sort(train)], present[np.sort(test)]) for train, test in splits]
 

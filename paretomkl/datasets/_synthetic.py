@@ -58,7 +58,7 @@ def make_multitask(
     -------
     Bunch
         data : array of shape (n_samples of all tasks, n_sources · n_features)
-            Task after task.
+            In random order of the tasks.
         target : array of shape (n_samples of all tasks,)
             Labels, 0 and 1.
         tasks : array of shape (n_samples of all tasks,)
@@ -109,10 +109,12 @@ def make_multitask(
             score += np.sqrt(1 - relatedness) * _random_function(X[:, own[t]], sigma, rng)
         data.append(X.reshape(size, -1))
         target.append(_with_wrong_labels((score > np.median(score)).astype(np.int64), rate, rng))
+    tasks = rng.permutation(np.repeat(np.arange(n_tasks), sizes.astype(int)))  # folds of consecutive rows hold them all
+    place = np.argsort(np.argsort(tasks, kind="stable"))
     return Bunch(
-        data=np.vstack(data),
-        target=np.concatenate(target),
-        tasks=np.repeat(np.arange(n_tasks), sizes.astype(int)),
+        data=np.vstack(data)[place],
+        target=np.concatenate(target)[place],
+        tasks=tasks,
         relevant=relevant,
         own=own,
         columns=[list(range(m * n_features, (m + 1) * n_features)) for m in range(n_sources)],

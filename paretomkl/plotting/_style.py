@@ -30,6 +30,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, MaxNLocator,
 from matplotlib.transforms import ScaledTranslation
 
 from .._typing import Array
+from ..path import ParetoPath
 
 # Okabe and Ito's colours, which the colour-blind can tell apart; their yellow for areas only, grey for lines instead
 HUES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
@@ -45,6 +46,11 @@ TICKED = 16  # exponents that may all be ticks; of more, round numbers are
 LINEAR_BELOW = 1e-3  # |p| below which M_p is the geometric mean to the eye
 LABEL_OFFSET = 16  # points between the axes and the names beside them
 GUIDE: dict[str, Any] = {"color": "0.5", "linewidth": 0.8, "zorder": 0.9}
+
+
+def path_of(source: Any) -> ParetoPath:
+    """The path itself, or that of a fitted search."""
+    return getattr(source, "path_", source)
 
 
 def axes_or_new(ax: Axes | None) -> Axes:

@@ -139,7 +139,7 @@ class AccuracyDisplay:
 
         Parameters
         ----------
-        path : ParetoPath
+        path : ParetoPath, or a fitted search, which has one
         X_train : array-like of shape (n_train, n_features)
             The samples that the path was traced on; not used with precomputed kernels.
         X_test : array-like of shape (n_test, n_features)
@@ -158,6 +158,7 @@ class AccuracyDisplay:
         """
         from . import _style  # asks for matplotlib before any work
 
+        path = _style.path_of(path)
         _style.baseline(path.ps, relative_to)
         labels = _test_labels(X_test, y_test)
         asked = _asked(path, labels, tasks_test)

@@ -65,11 +65,14 @@ class ConvergenceDisplay:
 
     @classmethod
     def from_path(cls, path: ParetoPath | Mapping[str, ParetoPath], *, ax: Axes | None = None) -> ConvergenceDisplay:
-        """Draw the history of a path, or of several to compare: a mapping from names to paths.
+        """Draw the history of a path (or of that of a search), or of several to compare: a mapping from names to paths.
 
         The dashed line is their tolerance; the smallest, where they differ.
         """
-        paths = path if isinstance(path, Mapping) else {"gap": path}
+        from . import _style
+
+        given = path if isinstance(path, Mapping) else {"gap": path}
+        paths = {name: _style.path_of(one) for name, one in given.items()}
         tol = min((one.tol for one in paths.values()), default=None)
         return cls({name: one.history for name, one in paths.items()}, tol=tol).plot(ax)
 

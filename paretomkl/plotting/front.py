@@ -66,7 +66,7 @@ class FrontDisplay:
         Parameters
         ----------
         path : ParetoPath
-            Of two tasks or more.
+            Of two tasks or more; or a fitted search, which has one.
         tasks : pair of indices or names, default=(0, 1)
             The tasks of the horizontal and of the vertical axis.
         colorbar : bool, default=True
@@ -78,6 +78,7 @@ class FrontDisplay:
         """
         from . import _style
 
+        path = _style.path_of(path)
         if len(path.task_names) < 2:
             raise ValueError("FrontDisplay needs two tasks to trade off, but the path has only one.")
         chosen = _style.indices(tasks, path.task_names, "task")

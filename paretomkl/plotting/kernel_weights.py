@@ -56,7 +56,10 @@ class KernelWeightsDisplay:
 
     @classmethod
     def from_path(cls, path: ParetoPath, *, max_kernels: int = 7, ax: Axes | None = None) -> KernelWeightsDisplay:
-        """Draw the kernel weights of a path; see ``plot`` for the other parameters."""
+        """Draw the kernel weights of a path, or of that of a search; see ``plot`` for the other parameters."""
+        from . import _style
+
+        path = _style.path_of(path)
         return cls(ps=path.ps, theta=path.theta, kernel_names=path.kernel_names).plot(ax, max_kernels=max_kernels)
 
     def plot(self, ax: Axes | None = None, *, max_kernels: int = 7) -> KernelWeightsDisplay:

@@ -66,7 +66,10 @@ class ObjectivesDisplay:
         ax: Axes | None = None,
         line_kw: dict[str, Any] | None = None,
     ) -> ObjectivesDisplay:
-        """Draw the objectives of a path; see ``plot`` for the other parameters."""
+        """Draw the objectives of a path, or of that of a search; see ``plot`` for the other parameters."""
+        from . import _style
+
+        path = _style.path_of(path)
         display = cls(ps=path.ps, objectives=path.objectives, objective=path.objective, task_names=path.task_names)
         return display.plot(ax, tasks=tasks, relative_to=relative_to, yscale=yscale, line_kw=line_kw)
 

@@ -156,7 +156,8 @@ class CutPool(Solver):
             gap = problem.relative_gap(best, master.lower)
             n_sweeps = problem.tasks.n_sweeps - swept
             self.told(problem, gap)
-            enough = self.tol if n_sweeps else self.borrow * self.tol
+            # every mean of one number is that number: a point of one task serves all p
+            enough = self.tol if n_sweeps or problem.tasks.n_tasks == 1 else self.borrow * self.tol
             if gap <= enough or n_sweeps >= self.max_iter or precision < 1e-6:
                 return self.solution(problem, best, gap, n_sweeps, master.task_weights, state=pool)
             # Cutting planes overshoot where kernels are many: after a sweep that brought nothing better, go less far.
@@ -185,7 +186,7 @@ class CutPool(Solver):
     def _master(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
         p = problem.scalarization.p
         if problem.tasks.n_tasks == 1:
-            return self._master_of_mean(problem, pool, best, 1.0, rtol)  # every mean of one number is that number
+            return self._master_of_mean(problem, pool, best, 1.0, rtol)
         if p == np.inf:
             return self._master_of_maximum(problem, pool, best, rtol)
         if p >= 1:

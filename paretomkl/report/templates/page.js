@@ -1,0 +1,817 @@
+"use strict";
+(() => {
+// ------------------------------------------------------------------------------------------------ the data
+// arrays by task or kernel first, by point of the path second; null where there is no number
+const D = JSON.parse(document.getElementById("data").textContent);
+const N = D.x.length, T = D.tasks.length, M = D.kernels.length, ONE = D.reference;
+const FEW = 7;  // tasks that can have a colour and a legend entry each
+const $ = id => document.getElementById(id);
+const range = n => [...Array(n).keys()];
+const clamp = (v, low, high) => Math.min(high, Math.max(low, v));
+const sum = values => values.reduce((a, b) => a + b, 0);
+const shares = range(N).map(i => sum(D.theta.map(row => row[i])) || 1);
+const against = (rows, f) => rows.map(row => row.map(v => v == null || row[ONE] == null ? null : f(v, row[ONE])));
+const CHANGE = against(D.objectives, (v, one) => v / one - 1);
+const GAIN = D.accuracy && against(D.accuracy, (v, one) => v - one);
+const SHARE = D.theta.map(row => row.map((v, i) => v / shares[i]));
+
+// ------------------------------------------------------------------------------------------------ numbers
+const NONE = "–";
+const minus = text => text.replace("-", "−");
+const plus = (v, text) => (v > 0 && /[1-9]/.test(text) ? "+" : "") + text;
+function digits(v, n) {
+  if (v == null) return NONE;
+  const size = Math.abs(v);
+  if (size !== 0 && (size < 1e-3 || size >= 1e6)) return minus(v.toExponential(Math.max(0, n - 3)).replace("e+", "e"));
+  return minus(size >= 10 ** (n - 1) ? v.toFixed(0) : v.toPrecision(n));
+}
+const objective = v => digits(v, 5);
+function percent(v) {
+  if (v == null) return NONE;
+  const size = Math.abs(100 * v);
+  const places = size >= 1 || size === 0 ? 1 : size >= 0.1 ? 2 : 3;
+  return minus((100 * v).toFixed(places)).replace(/^−(0\.?0*)$/, "$1") + "\u00a0%";
+}
+const change = v => v == null ? NONE : plus(v, percent(v));
+const accuracy = v => v == null ? NONE : (100 * v).toFixed(1) + "\u00a0%";
+const points = v => v == null ? NONE : plus(v, minus((100 * v).toFixed(1)).replace(/^−0\.0$/, "0.0"));
+const weight = v => v == null ? NONE : v >= 0.00005 ? v.toFixed(4) : v === 0 ? "0" : "<0.0001";
+const gap = v => digits(v, 4);
+const short = (name, n = 24) =>
+  name.length <= n ? name : name.slice(0, Math.ceil(n / 2)).trimEnd() + "…" + name.slice(name.length - Math.floor(n / 2) + 1).trimStart();
+
+// ------------------------------------------------------------------------------------------------ colours
+const VIRIDIS = ["440154", "482475", "414487", "355f8d", "2a788e", "21918c", "22a884", "44bf70", "7ad151", "bddf26", "fde725"];
+const HUES = [  // after Okabe and Ito, for light and for dark paper
+  ["#0072b2", "#4fa8ea"], ["#c07a00", "#f2b233"], ["#00805c", "#2dc99b"], ["#b3528b", "#e79cc8"],
+  ["#3b9fd6", "#8fd3fa"], ["#c64d00", "#ff8d50"], ["#6d6d6d", "#b0b0b0"],
+];
+const AREAS = ["#4477aa", "#ee8866", "#44aa77", "#cc6688", "#eecc55", "#66bbdd", "#aa77bb", "#99aa33", "#bb7744", "#338888"]
+  .map(c => [c, c]);
+const GREYS = [["#c4c9cf", "#5a626b"], ["#aab1b9", "#6d7680"]];
+function viridis(t) {
+  const at = clamp(t, 0, 1) * (VIRIDIS.length - 1), k = Math.min(Math.floor(at), VIRIDIS.length - 2), part = at - k;
+  const channel = (c, from) => parseInt(c.slice(from, from + 2), 16);
+  const mixed = [0, 2, 4].map(o => Math.round((1 - part) * channel(VIRIDIS[k], o) + part * channel(VIRIDIS[k + 1], o)));
+  return `rgb(${mixed.join(",")})`;
+}
+const ramp = t => [viridis(0.82 * (1 - t)), viridis(0.36 + 0.64 * t)];  // salient at t = 1 on either paper
+const ranks = values => {
+  const order = range(values.length).sort((a, b) => values[a] - values[b]), rank = [];
+  order.forEach((k, at) => { rank[k] = values.length > 1 ? at / (values.length - 1) : 1; });
+  return rank;
+};
+const difficulty = ranks(D.objectives.map(row => sum(row) / N));
+const taskColors = range(T).map(t => T <= FEW ? HUES[t] : ramp(difficulty[t]));
+const kernelColors = (() => {
+  const order = range(M).sort((a, b) => Math.max(...SHARE[b]) - Math.max(...SHARE[a])), colors = [];
+  order.slice(0, AREAS.length).sort((a, b) => a - b).forEach((m, k) => { colors[m] = AREAS[k]; });
+  return range(M).map(m => colors[m] || GREYS[m % 2]);
+})();
+const colored = (node, [light, dark]) => {
+  node.classList.add("c");
+  node.style.setProperty("--l", light);
+  node.style.setProperty("--d", dark);
+  return node;
+};
+
+// ------------------------------------------------------------------------------------------------ elements
+function make(tag, props = {}, ...children) {
+  const node = Object.assign(document.createElement(tag), props);
+  node.append(...children);
+  return node;
+}
+function draw(parent, tag, attributes = {}, text) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  if (text !== undefined) node.textContent = text;
+  parent.append(node);
+  return node;
+}
+const swatch = (colors, extra = "") => {
+  const node = make("span", { className: "swatch " + extra });
+  return colors ? colored(node, colors) : node;
+};
+
+// ------------------------------------------------------------------------------------------------ the state
+const S = { i: D.start, hover: { task: null, kernel: null }, marked: { task: new Set(), kernel: new Set() }, find: "" };
+const views = [];  // each may have draw(), move() after p has changed, paint() after marks have changed
+
+function setP(i) {
+  i = clamp(i, 0, N - 1);
+  if (i === S.i) return;
+  S.i = i;
+  move();
+}
+function move() {
+  showP();
+  views.forEach(view => view.move && view.move());
+  clearTimeout(move.later);  // the address names p, once it rests
+  move.later = setTimeout(() => {
+    try { history.replaceState(null, "", "#p=" + addressOf(S.i)); } catch { /* in a frame */ }
+  }, 300);
+}
+const addressOf = i => D.codeP[i].replace(/^float\("(.*)"\)$/, "$1");
+function hover(kind, k) {
+  if (S.hover[kind] === k) return;
+  S.hover[kind] = k;
+  repaint();
+}
+function mark(kind, k) {
+  const marked = S.marked[kind];
+  if (!marked.delete(k)) marked.add(k);
+  repaint();
+}
+const repaint = () => views.forEach(view => view.paint && view.paint());
+const matches = t => D.tasks[t].toLowerCase().includes(S.find);
+function hot(kind) {  // the set to stand out, or null for all alike
+  const set = new Set(S.marked[kind]);
+  if (kind === "task" && S.find) range(T).filter(matches).forEach(t => set.add(t));
+  if (S.hover[kind] != null) set.add(S.hover[kind]);
+  return set.size ? set : null;
+}
+
+// ------------------------------------------------------------------------------------------------ the tip
+const tip = $("tip");
+function showTip(x, y, title, lines) {
+  tip.replaceChildren(make("b", { textContent: title }), ...lines.map(text => make("div", { textContent: text })));
+  tip.classList.add("on");
+  const box = tip.getBoundingClientRect();
+  tip.style.left = clamp(x + 14, 4, Math.max(4, innerWidth - box.width - 4)) + "px";
+  tip.style.top = (y - box.height - 12 > 4 ? y - box.height - 12 : y + 18) + "px";
+}
+const hideTip = () => tip.classList.remove("on");
+const pText = i => "p = " + D.p[i];
+
+// ------------------------------------------------------------------------------------------------ scales
+function linearTicks(low, high, count) {
+  const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw));
+  const step = power * ([1, 2, 2.5, 5, 10].find(f => f * power >= raw * 0.999));
+  const ticks = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) ticks.push(+(k * step).toPrecision(12));
+  return ticks;
+}
+function logTicks(low, high) {
+  const all = [];
+  for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); e++) for (const f of [1, 2, 5]) all.push(f * 10 ** e);
+  const inside = all.filter(v => v >= low * 0.999 && v <= high * 1.001);
+  const decades = inside.filter(v => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9);
+  return decades.length >= 4 ? decades : inside;
+}
+function valueScale(values, { log = false, least = 0, include = [], bottom = null }, top, base, count) {
+  const known = values.concat(include).filter(v => v != null && (!log || v > 0));
+  let low = Math.min(...known), high = Math.max(...known);
+  if (!known.length) [low, high] = [0, 1];
+  const forward = log ? Math.log10 : v => v;
+  let [a, b] = [forward(low), forward(high)];
+  if (b - a < least) [a, b] = [(a + b - least) / 2, (a + b + least) / 2];
+  if (b === a) [a, b] = [a - 0.5, b + 0.5];
+  const pad = 0.05 * (b - a);
+  [a, b] = [bottom == null ? a - pad : bottom, b + pad];
+  const inverse = log ? v => 10 ** v : v => v;
+  const ticks = log ? logTicks(inverse(a), inverse(b)) : linearTicks(a, b, count);
+  return { ticks, log, y: v => base - (forward(v) - a) / (b - a) * (base - top), inverse: y => inverse(a + (base - y) / (base - top) * (b - a)) };
+}
+let onPaper = false;  // pictures are drawn small there, for their letters to stay readable
+const drawingWidth = host => onPaper ? (host.closest(".wide") ? 780 : 390) : Math.max(280, host.clientWidth || 560);
+const textWidth = text => 6.6 * text.length;
+
+// ------------------------------------------------------------------------------------------------ pictures over p
+/* spec: kind ("task", "kernel" or none), rows (series by point), colors, names, bold (one series), boldName, format,
+   tick (format of the axis), stacked, zero, log, least, include, bottom, extra(layer, scales), note */
+function picture(figure, spec) {
+  const host = figure.querySelector(".plot");
+  const svg = draw(host, "svg", { role: "img", tabindex: 0 });
+  const many = spec.rows.length > FEW;
+  let x, scale, lines = [], cursor, dots, width = 0, stack;
+
+  function redraw() {
+    width = drawingWidth(host);
+    const height = spec.height || clamp(Math.round(0.46 * width), 200, 285), top = 10, base = height - 24;
+    svg.replaceChildren();
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    svg.setAttribute("aria-label", spec.label());
+    svg.classList.toggle("many", many);
+    svg.classList.toggle("has-bold", !!spec.bold);
+    svg.classList.toggle("fine", !!spec.fine);
+    stack = spec.stacked && stacked(spec.rows);
+    const values = (spec.stacked ? [0, 1] : spec.rows.flat()).concat(spec.bold || []);
+    scale = valueScale(values, spec, top, base, Math.max(3, Math.round((base - top) / 46)));
+    const labels = scale.ticks.map(spec.tick);
+    const left = Math.max(34, 10 + Math.max(0, ...labels.map(textWidth)));
+    x = at => left + at * (width - left - 14);
+
+    const back = draw(svg, "g");
+    scale.ticks.forEach((v, k) => {
+      const y = Math.round(scale.y(v)) + 0.5;
+      draw(back, "path", { class: "grid-line", d: `M${left} ${y}H${width - 8}` });
+      draw(back, "text", { x: left - 6, y: y + 3.5, "text-anchor": "end" }, labels[k]);
+    });
+    if (spec.zero != null) draw(back, "path", { class: "zero", d: `M${left} ${Math.round(scale.y(spec.zero)) + 0.5}H${width - 8}` });
+
+    const layer = draw(svg, "g");
+    lines = spec.rows.map((row, k) => colored(draw(layer, "path", spec.stacked
+      ? { class: "area", d: areaPath(stack[k], stack[k + 1]) }
+      : { class: "line", d: linePath(row) }), spec.colors[k]));
+    if (spec.extra) spec.extra(layer, { x, y: scale.y, left, right: width - 8, top, base });
+    if (spec.bold) {
+      draw(layer, "path", { class: "bold-halo", d: linePath(spec.bold) });
+      draw(layer, "path", { class: "bold", d: linePath(spec.bold) });
+    }
+    exponentAxis(draw(svg, "g"), x, left, width - 8, base, top);  // before the bands, which reach down to it
+    cursor = draw(svg, "path", { class: "cursor" });
+    cursor.dataset.top = top;
+    cursor.dataset.base = base;
+    dots = draw(svg, "g");
+    move();
+    paint();
+  }
+  function linePath(row) {
+    let d = "", pen = false;
+    row.forEach((v, i) => {
+      if (v == null || (spec.log && v <= 0)) { pen = false; return; }
+      d += `${pen ? "L" : "M"}${x(D.x[i]).toFixed(1)} ${scale.y(v).toFixed(1)}`;
+      pen = true;
+    });
+    return N === 1 ? d + "h0.01" : d;
+  }
+  function areaPath(lower, upper) {
+    const xs = N === 1 ? [0, 1] : D.x, at = i => N === 1 ? 0 : i;
+    const edge = (row, order) => order.map(i => `${x(xs[i]).toFixed(1)} ${scale.y(row[at(i)]).toFixed(1)}`).join("L");
+    const order = range(xs.length);
+    return `M${edge(upper, order)}L${edge(lower, order.slice().reverse())}Z`;
+  }
+  function move() {
+    const at = x(D.x[S.i]);
+    cursor.setAttribute("d", `M${at.toFixed(1)} ${cursor.dataset.top}V${cursor.dataset.base}`);
+    svg.setAttribute("aria-label", spec.label());
+    placeDots();
+  }
+  function placeDots() {
+    dots.replaceChildren();
+    if (spec.stacked) return;
+    const at = x(D.x[S.i]), chosen = spec.kind ? hot(spec.kind) : null;
+    spec.rows.forEach((row, k) => {
+      if (row[S.i] == null || (chosen ? !chosen.has(k) : many)) return;
+      colored(draw(dots, "circle", { class: "dot", cx: at, cy: scale.y(row[S.i]), r: 4.5 }), spec.colors[k]);
+    });
+    if (spec.bold && spec.bold[S.i] != null) draw(dots, "circle", { class: "dot bold-dot", cx: at, cy: scale.y(spec.bold[S.i]), r: 5 });
+  }
+  function paint() {
+    const chosen = spec.kind ? hot(spec.kind) : null;
+    svg.classList.toggle("some-hot", !!chosen);
+    lines.forEach((line, k) => line.classList.toggle("hot", !!chosen && chosen.has(k)));
+    placeDots();
+  }
+
+  // the point of the path and the series nearest to a place on the screen
+  function place(event) {
+    const box = svg.getBoundingClientRect(), factor = width / box.width;
+    const px = (event.clientX - box.left) * factor, py = (event.clientY - box.top) * factor;
+    let i = 0, k = null;
+    D.x.forEach((at, j) => { if (Math.abs(x(at) - px) < Math.abs(x(D.x[i]) - px)) i = j; });
+    if (spec.stacked) {
+      const v = scale.inverse(py);
+      k = spec.rows.findIndex((row, m) => v >= stack[m][i] && v < stack[m + 1][i]);
+      if (k < 0) k = null;
+    } else {
+      let nearest = 26;
+      spec.rows.forEach((row, m) => {
+        const distance = row[i] == null ? Infinity : Math.abs(scale.y(row[i]) - py);
+        if (distance < nearest) [nearest, k] = [distance, m];
+      });
+      if (spec.bold && Math.abs(scale.y(spec.bold[i]) - py) <= nearest) k = -1;
+    }
+    return { i, k };
+  }
+  function tell(i, k, clientX, clientY) {
+    if (k === -1) return showTip(clientX, clientY, spec.boldName, [`${spec.format(spec.bold[i])} at ${pText(i)}`]);
+    if (k == null) return hideTip();
+    const extra = spec.more ? spec.more(k, i) : [];
+    return showTip(clientX, clientY, spec.names[k], [`${spec.format(spec.rows[k][i])} at ${pText(i)}`, ...extra]);
+  }
+  svg.addEventListener("pointermove", event => {
+    const { i, k } = place(event);
+    if (event.buttons & 1) setP(i);
+    if (spec.kind) hover(spec.kind, k === -1 ? null : k);
+    tell(i, k, event.clientX, event.clientY);
+  });
+  svg.addEventListener("pointerdown", event => {
+    if (event.button !== 0) return;
+    setP(place(event).i);
+    if (event.pointerType === "mouse") svg.setPointerCapture(event.pointerId);
+  });
+  svg.addEventListener("pointerleave", () => {
+    if (spec.kind) hover(spec.kind, null);
+    hideTip();
+  });
+  keys(svg, {
+    walk(step) {
+      if (!spec.kind) return;
+      const order = range(spec.rows.length).filter(k => spec.rows[k][S.i] != null);
+      if (!spec.stacked) order.sort((a, b) => spec.rows[b][S.i] - spec.rows[a][S.i] || a - b); else order.reverse();
+      const at = order.indexOf(S.hover[spec.kind]);
+      hover(spec.kind, order[at < 0 ? (step > 0 ? 0 : order.length - 1) : clamp(at + step, 0, order.length - 1)]);
+      this.tell();
+    },
+    tell() {
+      const k = spec.kind ? S.hover[spec.kind] : null;
+      if (k == null) return;
+      const box = svg.getBoundingClientRect(), factor = box.width / width;
+      const v = spec.stacked ? (stack[k][S.i] + stack[k + 1][S.i]) / 2 : spec.rows[k][S.i];
+      tell(S.i, k, box.left + x(D.x[S.i]) * factor, box.top + scale.y(v) * factor);
+    },
+    mark() { if (spec.kind && S.hover[spec.kind] != null) mark(spec.kind, S.hover[spec.kind]); },
+    leave() { if (spec.kind) hover(spec.kind, null); hideTip(); },
+  });
+  const view = { redraw, move, paint, width: () => host.clientWidth };
+  views.push(view);
+  return view;
+}
+function stacked(rows) {
+  const levels = [Array(N).fill(0)];
+  rows.forEach(row => levels.push(levels.at(-1).map((v, i) => v + row[i])));
+  return levels;
+}
+function exponentAxis(layer, x, left, right, base, top) {
+  draw(layer, "path", { class: "axis", d: `M${left} ${base + 0.5}H${right}` });
+  D.broken.forEach(at => draw(layer, "path", { class: "break", d: `M${x(at) - 4} ${base + 5}l4 -9m2 9l4 -9` }));
+  thin(D.ticks.map(([at, label, rank]) => [x(at), label, rank])).forEach(([at, label]) => {
+    draw(layer, "path", { class: "axis", d: `M${Math.round(at) + 0.5} ${base}v4` });
+    draw(layer, "text", { x: at, y: base + 17, "text-anchor": "middle" }, label);
+  });
+  draw(layer, "text", { class: "p", x: left - 24, y: base + 17, "text-anchor": "end" }, "p");
+  if (N > 1) draw(layer, "path", { class: "one", d: `M${x(D.x[ONE])} ${top}V${base}` });
+  if (D.cv) draw(layer, "path", { class: "pick", d: `M${x(D.x[D.cv.index])} ${base}l-5 7h10Z` });
+}
+function thin(ticks) {  // labels of low rank first, as many as there is room for
+  const kept = [];
+  [...ticks].sort((a, b) => a[2] - b[2] || a[0] - b[0]).forEach(tick => {
+    if (kept.every(other => Math.abs(other[0] - tick[0]) > (textWidth(other[1]) + textWidth(tick[1])) / 2 + 8)) kept.push(tick);
+  });
+  return kept;
+}
+function keys(node, actions) {
+  node.addEventListener("keydown", event => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const steps = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10, Home: -N, End: N };
+    if (event.key in steps) { setP(S.i + steps[event.key]); actions.tell(); }
+    else if (event.key === "ArrowUp") actions.walk(-1);
+    else if (event.key === "ArrowDown") actions.walk(1);
+    else if (event.key === "Enter" || event.key === " ") actions.mark();
+    else if (event.key === "Escape") actions.leave();
+    else return;
+    event.preventDefault();
+  });
+  node.addEventListener("blur", () => actions.leave());
+}
+
+// ------------------------------------------------------------------------------------------------ legends and modes
+function legend(figure, spec, extra = []) {
+  const host = figure.querySelector(".legend");
+  const known = extra.map(([style]) => make("span", { className: "key" }, swatch(null, style), ""));
+  const many = spec.kind && spec.rows.length > FEW;
+  if (many) known.push(make("span", { className: "ramp" }, "easy", make("span", {}, ...range(9).map(k => colored(make("i"), ramp(k / 8)))), "hard"));
+  const entries = !spec.kind ? [] : spec.rows.map((row, k) => {
+    const button = make("button", { type: "button" }, swatch(spec.colors[k]), make("span", { textContent: spec.names[k] }), make("b"));
+    linked(button, spec.kind, k);
+    return button;
+  });
+  host.append(...known, ...entries);
+  function update() {
+    entries.forEach((entry, k) => { entry.lastChild.textContent = spec.format(spec.rows[k][S.i]); });
+    extra.forEach(([, text], k) => { known[k].lastChild.textContent = text(); });
+  }
+  function paint() {
+    if (!spec.kind) return;
+    press(entries, spec.kind);
+    entries.forEach((entry, k) => { entry.hidden = many && !S.marked.task.has(k); });
+  }
+  const view = { redraw() { update(); paint(); }, move: update, paint };
+  views.push(view);
+  return view;
+}
+function linked(button, kind, k) {
+  button.setAttribute("aria-pressed", "false");
+  button.addEventListener("click", () => mark(kind, k));
+  button.addEventListener("pointerenter", event => event.pointerType === "mouse" && hover(kind, k));
+  button.addEventListener("pointerleave", () => hover(kind, null));
+  button.addEventListener("focus", () => button.matches(":focus-visible") && hover(kind, k));
+  button.addEventListener("blur", () => hover(kind, null));
+}
+function press(buttons, kind) {
+  buttons.forEach((button, k) => {
+    button.setAttribute("aria-pressed", S.marked[kind].has(k));
+    button.classList.toggle("hot", S.hover[kind] === k);
+  });
+}
+function modes(figure, spec, choices) {  // choices: [label, properties of spec, note]
+  const host = figure.querySelector(".modes"), note = figure.querySelector(".note");
+  const redraw = [];
+  const buttons = choices.map(([label], k) => {
+    const button = make("button", { type: "button", textContent: label });
+    button.addEventListener("click", () => choose(k));
+    host.append(button);
+    return button;
+  });
+  function choose(k) {
+    Object.assign(spec, choices[k][1]);
+    note.textContent = choices[k][2];
+    buttons.forEach((button, j) => button.setAttribute("aria-pressed", j === k));
+    redraw.forEach(f => f());
+  }
+  choose(0);
+  if (choices.length < 2) host.remove();
+  return f => redraw.push(f);
+}
+
+// ------------------------------------------------------------------------------------------------ the figures
+const span = rows => { const known = rows.flat().filter(v => v != null); return Math.max(...known) / Math.min(...known); };
+const label = (what, value) => () => `${what}, against p. ${pText(S.i)}: ${value()}. Arrow keys move p and go through the lines.`;
+const lowHigh = (rows, format) => () => {
+  const known = rows().map(row => row[S.i]).filter(v => v != null);
+  return `from ${format()(Math.min(...known))} to ${format()(Math.max(...known))}`;
+};
+const ofTasks = { kind: "task", names: D.tasks, colors: taskColors };
+const percentTick = v => minus(+(100 * v).toPrecision(4) + "") + " %";
+const signedTick = v => plus(v, percentTick(v));
+
+function objectivesFigure() {
+  const figure = $("fig-objectives");
+  const spec = { ...ofTasks, boldName: "mean M_p", more: (t, i) => [`weight ${percent(D.weights[t][i])}`] };
+  spec.label = label("Objective of each task", lowHigh(() => spec.rows, () => spec.format));
+  const value = ["value", {
+    rows: D.objectives, bold: T > 1 ? D.mean : null, format: objective, tick: v => digits(v, v >= 1000 ? 4 : 3).replace(/\.?0+$/, m => m.includes(".") ? "" : m),
+    zero: null, log: span(D.objectives) > 20, least: span(D.objectives) > 20 ? 0.01 : 0.02 * sum(D.mean) / N, include: [],
+  }, T > 1 ? "J of each task, and their mean M_p in bold. Lower is better." : "J of the task. Lower is better."];
+  const changes = [`change from p = ${D.p[ONE]}`, { rows: CHANGE, bold: null, format: change, tick: signedTick, zero: 0, log: false, least: 0.02, include: [0] },
+    `How much better (below zero) or worse each task is than at p = ${D.p[ONE]}.`];
+  const onChange = modes(figure, spec, T > 1 && N > 1 ? [changes, value] : [value]);
+  const view = picture(figure, spec);
+  const below = legend(figure, spec);
+  onChange(() => { view.redraw(); below.redraw(); });
+}
+function weightsFigure() {
+  const figure = $("fig-weights");
+  if (T < 2) return figure.remove();
+  const spec = { ...ofTasks, rows: D.weights, format: percent, tick: percentTick, bottom: 0, include: [0], least: 0.02,
+    more: (t, i) => [`objective ${objective(D.objectives[t][i])}`] };
+  spec.label = label("Weight of each task", lowHigh(() => spec.rows, () => spec.format));
+  picture(figure, spec);
+  legend(figure, spec);
+}
+function accuracyFigure() {
+  const figure = $("fig-accuracy");
+  if (!D.accuracy) return figure.remove();
+  const spec = { ...ofTasks, more: (t, i) => [D.heldOut ? `of ${D.heldOut[t]} held-out samples` : "", `weight ${percent(D.weights[t][i])}`].filter(Boolean) };
+  spec.label = label("Held-out accuracy of each task", lowHigh(() => spec.rows, () => spec.format));
+  const value = ["accuracy", { rows: D.accuracy, format: accuracy, tick: percentTick, zero: null, least: 0.02, include: [] },
+    "Share of the held-out samples of each task on its right side."];
+  const gains = [`difference to p = ${D.p[ONE]}`, { rows: GAIN, format: v => points(v) + " points", tick: v => plus(v, minus(+(100 * v).toPrecision(4) + "")), zero: 0, least: 0.02, include: [0] },
+    `Percentage points more (above zero) or less than at p = ${D.p[ONE]}; a step is one held-out sample or more.`];
+  const onChange = modes(figure, spec, N > 1 ? [gains, value] : [value]);
+  const view = picture(figure, spec);
+  const below = legend(figure, spec);
+  onChange(() => { view.redraw(); below.redraw(); });
+}
+function overallFigure() {
+  const figure = $("fig-overall");
+  if (!D.overall && !D.cv) return figure.remove();
+  const spec = { rows: [], colors: [], names: [], bold: D.overall || null, boldName: "held-out accuracy", format: accuracy, tick: percentTick, least: 0.02,
+    include: D.cv ? D.cv.mean.flatMap((v, k) => [v - D.cv.std[k], v + D.cv.std[k]]) : [] };
+  spec.label = label("Accuracy of all tasks together", () => (D.overall ? accuracy(D.overall[S.i]) : NONE));
+  spec.extra = (layer, { x, y }) => {
+    if (!D.cv) return;
+    const at = k => `${x(D.cv.x[k]).toFixed(1)} `, order = range(D.cv.x.length);
+    const edge = (sign, ks) => ks.map(k => at(k) + y(D.cv.mean[k] + sign * D.cv.std[k]).toFixed(1)).join("L");
+    draw(layer, "path", { class: "band", d: `M${edge(1, order)}L${edge(-1, order.slice().reverse())}Z` });
+    draw(layer, "path", { class: "cv", d: "M" + order.map(k => at(k) + y(D.cv.mean[k]).toFixed(1)).join("L") });
+    order.forEach(k => draw(layer, "circle", { class: "cv-dot", cx: x(D.cv.x[k]), cy: y(D.cv.mean[k]), r: 3 }));
+  };
+  figure.querySelector(".note").textContent = D.cv
+    ? "Cross-validated score on the training part with one standard deviation between folds; ▲ below the axis is its choice."
+    : "Of all tasks together on the held-out samples.";
+  picture(figure, spec);
+  const keysShown = [];
+  if (D.overall) keysShown.push(["bold-key", () => `held-out samples: ${accuracy(D.overall[S.i])}`]);
+  if (D.cv) keysShown.push(["cv-key", () => "cross-validation"]);
+  legend(figure, spec, keysShown);
+}
+function kernelsFigure() {
+  const figure = $("fig-kernels"), list = $("kernels");
+  const spec = { kind: "kernel", names: D.kernels, colors: kernelColors, rows: SHARE, stacked: true, format: percent, tick: percentTick, bottom: 0,
+    more: (m, i) => [`θ = ${weight(D.theta[m][i])}`] };
+  const heaviest = () => range(M).reduce((a, b) => D.theta[b][S.i] > D.theta[a][S.i] ? b : a);
+  spec.label = label("Share of each kernel", () => `most has ${D.kernels[heaviest()]}, ${percent(SHARE[heaviest()][S.i])}`);
+  picture(figure, spec);
+  const buttons = D.kernels.map((name, m) => {
+    const button = make("button", { type: "button" }, swatch(kernelColors[m]), make("span", { textContent: name }), make("b"));
+    linked(button, "kernel", m);
+    list.append(make("li", {}, button));
+    return button;
+  });
+  const move = () => buttons.forEach((button, m) => { button.lastChild.textContent = weight(D.theta[m][S.i]); });
+  views.push({ redraw: move, move, paint: () => press(buttons, "kernel") });
+}
+function gapFigure() {
+  const figure = $("fig-gap");
+  const spec = { rows: [], colors: [], names: [], bold: D.gap, boldName: "certified gap", fine: true, format: gap, tick: v => minus(v.toExponential(0)), log: true, include: [D.tol], least: 0.3, height: 190 };
+  spec.label = label("Certified relative gap", () => gap(D.gap[S.i]));
+  spec.extra = (layer, { y, left, right }) => draw(layer, "path", { class: "tol", d: `M${left} ${y(D.tol)}H${right}` });
+  picture(figure, spec);
+  legend(figure, spec, [["bold-key", () => `gap at ${pText(S.i)}: ${gap(D.gap[S.i])}`], ["tol-key", () => `asked for: ${gap(D.tol)}`]]);
+}
+
+// ------------------------------------------------------------------------------------------------ the front of two tasks
+function frontFigure() {
+  const figure = $("fig-front");
+  if (T < 2) return figure.remove();
+  const host = figure.querySelector(".plot"), svg = draw(host, "svg", { role: "img", tabindex: 0 }), select = [$("front-x"), $("front-y")];
+  let [a, b] = D.pair, width, sx, sy, now, nowLabel, named;
+  const order = range(T).sort((s, t) => difficulty[t] - difficulty[s]);
+  select.forEach((node, k) => {
+    (T <= FEW ? range(T) : order).forEach(t => node.append(make("option", { value: t, textContent: short(D.tasks[t], 40) })));
+    node.addEventListener("change", () => {
+      const chosen = +node.value, other = k ? a : b;
+      if (chosen === other) [a, b] = [b, a]; else if (k) b = chosen; else a = chosen;
+      redraw();
+    });
+  });
+  $("front-swap").addEventListener("click", () => { [a, b] = [b, a]; redraw(); });
+
+  function redraw() {
+    [select[0].value, select[1].value] = [a, b];
+    width = drawingWidth(host);
+    const height = clamp(Math.round(0.6 * width), 230, 350), top = 12, base = height - 40;
+    const across = D.objectives[a], up = D.objectives[b];
+    svg.replaceChildren();
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    const y = valueScale(up, { least: 1e-3 * up[ONE] }, top, base, Math.round((base - top) / 50));
+    const format = v => digits(v, 6).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
+    const left = 26 + Math.max(...y.ticks.map(v => textWidth(format(v))));
+    // the scale of valueScale runs upwards, from base to top: here from the left to the right
+    const x = valueScale(across, { least: 1e-3 * across[ONE] }, width - 14, left, Math.max(2, Math.round((width - left) / 90)));
+    [sx, sy] = [i => x.y(across[i]), i => y.y(up[i])];
+    y.ticks.forEach(v => {
+      const at = Math.round(y.y(v)) + 0.5;
+      draw(svg, "path", { class: "grid-line", d: `M${left} ${at}H${width - 8}` });
+      draw(svg, "text", { x: left - 6, y: at + 3.5, "text-anchor": "end" }, format(v));
+    });
+    x.ticks.forEach(v => {
+      const at = Math.round(x.y(v)) + 0.5;
+      draw(svg, "path", { class: "grid-line", d: `M${at} ${top}V${base}` });
+      draw(svg, "text", { x: at, y: base + 15, "text-anchor": "middle" }, format(v));
+    });
+    draw(svg, "path", { class: "axis", d: `M${left + 0.5} ${top}V${base + 0.5}H${width - 8}` });
+    draw(svg, "text", { x: (left + width) / 2, y: height - 6, "text-anchor": "middle" }, `← better    objective of ${short(D.tasks[a])}`);
+    draw(svg, "text", { transform: `translate(11 ${(top + base) / 2}) rotate(-90)`, "text-anchor": "middle" }, `← better    objective of ${short(D.tasks[b])}`);
+    draw(svg, "path", { class: "front-line", d: "M" + range(N).map(i => `${sx(i).toFixed(1)} ${sy(i).toFixed(1)}`).join("L") });
+    range(N).forEach(i => colored(draw(svg, "circle", { class: "front-dot", cx: sx(i), cy: sy(i), r: N > 40 ? 2.8 : 4 }), ramp(D.x[i])));
+    named = new Map([[0, pText(0)], [N - 1, pText(N - 1)], [ONE, pText(ONE)]]);
+    if (D.cv) named.set(D.cv.index, pText(D.cv.index) + ", cross-validation");
+    named.forEach((text, i) => {
+      draw(svg, "circle", { class: "front-ring", cx: sx(i), cy: sy(i), r: 4 });
+      const toLeft = sx(i) > width - 130;
+      draw(svg, "text", { class: "halo", x: sx(i) + (toLeft ? -9 : 9), y: sy(i) - 7, "text-anchor": toLeft ? "end" : "start" }, text);
+    });
+    now = draw(svg, "circle", { class: "front-now", r: 8 });
+    nowLabel = draw(svg, "text", { class: "halo here" });
+    $("front-words").textContent = T === 2
+      ? "Every point is on the Pareto front: no kernel weights are better for both tasks."
+      : `A projection of the front of ${T} tasks: other kernel weights may be better for these two at the expense of a third.`;
+    move();
+  }
+  function move() {
+    const [px, py] = [sx(S.i), sy(S.i)], toLeft = px > width - 90;
+    now.setAttribute("cx", px);
+    now.setAttribute("cy", py);
+    nowLabel.textContent = named.has(S.i) ? "" : pText(S.i);
+    nowLabel.setAttribute("x", px + (toLeft ? -13 : 13));
+    nowLabel.setAttribute("y", py + 17 > svg.viewBox.baseVal.height - 44 ? py - 12 : py + 17);
+    nowLabel.setAttribute("text-anchor", toLeft ? "end" : "start");
+    svg.setAttribute("aria-label", `${pText(S.i)}: objective of ${D.tasks[a]} ${objective(D.objectives[a][S.i])}, of ${D.tasks[b]} ${objective(D.objectives[b][S.i])}. Arrow keys move p.`);
+    svg.dataset.x = D.objectives[a][S.i];
+    svg.dataset.y = D.objectives[b][S.i];
+  }
+  const lines = i => [`${short(D.tasks[a])}: ${objective(D.objectives[a][i])}`, `${short(D.tasks[b])}: ${objective(D.objectives[b][i])}`];
+  const nearest = event => {
+    const box = svg.getBoundingClientRect(), factor = width / box.width;
+    const px = (event.clientX - box.left) * factor, py = (event.clientY - box.top) * factor;
+    return range(N).reduce((best, i) => Math.hypot(sx(i) - px, sy(i) - py) < Math.hypot(sx(best) - px, sy(best) - py) ? i : best);
+  };
+  svg.addEventListener("pointermove", event => {
+    const i = nearest(event);
+    if (event.buttons & 1) setP(i);
+    showTip(event.clientX, event.clientY, pText(i), lines(i));
+  });
+  svg.addEventListener("pointerdown", event => event.button === 0 && setP(nearest(event)));
+  svg.addEventListener("pointerleave", hideTip);
+  keys(svg, { walk: step => setP(S.i - step), mark() {}, leave: hideTip, tell() {
+    const box = svg.getBoundingClientRect(), factor = box.width / width;
+    showTip(box.left + sx(S.i) * factor, box.top + sy(S.i) * factor, pText(S.i), lines(S.i));
+  } });
+  views.push({ redraw, move });
+}
+
+// ------------------------------------------------------------------------------------------------ the table of tasks
+function tasksTable() {
+  const table = $("tasks"), body = table.tBodies[0], atOne = `p = ${D.p[ONE]}`;
+  const toned = (v, good) => v == null || Math.abs(v) < 5e-4 ? "" : (v < 0) === good ? "good" : "bad";
+  const columns = [
+    { title: "task", value: t => D.tasks[t], up: true },
+    { title: "objective J", rows: D.objectives, text: objective },
+    { title: `change from ${atOne}`, rows: CHANGE, text: change, tone: v => toned(v, true) },
+    { title: "weight", rows: D.weights, text: percent, bar: true },
+  ];
+  if (D.accuracy) {
+    columns.push({ title: "held-out accuracy", rows: D.accuracy, text: accuracy });
+    columns.push({ title: `points against ${atOne}`, rows: GAIN, text: points, tone: v => toned(v, false) });
+  }
+  let sorted = 1, up = false, shown = "";
+  const heads = columns.map((column, c) => {
+    const head = make("th", { scope: "col" }, make("button", { type: "button", textContent: column.title }));
+    head.firstChild.addEventListener("click", () => { [sorted, up] = [c, sorted === c ? !up : !!column.up]; sort(); });
+    table.tHead.rows[0].append(head);
+    return head;
+  });
+  const rows = range(T).map(t => {
+    const button = make("button", { type: "button", className: "name" }, swatch(taskColors[t]), make("span", { textContent: D.tasks[t] }));
+    linked(button, "task", t);
+    const row = make("tr", {}, make("td", {}, button), ...columns.slice(1).map(column => make("td", { className: column.bar ? "bar" : "" })));
+    row.dataset.task = t;
+    colored(row, taskColors[t]);
+    row.addEventListener("pointerenter", event => event.pointerType === "mouse" && hover("task", t));
+    row.addEventListener("pointerleave", () => hover("task", null));
+    return row;
+  });
+  const buttons = rows.map(row => row.querySelector("button")), cells = rows.map(row => [...row.cells]);
+  function fill() {
+    const heaviest = Math.max(...D.weights.map(row => row[S.i]));
+    rows.forEach((row, t) => columns.forEach((column, c) => {
+      if (!column.rows) return;
+      const v = column.rows[t][S.i], cell = cells[t][c], text = column.text(v);
+      if (cell.textContent !== text) cell.textContent = text;
+      if (column.tone) cell.className = column.tone(v);
+      if (column.bar) cell.style.setProperty("--w", v / heaviest);
+    }));
+    sort();
+  }
+  function sort() {
+    const column = columns[sorted], value = t => column.rows ? column.rows[t][S.i] : column.value(t);
+    const compare = (s, t) => {
+      const [v, w] = [value(s), value(t)];
+      if (v == null || w == null) return (v == null) - (w == null) || s - t;
+      const by = typeof v === "string" ? v.localeCompare(w, undefined, { numeric: true }) : v - w;
+      return (up ? by : -by) || s - t;
+    };
+    const order = range(T).sort(compare).filter(t => !S.find || matches(t)), key = order.join();
+    heads.forEach((head, c) => head.setAttribute("aria-sort", c !== sorted ? "none" : up ? "ascending" : "descending"));
+    if (key === shown) return;
+    shown = key;
+    const focused = document.activeElement;
+    body.replaceChildren(...order.map(t => rows[t]));
+    if (body.contains(focused)) focused.focus({ preventScroll: true });
+  }
+  function paint() {
+    press(buttons, "task");
+    rows.forEach((row, t) => row.classList.toggle("hot", S.hover.task === t || S.marked.task.has(t)));
+    $("clear").hidden = !S.marked.task.size && !S.marked.kernel.size;
+  }
+  $("clear").addEventListener("click", () => { S.marked.task.clear(); S.marked.kernel.clear(); repaint(); });
+  const find = $("find");
+  if (T <= FEW) find.parentNode.remove();
+  find.addEventListener("input", () => {
+    S.find = find.value.trim().toLowerCase();
+    sort();
+    repaint();
+    say();
+  });
+  function say() {
+    const found = S.find ? `${range(T).filter(matches).length} of ${T} tasks have “${find.value.trim()}” in their name. ` : "";
+    $("tasks-note").textContent = found + "Press a name to mark the task in all pictures, a heading to sort.";
+  }
+  say();
+  let waiting;
+  const fillLater = () => { clearTimeout(waiting); waiting = setTimeout(fill, 120); };
+  views.push({ redraw: fill, move: T > 100 ? fillLater : fill, paint });  // a long table takes longer than p to move
+}
+
+// ------------------------------------------------------------------------------------------------ p, words, code
+const unbroken = text => text.replace(/(\d) %/g, "$1\u00a0%").replace(/\bp = /g, "p\u00a0=\u00a0");
+function showP() {
+  const here = D.words[S.i], slider = $("p");
+  slider.value = S.i;
+  slider.setAttribute("aria-valuetext", `${pText(S.i)}, ${here.head}`);
+  $("p-now").textContent = pText(S.i);
+  $("headline").textContent = here.head;
+  document.querySelectorAll(".p-here").forEach(node => { node.textContent = unbroken(pText(S.i)); });
+  $("sentences").replaceChildren(...here.said.map(text => make("li", { textContent: unbroken(text) })));
+  $("certificate-words").textContent = unbroken(here.certificate);
+  $("code").textContent = D.code.replace("{p}", () => D.codeP[S.i]);
+  $("previous").disabled = S.i === 0;
+  $("next").disabled = S.i === N - 1;
+  document.querySelectorAll("#jumps button").forEach(button => button.setAttribute("aria-pressed", +button.dataset.index === S.i));
+}
+function control() {
+  const slider = $("p"), at = i => (N > 1 ? 100 * i / (N - 1) : 50) + "%";
+  slider.max = N - 1;
+  slider.disabled = N === 1;
+  slider.addEventListener("input", () => setP(+slider.value));
+  slider.addEventListener("keydown", event => {  // the same steps everywhere
+    const steps = { PageDown: -10, PageUp: 10 };
+    if (event.key in steps) { setP(S.i + steps[event.key]); event.preventDefault(); }
+  });
+  $("previous").addEventListener("click", () => setP(S.i - 1));
+  $("next").addEventListener("click", () => setP(S.i + 1));
+  const markAt = (i, className) => {
+    const node = make("i", { className });
+    node.style.left = at(i);
+    $("marks").append(node);
+  };
+  markAt(ONE, "");
+  if (D.cv) markAt(D.cv.index, "pick");
+  const jumps = [[0, pText(0)], [ONE, D.p[ONE] === "1" ? "p = 1, the average" : pText(ONE)], [N - 1, D.p[N - 1] === "∞" ? "p = ∞, the worst task" : pText(N - 1)]];
+  if (D.cv) jumps.push([D.cv.index, `p = ${D.cv.p}, cross-validation's choice`, "pick"]);
+  jumps.filter(([i, , pick], k) => pick || jumps.findIndex(other => other[0] === i) === k).forEach(([i, text, className = ""]) => {
+    const button = make("button", { type: "button", textContent: unbroken(text), className });
+    button.dataset.index = i;
+    button.addEventListener("click", () => setP(i));
+    $("jumps").append(button);
+  });
+  $("cv-words").textContent = D.cv ? unbroken(D.cv.words) : "";
+  $("code-note").append(...D.codeNote.split("`").map((text, k) => k % 2 ? make("code", { textContent: text }) : text));
+  $("code-box").hidden = !D.code;
+  $("copy").addEventListener("click", copy);
+  const place = () => {  // a label where its exponent is on the slider
+    const wide = $("scale").clientWidth || 300;
+    const ticks = D.ticks.map(([x, text, rank]) => [D.x.findIndex(v => Math.abs(v - x) < 1e-6), text, rank]).filter(tick => tick[0] >= 0);
+    $("scale").replaceChildren(...thin(ticks.map(([i, text, rank]) => [N > 1 ? wide * i / (N - 1) : wide / 2, text, rank])).map(([left, text]) => {
+      const node = make("span", { textContent: text });
+      node.style.left = left + "px";
+      return node;
+    }));
+  };
+  views.push({ redraw: place });
+}
+async function copy() {
+  const button = $("copy"), code = $("code");
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    button.textContent = "Copied";
+  } catch {  // not allowed here: leave it selected
+    getSelection().selectAllChildren(code);
+    button.textContent = "Selected";
+  }
+  setTimeout(() => { button.textContent = "Copy"; }, 1500);
+}
+function theme() {
+  const button = $("theme"), names = ["auto", "light", "dark"], key = "paretomkl-theme";
+  let now = "auto";
+  try { now = localStorage.getItem(key) || now; } catch { /* no storage here */ }
+  const apply = () => {
+    if (now === "auto") delete document.documentElement.dataset.theme; else document.documentElement.dataset.theme = now;
+    button.textContent = "◐ " + now;
+    button.setAttribute("aria-label", "Theme: " + now);
+  };
+  button.addEventListener("click", () => {
+    now = names[(names.indexOf(now) + 1) % names.length];
+    try { localStorage.setItem(key, now); } catch { /* no storage here */ }
+    apply();
+  });
+  apply();
+  button.hidden = false;
+}
+
+// ------------------------------------------------------------------------------------------------ begin
+const asked = decodeURIComponent((location.hash.match(/^#p=(.*)$/) || [])[1] || "");
+const known = range(N).findIndex(i => addressOf(i) === asked || (asked !== "" && +addressOf(i) === +asked));
+if (known >= 0) S.i = known;
+theme();
+$("page").hidden = false;
+$("no-accuracy").hidden = !!D.accuracy;
+control();
+objectivesFigure();
+weightsFigure();
+accuracyFigure();
+overallFigure();
+frontFigure();
+kernelsFigure();
+gapFigure();
+tasksTable();
+if ($("fig-gap").parentNode.querySelectorAll(":scope > :not(.wide):not([hidden])").length % 2) $("fig-gap").classList.add("wide");
+const redraw = () => views.forEach(view => view.redraw && view.redraw());
+showP();
+redraw();
+let drawn = $("page").clientWidth, waiting;
+new ResizeObserver(() => {
+  const width = $("page").clientWidth;
+  if (width === drawn || onPaper) return;
+  drawn = width;
+  cancelAnimationFrame(waiting);
+  waiting = requestAnimationFrame(redraw);
+}).observe($("page"));
+for (const [name, value] of [["beforeprint", true], ["afterprint", false]]) {
+  addEventListener(name, () => { onPaper = value; redraw(); });
+}
+document.documentElement.dataset.ready = "yes";
+})();

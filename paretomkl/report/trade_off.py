@@ -1,0 +1,340 @@
+"""From data to the page: hold some samples out, choose C, trace a dense path, judge every model of it."""
+
+from __future__ import annotations
+
+import html
+import numbers
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from .._typing import AnyArray, Array, IntArray
+from .._validation import check_count, check_number
+from ..path import PAPER_PS, ParetoPath, gather, trace
+from ..progress import Progress
+from ..tasks import equal_labels, missing_labels
+from .page import TITLE, build_page, dense_ps, write_whole
+from .refit import refit_code
+from .words import CrossValidation
+
+# scikit-learn, which takes a second to import, and all that needs it are imported in the functions
+
+MOST_PARTS = 10  # the held-out share is a fraction with at most this denominator
+DECISION_BYTES = 256 * 2**20  # of the models judged at a time
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """What :func:`trade_off_page` found.
+
+    Attributes
+    ----------
+    path : ParetoPath
+        The dense path on the training part.
+    accuracy : array of shape (n_points, n_tasks)
+        Share of the held-out samples on the right side of each task; of a pair of classes, those of these classes.
+    accuracy_overall : array of shape (n_points,)
+        What ``score`` says of the held-out samples: plain accuracy of the votes where classes are the tasks, else the
+        mean over the tasks.
+    n_held_out : array of shape (n_tasks,)
+    train, test : arrays of int
+        The samples of either part.
+    C : float
+    cv : CrossValidation or None
+    seconds : dict
+        Where the time went: ``"cross-validation"``, ``"path"``, ``"accuracy"`` and ``"page"``.
+    html : str
+        The page.
+    file : pathlib.Path or None
+        Where it was written.
+    """
+
+    path: ParetoPath
+    accuracy: Array
+    accuracy_overall: Array
+    n_held_out: IntArray
+    train: IntArray
+    test: IntArray
+    C: float
+    cv: CrossValidation | None
+    seconds: dict[str, float]
+    html: str
+    file: Path | None
+
+    def __repr__(self) -> str:
+        size = len(self.html.encode()) / 1e6
+        return f"TradeOff({self.path!r}, C={self.C:g}, {len(self.test)} held-out samples, page of {size:.2f} MB)"
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own."""
+        return (
+            f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts" title="{html.escape(TITLE)}" '
+            'style="width:100%;height:820px;border:1px solid #8884"></iframe>'
+        )
+
+
+def trade_off_page(
+    X: Any,
+    y: Any,
+    *,
+    tasks: Any = None,
+    task_column: Any = None,
+    kernels: Any = "default",
+    s: float = 1.1,
+    C: float | None = None,
+    Cs: Sequence[float] = (0.1, 1.0, 10.0, 100.0),
+    task_weight: Any = None,
+    class_weight: Any = None,
+    test_size: float = 0.25,
+    cv: Any = 5,
+    random_state: Any = 0,
+    n_points: int = 121,
+    tol: float = 1e-5,
+    file: str | os.PathLike[str] | None = None,
+    title: str = TITLE,
+    n_jobs: int | None = None,
+    verbose: int | None = None,
+) -> TradeOff:
+    """Show what p does to these tasks: one HTML file with a slider over a dense, certified path.
+
+    Some samples are held out, by task and label alike. On the others cross-validation chooses C (and says which p it
+    would pick), a path of ``n_points`` exponents is traced at that C, and every model of it is judged on the held-out
+    samples.
+
+    Parameters
+    ----------
+    X, y, tasks, task_column, kernels, s, task_weight, class_weight
+        As in :class:`~paretomkl.ParetoMKLClassifier` and its ``fit``.
+    C : float, default=None
+        Cost of a margin violation; None leaves it to cross-validation.
+    Cs : sequence of float
+        To choose from.
+    test_size : float, default=0.25
+        Share of the samples to hold out; taken as a fraction of at most ten parts.
+    cv : int, splitter or None, default=5
+        Folds of the training part; None does without cross-validation, and needs C.
+    random_state : int, RandomState or None, default=0
+        Seed of the split.
+    n_points : int, default=121
+        Exponents, see :func:`dense_ps`.
+    tol : float, default=1e-5
+        Relative gap at every exponent: finer than to fit one model, so that the curves are smooth.
+    file : path, default=None
+        Where to write the page; it appears whole or not at all.
+    title : str
+    n_jobs : int, default=None
+        Folds at a time, and threads of the path; -1 is all cores.
+    verbose : int, default=None
+        0 is silent, 1 shows progress; None shows progress on a terminal once two seconds have passed.
+
+    Returns
+    -------
+    result : TradeOff
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl.report import trade_off_page
+    >>> result = trade_off_page(*load_iris(return_X_y=True), C=10.0, cv=None, n_points=20)
+    >>> result.accuracy.shape, len(result.test)
+    ((20, 3), 38)
+    """
+    from ..search import HeldOut, ParetoMKLClassifierCV
+
+    ps = list(dense_ps(n_points))
+    if C is not None:
+        check_number("C", C, lambda v: 0 < v < np.inf, "greater than 0")
+    elif cv is None:
+        raise ValueError("cv=None leaves nothing to choose C by; give C.")
+    check_count("n_points", n_points)
+    if file is not None and not Path(file).parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(Path(file).parent)!r} to write {Path(file).name!r} into.")
+    train, test = held_out_split(
+        X, y, tasks=tasks, task_column=task_column, test_size=test_size, random_state=random_state
+    )
+    seconds: dict[str, float] = {}
+    began = perf_counter()
+
+    def lap(name: str) -> None:
+        nonlocal began
+        seconds[name], began = perf_counter() - began, perf_counter()
+
+    search = ParetoMKLClassifierCV(
+        ps=PAPER_PS,
+        Cs=Cs if C is None else [C],
+        s=s,
+        cv=cv,
+        kernels=kernels,
+        task_column=task_column,
+        task_weight=task_weight,
+        class_weight=class_weight,
+        n_jobs=n_jobs,
+        verbose=verbose,  # type: ignore[arg-type]  # None is for the terminal
+    )
+    X_train, X_test = search._part(X, train, train), search._part(X, test, train)
+    y_train, y_test = _rows_of(y, train), _rows_of(y, test)
+    tasks_train, tasks_test = _rows_of(tasks, train), _rows_of(tasks, test)
+    found = None
+    if cv is not None:
+        search.fit(X_train, y_train, tasks=tasks_train)
+        found = CrossValidation.from_search(search)
+    lap("cross-validation")
+
+    chosen_C = float(C) if C is not None else search.best_params_["C"]
+    estimator = search._plain(HeldOut).set_params(C=chosen_C, tol=tol, n_jobs=n_jobs)
+    path, models = _dense_path(estimator, X_train, y_train, tasks_train, ps, verbose)
+    lap("path")
+
+    accuracy, overall, n_held_out = _judge(models, X_test, y_test, tasks_test)
+    lap("accuracy")
+
+    code = refit_code(
+        s=s,
+        C=chosen_C,
+        kernels=kernels,
+        task_column=task_column,
+        task_weight=task_weight,
+        class_weight=class_weight,
+        tol=tol,
+        tasks=tasks is not None,
+    )
+    path = replace(path, refit=code)
+    page = build_page(
+        path,
+        accuracy=accuracy,
+        accuracy_overall=overall,
+        n_held_out=n_held_out,
+        cv=found,
+        title=title,
+        facts=[f"s = {s:g}, C = {chosen_C:g}", f"learned from {len(train)} samples, judged on {len(test)} others"],
+        refit_note=_how_to_split(tasks is not None, task_column, test_size, random_state),
+    )
+    written = None if file is None else write_whole(file, page)
+    lap("page")
+    return TradeOff(path, accuracy, overall, n_held_out, train, test, chosen_C, found, seconds, page, written)
+
+
+def held_out_split(
+    X: Any,
+    y: Any,
+    *,
+    tasks: Any = None,
+    task_column: Any = None,
+    test_size: float = 0.25,
+    random_state: Any = 0,
+) -> tuple[IntArray, IntArray]:
+    """Training and held-out samples, stratified by task and label, as :func:`trade_off_page` takes them.
+
+    Parameters
+    ----------
+    X, y, tasks, task_column
+        As in :class:`~paretomkl.ParetoMKLClassifier` and its ``fit``.
+    test_size : float, default=0.25
+        Share of the samples to hold out; taken as a fraction of at most ten parts.
+    random_state : int, RandomState or None, default=0
+
+    Returns
+    -------
+    train, test : arrays of int
+        Positions of the samples, rising.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> train, test = held_out_split(np.zeros((8, 1)), ["no", "yes"] * 4)
+    >>> len(train), len(test)
+    (6, 2)
+    """
+    from ..model_selection import MultiTaskStratifiedKFold, make_splits, task_column_of
+
+    check_number("test_size", test_size, lambda v: 0 < v < 1, "between 0 and 1")
+    share = Fraction(float(test_size)).limit_denominator(MOST_PARTS)
+    if not 0 < share < 1:
+        raise ValueError(f"test_size must be from 0.1 to 0.9, got {test_size}.")
+    if task_column is not None:
+        tasks = task_column_of(X, task_column)
+    folds = MultiTaskStratifiedKFold(share.denominator, shuffle=True, random_state=random_state)
+    with warnings.catch_warnings():
+        # a label with fewer samples than parts is missing from some of them, which one split does not mind
+        warnings.filterwarnings("ignore", message=".*fewer than n_splits", category=UserWarning)
+        parts = make_splits(folds, X, y, tasks)
+    test = np.sort(np.concatenate([held_out for _, held_out in parts[: share.numerator]]))
+    return np.setdiff1d(np.concatenate(parts[0]), test), test
+
+
+def _dense_path(
+    estimator: Any, X: Any, y: Any, tasks: Any, ps: list[float], verbose: int | None
+) -> tuple[ParetoPath, list[Any]]:
+    """The path of an estimator over p, and the fitted estimator of each point."""
+    from ..kernels import as_bank
+
+    began = perf_counter()
+    training = estimator._read_training(X, y, None, tasks)
+    data = training.samples.data
+    bank = as_bank(estimator.kernels).fit(data, training.samples.names)
+    bounds = [estimator.C * weight for weight in training.weights]
+    solver, problem = estimator._parts(bank, data, training.tasks, bounds, ps)
+    with Progress(len(ps), solver.tol, verbose) as progress:
+        points = trace(problem, ps, solver, progress)
+    path = gather(points, problem, training.tasks, progress, solver.tol, perf_counter() - began)
+    n_sweeps = problem.tasks.n_sweeps
+    models = [
+        estimator._at(point, p, estimator.C, n_sweeps, training, bank) for p, point in zip(ps, points, strict=True)
+    ]
+    return replace(path, solutions=[replace(point, state=None) for point in points]), models  # without the cuts
+
+
+def _judge(models: list[Any], X: Any, y: Any, tasks: Any) -> tuple[Array, Array, IntArray]:
+    """Accuracy of every task and of all together for every model, and the number of samples of each task."""
+    from ..search import ParetoMKLClassifier, _decide_all
+
+    one = models[0]
+    samples = ParetoMKLClassifier._read(one, X, tasks, reset=False)
+    accuracy, overall = np.full((len(models), one.n_tasks_), np.nan), np.empty(len(models))
+    truth, judged = _truth(y, samples.sources, one)
+    step = max(1, int(DECISION_BYTES // (8 * truth.size)))
+    for first in range(0, len(models), step):
+        some = models[first : first + step]
+        for k, (model, decisions) in enumerate(zip(some, _decide_all(some, samples), strict=True), first):
+            right = ((decisions > 0) == truth) & judged
+            np.divide(right.sum(axis=0), judged.sum(axis=0), out=accuracy[k], where=judged.any(axis=0))
+            model.known = (X, samples, decisions)
+            overall[k] = model.score(X, y, tasks=tasks)
+            del model.known
+    return accuracy, overall, judged.sum(axis=0)
+
+
+def _truth(y: Any, sources: AnyArray | None, model: Any) -> tuple[AnyArray, AnyArray]:
+    """Whether each sample is positive in each task, and whether it is of that task, both (n_samples, n_tasks)."""
+    labels = np.asarray(y)
+    positive, judged = np.zeros((2, len(labels), model.n_tasks_), dtype=bool)
+    for t, ((minus, plus), source) in enumerate(zip(model._classes_of_task, model._source_of_task, strict=True)):
+        of_task = labels if labels.ndim == 1 else labels[:, t]
+        positive[:, t] = equal_labels(of_task, plus)
+        judged[:, t] = (positive[:, t] | equal_labels(of_task, minus)) & ~missing_labels(of_task)
+        if sources is not None:
+            judged[:, t] &= equal_labels(sources, source)
+    return positive, judged
+
+
+def _rows_of(values: Any, rows: IntArray) -> Any:
+    from sklearn.utils import _safe_indexing
+
+    return None if values is None else _safe_indexing(values, rows)
+
+
+def _how_to_split(tasks: bool, task_column: Any, test_size: float, random_state: Any) -> str:
+    given = ["X", "y"] + ["tasks=tasks"] * tasks + [f"task_column={task_column!r}"] * (task_column is not None)
+    seed = random_state if isinstance(random_state, numbers.Integral) or random_state is None else "random_state"
+    given += [f"test_size={test_size!r}", f"random_state={seed}"]
+    return (
+        "This learns from all samples, as for use. The models of this page have seen the training part only: "
+        f"`train, test = paretomkl.report.held_out_split({', '.join(given)})`."
+    )

@@ -1,0 +1,599 @@
+"""The page: its file, and what a browser shows of it against the arrays of the path."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from paretomkl import PAPER_PS, ParetoMKLClassifier, pareto_path
+from paretomkl.report import build_page, dense_ps, write_page
+from paretomkl.report.page import ExponentAxis, _pool_kernels
+from paretomkl.report.refit import exponent_code, refit_code
+
+from .conftest import UGLY, two_machines
+
+MEGABYTE = 1e6
+
+
+# ---------------------------------------------------------------------------------------------- without a browser
+def embedded(page: str) -> dict:
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    return json.loads(text)
+
+
+@pytest.mark.parametrize("n", [15, 16, 50, 121, 300, 1000])
+def test_dense_exponents(n):
+    ps = dense_ps(n)
+    assert len(ps) == len(set(ps)) == n
+    assert list(ps) == sorted(ps)
+    assert set(PAPER_PS) <= set(ps)
+    steps = np.diff(np.log(ps[:-1]))
+    assert steps.max() < 4 * np.median(steps)
+
+
+@pytest.mark.parametrize("n", [14, 1001])
+def test_dense_exponents_refuse(n):
+    with pytest.raises(ValueError, match=f"got n={n}"):
+        dense_ps(n)
+
+
+def test_numbers_survive(many):
+    data = embedded(many.html)
+    path = many.path
+    for name, values in [
+        ("objectives", path.objectives.T),
+        ("weights", path.task_weights.T),
+        ("theta", path.theta.T),
+        ("mean", path.objective),
+        ("gap", path.gap),
+        ("accuracy", many.accuracy.T),
+        ("overall", many.accuracy_overall),
+    ]:
+        assert_allclose(np.array(data[name], dtype=float), values, rtol=1e-5, atol=1e-12, err_msg=name)
+    assert data["p"][-1] == "∞"
+    assert data["p"][data["reference"]] == "1"
+    assert data["tasks"] == path.task_names
+
+
+def test_missing_accuracies_are_null(two):
+    accuracy = two.accuracy.copy()
+    accuracy[:, 0] = np.nan
+    data = embedded(build_page(two.path, accuracy=accuracy))
+    assert set(data["accuracy"][0]) == {None}
+    assert data["overall"][0] == pytest.approx(accuracy[0, 1], rel=1e-5)
+
+
+def test_points_are_shown_by_rising_p_once_each():
+    X, y, tasks = two_machines(20)
+    path = pareto_path(X, y, tasks, ps=[5.0, 0.5, 1.0, 0.5], verbose=0)
+    data = embedded(build_page(path))
+    assert data["p"] == ["0.5", "1", "5"]
+    assert_allclose(data["mean"], path.objective[[1, 2, 0]], rtol=1e-5)
+
+
+def test_size(many, two):
+    assert len(many.html.encode()) < 6 * MEGABYTE
+    assert len(two.html.encode()) < 1 * MEGABYTE
+
+
+def test_names_cannot_break_out(two):
+    assert UGLY not in two.html
+    assert embedded(two.html)["tasks"] == two.path.task_names
+    assert "<title>Two &lt;machines&gt; &amp; more</title>" in two.html
+
+
+class Links(HTMLParser):
+    """All attributes that could make a browser load something."""
+
+    def __init__(self):
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.found += [value for name, value in attrs if name in ("src", "href", "srcset", "data", "action")]
+
+
+def test_page_refers_to_nothing(many):
+    links = Links()
+    links.feed(many.html)
+    assert links.found == ["data:,"]
+    assert "url(" not in many.html
+    assert "@import" not in many.html
+
+
+def test_page_without_scripts_has_a_table(two):
+    (fallback,) = re.findall(r"<noscript>(.*?)</noscript>", two.html, re.DOTALL)
+    assert fallback.count("<tr>") == 1 + len(PAPER_PS)
+    row = list(two.path.ps).index(0.2)
+    assert f"<td>{two.path.objective[row]:#.5g}</td>" in fallback
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"accuracy": np.ones((3, 2))}, r"accuracy must have one row per exponent.*\(121, 2\); got shape \(3, 2\)"),
+        ({"accuracy": np.ones((121, 2)), "accuracy_overall": [1.0]}, r"accuracy_overall must have one entry per expon"),
+        ({"accuracy": np.ones((121, 2)), "n_held_out": [1]}, r"n_held_out must have one entry per task \(2\), got 1"),
+    ],
+)
+def test_wrong_shapes_leave_the_old_file(two, tmp_path, options, message):
+    file = tmp_path / "page.html"
+    file.write_text("old")
+    with pytest.raises(ValueError, match=message):
+        write_page(file, two.path, **options)
+    assert file.read_text() == "old"
+    assert os.listdir(tmp_path) == ["page.html"]
+
+
+def test_nothing_half_written(two, tmp_path):
+    target = tmp_path / "page.html"
+    target.mkdir()  # cannot be replaced by a file
+    with pytest.raises(OSError, match="directory"):
+        write_page(target, two.path)
+    assert os.listdir(tmp_path) == ["page.html"]
+    with pytest.raises(FileNotFoundError, match="There is no folder"):
+        write_page(tmp_path / "nowhere" / "page.html", two.path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
+def test_written_as_any_file(two, tmp_path):
+    plain = tmp_path / "plain"
+    plain.write_text("x")
+    page = write_page(tmp_path / "page.html", two.path)
+    assert stat.S_IMODE(page.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+
+
+def test_axis_is_logarithmic_with_infinity_beyond():
+    axis = ExponentAxis(np.array([-np.inf, -2.0, 0.0, 0.1, 1.0, 10.0, np.inf]))
+    places = axis.places(axis.ps)
+    assert_allclose([places[0], places[-1]], [0, 1], atol=1e-12)
+    assert (np.diff(places) > 0).all()
+    assert places[5] - places[4] == pytest.approx(places[4] - places[3])
+    assert len(axis.breaks()) == 2
+    assert axis.nearest(1.2) == 4
+    assert axis.nearest(np.inf) == 6
+
+
+def test_many_kernels_are_pooled():
+    theta = np.random.default_rng(0).random((5, 100))
+    pooled, names = _pool_kernels(theta, [f"k{m}" for m in range(100)])
+    assert pooled.shape == (5, 40)
+    assert names[-1] == "61 others"
+    assert_allclose(pooled.sum(axis=1), theta.sum(axis=1))
+
+
+def test_refit_code_is_python():
+    assert exponent_code(np.inf) == 'float("inf")'
+    code = refit_code(s=np.inf, C=2, kernels=["linear", ("rbf", {"sigma": 2.0})], task_column="site", tasks=True)
+    assert code.endswith(
+        """ParetoMKLClassifier(p={p}, s=float("inf"), C=2.0, kernels=['linear', ('rbf', {'sigma': 2.0})], """
+        """task_column='site').fit(X, y, tasks=tasks)"""
+    )
+    assert "kernels=kernels" in refit_code(kernels=[np.minimum])
+    assert refit_code(C=np.ones(3)).endswith("C=1.0).fit(X, y, sample_weight=C)")
+
+
+# ------------------------------------------------------------------------------------------------ in a browser
+def number(text: str) -> float:
+    """The first number in a text as the page writes it."""
+    found = re.search(r"[-+−]?\d+(\.\d+)?(e[-−]?\d+)?", text)
+    assert found, text
+    return float(found[0].replace("−", "-"))
+
+
+class Page:
+    """A page in the browser."""
+
+    def __init__(self, driver, file: Path, address: str = "", scheme: str = "light", width: int = 1280):
+        self.driver = driver
+        driver.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        )
+        driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500},
+        )
+        driver.get("about:blank")
+        self.drain()
+        driver.get(file.as_uri() + address)
+        assert driver.execute_script("return document.documentElement.dataset.ready") == "yes"
+
+    def drain(self) -> tuple[list, list]:
+        """What the console and the network have said since the last call."""
+        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        requests = [
+            event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"
+        ]
+        return self.driver.get_log("browser"), requests
+
+    def find(self, css: str):
+        return self.driver.find_element("css selector", css)
+
+    def text(self, css: str) -> str:
+        """As it is in the document, shown or scrolled away."""
+        return self.find(css).get_attribute("textContent").replace("\u00a0", " ")
+
+    def slide(self, index: int) -> None:
+        self.driver.execute_script(
+            "const s = document.getElementById('p'); s.value = arguments[0]; s.dispatchEvent(new Event('input'))", index
+        )
+
+    def cells(self) -> dict[int, list[str]]:
+        """The rows of the table that are shown, in their order, by task."""
+        rows = self.driver.execute_script(
+            "return [...document.querySelectorAll('#tasks tbody tr')]"
+            ".map(row => [+row.dataset.task, [...row.cells].map(cell => cell.textContent)])"
+        )
+        return {task: [text.replace("\u00a0", " ") for text in texts] for task, texts in rows}
+
+    def theta(self) -> list[str]:
+        return self.driver.execute_script(
+            "return [...document.querySelectorAll('#kernels b')].map(node => node.textContent)"
+        )
+
+    def press(self, css: str, *keys: str) -> None:
+        node = self.find(css)
+        self.driver.execute_script("arguments[0].focus()", node)
+        for key in keys:
+            self.driver.switch_to.active_element.send_keys(key)
+
+    def click(self, css: str) -> None:
+        """Where it is on the screen, as a user does."""
+        node = self.find(css)
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", node)
+        node.click()
+
+
+def assert_shows(page: Page, result, index: int) -> None:
+    """Everything on the page is that of this point of the path."""
+    path, accuracy = result.path, result.accuracy
+    one = list(path.ps).index(1.0)
+    cells = page.cells()
+    assert sorted(cells) == list(range(len(path.task_names)))
+    for t, (name, objective, change, weight, right, gain) in cells.items():
+        assert name == path.task_names[t]
+        assert_allclose(number(objective), path.objectives[index, t], rtol=1e-4)
+        assert_allclose(number(change), 100 * (path.objectives[index, t] / path.objectives[one, t] - 1), atol=0.0501)
+        assert_allclose(number(weight), 100 * path.task_weights[index, t], atol=0.0501)
+        assert_allclose(number(right), 100 * accuracy[index, t], atol=0.0501)
+        assert_allclose(number(gain), 100 * (accuracy[index, t] - accuracy[one, t]), atol=0.0501)
+    for text, theta in zip(page.theta(), path.theta[index], strict=True):
+        if text == "<0.0001":
+            assert 0 < theta < 1e-4
+        else:
+            assert_allclose(float(text), theta, atol=5.1e-5)
+    gap = page.text("#fig-gap .legend .key:first-child").split(": ")[1]
+    assert_allclose(number(gap), path.gap[index], rtol=0.06)
+    overall = page.text("#fig-overall .legend .key:first-child").split(": ")[1]
+    assert_allclose(number(overall), 100 * result.accuracy_overall[index], atol=0.0501)
+
+
+@pytest.mark.parametrize("problem", ["many", "two"])
+def test_everything_follows_the_slider(driver, request, problem):
+    result = request.getfixturevalue(problem)
+    page = Page(driver, result.file)
+    for index in (0, 37, list(result.path.ps).index(1.0), 100, len(result.path) - 1):
+        page.slide(index)
+        label = embedded(result.html)["p"][index]
+        assert page.text("#p-now") == f"p = {label}"
+        assert page.text("#words-title") == f"What p = {label} means"
+        assert page.find("#p").get_attribute("aria-valuetext").startswith(f"p = {label}, ")
+        assert_shows(page, result, index)
+    assert page.drain()[0] == []
+
+
+def test_words_and_lines_of_a_point(driver, many):
+    page = Page(driver, many.file)
+    data = embedded(many.html)
+    for index in (10, 110):
+        page.slide(index)
+        told = data["words"][index]
+        assert page.text("#headline") == told["head"]
+        assert page.text("#sentences") == "".join(told["said"])
+        assert page.text("#certificate-words") == told["certificate"]
+    assert page.text("#cv-words").startswith("Cross-validation (3 folds of the training part) would pick p = ")
+
+
+def test_page_starts_at_the_choice_of_cross_validation(driver, two):
+    page = Page(driver, two.file)
+    assert page.text("#p-now") == f"p = {two.cv.best_p:g}"
+    assert f"with C = {two.C:g}" in page.text("#cv-words")
+    assert page.find("#jumps .pick").get_attribute("aria-pressed") == "true"
+
+
+def test_address_names_the_exponent(driver, two):
+    page = Page(driver, two.file, "#p=inf")
+    assert page.text("#p-now") == "p = ∞"
+    page.slide(list(two.path.ps).index(0.2))
+    deadline = time.monotonic() + 5
+    while not driver.current_url.endswith("#p=0.2") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert driver.current_url.endswith("#p=0.2")
+
+
+def test_keyboard_moves_p(driver, two):
+    from selenium.webdriver.common.keys import Keys
+
+    page = Page(driver, two.file, "#p=1.0")
+    one = list(two.path.ps).index(1.0)
+    shown = embedded(two.html)["p"]
+    for node in ("#p", "#fig-weights svg", "#fig-front svg"):
+        for keys, index in [
+            ([Keys.ARROW_RIGHT], one + 1),
+            ([Keys.ARROW_LEFT, Keys.ARROW_LEFT], one - 1),
+            ([Keys.PAGE_UP], one + 9),
+            ([Keys.PAGE_DOWN], one - 1),
+            ([Keys.END], len(shown) - 1),
+            ([Keys.HOME], 0),
+        ]:
+            page.press(node, *keys)
+            assert page.text("#p-now") == f"p = {shown[index]}", (node, keys)
+        page.slide(one)
+    page.press("#next", Keys.ENTER)
+    assert page.text("#p-now") == f"p = {shown[one + 1]}"
+    page.press("#jumps button:first-child", Keys.SPACE)
+    assert page.text("#p-now") == f"p = {shown[0]}"
+    assert page.find("#previous").get_attribute("disabled") is not None
+
+
+def test_everything_can_be_reached_by_tab(driver, two):
+    from selenium.webdriver.common.keys import Keys
+
+    page = Page(driver, two.file, "#p=1.0")
+    driver.execute_script("document.body.focus()")
+    seen = []
+    for _ in range(60):
+        driver.switch_to.active_element.send_keys(Keys.TAB)
+        seen.append(
+            driver.execute_script(
+                "const a = document.activeElement; return a.id || a.closest('[id]')?.id + ' ' + a.tagName.toLowerCase()"
+            )
+        )
+    wanted = {"theme", "p", "previous", "next", "copy", "front-x", "front-y", "fig-objectives svg", "fig-kernels svg"}
+    assert wanted <= set(seen)
+    assert page.drain()[0] == []
+
+
+def test_keys_walk_through_the_tasks_of_a_picture(driver, many):
+    from selenium.webdriver.common.keys import Keys
+
+    page = Page(driver, many.file, "#p=10.0")
+    index = list(many.path.ps).index(10.0)
+    page.press("#fig-weights svg", Keys.ARROW_DOWN)
+    heaviest = int(many.path.task_weights[index].argmax())
+    assert page.text("#tip b") == many.path.task_names[heaviest]
+    assert_allclose(number(page.text("#tip div")), 100 * many.path.task_weights[index, heaviest], atol=0.0501)
+    hot = driver.execute_script(
+        "return [...document.querySelectorAll('#fig-objectives .line')].findIndex(l => l.classList.contains('hot'))"
+    )
+    assert hot == heaviest  # in the other pictures too
+    page.press("#fig-weights svg", Keys.ARROW_DOWN, Keys.ENTER, Keys.ESCAPE)
+    marked = [
+        text
+        for text in page.cells()
+        if page.find(f"tr[data-task='{text}'] .name").get_attribute("aria-pressed") == "true"
+    ]
+    assert marked == [int(np.argsort(-many.path.task_weights[index])[1])]  # the next one down
+
+
+def test_marked_tasks_stand_out_everywhere(driver, many):
+    page = Page(driver, many.file)
+    page.click("#tasks tr[data-task='7'] .name")
+    for figure in ("objectives", "weights", "accuracy"):
+        hot = driver.execute_script(
+            f"return [...document.querySelectorAll('#fig-{figure} .line')].map(l => l.classList.contains('hot'))"
+        )
+        assert np.flatnonzero(hot).tolist() == [7]
+        shown = page.find(f"#fig-{figure} .legend button:not([hidden])").text
+        assert shown.startswith(many.path.task_names[7])
+    page.click("#clear")
+    assert not driver.execute_script("return document.querySelectorAll('.hot').length")
+
+
+def test_find_and_sort(driver, many):
+    page = Page(driver, many.file)
+    page.find("#find").send_keys("8")
+    names = [cells[0] for cells in page.cells().values()]
+    assert sorted(names) == sorted(name for name in many.path.task_names if "8" in name)
+    assert "9 of 45 tasks have “8” in their name" in page.text("#tasks-note")
+    page.find("#find").clear()
+    page.find("#find").send_keys(" ")
+    index = list(many.path.ps).index(many.cv.best_p)
+    assert list(page.cells()) == np.argsort(-many.path.objectives[index], kind="stable").tolist()
+    page.click("#tasks th:nth-child(4) button")
+    weights = [many.path.task_weights[index, t] for t in page.cells()]
+    assert_allclose(weights, np.sort(weights)[::-1], rtol=1e-5)
+    page.click("#tasks th:nth-child(4) button")
+    assert page.find("#tasks th:nth-child(4)").get_attribute("aria-sort") == "ascending"
+    page.click("#tasks th:first-child button")
+    assert [cells[0] for cells in page.cells().values()] == many.path.task_names
+
+
+def test_front_of_two_chosen_tasks(driver, many):
+    from selenium.webdriver.support.select import Select
+
+    page = Page(driver, many.file, "#p=5.0")
+    index = list(many.path.ps).index(5.0)
+    for across, up in [(3, 30), (12, 30)]:
+        Select(page.find("#front-x")).select_by_value(str(across))
+        Select(page.find("#front-y")).select_by_value(str(up))
+        point = page.find("#fig-front svg").get_attribute("aria-label")
+        a, b = re.fullmatch(r"p = 5: objective of .* ([\d.]+), of .* ([\d.]+)\. Arrow keys move p\.", point).groups()
+        assert_allclose([float(a), float(b)], many.path.objectives[index, [across, up]], rtol=1e-4)
+        # the ring is on the point: its place among all points is that of its objectives
+        x, y, left, right, top, bottom = driver.execute_script(
+            "const now = document.querySelector('.front-now'), dots = [...document.querySelectorAll('.front-dot')];"
+            "const xs = dots.map(d => +d.getAttribute('cx')), ys = dots.map(d => +d.getAttribute('cy'));"
+            "return [+now.getAttribute('cx'), +now.getAttribute('cy'), Math.min(...xs), Math.max(...xs),"
+            "        Math.min(...ys), Math.max(...ys)]"
+        )
+        horizontal, vertical = many.path.objectives[:, across], many.path.objectives[:, up]
+        share = (horizontal[index] - horizontal.min()) / np.ptp(horizontal)
+        assert (x - left) / (right - left) == pytest.approx(share, abs=1e-3)
+        share = (vertical[index] - vertical.min()) / np.ptp(vertical)
+        assert (bottom - y) / (bottom - top) == pytest.approx(share, abs=1e-3)
+    page.click("#front-swap")
+    assert page.find("#front-x").get_attribute("value") == "30"
+    assert "projection of the front of 45 tasks" in page.text("#front-words")
+
+
+def test_pressing_into_a_picture_moves_p(driver, two):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    page = Page(driver, two.file, "#p=0.01")
+    svg = page.find("#fig-objectives svg")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", svg)
+    where = driver.execute_script(
+        "const line = document.querySelector('#fig-objectives .one').getBoundingClientRect(),"
+        "      box = document.querySelector('#fig-objectives svg').getBoundingClientRect();"
+        "return line.left - (box.left + box.width / 2)"
+    )
+    ActionChains(driver).move_to_element_with_offset(svg, round(where), 0).click().perform()
+    assert page.text("#p-now") == "p = 1"
+
+
+@pytest.mark.parametrize("figure", ["objectives", "accuracy"])
+def test_values_and_changes(driver, two, figure):
+    page = Page(driver, two.file, "#p=50.0")
+    index, one = list(two.path.ps).index(50.0), list(two.path.ps).index(1.0)
+    values = {"objectives": two.path.objectives, "accuracy": two.accuracy}[figure]
+
+    def legend() -> list[float]:
+        return driver.execute_script(
+            f"return [...document.querySelectorAll('#fig-{figure} .legend b')].map(node => node.textContent)"
+        )
+
+    changed = values[index] / values[one] - 1 if figure == "objectives" else values[index] - values[one]
+    assert_allclose([number(text) for text in legend()], 100 * changed, atol=0.0501)
+    page.click(f"#fig-{figure} .modes button:nth-child(2)")
+    scale = 1 if figure == "objectives" else 100
+    assert_allclose([number(text) for text in legend()], scale * values[index], rtol=1e-3)
+
+
+def test_names_are_shown_literally(driver, two):
+    page = Page(driver, two.file)
+    assert UGLY in [cells[0] for cells in page.cells().values()]
+    assert page.text("h1") == "Two <machines> & more"
+    assert UGLY in page.text("#sentences")
+    assert driver.execute_script("return document.querySelectorAll('#page li b, td b').length") == len(page.theta())
+    assert UGLY in [option.text for option in page.find("#front-x").find_elements("tag name", "option")]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_themes(driver, two, scheme):
+    page = Page(driver, two.file, scheme=scheme)
+    driver.execute_script("try { localStorage.clear() } catch {}")
+    page = Page(driver, two.file, scheme=scheme)
+
+    def brightness() -> float:
+        color = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+        return np.mean([int(part) for part in re.findall(r"\d+", color)[:3]])
+
+    assert (brightness() > 128) == (scheme == "light")
+    page.click("#theme")
+    assert page.find("#theme").get_attribute("aria-label") == "Theme: light"
+    assert brightness() > 128
+    page.click("#theme")
+    assert brightness() < 128
+    line = driver.execute_script("return getComputedStyle(document.querySelector('.line')).stroke")
+    page.click("#theme")
+    assert (brightness() > 128) == (scheme == "light")
+    same = driver.execute_script("return getComputedStyle(document.querySelector('.line')).stroke") == line
+    assert same == (scheme == "dark")  # lines have a colour for either paper
+
+
+@pytest.mark.parametrize("problem", ["many", "two"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_fits_the_screen(driver, request, problem, width):
+    result = request.getfixturevalue(problem)
+    Page(driver, result.file, width=width)
+    inner, content = driver.execute_script("return [innerWidth, document.documentElement.scrollWidth]")
+    assert content <= inner == width
+    spilled = driver.execute_script(
+        "return [...document.querySelectorAll('.card, h1, h2, svg, button:not([hidden]), select')]"
+        ".filter(node => !node.closest('.scroll') && node.getBoundingClientRect().right > innerWidth + 1)"
+        ".map(node => node.outerHTML.slice(0, 80))"
+    )
+    assert spilled == []
+    clipped = driver.execute_script(
+        "return [...document.querySelectorAll('#tasks th, #tasks td, .card')]"
+        ".filter(node => node.scrollWidth > node.clientWidth + 1).map(node => node.outerHTML.slice(0, 80))"
+    )
+    assert clipped == []
+
+
+@pytest.mark.parametrize("problem", ["many", "two"])
+def test_opens_quickly_and_alone(driver, request, problem):
+    result = request.getfixturevalue(problem)
+    seconds = []
+    for _ in range(3):  # the fastest: other tests may run beside this one
+        page = Page(driver, result.file)
+        seconds.append(
+            driver.execute_script("return performance.getEntriesByType('navigation')[0].loadEventEnd") / 1000
+        )
+    assert 0 < min(seconds) < 2
+    assert driver.execute_script("return performance.getEntriesByType('resource').length") == 0
+    page.slide(3)
+    console, requests = page.drain()
+    assert console == []
+    assert {urlsplit(url).scheme for url in requests} <= {"file", "data"}
+    assert [urlsplit(url).path for url in requests if url.startswith("file")] == [str(result.file)]
+
+
+def test_one_task(driver, one):
+    path, file = one
+    page = Page(driver, file)
+    assert page.text("#headline") == "one task: p changes nothing"
+    assert driver.find_elements("css selector", "#fig-front, #fig-weights, #fig-accuracy, #fig-overall") == []
+    assert "trade_off_page(X, y" in page.find("#no-accuracy").text
+    page.slide(2)
+    ((cells),) = page.cells().values()
+    assert_allclose(number(cells[1]), path.objectives[2, 0], rtol=1e-4)
+    assert_allclose([float(text.replace("<", "")) for text in page.theta()], path.theta[2], atol=1.01e-4)
+    assert page.drain()[0] == []
+
+
+def test_one_point(driver, tmp_path):
+    X, y, tasks = two_machines(20)
+    path = pareto_path(X, y, tasks, ps=[2.0], verbose=0)
+    page = Page(driver, path.to_html(tmp_path / "page.html"))
+    assert page.text("#p-now") == "p = 2"
+    assert page.find("#p").get_attribute("disabled") is not None
+    assert page.drain()[0] == []
+
+
+@pytest.mark.parametrize("p", [0.2, np.inf])
+def test_code_fits_the_model_again(driver, two, p):
+    page = Page(driver, two.file, f"#p={p}")
+    index = list(two.path.ps).index(p)
+    X, y, tasks = two_machines()
+    code = page.text("#code")
+    assert code.startswith("from paretomkl import ParetoMKLClassifier\n")
+    names = {"X": X[two.train], "y": y[two.train], "tasks": tasks[two.train]}
+    exec(code, names)
+    clf = names["clf"]
+    assert isinstance(clf, ParetoMKLClassifier)
+    assert_allclose(clf.theta_, two.path.theta[index], atol=0.01)
+    assert_allclose(clf.objective_, two.path.objective[index], rtol=2e-5)  # both are certified to 1e-5
+
+
+def test_printed(driver, many):
+    import base64
+
+    page = Page(driver, many.file, scheme="dark")
+    answer = driver.execute_cdp_cmd("Page.printToPDF", {"paperWidth": 8.27, "paperHeight": 11.69})
+    pdf = base64.b64decode(answer["data"])
+    assert pdf.startswith(b"%PDF")
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 5
+    page.slide(5)  # and it still works afterwards
+    assert page.text("#p-now") == f"p = {embedded(many.html)['p'][5]}"

@@ -1,0 +1,152 @@
+"""From data to the page: every way to say the tasks, the split, and the accuracies."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from paretomkl import ParetoMKLClassifier
+from paretomkl._demo import digits
+from paretomkl.report import held_out_split, trade_off_page
+
+from .conftest import two_machines
+
+QUICK = {"C": 10.0, "cv": None, "n_points": 15, "verbose": 0}
+
+
+def test_accuracies_are_those_of_the_models(many):
+    """Against the independent evaluation of the displays, and against models fitted anew."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from paretomkl.plotting import AccuracyDisplay
+
+    X, y = digits(300)
+    display = AccuracyDisplay.from_path(many.path, X[many.train], X[many.test], y[many.test])
+    plt.close(display.figure_)
+    assert_allclose(many.accuracy, display.scores, atol=1e-12)
+    for p in (0.01, 1.0, np.inf):
+        clf = ParetoMKLClassifier(p=p, C=many.C, tol=1e-5).fit(X[many.train], y[many.train])
+        row = list(many.path.ps).index(p)
+        assert many.accuracy_overall[row] == pytest.approx(clf.score(X[many.test], y[many.test]), abs=0.014)  # a sample
+    pairs = [{int(name[0]), int(name[-1])} for name in many.path.task_names]
+    assert_array_equal(many.n_held_out, [np.isin(y[many.test], list(pair)).sum() for pair in pairs])
+
+
+def test_cross_validation_chooses(many):
+    assert many.cv.best_C == many.C
+    assert many.cv.best_score == max(many.cv.mean)
+    assert many.cv.n_splits == 3
+    assert set(many.seconds) == {"cross-validation", "path", "accuracy", "page"}
+
+
+def test_every_point_is_certified(many):
+    assert len(many.path) == 121
+    assert many.path.gap.max() <= 1e-5
+
+
+def test_given_cost_is_kept():
+    X, y, tasks = two_machines(20)
+    result = trade_off_page(X, y, tasks=tasks, C=3.0, cv=2, n_points=15, verbose=0)
+    assert result.C == result.cv.best_C == 3.0
+    assert len(result.cv.ps) == 13
+    assert result.file is None
+    assert "<iframe srcdoc=" in result._repr_html_()
+
+
+def test_three_ways_to_say_the_tasks_agree():
+    pandas = pytest.importorskip("pandas")
+    X, y, tasks = two_machines(40)
+    by_label = trade_off_page(X, y, tasks=tasks, **QUICK)
+    frame = pandas.DataFrame(X, columns=list("abcd")).assign(site=tasks)
+    by_column = trade_off_page(frame, y, task_column="site", **QUICK)
+    assert_array_equal(by_column.test, by_label.test)
+    assert_allclose(by_column.accuracy, by_label.accuracy)
+    assert_allclose(by_column.accuracy_overall, by_label.accuracy_overall)
+    assert_allclose(by_label.accuracy_overall, by_label.accuracy.mean(axis=1))
+    assert "task_column='site').fit(X, y)" in by_column.path.refit.replace(", tol=1e-5", "")
+    names = by_label.path.task_names
+    matrix = np.where(tasks[:, None] == np.array(names), (y == "yes").astype(float)[:, None], np.nan)
+    by_matrix = trade_off_page(X, pandas.DataFrame(matrix, columns=names), **QUICK)
+    assert by_matrix.path.task_names == names
+    assert by_matrix.accuracy.shape == by_label.accuracy.shape
+
+
+def test_precomputed_kernels_agree():
+    X, y, tasks = two_machines(30)
+    distance = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    stack = np.stack([np.exp(-distance / 2 / sigma**2) for sigma in (0.1, 0.5, 2.0)], axis=2)
+    kernels = [("rbf", {"sigma": sigma}) for sigma in (0.1, 0.5, 2.0)]
+    one = trade_off_page(stack, y, tasks=tasks, kernels="precomputed", **QUICK)
+    other = trade_off_page(X, y, tasks=tasks, kernels=kernels, **QUICK)
+    assert_allclose(one.path.objective, other.path.objective, rtol=2e-5)
+    assert_allclose(one.accuracy, other.accuracy, atol=0.1)
+
+
+@pytest.mark.parametrize(("test_size", "share"), [(0.25, 0.25), (0.3, 0.3), (1 / 3, 1 / 3), (0.5, 0.5)])
+def test_split_is_stratified_by_task_and_label(test_size, share):
+    X, y, tasks = two_machines(60)
+    train, test = held_out_split(X, y, tasks=tasks, test_size=test_size)
+    assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(120))
+    for task in np.unique(tasks):
+        for label in ("yes", "no"):
+            cell = (tasks == task) & (y == label)
+            assert cell[test].sum() == pytest.approx(share * cell.sum(), abs=3)
+    assert len(test) == pytest.approx(share * 120, abs=2)
+
+
+def test_split_depends_on_the_seed_only():
+    X, y, tasks = two_machines(30)
+    first, again, other = (held_out_split(X, y, tasks=tasks, random_state=seed)[1] for seed in (0, 0, 1))
+    assert_array_equal(first, again)
+    assert len(np.setdiff1d(first, other))
+
+
+def test_small_labels_are_split_without_a_warning():
+    y = np.array(["a"] * 3 + ["b"] * 30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        train, test = held_out_split(np.zeros((33, 1)), y)
+    assert len(train) + len(test) == 33
+
+
+def test_task_without_held_out_samples_has_no_accuracy():
+    X, y, tasks = two_machines(31)
+    pump = np.flatnonzero(tasks == "pump")
+    # of 31 + 2 + 2 samples in the order of their labels every tenth is held out: none of the last four
+    kept = np.concatenate([np.flatnonzero(tasks != "pump"), pump[y[pump] == "yes"][:2], pump[y[pump] == "no"][:2]])
+    result = trade_off_page(X[kept], y[kept], tasks=tasks[kept], test_size=0.1, **QUICK)
+    t = result.path.task_names.index("pump")
+    assert result.n_held_out[t] == 0
+    assert np.isnan(result.accuracy[:, t]).all()
+    assert np.isfinite(result.accuracy[:, 1 - t]).all()
+    assert '"accuracy":[[' in result.html
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"C": None, "cv": None}, "cv=None leaves nothing to choose C by; give C."),
+        ({"C": -1.0}, "C must be a number greater than 0, got C=-1.0."),
+        ({"test_size": 1.5}, "test_size must be a number between 0 and 1, got test_size=1.5."),
+        ({"test_size": 0.01}, "test_size must be from 0.1 to 0.9, got 0.01."),
+        ({"n_points": 3}, "A dense grid of exponents has 15 to 1000 of them, got n=3."),
+        ({"tol": 2.0}, "tol must be a number between 0 and 1, got tol=2.0."),
+    ],
+)
+def test_refusals(options, message):
+    X, y, tasks = two_machines(20)
+    with pytest.raises(ValueError) as error:
+        trade_off_page(X, y, tasks=tasks, **(QUICK | options))
+    assert str(error.value) == message
+
+
+def test_missing_folder_is_noticed_before_any_work(tmp_path):
+    X, y, _ = two_machines(20)
+    with pytest.raises(FileNotFoundError, match="There is no folder"):
+        trade_off_page(X, y, file=tmp_path / "nowhere" / "page.html")
