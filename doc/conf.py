@@ -77,7 +77,10 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-alone = ("index", "install", "quick_start", "theory", "benchmarks", "scaling", "changelog", "contributing")
+alone = (
+    *("index", "install", "quick_start", "theory", "baselines", "experiments", "benchmarks", "scaling"),
+    *("changelog", "contributing"),
+)
 html_sidebars = {page: [] for page in alone}  # pages without others beside them
 
 

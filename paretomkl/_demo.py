@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -10,6 +12,7 @@ from sklearn.datasets import load_digits
 
 from ._typing import AnyArray, Array
 from .path import ParetoPath, pareto_path
+from .report import trade_off_page
 
 
 def digits(n_samples: int) -> tuple[Array, AnyArray]:
@@ -49,7 +52,7 @@ def path_table(path: ParetoPath, title: str | None = None, n_kernels: int = 1) -
     return table
 
 
-def run_demo(n_samples: int, C: float, s: float, tol: float) -> None:
+def run_demo(n_samples: int, C: float, s: float, tol: float, page: Path | None = None) -> None:
     console = Console()
     X, y = digits(n_samples)
     with console.status(
@@ -69,3 +72,11 @@ def run_demo(n_samples: int, C: float, s: float, tol: float) -> None:
         "fraction.",
         highlight=False,
     )
+    if page is not None:
+        found = trade_off_page(X, y, s=s, C=C, file=page, title="Handwritten digits")
+        console.print(
+            f"\n{found.file}: {len(found.path)} points under a slider, judged on {len(found.test)} digits held out. "
+            "Open it in a browser.",
+            highlight=False,
+            soft_wrap=True,
+        )

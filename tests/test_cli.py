@@ -2,23 +2,91 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.datasets import load_iris
+from typer.testing import CliRunner
+
+import paretomkl
+from paretomkl import PAPER_PS
+from paretomkl.cli import _application
+from paretomkl.commands import parse_kernels
 
 COMMAND = Path(sys.executable).with_name("paretomkl")
 
 
-def run(*arguments: str, columns: int = 80) -> subprocess.CompletedProcess[str]:
+@dataclass(frozen=True)
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(*arguments: object, columns: int = 80) -> Done:
+    """A command in this process: what a shell would see of it."""
+    words = [str(argument) for argument in arguments]
+    found = CliRunner().invoke(_application(), words, env={"COLUMNS": str(columns)})
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    return Done(found.exit_code, found.stdout, found.stderr)
+
+
+def run_process(*arguments: object, columns: int = 80, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own, in an environment with next to nothing in it."""
     environment = {"COLUMNS": str(columns), "PATH": "/usr/bin:/bin", "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, env=environment, encoding="utf-8")
+    for name in ("HOME", "NUMBA_CACHE_DIR"):
+        if name in os.environ:
+            environment[name] = os.environ[name]
+    words = [str(argument) for argument in arguments]
+    return subprocess.run([COMMAND, *words], capture_output=True, text=True, env=environment, encoding="utf-8", cwd=cwd)
 
 
+def patients(n: int = 120, seed: int = 0) -> pd.DataFrame:
+    """Two hospitals, numbers and words, an outcome that depends on them."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(20, 90, n),
+            "bmi": rng.normal(26, 4, n).round(1),
+            "ward": rng.choice(["east", "west", "north"], n),
+            "hospital": np.where(np.arange(n) % 2, "St. Anna", "St. Bo"),
+        }
+    )
+    risk = (frame["age"] - 55) / 20 + (frame["bmi"] - 26) / 4 + (frame["ward"] == "east")
+    frame["outcome"] = np.where(risk + 0.3 * rng.standard_normal(n) > 0.3, "ill", "well")
+    return frame
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("tables")
+    patients().to_csv(folder / "patients.csv", index=False)
+    patients(seed=1).drop(columns="outcome").to_csv(folder / "new.csv", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(folder) -> Path:
+    done = run("fit", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "-o", folder / "model.skops")
+    assert done.returncode == 0, done.stderr
+    assert "Chosen by 5-fold cross-validation" in done.stdout
+    return folder / "model.skops"
+
+
+# --------------------------------------------------------------------------------------------------- demo
 @pytest.mark.parametrize("columns", [80, 140])
-def test_demo_prints_the_whole_path(columns):
-    done = run("demo", "--samples", "60", columns=columns)
+def test_demo_prints_the_whole_path(columns, tmp_path):
+    done = run_process("demo", "--samples", "60", "--no-page", columns=columns, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     first = [line.split()[0] for line in lines if line.strip()]
@@ -27,15 +95,270 @@ def test_demo_prints_the_whole_path(columns):
     assert not any(token.endswith("%") for token in first), "one line for each exponent: nothing is wrapped"
     assert "13 certified points" in done.stdout
     assert all(len(line) <= columns for line in lines)
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_help_names_the_commands():
+def test_demo_writes_a_page(tmp_path):
+    done = run("demo", "--samples", "60", "--page", tmp_path / "demo.html")
+    assert done.returncode == 0, done.stderr
+    assert "<html" in (tmp_path / "demo.html").read_text(encoding="utf-8")
+
+
+def test_help_names_the_commands_and_gives_examples():
     done = run("--help")
     assert done.returncode == 0
-    assert "demo" in done.stdout
+    for name in ("demo", "path", "fit", "predict", "reproduce", "info"):
+        assert name in done.stdout
+    assert "Example" in run("fit", "--help").stdout
+    assert run("--version").stdout.strip() == paretomkl.__version__
 
 
 def test_bad_options_are_refused():
     done = run("demo", "--samples", "3")
     assert done.returncode == 2
     assert "samples" in done.stderr
+
+
+# --------------------------------------------------------------------------------------------------- path
+def test_path_writes_a_page_and_numbers(folder, tmp_path):
+    out = tmp_path / "trade-off"
+    done = run("path", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--out", out, "--points", "25")
+    assert done.returncode == 0, done.stderr
+    assert sorted(file.name for file in out.iterdir()) == ["page.html", "path.csv"]
+    table = pd.read_csv(out / "path.csv")
+    assert len(table) >= 25
+    assert set(np.round(PAPER_PS, 6)) <= set(np.round(table["p"], 6))
+    assert (table["gap"] <= 1e-5).all()
+    assert table[["weight: St. Anna", "weight: St. Bo"]].sum(axis=1).round(6).eq(1).all()
+    assert table["accuracy"].between(0.5, 1).all()
+    assert "Cross-validation would pick p" in done.stdout
+    assert "St. Anna" in (out / "page.html").read_text(encoding="utf-8")
+
+
+def test_path_for_machines(folder, tmp_path):
+    done = run(
+        *("path", folder / "patients.csv", "--target", "outcome", "--C", "1", "--points", "15"),
+        *("--kernels", "linear,rbf:0.5@age+bmi,rbf:1@ward", "--json", "--out", tmp_path / "out"),
+    )
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["C"] == 1
+    assert len(facts["kernels"]) == 3
+    assert facts["rows"] == {"train": 90, "held_out": 30}
+    assert facts["largest_gap"] <= 1e-5
+
+
+# ----------------------------------------------------------------------------------------- fit and predict
+def test_a_saved_model_predicts_new_rows(folder, model, tmp_path):
+    out = tmp_path / "predictions.csv"
+    done = run("predict", model, folder / "new.csv", "--out", out, "--scores")
+    assert done.returncode == 0, done.stderr
+    table = pd.read_csv(out)
+    truth = patients(seed=1)["outcome"]
+    assert list(table.columns) == ["outcome", "score: well"]
+    assert (table["outcome"] == truth).mean() > 0.8
+    assert ((table["score: well"] > 0) == (table["outcome"] == "well")).all()
+
+
+def test_predictions_without_a_file_are_printed(folder, model):
+    done = run_process("predict", model, folder / "new.csv")
+    assert done.stdout.splitlines()[0] == "outcome"
+    assert len(done.stdout.splitlines()) == 121
+    facts = json.loads(run("predict", model, folder / "new.csv", "--json").stdout)
+    assert facts["rows"] == 120
+    assert sum(facts["counts"].values()) == 120
+
+
+def test_fit_with_given_parameters(folder, tmp_path):
+    done = run(
+        *("fit", folder / "patients.csv", "-y", "outcome", "-o", tmp_path / "m.skops", "--p", "inf", "--C", "2"),
+        *("--balanced", "--drop", "hospital", "--json"),
+    )
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert (facts["p"], facts["C"], facts["cv_score"]) == ("inf", 2, None)
+    assert facts["gap"] <= 1e-3
+    assert len(facts["theta"]) == 11
+
+
+def test_every_kind_of_file(tmp_path):
+    frame = patients()
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.to_feather(tmp_path / "t.arrow")
+    frame.to_csv(tmp_path / "t.tsv", sep="\t", index=False)
+    frame.to_csv(tmp_path / "t.csv.gz", index=False)
+    thetas = []
+    for name in ("t.parquet", "t.arrow", "t.tsv", "t.csv.gz"):
+        done = run(
+            *("fit", tmp_path / name, "-y", "outcome", "-t", "hospital", "-o", tmp_path / "m.skops"),
+            *("--p", "1", "--C", "1", "--json"),
+        )
+        assert done.returncode == 0, done.stderr
+        thetas.append(list(json.loads(done.stdout)["theta"].values()))
+    assert np.ptp(thetas, axis=0).max() < 1e-9
+    X, y = load_iris(return_X_y=True)
+    np.save(tmp_path / "t.npy", np.column_stack([X, y]))
+    np.savez(tmp_path / "t.npz", x=X, kind=y)
+    for name, target in (("t.npy", "4"), ("t.npz", "kind")):
+        done = run("fit", tmp_path / name, "-y", target, "-o", tmp_path / "m.skops", "--p", "1", "--C", "1")
+        assert done.returncode == 0, done.stderr
+        done = run("predict", tmp_path / "m.skops", tmp_path / name, "--json")
+        assert json.loads(done.stdout)["rows"] == 150
+
+
+def test_missing_values_are_imputed_on_request(tmp_path):
+    frame = patients()
+    frame.loc[3, "age"] = np.nan
+    frame.loc[5, "ward"] = np.nan
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    fit = ("fit", tmp_path / "t.csv", "-y", "outcome", "-o", tmp_path / "m.skops", "--p", "1", "--C", "1")
+    assert "Column 'age' is missing in 1 of 120 rows" in run(*fit).stderr
+    assert run(*fit, "--impute").returncode == 0
+    assert run("predict", tmp_path / "m.skops", tmp_path / "t.csv", "--json").returncode == 0
+
+
+def test_unknown_categories_and_tasks_at_prediction(folder, model, tmp_path):
+    new = patients(seed=1)
+    new.loc[0, "ward"] = "south"
+    new.to_csv(tmp_path / "south.csv", index=False)
+    assert run("predict", model, tmp_path / "south.csv").returncode == 0  # a ward of which nothing is known
+    new.loc[1, "hospital"] = "St. Clara"
+    new.to_csv(tmp_path / "clara.csv", index=False)
+    done = run("predict", model, tmp_path / "clara.csv")
+    assert done.returncode == 2
+    assert "Unknown task 'St. Clara'" in done.stderr
+
+
+# ------------------------------------------------------------------------------------------------ bad files
+def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
+    frame = patients()
+    frame.to_csv(folder / "semicolons.csv", sep=";", index=False)
+    frame.to_csv(folder / "good.csv", index=False)
+    one = frame.copy()
+    one.loc[one["hospital"] == "St. Bo", "outcome"] = "well"
+    one.to_csv(folder / "one_class.csv", index=False)
+    text = frame.astype({"age": object})
+    text.loc[7, "age"] = "unknown"
+    text.to_csv(folder / "text.csv", index=False)
+    (folder / "empty.csv").write_text("")
+    (folder / "header.csv").write_text("age,outcome\n")
+    names = frame.assign(name=[f"patient {k}" for k in range(len(frame))])
+    names.to_csv(folder / "names.csv", index=False)
+    (folder / "broken.parquet").write_bytes(b"PAR1 not really")
+    (folder / "table.xyz").write_text("1,2\n")
+    frame.assign(outcome=np.random.default_rng(0).random(len(frame))).to_csv(folder / "numbers.csv", index=False)
+    frame.assign(age=np.where(np.arange(len(frame)) == 3, np.inf, frame["age"])).to_csv(folder / "inf.csv", index=False)
+    frame.assign(outcome=frame["outcome"].where(np.arange(len(frame)) != 4)).to_csv(folder / "no_y.csv", index=False)
+    return {
+        "wrong delimiter": (["semicolons.csv", "-y", "outcome"], "say so with --delimiter ';'"),
+        "missing target": (["good.csv", "-y", "result"], "There is no column 'result' (--target); the columns are age"),
+        "missing task": (["good.csv", "-y", "outcome", "-t", "site"], "There is no column 'site' (--task)"),
+        "one class in a task": (["one_class.csv", "-y", "outcome", "-t", "hospital"], "Task 'St. Bo' has one class"),
+        "text among numbers": (["text.csv", "-y", "outcome"], "Column 'age' holds numbers and text, such as 'unknown'"),
+        "empty file": (["empty.csv", "-y", "outcome"], "empty.csv is empty"),
+        "no rows": (["header.csv", "-y", "outcome"], "no rows"),
+        "no such file": (["absent.csv", "-y", "outcome"], "There is no file"),
+        "a folder": ([".", "-y", "outcome"], "is a folder"),
+        "names": (["names.csv", "-y", "outcome"], "Column 'name' holds 120 different texts"),
+        "damaged": (["broken.parquet", "-y", "outcome"], "broken.parquet cannot be read"),
+        "unknown kind": (["table.xyz", "-y", "outcome"], "is of a kind that cannot be read"),
+        "a target of numbers": (["numbers.csv", "-y", "outcome"], "different numbers; a target names classes"),
+        "infinite": (["inf.csv", "-y", "outcome"], "Column 'age' holds an infinite number in row 4"),
+        "rows without target": (["no_y.csv", "-y", "outcome"], "Column 'outcome' is missing in 1 rows"),
+        "unknown kernel": (["good.csv", "-y", "outcome", "--kernels", "magic"], "There is no kernel 'magic'"),
+        "unknown column": (["good.csv", "-y", "outcome", "--kernels", "rbf:1@size"], "There is no column 'size'"),
+        "bad number": (["good.csv", "-y", "outcome", "--Cs", "1,two"], "--Cs takes numbers"),
+        "too many rows": (["good.csv", "-y", "outcome", "--max-rows", "100"], "more than 100 rows"),
+    }
+
+
+@pytest.fixture(scope="module")
+def spoilt(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("spoilt")
+    return folder, _spoilt(folder)
+
+
+def test_bad_files_get_one_sentence_that_says_what_to_do(spoilt):
+    folder, cases = spoilt
+    before = sorted(folder.iterdir())
+    for name, (arguments, words) in cases.items():
+        file = str(folder / arguments[0])
+        for command in (["path", "--out", str(folder / "out")], ["fit", "--out", str(folder / "out.skops")]):
+            done = run(command[0], file, *arguments[1:], *command[1:])
+            assert done.returncode == 2, (name, done)
+            assert words in done.stderr, (name, done.stderr)
+            assert len(done.stderr.strip().splitlines()) == 1, (name, done.stderr)
+            assert done.stdout == "", name
+    assert sorted(folder.iterdir()) == before, "nothing is left behind"
+
+
+def test_errors_for_machines(spoilt):
+    folder, _ = spoilt
+    done = run("path", folder / "empty.csv", "-y", "outcome", "--json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout) == {"error": "empty.csv is empty."}
+
+
+def test_ten_million_rows_are_refused_at_once_and_can_be_sampled(tmp_path):
+    block = "".join(f"{k % 97},{k % 89},{k % 2}\n" for k in range(100_000))
+    with open(tmp_path / "big.csv", "w") as file:
+        file.write("a,b,y\n")
+        for _ in range(100):
+            file.write(block)
+    began = time.perf_counter()
+    done = run_process("fit", tmp_path / "big.csv", "-y", "y", "-o", tmp_path / "m.skops")
+    assert done.returncode == 2
+    assert "big.csv has more than 20,000 rows" in done.stderr
+    assert "--sample" in done.stderr
+    assert time.perf_counter() - began < 20
+    done = run(
+        *("fit", tmp_path / "big.csv", "-y", "y", "-o", tmp_path / "m.skops", "--sample", "200", "--json"),
+        *("--p", "1", "--C", "1"),
+    )
+    assert json.loads(done.stdout)["rows"] == 200
+
+
+def test_a_file_that_is_no_model(folder, tmp_path):
+    done = run("predict", folder / "new.csv", folder / "new.csv")
+    assert done.returncode == 2
+    assert "is not a saved model" in done.stderr
+    other = paretomkl.ParetoMKLClassifier().fit(*load_iris(return_X_y=True))
+    paretomkl.save_model(other, tmp_path / "other.skops")
+    assert "not one of `paretomkl fit`" in run("predict", tmp_path / "other.skops", folder / "new.csv").stderr
+
+
+def test_columns_that_a_model_needs(folder, model, tmp_path):
+    patients().drop(columns="bmi").to_csv(tmp_path / "less.csv", index=False)
+    done = run("predict", model, tmp_path / "less.csv")
+    assert done.returncode == 2
+    assert "has no column 'bmi'" in done.stderr
+
+
+def test_an_interrupt_leaves_nothing(folder, tmp_path):
+    patients(1500).to_csv(tmp_path / "t.csv", index=False)
+    words = [COMMAND, "path", tmp_path / "t.csv", "-y", "outcome", "--out", tmp_path / "out", "--points", "1000"]
+    process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "out").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["t.csv"]
+
+
+# --------------------------------------------------------------------------------------------------- info
+def test_info():
+    done = run("info")
+    assert done.returncode == 0, done.stderr
+    assert "scikit-learn" in done.stdout
+    facts = json.loads(run("info", "--json").stdout)
+    assert facts["paretomkl"] == paretomkl.__version__
+    assert "landmine" in facts["data"]
+
+
+def test_kernels_from_text():
+    made = parse_kernels("rbf:0.5, linear@a+b ,poly:3", ["a", "b_x", "b_y"])
+    assert made == [("rbf", {"sigma": 0.5}), ("linear", {"columns": ["a", "b_x", "b_y"]}), ("poly", {"degree": 3})]
+    assert parse_kernels("default", []) == "default"

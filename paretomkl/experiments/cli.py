@@ -1,0 +1,89 @@
+"""``paretomkl reproduce``: run what is missing of the experiments, then write tables and figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Exit, Option
+
+RESULTS = Path("experiments/results.sqlite")
+QUICK_RESULTS = Path("experiments/quick.sqlite")
+
+
+def reproduce(
+    quick: Annotated[bool, Option("--quick", help="A small slice of each table, in about a minute.")] = False,
+    datasets: Annotated[str, Option(help="Data sets, separated by commas; default: all.")] = "",
+    methods: Annotated[str, Option(help="Methods, separated by commas; default: all.")] = "",
+    runs: Annotated[int, Option(min=0, help="Random splits of each data set; default 20, with --quick 2.")] = 0,
+    jobs: Annotated[int, Option(min=1, help="Processes, of one thread each.")] = 1,
+    scheduler: Annotated[str, Option(help="Address of a Dask scheduler to run on instead.")] = "",
+    results: Annotated[
+        Path | None,
+        Option(help="Results file; what it holds is not run again. A .csv.gz made by --export is only read."),
+    ] = None,
+    out: Annotated[Path | None, Option(help="Folder for tables and figures; default: that of the results.")] = None,
+    data_home: Annotated[Path | None, Option(help="Folder of the data files; default: see datasets.fetch.")] = None,
+    page: Annotated[
+        Path | None,
+        Option(help="A Markdown page to put the tables into, between <!-- begin NAME --> and <!-- end NAME -->."),
+    ] = None,
+    export: Annotated[bool, Option("--export", help="Also write a compact copy of the results.")] = False,
+    estimate: Annotated[bool, Option("--estimate", help="Only tell how long the missing cells will take.")] = False,
+    run: Annotated[bool, Option(help="Run the cells that are missing.")] = True,
+    report: Annotated[bool, Option(help="Write tables and figures when the cells are done.")] = True,
+) -> None:
+    """Run the paper's experiments, as far as they have not been run, and write its tables and figures.
+
+    Finished cells are kept at once: interrupt it, or let the machine crash, and the same command goes on from there.
+    """
+    from rich.console import Console
+
+    from .plan import FULL, N_RUNS, QUICK, Cell, make_plan
+    from .results import Results, read_records
+    from .results import export as write_export
+    from .runner import duration, forecast_table, run_plan
+
+    console = Console()
+    path = results or (QUICK_RESULTS if quick else RESULTS)
+    folder = out or path.parent
+    settings = QUICK if quick else FULL
+    plan: list[Cell] = []
+    try:
+        if run and not path.name.endswith(".csv.gz"):
+            plan = make_plan(_listed(datasets), _listed(methods), runs or (2 if quick else N_RUNS), quick)
+            with Results(path, settings) as file:
+                if estimate:
+                    console.print(forecast_table(plan, file))
+                    return
+                n_failed = run_plan(plan, file, settings, jobs, scheduler or None, data_home, console)
+                if n_failed:
+                    console.print(f"{n_failed} cells failed; they are run again by the same command.", style="red")
+        records = read_records(path)
+        if export:
+            write_export(records, folder / "results.csv.gz")
+        if report:
+            from .report import write_report
+
+            write_report(records, folder, page)
+            console.print(f"Tables and figures of {len(records)} cells are in {folder}.", highlight=False)
+        if plan and report:
+            from .slider import write_slider
+
+            found = write_slider(plan, settings, folder, data_home)
+            console.print(
+                f"{found.file}: {len(found.path)} points under a slider; open it in a browser.", highlight=False
+            )
+        spent = duration(sum(record.seconds for record in records))
+        console.print(f"The cells took {spent} on one core.", highlight=False)
+    except (ValueError, OSError, ImportError, RuntimeError) as error:
+        console.print(f"Error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        raise Exit(1 if isinstance(error, RuntimeError) else 2) from error
+    except KeyboardInterrupt:
+        console.print("\nInterrupted; the same command goes on from here.")
+        raise Exit(130) from None
+
+
+def _listed(text: str) -> list[str] | None:
+    """Names separated by commas; None where nothing was said."""
+    return [name.strip() for name in text.split(",") if name.strip()] or None

@@ -1,0 +1,442 @@
+"""Tables and figures from the records of a run, beside the figures that the paper prints."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import paper
+from .analysis import Collection, PathScores, Scores, compare, mean
+from .plan import METHODS, STUDIES
+from .results import Record
+
+TITLES = {
+    "pareto": "Pareto, p < 1",
+    "sparse": "Sparse MTL",
+    "tang": "Tang et al.",
+    "mm-aep": "MM-AEP",
+    "mm-ep": "MM-EP",
+    "independent": "Independent MKL",
+    "independent-svc": "Independent SVC",
+    "uniform": "Uniform kernel",
+}
+TASK_SETS = ("letter", "landmine")
+INF = float("inf")
+BEGIN, END = "<!-- begin {} -->", "<!-- end {} -->"
+
+
+# ------------------------------------------------------------------------------------------------- formatting
+def percent(scores: Scores, mark: int = 0) -> str:
+    return f"{100 * mean(scores):.2f}{' ▾' if mark < 0 else ' ▴' if mark > 0 else ''}"
+
+
+def printed(what: paper.Printed | None) -> str:
+    return "" if what is None else f" ({what.accuracy:.2f}{' ▾' if what.worse else ''})"
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" + "---:|" * (len(header) - 1)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def exponent(p: float) -> str:
+    return "∞" if np.isinf(p) else f"{p:g}"
+
+
+# ------------------------------------------------------------------------------------------- the paper's tables
+def path_column(found: Collection, dataset: str, fraction: int) -> list[str]:
+    """p < 1, p = 1, p → ∞, the best p, and tasks that gain, each with the paper's figure in brackets."""
+    if not found.has(dataset, fraction, "pareto"):
+        return ["–"] * 6
+    path = found.path(dataset, fraction)
+    best = path.best_below_one
+    reference = path.at(best)
+    up = paper.TASKS_UP.get((dataset, fraction))
+    return [
+        percent(reference) + printed(paper.PATH.get((dataset, fraction, "p<1"))),
+        percent(path.at(1.0), compare(path.at(1.0), reference)) + printed(paper.PATH.get((dataset, fraction, "p=1"))),
+        percent(path.at(INF), compare(path.at(INF), reference)) + printed(paper.PATH.get((dataset, fraction, "p=inf"))),
+        exponent(best),
+        f"{path.n_rising()} of {len(path.tasks)}" + ("" if up is None else f" ({up})"),
+        f"{path.n_better(best, 1.0)} of {len(path.tasks)}",
+    ]
+
+
+PATH_ROWS = ("p < 1", "p = 1", "p = ∞", "best p < 1", "tasks that rise as p falls", "tasks better at best p than at 1")
+
+
+def path_table(found: Collection, columns: Sequence[tuple[str, int]], names: Sequence[str]) -> str:
+    cells = [path_column(found, *column) for column in columns]
+    return markdown(("", *names), [(row, *(cell[k] for cell in cells)) for k, row in enumerate(PATH_ROWS)])
+
+
+def methods_table(
+    found: Collection, columns: Sequence[tuple[str, int]], names: Sequence[str], methods: Sequence[str]
+) -> str:
+    """Accuracies of the methods; marks compare with p < 1."""
+    rows = []
+    for method in methods:
+        row = [TITLES[method]]
+        for dataset, fraction in columns:
+            row.append(_method_cell(found, dataset, fraction, method))
+        rows.append(row)
+    return markdown(("", *names), rows)
+
+
+def _method_cell(found: Collection, dataset: str, fraction: int, method: str) -> str:
+    if not found.has(dataset, fraction, method) or not found.has(dataset, fraction, "pareto"):
+        return "–"
+    path = found.path(dataset, fraction)
+    reference = path.at(path.best_below_one)
+    if method == "pareto":
+        return percent(reference) + printed(paper.PATH.get((dataset, fraction, "p<1")))
+    scores = found.as_reported(dataset, fraction, method)
+    return percent(scores, compare(scores, reference)) + printed(paper.METHODS.get((dataset, fraction, method)))
+
+
+COMPARED = ("pareto", "sparse", "tang", "mm-aep", "mm-ep", "independent")
+
+
+def table_1(found: Collection) -> str:
+    return _by_fraction(found, lambda columns, names: path_table(found, columns, names))
+
+
+def table_2(found: Collection) -> str:
+    return _by_fraction(found, lambda columns, names: methods_table(found, columns, names, COMPARED))
+
+
+def _by_fraction(found: Collection, make: Callable[[list[tuple[str, int]], list[str]], str]) -> str:
+    parts = []
+    for fraction in (10, 20, 50):
+        columns = [(dataset, fraction) for dataset in paper.MULTI_CLASS]
+        if any(found.has(*column, "pareto") for column in columns):
+            parts.append(f"**{fraction} % for training**\n\n" + make(columns, list(paper.MULTI_CLASS)))
+    return "\n\n".join(parts)
+
+
+def _by_task_set(found: Collection, make: Callable[[list[tuple[str, int]], list[str]], str]) -> str:
+    parts = []
+    for dataset in TASK_SETS:
+        fractions = found.fractions(dataset)
+        if fractions:
+            columns = [(dataset, fraction) for fraction in fractions]
+            parts.append(f"**{dataset}**\n\n" + make(columns, [f"{fraction} %" for fraction in fractions]))
+    return "\n\n".join(parts)
+
+
+def table_3(found: Collection) -> str:
+    return _by_task_set(found, lambda columns, names: path_table(found, columns, names))
+
+
+def table_4(found: Collection) -> str:
+    return _by_task_set(found, lambda columns, names: methods_table(found, columns, names, COMPARED))
+
+
+# ------------------------------------------------------------------------------------------------ further tables
+def honest_table(found: Collection) -> str:
+    """What one gets without looking at the test part; marks compare with p = 1."""
+    rows = []
+    for dataset, fraction in _columns(found):
+        path = found.path(dataset, fraction)
+        one = path.at(1.0)
+        both = found.chosen(dataset, fraction, "pareto")
+        row = [f"{dataset} {fraction} %", percent(one), percent(both, compare(both, one))]
+        for p in (0.01, INF):
+            row.append(percent(path.at(p), compare(path.at(p), one)))
+        for method in ("independent", "independent-svc", "uniform"):
+            known = found.has(dataset, fraction, method)
+            scores = found.chosen(dataset, fraction, method) if known else {}
+            row.append(percent(scores, compare(scores, one)) if known else "–")
+        rows.append(row)
+    titles = [TITLES[method] for method in ("independent", "independent-svc", "uniform")]
+    return markdown(("", "p = 1", "p by CV", "p = 0.01", "p = ∞", *titles), rows)
+
+
+def _columns(found: Collection, datasets: Iterable[str] = STUDIES) -> list[tuple[str, int]]:
+    return [
+        (dataset, fraction)
+        for dataset in datasets
+        for fraction in found.fractions(dataset)
+        if found.has(dataset, fraction, "pareto")
+    ]
+
+
+def seconds_table(found: Collection) -> str:
+    """Seconds of one core for one run of a method, cross-validation included."""
+    rows = []
+    for dataset, fraction in _columns(found):
+        row = [f"{dataset} {fraction} %"]
+        for method in METHODS:
+            known = found.has(dataset, fraction, method)
+            row.append(f"{found.seconds(dataset, fraction, method):.1f}" if known else "–")
+        rows.append(row)
+    return markdown(("", *("Pareto, all p" if name == "pareto" else TITLES[name] for name in METHODS)), rows)
+
+
+def cost_tables(found: Collection) -> str:
+    """What p does at each fixed C, on the smallest training part of each data set; marks compare with p = 1."""
+    parts = []
+    for dataset in STUDIES:
+        columns = _columns(found, [dataset])
+        if columns:
+            parts.append(f"**{dataset} {columns[0][1]} %**\n\n" + cost_table(found, *columns[0]))
+    return "\n\n".join(parts)
+
+
+SHOWN_PS = (0.01, 0.1, 0.5, 1.0, 2.0, 10.0, INF)
+
+
+def cost_table(found: Collection, dataset: str, fraction: int) -> str:
+    first = next(iter(found.outcomes(dataset, fraction, "pareto").values()))
+    Cs: list[float | None] = sorted({point.params["C"] for point in first.points})  # type: ignore[assignment]
+    rows = []
+    for C in [*Cs, None]:
+        path = found.path(dataset, fraction, C)
+        one = path.at(1.0)
+        ps = [p for p in SHOWN_PS if p in path.ps]
+        name = "C by CV" if C is None else f"C = {C:g}"
+        rows.append([name, *(percent(path.at(p), compare(path.at(p), one)) for p in ps)])
+    return markdown(("", *(f"p = {exponent(p)}" for p in ps)), rows)
+
+
+def duplicates_table(found: Collection) -> str:
+    """Segment as it is and without repeated rows."""
+    return _pair_table(found, "segment", "segment-distinct", "all rows", "distinct rows")
+
+
+def scaling_table(found: Collection) -> str:
+    """Landmine with features as distributed and scaled to [0, 1]."""
+    return _pair_table(found, "landmine", "landmine-scaled", "as distributed", "scaled to [0, 1]")
+
+
+def _pair_table(found: Collection, one: str, other: str, name: str, other_name: str) -> str:
+    rows = []
+    for fraction in found.fractions(other):
+        for dataset, title in ((one, name), (other, other_name)):
+            if found.has(dataset, fraction, "pareto"):
+                column = path_column(found, dataset, fraction)[:3]
+                ours = [text.split(" (")[0] for text in column]
+                alone = _method_cell(found, dataset, fraction, "independent").split(" (")[0]
+                rows.append([f"{fraction} %, {title}", *ours, alone])
+    return markdown(("", "p < 1", "p = 1", "p = ∞", "Independent MKL"), rows)
+
+
+def synthetic_table(found: Collection) -> str:
+    """Clean and noisy tasks apart, along p."""
+    rows = []
+    for dataset, fraction in _columns(found, ["synthetic"]):
+        path = found.path(dataset, fraction)
+        for name, tasks in (("clean", slice(0, None, 2)), ("noisy", slice(1, None, 2))):
+            part = path.by_task[:, :, tasks].mean(axis=2)
+            at = {p: dict(zip(path.runs, part[:, path.index(p)].tolist(), strict=True)) for p in path.ps.tolist()}
+            shown = [p for p in SHOWN_PS if p in at]
+            rows.append([f"{fraction} %, {name} tasks", *(percent(at[p], compare(at[p], at[1.0])) for p in shown)])
+    return markdown(("", *(f"p = {exponent(p)}" for p in shown)), rows) if rows else ""
+
+
+def robot_tasks_table(found: Collection) -> str:
+    """Figure 2 in numbers: each task at p = 0.01 and at p = 1."""
+    path = found.path("robot-figures", 5)
+    shown = [path.index(p) for p in (0.01, 1.0, INF)]
+    lines = {name: path.by_task[:, shown, t] for t, name in enumerate(path.tasks)}
+    lines["overall"] = path.overall[:, shown]
+    rows = []
+    for name, columns in lines.items():
+        small, one, worst = [dict(zip(path.runs, column, strict=True)) for column in columns.T.tolist()]
+        rows.append([name, percent(small, compare(small, one)), percent(one), percent(worst, compare(worst, one))])
+    return markdown(("task", "p = 0.01", "p = 1", "p = ∞"), rows)
+
+
+def choices_table(found: Collection) -> str:
+    """How often cross-validation chose each C at p = 1, and each p."""
+    rows = []
+    for dataset, fraction in _columns(found):
+        path = found.path(dataset, fraction)
+        costs = Counter(path.C[:, path.index(1.0)].tolist())
+        chosen = [outcome.chosen.params["p"] for outcome in found.outcomes(dataset, fraction, "pareto").values()]
+        below, above = sum(p < 1 for p in chosen), sum(p > 1 for p in chosen)
+        rows.append(
+            [
+                f"{dataset} {fraction} %",
+                ", ".join(f"{C:g}: {n}" for C, n in sorted(costs.items())),
+                f"{below} / {len(chosen) - below - above} / {above}",
+            ]
+        )
+    return markdown(("", "C at p = 1", "p < 1 / 1 / > 1"), rows)
+
+
+def coverage(found: Collection) -> str:
+    """How many runs there are, and what they were made with."""
+    counts = {
+        name: sorted({found.n_runs(*column, name) for column in _columns(found) if found.has(*column, name)})
+        for name in METHODS
+    }
+    runs = ", ".join(f"{name} {'–'.join(map(str, dict.fromkeys((n[0], n[-1]))))}" for name, n in counts.items() if n)
+    text = f"Runs of each data set and fraction, by method: {runs}."
+    for versions in found.versions[:3]:
+        made = ", ".join(f"{name} {number}" for name, number in versions.items() if name != "source")
+        text += f"\nMade with {made}."
+    return text
+
+
+TABLES: dict[str, tuple[str, Callable[[Collection], str], str]] = {
+    "table-1": ("Table I: p < 1, p = 1 and p = ∞, multi-class", table_1, "robot"),
+    "table-2": ("Table II: other methods, multi-class", table_2, "robot"),
+    "table-3": ("Table III: p < 1, p = 1 and p = ∞, multi-task", table_3, "letter"),
+    "table-4": ("Table IV: other methods, multi-task", table_4, "letter"),
+    "robot-tasks": ("Robot, 5 % for training, by task", robot_tasks_table, "robot-figures"),
+    "honest": ("Without looking at the test part", honest_table, ""),
+    "choices": ("What cross-validation chooses", choices_table, ""),
+    "costs": ("The part that C plays", cost_tables, ""),
+    "duplicates": ("Segment without duplicates", duplicates_table, "segment-distinct"),
+    "scaling": ("Landmine, scaled or not", scaling_table, "landmine-scaled"),
+    "synthetic": ("Tasks of unlike noise", synthetic_table, "synthetic"),
+    "seconds": ("Seconds of one core", seconds_table, ""),
+    "coverage": ("Runs and versions", coverage, ""),
+}
+"""Name → title, what makes it, and the data set it cannot do without."""
+
+
+# ------------------------------------------------------------------------------------------------------- figures
+def draw_figures(found: Collection, folder: Path) -> list[str]:
+    """Figures 1 to 3 of the paper, and what p does on all data sets; the names of the files."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    drawn = {}
+    if found.has("robot-figures", 5, "pareto"):
+        path = found.path("robot-figures", 5)
+        drawn["figure-1"] = _objectives(found, path)
+        drawn["figure-2"] = _differences(path)
+        drawn["figure-3"] = _overall(path)
+    if _columns(found):
+        drawn["all-sets"] = _all_sets(found)
+    for name, figure in drawn.items():
+        figure.savefig(folder / f"{name}.png", dpi=150, metadata={"Software": None})
+        plt.close(figure)
+    return [f"{name}.png" for name in drawn]
+
+
+def _new(width: float = 7.0, height: float = 4.2) -> Any:
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(width, height), layout="constrained")
+
+
+def _short(names: Sequence[str]) -> list[str]:
+    """The robot's turns in fewer letters, so that both classes of a pair can be read beside a line."""
+    return [name.replace("Move-", "").replace("-Turn", "").replace("-", " ").lower() for name in names]
+
+
+def _objectives(found: Collection, path: PathScores) -> Any:
+    """Figure 1: J_t against p, mean over the runs, at the C that cross-validation chooses most often at p = 1."""
+    from ..plotting import ObjectivesDisplay
+    from ..scalarizations import PowerMean
+
+    C = Counter(path.C[:, path.index(1.0)].tolist()).most_common(1)[0][0]
+    outcomes = found.outcomes("robot-figures", 5, "pareto").values()
+    by_run = [
+        [point.objectives for p in path.ps for point in outcome.points if point.params == {"C": C, "p": p}]
+        for outcome in outcomes
+    ]
+    objectives = np.array(by_run, dtype=float).mean(axis=0)
+    means = [PowerMean(p).value(row) for p, row in zip(path.ps, objectives, strict=True)]
+    figure, ax = _new()
+    ObjectivesDisplay(ps=path.ps, objectives=objectives, objective=means, task_names=_short(path.tasks)).plot(ax)
+    ax.set_title(f"robot, 5 %: task objectives at C = {C:g}, mean of {len(path.runs)} runs")
+    return figure
+
+
+def _differences(path: PathScores) -> Any:
+    """Figure 2: task accuracies against p, less those at p = 1."""
+    from ..plotting import AccuracyDisplay
+
+    figure, ax = _new()
+    AccuracyDisplay.from_scores(path.ps, path.by_task.mean(axis=0), _short(path.tasks), relative_to=1.0, ax=ax)
+    ax.set_title(f"robot, 5 %: task accuracies, mean of {len(path.runs)} runs")
+    return figure
+
+
+def _overall(path: PathScores) -> Any:
+    """Figure 3: accuracy of the votes against p."""
+    from ..plotting import AccuracyDisplay
+
+    figure, ax = _new()
+    error = path.overall.std(axis=0, ddof=1) / np.sqrt(len(path.runs)) if len(path.runs) > 1 else np.zeros(len(path.ps))
+    AccuracyDisplay(ps=path.ps, scores=path.overall.mean(axis=0)[:, None], names=["overall"], std=error[:, None]).plot(
+        ax
+    )
+    ax.axhline(path.overall[:, path.index(1.0)].mean(), color="tab:red", linestyle="--", linewidth=1)
+    ax.set_title(f"robot, 5 %: overall accuracy, mean and standard error of {len(path.runs)} runs")
+    return figure
+
+
+def _all_sets(found: Collection) -> Any:
+    """Overall accuracy against p on the smallest training part of each data set, less that at p = 1."""
+    from ..plotting import AccuracyDisplay
+
+    smallest = [(name, found.fractions(name)[0]) for name in STUDIES if _columns(found, [name])]
+    paths = {
+        f"{name} {fraction} %": found.path(name, fraction) for name, fraction in smallest if name != "robot-figures"
+    }
+    ps = next(iter(paths.values())).ps
+    scores = np.column_stack([path.overall.mean(axis=0) for path in paths.values()])
+    figure, ax = _new(8.0, 4.8)
+    AccuracyDisplay(ps=ps, scores=scores, names=list(paths)).plot(ax, relative_to=1.0)
+    ax.set_title("overall accuracy, smallest training part of each data set")
+    return figure
+
+
+# --------------------------------------------------------------------------------------------------------- all
+def make_tables(records: Iterable[Record]) -> dict[str, str]:
+    """Markdown of every table that the records have something for, by name."""
+    found = Collection(records)
+    usable = {dataset for dataset, _ in _columns(found)}
+    return {name: make(found) for name, (_, make, needs) in TABLES.items() if usable and (not needs or needs in usable)}
+
+
+def write_report(
+    records: Iterable[Record], folder: str | os.PathLike[str], page: str | os.PathLike[str] | None = None
+) -> None:
+    """Write figures into a folder, and the tables: into ``tables.md`` there, or into a page that has places for them.
+
+    A place is what stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``; everything else stays.
+    """
+    records = list(records)
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = make_tables(records)
+    figures = draw_figures(Collection(records), folder)
+    if page is not None:
+        text = Path(page).read_text(encoding="utf-8")
+        Path(page).write_text(fill_places(text, tables), encoding="utf-8")
+        return
+    parts = [f"## {TABLES[name][0]}\n\n{text}\n" for name, text in tables.items()]
+    pictures = [f"![{name}]({name})\n" for name in figures]
+    legend = (
+        "Accuracies in per cent, means over the runs; in brackets what the paper prints. ▾ and ▴: significantly worse "
+        "or better (paired t-test over the runs, 5 %) than p < 1, in the tables about C, p by cross-validation and "
+        "single tasks than p = 1.\n"
+    )
+    (folder / "tables.md").write_text("\n".join(["# Results\n", legend, *parts, *pictures]), encoding="utf-8")
+
+
+def fill_places(text: str, tables: dict[str, str]) -> str:
+    """Put each table into its place on a page."""
+    for name, table in tables.items():
+        begin, end = BEGIN.format(name), END.format(name)
+        head, mark, rest = text.partition(begin)
+        if not mark:
+            continue
+        _, mark, tail = rest.partition(end)
+        if not mark:
+            raise ValueError(f"The page has {begin!r} but no {end!r} after it.")
+        text = f"{head}{begin}\n\n{table}\n\n{end}{tail}"
+    return text

@@ -1,0 +1,285 @@
+"""Results that last: one SQLite file, one transaction for each finished cell; and a compact copy as CSV."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from .methods import Outcome, Point
+from .plan import Cell, Settings
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS settings (value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS cells (
+    dataset TEXT NOT NULL, fraction INTEGER NOT NULL, method TEXT NOT NULL, run INTEGER NOT NULL, seed INTEGER NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('done', 'failed')), seconds REAL NOT NULL, n_sweeps INTEGER, gap REAL,
+    versions TEXT NOT NULL, created TEXT NOT NULL, message TEXT, outcome TEXT,
+    PRIMARY KEY (dataset, fraction, method, run)
+) WITHOUT ROWID;
+"""
+DIGITS = 6  # significant ones of what is kept
+
+
+@dataclass
+class Record:
+    """A cell that was run, in so many seconds of one core: done, with its outcome, or failed, with a message."""
+
+    cell: Cell
+    seconds: float
+    versions: dict[str, str] = field(default_factory=dict)
+    outcome: Outcome | None = None
+    message: str | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.outcome is not None
+
+
+class Results:
+    """The results file.
+
+    A cell is written when it is finished, in one transaction; what a crash can lose is the cells under way. A failed
+    cell is kept with its message and is run again the next time.
+
+    Parameters
+    ----------
+    path : path-like
+        Made if it is not there.
+    settings : Settings, default=None
+        Those of the cells to come; refused if the file has results of others. None reads only.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], settings: Settings | None = None):
+        self.path = Path(path)
+        if settings is None and not self.path.is_file():
+            raise FileNotFoundError(f"There is no results file {self.path}.")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._base = sqlite3.connect(self.path, timeout=60)
+        try:
+            self._prepare(settings)
+        except sqlite3.DatabaseError as error:
+            raise ValueError(f"{self.path} is not a results file ({error}).") from error
+
+    def _prepare(self, settings: Settings | None) -> None:
+        self._base.execute("PRAGMA journal_mode=WAL")
+        self._base.execute("PRAGMA synchronous=FULL")
+        with self._base:
+            self._base.executescript(SCHEMA)
+            found = self._base.execute("SELECT value FROM settings").fetchone()
+            if settings is None:
+                return
+            wanted = json.dumps(settings.as_dict(), sort_keys=True)
+            if found is None:
+                self._base.execute("INSERT INTO settings VALUES (?)", (wanted,))
+            elif found[0] != wanted:
+                old = json.loads(found[0])
+                unlike = [name for name, value in settings.as_dict().items() if old.get(name) != value]
+                raise ValueError(
+                    f"{self.path} has results of other settings ({', '.join(unlike)} differ); name another file."
+                )
+
+    def __enter__(self) -> Results:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._base.close()
+
+    def save(self, record: Record) -> None:
+        """Write a cell, in place of an earlier failure; a cell that is done stays as it is."""
+        cell, outcome = record.cell, record.outcome
+        row = (
+            cell.dataset,
+            cell.fraction,
+            cell.method,
+            cell.run,
+            cell.seed,
+            "done" if record.done else "failed",
+            round(record.seconds, 3),
+            None if outcome is None else outcome.n_sweeps,
+            None if outcome is None else outcome.gap,
+            json.dumps(record.versions, sort_keys=True),
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            record.message,
+            None if outcome is None else _to_json(outcome),
+        )
+        with self._base:
+            self._base.execute(
+                f"INSERT INTO cells VALUES ({', '.join('?' * len(row))}) ON CONFLICT DO UPDATE SET "
+                "status = excluded.status, seconds = excluded.seconds, n_sweeps = excluded.n_sweeps, "
+                "gap = excluded.gap, versions = excluded.versions, created = excluded.created, "
+                "message = excluded.message, outcome = excluded.outcome WHERE cells.status = 'failed'",
+                row,
+            )
+
+    def finished(self) -> set[Cell]:
+        """Cells that are done."""
+        return {Cell(*row) for row in self._base.execute(f"SELECT {KEY} FROM cells WHERE status = 'done'")}
+
+    def failures(self) -> dict[Cell, str]:
+        """Messages of the cells that failed the last time they were run."""
+        rows = self._base.execute(f"SELECT {KEY}, message FROM cells WHERE status = 'failed'")
+        return {Cell(*row[:4]): row[4] for row in rows}
+
+    def seconds(self) -> dict[Cell, float]:
+        """How long each finished cell took."""
+        rows = self._base.execute(f"SELECT {KEY}, seconds FROM cells WHERE status = 'done'")
+        return {Cell(*row[:4]): row[4] for row in rows}
+
+    def records(self) -> Iterator[Record]:
+        """All finished cells with their outcomes, in order."""
+        rows = self._base.execute(
+            f"SELECT {KEY}, seconds, versions, outcome FROM cells WHERE status = 'done' ORDER BY {KEY}"
+        )
+        for row in rows:
+            yield Record(Cell(*row[:4]), row[4], json.loads(row[5]), _from_json(row[6]))
+
+
+KEY = "dataset, fraction, method, run"
+
+
+def _to_json(outcome: Outcome) -> str:
+    points = [
+        {name: _rounded(value) for name, value in asdict(point).items() if value is not None}
+        for point in outcome.points
+    ]
+    return json.dumps(
+        {"tasks": outcome.tasks, "n_test": outcome.n_test, "n_sweeps": outcome.n_sweeps, "points": points},
+        separators=(",", ":"),
+    )
+
+
+def _from_json(text: str) -> Outcome:
+    kept = json.loads(text)
+    points = [Point(**{**point, "cv": point.get("cv", float("nan"))}) for point in kept["points"]]
+    return Outcome(points, kept["tasks"], kept["n_test"], kept["n_sweeps"])
+
+
+def _rounded(value: Any) -> Any:
+    """Floats to a few significant digits; JSON has Infinity and NaN as Python writes them."""
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, list):
+        return [_rounded(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _rounded(one) for name, one in value.items()}
+    return value
+
+
+# ------------------------------------------------------------------------------------------------ compact copy
+COLUMNS = (
+    *(
+        "dataset",
+        "fraction",
+        "method",
+        "run",
+        "seed",
+        "seconds",
+        "n_sweeps",
+        "p",
+        "C",
+        "other",
+        "cv",
+        "accuracy",
+        "gap",
+    ),
+    *("right", "n_test", "tasks", "objectives"),
+)
+
+
+def export(
+    records: Iterable[Record], path: str | os.PathLike[str], objectives_of: Iterable[str] = ("robot-figures",)
+) -> None:
+    """Write tested points as a compressed CSV file, one row for each; lists are separated by blanks, tasks by ``|``.
+
+    Objectives are kept for the studies named only: figures are drawn of these.
+    """
+    kept = set(objectives_of)
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".part")
+    # no name and no time in the header: the same results give the same bytes
+    with (
+        open(partial, "wb") as raw,
+        closing(gzip.GzipFile("", "wb", 9, raw, mtime=0)) as packed,
+        io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
+    ):
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for record in records:
+            writer.writerows(_rows(record, record.cell.dataset in kept))
+    os.replace(partial, path)
+
+
+def _rows(record: Record, with_objectives: bool) -> Iterator[list[Any]]:
+    cell, outcome = record.cell, record.outcome
+    assert outcome is not None
+    whole = [cell.dataset, cell.fraction, cell.method, cell.run, cell.seed, round(record.seconds, 2), outcome.n_sweeps]
+    for point in outcome.points:
+        if not point.tested:
+            continue
+        rest = {name: value for name, value in point.params.items() if name not in ("p", "C")}
+        objectives = point.objectives if with_objectives and point.objectives is not None else []
+        yield [
+            *whole,
+            point.params.get("p", ""),
+            point.params.get("C", ""),
+            json.dumps(rest) if rest else "",
+            f"{point.cv:.5g}",
+            f"{point.accuracy:.6g}",
+            "" if point.gap is None else f"{point.gap:.1e}",
+            " ".join(map(str, point.right or [])),
+            " ".join(map(str, outcome.n_test)),
+            "|".join(outcome.tasks),
+            " ".join(f"{value:.5g}" for value in objectives),
+        ]
+
+
+def read_export(path: str | os.PathLike[str]) -> list[Record]:
+    """The records of a file that ``export`` wrote."""
+    records: dict[Cell, Record] = {}
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as text:
+            for row in csv.DictReader(text):
+                cell = Cell(row["dataset"], int(row["fraction"]), row["method"], int(row["run"]))
+                record = records.setdefault(cell, Record(cell, float(row["seconds"])))
+                if record.outcome is None:
+                    n_test = [int(n) for n in row["n_test"].split()]
+                    record.outcome = Outcome([], row["tasks"].split("|"), n_test, int(row["n_sweeps"]))
+                record.outcome.points.append(_point(row))
+    except (KeyError, ValueError, OSError, EOFError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise ValueError(f"{path} is not an exported results file ({error}).") from error
+    return list(records.values())
+
+
+def _point(row: dict[str, str]) -> Point:
+    params = {name: float(row[name]) for name in ("C", "p") if row[name]}
+    params |= json.loads(row["other"]) if row["other"] else {}
+    point = Point(params, float(row["cv"]), float(row["accuracy"]), [int(n) for n in row["right"].split()])
+    return replace(
+        point,
+        gap=float(row["gap"]) if row["gap"] else None,
+        objectives=[float(value) for value in row["objectives"].split()] or None,
+    )
+
+
+def read_records(path: str | os.PathLike[str]) -> list[Record]:
+    """All finished cells of a results file, or of its compact copy (``….csv.gz``)."""
+    if str(path).endswith(".csv.gz"):
+        return read_export(path)
+    with Results(path) as results:
+        return list(results.records())

@@ -1,0 +1,231 @@
+"""Runs the cells that are missing: on cores or on a cluster, with what is finished safe at every moment."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import traceback
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from statistics import mean
+from time import perf_counter, thread_time
+from typing import Any
+
+from .plan import Cell, Settings
+from .results import Record, Results
+
+SAY_EVERY = 60.0  # seconds between two lines where there is no terminal
+
+
+# ------------------------------------------------------------------------------------------------- one cell
+def run_cell(cell: Cell, settings: Settings, data_home: str | None = None) -> Record:
+    """Run one cell on one thread; an error becomes a record, so that the others go on."""
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    from .methods import run_method
+    from .protocol import make_split
+
+    began = thread_time()  # of this thread, which does all the work: other programs do not count
+    with threadpool_limits(1):
+        try:
+            outcome = run_method(cell.method, make_split(cell, settings, data_home), settings)
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            message = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+            return Record(cell, thread_time() - began, versions(), message=message)
+    return Record(cell, thread_time() - began, versions(), outcome)
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Of everything the numbers depend on; ``source`` is a checksum of the package's own code."""
+    package = Path(__file__).resolve().parents[1]
+    code = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        code.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+    found = {name: version(name) for name in ("paretomkl", "numpy", "scipy", "scikit-learn", "numba")}
+    return found | {"python": platform.python_version(), "source": code.hexdigest()[:12]}
+
+
+# ------------------------------------------------------------------------------------------------ all of them
+def run_plan(
+    plan: Sequence[Cell],
+    results: Results,
+    settings: Settings,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    data_home: str | os.PathLike[str] | None = None,
+    console: Any = None,
+) -> int:
+    """Run the cells that the results file lacks, in the order of the plan.
+
+    Parameters
+    ----------
+    plan : sequence of Cell
+    results : Results
+    settings : Settings
+    jobs : int, default=1
+        Processes, of one thread each.
+    scheduler : str, default=None
+        Address of a Dask scheduler; its workers are used instead.
+    data_home : path-like, default=None
+        As for :func:`paretomkl.datasets.fetch`; on a cluster every worker must be able to read it.
+    console : rich.console.Console, default=None
+        Where progress is shown.
+
+    Returns
+    -------
+    n_failed : int
+        Cells that failed this time; they are run again the next time.
+    """
+    finished = results.finished()
+    missing = [cell for cell in plan if cell not in finished]
+    if not missing:
+        return 0
+    home = None if data_home is None else os.fspath(Path(data_home).resolve())
+    n_failed = 0
+    with _backend(jobs, scheduler) as n_workers, Watch(missing, results.seconds(), n_workers, console) as watch:
+        for record in _in_parallel(missing, settings, home, n_workers):
+            results.save(record)
+            n_failed += not record.done
+            watch.tell(record)
+    return n_failed
+
+
+def _in_parallel(cells: list[Cell], settings: Settings, data_home: str | None, n_workers: int) -> Iterator[Record]:
+    from joblib import Parallel, delayed
+
+    # few are sent ahead, so that they are begun in order; each comes back as soon as it is finished
+    parallel = Parallel(n_jobs=n_workers, batch_size=1, pre_dispatch=n_workers + 1, return_as="generator_unordered")
+    return parallel(delayed(run_cell)(cell, settings, data_home) for cell in cells)
+
+
+@contextmanager
+def _backend(jobs: int, scheduler: str | None) -> Iterator[int]:
+    """Where the cells run, and how many at a time."""
+    if scheduler is None:
+        yield jobs
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ImportError("A scheduler needs Dask; install it with: pip install 'paretomkl[dask]'") from error
+    from joblib import parallel_config
+
+    with Client(scheduler) as client:
+        n_workers = sum(client.nthreads().values())
+        if n_workers == 0:
+            raise RuntimeError(f"The scheduler at {scheduler} has no workers.")
+        with parallel_config("dask"):
+            yield n_workers
+
+
+# ------------------------------------------------------------------------------------------------- how long
+class Watch:
+    """Shows how much is done and how long the rest will take: a bar on a terminal, else a line a minute."""
+
+    def __init__(self, cells: Sequence[Cell], seconds: dict[Cell, float], n_workers: int, console: Any = None):
+        from rich.console import Console
+
+        self.console = Console(quiet=True) if console is None else console
+        self.forecast = Forecast(seconds)
+        self.left = dict.fromkeys(cells)
+        self.n_workers = n_workers
+        self.n_cells, self.n_failed = len(cells), 0
+        self.said = self.began = perf_counter()
+        self.worked = 0.0  # seconds of the cells that have come back
+        self.bar: Any = None
+
+    def __enter__(self) -> Watch:
+        if self.console.is_terminal:
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+            columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}")
+            self.bar = Progress(*columns, console=self.console)
+            self.bar.start()
+            self.row = self.bar.add_task("", total=self.n_cells)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def tell(self, record: Record) -> None:
+        """A cell has come back."""
+        del self.left[record.cell]
+        self.worked += record.seconds
+        if record.done:
+            self.forecast.learn(record.cell, record.seconds)
+        else:
+            self.n_failed += 1
+            self.console.print(f"failed: {record.cell}: {record.message}", style="red", markup=False)
+        now = perf_counter()
+        if self.bar is not None:
+            self.bar.update(self.row, advance=1, description=f"{self._rest()} · {record.cell}")
+        elif now - self.said >= SAY_EVERY or not self.left:
+            self.said = now
+            done = self.n_cells - len(self.left)
+            self.console.print(
+                f"{duration(now - self.began)}: {done}/{self.n_cells} cells · {self._rest()} · {record.cell}",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )
+
+    def _rest(self) -> str:
+        # where the cores are shared with others, a second of work takes longer than a second
+        pace = max(1.0, (perf_counter() - self.began) * self.n_workers / max(self.worked, 1e-9))
+        rest = pace * sum(self.forecast(cell) for cell in self.left) / self.n_workers
+        failed = f" · {self.n_failed} failed" if self.n_failed else ""
+        return f"about {duration(rest)} left{failed}"
+
+
+class Forecast:
+    """Seconds that a cell will take: as the same cell of other runs did, else by the plan's rough figure."""
+
+    def __init__(self, seconds: dict[Cell, float]):
+        self.seen: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+        for cell, taken in seconds.items():
+            self.learn(cell, taken)
+
+    def learn(self, cell: Cell, seconds: float) -> None:
+        self.seen[cell.dataset, cell.fraction, cell.method].append(seconds)
+
+    def __call__(self, cell: Cell) -> float:
+        seen = self.seen.get((cell.dataset, cell.fraction, cell.method))
+        return mean(seen) if seen else cell.cost
+
+
+def forecast_table(plan: Sequence[Cell], results: Results) -> Any:
+    """Hours that the missing cells will take on one core, by data set and method."""
+    from rich.table import Table
+
+    finished, forecast = results.finished(), Forecast(results.seconds())
+    methods = list(dict.fromkeys(cell.method for cell in plan))
+    hours: dict[tuple[str, int], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for cell in sorted(plan, key=lambda cell: (cell.dataset, cell.fraction)):
+        hours[cell.dataset, cell.fraction][cell.method] += 0 if cell in finished else forecast(cell) / 3600
+    table = Table("data set", "%", title="hours left on one core", title_justify="left")
+    for name in (*methods, "all"):
+        table.add_column(name, justify="right")
+    total: dict[str, float] = defaultdict(float)
+    for (dataset, fraction), row in hours.items():
+        row["all"] = sum(row.values())
+        for name, value in row.items():
+            total[name] += value
+        table.add_row(dataset, str(fraction), *(f"{row.get(name, 0):.2f}" for name in (*methods, "all")))
+    table.add_section()
+    table.add_row("all", "", *(f"{total[name]:.2f}" for name in (*methods, "all")))
+    return table
+
+
+def duration(seconds: float) -> str:
+    """A time as one says it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,314 @@
+"""Tables in files: read whatever people have, say clearly what is wrong with it, and remember how it was encoded."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Frame: TypeAlias = Any  # of pandas, which is imported where it is used
+
+MAX_ROWS = 20_000  # a kernel compares all pairs of rows
+CHUNK = 200_000  # rows read at a time when some are to be sampled
+MOST_CATEGORIES = 50  # different texts in a column; more look like names
+MOSTLY_NUMBERS = 0.5  # share of numbers from which on texts in a column look like mistakes
+DELIMITERS = {",": "a comma", ";": "';'", "\t": "a tab", "|": "'|'", " ": "a blank"}
+TEXT_FILES = (".csv", ".tsv", ".txt", ".data", ".dat")
+ARROW_FILES = (".arrow", ".feather", ".ipc")
+NUMPY_FILES = (".npy", ".npz")
+
+
+class TableError(ValueError):
+    """Something about a file or its columns that its owner can put right; the message says how."""
+
+
+# ------------------------------------------------------------------------------------------------ reading
+def read_table(
+    file: str | Path,
+    *,
+    delimiter: str | None = None,
+    max_rows: int = MAX_ROWS,
+    sample: int | None = None,
+    seed: int = 0,
+) -> Frame:
+    """Read a CSV, Parquet, Arrow or NumPy file into a frame with names of text.
+
+    Parameters
+    ----------
+    file : path
+        ``.csv``, ``.tsv``, ``.txt``, ``.data``, ``.dat`` (also ``.gz``); ``.parquet``; ``.arrow``, ``.feather``,
+        ``.ipc``; ``.npy`` or ``.npz`` (two-dimensional, or structured with names).
+    delimiter : str, default=None
+        What separates the columns of a text file; None is a tab for ``.tsv`` and a comma otherwise.
+    max_rows : int
+        More rows are refused, unless ``sample`` says how many to draw.
+    sample : int, default=None
+        Rows to draw at random.
+    seed : int
+        Of the drawing.
+    """
+    path = Path(file)
+    if not path.exists():
+        raise TableError(f"There is no file {str(file)!r}.")
+    if path.is_dir():
+        raise TableError(f"{str(file)!r} is a folder; name a file in it.")
+    if path.stat().st_size == 0:
+        raise TableError(f"{path.name} is empty.")
+    try:
+        chunks = _chunks(path, delimiter, CHUNK if sample else max_rows + 1)
+        frame = _draw(chunks, sample, seed) if sample else next(chunks)
+    except TableError:
+        raise
+    except StopIteration:
+        raise TableError(f"{path.name} has no rows.") from None
+    except ImportError as error:
+        raise TableError(f"Reading {path.name} needs {error.name}: pip install 'paretomkl[cli]'.") from error
+    except Exception as error:  # parsers raise errors of their own kinds
+        raise TableError(f"{path.name} cannot be read: {_first_line(error)}.") from error
+    if len(frame) > max_rows and not sample:
+        raise TableError(
+            f"{path.name} has more than {max_rows:,} rows, and kernels compare all pairs of them; draw some at random "
+            "with --sample 5000, or raise --max-rows."
+        )
+    if len(frame) == 0:
+        raise TableError(f"{path.name} has names of columns but no rows.")
+    frame.columns = [str(name).strip() for name in frame.columns]
+    doubled = frame.columns[frame.columns.duplicated()]
+    if len(doubled):
+        raise TableError(f"{path.name} has two columns called {doubled[0]!r}; rename one.")
+    return frame.reset_index(drop=True)
+
+
+def _chunks(path: Path, delimiter: str | None, n_rows: int) -> Iterator[Frame]:
+    import pandas as pd
+
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    kind = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else (suffixes or [""])[-1]
+    if kind in TEXT_FILES:
+        delimiter = delimiter or ("\t" if kind == ".tsv" else ",")
+        _check_delimiter(path, delimiter)
+        with pd.read_csv(path, sep=delimiter, chunksize=n_rows, skipinitialspace=True) as reader:
+            yield from reader
+    elif kind == ".parquet":
+        import pyarrow.parquet as pq
+
+        file = pq.ParquetFile(path)
+        for batch in file.iter_batches(batch_size=n_rows):
+            yield batch.to_pandas()
+    elif kind in ARROW_FILES:
+        import pyarrow as pa
+        import pyarrow.ipc
+
+        with pa.memory_map(str(path)) as source:
+            try:
+                table = pyarrow.ipc.open_file(source).read_all()
+            except pa.ArrowInvalid:
+                source.seek(0)
+                table = pyarrow.ipc.open_stream(source).read_all()
+            for first in range(0, max(table.num_rows, 1), n_rows):
+                yield table.slice(first, n_rows).to_pandas()
+    elif kind in NUMPY_FILES:
+        yield _from_numpy(path)
+    else:
+        known = ", ".join((*TEXT_FILES, ".parquet", *ARROW_FILES, *NUMPY_FILES))
+        raise TableError(f"{path.name} is of a kind that cannot be read; known are {known}.")
+
+
+def _check_delimiter(path: Path, delimiter: str) -> None:
+    """A header that holds another delimiter, and not this one, is better asked about than read as one column."""
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    with opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+        header = file.readline(1_000_000)
+    if not header.strip():
+        raise TableError(f"{path.name} begins with an empty line; its first line must name the columns.")
+    counts = {other: len(next(csv.reader([header.strip("\r\n")], delimiter=other))) for other in DELIMITERS}
+    here = len(next(csv.reader([header.strip("\r\n")], delimiter=delimiter)))
+    best = max(counts, key=lambda other: counts[other])
+    if here == 1 and counts[best] > 1:
+        raise TableError(
+            f"{path.name} has a single column when read with {DELIMITERS.get(delimiter, repr(delimiter))} between "
+            f"columns, and {counts[best]} with {DELIMITERS[best]}; say so with --delimiter '{_shown(best)}'."
+        )
+
+
+def _shown(delimiter: str) -> str:
+    return "\\t" if delimiter == "\t" else delimiter
+
+
+def _from_numpy(path: Path) -> Frame:
+    import pandas as pd
+
+    loaded = np.load(path, allow_pickle=False)
+    if isinstance(loaded, np.ndarray):
+        arrays = {"": loaded}
+    else:
+        arrays = {name: loaded[name] for name in loaded.files}
+    columns: dict[str, Any] = {}
+    for name, array in arrays.items():
+        if array.dtype.names:
+            columns.update({field: array[field] for field in array.dtype.names})
+        elif array.ndim == 1 and name:
+            columns[name] = array
+        elif array.ndim == 2:
+            columns.update({f"{name}{k}": array[:, k] for k in range(array.shape[1])})
+        else:
+            raise TableError(f"{path.name} holds an array of shape {array.shape}; a table has two dimensions.")
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) > 1:
+        raise TableError(f"The arrays of {path.name} have different lengths: {sorted(lengths)}.")
+    return pd.DataFrame(columns)
+
+
+def _draw(chunks: Iterator[Frame], n: int, seed: int) -> Frame:
+    """n rows at random, in the order of the file: those of the n smallest random keys."""
+    import pandas as pd
+
+    rng = np.random.default_rng(seed)
+    kept: Frame = None
+    keys = np.empty(0)
+    for chunk in chunks:
+        keys = np.concatenate([keys, rng.random(len(chunk))])
+        kept = chunk if kept is None else pd.concat([kept, chunk], ignore_index=True)
+        if len(kept) > n:
+            best = np.sort(np.argpartition(keys, n - 1)[:n])
+            kept, keys = kept.iloc[best].reset_index(drop=True), keys[best]
+    if kept is None:
+        raise StopIteration
+    return kept
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
+
+
+# ------------------------------------------------------------------------------------------------ columns
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a table are for."""
+
+    target: str
+    task: str | None
+    numbers: list[str]
+    words: list[str]
+
+    @property
+    def inputs(self) -> list[str]:
+        return self.numbers + self.words + ([] if self.task is None else [self.task])
+
+
+def choose_columns(
+    frame: Frame,
+    target: str,
+    task: str | None = None,
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    impute: bool = False,
+) -> Columns:
+    """Find the target, the task, and which columns are numbers and which words; refuse what cannot be learned from."""
+    for name, role in ((target, "--target"), (task, "--task"), *((name, "--categorical") for name in categorical)):
+        if name is not None and name not in frame.columns:
+            raise TableError(f"There is no column {name!r} ({role}); the columns are {_listed(frame.columns)}.")
+    for name in drop:
+        if name not in frame.columns:
+            raise TableError(f"There is no column {name!r} (--drop); the columns are {_listed(frame.columns)}.")
+    if task == target:
+        raise TableError(f"Column {target!r} cannot be both the target and the task.")
+    for name in filter(None, (target, task)):
+        missing = int(frame[name].isna().sum())
+        if missing:
+            raise TableError(f"Column {name!r} is missing in {missing} rows; remove those rows.")
+    numbers: list[str] = []
+    words: list[str] = []
+    for name in frame.columns:
+        if name in (target, task) or name in drop:
+            continue
+        _check_missing(frame[name], name, impute)
+        is_word = name in categorical or _holds_words(frame[name], name)
+        (words if is_word else numbers).append(name)
+    if not numbers and not words:
+        raise TableError("No column is left to learn from.")
+    return Columns(target, task, numbers, words)
+
+
+def _check_missing(column: Any, name: str, impute: bool) -> None:
+    missing = int(column.isna().sum())
+    if missing == len(column):
+        raise TableError(f"Column {name!r} is empty; leave it out with --drop {_quoted(name)}.")
+    if missing and not impute:
+        raise TableError(
+            f"Column {name!r} is missing in {missing} of {len(column)} rows; fill it, leave it out with --drop "
+            f"{_quoted(name)}, or let --impute put in the median or the commonest value."
+        )
+
+
+def _holds_words(column: Any, name: str) -> bool:
+    import pandas as pd
+
+    if pd.api.types.is_bool_dtype(column) or pd.api.types.is_numeric_dtype(column):
+        finite = np.isfinite(column.dropna().to_numpy(dtype=float))
+        if not finite.all():
+            raise TableError(f"Column {name!r} holds an infinite number in row {int(np.argmin(finite)) + 1}.")
+        return False
+    if pd.api.types.is_datetime64_any_dtype(column):
+        raise TableError(f"Column {name!r} holds dates; turn them into numbers, or leave it out with --drop {name}.")
+    present = column.dropna()
+    as_numbers = pd.to_numeric(present, errors="coerce")
+    text = as_numbers.isna()
+    if text.any() and (~text).mean() >= MOSTLY_NUMBERS:
+        row = int(present.index[text.to_numpy().argmax()])
+        raise TableError(
+            f"Column {name!r} holds numbers and text, such as {present[row]!r} in row {row + 1}; correct it, or say "
+            f"--categorical {_quoted(name)}."
+        )
+    n_categories = present.nunique()
+    if n_categories > MOST_CATEGORIES:
+        raise TableError(
+            f"Column {name!r} holds {n_categories} different texts and looks like a name; leave it out with --drop "
+            f"{_quoted(name)}, or say --categorical {_quoted(name)}."
+        )
+    return True
+
+
+def _listed(names: Any) -> str:
+    some = [str(name) for name in names]
+    return ", ".join(some[:12]) + (f" and {len(some) - 12} more" if len(some) > 12 else "")
+
+
+def _quoted(name: str) -> str:
+    return f"'{name}'" if " " in name else name
+
+
+# ----------------------------------------------------------------------------------------------- encoding
+def make_encoder(columns: Columns, impute: bool = False) -> Any:
+    """A transformer that scales numbers to [0, 1], turns words into indicators, and passes the task on."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
+
+    parts: list[tuple[str, Any, list[str]]] = []
+    if columns.numbers:
+        fill = [SimpleImputer(strategy="median")] * impute
+        parts.append(("numbers", make_pipeline(*fill, MinMaxScaler()), columns.numbers))
+    if columns.words:
+        fill = [SimpleImputer(strategy="most_frequent")] * impute
+        encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+        parts.append(("words", make_pipeline(*fill, encoder), columns.words))
+    if columns.task is not None:
+        parts.append(("task", "passthrough", [columns.task]))
+    encoder = ColumnTransformer(parts, verbose_feature_names_out=False)
+    return encoder.set_output(transform="pandas")
+
+
+def as_words(frame: Frame, columns: Columns) -> Frame:
+    """The inputs with words as text (numbers that stand for categories too), so that they are encoded alike later."""
+    inputs = frame[columns.inputs].copy()
+    for name in columns.words:
+        column = inputs[name]
+        inputs[name] = column.astype(str).astype(object).where(column.notna(), None).fillna(np.nan)
+    return inputs

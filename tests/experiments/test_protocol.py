@@ -1,0 +1,247 @@
+"""The plan and the protocol: what is run, on which samples, and what cross-validation gets to see."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from paretomkl import ParetoMKLClassifier
+from paretomkl.baselines import UniformKernelSVC
+from paretomkl.experiments.methods import RUNNERS, Outcome, Point, combinations, count_right, run_method
+from paretomkl.experiments.plan import FULL, METHODS, QUICK, STUDIES, Cell, make_plan
+from paretomkl.experiments.protocol import Part, Split, draw_parts, load, make_folds, make_split
+
+
+def classes_data(sizes=(40, 25, 60), n_features=3, seed=0) -> Part:
+    rng = np.random.default_rng(seed)
+    y = np.repeat(["a", "b", "c"], sizes)
+    return Part(rng.random((len(y), n_features)) + 0.4 * (y == "b")[:, None], y, None)
+
+
+def tasks_data(seed=0) -> Part:
+    rng = np.random.default_rng(seed)
+    tasks = np.repeat([3, 1, 2], [50, 30, 44])
+    y = (rng.random(len(tasks)) < 0.3).astype(int)
+    return Part(rng.random((len(tasks), 2)) + 0.5 * y[:, None], y, tasks)
+
+
+def toy_split(data: Part, n_tasks: int, fraction=40, seed=1) -> Split:
+    train, test = draw_parts(data, fraction, seed)
+    part = data[train]
+    return Split(part, data[test], make_folds(part, seed, QUICK), n_tasks)
+
+
+# ----------------------------------------------------------------------------------------------------- plan
+def test_the_plan_has_every_table_of_the_paper():
+    plan = make_plan()
+    assert len(set(plan)) == len(plan)
+    for name in ("robot", "segment", "satellite", "shuttle", "vehicle", "steel", "letter"):
+        for fraction in (10, 20, 50):
+            for method in METHODS:
+                assert {Cell(name, fraction, method, run) for run in range(20)} <= set(plan)
+    assert {cell.fraction for cell in plan if cell.dataset == "landmine"} == {20, 30, 50}
+
+
+def test_runs_come_one_after_the_other_and_cheap_cells_first():
+    plan = make_plan(runs=3)
+    assert [cell.run for cell in plan] == sorted(cell.run for cell in plan)
+    for run in range(3):
+        costs = [cell.cost for cell in plan if cell.run == run]
+        assert costs == sorted(costs)
+
+
+def test_seeds_are_shared_by_methods_and_fractions_and_differ_between_runs():
+    plan = make_plan()
+    for name in ("robot", "letter"):
+        seeds = {(cell.run, cell.seed) for cell in plan if cell.dataset == name}
+        assert len(seeds) == 20
+        assert len({seed for _, seed in seeds}) == 20
+    assert Cell("segment", 10, "pareto", 4).seed == 548684568  # results that are published depend on it
+
+
+@pytest.mark.parametrize(("what", "name"), [("datasets", "iris"), ("methods", "forest")])
+def test_unknown_names_are_refused(what, name):
+    with pytest.raises(ValueError, match=name):
+        make_plan(**{what: [name]})
+
+
+# ------------------------------------------------------------------------------------------------- the splits
+@pytest.mark.parametrize("fraction", [10, 20, 50])
+def test_parts_are_disjoint_and_balanced_by_class(fraction):
+    data = classes_data()
+    train, test = draw_parts(data, fraction, seed=3)
+    assert not set(train) & set(test)
+    n = round(25 * fraction / 100)
+    assert set(Counter(data.y[train].tolist()).values()) == {n}
+    assert set(Counter(data.y[test].tolist()).values()) == {25 - n}
+
+
+@pytest.mark.parametrize("per_class", [0, 6])
+def test_parts_are_balanced_within_each_task(per_class):
+    data = tasks_data()
+    train, test = draw_parts(data, 50, seed=3, per_class=per_class)
+    assert not set(train) & set(test)
+    for task in (1, 2, 3):
+        own = data.tasks == task
+        n = per_class or min((data.y[own] == 0).sum(), (data.y[own] == 1).sum())
+        for rows, expected in ((train, round(n / 2)), (test, n - round(n / 2))):
+            here = rows[data.tasks[rows] == task]
+            assert (data.y[here] == 0).sum() == (data.y[here] == 1).sum() == expected
+
+
+def test_seeds_decide_the_parts_and_larger_fractions_contain_smaller_ones():
+    data = classes_data()
+    small, large = draw_parts(data, 10, seed=5), draw_parts(data, 50, seed=5)
+    assert_array_equal(small[0], draw_parts(data, 10, seed=5)[0])
+    assert set(small[0]) <= set(large[0])
+    assert set(small[0]) | set(small[1]) == set(large[0]) | set(large[1]), "of the same pool"
+    assert set(draw_parts(data, 50, seed=6)[0]) != set(large[0])
+
+
+@pytest.mark.parametrize(
+    ("data", "most"), [(classes_data(), 1000), (classes_data(), 20), (tasks_data(), 1000), (tasks_data(), 20)]
+)
+def test_folds_lie_within_the_training_part(data, most):
+    train = data[draw_parts(data, 80, seed=0)[0]]
+    folds = make_folds(train, 7, replace(QUICK, n_folds=3, most_in_folds=most))
+    held_out = np.concatenate([test for _, test in folds])
+    assert len(set(held_out)) == len(held_out) <= most
+    for fit, test in folds:
+        assert not set(fit) & set(test)
+        assert set(fit) | set(test) == set(held_out)
+        assert max(fit.max(), test.max()) < len(train)
+        assert len(train[fit].groups) == len(train.groups), "every class of every task to learn from"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_method_sees_the_test_part_before_it_is_tested(method, monkeypatch):
+    """Other test samples leave every cross-validated score and the choice as they are."""
+    data = classes_data()
+    split = toy_split(data, 3)
+    other = Split(split.train, Part(1 - split.test.X, split.test.y[::-1], None), split.folds, 3)
+    one, two = run_method(method, split, QUICK), run_method(method, other, QUICK)
+    assert [point.params for point in one.points] == [point.params for point in two.points]
+    assert [point.cv for point in one.points] == [point.cv for point in two.points]
+    assert [point.tested for point in one.points] == [point.tested for point in two.points]
+    assert [point.accuracy for point in one.points] != [point.accuracy for point in two.points]
+
+
+# ------------------------------------------------------------------------------------------------ the methods
+@pytest.mark.parametrize("data", [classes_data(), tasks_data()], ids=["classes", "tasks"])
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_report_what_the_estimator_scores(method, data):
+    split = toy_split(data, 3)
+    outcome = run_method(method, split, QUICK)
+    assert len(outcome.tasks) == len(outcome.n_test) == 3
+    for point in outcome.points:
+        if point.tested:
+            assert len(point.right) == 3
+            assert all(0 <= right <= n for right, n in zip(point.right, outcome.n_test, strict=True))
+            if data.tasks is not None:
+                assert_allclose(point.accuracy, np.mean(np.array(point.right) / outcome.n_test))
+    assert outcome.gap <= QUICK.final_tol
+
+
+@pytest.mark.parametrize("data", [classes_data(), tasks_data()], ids=["classes", "tasks"])
+def test_pareto_is_the_estimator_at_every_C_and_p(data):
+    split = toy_split(data, 3)
+    outcome = run_method("pareto", split, QUICK)
+    assert [(point.params["C"], point.params["p"]) for point in outcome.points] == [
+        (C, p) for C in QUICK.Cs for p in QUICK.ps
+    ]
+    train, test = split.train, split.test
+    for point in outcome.points[:2]:
+        clf = ParetoMKLClassifier(**point.params, tol=1e-6).fit(train.X, train.y, tasks=train.tasks)
+        assert_allclose(point.objectives, clf.objectives_, rtol=0.05)
+        assert abs(point.accuracy - clf.score(test.X, test.y, tasks=test.tasks)) <= 0.03
+        scores = []
+        for rows, held_out in split.folds:
+            fit, rest = train[rows], train[held_out]
+            scores.append(clf.fit(fit.X, fit.y, tasks=fit.tasks).score(rest.X, rest.y, tasks=rest.tasks))
+        assert abs(point.cv - np.mean(scores)) <= 0.05
+
+
+def test_candidates_are_scored_in_every_fold_and_the_best_is_fitted_on_all():
+    split = toy_split(classes_data(), 3)
+    outcome = run_method("uniform", split, QUICK)
+    for point, C in zip(outcome.points, QUICK.Cs, strict=True):
+        scores = [
+            UniformKernelSVC(C=C, tol=QUICK.tol)
+            .fit(split.train.X[fit], split.train.y[fit])
+            .score(split.train.X[rest], split.train.y[rest])
+            for fit, rest in split.folds
+        ]
+        assert_allclose(point.cv, np.mean(scores))
+    best = max(outcome.points, key=lambda point: point.cv)
+    clf = UniformKernelSVC(C=best.params["C"]).fit(split.train.X, split.train.y)
+    assert outcome.chosen is best
+    assert_allclose(best.accuracy, clf.score(split.test.X, split.test.y))
+    assert sum(point.tested for point in outcome.points) == 1
+
+
+def test_minimax_tests_the_best_of_each_alpha():
+    split = toy_split(tasks_data(), 3)
+    outcome = run_method("mm-ep", split, replace(QUICK, alphas=(0.4, 0.9)))
+    tested = [point for point in outcome.points if point.tested]
+    assert [point.params["alpha"] for point in tested] == pytest.approx([1.2, 2.7])
+
+
+def test_tasks_that_are_pairs_are_judged_by_their_own_classes():
+    decisions = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [1.0, np.nan]])
+    y = np.array(["a", "b", "c", "b"])
+    right, total = count_right(decisions, y, [("a", "b"), ("b", "c")])
+    assert (right, total) == ([1, 1], [3, 2])
+
+
+def test_every_method_of_the_plan_has_a_runner():
+    assert set(RUNNERS) == set(METHODS)
+
+
+def test_combinations_are_all_of_them_in_order():
+    assert combinations(C=(1, 2), q=(3, 4)) == [{"C": 1, "q": 3}, {"C": 1, "q": 4}, {"C": 2, "q": 3}, {"C": 2, "q": 4}]
+
+
+def test_the_first_of_equals_is_chosen():
+    outcome = Outcome([Point({"C": 1}, 0.5), Point({"C": 2}, 0.9, 0.1), Point({"C": 3}, 0.9, 0.2)])
+    assert outcome.chosen.params == {"C": 2}
+
+
+# --------------------------------------------------------------------------------------------- the real data
+@pytest.mark.parametrize("name", [name for name in STUDIES if name != "synthetic"])
+def test_studies_are_what_the_paper_says(name, shared_data):
+    study = STUDIES[name]
+    data = load(study, shared_data)
+    train, test = draw_parts(data, study.fractions[0], 0, study.per_class)
+    assert len(train) + len(test) == study.pool
+    groups = data[train].groups
+    n_tasks = len(groups) * (len(groups) - 1) // 2 if data.tasks is None else len(np.unique(data.tasks))
+    assert n_tasks == study.n_tasks
+    if study.scaled:
+        assert data.X.min() == 0
+        assert data.X.max() == 1
+    if name == "landmine":
+        sizes = Counter(data.tasks[np.concatenate([train, test])].tolist()).values()
+        assert (min(sizes), max(sizes)) == (30, 96), "the sizes of the paper"
+    if name == "letter":
+        assert set(Counter(data.tasks[np.concatenate([train, test])].tolist()).values()) == {200}
+
+
+def test_segment_without_duplicates_never_tests_what_it_trained_on(shared_data):
+    leaks = {}
+    for name in ("segment", "segment-distinct"):
+        split = make_split(Cell(name, 50, "pareto", 0), FULL, shared_data)
+        known = {row.tobytes() for row in split.train.X}
+        leaks[name] = sum(row.tobytes() in known for row in split.test.X)
+    assert leaks["segment-distinct"] == 0 < leaks["segment"]
+
+
+def test_splits_are_paired_across_methods(shared_data):
+    splits = [make_split(Cell("vehicle", 10, method, 3), FULL, shared_data) for method in METHODS]
+    for split in splits[1:]:
+        assert_array_equal(split.train.X, splits[0].train.X)
+        assert_array_equal(split.test.X, splits[0].test.X)
+        assert all((a[1] == b[1]).all() for a, b in zip(split.folds, splits[0].folds, strict=True))

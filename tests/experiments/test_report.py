@@ -1,0 +1,222 @@
+"""From records to tables: the right C, the right p, the right marks, the paper's own figures."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+
+from paretomkl.experiments import paper
+from paretomkl.experiments.analysis import Collection, compare, pick
+from paretomkl.experiments.methods import Outcome, Point
+from paretomkl.experiments.plan import METHODS, STUDIES, Cell
+from paretomkl.experiments.report import TABLES, fill_places, make_tables, markdown, write_report
+from paretomkl.experiments.results import Record, export, read_export
+
+PS = (0.01, 0.5, 1.0, 10.0, np.inf)
+CS = (1.0, 10.0)
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "paper"
+
+
+def path_outcome(rng, n_tasks=3, gain=0.0) -> Outcome:
+    """Small p better by ``gain``; C = 10 better in cross-validation."""
+    n_test = [100] * n_tasks
+    points = []
+    for C in CS:
+        for k, p in enumerate(PS):
+            right = np.clip(rng.normal(80 - 10 * gain * k, 2, n_tasks).round(), 0, 100).astype(int).tolist()
+            cv = 0.5 + 0.01 * (C == 10) + 0.001 * (p == 0.5)
+            accuracy = float(np.mean(right) / 100)
+            points.append(Point({"C": C, "p": p}, cv, accuracy, right, 1e-5, [1.0 + k] * n_tasks))
+    return Outcome(points, [f"task {t}" for t in range(n_tasks)], n_test, 9)
+
+
+def other_outcome(rng, method) -> Outcome:
+    points = [Point({"C": 1.0}, 0.4), Point({"C": 10.0}, 0.6, float(rng.normal(0.7, 0.01)), [70] * 3, 1e-5)]
+    if method.startswith("mm-"):
+        points = [
+            Point({"alpha": 0.3, "mu": 0.1}, 0.6, float(rng.normal(0.6, 0.01)), [60] * 3, 1e-5),
+            Point({"alpha": 0.6, "mu": 0.1}, 0.5, float(rng.normal(0.9, 0.01)), [90] * 3, 1e-5),
+        ]
+    return Outcome(points, ["task 0", "task 1", "task 2"], [100] * 3)
+
+
+def all_records(runs=6, gain=0.1) -> list[Record]:
+    rng = np.random.default_rng(0)
+    return [
+        Record(
+            Cell(name, fraction, method, run),
+            float(1 + run),
+            {"numpy": "2.0", "source": "abc"},
+            path_outcome(rng, study.n_tasks, gain) if method == "pareto" else other_outcome(rng, method),
+        )
+        for name, study in STUDIES.items()
+        for fraction in study.fractions
+        for method in study.methods
+        for run in range(runs)
+    ]
+
+
+# -------------------------------------------------------------------------------------------------- statistics
+@pytest.mark.parametrize("shift", [-0.02, -0.004, 0.0, 0.004, 0.02])
+@pytest.mark.parametrize("seed", range(4))
+def test_marks_are_those_of_a_paired_t_test(shift, seed):
+    rng = np.random.default_rng(seed)
+    ours, reference = rng.normal(0.8 + shift, 0.01, 12), rng.normal(0.8, 0.01, 12)
+    expected = ttest_rel(ours, reference)
+    mark = int(np.sign(expected.statistic)) if expected.pvalue < 0.05 else 0
+    assert compare(dict(enumerate(ours)), dict(enumerate(reference))) == mark
+
+
+def test_marks_pair_by_run_and_not_by_place():
+    rng = np.random.default_rng(0)
+    hard = rng.normal(0.8, 0.1, 10)  # runs differ far more than methods do
+    reference = dict(enumerate(hard))
+    ours = dict(reversed(list(enumerate(hard + 0.01 + rng.normal(0, 0.001, 10)))))
+    assert compare(ours, reference) == 1
+    assert compare(reference, ours) == -1
+    assert compare(ours, {run: score for run, score in reference.items() if run < 1}) == 0, "one run tells nothing"
+    assert compare(ours, ours) == 0
+
+
+def test_C_is_chosen_by_cross_validation_at_each_p_the_smallest_among_equals():
+    points = [
+        Point({"C": 10.0, "p": 1.0}, 0.7, 0.1, [1]),
+        Point({"C": 1.0, "p": 1.0}, 0.7, 0.2, [1]),
+        Point({"C": 0.1, "p": 1.0}, 0.6, 0.9, [1]),
+        Point({"C": 0.1, "p": 2.0}, 0.8, 0.3, [1]),
+    ]
+    outcome = Outcome(points, ["t"], [1])
+    assert pick(outcome, 1.0) is points[1], "never by the accuracy on the test part"
+    assert pick(outcome, 2.0) is points[3]
+    assert pick(outcome, 1.0, C=0.1) is points[2]
+    with pytest.raises(ValueError, match="p=3"):
+        pick(outcome, 3.0)
+
+
+def test_path_scores_follow_p():
+    found = Collection(all_records(gain=0.4))
+    path = found.path("robot", 10)
+    assert path.ps.tolist() == list(PS)
+    assert path.overall.shape == (6, 5)
+    assert (path.C == 10).all()
+    assert path.best_below_one == 0.01
+    assert path.n_rising() == 6
+    assert path.n_better(0.01, 1.0) == 6
+    assert path.n_better(1.0, 0.01) == 0
+    falling = Collection(all_records(gain=-0.4)).path("robot", 10)
+    assert falling.n_rising() == 0
+    assert falling.best_below_one == 0.5
+
+
+def test_both_parameters_are_chosen_as_the_search_does():
+    found = Collection(all_records())
+    chosen = found.chosen("robot", 10, "pareto")
+    outcomes = found.outcomes("robot", 10, "pareto")
+    for run, outcome in outcomes.items():
+        assert outcome.chosen.params == {"C": 10.0, "p": 0.5}
+        assert chosen[run] == outcome.chosen.accuracy
+
+
+def test_minimax_is_reported_with_the_better_alpha_as_in_the_paper():
+    found = Collection(all_records())
+    reported, chosen = found.as_reported("robot", 10, "mm-ep"), found.chosen("robot", 10, "mm-ep")
+    assert min(reported.values()) > 0.8 > max(chosen.values())
+
+
+# ----------------------------------------------------------------------------------------------------- the page
+def test_every_table_is_made_and_well_formed(tmp_path):
+    tables = make_tables(all_records())
+    assert set(tables) == set(TABLES)
+    for name, text in tables.items():
+        rows = [line for line in text.splitlines() if line.startswith("|")]
+        assert rows or name == "coverage"
+        blocks = re.split(r"\n(?!\|)", text)
+        for block in blocks:
+            widths = {line.count("|") for line in block.splitlines() if line.startswith("|")}
+            assert len(widths) <= 1, (name, block)
+
+
+def test_tables_say_what_the_records_say():
+    records = all_records(gain=0.4)
+    found = Collection(records)
+    path = found.path("robot", 10)
+    text = make_tables(records)["table-1"]
+    row = next(line for line in text.splitlines() if line.startswith("| p = 1 |"))
+    assert row.split("|")[2].strip() == f"{100 * path.overall[:, 2].mean():.2f} ▾ (88.63 ▾)"
+    row = next(line for line in text.splitlines() if line.startswith("| p < 1 |"))
+    assert row.split("|")[2].strip() == f"{100 * path.overall[:, 0].mean():.2f} (90.11)"
+
+
+def test_half_a_run_makes_the_tables_it_can():
+    records = [one for one in all_records() if one.cell.dataset == "letter" and one.cell.method != "sparse"]
+    tables = make_tables(records)
+    assert "table-3" in tables
+    assert "table-1" not in tables
+    assert "–" in next(line for line in tables["table-4"].splitlines() if line.startswith("| Sparse"))
+    assert make_tables([]) == {}
+
+
+def test_the_report_is_the_same_from_the_compact_copy(tmp_path):
+    records = all_records(runs=3)
+    export(records, tmp_path / "r.csv.gz")
+    one, two = make_tables(records), make_tables(read_export(tmp_path / "r.csv.gz"))
+    del one["coverage"], two["coverage"]  # versions are left out of the copy
+    assert one == two
+
+
+def test_pages_and_figures_are_written(tmp_path):
+    pytest.importorskip("matplotlib")
+    records = all_records(runs=3)
+    write_report(records, tmp_path)
+    assert (tmp_path / "tables.md").read_text(encoding="utf-8").count("\n## ") == len(TABLES)
+    for name in ("figure-1", "figure-2", "figure-3", "all-sets"):
+        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+    page = tmp_path / "page.md"
+    page.write_text("Before\n<!-- begin seconds -->\nold\n<!-- end seconds -->\nafter\n", encoding="utf-8")
+    write_report(records, tmp_path, page)
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("Before\n<!-- begin seconds -->\n\n|")
+    assert text.endswith("<!-- end seconds -->\nafter\n")
+    assert "old" not in text
+
+
+def test_a_place_without_end_is_refused():
+    with pytest.raises(ValueError, match="end a"):
+        fill_places("<!-- begin a -->", {"a": "x"})
+    assert fill_places("nothing", {"a": "x"}) == "nothing"
+
+
+def test_markdown_tables():
+    assert markdown(("a", "b"), [("1", "2")]) == "| a | b |\n|---|---:|\n| 1 | 2 |"
+
+
+# --------------------------------------------------------------------------------------------------- the paper
+def test_the_printed_figures_are_complete():
+    methods = ("sparse", "tang", "mm-aep", "mm-ep", "independent")
+    for table, rows in ((paper.PATH, ("p<1", "p=1", "p=inf")), (paper.METHODS, methods)):
+        assert len(table) == 8 * 3 * len(rows)
+        for name in (*paper.MULTI_CLASS, "letter", "landmine"):
+            for fraction in STUDIES[name].fractions:
+                assert all((name, fraction, row) in table for row in rows)
+    assert {row for _, _, row in paper.METHODS} <= set(METHODS)
+    assert all(paper.TASKS_UP[name, fraction] <= STUDIES[name].n_tasks for name, fraction in paper.TASKS_UP)
+
+
+def test_the_printed_figures_are_those_of_the_paper():
+    texts = list(SHARED.glob("*.txt"))
+    if not texts:
+        pytest.skip("the text of the paper is not here")
+    source = texts[0].read_text(encoding="utf-8")
+    for name, table in (("results", paper.PATH), ("results_compare_four_other_methods", paper.METHODS)):
+        start = source.index("\\label{Table:" + name + "}")
+        body = source[start : source.index("\\end{table}", start)]
+        underlined = {float(number) for number in re.findall(r"underline\{([\d.]+)\}", body)}
+        numbers = {float(number) for number in re.findall(r"\d\d\.\d\d", body)}
+        for (dataset, _, _), cell in table.items():
+            if dataset in paper.MULTI_CLASS:
+                assert cell.accuracy in numbers
+                assert not cell.worse or cell.accuracy in underlined

@@ -1,0 +1,306 @@
+"""The runner: nothing is lost, nothing is run twice, whatever happens on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from paretomkl.experiments import runner
+from paretomkl.experiments.methods import Outcome, Point
+from paretomkl.experiments.plan import FULL, METHODS, QUICK, STUDIES, Cell, make_plan
+from paretomkl.experiments.results import Record, Results, export, read_export, read_records
+from paretomkl.experiments.runner import Forecast, forecast_table, run_cell, run_plan
+
+COMMAND = Path(sys.executable).with_name("paretomkl")
+FEW = ["uniform", "independent-svc"]
+
+
+def point(C=1.0, p=0.5, cv=0.75, accuracy=0.5, **more) -> Point:
+    return Point({"C": C, "p": p}, cv, accuracy, [3, 5], 1e-4, [1.25, 2.5], [0.5, 0.25], **more)
+
+
+def record(cell=Cell("vehicle", 10, "pareto", 0), **more) -> Record:  # noqa: B008
+    outcome = Outcome([point(), point(p=np.inf), Point({"C": 3.0, "p": 1.0}, 0.25)], ["a vs b", "c"], [6, 10], 7)
+    return Record(cell, 1.5, {"numpy": "2"}, **({"outcome": outcome} | more))
+
+
+# -------------------------------------------------------------------------------------------------- the file
+def test_records_come_back_as_they_were(tmp_path):
+    with Results(tmp_path / "r.sqlite", FULL) as results:
+        results.save(record())
+        assert results.finished() == {record().cell}
+    assert read_records(tmp_path / "r.sqlite") == [record()]
+
+
+def test_a_failure_is_kept_and_replaced_but_what_is_done_stays(tmp_path):
+    with Results(tmp_path / "r.sqlite", FULL) as results:
+        cell = record().cell
+        results.save(record(outcome=None, message="ValueError: no"))
+        assert results.failures() == {cell: "ValueError: no"}
+        assert results.finished() == set()
+        results.save(record())
+        results.save(record(outcome=None, message="too late"))
+        assert results.failures() == {}
+        assert list(results.records()) == [record()]
+
+
+def test_results_of_other_settings_are_not_mixed(tmp_path):
+    Results(tmp_path / "r.sqlite", FULL).close()
+    with pytest.raises(ValueError, match="n_folds"):
+        Results(tmp_path / "r.sqlite", QUICK)
+
+
+def test_other_files_are_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("not a data base at all, but long enough to be looked at" * 50)
+    with pytest.raises(ValueError, match=r"notes\.txt"):
+        Results(tmp_path / "notes.txt", FULL)
+    with pytest.raises(FileNotFoundError, match=r"none\.sqlite"):
+        read_records(tmp_path / "none.sqlite")
+    (tmp_path / "r.csv.gz").write_bytes(b"no gzip")
+    with pytest.raises(ValueError, match=r"r\.csv\.gz"):
+        read_records(tmp_path / "r.csv.gz")
+
+
+def test_the_compact_copy_keeps_what_tables_and_figures_need(tmp_path):
+    cells = [Cell("robot-figures", 5, "pareto", 0), Cell("letter", 10, "mm-ep", 3)]
+    given = [record(cell) for cell in cells]
+    given[1].outcome.points[0].params = {"alpha": 0.8, "mu": 0.01}
+    export(given, tmp_path / "r.csv.gz")
+    once = (tmp_path / "r.csv.gz").read_bytes()
+    back = read_export(tmp_path / "r.csv.gz")
+    for new, old in zip(back, given, strict=True):
+        assert (new.cell, new.seconds) == (old.cell, old.seconds)
+        assert (new.outcome.tasks, new.outcome.n_test) == (old.outcome.tasks, old.outcome.n_test)
+        tested = [one for one in old.outcome.points if one.tested]
+        for one, other in zip(new.outcome.points, tested, strict=True):
+            for name in ("params", "cv", "accuracy", "right", "gap"):
+                assert getattr(one, name) == getattr(other, name)
+    assert back[0].outcome.points[0].objectives == [1.25, 2.5]
+    assert back[1].outcome.points[0].objectives is None, "figures are drawn of the robot only"
+    export(given, tmp_path / "r.csv.gz")
+    assert (tmp_path / "r.csv.gz").read_bytes() == once
+
+
+# ------------------------------------------------------------------------------------------------- the runner
+def plan_of(runs=3):
+    return make_plan(["synthetic"], FEW, runs=runs, quick=True)
+
+
+def test_missing_cells_are_run_and_no_others(tmp_path):
+    plan = plan_of()
+    with Results(tmp_path / "r.sqlite", QUICK) as results:
+        assert run_plan(plan[:2], results, QUICK) == 0
+        before = {one.cell: one for one in results.records()}
+        assert run_plan(plan, results, QUICK) == 0
+        after = {one.cell: one for one in results.records()}
+    assert set(after) == set(plan)
+    assert all(after[cell] == one for cell, one in before.items())
+
+
+def test_processes_do_not_change_the_results(tmp_path):
+    plan = plan_of(runs=2)
+    found = []
+    for jobs in (1, 2):
+        with Results(tmp_path / f"{jobs}.sqlite", QUICK) as results:
+            run_plan(plan, results, QUICK, jobs)
+            found.append([(one.cell, one.outcome) for one in results.records()])
+    assert found[0] == found[1]
+
+
+def test_a_record_says_what_it_was_made_with():
+    made = run_cell(Cell("synthetic", 10, "uniform", 0), QUICK)
+    assert made.done
+    assert made.seconds > 0
+    assert set(made.versions) == {"paretomkl", "numpy", "scipy", "scikit-learn", "numba", "python", "source"}
+    assert made.versions["numpy"] == np.__version__
+
+
+def test_a_failing_cell_does_not_stop_the_others_and_is_tried_again(tmp_path):
+    """The files are not there at first: every cell of vehicle fails, the synthetic ones do not."""
+    plan = make_plan(["vehicle", "synthetic"], ["uniform"], runs=2, quick=True)
+    with Results(tmp_path / "r.sqlite", QUICK) as results:
+        assert run_plan(plan, results, QUICK, data_home=tmp_path / "nowhere") == 2
+        failures = results.failures()
+        assert {cell.dataset for cell in failures} == {"vehicle"}
+        assert all("xaa.dat" in message for message in failures.values())
+        assert {cell.dataset for cell in results.finished()} == {"synthetic"}
+        assert run_plan(plan, results, QUICK, data_home=tmp_path / "nowhere") == 2, "the failed ones only"
+
+
+def test_a_cell_that_failed_is_done_once_its_cause_is_gone(tmp_path, shared_data):
+    plan = make_plan(["vehicle"], ["uniform"], runs=1, quick=True)
+    with Results(tmp_path / "r.sqlite", QUICK) as results:
+        assert run_plan(plan, results, QUICK, data_home=tmp_path) == 1
+        assert run_plan(plan, results, QUICK, data_home=shared_data) == 0
+        assert results.failures() == {}
+        assert results.finished() == set(plan)
+
+
+def start_reproduce(path: Path, jobs: int) -> subprocess.Popen:
+    arguments = ["--quick", "--datasets", "synthetic", "--methods", ",".join(FEW), "--runs", "12", "--no-report"]
+    return subprocess.Popen(
+        [COMMAND, "reproduce", *arguments, "--jobs", str(jobs), "--results", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def count(path: Path) -> int:
+    if not path.is_file():
+        return 0
+    base = sqlite3.connect(path)
+    try:
+        return base.execute("SELECT count(*) FROM cells").fetchone()[0]
+    except sqlite3.OperationalError:  # not made yet
+        return 0
+    finally:
+        base.close()
+
+
+def test_killed_at_any_moment_it_goes_on_where_it_stopped(tmp_path):
+    path = tmp_path / "r.sqlite"
+    wanted = set(make_plan(["synthetic"], FEW, runs=12, quick=True))
+    process = start_reproduce(path, 2)
+    deadline = time.monotonic() + 120
+    while count(path) < 5 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)  # the workers too: as if the power had failed
+    process.communicate()
+    with Results(path, QUICK) as results:
+        before = {one.cell: one for one in results.records()}
+        assert 5 <= len(before) < len(wanted)
+    process = start_reproduce(path, 2)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    assert f"/{len(wanted) - len(before)} cells" in output, "only those that were missing"
+    with Results(path, QUICK) as results:
+        after = {one.cell: one for one in results.records()}
+    assert count(path) == len(wanted)
+    assert set(after) == wanted
+    assert all(after[cell] == one for cell, one in before.items())
+
+
+def test_interrupted_by_hand_it_says_how_to_go_on(tmp_path):
+    path = tmp_path / "r.sqlite"
+    process = start_reproduce(path, 1)
+    deadline = time.monotonic() + 120
+    while count(path) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "goes on from here" in output
+    assert "Traceback" not in output
+    assert count(path) >= 2
+
+
+def test_a_dask_cluster_runs_the_same_cells(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    plan = plan_of(runs=2)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+        Results(tmp_path / "dask.sqlite", QUICK) as results,
+    ):
+        assert run_plan(plan, results, QUICK, scheduler=cluster.scheduler_address) == 0
+        there = [(one.cell, one.outcome) for one in results.records()]
+    with Results(tmp_path / "here.sqlite", QUICK) as results:
+        run_plan(plan, results, QUICK)
+        assert there == [(one.cell, one.outcome) for one in results.records()]
+
+
+# ---------------------------------------------------------------------------------------------- time and words
+def test_the_forecast_learns_from_other_runs(tmp_path):
+    cells = [Cell("vehicle", 10, "pareto", run) for run in range(3)]
+    assert Forecast({})(cells[2]) == cells[2].cost
+    assert Forecast({cells[0]: 4.0, cells[1]: 6.0})(cells[2]) == 5.0
+    with Results(tmp_path / "r.sqlite", FULL) as results:
+        results.save(Record(cells[0], 3600.0, {}, Outcome([point()])))
+        table = forecast_table(cells, results)
+    assert table.columns[-1]._cells == ["2.00", "2.00"]
+
+
+def test_progress_is_told_where_there_is_no_terminal(tmp_path, monkeypatch):
+    from io import StringIO
+
+    from rich.console import Console
+
+    monkeypatch.setattr(runner, "SAY_EVERY", 0.0)
+    console = Console(file=StringIO(), width=60)
+    plan = plan_of(runs=1)
+    with Results(tmp_path / "r.sqlite", QUICK) as results:
+        run_plan(plan, results, QUICK, console=console)
+    lines = console.file.getvalue().splitlines()
+    assert len(lines) == len(plan)
+    assert "2/2 cells" in lines[-1]
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(12.3, "12 s"), (600, "10 min"), (9000, "2.5 h")])
+def test_durations_read_well(seconds, text):
+    assert runner.duration(seconds) == text
+
+
+# ------------------------------------------------------------------------------------------------ the command
+def reproduce(*arguments: str):
+    from paretomkl.cli import _application
+
+    return CliRunner().invoke(_application(), ["reproduce", *arguments])
+
+
+def test_wrong_names_are_named(tmp_path):
+    done = reproduce("--datasets", "iris", "--results", str(tmp_path / "r.sqlite"))
+    assert done.exit_code == 2
+    assert "no data set 'iris'" in done.output
+
+
+def test_the_estimate_runs_nothing(tmp_path):
+    done = reproduce("--estimate", "--results", str(tmp_path / "r.sqlite"))
+    assert done.exit_code == 0
+    assert "hours left" in done.output
+    assert count(tmp_path / "r.sqlite") == 0
+
+
+def test_without_running_the_report_is_of_what_is_there(tmp_path):
+    path = tmp_path / "r.sqlite"
+    with Results(path, QUICK) as results:
+        run_plan(make_plan(["synthetic"], ["pareto", "uniform"], runs=2, quick=True), results, QUICK)
+    done = reproduce("--quick", "--no-run", "--results", str(path), "--export")
+    assert done.exit_code == 0, done.output
+    assert count(path) == 4
+    first = (tmp_path / "tables.md").read_text(encoding="utf-8")
+    assert "noisy tasks" in first
+    again = reproduce("--results", str(tmp_path / "results.csv.gz"), "--out", str(tmp_path / "again"))
+    assert again.exit_code == 0, again.output
+    second = (tmp_path / "again" / "tables.md").read_text(encoding="utf-8")
+    assert second.split("## Runs and versions")[0] == first.split("## Runs and versions")[0]
+
+
+@pytest.mark.slow
+def test_quick_runs_every_method_on_every_data_set_in_two_minutes(tmp_path, shared_data):
+    began = time.monotonic()
+    done = reproduce(
+        "--quick", "--jobs", "2", "--results", str(tmp_path / "q.sqlite"), "--data-home", str(shared_data), "--export"
+    )
+    assert done.exit_code == 0, done.output
+    records = read_records(tmp_path / "q.sqlite")
+    assert {(one.cell.dataset, one.cell.method) for one in records} == {
+        (name, method) for name, study in STUDIES.items() for method in METHODS if method in study.methods
+    }
+    assert "failed" not in done.output
+    for one in records:
+        assert one.outcome.chosen.accuracy > 0.4
+    assert len(read_records(tmp_path / "results.csv.gz")) == len(records)
+    assert (tmp_path / "tables.md").is_file()
+    assert time.monotonic() - began < 600, "two minutes on two idle cores; machines that test are not idle"
