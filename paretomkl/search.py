@@ -23,6 +23,7 @@ from .model_selection import check_scorer, make_splits, scorer_takes
 from .multitask import Samples, Training
 from .path import PAPER_PS, gather, trace, trace_grid
 from .progress import Progress
+from .report.refit import refit_code
 from .solvers.cut_pool import CutPool
 
 HELD_OUT_BYTES = 64 * 2**20  # of all base kernels of one batch of held-out samples
@@ -246,7 +247,18 @@ class ParetoMKLClassifierCV(KernelTaskClassifier):
         progress.history.clear()
         points = trace(problem, ps, solver, progress)
         path = gather(points, problem, tasks, progress, self.tol, perf_counter() - began)
-        self.path_ = replace(path, solutions=[replace(point, state=None) for point in points])  # without the cuts
+        code = refit_code(
+            s=self.s,
+            C=C,
+            kernels=self.kernels,
+            task_column=self.task_column,
+            task_weight=self.task_weight,
+            class_weight=self.class_weight,
+            tol=self.tol,
+            tasks=self.task_column is None and samples.sources is not None,
+        )
+        # without the cuts
+        self.path_ = replace(path, refit=code, solutions=[replace(point, state=None) for point in points])
         best = plain._at(points[ps.index(p)], p, C, problem.tasks.n_sweeps, training, bank)
         self.best_estimator_ = best
         for name in vars(best).keys() - best.get_params(deep=False).keys():

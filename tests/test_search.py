@@ -110,6 +110,7 @@ def test_the_best_estimator_and_the_path_are_those_of_all_samples(wine):
     assert_array_equal(search.predict(X), search.best_estimator_.predict(X))
     assert search.path_.gap.max() <= 1e-5
     assert search.n_splits_ == 3
+    assert f"C={search.best_params_['C']}" in search.path_.refit  # so that its page says how to fit a point
 
 
 def test_all_ways_to_say_the_tasks_agree(sites):

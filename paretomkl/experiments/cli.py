@@ -22,6 +22,9 @@ def reproduce(
         Path | None,
         Option(help="Results file; what it holds is not run again. A .csv.gz made by --export is only read."),
     ] = None,
+    resume: Annotated[
+        Path | None, Option(help="A compact copy made by --export, whose cells count as done in a new results file.")
+    ] = None,
     out: Annotated[Path | None, Option(help="Folder for tables and figures; default: that of the results.")] = None,
     data_home: Annotated[Path | None, Option(help="Folder of the data files; default: see datasets.fetch.")] = None,
     page: Annotated[
@@ -53,6 +56,8 @@ def reproduce(
         if run and not path.name.endswith(".csv.gz"):
             plan = make_plan(_listed(datasets), _listed(methods), runs or (2 if quick else N_RUNS), quick)
             with Results(path, settings) as file:
+                for record in read_records(resume) if resume else []:
+                    file.save(record)
                 if estimate:
                     console.print(forecast_table(plan, file))
                     return

@@ -180,22 +180,8 @@ def _rounded(value: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------ compact copy
 COLUMNS = (
-    *(
-        "dataset",
-        "fraction",
-        "method",
-        "run",
-        "seed",
-        "seconds",
-        "n_sweeps",
-        "p",
-        "C",
-        "other",
-        "cv",
-        "accuracy",
-        "gap",
-    ),
-    *("right", "n_test", "tasks", "objectives"),
+    *("dataset", "fraction", "method", "run", "seed", "seconds", "n_sweeps", "versions", "p", "C", "other", "cv"),
+    *("accuracy", "gap", "right", "n_test", "tasks", "objectives"),
 )
 
 
@@ -227,6 +213,7 @@ def _rows(record: Record, with_objectives: bool) -> Iterator[list[Any]]:
     cell, outcome = record.cell, record.outcome
     assert outcome is not None
     whole = [cell.dataset, cell.fraction, cell.method, cell.run, cell.seed, round(record.seconds, 2), outcome.n_sweeps]
+    whole.append(json.dumps(record.versions, sort_keys=True))
     for point in outcome.points:
         if not point.tested:
             continue
@@ -254,7 +241,8 @@ def read_export(path: str | os.PathLike[str]) -> list[Record]:
         with gzip.open(path, "rt", encoding="utf-8", newline="") as text:
             for row in csv.DictReader(text):
                 cell = Cell(row["dataset"], int(row["fraction"]), row["method"], int(row["run"]))
-                record = records.setdefault(cell, Record(cell, float(row["seconds"])))
+                versions = json.loads(row.get("versions") or "{}")
+                record = records.setdefault(cell, Record(cell, float(row["seconds"]), versions))
                 if record.outcome is None:
                     n_test = [int(n) for n in row["n_test"].split()]
                     record.outcome = Outcome([], row["tasks"].split("|"), n_test, int(row["n_sweeps"]))

@@ -287,7 +287,25 @@ def test_without_running_the_report_is_of_what_is_there(tmp_path):
     assert second.split("## Runs and versions")[0] == first.split("## Runs and versions")[0]
 
 
-@pytest.mark.slow
+def test_a_compact_copy_can_be_continued(tmp_path):
+    path = tmp_path / "r.sqlite"
+    with Results(path, QUICK) as results:
+        run_plan(make_plan(["synthetic"], ["uniform"], runs=1, quick=True), results, QUICK)
+    assert reproduce("--quick", "--no-run", "--results", str(path), "--export").exit_code == 0
+    (old,) = read_records(path)
+    again = tmp_path / "again" / "r.sqlite"
+    done = reproduce(
+        *("--quick", "--datasets", "synthetic", "--methods", "uniform", "--runs", "2", "--no-report"),
+        *("--results", str(again), "--resume", str(tmp_path / "results.csv.gz")),
+    )
+    assert done.exit_code == 0, done.output
+    kept, new = read_records(again)
+    assert (kept.cell, kept.versions) == (old.cell, old.versions)
+    assert kept.seconds == pytest.approx(old.seconds, abs=0.006)  # the old one, not run again
+    assert kept.outcome.chosen.accuracy == pytest.approx(old.outcome.chosen.accuracy, rel=1e-5)
+    assert new.cell.run == 1
+
+
 def test_quick_runs_every_method_on_every_data_set_in_two_minutes(tmp_path, shared_data):
     began = time.monotonic()
     done = reproduce(
