@@ -6,6 +6,7 @@ sentence that says what to do; 130 interrupted. Nothing half-written is left beh
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,9 @@ def _guarded(command: Callable[[], None], as_json: bool = False) -> None:
 
     try:
         command()
+    except BrokenPipeError:  # the reader of a pipe has gone, as head does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
     except KeyboardInterrupt:
         typer.echo("Interrupted; nothing was written.", err=True)
         raise typer.Exit(130) from None
@@ -116,7 +120,7 @@ def _application() -> Any:
         s: float = s,
         C: float | None = Option(None, "--C", min=1e-9, help="Cost of a margin violation; default: cross-validation."),
         Cs: str = Cs,
-        points: int = Option(121, min=3, max=2000, help="Exponents on the slider."),
+        points: int = Option(121, min=15, max=1000, help="Exponents on the slider."),
         test_size: float = Option(0.25, min=0.1, max=0.9, help="Share of the rows to judge by."),
         categorical: str = categorical,
         drop: str = drop,

@@ -15,7 +15,17 @@ import numpy as np
 from . import __version__
 from .kernels import NAMED_KERNELS
 from .path import PAPER_PS, ParetoPath
-from .tables import Columns, Frame, TableError, as_words, choose_columns, make_encoder, read_table
+from .tables import (
+    Columns,
+    Frame,
+    TableError,
+    as_text,
+    as_words,
+    choose_columns,
+    make_encoder,
+    read_table,
+    unseen_words,
+)
 
 MODEL_KIND = "paretomkl model"
 FIRST_PARAMETER = {"rbf": "sigma", "gaussian": "sigma", "laplacian": "gamma", "poly": "degree", "polynomial": "degree"}
@@ -43,7 +53,10 @@ def parse_kernels(text: str, names: Sequence[str]) -> Any:
                 number = float(value)
             except ValueError:
                 raise TableError(f"{value!r} in {item!r} (--kernels) is not a number.") from None
-            parameters[FIRST_PARAMETER[name]] = int(number) if FIRST_PARAMETER[name] == "degree" else number
+            degree = FIRST_PARAMETER[name] == "degree"
+            if degree and not number.is_integer():
+                raise TableError(f"The degree in {item!r} (--kernels) must be a whole number.")
+            parameters[FIRST_PARAMETER[name]] = int(number) if degree else number
         if chosen:
             parameters["columns"] = [found for column in chosen.split("+") for found in _encoded(column, names)]
         kernels.append((name, parameters))
@@ -53,7 +66,7 @@ def parse_kernels(text: str, names: Sequence[str]) -> Any:
 
 
 def _encoded(column: str, names: Sequence[str]) -> list[str]:
-    found = [name for name in names if name == column] or [name for name in names if name.startswith(f"{column}_")]
+    found = [name for name in names if name == column] or [name for name in names if name.startswith(f"{column}=")]
     if not found:
         raise TableError(f"There is no column {column!r} (--kernels); the columns are {', '.join(names)}.")
     return found
@@ -98,10 +111,17 @@ def _finite(value: float) -> float | str:
     return value if np.isfinite(value) else ("inf" if value > 0 else "-inf")
 
 
-def write_whole(file: Path, write: Callable[[Path], object]) -> Path:
-    """Let ``write`` fill a file beside the target and put it in place once it is complete."""
+def _check_file(file: Path) -> None:
+    """Refuse at once what could not be written in the end."""
+    if file.is_dir():
+        raise TableError(f"{str(file)!r} is a folder; --out names a file.")
     if not file.parent.is_dir():
         raise TableError(f"There is no folder {str(file.parent)!r} to write {file.name!r} into.")
+
+
+def write_whole(file: Path, write: Callable[[Path], object]) -> Path:
+    """Let ``write`` fill a file beside the target and put it in place once it is complete."""
+    _check_file(file)
     with tempfile.TemporaryDirectory(dir=file.parent, prefix=f".{file.name}.") as folder:
         part = Path(folder) / file.name
         write(part)
@@ -118,7 +138,8 @@ class Data:
         self.inputs = as_words(frame, columns)
         self.encoder = make_encoder(columns, impute)
         self.encoded = self.encoder.fit_transform(self.inputs)
-        self.y = frame[columns.target].to_numpy()
+        target = frame[columns.target]
+        self.y = (as_text(target) if target.dtype == object else target).to_numpy()
         self.features = [name for name in self.encoded.columns if name != columns.task]
 
 
@@ -146,7 +167,7 @@ def load(
     if distinct < 2:
         raise TableError(f"Column {target!r} (--target) holds one class only, {frame[target].iloc[0]!r}.")
     if task is not None:
-        classes = frame.groupby(task, observed=True)[target].nunique()
+        classes = frame.groupby(as_text(frame[task]), observed=True)[target].nunique()
         if (classes < 2).any():
             raise TableError(
                 f"Task {str(classes.idxmin())!r} has one class only; a task needs two or more: leave its rows out."
@@ -177,25 +198,28 @@ def run_path(
     from ._demo import path_table
     from .report import trade_off_page
 
-    bank = parse_kernels(kernels, data.features)
+    if out.exists() and not out.is_dir():
+        raise TableError(f"{str(out)!r} is a file; --out names a folder.")
+    if not out.parent.is_dir():
+        raise TableError(f"There is no folder {str(out.parent)!r} to make {out.name!r} in.")
+    found = trade_off_page(
+        data.encoded,
+        data.y,
+        task_column=data.columns.task,
+        kernels=parse_kernels(kernels, data.features),
+        s=s,
+        C=C,
+        Cs=parse_numbers(Cs, "--Cs"),
+        test_size=test_size,
+        random_state=seed,
+        n_points=points,
+        n_jobs=jobs,
+        title=title,
+        verbose=None,
+    )
     made = not out.exists()
-    out.mkdir(parents=True, exist_ok=True)
+    out.mkdir(exist_ok=True)
     try:
-        found = trade_off_page(
-            data.encoded,
-            data.y,
-            task_column=data.columns.task,
-            kernels=bank,
-            s=s,
-            C=C,
-            Cs=parse_numbers(Cs, "--Cs"),
-            test_size=test_size,
-            random_state=seed,
-            n_points=points,
-            n_jobs=jobs,
-            title=title,
-            verbose=None,
-        )
         page = write_whole(out / "page.html", lambda part: part.write_text(found.html, encoding="utf-8"))
         table = path_frame(found.path, found.accuracy, found.accuracy_overall)
         numbers = write_whole(out / "path.csv", lambda part: table.to_csv(part, index=False))
@@ -278,8 +302,7 @@ def run_fit(
     from .persistence import save_model
     from .search import ParetoMKLClassifierCV
 
-    if not out.parent.is_dir():
-        raise TableError(f"There is no folder {str(out.parent)!r} to write {out.name!r} into.")
+    _check_file(out)
     common = {
         "s": s,
         "kernels": parse_kernels(kernels, data.features),
@@ -337,6 +360,8 @@ def run_predict(
 
     from .persistence import load_model
 
+    if out is not None:
+        _check_file(out)
     try:
         saved = load_model(model_file)
     except (ValueError, OSError, ImportError) as error:
@@ -358,6 +383,9 @@ def run_predict(
         if frame[name].isna().any() and (name == columns.task or not imputes):
             raise TableError(f"Column {name!r} is missing in {int(frame[name].isna().sum())} rows.")
     inputs = as_words(frame, columns)
+    for name, words in unseen_words(inputs, columns, pipeline[0]).items():
+        some = ", ".join(map(repr, words[:5])) + (" …" if len(words) > 5 else "")
+        sys.stderr.write(f"Note: column {name!r} has words the model has not seen, which count as none: {some}.\n")
     try:
         predicted = pipeline.predict(inputs)
     except ValueError as error:
@@ -377,7 +405,10 @@ def run_predict(
         )
     elif not output.as_json:
         table.to_csv(sys.stdout, index=False)
-    facts = {"rows": len(table), "counts": counts, "predictions": str(out) if out else table.iloc[:, 0].tolist()}
+    facts: dict[str, Any] = {"rows": len(table), "counts": counts}
+    facts["predictions"] = str(out) if out else table.iloc[:, 0].tolist()
+    if scores and not out:
+        facts["scores"] = {name: table[name].tolist() for name in table.columns[1:]}
     output.finish(facts)
 
 
@@ -389,6 +420,9 @@ def _numbers(column: Any, name: str, imputes: bool) -> Any:
     if wrong.any():
         row = int(wrong.to_numpy().argmax())
         raise TableError(f"Column {name!r} must hold numbers; row {row + 1} has {column[row]!r}.")
+    infinite = np.isinf(numbers.to_numpy(dtype=float))
+    if infinite.any():
+        raise TableError(f"Column {name!r} holds an infinite number in row {int(infinite.argmax()) + 1}.")
     if numbers.isna().any() and not imputes:
         raise TableError(
             f"Column {name!r} is missing in {int(numbers.isna().sum())} rows; fit with --impute, or fill it."

@@ -35,6 +35,7 @@ OWN_TYPES = (
     "paretomkl.solvers.block_coordinate.BlockCoordinateDescent",
     "paretomkl.solvers.cut_pool.CutPool",
     "paretomkl.solvers.tseng.Tseng",
+    "paretomkl.tables.name_of_indicator",
     "paretomkl.tasks.Task",
 )
 """What a saved model may hold besides the types of NumPy, SciPy and scikit-learn that skops trusts."""

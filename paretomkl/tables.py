@@ -78,9 +78,7 @@ def read_table(
     if len(frame) == 0:
         raise TableError(f"{path.name} has names of columns but no rows.")
     frame.columns = [str(name).strip() for name in frame.columns]
-    doubled = frame.columns[frame.columns.duplicated()]
-    if len(doubled):
-        raise TableError(f"{path.name} has two columns called {doubled[0]!r}; rename one.")
+    _refuse_doubles(path, list(frame.columns))
     return frame.reset_index(drop=True)
 
 
@@ -92,7 +90,8 @@ def _chunks(path: Path, delimiter: str | None, n_rows: int) -> Iterator[Frame]:
     if kind in TEXT_FILES:
         delimiter = delimiter or ("\t" if kind == ".tsv" else ",")
         _check_delimiter(path, delimiter)
-        with pd.read_csv(path, sep=delimiter, chunksize=n_rows, skipinitialspace=True) as reader:
+        # low_memory would guess the type of a column anew in the middle of it
+        with pd.read_csv(path, sep=delimiter, chunksize=n_rows, skipinitialspace=True, low_memory=False) as reader:
             yield from reader
     elif kind == ".parquet":
         import pyarrow.parquet as pq
@@ -127,13 +126,20 @@ def _check_delimiter(path: Path, delimiter: str) -> None:
     if not header.strip():
         raise TableError(f"{path.name} begins with an empty line; its first line must name the columns.")
     counts = {other: len(next(csv.reader([header.strip("\r\n")], delimiter=other))) for other in DELIMITERS}
-    here = len(next(csv.reader([header.strip("\r\n")], delimiter=delimiter)))
+    names = [name.strip() for name in next(csv.reader([header.strip("\r\n")], delimiter=delimiter))]
     best = max(counts, key=lambda other: counts[other])
-    if here == 1 and counts[best] > 1:
+    if len(names) == 1 and counts[best] > 1:
         raise TableError(
             f"{path.name} has a single column when read with {DELIMITERS.get(delimiter, repr(delimiter))} between "
             f"columns, and {counts[best]} with {DELIMITERS[best]}; say so with --delimiter '{_shown(best)}'."
         )
+    _refuse_doubles(path, names)
+
+
+def _refuse_doubles(path: Path, names: Sequence[str]) -> None:
+    doubled = [name for k, name in enumerate(names) if name in names[:k]]
+    if doubled:
+        raise TableError(f"{path.name} has two columns called {doubled[0]!r}; rename one.")
 
 
 def _shown(delimiter: str) -> str:
@@ -221,7 +227,10 @@ def choose_columns(
     for name in filter(None, (target, task)):
         missing = int(frame[name].isna().sum())
         if missing:
-            raise TableError(f"Column {name!r} is missing in {missing} rows; remove those rows.")
+            raise TableError(
+                f"Column {name!r} is missing in {missing} rows (NA, None and the like count as missing); remove those "
+                "rows."
+            )
     numbers: list[str] = []
     words: list[str] = []
     for name in frame.columns:
@@ -297,7 +306,7 @@ def make_encoder(columns: Columns, impute: bool = False) -> Any:
         parts.append(("numbers", make_pipeline(*fill, MinMaxScaler()), columns.numbers))
     if columns.words:
         fill = [SimpleImputer(strategy="most_frequent")] * impute
-        encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+        encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False, feature_name_combiner=name_of_indicator)
         parts.append(("words", make_pipeline(*fill, encoder), columns.words))
     if columns.task is not None:
         parts.append(("task", "passthrough", [columns.task]))
@@ -305,10 +314,35 @@ def make_encoder(columns: Columns, impute: bool = False) -> Any:
     return encoder.set_output(transform="pandas")
 
 
+def name_of_indicator(column: str, word: Any) -> str:
+    """The name of the indicator of a word."""
+    return f"{column}={word}"
+
+
+def as_text(column: Any) -> Any:
+    """Words as text: 1, 1.0 and "1" are the same word, whatever type a file gave it; missing stays missing."""
+    return column.map({value: _text(value) for value in column.dropna().unique()}).astype(object)
+
+
+def _text(value: Any) -> str:
+    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+    return str(int(value)) if whole else str(value)
+
+
 def as_words(frame: Frame, columns: Columns) -> Frame:
-    """The inputs with words as text (numbers that stand for categories too), so that they are encoded alike later."""
+    """The inputs with words and tasks as text, so that they are encoded alike in every file."""
     inputs = frame[columns.inputs].copy()
-    for name in columns.words:
-        column = inputs[name]
-        inputs[name] = column.astype(str).astype(object).where(column.notna(), None).fillna(np.nan)
+    for name in (*columns.words, *filter(None, [columns.task])):
+        inputs[name] = as_text(inputs[name])
     return inputs
+
+
+def unseen_words(inputs: Frame, columns: Columns, encoder: Any) -> dict[str, list[str]]:
+    """Words that the encoder was not fitted with, by column: they count as none of those it knows."""
+    if not columns.words:
+        return {}
+    known = encoder.named_transformers_["words"][-1].categories_
+    unseen = {
+        name: sorted(set(inputs[name].dropna()) - set(words)) for name, words in zip(columns.words, known, strict=True)
+    }
+    return {name: words for name, words in unseen.items() if words}

@@ -29,7 +29,7 @@ def reproduce(
     data_home: Annotated[Path | None, Option(help="Folder of the data files; default: see datasets.fetch.")] = None,
     page: Annotated[
         Path | None,
-        Option(help="A Markdown page to put the tables into, between <!-- begin NAME --> and <!-- end NAME -->."),
+        Option(help="A Markdown page to put the tables into, between `<!-- begin NAME -->` and `<!-- end NAME -->`."),
     ] = None,
     export: Annotated[bool, Option("--export", help="Also write a compact copy of the results.")] = False,
     estimate: Annotated[bool, Option("--estimate", help="Only tell how long the missing cells will take.")] = False,
