@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from . import __version__
+from ._files import check_writable, write_whole
 from .kernels import NAMED_KERNELS
 from .path import PAPER_PS, ParetoPath
 from .tables import (
@@ -111,24 +111,6 @@ def _finite(value: float) -> float | str:
     return value if np.isfinite(value) else ("inf" if value > 0 else "-inf")
 
 
-def _check_file(file: Path) -> None:
-    """Refuse at once what could not be written in the end."""
-    if file.is_dir():
-        raise TableError(f"{str(file)!r} is a folder; --out names a file.")
-    if not file.parent.is_dir():
-        raise TableError(f"There is no folder {str(file.parent)!r} to write {file.name!r} into.")
-
-
-def write_whole(file: Path, write: Callable[[Path], object]) -> Path:
-    """Let ``write`` fill a file beside the target and put it in place once it is complete."""
-    _check_file(file)
-    with tempfile.TemporaryDirectory(dir=file.parent, prefix=f".{file.name}.") as folder:
-        part = Path(folder) / file.name
-        write(part)
-        os.replace(part, file)
-    return file
-
-
 # --------------------------------------------------------------------------------------------------- data
 class Data:
     """A table read, with its columns told apart and an encoder for them."""
@@ -220,9 +202,9 @@ def run_path(
     made = not out.exists()
     out.mkdir(exist_ok=True)
     try:
-        page = write_whole(out / "page.html", lambda part: part.write_text(found.html, encoding="utf-8"))
+        page = write_whole(out / "page.html", found.html)
         table = path_frame(found.path, found.accuracy, found.accuracy_overall)
-        numbers = write_whole(out / "path.csv", lambda part: table.to_csv(part, index=False))
+        numbers = write_whole(out / "path.csv", table.to_csv(index=False))
     except BaseException:
         if made and not any(out.iterdir()):
             out.rmdir()
@@ -302,7 +284,7 @@ def run_fit(
     from .persistence import save_model
     from .search import ParetoMKLClassifierCV
 
-    _check_file(out)
+    check_writable(out)
     common = {
         "s": s,
         "kernels": parse_kernels(kernels, data.features),
@@ -361,7 +343,7 @@ def run_predict(
     from .persistence import load_model
 
     if out is not None:
-        _check_file(out)
+        check_writable(out)
     try:
         saved = load_model(model_file)
     except (ValueError, OSError, ImportError) as error:
@@ -399,7 +381,7 @@ def run_predict(
             table[f"score: {name}"] = decided[:, k]
     counts = {str(label): int(n) for label, n in table[columns.target].value_counts().items()}
     if out is not None:
-        write_whole(out, lambda part: table.to_csv(part, index=False))
+        write_whole(out, table.to_csv(index=False))
         output.say(
             f"{len(table)} rows: " + ", ".join(f"{n} {label}" for label, n in counts.items()) + f". Written: {out}."
         )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from ._files import check_writable, write_whole
 
 OWN_TYPES = (
     "numpy.dtype",
@@ -87,19 +88,8 @@ def save_model(model: Any, file: str | os.PathLike[str]) -> None:
     >>> bool((same.predict(X) == clf.predict(X)).all())
     True
     """
-    skops, target = _skops(), Path(file)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {os.fspath(target.parent)!r} to write {target.name!r} into.")
-    content = skops.dumps(model)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as part:
-            part.write(content)
-        os.chmod(name, 0o666 & ~_umask())  # mkstemp makes files for their owner only
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise
+    skops, target = _skops(), check_writable(file)
+    write_whole(target, skops.dumps(model))
 
 
 def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
@@ -137,9 +127,3 @@ def _skops() -> ModuleType:
     except ImportError as error:
         raise ImportError("Saving and loading models needs skops: pip install 'paretomkl[save]'.") from error
     return skops.io
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

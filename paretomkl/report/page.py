@@ -6,7 +6,6 @@ import html
 import json
 import os
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._files import write_whole
 from .._typing import AnyArray, Array, IntArray
 from ..path import PAPER_PS
 from . import words
@@ -70,24 +70,6 @@ def write_page(file: str | os.PathLike[str], path: ParetoPath, **options: Any) -
     file : pathlib.Path
     """
     return write_whole(file, build_page(path, **options))
-
-
-def write_whole(file: str | os.PathLike[str], text: str) -> Path:
-    target = Path(file)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to write {target.name!r} into.")
-    handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with open(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(beside, 0o666 & ~mask)  # as any new file; a temporary one is private
-        os.replace(beside, target)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
-    return target
 
 
 def build_page(

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from .._files import check_writable, write_whole
 from .._typing import AnyArray, Array, IntArray
 from .._validation import check_count, check_number
 from ..path import PAPER_PS, ParetoPath, gather, trace
 from ..progress import Progress
 from ..tasks import equal_labels, missing_labels
-from .page import TITLE, build_page, dense_ps, write_whole
+from .page import TITLE, build_page, dense_ps
 from .refit import refit_code
 from .words import CrossValidation
 
@@ -154,8 +155,8 @@ def trade_off_page(
     elif cv is None:
         raise ValueError("cv=None leaves nothing to choose C by; give C.")
     check_count("n_points", n_points)
-    if file is not None and not Path(file).parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {str(Path(file).parent)!r} to write {Path(file).name!r} into.")
+    if file is not None:
+        check_writable(file)
     train, test = held_out_split(
         X, y, tasks=tasks, task_column=task_column, test_size=test_size, random_state=random_state
     )
