@@ -208,6 +208,13 @@ class MultiTaskClassifier(ClassifierMixin, BaseEstimator):
             check_classification_targets(labels)
         return labels
 
+    def _read_truth(self, y: Any) -> AnyArray:
+        """Labels to compare predictions with, (n_samples,) or by task (n_samples, n_tasks)."""
+        if self._kind == "matrix":
+            return labels_by_task(y, self.sources_)
+        labels = as_labels(y, "y")
+        return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+
     # -------------------------------------------------------------------------------------------- predict
     def decision_function(self, X: Any, tasks: Any = None) -> Array:
         """Signed distances, up to scale.
@@ -251,10 +258,8 @@ class MultiTaskClassifier(ClassifierMixin, BaseEstimator):
         A frame y has its columns matched to the tasks by name. Tasks without a label of positive weight are left out.
         """
         predicted = self.predict(X, tasks)
-        truth = labels_by_task(y, self.sources_) if self._kind == "matrix" else as_labels(y, "y")
+        truth = self._read_truth(y)
         check_consistent_length(predicted, truth, sample_weight)
-        if truth.shape == (len(predicted), 1):
-            truth = truth[:, 0]
         if truth.shape != predicted.shape:
             raise ValueError(f"y must have the shape {predicted.shape} of the predictions, got shape {truth.shape}.")
         weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, dtype=float)

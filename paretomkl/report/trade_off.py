@@ -314,7 +314,7 @@ def _judge(models: list[Any], X: Any, y: Any, tasks: Any) -> tuple[Array, Array,
 
 def _truth(y: Any, sources: AnyArray | None, model: Any) -> tuple[AnyArray, AnyArray]:
     """Whether each sample is positive in each task, and whether it is of that task, both (n_samples, n_tasks)."""
-    labels = np.asarray(y)
+    labels = model._read_truth(y)
     positive, judged = np.zeros((2, len(labels), model.n_tasks_), dtype=bool)
     for t, ((minus, plus), source) in enumerate(zip(model._classes_of_task, model._source_of_task, strict=True)):
         of_task = labels if labels.ndim == 1 else labels[:, t]

@@ -75,6 +75,12 @@ def test_three_ways_to_say_the_tasks_agree():
     by_matrix = trade_off_page(X, pandas.DataFrame(matrix, columns=names), **QUICK)
     assert by_matrix.path.task_names == names
     assert by_matrix.accuracy.shape == by_label.accuracy.shape
+    # words with gaps in plain lists are read as the same labels
+    rows = [[label if task == name else None for name in names] for label, task in zip(y, tasks, strict=True)]
+    by_lists = trade_off_page(X, rows, **QUICK)
+    assert_array_equal(by_lists.test, by_matrix.test)
+    assert_allclose(by_lists.accuracy, by_matrix.accuracy)
+    assert_array_equal(by_lists.n_held_out, by_matrix.n_held_out)
 
 
 def test_precomputed_kernels_agree():
