@@ -8,8 +8,10 @@ import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 from sklearn.datasets import load_digits
 
+from ._files import check_writable
 from ._typing import AnyArray, Array
 from .path import ParetoPath, pareto_path
 from .report import trade_off_page
@@ -33,9 +35,9 @@ def path_table(path: ParetoPath, title: str | None = None, n_kernels: int = 1) -
     """
     table = Table(title=title, title_style="bold", title_justify="left", header_style="bold", box=SIMPLE_HEAD)
     for name in ("p", "M_p", "easiest", "hardest", "weight"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("heaviest kernels" if n_kernels > 1 else "heaviest kernel")
-    table.add_column("gap", justify="right")
+    table.add_column("gap", justify="right", no_wrap=True)
     for i, p in enumerate(path.ps):
         objectives = path.objectives[i]
         share = path.theta[i] / path.theta[i].sum()
@@ -46,13 +48,16 @@ def path_table(path: ParetoPath, title: str | None = None, n_kernels: int = 1) -
             f"{objectives.min():.3f}",
             f"{objectives.max():.3f}",
             f"{path.task_weights[i, objectives.argmax()]:.1%}",
-            ", ".join(f"{path.kernel_names[m]} {share[m]:.0%}" for m in heavy),
+            # names can be long, and one line for each exponent is worth more than their ends
+            Text(", ".join(f"{share[m]:.0%} {path.kernel_names[m]}" for m in heavy), no_wrap=True, overflow="ellipsis"),
             f"{path.gap[i]:.0e}",
         )
     return table
 
 
 def run_demo(n_samples: int, C: float, s: float, tol: float, page: Path | None = None) -> None:
+    if page is not None:
+        check_writable(page)
     console = Console()
     X, y = digits(n_samples)
     with console.status(

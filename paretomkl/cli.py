@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ def main() -> None:
         import typer  # noqa: F401
     except ImportError as error:
         sys.exit(f"The command line needs {error.name}; install it with: pip install 'paretomkl[cli]'")
+    except KeyboardInterrupt:  # this early there is nothing to undo
+        sys.exit(130)
     _application()()
 
 
@@ -29,7 +32,9 @@ def _guarded(command: Callable[[], None], as_json: bool = False) -> None:
     import typer
 
     try:
-        command()
+        with warnings.catch_warnings():
+            warnings.showwarning = _note
+            command()
     except BrokenPipeError:  # the reader of a pipe has gone, as head does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
@@ -44,6 +49,12 @@ def _guarded(command: Callable[[], None], as_json: bool = False) -> None:
             typer.echo(json.dumps({"error": words}, ensure_ascii=False))
         typer.echo(f"Error: {words}", err=True)
         raise typer.Exit(2) from None
+
+
+def _note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Warnings meant for users as one sentence; those meant for programmers are not for them."""
+    if issubclass(category, UserWarning):
+        sys.stderr.write(f"Note: {' '.join(str(message).split())}\n")
 
 
 def _application() -> Any:
@@ -67,11 +78,13 @@ def _application() -> Any:
         "default", help="`default`, or a list such as `linear,rbf:0.5,laplacian:2@age+bmi`: columns after the @."
     )
     s = Option(1.1, "--s", min=1.0, help="Norm of the kernel weights; 1 is sparse.")
+    tol = Option(1e-3, min=1e-8, max=0.5, help="Relative gap to certify at every p.")
     Cs = Option("0.1,1,10,100", "--Cs", help="Values of C to choose from.")
     categorical = Option("", help="Columns of categories that look like numbers or names, separated by commas.")
     drop = Option("", help="Columns to leave out, separated by commas.")
     impute = Option(False, "--impute", help="Fill in missing values: the median, or the commonest category.")
     delimiter = Option(None, help="What separates the columns of a text file; default a comma, in .tsv a tab.")
+    decimal = Option(".", help="What decimals follow in a text file: a point or a comma.")
     max_rows = Option(20_000, min=1, help="Refuse tables of more rows.")
     sample = Option(None, min=4, help="Draw this many rows at random.")
     seed = Option(0, help="Seed of --sample and of the split.")
@@ -98,7 +111,7 @@ def _application() -> Any:
         samples: int = Option(200, min=20, max=1797, help="How many digits to learn from."),
         C: float = Option(1.0, "--C", min=1e-6, help="Cost of a margin violation."),
         s: float = s,
-        tol: float = Option(1e-3, min=1e-8, max=0.5, help="Relative gap to certify at every p."),
+        tol: float = tol,
         page: Path | None = Option(Path("paretomkl-demo.html"), help="Where to write the page with the slider."),
         no_page: bool = Option(False, "--no-page", help="Print the table only."),
     ) -> None:
@@ -126,6 +139,7 @@ def _application() -> Any:
         drop: str = drop,
         impute: bool = impute,
         delimiter: str = delimiter,
+        decimal: str = decimal,
         max_rows: int = max_rows,
         sample: int = sample,
         seed: int = seed,
@@ -135,12 +149,12 @@ def _application() -> Any:
         """Show the trade-off between tasks: a page with a slider over p, and the numbers behind it."""
 
         def run() -> None:
-            from .commands import Output, load, run_path
+            from .commands import Output, run_path, table_options
 
-            data = load(file, target, task, categorical, drop, impute, delimiter, max_rows, sample, seed)
+            options = table_options(task, categorical, drop, impute, delimiter, decimal, max_rows, sample, seed)
             folder = out or Path(file.name.split(".")[0] + "-path")
-            title = f"{target} in {file.name}"
-            run_path(data, folder, kernels, s, C, Cs, points, test_size, seed, jobs, title, Output(as_json))
+            output = Output(as_json)
+            run_path(file, target, options, folder, kernels, s, C, Cs, points, test_size, seed, jobs, output)
 
         _guarded(run, as_json)
 
@@ -158,10 +172,12 @@ def _application() -> Any:
         Cs: str = Cs,
         cv: int = Option(5, min=2, help="Folds of the cross-validation."),
         balanced: bool = Option(False, "--balanced", help="Weigh the classes of a task alike, however rare."),
+        tol: float = tol,
         categorical: str = categorical,
         drop: str = drop,
         impute: bool = impute,
         delimiter: str = delimiter,
+        decimal: str = decimal,
         max_rows: int = max_rows,
         sample: int = sample,
         seed: int = seed,
@@ -171,10 +187,11 @@ def _application() -> Any:
         """Fit a model, with p and C by cross-validation unless they are given, and save it."""
 
         def run() -> None:
-            from .commands import Output, load, run_fit
+            from .commands import Output, run_fit, table_options
 
-            data = load(file, target, task, categorical, drop, impute, delimiter, max_rows, sample, seed)
-            run_fit(data, out, kernels, s, p, C, ps, Cs, cv, balanced, jobs, Output(as_json))
+            options = table_options(task, categorical, drop, impute, delimiter, decimal, max_rows, sample, seed)
+            output = Output(as_json)
+            run_fit(file, target, options, out, kernels, s, p, C, ps, Cs, cv, balanced, tol, jobs, output)
 
         _guarded(run, as_json)
 
@@ -185,6 +202,7 @@ def _application() -> Any:
         out: Path | None = Option(None, "--out", "-o", help="CSV file to write; default: print the predictions."),
         scores: bool = Option(False, "--scores", help="Add the decision scores."),
         delimiter: str = delimiter,
+        decimal: str = decimal,
         as_json: bool = as_json,
     ) -> None:
         """Predict the rows of a table with a saved model."""
@@ -192,7 +210,7 @@ def _application() -> Any:
         def run() -> None:
             from .commands import Output, run_predict
 
-            run_predict(model, file, out, delimiter, scores, Output(as_json))
+            run_predict(model, file, out, delimiter, decimal, scores, Output(as_json))
 
         _guarded(run, as_json)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,17 +17,7 @@ from . import __version__
 from ._files import check_writable, write_whole
 from .kernels import NAMED_KERNELS
 from .path import PAPER_PS, ParetoPath
-from .tables import (
-    Columns,
-    Frame,
-    TableError,
-    as_text,
-    as_words,
-    choose_columns,
-    make_encoder,
-    read_table,
-    unseen_words,
-)
+from .tables import Columns, Frame, TableError, as_inputs, load_table, read_table, unseen_words
 
 MODEL_KIND = "paretomkl model"
 FIRST_PARAMETER = {"rbf": "sigma", "gaussian": "sigma", "laplacian": "gamma", "poly": "degree", "polynomial": "degree"}
@@ -41,7 +33,7 @@ def parse_kernels(text: str, names: Sequence[str]) -> Any:
         return "default"
     kernels = []
     for item in filter(None, (part.strip() for part in text.split(","))):
-        spec, _, chosen = item.partition("@")
+        spec, at, chosen = item.partition("@")
         name, _, value = spec.partition(":")
         if name not in NAMED_KERNELS:
             raise TableError(f"There is no kernel {name!r} (--kernels); known are {', '.join(sorted(NAMED_KERNELS))}.")
@@ -57,6 +49,8 @@ def parse_kernels(text: str, names: Sequence[str]) -> Any:
             if degree and not number.is_integer():
                 raise TableError(f"The degree in {item!r} (--kernels) must be a whole number.")
             parameters[FIRST_PARAMETER[name]] = int(number) if degree else number
+        if at and not chosen:
+            raise TableError(f"No column follows the @ in {item!r} (--kernels).")
         if chosen:
             parameters["columns"] = [found for column in chosen.split("+") for found in _encoded(column, names)]
         kernels.append((name, parameters))
@@ -81,6 +75,69 @@ def parse_numbers(text: str, option: str) -> list[float]:
     if not numbers:
         raise TableError(f"{option} names no number.")
     return numbers
+
+
+def table_options(
+    task: str | None,
+    categorical: str,
+    drop: str,
+    impute: bool,
+    delimiter: str | None,
+    decimal: str,
+    max_rows: int,
+    sample: int | None,
+    seed: int,
+) -> dict[str, Any]:
+    """What the options of a command are to :func:`load_table`."""
+    return {
+        "task": task,
+        "categorical": _names(categorical),
+        "drop": _names(drop),
+        "impute": impute,
+        "delimiter": parse_delimiter(delimiter),
+        "decimal": decimal,
+        "max_rows": max_rows,
+        "sample": sample,
+        "seed": seed,
+    }
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def parse_delimiter(text: str | None) -> str | None:
+    """The shell has no easy way to type a tab."""
+    return "\t" if text in ("\\t", "tab") else text
+
+
+# ---------------------------------------------------------------------------------------------- fit it again
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that are not as by default."""
+    usual = inspect.signature(load_table).parameters
+    return {name: value for name, value in options.items() if value and value != usual[name].default}
+
+
+def loading_code(file: Path, target: str, options: dict[str, Any]) -> str:
+    """Python that reads a table as a command did."""
+    parameters = "".join(f", {name}={value!r}" for name, value in _given(options).items())
+    return (
+        "from paretomkl.tables import load_table\n\n"
+        f"table = load_table({str(file)!r}, {target!r}{parameters})\n"
+        "X, y = table.X, table.y"
+    )
+
+
+def fitting_command(file: Path, target: str, options: dict[str, Any], kernels: str, s: float, tol: float) -> str:
+    """The command that fits a model again; {p} and {C} are to be filled in."""
+    words = ["paretomkl", "fit", str(file), "--target", target]
+    for name, value in _given(options).items():
+        option = "--" + name.replace("_", "-")
+        words += [option] if value is True else [option, ",".join(value) if isinstance(value, list) else str(value)]
+    if kernels != "default":
+        words += ["--kernels", kernels]
+    words += ["--s", f"{s:g}", "--tol", f"{tol:g}", "--out", "model.skops"]
+    return f"{shlex.join(words)} --p {{p}} --C {{C}}"
 
 
 # ------------------------------------------------------------------------------------------------- output
@@ -111,59 +168,11 @@ def _finite(value: float) -> float | str:
     return value if np.isfinite(value) else ("inf" if value > 0 else "-inf")
 
 
-# --------------------------------------------------------------------------------------------------- data
-class Data:
-    """A table read, with its columns told apart and an encoder for them."""
-
-    def __init__(self, frame: Frame, columns: Columns, impute: bool):
-        self.columns = columns
-        self.inputs = as_words(frame, columns)
-        self.encoder = make_encoder(columns, impute)
-        self.encoded = self.encoder.fit_transform(self.inputs)
-        target = frame[columns.target]
-        self.y = (as_text(target) if target.dtype == object else target).to_numpy()
-        self.features = [name for name in self.encoded.columns if name != columns.task]
-
-
-def load(
-    file: Path,
-    target: str,
-    task: str | None,
-    categorical: str,
-    drop: str,
-    impute: bool,
-    delimiter: str | None,
-    max_rows: int,
-    sample: int | None,
-    seed: int,
-) -> Data:
-    separator = delimiter.replace("\\t", "\t") if delimiter else None
-    frame = read_table(file, delimiter=separator, max_rows=max_rows, sample=sample, seed=seed)
-    columns = choose_columns(frame, target, task, _names(categorical), _names(drop), impute)
-    distinct = frame[target].nunique()
-    if frame[target].dtype.kind == "f" and distinct > 20:
-        raise TableError(
-            f"Column {target!r} (--target) holds {distinct} different numbers; a target names classes, so put them "
-            "into groups first."
-        )
-    if distinct < 2:
-        raise TableError(f"Column {target!r} (--target) holds one class only, {frame[target].iloc[0]!r}.")
-    if task is not None:
-        classes = frame.groupby(as_text(frame[task]), observed=True)[target].nunique()
-        if (classes < 2).any():
-            raise TableError(
-                f"Task {str(classes.idxmin())!r} has one class only; a task needs two or more: leave its rows out."
-            )
-    return Data(frame, columns, impute)
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 # ----------------------------------------------------------------------------------------------- commands
 def run_path(
-    data: Data,
+    file: Path,
+    target: str,
+    options: dict[str, Any],
     out: Path,
     kernels: str,
     s: float,
@@ -173,7 +182,6 @@ def run_path(
     test_size: float,
     seed: int,
     jobs: int | None,
-    title: str,
     output: Output,
 ) -> None:
     """Trace the path, judge it on rows held out, and write the page and the numbers."""
@@ -184,27 +192,34 @@ def run_path(
         raise TableError(f"{str(out)!r} is a file; --out names a folder.")
     if not out.parent.is_dir():
         raise TableError(f"There is no folder {str(out.parent)!r} to make {out.name!r} in.")
+    table = load_table(file, target, **options)
+    tol = 1e-5  # the curves are smooth then
+    again = fitting_command(file, target, options, kernels, s, tol)
     found = trade_off_page(
-        data.encoded,
-        data.y,
-        task_column=data.columns.task,
-        kernels=parse_kernels(kernels, data.features),
+        table.X,
+        table.y,
+        task_column=table.columns.task,
+        kernels=parse_kernels(kernels, table.features),
         s=s,
         C=C,
         Cs=parse_numbers(Cs, "--Cs"),
         test_size=test_size,
         random_state=seed,
         n_points=points,
+        tol=tol,
         n_jobs=jobs,
-        title=title,
+        title=f"{target} in {file.name}",
+        loading=loading_code(file, target, options),
+        refit_note=f"Or in the shell: `{again}`. Both learn from all rows, as for use; the models of this page have "
+        f"seen {100 * (1 - test_size):.0f} % of them.",
         verbose=None,
     )
     made = not out.exists()
     out.mkdir(exist_ok=True)
     try:
         page = write_whole(out / "page.html", found.html)
-        table = path_frame(found.path, found.accuracy, found.accuracy_overall)
-        numbers = write_whole(out / "path.csv", table.to_csv(index=False))
+        frame = path_frame(found.path, found.accuracy, found.accuracy_overall)
+        numbers = write_whole(out / "path.csv", frame.to_csv(index=False))
     except BaseException:
         if made and not any(out.iterdir()):
             out.rmdir()
@@ -264,7 +279,9 @@ def path_frame(path: ParetoPath, accuracy: Any = None, overall: Any = None) -> F
 
 
 def run_fit(
-    data: Data,
+    file: Path,
+    target: str,
+    options: dict[str, Any],
     out: Path,
     kernels: str,
     s: float,
@@ -274,6 +291,7 @@ def run_fit(
     Cs: str,
     cv: int,
     balanced: bool,
+    tol: float,
     jobs: int | None,
     output: Output,
 ) -> None:
@@ -285,23 +303,27 @@ def run_fit(
     from .search import ParetoMKLClassifierCV
 
     check_writable(out)
+    exponents = parse_numbers(ps, "--ps") if p is None else parse_numbers(p, "--p")
+    if p is not None and len(exponents) > 1:
+        raise TableError(f"--p takes one exponent, got {p!r}; to choose among several say --ps {p}.")
+    table = load_table(file, target, **options)
     common = {
         "s": s,
-        "kernels": parse_kernels(kernels, data.features),
-        "task_column": data.columns.task,
+        "kernels": parse_kernels(kernels, table.features),
+        "task_column": table.columns.task,
         "class_weight": "balanced" if balanced else None,
+        "tol": tol,
     }
-    exponents = parse_numbers(p, "--p") if p is not None else parse_numbers(ps, "--ps")
     costs = [C] if C is not None else parse_numbers(Cs, "--Cs")
     score = None
     if len(exponents) * len(costs) > 1:
         search = ParetoMKLClassifierCV(ps=exponents, Cs=costs, cv=cv, n_jobs=jobs, verbose=None, **common)  # type: ignore[arg-type]
-        model = search.fit(data.encoded, data.y).best_estimator_
+        model = search.fit(table.X, table.y).best_estimator_
         score = search.best_score_
     else:
         model = ParetoMKLClassifier(p=exponents[0], C=costs[0], verbose=None, **common)  # type: ignore[arg-type]
-        model.fit(data.encoded, data.y)
-    columns = data.columns
+        model.fit(table.X, table.y)
+    columns = table.columns
     saved = {
         "kind": MODEL_KIND,
         "version": __version__,
@@ -309,10 +331,10 @@ def run_fit(
         "task": columns.task,
         "numbers": columns.numbers,
         "words": columns.words,
-        "model": make_pipeline(data.encoder, model),
+        "model": make_pipeline(table.encoder, model),
     }
     save_model(saved, out)
-    train = float(model.score(data.encoded, data.y))
+    train = float(model.score(table.X, table.y))
     chosen = f"p = {model.p:g}, C = {model.C:g}"
     if score is not None:
         output.say(f"Chosen by {cv}-fold cross-validation: {chosen}, score {score:.4f}.")
@@ -329,13 +351,19 @@ def run_fit(
             "gap": model.gap_,
             "tasks": model.task_names_,
             "theta": dict(zip(model.kernel_names_, model.theta_.tolist(), strict=True)),
-            "rows": len(data.y),
+            "rows": len(table.y),
         }
     )
 
 
 def run_predict(
-    model_file: Path, file: Path, out: Path | None, delimiter: str | None, scores: bool, output: Output
+    model_file: Path,
+    file: Path,
+    out: Path | None,
+    delimiter: str | None,
+    decimal: str,
+    scores: bool,
+    output: Output,
 ) -> None:
     """Predict the rows of a table with a saved model."""
     import pandas as pd
@@ -351,20 +379,18 @@ def run_predict(
     if not (isinstance(saved, dict) and saved.get("kind") == MODEL_KIND):
         raise TableError(f"{model_file.name} is a saved model, but not one of `paretomkl fit`.")
     columns = Columns(saved["target"], saved["task"], saved["numbers"], saved["words"])
-    frame = read_table(
-        file, delimiter=delimiter.replace("\\t", "\t") if delimiter else None, max_rows=np.iinfo(np.int64).max - 1
-    )
+    frame = read_table(file, delimiter=parse_delimiter(delimiter), decimal=decimal, max_rows=np.iinfo(np.int64).max - 1)
     for name in columns.inputs:
         if name not in frame.columns:
             raise TableError(f"{file.name} has no column {name!r}, which the model was fitted with.")
     pipeline = saved["model"]
     imputes = "simpleimputer" in repr(pipeline).lower()
-    for name in columns.numbers:
-        frame[name] = _numbers(frame[name], name, imputes)
-    for name in (*columns.words, *filter(None, [columns.task])):
-        if frame[name].isna().any() and (name == columns.task or not imputes):
-            raise TableError(f"Column {name!r} is missing in {int(frame[name].isna().sum())} rows.")
-    inputs = as_words(frame, columns)
+    inputs = as_inputs(frame, columns)
+    for name in columns.inputs:
+        missing = int(inputs[name].isna().sum())
+        if missing and (name == columns.task or not imputes):
+            advice = "remove those rows" if name == columns.task else "fill it, or fit with --impute"
+            raise TableError(f"Column {name!r} is missing in {missing} rows; {advice}.")
     for name, words in unseen_words(inputs, columns, pipeline[0]).items():
         some = ", ".join(map(repr, words[:5])) + (" …" if len(words) > 5 else "")
         sys.stderr.write(f"Note: column {name!r} has words the model has not seen, which count as none: {some}.\n")
@@ -392,24 +418,6 @@ def run_predict(
     if scores and not out:
         facts["scores"] = {name: table[name].tolist() for name in table.columns[1:]}
     output.finish(facts)
-
-
-def _numbers(column: Any, name: str, imputes: bool) -> Any:
-    import pandas as pd
-
-    numbers = pd.to_numeric(column, errors="coerce")
-    wrong = numbers.isna() & column.notna()
-    if wrong.any():
-        row = int(wrong.to_numpy().argmax())
-        raise TableError(f"Column {name!r} must hold numbers; row {row + 1} has {column[row]!r}.")
-    infinite = np.isinf(numbers.to_numpy(dtype=float))
-    if infinite.any():
-        raise TableError(f"Column {name!r} holds an infinite number in row {int(infinite.argmax()) + 1}.")
-    if numbers.isna().any() and not imputes:
-        raise TableError(
-            f"Column {name!r} is missing in {int(numbers.isna().sum())} rows; fit with --impute, or fill it."
-        )
-    return numbers
 
 
 def run_info(output: Output) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import gzip
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +13,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ._typing import AnyArray
+
 Frame: TypeAlias = Any  # of pandas, which is imported where it is used
 
 MAX_ROWS = 20_000  # a kernel compares all pairs of rows
+MAX_LABELS = 20  # different decimal numbers in a target; more look like measurements
 CHUNK = 200_000  # rows read at a time when some are to be sampled
 MOST_CATEGORIES = 50  # different texts in a column; more look like names
 MOSTLY_NUMBERS = 0.5  # share of numbers from which on texts in a column look like mistakes
+DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d.*)?")
+DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 DELIMITERS = {",": "a comma", ";": "';'", "\t": "a tab", "|": "'|'", " ": "a blank"}
 TEXT_FILES = (".csv", ".tsv", ".txt", ".data", ".dat")
 ARROW_FILES = (".arrow", ".feather", ".ipc")
@@ -32,6 +39,7 @@ def read_table(
     file: str | Path,
     *,
     delimiter: str | None = None,
+    decimal: str = ".",
     max_rows: int = MAX_ROWS,
     sample: int | None = None,
     seed: int = 0,
@@ -45,6 +53,8 @@ def read_table(
         ``.ipc``; ``.npy`` or ``.npz`` (two-dimensional, or structured with names).
     delimiter : str, default=None
         What separates the columns of a text file; None is a tab for ``.tsv`` and a comma otherwise.
+    decimal : str, default="."
+        What stands before the decimals of a number in a text file; some countries write a comma.
     max_rows : int
         More rows are refused, unless ``sample`` says how many to draw.
     sample : int, default=None
@@ -53,6 +63,10 @@ def read_table(
         Of the drawing.
     """
     path = Path(file)
+    if decimal not in (".", ","):
+        raise TableError(f"Decimals follow a point or a comma, got --decimal {decimal!r}.")
+    if delimiter is not None and len(delimiter) != 1:
+        raise TableError(f"A single character separates columns, got --delimiter {delimiter!r}.")
     if not path.exists():
         raise TableError(f"There is no file {str(file)!r}.")
     if path.is_dir():
@@ -60,7 +74,7 @@ def read_table(
     if path.stat().st_size == 0:
         raise TableError(f"{path.name} is empty.")
     try:
-        chunks = _chunks(path, delimiter, CHUNK if sample else max_rows + 1)
+        chunks = _chunks(path, delimiter, decimal, CHUNK if sample else max_rows + 1)
         frame = _draw(chunks, sample, seed) if sample else next(chunks)
     except TableError:
         raise
@@ -82,7 +96,7 @@ def read_table(
     return frame.reset_index(drop=True)
 
 
-def _chunks(path: Path, delimiter: str | None, n_rows: int) -> Iterator[Frame]:
+def _chunks(path: Path, delimiter: str | None, decimal: str, n_rows: int) -> Iterator[Frame]:
     import pandas as pd
 
     suffixes = [suffix.lower() for suffix in path.suffixes]
@@ -90,8 +104,12 @@ def _chunks(path: Path, delimiter: str | None, n_rows: int) -> Iterator[Frame]:
     if kind in TEXT_FILES:
         delimiter = delimiter or ("\t" if kind == ".tsv" else ",")
         _check_delimiter(path, delimiter)
+        if decimal == delimiter:
+            raise TableError(f"{path.name} cannot have {decimal!r} both between columns and in numbers (--delimiter).")
         # low_memory would guess the type of a column anew in the middle of it
-        with pd.read_csv(path, sep=delimiter, chunksize=n_rows, skipinitialspace=True, low_memory=False) as reader:
+        with pd.read_csv(
+            path, sep=delimiter, decimal=decimal, chunksize=n_rows, skipinitialspace=True, low_memory=False
+        ) as reader:
             yield from reader
     elif kind == ".parquet":
         import pyarrow.parquet as pq
@@ -224,6 +242,13 @@ def choose_columns(
             raise TableError(f"There is no column {name!r} (--drop); the columns are {_listed(frame.columns)}.")
     if task == target:
         raise TableError(f"Column {target!r} cannot be both the target and the task.")
+    for name, role in ((target, "--target"), (task, "--task")):
+        for names, option in ((drop, "--drop"), (categorical, "--categorical")):
+            if name is not None and name in names:
+                raise TableError(f"Column {name!r} is the {role[2:]} ({role}), not an input; take it out of {option}.")
+    for name in categorical:
+        if name in drop:
+            raise TableError(f"Column {name!r} is both in --categorical and in --drop.")
     for name in filter(None, (target, task)):
         missing = int(frame[name].isna().sum())
         if missing:
@@ -237,8 +262,11 @@ def choose_columns(
         if name in (target, task) or name in drop:
             continue
         _check_missing(frame[name], name, impute)
-        is_word = name in categorical or _holds_words(frame[name], name)
-        (words if is_word else numbers).append(name)
+        if name in categorical or _holds_words(frame[name], name):
+            words.append(name)
+        else:
+            numbers.append(name)
+            as_numbers(frame[name], name)
     if not numbers and not words:
         raise TableError("No column is left to learn from.")
     return Columns(target, task, numbers, words)
@@ -258,16 +286,24 @@ def _check_missing(column: Any, name: str, impute: bool) -> None:
 def _holds_words(column: Any, name: str) -> bool:
     import pandas as pd
 
-    if pd.api.types.is_bool_dtype(column) or pd.api.types.is_numeric_dtype(column):
-        finite = np.isfinite(column.dropna().to_numpy(dtype=float))
-        if not finite.all():
-            raise TableError(f"Column {name!r} holds an infinite number in row {int(np.argmin(finite)) + 1}.")
+    if pd.api.types.is_numeric_dtype(column):
         return False
-    if pd.api.types.is_datetime64_any_dtype(column):
-        raise TableError(f"Column {name!r} holds dates; turn them into numbers, or leave it out with --drop {name}.")
     present = column.dropna()
-    as_numbers = pd.to_numeric(present, errors="coerce")
-    text = as_numbers.isna()
+    if _holds_dates(present):
+        raise TableError(
+            f"Column {name!r} holds dates, such as {str(present.iloc[0])!r}; turn them into numbers, leave it out with "
+            f"--drop {_quoted(name)}, or say --categorical {_quoted(name)}."
+        )
+    if pd.api.types.is_timedelta64_dtype(column):
+        raise TableError(f"Column {name!r} holds lengths of time; turn them into numbers, of days for instance.")
+    text = pd.to_numeric(present, errors="coerce").isna()
+    if not text.any() and not isinstance(column.dtype, pd.CategoricalDtype):
+        return False  # numbers that the file holds as text, or with a fixed number of decimals
+    if text.any() and (~text | _matches(present, DECIMAL_COMMA)).all():
+        raise TableError(
+            f"Column {name!r} holds numbers with a comma, such as {present[text].iloc[0]!r}; if decimals follow it and "
+            "this is a text file, say --decimal , and else take it out."
+        )
     if text.any() and (~text).mean() >= MOSTLY_NUMBERS:
         row = int(present.index[text.to_numpy().argmax()])
         raise TableError(
@@ -281,6 +317,22 @@ def _holds_words(column: Any, name: str) -> bool:
             f"{_quoted(name)}, or say --categorical {_quoted(name)}."
         )
     return True
+
+
+def _holds_dates(present: Any) -> bool:
+    """Whether all values are dates, or texts that look like dates."""
+    import pandas as pd
+
+    if pd.api.types.is_datetime64_any_dtype(present) or isinstance(present.dtype, pd.PeriodDtype):
+        return True
+    return bool(present.map(lambda value: isinstance(value, datetime.date)).all() or _matches(present, DATE).all())
+
+
+def _matches(present: Any, pattern: re.Pattern[str]) -> Any:
+    """Which values are texts of this form."""
+    return present.map(lambda value: isinstance(value, str) and pattern.fullmatch(value.strip()) is not None).astype(
+        bool
+    )
 
 
 def _listed(names: Any) -> str:
@@ -329,9 +381,26 @@ def _text(value: Any) -> str:
     return str(int(value)) if whole else str(value)
 
 
-def as_words(frame: Frame, columns: Columns) -> Frame:
-    """The inputs with words and tasks as text, so that they are encoded alike in every file."""
+def as_numbers(column: Any, name: str) -> Any:
+    """Numbers as floats, whatever type a file gave them; text and infinity are refused, missing stays missing."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(column, errors="coerce").astype(float)
+    wrong = (numbers.isna() & column.notna()).to_numpy()
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise TableError(f"Column {name!r} must hold numbers; row {row + 1} has {column.iloc[row]!r}.")
+    infinite = np.isinf(numbers.to_numpy())
+    if infinite.any():
+        raise TableError(f"Column {name!r} holds an infinite number in row {int(infinite.argmax()) + 1}.")
+    return numbers
+
+
+def as_inputs(frame: Frame, columns: Columns) -> Frame:
+    """The inputs, with numbers as floats and words and tasks as text, so that they are encoded alike in every file."""
     inputs = frame[columns.inputs].copy()
+    for name in columns.numbers:
+        inputs[name] = as_numbers(inputs[name], name)
     for name in (*columns.words, *filter(None, [columns.task])):
         inputs[name] = as_text(inputs[name])
     return inputs
@@ -346,3 +415,99 @@ def unseen_words(inputs: Frame, columns: Columns, encoder: Any) -> dict[str, lis
         name: sorted(set(inputs[name].dropna()) - set(words)) for name, words in zip(columns.words, known, strict=True)
     }
     return {name: words for name, words in unseen.items() if words}
+
+
+# ------------------------------------------------------------------------------------------ ready to learn
+@dataclass(frozen=True)
+class Table:
+    """A table that is ready to learn from.
+
+    Attributes
+    ----------
+    X : frame of shape (n_samples, n_columns)
+        Numbers scaled to [0, 1], an indicator for each word, and the task column, if there is one, as text.
+    y : array of shape (n_samples,)
+        The classes.
+    columns : Columns
+        What the columns of the file are for.
+    encoder : ColumnTransformer
+        Makes X of the inputs, and of those of new rows.
+    """
+
+    X: Frame
+    y: AnyArray
+    columns: Columns
+    encoder: Any
+
+    @property
+    def features(self) -> list[str]:
+        """Columns of X that kernels see."""
+        return [name for name in self.X.columns if name != self.columns.task]
+
+
+def load_table(
+    file: str | Path,
+    target: str,
+    task: str | None = None,
+    *,
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    impute: bool = False,
+    delimiter: str | None = None,
+    decimal: str = ".",
+    max_rows: int = MAX_ROWS,
+    sample: int | None = None,
+    seed: int = 0,
+) -> Table:
+    """Read a file and make it ready to learn from, as the commands ``path`` and ``fit`` do.
+
+    Parameters
+    ----------
+    file, delimiter, decimal, max_rows, sample, seed
+        As in :func:`read_table`.
+    target : str
+        Column that holds the classes.
+    task : str, default=None
+        Column that names the task of each row.
+    categorical : sequence of str
+        Columns of categories that look like numbers or names.
+    drop : sequence of str
+        Columns to leave out.
+    impute : bool
+        Fill in missing values with the median or the commonest category; else they are refused.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "t.csv"
+    ...     _ = file.write_text("size,colour,kind\\n1,red,a\\n2,blue,b\\n3,red,a\\n")
+    ...     table = load_table(file, "kind")
+    >>> table.X.columns.tolist(), table.y.tolist()
+    (['size', 'colour=blue', 'colour=red'], ['a', 'b', 'a'])
+    """
+    frame = read_table(file, delimiter=delimiter, decimal=decimal, max_rows=max_rows, sample=sample, seed=seed)
+    columns = choose_columns(frame, target, task, categorical, drop, impute)
+    labels = frame[target]
+    _check_classes(labels, None if task is None else as_text(frame[task]))
+    encoder = make_encoder(columns, impute)
+    X = encoder.fit_transform(as_inputs(frame, columns))
+    return Table(X, (as_text(labels) if labels.dtype == object else labels).to_numpy(), columns, encoder)
+
+
+def _check_classes(labels: Any, tasks: Any) -> None:
+    distinct = labels.nunique()
+    if labels.dtype.kind == "f" and distinct > MAX_LABELS:
+        raise TableError(
+            f"Column {labels.name!r} (--target) holds {distinct} different numbers; a target names classes, so put "
+            "them into groups first."
+        )
+    if distinct < 2:
+        raise TableError(f"Column {labels.name!r} (--target) holds one class only, {labels.iloc[0]!r}.")
+    if tasks is not None:
+        classes = labels.groupby(tasks, observed=True).nunique()
+        if (classes < 2).any():
+            raise TableError(
+                f"Task {str(classes.idxmin())!r} has one class only; a task needs two or more: leave its rows out."
+            )

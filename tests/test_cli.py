@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
@@ -135,11 +138,37 @@ def test_path_writes_a_page_and_numbers(folder, tmp_path):
     assert "St. Anna" in (out / "page.html").read_text(encoding="utf-8")
 
 
+def test_a_model_of_the_page_can_be_fitted_again(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    patients().to_csv("my patients.csv", index=False)
+    kernels = "linear,rbf:0.5@age+bmi,rbf:1@ward"
+    table = ("my patients.csv", "--target", "outcome", "--task", "hospital", "--drop", "age", "--seed", "3")
+    words = ("--kernels", kernels.replace("@age+bmi", "@bmi"), "--C", "2", "--points", "15", "--out", "out")
+    assert run("path", *table, *words).returncode == 0
+    page = (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1])
+    names: dict[str, object] = {}
+    exec(data["code"].replace("{p}", data["codeP"][-1]), names)  # the line of Python
+    assert names["clf"].p == np.inf
+    assert names["clf"].gap_ <= 1e-5
+    command = re.search(r"`(paretomkl fit .*?)`", data["codeNote"])[1].replace("{p}", "inf")
+    done = run(*shlex.split(command)[1:], "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert (facts["p"], facts["C"]) == ("inf", 2.0)
+    assert_allclose(list(facts["theta"].values()), names["clf"].theta_, atol=1e-9)
+
+
 def test_path_for_machines(folder, tmp_path):
-    done = run(
+    words = (
         *("path", folder / "patients.csv", "--target", "outcome", "--C", "1", "--points", "15"),
-        *("--kernels", "linear,rbf:0.5@age+bmi,rbf:1@ward", "--json", "--out", tmp_path / "out"),
+        *("--kernels", "linear,rbf:0.5@age+bmi,rbf:1@ward", "--out", tmp_path / "out"),
     )
+    lines = [line.split() for line in run(*words).stdout.splitlines()]
+    rows = [line for line in lines if line and line[0] in {*(f"{p:g}" for p in PAPER_PS), "∞"}]
+    assert len(rows) == len(PAPER_PS)
+    assert all("e-" in row[-1] for row in rows), "long names of kernels leave one line for each exponent"
+    done = run(*words, "--json")
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
     assert facts["C"] == 1
@@ -204,6 +233,33 @@ def test_every_kind_of_file(tmp_path):
         assert done.returncode == 0, done.stderr
         done = run("predict", tmp_path / "m.skops", tmp_path / name, "--json")
         assert json.loads(done.stdout)["rows"] == 150
+
+
+def test_numbers_are_numbers_in_every_type(tmp_path):
+    """Text, fixed decimals and nullable integers in Parquet, decimal commas in CSV: one model, whatever the file."""
+    import decimal
+
+    frame = patients()
+    frame.to_csv(tmp_path / "plain.csv", index=False)
+    frame.to_csv(tmp_path / "commas.csv", sep=";", decimal=",", index=False)
+    other = frame.assign(age=frame["age"].astype("Int64"), bmi=[decimal.Decimal(str(bmi)) for bmi in frame["bmi"]])
+    other.to_parquet(tmp_path / "decimals.parquet")
+    frame.assign(age=frame["age"].astype(str), bmi=frame["bmi"].astype(str)).to_parquet(tmp_path / "text.parquet")
+    commas = ("--delimiter", ";", "--decimal", ",")
+    files = {"plain.csv": (), "commas.csv": commas, "decimals.parquet": (), "text.parquet": ()}
+    found = []
+    for name, options in files.items():
+        done = run(
+            *("fit", tmp_path / name, "-y", "outcome", "-o", tmp_path / "m.skops", "--p", "1", "--C", "1", "--json"),
+            *options,
+        )
+        assert done.returncode == 0, done.stderr
+        theta = list(json.loads(done.stdout)["theta"].values())
+        done = run("predict", tmp_path / "m.skops", tmp_path / name, "--json", *options)
+        assert done.returncode == 0, done.stderr
+        found.append((theta, json.loads(done.stdout)["predictions"]))
+    assert_allclose([theta for theta, _ in found], [found[0][0]] * 4, atol=1e-9)
+    assert all(predictions == found[0][1] for _, predictions in found)
 
 
 def test_missing_values_are_imputed_on_request(tmp_path):
@@ -271,6 +327,31 @@ def test_outputs_that_cannot_be_written_are_refused_at_once(folder, model, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
+def test_demo_refuses_a_page_that_cannot_be_written_before_any_work(tmp_path):
+    done = run("demo", "--page", tmp_path / "absent" / "page.html")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "There is no folder" in done.stderr
+
+
+def test_one_exponent_is_one(folder, tmp_path):
+    done = run("fit", folder / "patients.csv", "-y", "outcome", "--p", "1,2", "-o", tmp_path / "m.skops")
+    assert done.returncode == 2
+    assert "--p takes one exponent, got '1,2'; to choose among several say --ps 1,2." in done.stderr
+
+
+def test_warnings_are_notes(tmp_path):
+    """A class with three rows in five folds: worth a note, not a line of source code."""
+    few = patients(80)
+    few.loc[few.index[few["outcome"] == "ill"][3:], "outcome"] = "well"
+    few.to_csv(tmp_path / "few.csv", index=False)
+    done = run("fit", tmp_path / "few.csv", "-y", "outcome", "-o", tmp_path / "m.skops", "--ps", "1", "--Cs", "1,10")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("Note: ")
+    assert "Warning" not in done.stderr
+    assert ".py:" not in done.stderr
+
+
 # ------------------------------------------------------------------------------------------------ bad files
 def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
     frame = patients()
@@ -292,7 +373,30 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
     frame.assign(outcome=np.random.default_rng(0).random(len(frame))).to_csv(folder / "numbers.csv", index=False)
     frame.assign(age=np.where(np.arange(len(frame)) == 3, np.inf, frame["age"])).to_csv(folder / "inf.csv", index=False)
     frame.assign(outcome=frame["outcome"].where(np.arange(len(frame)) != 4)).to_csv(folder / "no_y.csv", index=False)
+    days = pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(len(frame)) % 30, unit="D")
+    frame.assign(day=days.strftime("%Y-%m-%d")).to_csv(folder / "dates.csv", index=False)
+    frame.assign(day=days.strftime("%d.%m.%Y")).to_csv(folder / "german_dates.csv", index=False)
+    frame.assign(day=days.date).to_parquet(folder / "dates.parquet")
+    frame.assign(stay=days - days[0]).to_parquet(folder / "stays.parquet")
+    frame.to_csv(folder / "commas.csv", sep=";", decimal=",", index=False)
+    good = ["good.csv", "-y", "outcome"]
     return {
+        "dates": (["dates.csv", "-y", "outcome"], "Column 'day' holds dates, such as '2024-01-01'"),
+        "dates of another form": (["german_dates.csv", "-y", "outcome"], "Column 'day' holds dates"),
+        "dates in Parquet": (["dates.parquet", "-y", "outcome"], "Column 'day' holds dates"),
+        "lengths of time": (["stays.parquet", "-y", "outcome"], "Column 'stay' holds lengths of time"),
+        "decimal commas": (
+            ["commas.csv", "-y", "outcome", "--delimiter", ";"],
+            "Column 'bmi' holds numbers with a comma",
+        ),
+        "no comma left": ([*good, "--decimal", ","], "cannot have ',' both between columns and in numbers"),
+        "strange decimals": ([*good, "--decimal", "x"], "a point or a comma, got --decimal 'x'"),
+        "long delimiter": ([*good, "--delimiter", "||"], "A single character separates columns"),
+        "target dropped": ([*good, "--drop", "outcome"], "Column 'outcome' is the target (--target), not an input"),
+        "task dropped": ([*good, "-t", "hospital", "--drop", "hospital"], "is the task (--task), not an input"),
+        "task as an input": ([*good, "-t", "hospital", "--categorical", "hospital"], "take it out of --categorical"),
+        "dropped and kept": ([*good, "--drop", "ward", "--categorical", "ward"], "both in --categorical and in --drop"),
+        "kernel on nothing": ([*good, "--kernels", "rbf:1@"], "No column follows the @ in 'rbf:1@'"),
         "wrong delimiter": (["semicolons.csv", "-y", "outcome"], "say so with --delimiter ';'"),
         "missing target": (["good.csv", "-y", "result"], "There is no column 'result' (--target); the columns are age"),
         "missing task": (["good.csv", "-y", "outcome", "-t", "site"], "There is no column 'site' (--task)"),

@@ -55,12 +55,14 @@ def reproduce(
     try:
         if run and not path.name.endswith(".csv.gz"):
             plan = make_plan(_listed(datasets), _listed(methods), runs or (2 if quick else N_RUNS), quick)
+            known = read_records(resume) if resume else []
+            if estimate:
+                known += read_records(path) if path.exists() else []
+                console.print(forecast_table(plan, {record.cell: record.seconds for record in known}))
+                return
             with Results(path, settings) as file:
-                for record in read_records(resume) if resume else []:
+                for record in known:
                     file.save(record)
-                if estimate:
-                    console.print(forecast_table(plan, file))
-                    return
                 n_failed = run_plan(plan, file, settings, jobs, scheduler or None, data_home, console)
                 if n_failed:
                     console.print(f"{n_failed} cells failed; they are run again by the same command.", style="red")

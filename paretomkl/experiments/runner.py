@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
+from operator import attrgetter
 from pathlib import Path
 from statistics import mean
 from time import perf_counter, thread_time
@@ -201,26 +202,28 @@ class Forecast:
         return mean(seen) if seen else cell.cost
 
 
-def forecast_table(plan: Sequence[Cell], results: Results) -> Any:
-    """Hours that the missing cells will take on one core, by data set and method."""
+def forecast_table(plan: Sequence[Cell], seconds: dict[Cell, float]) -> Any:
+    """Cells that are missing and how long they will take on one core, by data set and by method.
+
+    ``seconds`` are those of the finished cells.
+    """
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    finished, forecast = results.finished(), Forecast(results.seconds())
-    methods = list(dict.fromkeys(cell.method for cell in plan))
-    hours: dict[tuple[str, int], dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for cell in sorted(plan, key=lambda cell: (cell.dataset, cell.fraction)):
-        hours[cell.dataset, cell.fraction][cell.method] += 0 if cell in finished else forecast(cell) / 3600
-    table = Table("data set", "%", title="hours left on one core", title_justify="left")
-    for name in (*methods, "all"):
-        table.add_column(name, justify="right")
-    total: dict[str, float] = defaultdict(float)
-    for (dataset, fraction), row in hours.items():
-        row["all"] = sum(row.values())
-        for name, value in row.items():
-            total[name] += value
-        table.add_row(dataset, str(fraction), *(f"{row.get(name, 0):.2f}" for name in (*methods, "all")))
-    table.add_section()
-    table.add_row("all", "", *(f"{total[name]:.2f}" for name in (*methods, "all")))
+    forecast = Forecast(seconds)
+    left = [cell for cell in plan if cell not in seconds]
+    table = Table(box=SIMPLE_HEAD)
+    for name in ("left to do", "cells", "on one core"):
+        table.add_column(name, justify="left" if name == "left to do" else "right")
+
+    def add(name: str, cells: list[Cell]) -> None:
+        table.add_row(name, str(len(cells)), duration(sum(map(forecast, cells))))
+
+    for name_of in (attrgetter("dataset"), attrgetter("method")):
+        for name in dict.fromkeys(map(name_of, plan)):
+            add(name, [cell for cell in left if name_of(cell) == name])
+        table.add_section()
+    add("all", left)
     return table
 
 

@@ -104,7 +104,7 @@ def build_page(
     refit : str, default=None
         Python code that fits the model, with ``{p}`` for the exponent; None is ``path.refit``.
     refit_note : str
-        Said below that code; what stands between backticks is shown as code.
+        Said below that code; what stands between backticks is shown as code, with ``{p}`` for the exponent.
 
     Returns
     -------

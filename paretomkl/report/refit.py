@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 P = "{p}"  # where the exponent goes
-LONGEST = 60  # characters of a parameter that is written out
+LONGEST = 400  # characters of a parameter that is written out
 DEFAULTS = {"kernels": "default", "task_column": None, "task_weight": None, "solver": "auto", "class_weight": None}
 
 
-def refit_code(*, s: float = 1.1, C: Any = 1.0, tol: float = 1e-3, tasks: bool = False, **others: Any) -> str:
+def refit_code(
+    *, s: float = 1.1, C: Any = 1.0, tol: float = 1e-3, tasks: bool = False, loading: str = "", **others: Any
+) -> str:
     """Python code with ``{p}`` in the place of the exponent, to be replaced by :func:`exponent_code`.
 
     Parameters
@@ -22,6 +24,8 @@ def refit_code(*, s: float = 1.1, C: Any = 1.0, tol: float = 1e-3, tasks: bool =
         As given to ``pareto_path``; a C for each sample becomes ``sample_weight``.
     tasks : bool
         Whether the samples have ``tasks=``.
+    loading : str
+        Lines that make X, y and tasks, imports first.
     others
         More parameters of ``ParetoMKLClassifier``. What has no short literal is written as a variable of the same name.
 
@@ -41,10 +45,8 @@ def refit_code(*, s: float = 1.1, C: Any = 1.0, tol: float = 1e-3, tasks: bool =
     if tol != 1e-3:
         parameters.append(f"tol={float(tol)!r}".replace("e-0", "e-"))
     given = ["X", "y"] + ["sample_weight=C"] * each + ["tasks=tasks"] * tasks
-    return (
-        "from paretomkl import ParetoMKLClassifier\n\n"
-        f"clf = ParetoMKLClassifier({', '.join(parameters)}).fit({', '.join(given)})"
-    )
+    line = f"clf = ParetoMKLClassifier({', '.join(parameters)}).fit({', '.join(given)})"
+    return "\n".join(["from paretomkl import ParetoMKLClassifier", loading, line])
 
 
 def exponent_code(p: float) -> str:

@@ -100,6 +100,8 @@ def trade_off_page(
     tol: float = 1e-5,
     file: str | os.PathLike[str] | None = None,
     title: str = TITLE,
+    loading: str = "",
+    refit_note: str | None = None,
     n_jobs: int | None = None,
     verbose: int | None = None,
 ) -> TradeOff:
@@ -130,6 +132,10 @@ def trade_off_page(
     file : path, default=None
         Where to write the page; it appears whole or not at all.
     title : str
+    loading : str
+        Lines of Python that make X, y and tasks, shown before the line that fits a model again.
+    refit_note : str, default=None
+        Said below that line, see :func:`build_page`; ``{C}`` is C. None tells how the samples were split.
     n_jobs : int, default=None
         Folds at a time, and threads of the path; -1 is all cores.
     verbose : int, default=None
@@ -205,7 +211,10 @@ def trade_off_page(
         class_weight=class_weight,
         tol=tol,
         tasks=tasks is not None,
+        loading=loading,
     )
+    if refit_note is None:
+        refit_note = _how_to_split(tasks is not None, task_column, test_size, random_state)
     path = replace(path, refit=code)
     page = build_page(
         path,
@@ -215,7 +224,7 @@ def trade_off_page(
         cv=found,
         title=title,
         facts=[f"s = {s:g}, C = {chosen_C:g}", f"learned from {len(train)} samples, judged on {len(test)} others"],
-        refit_note=_how_to_split(tasks is not None, task_column, test_size, random_state),
+        refit_note=refit_note.replace("{C}", repr(chosen_C)),
     )
     written = None if file is None else write_whole(file, page)
     lap("page")

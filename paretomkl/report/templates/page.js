@@ -708,6 +708,8 @@ function showP() {
   $("sentences").replaceChildren(...here.said.map(text => make("li", { textContent: unbroken(text) })));
   $("certificate-words").textContent = unbroken(here.certificate);
   $("code").textContent = D.code.replace("{p}", () => D.codeP[S.i]);
+  const note = D.codeNote.replace("{p}", () => addressOf(S.i)).split("`");
+  $("code-note").replaceChildren(...note.map((text, k) => k % 2 ? make("code", { textContent: text }) : text));
   $("previous").disabled = S.i === 0;
   $("next").disabled = S.i === N - 1;
   document.querySelectorAll("#jumps button").forEach(button => button.setAttribute("aria-pressed", +button.dataset.index === S.i));
@@ -739,7 +741,6 @@ function control() {
     $("jumps").append(button);
   });
   $("cv-words").textContent = D.cv ? unbroken(D.cv.words) : "";
-  $("code-note").append(...D.codeNote.split("`").map((text, k) => k % 2 ? make("code", { textContent: text }) : text));
   $("code-box").hidden = !D.code;
   $("copy").addEventListener("click", copy);
   const place = () => {  // a label where its exponent is on the slider
