@@ -20,7 +20,7 @@ class Study:
     name: of the study; source and options: what to fetch; pool: samples in the balanced pool that training and test
     parts are drawn from; fractions: percentages of it used for training; methods: those run on it; classes: those
     used, None for all; scaled: whether attributes are scaled to [0, 1]; per_class: samples of each class of each task,
-    0 for as many as the rarest class has; extra: not one of the paper's.
+    0 for as many as the rarest class has.
     """
 
     name: str
@@ -33,7 +33,6 @@ class Study:
     classes: tuple[Any, ...] | None = None
     scaled: bool = True
     per_class: int = 0
-    extra: bool = False
 
 
 STUDIES = {
@@ -50,18 +49,13 @@ STUDIES = {
         Study("landmine", "landmine", 1808, 29, fractions=(20, 30, 50), scaled=False),
         # the paper's figures are about robot, of which they use 5 %
         Study("robot-figures", "robot", 1312, 6, fractions=(5,), methods=("pareto",)),
-        Study("segment-distinct", "segment", 2044, 21, options=(("drop_duplicates", True),), extra=True),
-        Study(
-            "landmine-scaled",
-            "landmine",
-            1808,
-            29,
-            fractions=(20, 30, 50),
-            methods=("pareto", "independent", "uniform"),
-            extra=True,
-        ),
+        Study("segment-distinct", "segment", 2044, 21, options=(("drop_duplicates", True),)),
+        Study("landmine-scaled", "landmine", 1808, 29, (20, 30, 50), methods=("pareto", "independent", "uniform")),
+        # the other readings of "Robot": all sensors, or two directions only
+        Study("robot-24", "robot", 1312, 6, methods=("pareto", "independent"), options=(("n_sensors", 24),)),
+        Study("robot-2", "robot", 1312, 6, methods=("pareto", "independent"), options=(("n_sensors", 2),)),
         # half of the tasks have 40 % wrong labels; needs no files
-        Study("synthetic", "synthetic", 1600, 8, scaled=False, extra=True),
+        Study("synthetic", "synthetic", 1600, 8, scaled=False),
     )
 }
 

@@ -26,6 +26,7 @@ TITLES = {
     "uniform": "Uniform kernel",
 }
 TASK_SETS = ("letter", "landmine")
+PAPER_SETS = [*paper.MULTI_CLASS, *TASK_SETS]
 INF = float("inf")
 BEGIN, END = "<!-- begin {} -->", "<!-- end {} -->"
 
@@ -179,9 +180,9 @@ def seconds_table(found: Collection) -> str:
 
 
 def cost_tables(found: Collection) -> str:
-    """What p does at each fixed C, on the smallest training part of each data set; marks compare with p = 1."""
+    """What p does at each fixed C, on the smallest training part of the paper's sets; marks compare with p = 1."""
     parts = []
-    for dataset in STUDIES:
+    for dataset in PAPER_SETS:
         columns = _columns(found, [dataset])
         if columns:
             parts.append(f"**{dataset} {columns[0][1]} %**\n\n" + cost_table(found, *columns[0]))
@@ -206,23 +207,32 @@ def cost_table(found: Collection, dataset: str, fraction: int) -> str:
 
 def duplicates_table(found: Collection) -> str:
     """Segment as it is and without repeated rows."""
-    return _pair_table(found, "segment", "segment-distinct", "all rows", "distinct rows")
+    return _variants_table(found, {"segment": "all rows", "segment-distinct": "distinct rows"})
 
 
 def scaling_table(found: Collection) -> str:
     """Landmine with features as distributed and scaled to [0, 1]."""
-    return _pair_table(found, "landmine", "landmine-scaled", "as distributed", "scaled to [0, 1]")
+    return _variants_table(found, {"landmine": "as distributed", "landmine-scaled": "scaled to [0, 1]"})
 
 
-def _pair_table(found: Collection, one: str, other: str, name: str, other_name: str) -> str:
+def sensors_table(found: Collection) -> str:
+    """Robot as one may read the paper: four distances, all 24 sensors, or two distances."""
+    return _variants_table(found, {"robot": "4 distances", "robot-24": "24 sensors", "robot-2": "2 distances"})
+
+
+def _variants_table(found: Collection, titles: dict[str, str]) -> str:
+    """A data set, the first of the titles, beside its variants and what the paper prints of it."""
+    first, *others = titles
     rows = []
-    for fraction in found.fractions(other):
-        for dataset, title in ((one, name), (other, other_name)):
+    for fraction in sorted({fraction for name in others for fraction in found.fractions(name)}):
+        for dataset, title in titles.items():
             if found.has(dataset, fraction, "pareto"):
                 column = path_column(found, dataset, fraction)[:3]
-                ours = [text.split(" (")[0] for text in column]
-                alone = _method_cell(found, dataset, fraction, "independent").split(" (")[0]
-                rows.append([f"{fraction} %, {title}", *ours, alone])
+                column.append(_method_cell(found, dataset, fraction, "independent"))
+                rows.append([f"{fraction} %, {title}", *(text.split(" (")[0] for text in column)])
+        figures = [paper.PATH.get((first, fraction, name)) for name in ("p<1", "p=1", "p=inf")]
+        figures.append(paper.METHODS.get((first, fraction, "independent")))
+        rows.append([f"{fraction} %, printed", *(printed(figure).strip() or "–" for figure in figures)])
     return markdown(("", "p < 1", "p = 1", "p = ∞", "Independent MKL"), rows)
 
 
@@ -295,6 +305,7 @@ TABLES: dict[str, tuple[str, Callable[[Collection], str], str]] = {
     "costs": ("The part that C plays", cost_tables, ""),
     "duplicates": ("Segment without duplicates", duplicates_table, "segment-distinct"),
     "scaling": ("Landmine, scaled or not", scaling_table, "landmine-scaled"),
+    "sensors": ("Robot, by the sensors used", sensors_table, "robot-24"),
     "synthetic": ("Tasks of unlike noise", synthetic_table, "synthetic"),
     "seconds": ("Seconds of one core", seconds_table, ""),
     "coverage": ("Runs and versions", coverage, ""),
@@ -316,7 +327,7 @@ def draw_figures(found: Collection, folder: Path) -> list[str]:
         drawn["figure-1"] = _objectives(found, path)
         drawn["figure-2"] = _differences(path)
         drawn["figure-3"] = _overall(path)
-    if _columns(found):
+    if _columns(found, PAPER_SETS):
         drawn["all-sets"] = _all_sets(found)
     for name, figure in drawn.items():
         figure.savefig(folder / f"{name}.png", dpi=150, metadata={"Software": None})
@@ -379,13 +390,11 @@ def _overall(path: PathScores) -> Any:
 
 
 def _all_sets(found: Collection) -> Any:
-    """Overall accuracy against p on the smallest training part of each data set, less that at p = 1."""
+    """Overall accuracy against p on the smallest training part of the paper's sets, less that at p = 1."""
     from ..plotting import AccuracyDisplay
 
-    smallest = [(name, found.fractions(name)[0]) for name in STUDIES if _columns(found, [name])]
-    paths = {
-        f"{name} {fraction} %": found.path(name, fraction) for name, fraction in smallest if name != "robot-figures"
-    }
+    smallest = [(name, found.fractions(name)[0]) for name in PAPER_SETS if _columns(found, [name])]
+    paths = {f"{name} {fraction} %": found.path(name, fraction) for name, fraction in smallest}
     ps = next(iter(paths.values())).ps
     scores = np.column_stack([path.overall.mean(axis=0) for path in paths.values()])
     figure, ax = _new(8.0, 4.8)

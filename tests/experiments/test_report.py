@@ -220,3 +220,13 @@ def test_the_printed_figures_are_those_of_the_paper():
             if dataset in paper.MULTI_CLASS:
                 assert cell.accuracy in numbers
                 assert not cell.worse or cell.accuracy in underlined
+
+
+def test_variants_stand_beside_what_the_paper_prints():
+    tables = make_tables(all_records())
+    lines = {line.split(" |")[0][2:]: line for line in tables["sensors"].splitlines()}
+    assert {"10 %, 4 distances", "10 %, 24 sensors", "10 %, 2 distances", "50 %, printed"} <= set(lines)
+    assert "| (90.11) | (88.63 ▾) | (87.01) | (87.93 ▾) |" in lines["10 %, printed"]
+    assert "(" not in lines["10 %, 4 distances"]
+    assert "20 %, distinct rows" in tables["duplicates"]
+    assert "20 %, scaled to [0, 1]" in tables["scaling"]
