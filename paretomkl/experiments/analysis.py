@@ -88,6 +88,11 @@ class Collection:
         """By run, rising."""
         return dict(sorted(self._cells.get((dataset, fraction, method), {}).items()))
 
+    def largest_gap(self, method: str) -> float:
+        """Of all models of a method that were tested; NaN where there are none."""
+        cells = (runs.values() for (_, _, name), runs in self._cells.items() if name == method)
+        return max((outcome.gap for outcomes in cells for outcome in outcomes), default=float("nan"))
+
     def seconds(self, dataset: str, fraction: int, method: str) -> float:
         """Mean seconds of a cell on one core, cross-validation included."""
         return float(np.mean(self._seconds[dataset, fraction, method]))

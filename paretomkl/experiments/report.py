@@ -281,13 +281,14 @@ def choices_table(found: Collection) -> str:
 
 
 def coverage(found: Collection) -> str:
-    """How many runs there are, and what they were made with."""
+    """How many runs there are, how well they are certified, and what they were made with."""
     counts = {
         name: sorted({found.n_runs(*column, name) for column in _columns(found) if found.has(*column, name)})
         for name in METHODS
     }
     runs = ", ".join(f"{name} {'–'.join(map(str, dict.fromkeys((n[0], n[-1]))))}" for name, n in counts.items() if n)
-    text = f"Runs of each data set and fraction, by method: {runs}."
+    gaps = ", ".join(f"{name} {found.largest_gap(name):.1e}" for name, n in counts.items() if n)
+    text = f"Runs of each data set and fraction, by method: {runs}.\nLargest certified gap of a tested model: {gaps}."
     for versions in found.versions[:3]:
         made = ", ".join(f"{name} {number}" for name, number in versions.items() if name != "source")
         text += f"\nMade with {made}."
