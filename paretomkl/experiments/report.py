@@ -289,10 +289,8 @@ def coverage(found: Collection) -> str:
     runs = ", ".join(f"{name} {'–'.join(map(str, dict.fromkeys((n[0], n[-1]))))}" for name, n in counts.items() if n)
     gaps = ", ".join(f"{name} {found.largest_gap(name):.1e}" for name, n in counts.items() if n)
     text = f"Runs of each data set and fraction, by method: {runs}.\nLargest certified gap of a tested model: {gaps}."
-    for versions in found.versions[:3]:
-        made = ", ".join(f"{name} {number}" for name, number in versions.items() if name != "source")
-        text += f"\nMade with {made}."
-    return text
+    made = [", ".join(f"{name} {v}" for name, v in each.items() if name != "source") for each in found.versions]
+    return "\n".join([text, *(f"Made with {versions}." for versions in dict.fromkeys(made))])
 
 
 TABLES: dict[str, tuple[str, Callable[[Collection], str], str]] = {
