@@ -78,7 +78,8 @@ def run_demo(n_samples: int, C: float, s: float, tol: float, page: Path | None =
         highlight=False,
     )
     if page is not None:
-        found = trade_off_page(X, y, s=s, C=C, file=page, title="Handwritten digits")
+        loading = f"from paretomkl._demo import digits\n\nX, y = digits({n_samples})"
+        found = trade_off_page(X, y, s=s, C=C, file=page, title="Handwritten digits", loading=loading)
         console.print(
             f"\n{found.file}: {len(found.path)} points under a slider, judged on {len(found.test)} digits held out. "
             "Open it in a browser.",

@@ -14,20 +14,36 @@ def check_writable(file: str | os.PathLike[str]) -> Path:
         raise IsADirectoryError(f"{str(target)!r} is a folder; name a file in that directory.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to write {target.name!r} into.")
+    if not _is_special(target):
+        try:
+            with tempfile.TemporaryFile(dir=target.resolve().parent):  # asking for permission is no proof of it
+                pass
+        except OSError as error:
+            raise PermissionError(f"{str(target)!r} cannot be written: {error.strerror}.") from error
     return target
+
+
+def _is_special(target: Path) -> bool:
+    """A pipe or a device, such as standard output has, which is written to and never replaced."""
+    return target.exists() and (not target.is_file() or target.parent == Path(os.devnull).parent)
 
 
 def write_whole(file: str | os.PathLike[str], content: str | bytes) -> Path:
     """Write a file beside the target and put it in place once it is complete."""
     target = check_writable(file)
-    handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    whole = content.encode() if isinstance(content, str) else content
+    if _is_special(target):
+        target.write_bytes(whole)
+        return target
+    place = target.resolve()  # a link stays one
+    handle, beside = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part")
     try:
         with open(handle, "wb") as stream:
-            stream.write(content.encode() if isinstance(content, str) else content)
+            stream.write(whole)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(beside, 0o666 & ~mask)  # as any new file; a temporary one is private
-        os.replace(beside, target)
+        os.replace(beside, place)
     except BaseException:
         Path(beside).unlink(missing_ok=True)
         raise

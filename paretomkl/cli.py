@@ -74,8 +74,10 @@ def _application() -> Any:
     table = Argument(help="CSV, Parquet, Arrow or NumPy file.")
     target = Option(..., "--target", "-y", help="Column that holds the classes.")
     task = Option(None, "--task", "-t", help="Column that names the task of each row.")
-    kernels = Option(
-        "default", help="`default`, or a list such as `linear,rbf:0.5,laplacian:2@age+bmi`: columns after the @."
+    kernels = Option("default", help="Base kernels, see below.")
+    about_kernels = (
+        "`--kernels` takes `default` (linear, quadratic, nine Gaussians) or a list with parameters after a colon and "
+        "columns after an @: `linear,rbf:0.5,laplacian:2@age+bmi`."
     )
     s = Option(1.1, "--s", min=1.0, help="Norm of the kernel weights; 1 is sparse.")
     tol = Option(1e-3, min=1e-8, max=0.5, help="Relative gap to certify at every p.")
@@ -87,7 +89,7 @@ def _application() -> Any:
     decimal = Option(".", help="What decimals follow in a text file: a point or a comma.")
     max_rows = Option(20_000, min=1, help="Refuse tables of more rows.")
     sample = Option(None, min=4, help="Draw this many rows at random.")
-    seed = Option(0, help="Seed of --sample and of the split.")
+    seed = Option(0, min=0, help="Seed of --sample and of the split.")
     jobs = Option(None, help="Folds at a time and threads; -1 is all cores.")
     as_json = Option(False, "--json", help="Print one JSON object instead of words.")
 
@@ -106,7 +108,7 @@ def _application() -> Any:
     ) -> None:
         """Multi-task multiple kernel learning along the Pareto front."""
 
-    @app.command()
+    @app.command(epilog="Example: `paretomkl demo --samples 500 --page digits.html`, then open `digits.html`.")
     def demo(
         samples: int = Option(200, min=20, max=1797, help="How many digits to learn from."),
         C: float = Option(1.0, "--C", min=1e-6, help="Cost of a margin violation."),
@@ -122,7 +124,7 @@ def _application() -> Any:
 
     @app.command(
         epilog="Example: `paretomkl path patients.csv --target outcome --task hospital --out patients` and open "
-        "`patients/page.html`."
+        f"`patients/page.html`.\n\n{about_kernels}"
     )
     def path(
         file: Path = table,
@@ -152,13 +154,16 @@ def _application() -> Any:
             from .commands import Output, run_path, table_options
 
             options = table_options(task, categorical, drop, impute, delimiter, decimal, max_rows, sample, seed)
-            folder = out or Path(file.name.split(".")[0] + "-path")
+            folder = out or Path(f"{Path(file.name.removesuffix('.gz')).stem}-path")
             output = Output(as_json)
             run_path(file, target, options, folder, kernels, s, C, Cs, points, test_size, seed, jobs, output)
 
         _guarded(run, as_json)
 
-    @app.command(epilog="Example: `paretomkl fit patients.csv --target outcome --task hospital --out model.skops`.")
+    @app.command(
+        epilog="Example: `paretomkl fit patients.csv --target outcome --task hospital --out model.skops`."
+        f"\n\n{about_kernels}"
+    )
     def fit(
         file: Path = table,
         target: str = target,
@@ -168,7 +173,7 @@ def _application() -> Any:
         s: float = s,
         p: str | None = Option(None, "--p", help="Exponent; `inf` protects the worst task. Default: cross-validation."),
         C: float | None = Option(None, "--C", min=1e-9, help="Cost of a margin violation; default: cross-validation."),
-        ps: str = Option("0.01,0.1,0.5,1,2,10,inf", help="Exponents to choose from."),
+        ps: str = Option("1,0.5,2,0.1,10,0.01,inf", help="Exponents to choose from; the first of equals is taken."),
         Cs: str = Cs,
         cv: int = Option(5, min=2, help="Folds of the cross-validation."),
         balanced: bool = Option(False, "--balanced", help="Weigh the classes of a task alike, however rare."),
@@ -227,5 +232,5 @@ def _application() -> Any:
 
     from .experiments.cli import reproduce
 
-    app.command()(reproduce)
+    app.command(epilog="Example: `paretomkl reproduce --quick --jobs 2`, then open `experiments/tables.md`.")(reproduce)
     return app

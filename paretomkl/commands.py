@@ -7,7 +7,9 @@ import json
 import os
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Sequence
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,21 @@ import numpy as np
 
 from . import __version__
 from ._files import check_writable, write_whole
+from ._parallel import effective_jobs
 from .kernels import NAMED_KERNELS
 from .path import PAPER_PS, ParetoPath
-from .tables import Columns, Frame, TableError, as_inputs, load_table, read_table, unseen_words
+from .tables import (
+    Columns,
+    Frame,
+    Table,
+    TableError,
+    as_inputs,
+    join_names,
+    load_table,
+    read_table,
+    split_names,
+    unseen_words,
+)
 
 MODEL_KIND = "paretomkl model"
 FIRST_PARAMETER = {"rbf": "sigma", "gaussian": "sigma", "laplacian": "gamma", "poly": "degree", "polynomial": "degree"}
@@ -31,8 +45,9 @@ def parse_kernels(text: str, names: Sequence[str]) -> Any:
     """
     if text == "default":
         return "default"
-    kernels = []
-    for item in filter(None, (part.strip() for part in text.split(","))):
+    kernels: list[tuple[str, dict[str, Any]]] = []
+    seen: list[tuple[Any, dict[str, Any]]] = []  # a kernel has several names
+    for item in split_names(text):
         spec, at, chosen = item.partition("@")
         name, _, value = spec.partition(":")
         if name not in NAMED_KERNELS:
@@ -52,7 +67,11 @@ def parse_kernels(text: str, names: Sequence[str]) -> Any:
         if at and not chosen:
             raise TableError(f"No column follows the @ in {item!r} (--kernels).")
         if chosen:
-            parameters["columns"] = [found for column in chosen.split("+") for found in _encoded(column, names)]
+            columns = [chosen] if chosen in names else chosen.split("+")
+            parameters["columns"] = [found for column in columns for found in _encoded(column, names)]
+        if (NAMED_KERNELS[name], parameters) in seen:
+            raise TableError(f"--kernels names {item!r} twice.")
+        seen.append((NAMED_KERNELS[name], parameters))
         kernels.append((name, parameters))
     if not kernels:
         raise TableError("--kernels names no kernel.")
@@ -91,8 +110,8 @@ def table_options(
     """What the options of a command are to :func:`load_table`."""
     return {
         "task": task,
-        "categorical": _names(categorical),
-        "drop": _names(drop),
+        "categorical": split_names(categorical),
+        "drop": split_names(drop),
         "impute": impute,
         "delimiter": parse_delimiter(delimiter),
         "decimal": decimal,
@@ -100,10 +119,6 @@ def table_options(
         "sample": sample,
         "seed": seed,
     }
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def parse_delimiter(text: str | None) -> str | None:
@@ -133,10 +148,10 @@ def fitting_command(file: Path, target: str, options: dict[str, Any], kernels: s
     words = ["paretomkl", "fit", str(file), "--target", target]
     for name, value in _given(options).items():
         option = "--" + name.replace("_", "-")
-        words += [option] if value is True else [option, ",".join(value) if isinstance(value, list) else str(value)]
+        words += [option] if value is True else [option, join_names(value) if isinstance(value, list) else str(value)]
     if kernels != "default":
         words += ["--kernels", kernels]
-    words += ["--s", f"{s:g}", "--tol", f"{tol:g}", "--out", "model.skops"]
+    words += ["--s", repr(s), "--tol", f"{tol:g}", "--out", "model.skops"]
     return f"{shlex.join(words)} --p {{p}} --C {{C}}"
 
 
@@ -187,14 +202,19 @@ def run_path(
     """Trace the path, judge it on rows held out, and write the page and the numbers."""
     from ._demo import path_table
     from .report import trade_off_page
+    from .report.words import choice
 
     if out.exists() and not out.is_dir():
         raise TableError(f"{str(out)!r} is a file; --out names a folder.")
     if not out.parent.is_dir():
         raise TableError(f"There is no folder {str(out.parent)!r} to make {out.name!r} in.")
+    for name in ("page.html", "path.csv"):
+        check_writable(out / name if out.exists() else out)
     table = load_table(file, target, **options)
+    needed = ceil(2 / (1 - test_size))  # two are left for folds
+    _check_rare_classes(table, needed, "path holds some rows out and divides the others into folds")
     tol = 1e-5  # the curves are smooth then
-    again = fitting_command(file, target, options, kernels, s, tol)
+    again = fitting_command(file, target, options, kernels, s, tol).replace("`", "``")
     found = trade_off_page(
         table.X,
         table.y,
@@ -226,10 +246,11 @@ def run_path(
         raise
     path = found.path
     shown = [k for k, p in enumerate(path.ps) if p in PAPER_PS]
-    output.say(path_table(_some(path, shown), f"Pareto path of {len(path.task_names)} tasks, C = {found.C:g}"))
+    n_tasks = len(path.task_names)
+    output.say(path_table(_some(path, shown), f"Pareto path of {n_tasks} task{'s' * (n_tasks > 1)}, C = {found.C:g}"))
     best = None if found.cv is None else found.cv.best_p
-    if best is not None:
-        output.say(f"Cross-validation would pick p = {best:g}.")
+    if found.cv is not None:
+        output.say(choice(found.cv))
     output.say(f"Written: {page} (open it in a browser) and {numbers}.")
     output.finish(
         {
@@ -244,6 +265,18 @@ def run_path(
             "rows": {"train": len(found.train), "held_out": len(found.test)},
         }
     )
+
+
+def _check_rare_classes(table: Table, needed: int, why: str) -> None:
+    """Refuse classes with too few rows to be divided."""
+    tasks = [""] * len(table.y) if table.columns.task is None else table.X[table.columns.task]
+    for (label, task), n in Counter(zip(table.y.tolist(), tasks, strict=True)).items():
+        if n < needed:
+            whose = f"Class {label!r}" + f" of task {task!r}" * bool(task)
+            raise TableError(
+                f"{whose} has {n} row{'s' * (n > 1)}, and {needed} are needed: {why}. Leave it out, or put it together "
+                "with another."
+            )
 
 
 def _some(path: ParetoPath, rows: list[int]) -> ParetoPath:
@@ -303,6 +336,9 @@ def run_fit(
     from .search import ParetoMKLClassifierCV
 
     check_writable(out)
+    if out.resolve() == file.resolve():
+        raise TableError(f"The model would overwrite its table {str(file)!r}; name another file (--out).")
+    effective_jobs(jobs)
     exponents = parse_numbers(ps, "--ps") if p is None else parse_numbers(p, "--p")
     if p is not None and len(exponents) > 1:
         raise TableError(f"--p takes one exponent, got {p!r}; to choose among several say --ps {p}.")
@@ -317,6 +353,7 @@ def run_fit(
     costs = [C] if C is not None else parse_numbers(Cs, "--Cs")
     score = None
     if len(exponents) * len(costs) > 1:
+        _check_rare_classes(table, 2, "cross-validation divides the rows into folds; with --p and --C there is none")
         search = ParetoMKLClassifierCV(ps=exponents, Cs=costs, cv=cv, n_jobs=jobs, verbose=None, **common)  # type: ignore[arg-type]
         model = search.fit(table.X, table.y).best_estimator_
         score = search.best_score_
@@ -372,6 +409,8 @@ def run_predict(
 
     if out is not None:
         check_writable(out)
+        if out.resolve() in (model_file.resolve(), file.resolve()):
+            raise TableError(f"The predictions would overwrite {str(out)!r}; name another file (--out).")
     try:
         saved = load_model(model_file)
     except (ValueError, OSError, ImportError) as error:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import datetime
 import gzip
+import io
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +20,15 @@ from ._typing import AnyArray
 Frame: TypeAlias = Any  # of pandas, which is imported where it is used
 
 MAX_ROWS = 20_000  # a kernel compares all pairs of rows
-MAX_LABELS = 20  # different decimal numbers in a target; more look like measurements
+MAX_LABELS = 20  # different values in a target; more look like measurements or names, if they are decimal numbers …
+FEW_ROWS = 10  # … or have fewer rows each
 CHUNK = 200_000  # rows read at a time when some are to be sampled
 MOST_CATEGORIES = 50  # different texts in a column; more look like names
 MOSTLY_NUMBERS = 0.5  # share of numbers from which on texts in a column look like mistakes
 DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d.*)?")
 DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 DELIMITERS = {",": "a comma", ";": "';'", "\t": "a tab", "|": "'|'", " ": "a blank"}
+NESTED = (list, dict, set, tuple, np.ndarray)
 TEXT_FILES = (".csv", ".tsv", ".txt", ".data", ".dat")
 ARROW_FILES = (".arrow", ".feather", ".ipc")
 NUMPY_FILES = (".npy", ".npz")
@@ -75,22 +79,22 @@ def read_table(
         raise TableError(f"{path.name} is empty.")
     try:
         chunks = _chunks(path, delimiter, decimal, CHUNK if sample else max_rows + 1)
-        frame = _draw(chunks, sample, seed) if sample else next(chunks)
+        frame = _draw(chunks, sample, seed) if sample else _take(chunks, max_rows)
     except TableError:
         raise
-    except StopIteration:
-        raise TableError(f"{path.name} has no rows.") from None
+    except UnicodeError:
+        raise TableError(f"{path.name} is not written in UTF-8; save it anew in that encoding.") from None
     except ImportError as error:
         raise TableError(f"Reading {path.name} needs {error.name}: pip install 'paretomkl[cli]'.") from error
     except Exception as error:  # parsers raise errors of their own kinds
         raise TableError(f"{path.name} cannot be read: {_first_line(error)}.") from error
+    if frame is None or len(frame) == 0:
+        raise TableError(f"{path.name} has no rows.")
     if len(frame) > max_rows and not sample:
         raise TableError(
             f"{path.name} has more than {max_rows:,} rows, and kernels compare all pairs of them; draw some at random "
             "with --sample 5000, or raise --max-rows."
         )
-    if len(frame) == 0:
-        raise TableError(f"{path.name} has names of columns but no rows.")
     frame.columns = [str(name).strip() for name in frame.columns]
     _refuse_doubles(path, list(frame.columns))
     return frame.reset_index(drop=True)
@@ -104,19 +108,20 @@ def _chunks(path: Path, delimiter: str | None, decimal: str, n_rows: int) -> Ite
     if kind in TEXT_FILES:
         delimiter = delimiter or ("\t" if kind == ".tsv" else ",")
         _check_delimiter(path, delimiter)
-        if decimal == delimiter:
-            raise TableError(f"{path.name} cannot have {decimal!r} both between columns and in numbers (--delimiter).")
         # low_memory would guess the type of a column anew in the middle of it
         with pd.read_csv(
             path, sep=delimiter, decimal=decimal, chunksize=n_rows, skipinitialspace=True, low_memory=False
         ) as reader:
-            yield from reader
+            for chunk in reader:
+                if not isinstance(chunk.index, pd.RangeIndex):  # pandas takes what is too much for row labels
+                    raise TableError(f"The rows of {path.name} hold more values than its first line names columns.")
+                yield chunk
     elif kind == ".parquet":
         import pyarrow.parquet as pq
 
         file = pq.ParquetFile(path)
         for batch in file.iter_batches(batch_size=n_rows):
-            yield batch.to_pandas()
+            yield _from_arrow(batch)
     elif kind in ARROW_FILES:
         import pyarrow as pa
         import pyarrow.ipc
@@ -128,12 +133,18 @@ def _chunks(path: Path, delimiter: str | None, decimal: str, n_rows: int) -> Ite
                 source.seek(0)
                 table = pyarrow.ipc.open_stream(source).read_all()
             for first in range(0, max(table.num_rows, 1), n_rows):
-                yield table.slice(first, n_rows).to_pandas()
+                yield _from_arrow(table.slice(first, n_rows))
     elif kind in NUMPY_FILES:
         yield _from_numpy(path)
     else:
         known = ", ".join((*TEXT_FILES, ".parquet", *ARROW_FILES, *NUMPY_FILES))
         raise TableError(f"{path.name} is of a kind that cannot be read; known are {known}.")
+
+
+def _from_arrow(batch: Any) -> Frame:
+    """A frame of all columns: what pandas kept as the index is a column too, unless it had no name."""
+    frame = batch.to_pandas(ignore_metadata=True)
+    return frame.drop(columns=[name for name in frame.columns if str(name).startswith("__index_level_")])
 
 
 def _check_delimiter(path: Path, delimiter: str) -> None:
@@ -146,6 +157,8 @@ def _check_delimiter(path: Path, delimiter: str) -> None:
     counts = {other: len(next(csv.reader([header.strip("\r\n")], delimiter=other))) for other in DELIMITERS}
     names = [name.strip() for name in next(csv.reader([header.strip("\r\n")], delimiter=delimiter))]
     best = max(counts, key=lambda other: counts[other])
+    if len(names) == 1 and header.startswith("#"):
+        raise TableError(f"{path.name} begins with a remark; its first line must name the columns.")
     if len(names) == 1 and counts[best] > 1:
         raise TableError(
             f"{path.name} has a single column when read with {DELIMITERS.get(delimiter, repr(delimiter))} between "
@@ -188,6 +201,18 @@ def _from_numpy(path: Path) -> Frame:
     return pd.DataFrame(columns)
 
 
+def _take(chunks: Iterator[Frame], max_rows: int) -> Frame:
+    """All rows, or a few more than max_rows; a file may come in smaller pieces than was asked for."""
+    import pandas as pd
+
+    taken: list[Frame] = []
+    for chunk in chunks:
+        taken.append(chunk)
+        if sum(map(len, taken)) > max_rows:
+            break
+    return pd.concat(taken, ignore_index=True) if taken else None
+
+
 def _draw(chunks: Iterator[Frame], n: int, seed: int) -> Frame:
     """n rows at random, in the order of the file: those of the n smallest random keys."""
     import pandas as pd
@@ -201,8 +226,6 @@ def _draw(chunks: Iterator[Frame], n: int, seed: int) -> Frame:
         if len(kept) > n:
             best = np.sort(np.argpartition(keys, n - 1)[:n])
             kept, keys = kept.iloc[best].reset_index(drop=True), keys[best]
-    if kept is None:
-        raise StopIteration
     return kept
 
 
@@ -249,6 +272,11 @@ def choose_columns(
     for name in categorical:
         if name in drop:
             raise TableError(f"Column {name!r} is both in --categorical and in --drop.")
+    for name in frame.columns:
+        if name not in drop and frame[name].map(lambda value: isinstance(value, NESTED)).astype(bool).any():
+            raise TableError(
+                f"Column {name!r} holds lists or records; a column of a table holds one value in each row."
+            )
     for name in filter(None, (target, task)):
         missing = int(frame[name].isna().sum())
         if missing:
@@ -261,6 +289,11 @@ def choose_columns(
     for name in frame.columns:
         if name in (target, task) or name in drop:
             continue
+        if name.startswith("Unnamed: ") and name not in categorical:
+            raise TableError(
+                f"Column {int(name.split()[1]) + 1} has no name, as row numbers have; leave it out with --drop "
+                f"{_quoted(name)}, or name it in the file."
+            )
         _check_missing(frame[name], name, impute)
         if name in categorical or _holds_words(frame[name], name):
             words.append(name)
@@ -269,6 +302,9 @@ def choose_columns(
             as_numbers(frame[name], name)
     if not numbers and not words:
         raise TableError("No column is left to learn from.")
+    for word in words:
+        for taken in {name_of_indicator(word, text) for text in as_text(frame[word]).dropna()}.intersection(numbers):
+            raise TableError(f"Column {taken!r} has the name of an indicator of column {word!r}; rename one of them.")
     return Columns(target, task, numbers, words)
 
 
@@ -278,8 +314,9 @@ def _check_missing(column: Any, name: str, impute: bool) -> None:
         raise TableError(f"Column {name!r} is empty; leave it out with --drop {_quoted(name)}.")
     if missing and not impute:
         raise TableError(
-            f"Column {name!r} is missing in {missing} of {len(column)} rows; fill it, leave it out with --drop "
-            f"{_quoted(name)}, or let --impute put in the median or the commonest value."
+            f"Column {name!r} is missing in {missing} of {len(column)} rows (NA, None and the like count as missing); "
+            f"fill it, leave it out with --drop {_quoted(name)}, or let --impute put in the median or the commonest "
+            "value."
         )
 
 
@@ -325,7 +362,8 @@ def _holds_dates(present: Any) -> bool:
 
     if pd.api.types.is_datetime64_any_dtype(present) or isinstance(present.dtype, pd.PeriodDtype):
         return True
-    return bool(present.map(lambda value: isinstance(value, datetime.date)).all() or _matches(present, DATE).all())
+    dates = present.map(lambda value: isinstance(value, datetime.date)).astype(bool)
+    return bool(dates.all() or _matches(present, DATE).all())
 
 
 def _matches(present: Any, pattern: re.Pattern[str]) -> Any:
@@ -341,7 +379,20 @@ def _listed(names: Any) -> str:
 
 
 def _quoted(name: str) -> str:
-    return f"'{name}'" if " " in name else name
+    """A column as an option of the shell takes it."""
+    return shlex.quote(join_names([name]))
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Names separated by commas; those that hold a comma in quotation marks."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
+
+
+def split_names(text: str) -> list[str]:
+    """What :func:`join_names` joined; blanks around the names do not count."""
+    return [name.strip() for row in csv.reader([text], skipinitialspace=True) for name in row if name.strip()]
 
 
 # ----------------------------------------------------------------------------------------------- encoding
@@ -377,8 +428,13 @@ def as_text(column: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
-    return str(int(value)) if whole else str(value)
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    elif isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)
+    elif isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        value = value.date()
+    return str(value).strip()
 
 
 def as_numbers(column: Any, name: str) -> Any:
@@ -389,7 +445,10 @@ def as_numbers(column: Any, name: str) -> Any:
     wrong = (numbers.isna() & column.notna()).to_numpy()
     if wrong.any():
         row = int(wrong.argmax())
-        raise TableError(f"Column {name!r} must hold numbers; row {row + 1} has {column.iloc[row]!r}.")
+        value = column.iloc[row]
+        comma = isinstance(value, str) and DECIMAL_COMMA.fullmatch(value.strip())
+        advice = "; if decimals follow the comma, say --decimal ," if comma else ""
+        raise TableError(f"Column {name!r} must hold numbers; row {row + 1} has {value!r}{advice}.")
     infinite = np.isinf(numbers.to_numpy())
     if infinite.any():
         raise TableError(f"Column {name!r} holds an infinite number in row {int(infinite.argmax()) + 1}.")
@@ -487,21 +546,26 @@ def load_table(
     >>> table.X.columns.tolist(), table.y.tolist()
     (['size', 'colour=blue', 'colour=red'], ['a', 'b', 'a'])
     """
+    import pandas as pd
+
     frame = read_table(file, delimiter=delimiter, decimal=decimal, max_rows=max_rows, sample=sample, seed=seed)
     columns = choose_columns(frame, target, task, categorical, drop, impute)
     labels = frame[target]
+    if labels.dtype == object or isinstance(labels.dtype, pd.StringDtype):
+        labels = as_text(labels)
     _check_classes(labels, None if task is None else as_text(frame[task]))
     encoder = make_encoder(columns, impute)
     X = encoder.fit_transform(as_inputs(frame, columns))
-    return Table(X, (as_text(labels) if labels.dtype == object else labels).to_numpy(), columns, encoder)
+    return Table(X, labels.to_numpy(), columns, encoder)
 
 
 def _check_classes(labels: Any, tasks: Any) -> None:
     distinct = labels.nunique()
-    if labels.dtype.kind == "f" and distinct > MAX_LABELS:
+    measured = labels.dtype.kind == "f" or len(labels) < FEW_ROWS * distinct
+    if distinct > MAX_LABELS and measured:
         raise TableError(
-            f"Column {labels.name!r} (--target) holds {distinct} different numbers; a target names classes, so put "
-            "them into groups first."
+            f"Column {labels.name!r} (--target) holds {distinct} different values in {len(labels)} rows; a target "
+            "names classes, so put them into groups first."
         )
     if distinct < 2:
         raise TableError(f"Column {labels.name!r} (--target) holds one class only, {labels.iloc[0]!r}.")

@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +23,10 @@ from typer.testing import CliRunner
 
 import paretomkl
 from paretomkl import PAPER_PS
+from paretomkl._files import write_whole
 from paretomkl.cli import _application
 from paretomkl.commands import parse_kernels
+from paretomkl.tables import TableError, join_names, load_table, read_table, split_names
 
 COMMAND = Path(sys.executable).with_name("paretomkl")
 
@@ -134,7 +137,7 @@ def test_path_writes_a_page_and_numbers(folder, tmp_path):
     assert (table["gap"] <= 1e-5).all()
     assert table[["weight: St. Anna", "weight: St. Bo"]].sum(axis=1).round(6).eq(1).all()
     assert table["accuracy"].between(0.5, 1).all()
-    assert "Cross-validation would pick p" in done.stdout
+    assert "of the training part) would pick p" in done.stdout
     assert "St. Anna" in (out / "page.html").read_text(encoding="utf-8")
 
 
@@ -262,6 +265,57 @@ def test_numbers_are_numbers_in_every_type(tmp_path):
     assert all(predictions == found[0][1] for _, predictions in found)
 
 
+def test_all_rows_and_columns_of_parquet_are_read(tmp_path):
+    """Row groups with categories come in pieces, and what pandas kept as the index is a column like any other."""
+    frame = patients().astype({"ward": "category"}).assign(kind=pd.Categorical(["one"] * 120))
+    frame.set_index("hospital").to_parquet(tmp_path / "pieces.parquet", row_group_size=40)
+    frame.sample(frac=1, random_state=0).to_parquet(tmp_path / "shuffled.parquet")  # an index without a name
+    assert read_table(tmp_path / "pieces.parquet").shape == frame.shape
+    assert sorted(read_table(tmp_path / "shuffled.parquet").columns) == sorted(frame.columns)
+    with pytest.raises(TableError, match="more than 50 rows"):
+        read_table(tmp_path / "pieces.parquet", max_rows=50)
+    words = ("-y", "outcome", "-t", "hospital", "-o", tmp_path / "m.skops", "--p", "1", "--C", "1", "--json")
+    done = run("fit", tmp_path / "pieces.parquet", *words)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["rows"] == 120
+    done = run("predict", tmp_path / "m.skops", tmp_path / "pieces.parquet", "--json")
+    assert json.loads(done.stdout)["rows"] == 120
+
+
+def test_names_with_commas_and_words_with_blanks(tmp_path):
+    frame = patients().rename(columns={"bmi": "height, cm", "age": "b+c"}).assign(name=[f"n{k}" for k in range(120)])
+    frame.loc[::2, "outcome"] += " "
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = run(
+        *("fit", tmp_path / "t.csv", "-y", "outcome", "-o", tmp_path / "m.skops", "--p", "1", "--C", "1", "--json"),
+        *("--drop", 'name, "hospital"', "--kernels", '"rbf:1@height, cm",linear@b+c'),
+    )
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["tasks"] == ["ill vs well"]
+    assert len(facts["theta"]) == 2
+    assert split_names(join_names(["a", "b, c", 'd"e'])) == ["a", "b, c", 'd"e']
+
+
+def test_bytes_are_text(tmp_path):
+    frame = patients()
+    fields = [("age", float), ("ward", "S5"), ("outcome", "S4")]
+    np.save(tmp_path / "t.npy", np.array(list(frame[["age", "ward", "outcome"]].itertuples(index=False)), dtype=fields))
+    table = load_table(tmp_path / "t.npy", "outcome")
+    assert set(table.y) == {"ill", "well"}
+    assert table.features == ["age", "ward=east", "ward=north", "ward=west"]
+
+
+def test_quoted_decimal_commas(tmp_path):
+    frame = patients().assign(bmi=lambda f: f["bmi"].astype(str).str.replace(".", ","))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    fit = ("fit", tmp_path / "t.csv", "-y", "outcome", "-o", tmp_path / "m.skops", "--p", "1", "--C", "1")
+    assert "say --decimal ," in run(*fit).stderr
+    assert run(*fit, "--decimal", ",").returncode == 0
+    done = run("predict", tmp_path / "m.skops", tmp_path / "t.csv")
+    assert "if decimals follow the comma, say --decimal ," in done.stderr
+
+
 def test_missing_values_are_imputed_on_request(tmp_path):
     frame = patients()
     frame.loc[3, "age"] = np.nan
@@ -325,6 +379,34 @@ def test_outputs_that_cannot_be_written_are_refused_at_once(folder, model, tmp_p
     done = run("path", table, "-y", "outcome", "--out", tmp_path / "a" / "b")
     assert "There is no folder" in done.stderr
     assert list(tmp_path.iterdir()) == []
+    assert "would overwrite its table" in run("fit", table, "-y", "outcome", "-o", table).stderr
+    assert "would overwrite" in run("predict", model, folder / "new.csv", "-o", model).stderr
+    (tmp_path / "out" / "path.csv").mkdir(parents=True)
+    assert "is a folder" in run("path", table, "-y", "outcome", "--out", tmp_path / "out").stderr
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["path.csv"]
+
+
+def test_links_and_pipes_stay_what_they_are(folder, model, tmp_path):
+    (tmp_path / "there.csv").write_text("old")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "there.csv")
+    assert run("predict", model, folder / "new.csv", "-o", tmp_path / "link.csv").returncode == 0
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "there.csv").read_text().startswith("outcome\n")
+    os.mkfifo(tmp_path / "pipe")
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_text()))
+    reader.start()
+    write_whole(tmp_path / "pipe", "some text")
+    reader.join(timeout=10)
+    assert read == ["some text"]
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.skipif(not Path("/proc/version").exists(), reason="needs a folder that nobody can write to")
+def test_a_folder_that_cannot_be_written_to_is_noticed_first(folder):
+    done = run("fit", folder / "patients.csv", "-y", "outcome", "-o", "/proc/m.skops")
+    assert done.returncode == 2
+    assert "'/proc/m.skops' cannot be written" in done.stderr
 
 
 def test_demo_refuses_a_page_that_cannot_be_written_before_any_work(tmp_path):
@@ -379,6 +461,18 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
     frame.assign(day=days.date).to_parquet(folder / "dates.parquet")
     frame.assign(stay=days - days[0]).to_parquet(folder / "stays.parquet")
     frame.to_csv(folder / "commas.csv", sep=";", decimal=",", index=False)
+    frame.assign(outcome=np.arange(len(frame)) % 60).to_csv(folder / "ages.csv", index=False)
+    frame.to_csv(folder / "numbered.csv")
+    lines = frame.to_csv(index=False).splitlines()
+    (folder / "too_long.csv").write_text("\n".join([lines[0], *(f"{line}," for line in lines[1:])]))
+    (folder / "remark.csv").write_text("# made by hand\n" + "\n".join(lines))
+    (folder / "latin.csv").write_bytes("\n".join(lines).replace("east", "östlich").encode("latin-1"))
+    frame.rename(columns={"age": "ward=east"}).to_csv(folder / "indicator.csv", index=False)
+    frame.rename(columns={"bmi": "height, cm"}).assign(**{"height, cm": None}).to_csv(folder / "comma.csv", index=False)
+    frame.assign(both=[[1, 2]] * len(frame)).to_parquet(folder / "lists.parquet")
+    rare = frame.copy()
+    rare.loc[0, "outcome"] = "lost"
+    rare.to_csv(folder / "rare.csv", index=False)
     good = ["good.csv", "-y", "outcome"]
     return {
         "dates": (["dates.csv", "-y", "outcome"], "Column 'day' holds dates, such as '2024-01-01'"),
@@ -389,7 +483,16 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
             ["commas.csv", "-y", "outcome", "--delimiter", ";"],
             "Column 'bmi' holds numbers with a comma",
         ),
-        "no comma left": ([*good, "--decimal", ","], "cannot have ',' both between columns and in numbers"),
+        "many whole numbers": (["ages.csv", "-y", "outcome"], "holds 60 different values in 120 rows"),
+        "row numbers": (["numbered.csv", "-y", "outcome"], "leave it out with --drop 'Unnamed: 0'"),
+        "rows too long": (["too_long.csv", "-y", "outcome"], "hold more values than its first line names columns"),
+        "a remark": (["remark.csv", "-y", "outcome"], "begins with a remark"),
+        "another encoding": (["latin.csv", "-y", "outcome"], "is not written in UTF-8"),
+        "name of an indicator": (["indicator.csv", "-y", "outcome"], "has the name of an indicator of column 'ward'"),
+        "empty, with a comma": (["comma.csv", "-y", "outcome"], """--drop '"height, cm"'"""),
+        "lists": (["lists.parquet", "-y", "outcome"], "Column 'both' holds lists"),
+        "one kernel twice": ([*good, "--kernels", "rbf:1,gaussian:1"], "--kernels names 'gaussian:1' twice"),
+        "a single row": (["rare.csv", "-y", "outcome"], "Class 'lost' has 1 row, and"),
         "strange decimals": ([*good, "--decimal", "x"], "a point or a comma, got --decimal 'x'"),
         "long delimiter": ([*good, "--delimiter", "||"], "A single character separates columns"),
         "target dropped": ([*good, "--drop", "outcome"], "Column 'outcome' is the target (--target), not an input"),
@@ -409,7 +512,10 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         "names": (["names.csv", "-y", "outcome"], "Column 'name' holds 120 different texts"),
         "damaged": (["broken.parquet", "-y", "outcome"], "broken.parquet cannot be read"),
         "unknown kind": (["table.xyz", "-y", "outcome"], "is of a kind that cannot be read"),
-        "a target of numbers": (["numbers.csv", "-y", "outcome"], "different numbers; a target names classes"),
+        "a target of numbers": (
+            ["numbers.csv", "-y", "outcome"],
+            "different values in 120 rows; a target names classes",
+        ),
         "infinite": (["inf.csv", "-y", "outcome"], "Column 'age' holds an infinite number in row 4"),
         "rows without target": (["no_y.csv", "-y", "outcome"], "Column 'outcome' is missing in 1 rows"),
         "unknown kernel": (["good.csv", "-y", "outcome", "--kernels", "magic"], "There is no kernel 'magic'"),
@@ -483,11 +589,23 @@ def test_columns_that_a_model_needs(folder, model, tmp_path):
     assert "has no column 'bmi'" in done.stderr
 
 
+def cpu_seconds(pid: int) -> float:
+    """What a process has worked; without /proc it is taken for enough."""
+    if not Path("/proc").exists():
+        return 4.0
+    times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+
+
 def test_an_interrupt_leaves_nothing(folder, tmp_path):
     patients(1500).to_csv(tmp_path / "t.csv", index=False)
     words = [COMMAND, "path", tmp_path / "t.csv", "-y", "outcome", "--out", tmp_path / "out", "--points", "1000"]
     process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(4)  # it is at work by then, and has minutes to go
+    time.sleep(4)
+    for _ in range(600):  # until it is at work, and has minutes to go
+        if cpu_seconds(process.pid) > 3:
+            break
+        time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors

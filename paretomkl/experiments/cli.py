@@ -53,7 +53,7 @@ def reproduce(
     settings = QUICK if quick else FULL
     plan: list[Cell] = []
     try:
-        if run and not path.name.endswith(".csv.gz"):
+        if estimate or (run and not path.name.endswith(".csv.gz")):
             plan = make_plan(_listed(datasets), _listed(methods), runs or (2 if quick else N_RUNS), quick)
             known = read_records(resume) if resume else []
             if estimate:
@@ -84,10 +84,11 @@ def reproduce(
         spent = duration(sum(record.seconds for record in records))
         console.print(f"The cells took {spent} on one core.", highlight=False)
     except (ValueError, OSError, ImportError, RuntimeError) as error:
-        console.print(f"Error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        errors = Console(stderr=True)
+        errors.print(f"Error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         raise Exit(1 if isinstance(error, RuntimeError) else 2) from error
     except KeyboardInterrupt:
-        console.print("\nInterrupted; the same command goes on from here.")
+        Console(stderr=True).print("\nInterrupted; the same command goes on from here.")
         raise Exit(130) from None
 
 

@@ -104,7 +104,8 @@ def build_page(
     refit : str, default=None
         Python code that fits the model, with ``{p}`` for the exponent; None is ``path.refit``.
     refit_note : str
-        Said below that code; what stands between backticks is shown as code, with ``{p}`` for the exponent.
+        Said below that code; what stands between backticks is shown as code (two stand for one that is shown), with
+        ``{p}`` for the exponent.
 
     Returns
     -------

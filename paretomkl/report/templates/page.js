@@ -251,11 +251,12 @@ function picture(figure, spec) {
     dots.replaceChildren();
     if (spec.stacked) return;
     const at = x(D.x[S.i]), chosen = spec.kind ? hot(spec.kind) : null;
+    const drawn = v => v != null && (!spec.log || v > 0);
     spec.rows.forEach((row, k) => {
-      if (row[S.i] == null || (chosen ? !chosen.has(k) : many)) return;
+      if (!drawn(row[S.i]) || (chosen ? !chosen.has(k) : many)) return;
       colored(draw(dots, "circle", { class: "dot", cx: at, cy: scale.y(row[S.i]), r: 4.5 }), spec.colors[k]);
     });
-    if (spec.bold && spec.bold[S.i] != null) draw(dots, "circle", { class: "dot bold-dot", cx: at, cy: scale.y(spec.bold[S.i]), r: 5 });
+    if (spec.bold && drawn(spec.bold[S.i])) draw(dots, "circle", { class: "dot bold-dot", cx: at, cy: scale.y(spec.bold[S.i]), r: 5 });
   }
   function paint() {
     const chosen = spec.kind ? hot(spec.kind) : null;
@@ -708,7 +709,7 @@ function showP() {
   $("sentences").replaceChildren(...here.said.map(text => make("li", { textContent: unbroken(text) })));
   $("certificate-words").textContent = unbroken(here.certificate);
   $("code").textContent = D.code.replace("{p}", () => D.codeP[S.i]);
-  const note = D.codeNote.replace("{p}", () => addressOf(S.i)).split("`");
+  const note = D.codeNote.replace("{p}", () => addressOf(S.i)).split(/(?<!`)`(?!`)/).map(text => text.replaceAll("``", "`"));
   $("code-note").replaceChildren(...note.map((text, k) => k % 2 ? make("code", { textContent: text }) : text));
   $("previous").disabled = S.i === 0;
   $("next").disabled = S.i === N - 1;
@@ -784,9 +785,12 @@ function theme() {
 }
 
 // ------------------------------------------------------------------------------------------------ begin
-const asked = decodeURIComponent((location.hash.match(/^#p=(.*)$/) || [])[1] || "");
-const known = range(N).findIndex(i => addressOf(i) === asked || (asked !== "" && +addressOf(i) === +asked));
-if (known >= 0) S.i = known;
+function asked() {  // the point that the address names, -1 for none
+  const name = (location.hash.match(/^#p=(.*)$/) || [])[1] || "";
+  return range(N).findIndex(i => addressOf(i) === name || (name !== "" && +addressOf(i) === +name));
+}
+S.i = asked() >= 0 ? asked() : S.i;
+addEventListener("hashchange", () => asked() >= 0 && setP(asked()));
 theme();
 $("page").hidden = false;
 $("no-accuracy").hidden = !!D.accuracy;
