@@ -587,6 +587,23 @@ def test_code_fits_the_model_again(driver, two, p):
     assert_allclose(clf.objective_, two.path.objective[index], rtol=2e-5)  # both are certified to 1e-5
 
 
+def test_note_follows_p_and_the_address_names_it(driver, tmp_path):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    X, y, tasks = two_machines(20)
+    path = pareto_path(X, y, tasks, ps=[0.5, 1.0, np.inf], verbose=0)
+    path.gap[:] = 0.0  # exact solutions have no place on a logarithmic axis
+    file = write_page(tmp_path / "page.html", path, refit_note="Say `fit 'a ``b``' --p {p}` there.")
+    page = Page(driver, file, "#p=%E0%A4%A")
+    assert page.text("#p-now") == "p = 1", "an address that makes no sense is passed over"
+    assert page.text("#code-note") == "Say fit 'a `b`' --p 1.0 there."
+    assert page.text("#code-note code") == "fit 'a `b`' --p 1.0"
+    driver.execute_script("location.hash = '#p=inf'")
+    WebDriverWait(driver, 5).until(lambda _: page.text("#p-now") == "p = ∞")
+    assert page.text("#code-note code").endswith("--p inf")
+    assert page.drain()[0] == []
+
+
 def test_printed(driver, many):
     import base64
 
