@@ -28,12 +28,13 @@ TITLES = {
 TASK_SETS = ("letter", "landmine")
 PAPER_SETS = [*paper.MULTI_CLASS, *TASK_SETS]
 INF = float("inf")
+MARKS = {-1: " ▾", 0: "", 1: " ▴"}
 BEGIN, END = "<!-- begin {} -->", "<!-- end {} -->"
 
 
 # ------------------------------------------------------------------------------------------------- formatting
 def percent(scores: Scores, mark: int = 0) -> str:
-    return f"{100 * mean(scores):.2f}{' ▾' if mark < 0 else ' ▴' if mark > 0 else ''}"
+    return f"{100 * mean(scores):.2f}{MARKS[mark]}"
 
 
 def printed(what: paper.Printed | None) -> str:
@@ -156,6 +157,30 @@ def honest_table(found: Collection) -> str:
         rows.append(row)
     titles = [TITLES[method] for method in ("independent", "independent-svc", "uniform")]
     return markdown(("", "p = 1", "p by CV", "p = 0.01", "p = ∞", *titles), rows)
+
+
+def gains_table(found: Collection) -> str:
+    """What is gained or lost against p = 1, in points; in brackets the paper's figures."""
+    rows = []
+    for dataset, fraction in _columns(found, PAPER_SETS):
+        path = found.path(dataset, fraction)
+        one, figures = (
+            path.at(1.0),
+            {name: paper.PATH.get((dataset, fraction, name)) for name in ("p<1", "p=1", "p=inf")},
+        )
+        row = [f"{dataset} {fraction} %"]
+        for scores, name in (
+            (path.at(0.01), ""),
+            (path.at(path.best_below_one), "p<1"),
+            (found.chosen(dataset, fraction, "pareto"), ""),
+            (path.at(INF), "p=inf"),
+        ):
+            there, average = figures.get(name), figures["p=1"]
+            in_paper = "" if there is None or average is None else f" ({there.accuracy - average.accuracy:+.2f})"
+            gain = 100 * (mean(scores) - mean(one))
+            row.append(f"{gain:+.2f}{MARKS[compare(scores, one)]}{in_paper}")
+        rows.append(row)
+    return markdown(("", "p = 0.01", "best p < 1", "p by CV", "p = ∞"), rows)
 
 
 def _columns(found: Collection, datasets: Iterable[str] = STUDIES) -> list[tuple[str, int]]:
@@ -299,6 +324,7 @@ TABLES: dict[str, tuple[str, Callable[[Collection], str], str]] = {
     "table-3": ("Table III: p < 1, p = 1 and p = ∞, multi-task", table_3, "letter"),
     "table-4": ("Table IV: other methods, multi-task", table_4, "letter"),
     "robot-tasks": ("Robot, 5 % for training, by task", robot_tasks_table, "robot-figures"),
+    "gains": ("Gains against p = 1, in points", gains_table, ""),
     "honest": ("Without looking at the test part", honest_table, ""),
     "choices": ("What cross-validation chooses", choices_table, ""),
     "costs": ("The part that C plays", cost_tables, ""),

@@ -240,3 +240,15 @@ def test_the_worst_certificate_is_told():
     after = make_tables(records)["coverage"]
     assert "mm-aep 2.0e-02" not in before
     assert after.replace("mm-aep 2.0e-02", "mm-aep 1.0e-05") == before
+
+
+def test_gains_are_differences_of_the_tables():
+    records = all_records(gain=0.4)
+    lines = {line.split(" |")[0][2:]: line.split(" | ")[1:] for line in make_tables(records)["gains"].splitlines()}
+    path = Collection(records).path("robot", 10)
+    best = path.best_below_one
+    expected = 100 * (path.overall[:, path.index(best)].mean() - path.overall[:, path.index(1.0)].mean())
+    assert lines["robot 10 %"][1] == f"{expected:+.2f} ▴ (+1.48)", "the paper has 90.11 and 88.63"
+    assert lines["robot 10 %"][3].startswith("-")
+    assert "▾ (-1.62)" in lines["robot 10 %"][3]
+    assert not any(name.startswith("synthetic") for name in lines)
