@@ -28,6 +28,7 @@ MOSTLY_NUMBERS = 0.5  # share of numbers from which on texts in a column look li
 DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d.*)?")
 DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 DELIMITERS = {",": "a comma", ";": "';'", "\t": "a tab", "|": "'|'", " ": "a blank"}
+NAMELESS = re.compile(r"Unnamed: \d+")  # what pandas calls a column without a name
 NESTED = (list, dict, set, tuple, np.ndarray)
 TEXT_FILES = (".csv", ".tsv", ".txt", ".data", ".dat")
 ARROW_FILES = (".arrow", ".feather", ".ipc")
@@ -114,7 +115,9 @@ def _chunks(path: Path, delimiter: str | None, decimal: str, n_rows: int) -> Ite
         ) as reader:
             for chunk in reader:
                 if not isinstance(chunk.index, pd.RangeIndex):  # pandas takes what is too much for row labels
-                    raise TableError(f"The rows of {path.name} hold more values than its first line names columns.")
+                    raise TableError(
+                        f"The rows of {path.name} hold more values than its first line names columns; name them all."
+                    )
                 yield chunk
     elif kind == ".parquet":
         import pyarrow.parquet as pq
@@ -273,9 +276,11 @@ def choose_columns(
         if name in drop:
             raise TableError(f"Column {name!r} is both in --categorical and in --drop.")
     for name in frame.columns:
-        if name not in drop and frame[name].map(lambda value: isinstance(value, NESTED)).astype(bool).any():
+        column = frame[name]
+        if name not in drop and column.dtype == object and any(isinstance(value, NESTED) for value in column):
             raise TableError(
-                f"Column {name!r} holds lists or records; a column of a table holds one value in each row."
+                f"Column {name!r} holds lists or records; make columns of what is in them, or leave it out with --drop "
+                f"{_quoted(name)}."
             )
     for name in filter(None, (target, task)):
         missing = int(frame[name].isna().sum())
@@ -289,17 +294,14 @@ def choose_columns(
     for name in frame.columns:
         if name in (target, task) or name in drop:
             continue
-        if name.startswith("Unnamed: ") and name not in categorical:
+        if NAMELESS.fullmatch(name) and name not in categorical:
             raise TableError(
-                f"Column {int(name.split()[1]) + 1} has no name, as row numbers have; leave it out with --drop "
+                f"Column {frame.columns.get_loc(name) + 1} has no name, as row numbers have; leave it out with --drop "
                 f"{_quoted(name)}, or name it in the file."
             )
         _check_missing(frame[name], name, impute)
-        if name in categorical or _holds_words(frame[name], name):
-            words.append(name)
-        else:
-            numbers.append(name)
-            as_numbers(frame[name], name)
+        is_word = name in categorical or _holds_words(frame[name], name)
+        (words if is_word else numbers).append(name)
     if not numbers and not words:
         raise TableError("No column is left to learn from.")
     for word in words:
