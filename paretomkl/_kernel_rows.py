@@ -10,8 +10,8 @@ A *panel* is a flat array that holds, base by base, some rows of the base matric
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ._compiled import njit
 from ._typing import Array, IntArray
 
 VALUE, LINEAR, POLYNOMIAL, EXPONENTIAL = 0, 1, 2, 3
@@ -25,7 +25,7 @@ _NEGLIGIBLE = 1e-140  # below it a kernel value is set to zero, before squaring 
 
 
 # Contraction only: reassociation would cancel the rounding constant of exp_into.
-@njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+@njit(fastmath={"contract"})
 def exp_into(x: Array, rate: float, n: int, shift: Array, out: Array) -> None:
     """out_k = exp(−rate · x_k) for k < n and x ≥ 0, in a form that compilers turn into vector instructions.
 
@@ -58,7 +58,7 @@ def exp_into(x: Array, rate: float, n: int, shift: Array, out: Array) -> None:
         bits[k] += exponent[k] << 52
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(fastmath={"contract"})
 def square_into(source: Array, doublings: int, n: int, out: Array) -> None:
     """out_k = source_k^(2^doublings) for k < n, up to four squarings to a pass over memory."""
     while doublings > 0:
@@ -84,7 +84,7 @@ def square_into(source: Array, doublings: int, n: int, out: Array) -> None:
         source = out
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(fastmath={"contract"})
 def fill_tile(
     program: tuple,
     needed: IntArray,
@@ -147,7 +147,7 @@ def fill_tile(
                 row[k] *= scale_left[rows[k]] * scale_right[columns[k]]
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def needed_kernels(wanted: IntArray, order: IntArray, parent: IntArray) -> IntArray:
     """The wanted kernels and those whose rows they are squared from."""
     needed = wanted.copy()
@@ -157,7 +157,7 @@ def needed_kernels(wanted: IntArray, order: IntArray, parent: IntArray) -> IntAr
     return needed
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(fastmath={"contract"})
 def combine_rows(
     program: tuple,
     theta: Array,
@@ -261,7 +261,7 @@ def combine_rows(
                 begin = 0
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def mirror(K: Array, at: int, n: int) -> None:
     """Copy the lower triangle of the (n, n) matrix at ``at`` to the upper one, tile by tile."""
     tile = 32
@@ -272,7 +272,7 @@ def mirror(K: Array, at: int, n: int) -> None:
                     K[at + j * n + i] = K[at + i * n + j]
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def support_of_block(tasks: IntArray, ptr: IntArray, idx: IntArray, v: Array, n: int) -> tuple[IntArray, Array]:
     """The samples of a block that are support vectors of some of its tasks, and their coefficients task by task.
 
@@ -294,7 +294,7 @@ def support_of_block(tasks: IntArray, ptr: IntArray, idx: IntArray, v: Array, n:
     return support, table
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+@njit(fastmath={"contract", "reassoc", "nsz"})
 def dot_at(values: Array, positions: IntArray, offset: int, coefficients: Array, n: int) -> float:
     total = 0.0
     for k in range(n):
@@ -302,7 +302,7 @@ def dot_at(values: Array, positions: IntArray, offset: int, coefficients: Array,
     return total
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+@njit(fastmath={"contract", "reassoc", "nsz"})
 def dot(values: Array, coefficients: Array, n: int) -> float:
     """Σ over k < n, in the order that suits vector instructions."""
     total = 0.0
@@ -311,7 +311,7 @@ def dot(values: Array, coefficients: Array, n: int) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def quadratic_forms(
     program: tuple,
     panel: Array,

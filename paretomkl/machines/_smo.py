@@ -11,8 +11,8 @@ offset b the duality gap is Σ_i [C_i max(0, u_i) − α_i u_i] with u_i = y_i (
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from .._compiled import njit
 from .._typing import Array, IntArray
 
 CHECK_EVERY = 8  # pair steps between two evaluations of the duality gap, which costs about half a step
@@ -21,7 +21,7 @@ STALLED = 20  # pair steps per sample without a rise of the dual value that end 
 PATIENCE = 5  # pair steps per sample before the free variables are moved together
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def task_gram(K: Array, start: int, size: int, idx: IntArray) -> Array:
     """The Gram matrix (n, n) of a task that owns rows and columns idx of the block at ``start`` of the flat storage.
 
@@ -38,7 +38,7 @@ def task_gram(K: Array, start: int, size: int, idx: IntArray) -> Array:
     return copy
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(fastmath={"contract"})
 def compute_errors(K: Array, y: Array, v: Array, e: Array) -> None:
     """e = y − Kv, reading only the rows of support vectors."""
     n = len(y)
@@ -52,7 +52,7 @@ def compute_errors(K: Array, y: Array, v: Array, e: Array) -> None:
                 e[k] -= weight * row[k]
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def duality_gap(e: Array, y: Array, C: Array, v: Array, b: float) -> float:
     gap = 0.0
     for k in range(len(e)):
@@ -61,7 +61,7 @@ def duality_gap(e: Array, y: Array, C: Array, v: Array, b: float) -> float:
     return gap
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def dual_value(e: Array, y: Array, v: Array) -> float:
     """Σ y v − ½ v'Kv, with Kv = y − e."""
     value = 0.0
@@ -70,7 +70,7 @@ def dual_value(e: Array, y: Array, v: Array) -> float:
     return 0.5 * value
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def move_free_variables(K: Array, y: Array, low: Array, high: Array, v: Array, e: Array) -> None:
     """Newton steps on the variables strictly inside the box, the others held, until one step stays inside.
 
@@ -149,7 +149,7 @@ def move_free_variables(K: Array, y: Array, low: Array, high: Array, v: Array, e
 
 
 # The three loops of a pair step have no branches, so that they run as vector instructions; no value in them is NaN.
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz", "nnan"})
+@njit(fastmath={"contract", "reassoc", "nsz", "nnan"})
 def find_largest(x: Array) -> tuple[int, float]:
     """Position and value of the largest entry."""
     top = x[0]
@@ -161,7 +161,7 @@ def find_largest(x: Array) -> tuple[int, float]:
     return 0, top
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz", "nnan"})
+@njit(fastmath={"contract", "reassoc", "nsz", "nnan"})
 def most_violating(e: Array, v: Array, low: Array, high: Array, score: Array) -> tuple[int, float, float]:
     """The sample of largest error among those that can rise, its error, and the least error of those that can fall."""
     e_down = np.inf
@@ -172,7 +172,7 @@ def most_violating(e: Array, v: Array, low: Array, high: Array, score: Array) ->
     return (i, e_up, e_down) if e_up > -np.inf else (-1, e_up, e_down)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz", "nnan"}, error_model="numpy")
+@njit(fastmath={"contract", "reassoc", "nsz", "nnan"})
 def best_partner(
     row: Array,
     diagonal: Array,
@@ -192,13 +192,13 @@ def best_partner(
     return j if gain > 0.0 else -1
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(fastmath={"contract"})
 def update_errors(row_i: Array, row_j: Array, delta: float, e: Array) -> None:
     for k in range(len(e)):
         e[k] -= delta * (row_i[k] - row_j[k])
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def solve_task(
     K: Array, y: Array, C: Array, v: Array, e: Array, rtol: float, max_iter: int
 ) -> tuple[float, float, float, int]:
@@ -280,7 +280,7 @@ def solve_task(
         steps += 1
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def solve_tasks(
     first: int,
     last: int,

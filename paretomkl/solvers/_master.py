@@ -20,15 +20,15 @@ sum of squares.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from .._compiled import njit
 from .._kernel_rows import dot
 from .._typing import Array, IntArray
 
 CAUTION = 0.3  # of the miss of the curved equations: how small the slacks may get before it
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit()
 def _advance(x: Array, length: float, step: Array) -> None:
     """x ← x + length · step, over the entries of x. (Loops, here and below, compile in a fraction of the time that
     array expressions take.)"""
@@ -36,7 +36,7 @@ def _advance(x: Array, length: float, step: Array) -> None:
         x[k] += length * step[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit()
 def _cholesky(A: Array) -> None:
     """Lower factor in place; a pivot lost to rounding is replaced by a huge one, which freezes its variable."""
     n = len(A)
@@ -47,7 +47,7 @@ def _cholesky(A: Array) -> None:
         A[i, i] = np.sqrt(pivot) if pivot > 1e-15 * A[i, i] else 1e64
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit()
 def _cholesky_solve(L: Array, x: Array) -> None:
     n = len(L)
     for i in range(n):
@@ -58,7 +58,7 @@ def _cholesky_solve(L: Array, x: Array) -> None:
             x[j] -= L[i, j] * x[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit()
 def _dual_norm(v: Array, s: float) -> float:
     """‖v‖_{s*} of v ≥ 0."""
     top = v.max()
@@ -71,7 +71,7 @@ def _dual_norm(v: Array, s: float) -> float:
     return top * total ** ((s - 1.0) / s)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit()
 def _mean(z: Array, omega: Array, p: float) -> float:
     """φ(z): the weighted power mean, p ≥ 1."""
     if p == 1.0:
@@ -84,7 +84,7 @@ def _mean(z: Array, omega: Array, p: float) -> float:
     return top * total ** (1.0 / p)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit()
 def dual_bound(a: Array, H: Array, ptr: IntArray, omega: Array, p: float, s: float, mu: Array) -> float:
     """Σ μ_k a_k − ‖Σ μ_k h_k‖_{s*}, a lower bound of the optimum, with μ ≥ 0 first made dual feasible (in place).
 
@@ -125,7 +125,7 @@ def dual_bound(a: Array, H: Array, ptr: IntArray, omega: Array, p: float, s: flo
     return value - _dual_norm(slope, s)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit()
 def _factor_shared(W: Array, diagonal: Array, woodbury: bool) -> Array:
     """Factor of S = diag(diagonal, 0) + W'W, or of B = I + W_θ diag⁻¹ W_θ' where that is the smaller matrix."""
     M = len(diagonal)
@@ -145,7 +145,7 @@ def _factor_shared(W: Array, diagonal: Array, woodbury: bool) -> Array:
     return L
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit()
 def _solve_shared(L: Array, W: Array, diagonal: Array, woodbury: bool, x: Array) -> None:
     """x ← S⁻¹ x for the unknowns (θ, v), with the factor of _factor_shared."""
     if not woodbury:
@@ -176,7 +176,7 @@ def _solve_shared(L: Array, W: Array, diagonal: Array, woodbury: bool, x: Array)
     x[M] = d_v
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit()
 def solve_master(
     a: Array,
     H: Array,
@@ -474,7 +474,7 @@ def solve_master(
     return best_theta, best_mu, upper, lower, n_steps
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit()
 def solve_over_pool(
     linear: Array,
     slopes: Array,

@@ -27,8 +27,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from .._compiled import njit
 from .._typing import Array, IntArray
 
 EPS = 2.220446049250313e-16
@@ -36,7 +36,7 @@ MAX_ITER = 300  # of each bracketed iteration: more than bisection alone needs
 NEGLIGIBLE = 1e-20  # a λ_t below this part of ω_t counts as zero
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def multiplier_range(b: Array, y: Array, C: Array) -> tuple[float, float]:
     """Bracket of ν: at its left end β_i = 0 for all y_i = −1, at its right end for all y_i = +1."""
     left, right = math.inf, -math.inf
@@ -49,7 +49,7 @@ def multiplier_range(b: Array, y: Array, C: Array) -> tuple[float, float]:
     return left, right
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def solve_multiplier(
     b: Array, y: Array, C: Array, lam: float, nu: float, left: float, right: float
 ) -> tuple[float, float, float, float]:
@@ -106,7 +106,7 @@ def solve_multiplier(
     return nu, pull, slope, drift
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def pull_at_zero(b: Array, y: Array, C: Array, left: float, right: float) -> float:
     """Limit of the pull as λ → 0: 2 min over ν in [left, right] of Σ_i C_i (b_i − ν y_i)_+, by bisection."""
     pull = 0.0
@@ -131,7 +131,7 @@ def pull_at_zero(b: Array, y: Array, C: Array, left: float, right: float) -> flo
     return 2.0 * pull
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def solve_task(
     b: Array,
     y: Array,
@@ -211,7 +211,7 @@ def solve_task(
     return lam, nu, force, slope, drift, pull_zero
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def write_dual(b: Array, y: Array, C: Array, lam: float, nu: float, beta: Array) -> None:
     """β = clip(b − ν y, 0, λ C), less what rounding left of β'y, within the box."""
     residual = 0.0
@@ -226,7 +226,7 @@ def write_dual(b: Array, y: Array, C: Array, lam: float, nu: float, beta: Array)
         beta[i] = moved
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def project(
     b: Array,
     l: Array,
@@ -339,7 +339,7 @@ def project(
     return kappa
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def linearising_power(q: float) -> float:
     """Power r for which norm^r is nearly linear in κ: 1 at q = 1, the −1/p of a task with constant pull above."""
     return 1.0 if q < 1.3 else -(q - 1.0) / q

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from .._compiled import njit
 from .._typing import Array, IntArray
 from ..machines._smo import compute_errors, task_gram
 from ..machines.svc import Sweep
@@ -40,7 +40,7 @@ class Cuts(NamedTuple):
     forms: Array
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def errors_of_tasks(
     K: Array, block_start: IntArray, block_size: IntArray, ptr: IntArray, idx: IntArray, y: Array, v: Array
 ) -> Array:

@@ -1,0 +1,53 @@
+"""Cuts: what the tasks solved at one θ say about every other θ."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ._typing import AnyArray, Array
+
+if TYPE_CHECKING:
+    from .machines.svc import Sweep
+
+
+class CutStore:
+    """J_t(θ) ≥ linear[k, t] − θ'slopes[k, t] for all θ; one row per sweep, one column per task.
+
+    A cut belongs to a task, its data and C only: not to p, not to the set of θ, not to the weights of the tasks.
+
+    Row 0 is the constant cut J_t(θ) ≥ linear[0, t] (zero until it is raised). ``idle`` counts the masters that a cut
+    has sat out; −1 marks one that was dropped.
+    """
+
+    def __init__(self, n_tasks: int, n_kernels: int) -> None:
+        self.linear = np.zeros((1, n_tasks))
+        self.slopes = np.zeros((1, n_tasks, n_kernels))  # ½ G
+        self.idle = np.zeros((1, n_tasks), dtype=np.int64)
+
+    @property
+    def live(self) -> AnyArray:
+        """Which cuts have not been dropped, (n_rows, n_tasks)."""
+        return self.idle >= 0
+
+    def add(self, sweep: Sweep) -> None:
+        """One cut for each task."""
+        self.linear = np.vstack([self.linear, sweep.linear])
+        self.slopes = np.concatenate([self.slopes, 0.5 * sweep.forms[None]])
+        self.idle = np.vstack([self.idle, np.zeros_like(self.idle[:1])])
+
+    def heights(self, theta: Array) -> Array:
+        """Every cut at θ (n_kernels,), or (n_tasks, n_kernels); −∞ where it was dropped."""
+        fall = self.slopes @ theta if theta.ndim == 1 else np.einsum("ktm,tm->kt", self.slopes, theta)
+        return np.where(self.live, self.linear - fall, -np.inf)
+
+    def note_use(self, used: AnyArray, patience: int) -> None:
+        """Count one more master for the cuts not ``used`` in it, and drop those that have sat out ``patience``.
+
+        The constant cuts and those of the last two sweeps stay.
+        """
+        waiting = np.where(used, 0, self.idle + 1)
+        tired = waiting > patience
+        tired[0] = tired[-2:] = False
+        self.idle = np.where(self.live, np.where(tired, -1, waiting), -1)
