@@ -24,7 +24,7 @@ EXACT = 1e-10  # relative error at which a direction needs no refinement
 INSIDE = 1e-9  # how far the bound of the task weights is kept above 1/T, so that they have an interior
 FAR = 15  # over the number of samples: products at the start of the pairs of tasks, thirty times those of samples
 
-Problem = tuple[Array, list[Task], list[Array], float, int]  # features, tasks, weights, cap, free
+TaskData = tuple[Array, list[Task], list[Array], float, int]  # features, tasks, weights, cap, free
 
 
 class AlphaMinimax(InteriorPoint):
@@ -171,7 +171,7 @@ class AlphaMinimax(InteriorPoint):
 class CommonPart(AlphaMinimax):
     """Ω = ‖v_0‖² + (λ/T) Σ_t ‖v_t‖², w_t = v_0 + v_t, with v_0 at its best for W: a quadratic function."""
 
-    def __init__(self, mu: float, lam: float, *problem: *Problem):
+    def __init__(self, mu: float, lam: float, *problem: *TaskData):
         super().__init__(*problem)
         self.mu, self.lam = mu, lam
         self.own = 2 * mu * lam / len(self.W)  # curvature in v_t
@@ -210,7 +210,7 @@ class TraceNorm(AlphaMinimax):
     such that G⁻¹ X G⁻ᵀ = Gᵀ S G = Λ, they have dX̃ + dS̃ = aim for dX̃ = G⁻¹ dX G⁻ᵀ and dS̃ = Gᵀ dS G.
     """
 
-    def __init__(self, mu: float, *problem: *Problem):
+    def __init__(self, mu: float, *problem: *TaskData):
         super().__init__(*problem)
         self.mu = mu
         self.more_pairs = sum(self.W.shape) - self.free

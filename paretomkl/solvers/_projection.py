@@ -1,4 +1,4 @@
-"""Compiled projection onto the dual feasible set of the min-max problem (Tseng's step).
+"""Projection onto the dual feasible set of the min-max problem (Tseng's step).
 
 For a point (b, l), :func:`project` finds
 
@@ -25,6 +25,7 @@ and Newton is exact within a linear piece, so that the whole costs some tens of 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,22 +37,37 @@ MAX_ITER = 300  # of each bracketed iteration: more than bisection alone needs
 NEGLIGIBLE = 1e-20  # a λ_t below this part of ω_t counts as zero
 
 
-@njit()
-def multiplier_range(b: Array, y: Array, C: Array) -> tuple[float, float]:
-    """Bracket of ν: at its left end β_i = 0 for all y_i = −1, at its right end for all y_i = +1."""
-    left, right = math.inf, -math.inf
-    for i in range(b.shape[0]):
-        if C[i] > 0.0:
-            if y[i] > 0.0:
-                right = max(right, b[i])
-            else:
-                left = min(left, -b[i])
-    return left, right
+class PointAndSet(NamedTuple):
+    """The point and the set, as given to :func:`project`."""
+
+    b: Array
+    l: Array
+    ptr: IntArray
+    y: Array
+    C: Array
+    omega: Array
+    w: Array
+    q: float
+
+
+class TaskState(NamedTuple):
+    """What is known of each task, (n_tasks,): brackets of ν and λ, the present solution, and its derivatives."""
+
+    left: Array  # where β_i = 0 for all y_i = −1
+    right: Array  # where β_i = 0 for all y_i = +1
+    low: Array
+    high: Array
+    lam: Array
+    nu: Array
+    pull_zero: Array  # limit of the pull at λ = 0, nan while it is not known
+    force: Array  # left-hand side of equation 2, negative where λ is held by ``high``
+    slope: Array  # its derivative in λ
+    drift: Array  # dν / dλ
 
 
 @njit()
 def solve_multiplier(
-    b: Array, y: Array, C: Array, lam: float, nu: float, left: float, right: float
+    b: Array, y: Array, C: Array, first: int, last: int, lam: float, nu: float, left: float, right: float
 ) -> tuple[float, float, float, float]:
     """Solve Σ_i y_i clip(b_i − ν y_i, 0, λ C_i) = 0 for ν in [left, right], starting from ``nu``.
 
@@ -73,7 +89,7 @@ def solve_multiplier(
     for _ in range(MAX_ITER):
         residual = total = pull = upper_y = upper_2 = 0.0
         n_free = 0
-        for i in range(b.shape[0]):
+        for i in range(first, last):
             top = lam * C[i]
             value = b[i] - nu * y[i]
             if value >= top:
@@ -86,13 +102,8 @@ def solve_multiplier(
                 n_free += 1
                 residual += value * y[i]
                 total += value
-        pull *= 2.0
-        slope = 2.0 * upper_2
-        if n_free > 0:
-            drift = upper_y / n_free
-            slope += 2.0 * upper_y * drift
-        else:
-            drift = 0.0
+        drift = upper_y / n_free if n_free > 0 else 0.0
+        pull, slope = 2.0 * pull, 2.0 * (upper_2 + upper_y * drift)
         if abs(residual) <= EPS * (total + n_free * abs(nu)):
             break
         if residual > 0.0:
@@ -107,126 +118,151 @@ def solve_multiplier(
 
 
 @njit()
-def pull_at_zero(b: Array, y: Array, C: Array, left: float, right: float) -> float:
+def pull_at_zero(b: Array, y: Array, C: Array, first: int, last: int, left: float, right: float) -> float:
     """Limit of the pull as λ → 0: 2 min over ν in [left, right] of Σ_i C_i (b_i − ν y_i)_+, by bisection."""
     pull = 0.0
-    if left < right:
-        nu = left
-        while True:
-            pull = slope = 0.0
-            for i in range(b.shape[0]):
-                value = b[i] - nu * y[i]
-                if value > 0.0:
-                    pull += C[i] * value
-                    slope -= C[i] * y[i]
-            if slope == 0.0 or right - left <= 2.0 * EPS * max(abs(left), abs(right)):
-                break
-            if slope < 0.0:
-                left = nu
-            else:
-                right = nu
-            nu = 0.5 * (left + right)
-            if not left < nu < right:
-                break
+    nu = left
+    while left < right:
+        pull = slope = 0.0
+        for i in range(first, last):
+            value = b[i] - nu * y[i]
+            if value > 0.0:
+                pull += C[i] * value
+                slope -= C[i] * y[i]
+        if slope == 0.0 or right - left <= 2.0 * EPS * max(abs(left), abs(right)):
+            break
+        if slope < 0.0:
+            left = nu
+        else:
+            right = nu
+        nu = 0.5 * (left + right)
+        if not left < nu < right:
+            break
     return 2.0 * pull
 
 
 @njit()
-def solve_task(
-    b: Array,
-    y: Array,
-    C: Array,
-    anchor: float,
-    weight: float,
-    q: float,
-    kappa: float,
-    lam: float,
-    nu: float,
-    left: float,
-    right: float,
-    low: float,
-    high: float,
-    pull_zero: float,
-) -> tuple[float, float, float, float, float, float]:
-    """Solve equation 2 for one task on low ≤ λ ≤ high, starting from (lam, nu).
+def solve_tasks(problem: PointAndSet, kappa: float, tasks: TaskState) -> None:
+    """Solve equation 2 for every task on low ≤ λ ≤ high, starting from (lam, nu).
 
-    ``anchor`` is l_t, ``weight`` ω_t, and ``kappa`` includes w_t. ``low`` = 0 and ``high`` may exclude the root and are
-    tried where Newton steps beyond them; a positive ``low`` comes from a larger κ and is known not to. ``left`` and
-    ``right`` bracket ν. ``pull_zero`` is the limit of the pull at λ = 0, nan while it is not known.
-
-    Returns
-    -------
-    lam, nu : float
-    force : float
-        The left-hand side of equation 2: negative if λ is held by ``high``.
-    slope : float
-        Its derivative in λ.
-    drift : float
-        dν / dλ.
-    pull_zero : float
+    ``low`` = 0 and ``high`` may exclude the root and are tried where Newton steps beyond them; a positive ``low`` comes
+    from a larger κ and is known not to.
     """
-    low_known = high_known = low > 0.0
-    force = drift = 0.0
-    slope = 2.0
-    lam = min(max(lam, low), high)
-    if lam <= 0.0:
-        lam = 0.5 * high
-    for _ in range(MAX_ITER):
-        nu, pull, slope, drift = solve_multiplier(b, y, C, lam, nu, left, right)
-        slope += 2.0
-        norm_force = 0.0
-        if kappa > 0.0:
-            norm_force = kappa * (lam / weight) ** (q - 1.0)
-            slope += (q - 1.0) * norm_force / lam
-        force = 2.0 * (lam - anchor) - pull + norm_force
-        if abs(force) <= EPS * (2.0 * lam + 2.0 * abs(anchor) + pull + norm_force):
-            break
-        if force > 0.0:
-            high, high_known = lam, True
-        elif lam < high:
-            low, low_known = lam, True
-        else:  # held by the upper end
-            break
-        if high - low <= 2.0 * EPS * high or high <= NEGLIGIBLE * weight:
-            break
-        step = lam - force / slope
-        if step >= high and not high_known:
-            lam = high
+    b, l, ptr, y, C, omega, w, q = problem
+    left, right, low, high, lam, nu, pull_zero, force, slope, drift = tasks
+    for t in range(len(l)):
+        if high[t] <= 0.0:
             continue
-        if step <= low and not low_known:
-            if math.isnan(pull_zero):
-                pull_zero = pull_at_zero(b, y, C, left, right)
-            limit = kappa if q == 1.0 else 0.0  # of κ (λ / ω)^(q−1)
-            if -2.0 * anchor - pull_zero + limit >= 0.0:
-                lam = 0.0
+        first, last, bottom, top, price = ptr[t], ptr[t + 1], low[t], high[t], kappa * w[t]
+        bottom_known = top_known = bottom > 0.0
+        x = min(max(lam[t], bottom), top)
+        if x <= 0.0:
+            x = 0.5 * top
+        for _ in range(MAX_ITER):
+            nu[t], pull, bend, drift[t] = solve_multiplier(b, y, C, first, last, x, nu[t], left[t], right[t])
+            norm_force = 0.0
+            if price > 0.0:
+                norm_force = price * (x / omega[t]) ** (q - 1.0)
+                bend += (q - 1.0) * norm_force / x
+            force[t] = 2.0 * (x - l[t]) - pull + norm_force
+            slope[t] = 2.0 + bend
+            if abs(force[t]) <= EPS * (2.0 * x + 2.0 * abs(l[t]) + pull + norm_force):
                 break
-            low_known = True
-        if not low < step < high:
-            # In log λ the force is convex between kinks for q < 2 too, so that Newton from the right stays there.
-            step = lam * math.exp(max(-force / (lam * slope), -50.0)) if force > 0.0 else high
-            if not low < step < high:
-                step = 0.5 * (low + high)
-        nu += drift * (step - lam)
-        lam = step
-    return lam, nu, force, slope, drift, pull_zero
+            if force[t] > 0.0:
+                top, top_known = x, True
+            elif x < top:
+                bottom, bottom_known = x, True
+            else:  # held by the upper end
+                break
+            if top - bottom <= 2.0 * EPS * top or top <= NEGLIGIBLE * omega[t]:
+                break
+            step = x - force[t] / slope[t]
+            if step >= top and not top_known:
+                x = top
+                continue
+            if step <= bottom and not bottom_known:
+                if math.isnan(pull_zero[t]):
+                    pull_zero[t] = pull_at_zero(b, y, C, first, last, left[t], right[t])
+                limit = price if q == 1.0 else 0.0  # of κ (λ / ω)^(q−1)
+                if -2.0 * l[t] - pull_zero[t] + limit >= 0.0:
+                    x = 0.0
+                    break
+                bottom_known = True
+            if not bottom < step < top:
+                # In log λ the force is convex between kinks for q < 2 too, so that Newton from the right stays there.
+                step = x * math.exp(max(-force[t] / (x * slope[t]), -50.0)) if force[t] > 0.0 else top
+                if not bottom < step < top:
+                    step = 0.5 * (bottom + top)
+            nu[t] += drift[t] * (step - x)
+            x = step
+        lam[t] = x
 
 
 @njit()
-def write_dual(b: Array, y: Array, C: Array, lam: float, nu: float, beta: Array) -> None:
+def write_dual(problem: PointAndSet, lam: Array, nu: Array, beta: Array) -> None:
     """β = clip(b − ν y, 0, λ C), less what rounding left of β'y, within the box."""
-    residual = 0.0
-    for i in range(b.shape[0]):
-        beta[i] = min(max(b[i] - nu * y[i], 0.0), lam * C[i])
-        residual += y[i] * beta[i]
-    for i in range(b.shape[0]):
-        if residual == 0.0:
-            break
-        moved = min(max(beta[i] - y[i] * residual, 0.0), lam * C[i])
-        residual += y[i] * (moved - beta[i])
-        beta[i] = moved
+    b, ptr, y, C = problem.b, problem.ptr, problem.y, problem.C
+    for t in range(len(lam)):
+        residual = 0.0
+        for i in range(ptr[t], ptr[t + 1]):
+            beta[i] = min(max(b[i] - nu[t] * y[i], 0.0), lam[t] * C[i])
+            residual += y[i] * beta[i]
+        for i in range(ptr[t], ptr[t + 1]):
+            if residual == 0.0:
+                break
+            moved = min(max(beta[i] - y[i] * residual, 0.0), lam[t] * C[i])
+            residual += y[i] * (moved - beta[i])
+            beta[i] = moved
 
 
 @njit()
+def solve_norm(problem: PointAndSet, tasks: TaskState) -> tuple[float, float]:
+    """Solve for κ, for q < ∞; κ and the norm that it leaves."""
+    omega, w, q = problem.omega, problem.w, problem.q
+    low, high, lam, nu, slope = tasks.low, tasks.high, tasks.lam, tasks.nu, tasks.slope
+    n_tasks = len(lam)
+    tol = 4.0 * EPS * min(q, 1e6) * n_tasks
+    # the power r for which norm^r is nearly linear in κ: 1 at q = 1, the −1/p of a task with constant pull above
+    power = 1.0 if q < 1.3 else -(q - 1.0) / q
+    kappa = kappa_low = norm = 0.0
+    kappa_high = math.inf
+    for iteration in range(MAX_ITER):
+        solve_tasks(problem, kappa, tasks)
+        norm = decline = cap = 0.0
+        for t in range(n_tasks):
+            if lam[t] > 0.0:  # with x = λ / ω:  dλ/dκ = −w x^(q−1) / slope
+                lean = w[t] * (lam[t] / omega[t]) ** (q - 1.0)
+                norm += lam[t] * lean / w[t]
+                decline += q * lean * lean / (w[t] * slope[t])
+                if iteration == 0 and lam[t] == high[t]:
+                    cap = max(cap, -tasks.force[t] / lean)  # the task alone fills the norm: κ is at least what frees it
+        if norm <= 1.0 + tol and (kappa == 0.0 or norm >= 1.0 - tol):
+            return max(kappa, cap), norm
+        if cap > 0.0:
+            step = kappa_low = cap
+        else:
+            bound = high if norm > 1.0 else low
+            for t in range(n_tasks):
+                bound[t] = lam[t]
+            if norm > 1.0:
+                kappa_low = kappa
+            else:
+                kappa_high = kappa
+            if kappa_high < math.inf and kappa_high - kappa_low <= 2.0 * EPS * kappa_high:
+                break
+            step = kappa + (norm - norm ** (1.0 - power)) / (power * decline) if decline > 0.0 else kappa_high
+            if not kappa_low < step < kappa_high:
+                step = 2.0 * kappa_low + 1.0 if kappa_high == math.inf else 0.5 * (kappa_low + kappa_high)
+        for t in range(n_tasks):
+            if lam[t] > 0.0:
+                guess = lam[t] - (step - kappa) * w[t] * (lam[t] / omega[t]) ** (q - 1.0) / slope[t]
+                guess = min(max(guess, low[t]), high[t])
+                nu[t] += tasks.drift[t] * (guess - lam[t])
+                lam[t] = guess
+        kappa = step
+    return kappa, norm
+
+
 def project(
     b: Array,
     l: Array,
@@ -269,77 +305,18 @@ def project(
         Multiplier of the norm, in the form κ w (λ / ω)^(q−1) in which it enters equation 2. Zero for q = ∞, where
         every task has a bound of its own.
     """
-    n_tasks = l.shape[0]
-    left = np.empty(n_tasks)
-    right = np.empty(n_tasks)
-    low = np.zeros(n_tasks)
-    high = np.empty(n_tasks)
-    slope = np.empty(n_tasks)
-    drift = np.empty(n_tasks)
-    pull_zero = np.full(n_tasks, math.nan)
-    for t in range(n_tasks):
-        task = slice(ptr[t], ptr[t + 1])
-        left[t], right[t] = multiplier_range(b[task], y[task], C[task])
-        lam[t] = l[t]
-        high[t] = omega[t] ** (1.0 - 1.0 / q)  # from ω x^q ≤ 1 for one task alone; it keeps all powers in range
-
-    tol = 4.0 * EPS * min(q, 1e6) * n_tasks
-    power = linearising_power(q)
-    kappa = kappa_low = norm = 0.0
-    kappa_high = math.inf
-    for iteration in range(MAX_ITER):
-        norm = decline = kappa_cap = 0.0
-        for t in range(n_tasks):
-            if high[t] > 0.0:
-                task = slice(ptr[t], ptr[t + 1])
-                lam[t], nu[t], force, slope[t], drift[t], pull_zero[t] = solve_task(
-                    b[task], y[task], C[task], l[t], omega[t], q, kappa * w[t], lam[t], nu[t], left[t], right[t],
-                    low[t], high[t], pull_zero[t],
-                )  # fmt: skip
-                if lam[t] > 0.0 and q < math.inf:
-                    # with x = λ / ω:  dλ/dκ = −w x^(q−1) / slope
-                    x = lam[t] / omega[t]
-                    norm += omega[t] * x**q
-                    decline += q * w[t] * x ** (2.0 * q - 2.0) / slope[t]
-                    if iteration == 0 and lam[t] == high[t]:
-                        # the task alone fills the norm: κ is at least what frees it from its bound
-                        kappa_cap = max(kappa_cap, -force / (w[t] * x ** (q - 1.0)))
-
-        if norm <= 1.0 + tol and (kappa == 0.0 or norm >= 1.0 - tol):
-            kappa = max(kappa, kappa_cap)
-            break
-        if kappa_cap > 0.0:
-            step = kappa_low = kappa_cap
-        else:
-            bound = high if norm > 1.0 else low
-            for t in range(n_tasks):
-                bound[t] = lam[t]
-            if norm > 1.0:
-                kappa_low = kappa
-            else:
-                kappa_high = kappa
-            if kappa_high < math.inf and kappa_high - kappa_low <= 2.0 * EPS * kappa_high:
-                break
-            step = kappa + (norm - norm ** (1.0 - power)) / (power * decline) if decline > 0.0 else kappa_high
-            if not kappa_low < step < kappa_high:
-                step = 2.0 * kappa_low + 1.0 if kappa_high == math.inf else 0.5 * (kappa_low + kappa_high)
-        for t in range(n_tasks):
-            if lam[t] > 0.0:
-                guess = lam[t] - (step - kappa) * w[t] * (lam[t] / omega[t]) ** (q - 1.0) / slope[t]
-                guess = min(max(guess, low[t]), high[t])
-                nu[t] += drift[t] * (guess - lam[t])
-                lam[t] = guess
-        kappa = step
-
-    excess = max(norm, 1.0) ** (1.0 / q)  # where l is large, rounding leaves the norm that much above one
-    for t in range(n_tasks):
-        lam[t] /= excess
-        task = slice(ptr[t], ptr[t + 1])
-        write_dual(b[task], y[task], C[task], lam[t], nu[t], beta[task])
+    problem = PointAndSet(b, l, ptr, y, C, omega, w, q)
+    left = np.minimum.reduceat(np.where((C > 0) & (y < 0), -b, np.inf), ptr[:-1])
+    right = np.maximum.reduceat(np.where((C > 0) & (y > 0), b, -np.inf), ptr[:-1])
+    low, pull_zero, force, slope, drift = np.zeros((5, len(l)))
+    high = omega ** (1 - 1 / q)  # from ω x^q ≤ 1 for one task alone; it keeps all powers in range
+    lam[:], pull_zero[:] = l, np.nan
+    tasks = TaskState(left, right, low, high, lam, nu, pull_zero, force, slope, drift)
+    kappa = 0.0
+    if np.isinf(q):  # every task has a bound of its own
+        solve_tasks(problem, kappa, tasks)
+    else:
+        kappa, norm = solve_norm(problem, tasks)
+        lam /= max(norm, 1.0) ** (1 / q)  # where l is large, rounding leaves the norm that much above one
+    write_dual(problem, lam, nu, beta)
     return kappa
-
-
-@njit()
-def linearising_power(q: float) -> float:
-    """Power r for which norm^r is nearly linear in κ: 1 at q = 1, the −1/p of a task with constant pull above."""
-    return 1.0 if q < 1.3 else -(q - 1.0) / q
