@@ -124,8 +124,8 @@ def test_alpha_runs_from_the_worst_task_to_the_mean(toy, regularizer):
 def test_default_alpha_is_a_fifth_of_the_tasks():
     X, y = make_classification(120, 4, random_state=0)
     tasks = np.arange(120) % 10
-    default, said = (MinimaxMTL(alpha=alpha).fit(X, y, tasks=tasks) for alpha in (None, 2.0))
-    assert default.objective_ == said.objective_
+    default, explicit = (MinimaxMTL(alpha=alpha).fit(X, y, tasks=tasks) for alpha in (None, 2.0))
+    assert default.objective_ == explicit.objective_
 
 
 @pytest.mark.parametrize("regularizer", REGULARIZERS)
@@ -182,12 +182,12 @@ def test_the_scale_of_the_features_is_that_of_mu(toy, regularizer):
     assert_allclose(1e3 * scaled.coef_, model.coef_, rtol=1e-3, atol=1e-4)
 
 
-def test_a_stop_before_the_gap_is_told(toy):
+def test_an_early_stop_warns(toy):
     with pytest.warns(ConvergenceWarning, match=r"stopped after 2 iterations \(max_iter=2\), gap .* Raise max_iter"):
         model = MinimaxMTL(mu=0.001, max_iter=2).fit(toy.X, toy.y, tasks=toy.tasks)
     optimum = conic_optimum(toy.X, toy.pairs, "trace", 1.0, 0.001)
     assert 1e-3 < 1 - optimum / model.objective_ <= model.gap_ <= 1
-    with pytest.warns(ConvergenceWarning, match="Rounding allows no more: raise tol or mu"):
+    with pytest.warns(ConvergenceWarning, match="Rounding errors prevent a smaller gap: raise tol or mu"):
         model = MinimaxMTL(mu=0.001, tol=1e-15).fit(toy.X, toy.y, tasks=toy.tasks)
     assert model.gap_ < 1e-4
 
@@ -197,9 +197,9 @@ def test_progress_is_printed(toy, capsys):
     assert capsys.readouterr().out.splitlines()[-1].startswith(f"iteration {model.n_iter_}: objective ")
 
 
-# ------------------------------------------------------------ ways to say the tasks
+# ------------------------------------------------------------ ways to name the tasks
 @pytest.mark.parametrize("regularizer", REGULARIZERS)
-def test_all_ways_to_say_the_tasks_are_one_problem(toy, regularizer):
+def test_all_ways_to_name_the_tasks_are_one_problem(toy, regularizer):
     frame = pd.DataFrame(toy.X, columns=["a", "b", "c"]).assign(site=toy.tasks)
     matrix = np.full((len(toy.y), 3), np.nan)
     for t, (rows, signs) in enumerate(toy.pairs):
@@ -219,7 +219,7 @@ def test_all_ways_to_say_the_tasks_are_one_problem(toy, regularizer):
 
 
 @pytest.mark.parametrize("regularizer", REGULARIZERS)
-def test_classes_are_told_apart_pair_by_pair(regularizer):
+def test_more_than_two_classes(regularizer):
     X, y = load_iris(return_X_y=True)
     model = MinimaxMTL(regularizer, mu=0.001).fit(X, y)
     assert model.task_names_ == ["0 vs 1", "0 vs 2", "1 vs 2"]

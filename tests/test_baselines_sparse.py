@@ -142,7 +142,7 @@ def test_dropped_cuts_do_not_matter(toy, monkeypatch):
     assert_allclose(model.objective_, known.objective_, rtol=2e-5)
 
 
-def test_what_was_not_reached_is_said(toy):
+def test_an_early_stop_warns(toy):
     with pytest.warns(ConvergenceWarning, match=r"stopped after 4 sweeps \(max_iter=4\), gap .* > tol=1e-08"):
         model = fit(toy, q=1.5, C=10.0, tol=1e-8, max_iter=4)
     assert model.gap_ > 1e-8
@@ -285,7 +285,7 @@ def test_features_of_any_scale(toy, p, factor):
     assert model.score(factor * toy.X, toy.y, tasks=toy.tasks) > 0.8
 
 
-def test_kernels_that_say_nothing_are_left_out():
+def test_kernels_of_noise_are_left_out():
     rng = np.random.default_rng(0)
     X = rng.random((150, 6))
     tasks = np.arange(150) % 3
@@ -302,8 +302,8 @@ def test_kernels_that_say_nothing_are_left_out():
     assert len(used(0.5, 1.0)) < len(noisy)
 
 
-# ------------------------------------------------------------ ways to say the tasks
-def test_all_ways_to_say_the_tasks_are_one_problem(toy):
+# ------------------------------------------------------------ ways to name the tasks
+def test_all_ways_to_name_the_tasks_are_one_problem(toy):
     frame = pd.DataFrame(toy.X, columns=list("abcd")).assign(site=toy.tasks)
     matrix = np.full((len(toy.y), 3), np.nan)
     for t, (rows, signs) in enumerate(toy.pairs):

@@ -249,23 +249,23 @@ class TraceNorm(AlphaMinimax):
         self.G = right @ (U / np.sqrt(self.lam))
         self.dX = self.dS = np.zeros_like(self.X)
         P = self.G @ self.G.T
-        self.tasks, self.cross, self.features = P[:T, :T], P[:T, T:], P[T:, T:]
+        self.P_tasks, self.P_cross, self.P_features = P[:T, :T], P[:T, T:], P[T:, T:]
         triangles = [np.asarray(np.linalg.qr(root, mode="r")) for root in roots]
         self.edge = np.array([R[:free, free:] for R in triangles])
         self.diagonal = np.array([np.diag(R)[:free] for R in triangles])
         self.F = np.concatenate([R[free:, free:] for R in triangles])  # the intercepts eliminated
         sizes = [len(R) - free for R in triangles]
         self.starts_F, self.task_F = np.cumsum([0, *sizes[:-1]]), np.repeat(np.arange(T), sizes)
-        newton = self.F @ self.features @ self.F.T
-        newton *= self.tasks[np.ix_(self.task_F, self.task_F)]
-        swapped = (self.F @ self.cross.T)[:, self.task_F]
+        newton = self.F @ self.P_features @ self.F.T
+        newton *= self.P_tasks[np.ix_(self.task_F, self.task_F)]
+        swapped = (self.F @ self.P_cross.T)[:, self.task_F]
         newton += swapped * swapped.T
         newton[np.diag_indices_from(newton)] += 1
         self.newton = cho_factor(newton, lower=True, overwrite_a=True, check_finite=False)
 
     def spread(self, Z: Array) -> Array:
         """𝒫 Z."""
-        return self.tasks @ Z @ self.features + self.cross @ Z.T @ self.cross
+        return self.P_tasks @ Z @ self.P_features + self.P_cross @ Z.T @ self.P_cross
 
     def solve_newton(self, G: Array, aimed: bool) -> tuple[Array, Array]:
         """dW = 𝒫 dZ, and the aim."""

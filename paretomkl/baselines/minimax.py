@@ -140,7 +140,11 @@ class MinimaxMTL(MultiTaskClassifier):
         self.objective_ = method.objective(W)
         self.gap_ = max(0.0, 1 - method.lower / self.objective_)
         if self.gap_ > self.tol:
-            cure = "Raise max_iter" if self.n_iter_ >= self.max_iter else "Rounding allows no more: raise tol or mu"
+            cure = (
+                "Raise max_iter"
+                if self.n_iter_ >= self.max_iter
+                else "Rounding errors prevent a smaller gap: raise tol or mu"
+            )
             warnings.warn(
                 f"MinimaxMTL stopped after {self.n_iter_} iterations (max_iter={self.max_iter}), gap {self.gap_:.1e} > "
                 f"tol={self.tol:g}. {cure}.",
