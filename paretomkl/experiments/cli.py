@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Exit, Option
+
+if TYPE_CHECKING:
+    from .plan import Cell, Settings
 
 RESULTS = Path("experiments/results.sqlite")
 QUICK_RESULTS = Path("experiments/quick.sqlite")
@@ -32,7 +35,7 @@ def reproduce(
         Option(help="A Markdown page to put the tables into, between `<!-- begin NAME -->` and `<!-- end NAME -->`."),
     ] = None,
     export: Annotated[bool, Option("--export", help="Also write a compact copy of the results.")] = False,
-    estimate: Annotated[bool, Option("--estimate", help="Only tell how long the missing cells will take.")] = False,
+    estimate: Annotated[bool, Option("--estimate", help="Only say how long the missing cells will take.")] = False,
     run: Annotated[bool, Option(help="Run the cells that are missing.")] = True,
     report: Annotated[bool, Option(help="Write tables and figures when the cells are done.")] = True,
 ) -> None:
@@ -42,47 +45,26 @@ def reproduce(
     """
     from rich.console import Console
 
-    from .plan import FULL, N_RUNS, QUICK, Cell, make_plan
-    from .results import Results, read_records
-    from .results import export as write_export
-    from .runner import duration, forecast_table, run_plan
+    from .plan import FULL, N_RUNS, QUICK, make_plan
 
-    console = Console()
     path = results or (QUICK_RESULTS if quick else RESULTS)
     folder = out or path.parent
     settings = QUICK if quick else FULL
-    plan: list[Cell] = []
     try:
+        plan = []
         if estimate or (run and not path.name.endswith(".csv.gz")):
             plan = make_plan(_listed(datasets), _listed(methods), runs or (2 if quick else N_RUNS), quick)
-            known = read_records(resume) if resume else []
-            if estimate:
-                known += read_records(path) if path.exists() else []
-                console.print(forecast_table(plan, {record.cell: record.seconds for record in known}))
-                return
-            with Results(path, settings) as file:
-                for record in known:
-                    file.save(record)
-                n_failed = run_plan(plan, file, settings, jobs, scheduler or None, data_home, console)
-                if n_failed:
-                    console.print(f"{n_failed} cells failed; they are run again by the same command.", style="red")
-        records = read_records(path)
-        if export:
-            write_export(records, folder / "results.csv.gz")
-        if report:
-            from .report import write_report
-
-            write_report(records, folder, page)
-            console.print(f"Tables and figures of {len(records)} cells are in {folder}.", highlight=False)
+        if estimate:
+            _estimate(plan, [file for file in (resume, path) if file and file.exists()])
+            return
+        if plan:
+            _run(plan, path, resume, settings, jobs, scheduler or None, data_home)
+        _write(path, folder, page, export, report)
         if plan and report:
             from .slider import write_slider
 
             found = write_slider(plan, settings, folder, data_home)
-            console.print(
-                f"{found.file}: {len(found.path)} points under a slider; open it in a browser.", highlight=False
-            )
-        spent = duration(sum(record.seconds for record in records))
-        console.print(f"The cells took {spent} on one core.", highlight=False)
+            _say(f"{found.file}: {len(found.path)} points under a slider; open it in a browser.")
     except (ValueError, OSError, ImportError, RuntimeError) as error:
         errors = Console(stderr=True)
         errors.print(f"Error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
@@ -95,3 +77,59 @@ def reproduce(
 def _listed(text: str) -> list[str] | None:
     """Names separated by commas; None where nothing was said."""
     return [name.strip() for name in text.split(",") if name.strip()] or None
+
+
+def _say(text: Any, style: str | None = None) -> None:
+    from rich.console import Console
+
+    Console(highlight=False).print(text, style=style)
+
+
+def _estimate(plan: list[Cell], files: list[Path]) -> None:
+    """How long the cells that are missing in the results files will take."""
+    from .results import read_records
+    from .runner import forecast_table
+
+    known = [record for file in files for record in read_records(file)]
+    _say(forecast_table(plan, {record.cell: record.seconds for record in known}))
+
+
+def _run(
+    plan: list[Cell],
+    path: Path,
+    resume: Path | None,
+    settings: Settings,
+    jobs: int,
+    scheduler: str | None,
+    data_home: Path | None,
+) -> None:
+    """Run the cells that are missing, those of a compact copy counting as done."""
+    from rich.console import Console
+
+    from .results import Results, read_records
+    from .runner import run_plan
+
+    known = read_records(resume) if resume else []
+    with Results(path, settings) as file:
+        for record in known:
+            file.save(record)
+        n_failed = run_plan(plan, file, settings, jobs, scheduler, data_home, Console())
+    if n_failed:
+        _say(f"{n_failed} cells failed; they are run again by the same command.", style="red")
+
+
+def _write(path: Path, folder: Path, page: Path | None, export: bool, report: bool) -> None:
+    """The compact copy and the report of a results file."""
+    from .results import export as write_export
+    from .results import read_records
+    from .runner import duration
+
+    records = read_records(path)
+    if export:
+        write_export(records, folder / "results.csv.gz")
+    if report:
+        from .report import write_report
+
+        write_report(records, folder, page)
+        _say(f"Tables and figures of {len(records)} cells are in {folder}.")
+    _say(f"The cells took {duration(sum(record.seconds for record in records))} on one core.")

@@ -252,9 +252,9 @@ def test_durations_read_well(seconds, text):
 
 # ------------------------------------------------------------------------------------------------ the command
 def reproduce(*arguments: str):
-    from paretomkl.cli import _application
+    from paretomkl.commands import app
 
-    return CliRunner().invoke(_application(), ["reproduce", *arguments])
+    return CliRunner().invoke(app, ["reproduce", *arguments])
 
 
 def test_wrong_names_are_named(tmp_path):
@@ -305,6 +305,7 @@ def test_a_compact_copy_can_be_continued(tmp_path):
     assert new.cell.run == 1
 
 
+@pytest.mark.slow
 def test_quick_runs_every_method_on_every_data_set_in_two_minutes(tmp_path, shared_data):
     began = time.monotonic()
     done = reproduce(
