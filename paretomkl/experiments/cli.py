@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Exit, Option
-
-if TYPE_CHECKING:
-    from .plan import Cell, Settings
 
 RESULTS = Path("experiments/results.sqlite")
 QUICK_RESULTS = Path("experiments/quick.sqlite")
@@ -45,80 +44,38 @@ def reproduce(
     """
     from rich.console import Console
 
-    from .plan import FULL, N_RUNS, QUICK, make_plan
+    from .plan import FULL, N_RUNS, QUICK, Cell, make_plan
+    from .results import Results, read_records
+    from .runner import forecast_table, run_plan
 
+    console = Console(highlight=False)
     path = results or (QUICK_RESULTS if quick else RESULTS)
     folder = out or path.parent
     settings = QUICK if quick else FULL
-    try:
-        plan = []
+    plan: list[Cell] = []
+    with _guarded():
         if estimate or (run and not path.name.endswith(".csv.gz")):
             plan = make_plan(_listed(datasets), _listed(methods), runs or (2 if quick else N_RUNS), quick)
-        if estimate:
-            _estimate(plan, [file for file in (resume, path) if file and file.exists()])
-            return
-        if plan:
-            _run(plan, path, resume, settings, jobs, scheduler or None, data_home)
-        _write(path, folder, page, export, report)
+            known = read_records(resume) if resume else []
+            if estimate:
+                known += read_records(path) if path.exists() else []
+                console.print(forecast_table(plan, {record.cell: record.seconds for record in known}))
+                return
+            with Results(path, settings) as file:
+                for record in known:
+                    file.save(record)
+                n_failed = run_plan(plan, file, settings, jobs, scheduler or None, data_home, Console())
+            if n_failed:
+                console.print(f"{n_failed} cells failed; they are run again by the same command.", style="red")
+        _write_results(path, folder, page, export, report, console)
         if plan and report:
             from .slider import write_slider
 
             found = write_slider(plan, settings, folder, data_home)
-            _say(f"{found.file}: {len(found.path)} points under a slider; open it in a browser.")
-    except (ValueError, OSError, ImportError, RuntimeError) as error:
-        errors = Console(stderr=True)
-        errors.print(f"Error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        raise Exit(1 if isinstance(error, RuntimeError) else 2) from error
-    except KeyboardInterrupt:
-        Console(stderr=True).print("\nInterrupted; the same command goes on from here.")
-        raise Exit(130) from None
+            console.print(f"{found.file}: {len(found.path)} points under a slider; open it in a browser.")
 
 
-def _listed(text: str) -> list[str] | None:
-    """Names separated by commas; None where nothing was said."""
-    return [name.strip() for name in text.split(",") if name.strip()] or None
-
-
-def _say(text: Any, style: str | None = None) -> None:
-    from rich.console import Console
-
-    Console(highlight=False).print(text, style=style)
-
-
-def _estimate(plan: list[Cell], files: list[Path]) -> None:
-    """How long the cells that are missing in the results files will take."""
-    from .results import read_records
-    from .runner import forecast_table
-
-    known = [record for file in files for record in read_records(file)]
-    _say(forecast_table(plan, {record.cell: record.seconds for record in known}))
-
-
-def _run(
-    plan: list[Cell],
-    path: Path,
-    resume: Path | None,
-    settings: Settings,
-    jobs: int,
-    scheduler: str | None,
-    data_home: Path | None,
-) -> None:
-    """Run the cells that are missing, those of a compact copy counting as done."""
-    from rich.console import Console
-
-    from .results import Results, read_records
-    from .runner import run_plan
-
-    known = read_records(resume) if resume else []
-    with Results(path, settings) as file:
-        for record in known:
-            file.save(record)
-        n_failed = run_plan(plan, file, settings, jobs, scheduler, data_home, Console())
-    if n_failed:
-        _say(f"{n_failed} cells failed; they are run again by the same command.", style="red")
-
-
-def _write(path: Path, folder: Path, page: Path | None, export: bool, report: bool) -> None:
+def _write_results(path: Path, folder: Path, page: Path | None, export: bool, report: bool, console: Any) -> None:
     """The compact copy and the report of a results file."""
     from .results import export as write_export
     from .results import read_records
@@ -131,5 +88,26 @@ def _write(path: Path, folder: Path, page: Path | None, export: bool, report: bo
         from .report import write_report
 
         write_report(records, folder, page)
-        _say(f"Tables and figures of {len(records)} cells are in {folder}.")
-    _say(f"The cells took {duration(sum(record.seconds for record in records))} on one core.")
+        console.print(f"Tables and figures of {len(records)} cells are in {folder}.")
+    console.print(f"The cells took {duration(sum(record.seconds for record in records))} on one core.")
+
+
+@contextmanager
+def _guarded() -> Iterator[None]:
+    """Errors end in one sentence; an interrupt says how to go on."""
+    from rich.console import Console
+
+    errors = Console(stderr=True)
+    try:
+        yield
+    except (ValueError, OSError, ImportError, RuntimeError) as error:
+        errors.print(f"Error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        raise Exit(1 if isinstance(error, RuntimeError) else 2) from error
+    except KeyboardInterrupt:
+        errors.print("\nInterrupted; the same command goes on from here.")
+        raise Exit(130) from None
+
+
+def _listed(text: str) -> list[str] | None:
+    """Names separated by commas; None where there are none."""
+    return [name.strip() for name in text.split(",") if name.strip()] or None

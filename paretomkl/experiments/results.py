@@ -10,7 +10,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -39,10 +39,6 @@ class Record:
     versions: dict[str, str] = field(default_factory=dict)
     outcome: Outcome | None = None
     message: str | None = None
-
-    @property
-    def done(self) -> bool:
-        return self.outcome is not None
 
 
 class Results:
@@ -106,7 +102,7 @@ class Results:
             cell.method,
             cell.run,
             cell.seed,
-            "done" if record.done else "failed",
+            "failed" if outcome is None else "done",
             round(record.seconds, 3),
             None if outcome is None else outcome.n_sweeps,
             None if outcome is None else outcome.gap,
@@ -116,24 +112,10 @@ class Results:
             None if outcome is None else _to_json(outcome),
         )
         with self._base:
-            self._base.execute(
-                f"INSERT INTO cells VALUES ({', '.join('?' * len(row))}) ON CONFLICT DO UPDATE SET "
-                "status = excluded.status, seconds = excluded.seconds, n_sweeps = excluded.n_sweeps, "
-                "gap = excluded.gap, versions = excluded.versions, created = excluded.created, "
-                "message = excluded.message, outcome = excluded.outcome WHERE cells.status = 'failed'",
-                row,
-            )
+            self._base.execute(f"DELETE FROM cells WHERE ({KEY}) = (?, ?, ?, ?) AND status = 'failed'", row[:4])
+            self._base.execute(f"INSERT OR IGNORE INTO cells VALUES ({', '.join('?' * len(row))})", row)
 
-    def finished(self) -> set[Cell]:
-        """Cells that are done."""
-        return {Cell(*row) for row in self._base.execute(f"SELECT {KEY} FROM cells WHERE status = 'done'")}
-
-    def failures(self) -> dict[Cell, str]:
-        """Messages of the cells that failed the last time they were run."""
-        rows = self._base.execute(f"SELECT {KEY}, message FROM cells WHERE status = 'failed'")
-        return {Cell(*row[:4]): row[4] for row in rows}
-
-    def seconds(self) -> dict[Cell, float]:
+    def finished(self) -> dict[Cell, float]:
         """How long each finished cell took."""
         rows = self._base.execute(f"SELECT {KEY}, seconds FROM cells WHERE status = 'done'")
         return {Cell(*row[:4]): row[4] for row in rows}
@@ -151,20 +133,13 @@ KEY = "dataset, fraction, method, run"
 
 
 def _to_json(outcome: Outcome) -> str:
-    points = [
-        {name: _rounded(value) for name, value in asdict(point).items() if value is not None}
-        for point in outcome.points
-    ]
-    return json.dumps(
-        {"tasks": outcome.tasks, "n_test": outcome.n_test, "n_sweeps": outcome.n_sweeps, "points": points},
-        separators=(",", ":"),
-    )
+    points = [{name: value for name, value in asdict(point).items() if value is not None} for point in outcome.points]
+    return json.dumps(_rounded(vars(outcome) | {"points": points}), separators=(",", ":"))
 
 
 def _from_json(text: str) -> Outcome:
     kept = json.loads(text)
-    points = [Point(**{**point, "cv": point.get("cv", float("nan"))}) for point in kept["points"]]
-    return Outcome(points, kept["tasks"], kept["n_test"], kept["n_sweeps"])
+    return Outcome(**kept | {"points": [Point(**{"cv": float("nan"), **point}) for point in kept["points"]]})
 
 
 def _rounded(value: Any) -> Any:
@@ -257,12 +232,10 @@ def read_export(path: str | os.PathLike[str]) -> list[Record]:
 def _point(row: dict[str, str]) -> Point:
     params = {name: float(row[name]) for name in ("C", "p") if row[name]}
     params |= json.loads(row["other"]) if row["other"] else {}
-    point = Point(params, float(row["cv"]), float(row["accuracy"]), [int(n) for n in row["right"].split()])
-    return replace(
-        point,
-        gap=float(row["gap"]) if row["gap"] else None,
-        objectives=[float(value) for value in row["objectives"].split()] or None,
-    )
+    right = [int(n) for n in row["right"].split()]
+    gap = float(row["gap"]) if row["gap"] else None
+    objectives = [float(value) for value in row["objectives"].split()] or None
+    return Point(params, float(row["cv"]), float(row["accuracy"]), right, gap, objectives)
 
 
 def read_records(path: str | os.PathLike[str]) -> list[Record]:

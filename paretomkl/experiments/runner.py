@@ -90,11 +90,11 @@ def run_plan(
         return 0
     home = None if data_home is None else os.fspath(Path(data_home).resolve())
     n_failed = 0
-    with _backend(jobs, scheduler) as n_workers, Watch(missing, results.seconds(), n_workers, console) as watch:
+    with _backend(jobs, scheduler) as n_workers, Watch(missing, finished, n_workers, console) as watch:
         for record in _in_parallel(missing, settings, home, n_workers):
             results.save(record)
-            n_failed += not record.done
-            watch.tell(record)
+            n_failed += record.outcome is None
+            watch.add(record)
     return n_failed
 
 
@@ -156,11 +156,11 @@ class Watch:
         if self.bar is not None:
             self.bar.stop()
 
-    def tell(self, record: Record) -> None:
+    def add(self, record: Record) -> None:
         """A cell has come back."""
         del self.left[record.cell]
         self.worked += record.seconds
-        if record.done:
+        if record.outcome is not None:
             self.forecast.learn(record.cell, record.seconds)
         else:
             self.n_failed += 1
@@ -228,7 +228,7 @@ def forecast_table(plan: Sequence[Cell], seconds: dict[Cell, float]) -> Any:
 
 
 def duration(seconds: float) -> str:
-    """A time as one says it."""
+    """A time in a fitting unit."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
