@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._drawing import exponent_label, exponent_ranks
 from .._typing import Array
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _top_axis(ax: Axes, rows: Array) -> Any:
     kept = np.append(np.diff(sweeps) > 0, True)
     ps, sweeps = rows[first, 0][kept], sweeps[kept]
     top = ax.secondary_xaxis("top")
-    ticks = _style.SparseTicks(sweeps, [_style.exponent_label(p) for p in ps], _style.exponent_ranks(ps))
+    ticks = _style.SparseTicks(sweeps, [exponent_label(p) for p in ps], exponent_ranks(ps))
     ticks.put_on(top.xaxis)
     top.set_xlabel("exponent $p$ taken up")
     return top

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._drawing import exponent_label, shorten
 from .._typing import Array
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -66,12 +67,6 @@ class CrossValidation:
 
 
 # --------------------------------------------------------------------------------------------- numbers and names
-def exponent_label(p: float) -> str:
-    if math.isinf(p):
-        return "∞" if p > 0 else "−∞"
-    return f"{float(f'{p:.4g}'):g}".replace("-", "−")
-
-
 def percent(share: float) -> str:
     """Two digits that count; what is nearly all or nearly nothing is not rounded to it."""
     value = 100 * abs(share)
@@ -101,14 +96,6 @@ def points(difference: float) -> str:
 
 def number_word(count: int) -> str:
     return NUMBERS[count] if count < len(NUMBERS) else str(count)
-
-
-def shorten(name: str, length: int = 40) -> str:
-    """The middle is left out of a long name: both ends tell it from others."""
-    if len(name) <= length:
-        return name
-    head = length // 2
-    return name[:head].rstrip() + "…" + name[len(name) - (length - head - 1) :].lstrip()
 
 
 def listing(names: Sequence[str]) -> str:
