@@ -13,7 +13,8 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from math import ceil
 from pathlib import Path
@@ -32,6 +33,10 @@ from .path import PAPER_PS
 from .tables import MAX_ROWS, Columns, Frame, Table, TableError, load_table, read_table
 
 MODEL_KIND = "paretomkl model"
+PACKAGES = (
+    *("numpy", "scipy", "scikit-learn", "numba", "joblib", "pandas", "pyarrow"),
+    *("matplotlib", "skops", "cvxpy", "distributed"),
+)
 FIRST_PARAMETER = {"rbf": "sigma", "gaussian": "sigma", "laplacian": "gamma", "poly": "degree", "polynomial": "degree"}
 PAGE_TOL = 1e-5  # the curves of a page are smooth then
 ABOUT_KERNELS = (
@@ -52,49 +57,42 @@ app = typer.Typer(
 # ------------------------------------------------------------------------------------------------ options
 TableFile = Annotated[Path, Argument(help="CSV, Parquet, Arrow or NumPy file.")]
 Target = Annotated[str, Option("--target", "-y", help="Column that holds the classes.")]
-Kernels = Annotated[str, Option(help="Base kernels, see below.")]
 Norm = Annotated[float, Option("--s", min=1.0, help="Norm of the kernel weights; 1 is sparse.")]
 Tolerance = Annotated[float, Option(min=1e-8, max=0.5, help="Relative gap to certify at every p.")]
-Cost = Annotated[float | None, Option("--C", min=1e-9, help="Cost of a margin violation; default: cross-validation.")]
-Costs = Annotated[str, Option("--Cs", help="Values of C to choose from.")]
-Delimiter = Annotated[
-    str | None, Option(help="What separates the columns of a text file; default a comma, in .tsv a tab.")
-]
+Delimiter = Annotated[str | None, Option(help="Between the columns of a text file; default a comma, in .tsv a tab.")]
 Decimal = Annotated[str, Option(help="Decimal point of a text file: a point or a comma.")]
-Jobs = Annotated[int | None, Option(help="Folds at a time and threads; -1 is all cores.")]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of words.")]
 
 
 @dataclass(frozen=True)
-class TableOptions:
-    """How to read a table: the options that the commands which learn from one have in common, as typed."""
+class Options:
+    """What the commands that learn from a table have in common, as typed."""
 
     task: Annotated[str | None, Option("--task", "-t", help="Column that names the task of each row.")] = None
-    categorical: Annotated[
-        str, Option(help="Columns of categories that look like numbers or names, separated by commas.")
-    ] = ""
+    kernels: Annotated[str, Option(help="Base kernels, see below.")] = "default"
+    s: Norm = 1.1
+    C: Annotated[float | None, Option("--C", min=1e-9, help="Cost of a margin violation; default: by folds.")] = None
+    Cs: Annotated[str, Option("--Cs", help="Values of C to choose from.")] = "0.1,1,10,100"
+    categorical: Annotated[str, Option(help="Columns of categories, if they look otherwise; with commas.")] = ""
     drop: Annotated[str, Option(help="Columns to leave out, separated by commas.")] = ""
-    impute: Annotated[
-        bool, Option("--impute", help="Fill in missing values: the median, or the commonest category.")
-    ] = False
+    impute: Annotated[bool, Option("--impute", help="Fill in what is missing: median or commonest value.")] = False
     delimiter: Delimiter = None
     decimal: Decimal = "."
     max_rows: Annotated[int, Option(min=1, help="Refuse tables of more rows.")] = MAX_ROWS
     sample: Annotated[int | None, Option(min=4, help="Draw this many rows at random.")] = None
     seed: Annotated[int, Option(min=0, help="Seed of --sample and of the split.")] = 0
+    jobs: Annotated[int | None, Option(help="Folds at a time and threads; -1 is all cores.")] = None
+    as_json: AsJson = False
 
     def given(self) -> dict[str, Any]:
         """The options that are not the default."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {field.name: values[field.name] for field in fields(self) if values[field.name] != field.default}
+        return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) != field.default}
 
-    def keywords(self) -> dict[str, Any]:
+    def table_keywords(self) -> dict[str, Any]:
         """The same as :func:`load_table` takes them."""
-        parsers = {"categorical": split_names, "drop": split_names, "delimiter": parse_delimiter}
-        return {name: parsers[name](value) if name in parsers else value for name, value in self.given().items()}
-
-    def load(self, file: Path, target: str) -> Table:
-        return load_table(file, target, **self.keywords())
+        parse = {"categorical": split_names, "drop": split_names, "delimiter": parse_delimiter}
+        known = inspect.signature(load_table).parameters
+        return {name: parse.get(name, lambda v: v)(value) for name, value in self.given().items() if name in known}
 
 
 def split_names(text: str) -> list[str]:
@@ -169,7 +167,7 @@ def _encoded(column: str, names: Sequence[str]) -> list[str]:
 
 # --------------------------------------------------------------------------------------- how a command runs
 def command(epilog: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function a command: guarded, and with the fields of its :class:`TableOptions` as options."""
+    """Make a function a command: guarded, and with the fields of its :class:`Options` as options."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         app.command(epilog=epilog)(_guarded(_spelt_out(function)))
@@ -179,15 +177,15 @@ def command(epilog: str | None = None) -> Callable[[Callable[..., None]], Callab
 
 
 def _spelt_out(function: Callable[..., None]) -> Callable[..., None]:
-    """A function whose parameter ``table`` is an option for each of its fields: typer has no groups of options."""
+    """A function whose parameter ``options`` is an option for each of its fields: typer has no groups of options."""
     own = dict(inspect.signature(function).parameters)
-    if own.pop("table", None) is None:
+    if own.pop("options", None) is None:
         return function
-    shared = inspect.signature(TableOptions).parameters
+    shared = inspect.signature(Options).parameters
 
     @wraps(function)
     def run(**given: Any) -> None:
-        function(table=TableOptions(**{name: given.pop(name) for name in shared}), **given)
+        function(options=Options(**{name: given.pop(name) for name in shared}), **given)
 
     both = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in (own | dict(shared)).values()]
     vars(run)["__signature__"] = inspect.Signature(both)
@@ -291,48 +289,40 @@ def demo(
 def path(
     file: TableFile,
     target: Target,
-    table: TableOptions,
-    out: Annotated[
-        Path | None, Option(help="Folder for page.html and path.csv; default: the name of the table.")
-    ] = None,
-    kernels: Kernels = "default",
-    s: Norm = 1.1,
-    C: Cost = None,
-    Cs: Costs = "0.1,1,10,100",
+    options: Options,
+    out: Annotated[Path | None, Option(help="Folder for page.html and path.csv; default: by the table's name.")] = None,
     points: Annotated[int, Option(min=15, max=1000, help="Exponents on the slider.")] = 121,
     test_size: Annotated[float, Option(min=0.1, max=0.9, help="Share of the rows to judge by.")] = 0.25,
-    jobs: Jobs = None,
-    as_json: AsJson = False,
 ) -> None:
     """Show the trade-off between tasks: a page with a slider over p, and the numbers behind it."""
     from .report import trade_off_page
 
     folder = _check_folder(out or Path(f"{Path(file.name.removesuffix('.gz')).stem}-path"))
-    loaded = table.load(file, target)
+    table = load_table(file, target, **options.table_keywords())
     needed = ceil(2 / (1 - test_size))  # two are left for folds
-    _check_rare_classes(loaded, needed, "path holds some rows out and divides the others into folds")
-    again = _fitting_command(file, target, table, kernels, s).replace("`", "``")
+    _check_rare_classes(table, needed, "path holds some rows out and divides the others into folds")
+    again = _fitting_command(file, target, options).replace("`", "``")
     found = trade_off_page(
-        loaded.X,
-        loaded.y,
-        task_column=loaded.columns.task,
-        kernels=parse_kernels(kernels, loaded.features),
-        s=s,
-        C=C,
-        Cs=parse_numbers(Cs, "--Cs"),
+        table.X,
+        table.y,
+        task_column=table.columns.task,
+        kernels=parse_kernels(options.kernels, table.features),
+        s=options.s,
+        C=options.C,
+        Cs=parse_numbers(options.Cs, "--Cs"),
         test_size=test_size,
-        random_state=table.seed,
+        random_state=options.seed,
         n_points=points,
         tol=PAGE_TOL,
-        n_jobs=jobs,
+        n_jobs=options.jobs,
         title=f"{target} in {file.name}",
-        loading=_loading_code(file, target, table),
+        loading=_loading_code(file, target, options),
         refit_note=f"Or in the shell: `{again}`. Both learn from all rows, as for use; the models of this page have "
         f"seen {100 * (1 - test_size):.0f} % of them.",
         verbose=None,
     )
     page, numbers = _write_path(folder, found)
-    _report_path(found, page, numbers, Output(as_json))
+    _report_path(found, page, numbers, Output(options.as_json))
 
 
 def _check_folder(out: Path) -> Path:
@@ -357,9 +347,9 @@ def _check_rare_classes(table: Table, needed: int, why: str) -> None:
             )
 
 
-def _loading_code(file: Path, target: str, table: TableOptions) -> str:
+def _loading_code(file: Path, target: str, options: Options) -> str:
     """Python that reads a table as a command did."""
-    parameters = "".join(f", {name}={value!r}" for name, value in table.keywords().items())
+    parameters = "".join(f", {name}={value!r}" for name, value in options.table_keywords().items())
     return (
         "from paretomkl.tables import load_table\n\n"
         f"table = load_table({str(file)!r}, {target!r}{parameters})\n"
@@ -367,16 +357,13 @@ def _loading_code(file: Path, target: str, table: TableOptions) -> str:
     )
 
 
-def _fitting_command(file: Path, target: str, table: TableOptions, kernels: str, s: float) -> str:
+def _fitting_command(file: Path, target: str, options: Options) -> str:
     """The command that fits a model again, with places for {p} and {C}."""
     words = ["paretomkl", "fit", str(file), "--target", target]
-    for name, value in table.given().items():
+    for name, value in replace(options, C=None, Cs=Options.Cs, jobs=None, as_json=False).given().items():
         option = "--" + name.replace("_", "-")
         words += [option] if value is True else [option, str(value)]
-    if kernels != "default":
-        words += ["--kernels", kernels]
-    words += ["--s", repr(s), "--tol", f"{PAGE_TOL:g}", "--out", "model.skops"]
-    return f"{shlex.join(words)} --p {{p}} --C {{C}}"
+    return f"{shlex.join(words)} --tol {PAGE_TOL:g} --out model.skops --p {{p}} --C {{C}}"
 
 
 def _write_path(folder: Path, found: Any) -> tuple[Path, Path]:
@@ -440,23 +427,13 @@ def _report_path(found: Any, page: Path, numbers: Path, output: Output) -> None:
 def fit(
     file: TableFile,
     target: Target,
-    table: TableOptions,
+    options: Options,
     out: Annotated[Path, Option("--out", "-o", help="Where to write the model, usually `….skops`.")],
-    kernels: Kernels = "default",
-    s: Norm = 1.1,
-    p: Annotated[
-        str | None, Option("--p", help="Exponent; `inf` protects the worst task. Default: cross-validation.")
-    ] = None,
-    C: Cost = None,
-    ps: Annotated[
-        str, Option(help="Exponents to choose from; the first of equals is taken.")
-    ] = "1,0.5,2,0.1,10,0.01,inf",
-    Cs: Costs = "0.1,1,10,100",
+    p: Annotated[str | None, Option("--p", help="Exponent; `inf` protects the worst task; default: by folds.")] = None,
+    ps: Annotated[str, Option(help="Exponents to choose from; of equals the first wins.")] = "1,0.5,2,0.1,10,0.01,inf",
     cv: Annotated[int, Option(min=2, help="Folds of the cross-validation.")] = 5,
     balanced: Annotated[bool, Option("--balanced", help="Weigh the classes of a task alike, however rare.")] = False,
     tol: Tolerance = 1e-3,
-    jobs: Jobs = None,
-    as_json: AsJson = False,
 ) -> None:
     """Fit a model, with p and C by cross-validation unless they are given, and save it."""
     from .persistence import save_model
@@ -464,23 +441,23 @@ def fit(
     check_writable(out)
     if out.resolve() == file.resolve():
         raise TableError(f"The model would overwrite its table {str(file)!r}; name another file (--out).")
-    effective_jobs(jobs)
+    effective_jobs(options.jobs)
     exponents = parse_numbers(ps, "--ps") if p is None else parse_numbers(p, "--p")
     if p is not None and len(exponents) > 1:
         raise TableError(f"--p takes one exponent, got {p!r}; to choose among several use --ps {p}.")
-    loaded = table.load(file, target)
+    table = load_table(file, target, **options.table_keywords())
     parameters = {
-        "s": s,
-        "kernels": parse_kernels(kernels, loaded.features),
-        "task_column": loaded.columns.task,
+        "s": options.s,
+        "kernels": parse_kernels(options.kernels, table.features),
+        "task_column": table.columns.task,
         "class_weight": "balanced" if balanced else None,
         "tol": tol,
         "verbose": None,
     }
-    costs = [C] if C is not None else parse_numbers(Cs, "--Cs")
-    model, score = _fit_model(loaded, exponents, costs, cv, jobs, parameters)
-    save_model(_model_file(loaded, model), out)
-    _report_fit(loaded, model, score, cv, out, Output(as_json))
+    Cs = [options.C] if options.C is not None else parse_numbers(options.Cs, "--Cs")
+    model, score = _fit_model(table, exponents, Cs, cv, options.jobs, parameters)
+    save_model(_model_file(table, model), out)
+    _report_fit(table, model, score, cv, out, Output(options.as_json))
 
 
 def _fit_model(
@@ -533,9 +510,7 @@ def _report_fit(table: Table, model: Any, score: float | None, cv: int, out: Pat
 def predict(
     model: Annotated[Path, Argument(help="Model that `paretomkl fit` wrote.")],
     file: TableFile,
-    out: Annotated[
-        Path | None, Option("--out", "-o", help="CSV file to write; default: print the predictions.")
-    ] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help="CSV file to write; default: print them.")] = None,
     scores: Annotated[bool, Option("--scores", help="Add the decision scores.")] = False,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
@@ -615,9 +590,7 @@ def _report_predictions(table: Frame, out: Path | None, output: Output) -> None:
 # --------------------------------------------------------------------------------------------------- info
 @command()
 def info(
-    warm_up: Annotated[
-        bool, Option("--warm-up", help="Compile the library now, once per machine, instead of at the first fit.")
-    ] = False,
+    warm_up: Annotated[bool, Option("--warm-up", help="Compile now, once per machine, and not at first use.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Versions, threads, and which data sets of the paper are at hand."""
@@ -633,16 +606,10 @@ def info(
     if warm_up:
         _warm_up(output)
         return
-    packages: dict[str, str | None] = {}
-    for name in (
-        *("numpy", "scipy", "scikit-learn", "numba", "joblib", "pandas", "pyarrow"),
-        *("matplotlib", "skops", "cvxpy", "distributed"),
-    ):
-        try:
+    packages = dict.fromkeys(PACKAGES)
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
             packages[name] = version(name)
-        except PackageNotFoundError:
-            packages[name] = None
-    found = {name: None if folder is None else str(folder) for name, folder in data_found().items()}
     facts = {
         "paretomkl": __version__,
         "python": platform.python_version(),
@@ -650,15 +617,15 @@ def info(
         "cores": os.cpu_count(),
         "threads": {name: os.environ[name] for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS") if name in os.environ},
         "packages": packages,
-        "data": found,
+        "data": data_found(),
     }
     table = Table(box=SIMPLE_HEAD, show_header=False)
     table.add_row("paretomkl", __version__)
     table.add_row("Python", f"{facts['python']} on {facts['system']}, {facts['cores']} cores")
     for name, installed in packages.items():
         table.add_row(name, installed or "not installed")
-    for name, folder in found.items():
-        table.add_row(f"data: {name}", folder or "not here; fetched when asked for")
+    for name, folder in data_found().items():
+        table.add_row(f"data: {name}", "not here; downloaded when needed" if folder is None else str(folder))
     output.say(table)
     output.finish(facts)
 

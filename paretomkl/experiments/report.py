@@ -261,7 +261,7 @@ def choices_table(found: Collection) -> str:
 def coverage(found: Collection) -> str:
     """How many runs there are, how well they are certified, and what they were made with."""
     counts = {
-        name: sorted({found.n_runs(*column, name) for column in _columns(found) if found.has(*column, name)})
+        name: sorted({len(found.outcomes(*column, name)) for column in _columns(found) if found.has(*column, name)})
         for name in METHODS
     }
     runs = ", ".join(f"{name} {'–'.join(map(str, dict.fromkeys((n[0], n[-1]))))}" for name, n in counts.items() if n)

@@ -9,12 +9,12 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from .._files import write_whole
 from .methods import Outcome, Point
 from .plan import Cell, Settings
 
@@ -167,21 +167,13 @@ def export(
 
     Objectives are kept for the studies named only: figures are drawn of these.
     """
-    kept = set(objectives_of)
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".part")
-    # no name and no time in the header: the same results give the same bytes
-    with (
-        open(partial, "wb") as raw,
-        closing(gzip.GzipFile("", "wb", 9, raw, mtime=0)) as packed,
-        io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
-    ):
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for record in records:
-            writer.writerows(_rows(record, record.cell.dataset in kept))
-    os.replace(partial, path)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for record in records:
+        writer.writerows(_rows(record, record.cell.dataset in set(objectives_of)))
+    write_whole(path, gzip.compress(text.getvalue().encode(), mtime=0))  # the same results give the same bytes
 
 
 def _rows(record: Record, with_objectives: bool) -> Iterator[list[Any]]:

@@ -9,6 +9,7 @@ import traceback
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from operator import attrgetter
@@ -190,16 +191,15 @@ class Forecast:
     """Seconds that a cell will take: as the same cell of other runs did, else by the plan's rough figure."""
 
     def __init__(self, seconds: dict[Cell, float]):
-        self.seen: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+        self.seen: dict[Cell, list[float]] = defaultdict(list)  # by the cell as if of run 0
         for cell, taken in seconds.items():
             self.learn(cell, taken)
 
     def learn(self, cell: Cell, seconds: float) -> None:
-        self.seen[cell.dataset, cell.fraction, cell.method].append(seconds)
+        self.seen[replace(cell, run=0)].append(seconds)
 
     def __call__(self, cell: Cell) -> float:
-        seen = self.seen.get((cell.dataset, cell.fraction, cell.method))
-        return mean(seen) if seen else cell.cost
+        return mean(self.seen.get(replace(cell, run=0), [cell.cost]))
 
 
 def forecast_table(plan: Sequence[Cell], seconds: dict[Cell, float]) -> Any:
