@@ -65,7 +65,7 @@ STUDIES = {
 
 @dataclass(frozen=True)
 class Settings:
-    """How thoroughly each cell is run; results of unlike settings are not mixed.
+    """How thoroughly each cell is run; results of different settings are not mixed.
 
     ps: exponents; Cs: costs of a margin violation, for all methods but "sparse", whose penalty is a norm and not its
     square; shares: β/T of "tang"; sparse_Cs, sparse_ps, sparse_qs: the grid of "sparse"; mus, lams: those of "mm-aep"
@@ -143,7 +143,7 @@ def make_plan(
     runs: int = N_RUNS,
     quick: bool = False,
 ) -> list[Cell]:
-    """All cells, the first run of everything before the second, cheap ones before dear ones.
+    """All cells, the first run of everything before the second, cheap ones first.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ DIGITS = 6  # significant ones of what is kept
 
 @dataclass
 class Record:
-    """A cell that was run, in so many seconds of one core: done, with its outcome, or failed, with a message."""
+    """A cell that was run: seconds of one core, and its outcome or the message of its failure."""
 
     cell: Cell
     seconds: float
@@ -79,9 +79,9 @@ class Results:
                 self._base.execute("INSERT INTO settings VALUES (?)", (wanted,))
             elif found[0] != wanted:
                 old = json.loads(found[0])
-                unlike = [name for name, value in settings.as_dict().items() if old.get(name) != value]
+                changed = [name for name, value in settings.as_dict().items() if old.get(name) != value]
                 raise ValueError(
-                    f"{self.path} has results of other settings ({', '.join(unlike)} differ); name another file."
+                    f"{self.path} has results of other settings ({', '.join(changed)} differ); name another file."
                 )
 
     def __enter__(self) -> Results:

@@ -21,7 +21,7 @@ from typing import Any
 from .plan import Cell, Settings
 from .results import Record, Results
 
-SAY_EVERY = 60.0  # seconds between two lines where there is no terminal
+SHOW_EVERY = 60.0  # seconds between two lines where there is no terminal
 
 
 # ------------------------------------------------------------------------------------------------- one cell
@@ -139,7 +139,7 @@ class Watch:
         self.left = dict.fromkeys(cells)
         self.n_workers = n_workers
         self.n_cells, self.n_failed = len(cells), 0
-        self.said = self.began = perf_counter()
+        self.shown = self.began = perf_counter()
         self.worked = 0.0  # seconds of the cells that have come back
         self.bar: Any = None
 
@@ -169,8 +169,8 @@ class Watch:
         now = perf_counter()
         if self.bar is not None:
             self.bar.update(self.row, advance=1, description=f"{self._rest()} · {record.cell}")
-        elif now - self.said >= SAY_EVERY or not self.left:
-            self.said = now
+        elif now - self.shown >= SHOW_EVERY or not self.left:
+            self.shown = now
             done = self.n_cells - len(self.left)
             self.console.print(
                 f"{duration(now - self.began)}: {done}/{self.n_cells} cells · {self._rest()} · {record.cell}",

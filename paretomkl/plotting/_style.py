@@ -41,7 +41,7 @@ POOL_COLOR = "#C8C8C8"
 MARKERS = "osD^vPX"
 FEW = len(LINE_COLORS)  # lines that can have a colour and a name each
 NAMED = 12  # lines that are all named
-N_EXTREMES = 3  # of more lines, so many of the uppermost and of the lowermost are named
+N_EXTREMES = 3  # of more lines, this many at the top and at the bottom are named
 MARKED = 25  # points of a line that get a marker each
 TICKED = 16  # exponents that may all be ticks; of more, round numbers are
 LONGEST = 32  # characters of a name
@@ -255,7 +255,7 @@ def draw_lines(
 
     Few lines have a colour, a marker and a name each. Many are thin and coloured by ``order`` (n_lines,), which a
     colour bar explains; of very many only the uppermost and the lowermost are named. The axis spans ``least_range`` at
-    least, lest noise look like a trend.
+    least, so that noise does not look like a trend.
     """
     few = len(names) <= FEW
     with_markers = len(x) <= MARKED
@@ -383,7 +383,7 @@ def label_points(ax: Axes, x: Array, y: Array, labels: Sequence[str], ranks: Arr
     at = ax.transData.transform(np.column_stack([x, y])) * 72 / ax.figure.dpi
     frame = ax.bbox.get_points() * 72 / ax.figure.dpi
     steps = np.linspace(0, 1, 50)[:, None, None]
-    along = (at[:-1] + steps * (at[1:] - at[:-1])).reshape(-1, 2)  # the line, which no name shall cover
+    along = (at[:-1] + steps * (at[1:] - at[:-1])).reshape(-1, 2)  # the line, which no name may cover
     covered = np.vstack([along, at])
     font = points_of("small")
     made, boxes = [], np.empty((0, 2, 2))

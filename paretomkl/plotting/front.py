@@ -102,7 +102,7 @@ class FrontDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         colorbar : bool, default=True
-            Whether to add a colour bar that tells p.
+            Whether to add a colour bar for p.
 
         Returns
         -------

@@ -89,7 +89,7 @@ def build_page(
     Parameters
     ----------
     path : ParetoPath
-        Dense, with the exponents of :func:`dense_ps`, if it shall move smoothly.
+        Dense, with the exponents of :func:`dense_ps`, if it is to move smoothly.
     accuracy : array-like of shape (n_points, n_tasks), default=None
         Held-out accuracy of each task at each exponent, in [0, 1]; NaN where a task has no held-out sample.
     accuracy_overall : array-like of shape (n_points,), default=None
@@ -100,11 +100,11 @@ def build_page(
         Which p and C cross-validation would pick.
     title : str
     facts : sequence of str
-        Said below the title, after the numbers of tasks, kernels and exponents.
+        Shown below the title, after the numbers of tasks, kernels and exponents.
     refit : str, default=None
         Python code that fits the model, with ``{p}`` for the exponent; None is ``path.refit``.
     refit_note : str
-        Said below that code; what stands between backticks is shown as code (two stand for one that is shown), with
+        Shown below that code; text between backticks is shown as code (two backticks for one that is shown), with
         ``{p}`` for the exponent.
 
     Returns
@@ -210,10 +210,10 @@ def _words(path: ParetoPath, rows: IntArray, reference: int, held_out: HeldOutAc
     at = rows[reference]
     p_there, is_average = float(path.ps[at]), path.ps[at] == 1
     preferences = bool(is_average) and not np.allclose(path.task_weights[at], 1 / len(path.task_names))
-    told = []
+    points = []
     for row in rows:
         p, objectives = float(path.ps[row]), path.objectives[row]
-        said = [
+        sentences = [
             words.who_carries(
                 p, path.task_weights[row], objectives, path.task_names, path.task_weights[at] if is_average else None
             ),
@@ -222,16 +222,16 @@ def _words(path: ParetoPath, rows: IntArray, reference: int, held_out: HeldOutAc
         if held_out is not None:
             there = (None, None) if row == at else (float(held_out.overall[at]), held_out.accuracy[at])
             overall = float(held_out.overall[row])
-            said.append(words.change_of_accuracy(p_there, overall, there[0], held_out.accuracy[row], there[1]))
-        said.append(words.heaviest_kernel(path.theta[row], path.kernel_names))
-        told.append(
+            sentences.append(words.change_of_accuracy(p_there, overall, there[0], held_out.accuracy[row], there[1]))
+        sentences.append(words.heaviest_kernel(path.theta[row], path.kernel_names))
+        points.append(
             {
                 "head": words.headline(p, len(path.task_names), preferences),
-                "said": [sentence for sentence in said if sentence],
+                "said": [sentence for sentence in sentences if sentence],
                 "certificate": words.certificate(p, float(path.gap[row])),
             }
         )
-    return told
+    return points
 
 
 def _opposed_pair(objectives: Array, reference: int) -> list[int]:

@@ -243,7 +243,7 @@ def test_progress_is_told_where_there_is_no_terminal(tmp_path, monkeypatch):
 
     from rich.console import Console
 
-    monkeypatch.setattr(runner, "SAY_EVERY", 0.0)
+    monkeypatch.setattr(runner, "SHOW_EVERY", 0.0)
     console = Console(file=StringIO(), width=60)
     plan = plan_of(runs=1)
     with Results(tmp_path / "r.sqlite", QUICK) as results:

@@ -17,8 +17,8 @@ NAMES = ["a", "b", "c", "d", "e", "f", "g", "h", "i"]
     ("p", "said"),
     [
         (1.0, "the plain average: every task counts the same"),
-        (0.5, "easy tasks speak"),
-        (2.0, "hard tasks speak"),
+        (0.5, "easy tasks get more weight"),
+        (2.0, "hard tasks get more weight"),
         (math.inf, "only the worst task counts"),
         (-math.inf, "only the easiest task counts"),
         (0.0, "the geometric mean: equal relative gains count the same"),
