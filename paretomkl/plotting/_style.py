@@ -21,6 +21,7 @@ from matplotlib import colors, patheffects, rcParams
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.cm import ScalarMappable
+from matplotlib.collections import PolyCollection
 from matplotlib.colorbar import Colorbar
 from matplotlib.font_manager import FontProperties
 from matplotlib.legend import Legend
@@ -223,10 +224,11 @@ class SparseTicks(Locator):
 # --------------------------------------------------------------------------------------------- lines and their names
 @dataclass
 class DrawnLines:
-    """What ``draw_lines`` drew: a line for each name, the bold one, the names beside their ends, the colour bar."""
+    """What ``draw_lines`` drew: a line for each name, the bold one, bands, names beside the ends, the colour bar."""
 
     lines: list[Line2D]
     bold: Line2D | None = None
+    bands: list[PolyCollection] = field(default_factory=list)
     labels: list[Annotation] = field(default_factory=list)
     colorbar: Colorbar | None = None
 
@@ -240,7 +242,7 @@ def line_colors(ax: Axes, order: Array) -> list[Any]:
 
 def draw_lines(
     ax: Axes,
-    x: Array,
+    ps: Array,
     values: Array,
     names: Sequence[str],
     *,
@@ -248,36 +250,39 @@ def draw_lines(
     bold_name: str,
     order: Array,
     order_name: str,
+    std: Array | None = None,
     least_range: float = 0.0,
     line_kw: dict[str, Any] | None = None,
 ) -> DrawnLines:
-    """One line per column of values (n_points, n_lines), and a bold one.
+    """Against p one line per column of values (n_points, n_lines), with a band of ``std`` around it, and a bold one.
 
     Few lines have a colour, a marker and a name each. Many are thin and coloured by ``order`` (n_lines,), which a
     colour bar explains; of very many only the uppermost and the lowermost are named. The axis spans ``least_range`` at
     least, so that noise does not look like a trend.
     """
+    exponents = Exponents(ps)
+    exponents.put_on(ax)
+    rising = np.argsort(ps, kind="stable")
+    x, values = exponents.places(ps[rising]), values[rising]
     few = len(names) <= FEW
     with_markers = len(x) <= MARKED
     given = line_kw or {}
     lines = []
+    bands: list[PolyCollection] = []
     for k, (name, color) in enumerate(zip(names, line_colors(ax, order), strict=True)):
+        if std is not None:
+            half = std[rising, k]
+            around = {"color": color, "alpha": 0.15, "linewidth": 0}
+            bands.append(ax.fill_between(x, values[:, k] - half, values[:, k] + half, **around))
         look: dict[str, Any] = {"label": name, "color": color}
         if few:
             look |= {"marker": MARKERS[k] if with_markers else None, "markersize": 4}
         else:
             look |= {"linewidth": 1.0, "alpha": 0.7, "marker": "." if len(x) == 1 else None}
         lines.extend(ax.plot(x, values[:, k], **(look | given)))
-    drawn = DrawnLines(lines)
+    drawn = DrawnLines(lines, bands=bands)
     if bold is not None:
-        halo = patheffects.withStroke(linewidth=5, foreground=background(ax))
-        (drawn.bold,) = ax.plot(
-            x, bold, color=text_color(), linewidth=2.5, label=bold_name, path_effects=[halo], zorder=3
-        )
-        if len(x) == 1:
-            drawn.bold.set_marker("_")
-            drawn.bold.set_markersize(18)
-            drawn.bold.set_markeredgewidth(2.5)
+        drawn.bold = _draw_bold(ax, x, bold[rising], bold_name)
     low, high = ax.get_ylim()
     if high - low < least_range:
         ax.set_ylim((low + high - least_range) / 2, (low + high + least_range) / 2)
@@ -285,17 +290,23 @@ def draw_lines(
     if len(names) > NAMED:
         ranked = np.concatenate([ranked[:N_EXTREMES], ranked[-N_EXTREMES:]])
     named = np.sort(ranked)
-    labelled = [lines[k] for k in named] + ([drawn.bold] if drawn.bold is not None else [])
-    texts = [names[k] for k in named] + ([bold_name] if drawn.bold is not None else [])
-    drawn.labels = label_ends(ax, labelled, texts)
+    texts = [names[k] for k in named] + [bold_name] * (drawn.bold is not None)
+    drawn.labels = label_ends(ax, [*(lines[k] for k in named), *filter(None, [drawn.bold])], texts)
     for label in drawn.labels[: len(named)]:
         label.set_parse_math(False)  # a dollar in a name is a dollar
-    if drawn.bold is not None:
-        drawn.labels[-1].set_fontweight("bold")
+    for label in drawn.labels[len(named) :]:
+        label.set_fontweight("bold")
     if not few:
         drawn.colorbar = colorbar_beside(ax, ScalarMappable(_order_norm(ax, order), ramp(ax)), texts)
         drawn.colorbar.set_label(order_name)
     return drawn
+
+
+def _draw_bold(ax: Axes, x: Array, values: Array, name: str) -> Line2D:
+    halo = patheffects.withStroke(linewidth=5, foreground=background(ax))
+    dash = {"marker": "_", "markersize": 18, "markeredgewidth": 2.5} if len(x) == 1 else {}
+    look: dict[str, Any] = {"color": text_color(), "linewidth": 2.5, "path_effects": [halo], "zorder": 3}
+    return ax.plot(x, values, label=name, **(look | dash))[0]
 
 
 def _order_norm(ax: Axes, order: Array) -> colors.Normalize:
