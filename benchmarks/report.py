@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -179,6 +180,15 @@ def _plain(value: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------- pages
+def in_order(key: str) -> tuple[int, str]:
+    """Numbers by their size, before words.
+
+    >>> sorted(["2", "10", "kernels", "1"], key=in_order)
+    ['1', '2', '10', 'kernels']
+    """
+    return (int(key), "") if key.isdigit() else (sys.maxsize, key)
+
+
 class Page:
     """Sections by key in a JSON file, and the page in Markdown made of them; earlier sections are kept."""
 
@@ -186,7 +196,7 @@ class Page:
         self.title, self.introduction = title, introduction
         self.results, self.page = results, page
         stored = json.loads(results.read_text()) if results.exists() else {}
-        self.sections = {key: Section.from_dict(section) for key, section in stored.items()}
+        self.sections = {key: Section.from_dict(stored[key]) for key in sorted(stored, key=in_order)}
 
     @contextmanager
     def section(self, key: str, title: str, text: str, command: str) -> Iterator[Section]:
@@ -200,7 +210,10 @@ class Page:
         section.save()
 
     def _put(self, key: str, section: Section) -> None:
-        self.sections = dict(sorted((self.sections | {key: section}).items()))
+        self.sections = dict(sorted((self.sections | {key: section}).items(), key=lambda item: in_order(item[0])))
+        self.write()
+
+    def write(self) -> None:
         contents = {key: section.as_dict() for key, section in self.sections.items()}
         _replace(self.results, json.dumps(contents, indent=1, ensure_ascii=False) + "\n")
         _replace(self.page, self.markdown())

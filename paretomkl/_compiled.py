@@ -36,7 +36,7 @@ class _Announcer(event.Listener):
             return
         self.silent = True
         if sys.stderr.isatty():
-            print(ANNOUNCEMENT, file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{ANNOUNCEMENT}", file=sys.stderr, flush=True)  # in place of a progress line
 
     def on_end(self, happened: event.Event) -> None:
         pass

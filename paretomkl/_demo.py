@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,8 @@ def digits(n_samples: int) -> tuple[Array, AnyArray]:
     return X[chosen] / 16, y[chosen]
 
 
-def path_table(path: ParetoPath, title: str | None = None, n_kernels: int = 1) -> Table:
-    """The path as a table: what p does to the objectives, whom it listens to, which kernels it takes.
+def path_table(path: ParetoPath, title: str, n_kernels: int = 1, rows: Sequence[int] | None = None) -> Table:
+    """A path, or some of its points, as a table: what p does to the objectives, to the tasks' weights, to the kernels.
 
     With the ``n_kernels`` heaviest kernels of each point; one fits into 80 columns.
     """
@@ -38,7 +39,8 @@ def path_table(path: ParetoPath, title: str | None = None, n_kernels: int = 1) -
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("heaviest kernels" if n_kernels > 1 else "heaviest kernel")
     table.add_column("gap", justify="right", no_wrap=True)
-    for i, p in enumerate(path.ps):
+    for i in range(len(path)) if rows is None else rows:
+        p = path.ps[i]
         objectives = path.objectives[i]
         share = path.theta[i] / path.theta[i].sum()
         heavy = [m for m in np.argsort(-share)[:n_kernels] if share[m] >= 0.05]
@@ -48,7 +50,7 @@ def path_table(path: ParetoPath, title: str | None = None, n_kernels: int = 1) -
             f"{objectives.min():.3f}",
             f"{objectives.max():.3f}",
             f"{path.task_weights[i, objectives.argmax()]:.1%}",
-            # names can be long, and one line for each exponent is worth more than their ends
+            # names can be long; one line for each exponent matters more than their ends
             Text(", ".join(f"{share[m]:.0%} {path.kernel_names[m]}" for m in heavy), no_wrap=True, overflow="ellipsis"),
             f"{path.gap[i]:.0e}",
         )
@@ -60,10 +62,7 @@ def run_demo(n_samples: int, C: float, s: float, tol: float, page: Path | None =
         check_writable(page)
     console = Console()
     X, y = digits(n_samples)
-    with console.status(
-        "Loading the compiled core (the first time on a machine it is compiled, which takes a while) …"
-    ):
-        pareto_path(X[:40], y[:40], s=s, C=C, tol=tol, verbose=0)
+    pareto_path(X[:40], y[:40], s=s, C=C, tol=tol, verbose=0)  # compiles, so that the times below are those of the path
     path = pareto_path(X, y, s=s, C=C, tol=tol)
     title = f"Pareto path on {len(X)} handwritten digits: {len(path.task_names)} tasks share one kernel"
     console.print(path_table(path, title, n_kernels=2 if console.width >= 110 else 1))
@@ -71,8 +70,8 @@ def run_demo(n_samples: int, C: float, s: float, tol: float, page: Path | None =
     console.print(
         f"{len(path)} certified points from {path.n_sweeps} sweeps over the tasks in {path.seconds['total']:.2f} s "
         f"(tasks {path.seconds['tasks']:.2f} s, master {path.seconds['master']:.2f} s).\n"
-        f"Hardest is {', '.join(hardest)}; weight is what it weighs in the equivalent weighted sum of the tasks.\n"
-        "Small p listens to the easy tasks, p = 1 to their average, p = ∞ to the hardest. The gap is a certificate: no "
+        f"Hardest is {', '.join(hardest)}; weight is its weight in the equivalent weighted sum of the tasks.\n"
+        "Small p favours the easy tasks, p = 1 is their average, p = ∞ the hardest. The gap is a certificate: no "
         "choice of kernel weights improves the mean of the objectives (for p < 1: their weighted sum) by a larger "
         "fraction.",
         highlight=False,

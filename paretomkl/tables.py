@@ -1,4 +1,4 @@
-"""Tables in files: read whatever people have, say clearly what is wrong with it, and remember how it was encoded."""
+"""Tables in files: read them, say clearly what is wrong with them, and remember how they were encoded."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ._typing import AnyArray
+
+__all__ = ["Columns", "Table", "TableError", "load_table", "read_table"]
 
 Frame: TypeAlias = Any  # of pandas, which is imported where it is used
 
@@ -36,7 +38,7 @@ NUMPY_FILES = (".npy", ".npz")
 
 
 class TableError(ValueError):
-    """Something about a file or its columns that its owner can put right; the message says how."""
+    """Something about a file or its columns that its owner can correct; the message says how."""
 
 
 # ------------------------------------------------------------------------------------------------ reading
@@ -49,7 +51,7 @@ def read_table(
     sample: int | None = None,
     seed: int = 0,
 ) -> Frame:
-    """Read a CSV, Parquet, Arrow or NumPy file into a frame with names of text.
+    """Read a CSV, Parquet, Arrow or NumPy file into a frame whose column names are text.
 
     Parameters
     ----------
@@ -59,13 +61,13 @@ def read_table(
     delimiter : str, default=None
         What separates the columns of a text file; None is a tab for ``.tsv`` and a comma otherwise.
     decimal : str, default="."
-        What stands before the decimals of a number in a text file; some countries write a comma.
+        Decimal point of the numbers in a text file; some countries write a comma.
     max_rows : int
-        More rows are refused, unless ``sample`` says how many to draw.
+        More rows are an error, unless ``sample`` says how many to draw.
     sample : int, default=None
-        Rows to draw at random.
+        Number of rows to draw at random.
     seed : int
-        Of the drawing.
+        Seed of the draw.
     """
     path = Path(file)
     if decimal not in (".", ","):
@@ -84,7 +86,7 @@ def read_table(
     except TableError:
         raise
     except UnicodeError:
-        raise TableError(f"{path.name} is not written in UTF-8; save it anew in that encoding.") from None
+        raise TableError(f"{path.name} is not written in UTF-8; save it in that encoding.") from None
     except ImportError as error:
         raise TableError(f"Reading {path.name} needs {error.name}: pip install 'paretomkl[cli]'.") from error
     except Exception as error:  # parsers raise errors of their own kinds
@@ -102,56 +104,58 @@ def read_table(
 
 
 def _chunks(path: Path, delimiter: str | None, decimal: str, n_rows: int) -> Iterator[Frame]:
-    import pandas as pd
-
+    """The rows of a file, about n_rows at a time."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     kind = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else (suffixes or [""])[-1]
     if kind in TEXT_FILES:
-        delimiter = delimiter or ("\t" if kind == ".tsv" else ",")
-        _check_delimiter(path, delimiter)
-        # low_memory would guess the type of a column anew in the middle of it
-        with pd.read_csv(
-            path, sep=delimiter, decimal=decimal, chunksize=n_rows, skipinitialspace=True, low_memory=False
-        ) as reader:
-            for chunk in reader:
-                if not isinstance(chunk.index, pd.RangeIndex):  # pandas takes what is too much for row labels
-                    raise TableError(
-                        f"The rows of {path.name} hold more values than its first line names columns; name them all."
-                    )
-                yield chunk
-    elif kind == ".parquet":
-        import pyarrow.parquet as pq
-
-        file = pq.ParquetFile(path)
-        for batch in file.iter_batches(batch_size=n_rows):
-            yield _from_arrow(batch)
-    elif kind in ARROW_FILES:
-        import pyarrow as pa
-        import pyarrow.ipc
-
-        with pa.memory_map(str(path)) as source:
-            try:
-                table = pyarrow.ipc.open_file(source).read_all()
-            except pa.ArrowInvalid:
-                source.seek(0)
-                table = pyarrow.ipc.open_stream(source).read_all()
-            for first in range(0, max(table.num_rows, 1), n_rows):
-                yield _from_arrow(table.slice(first, n_rows))
+        yield from _text_chunks(path, delimiter or ("\t" if kind == ".tsv" else ","), decimal, n_rows)
+    elif kind == ".parquet" or kind in ARROW_FILES:
+        for batch in _arrow_batches(path, kind, n_rows):
+            frame = batch.to_pandas(ignore_metadata=True)
+            # what pandas kept as the index is a column too, unless it had no name
+            yield frame.drop(columns=[name for name in frame.columns if str(name).startswith("__index_level_")])
     elif kind in NUMPY_FILES:
         yield _from_numpy(path)
     else:
         known = ", ".join((*TEXT_FILES, ".parquet", *ARROW_FILES, *NUMPY_FILES))
-        raise TableError(f"{path.name} is of a kind that cannot be read; known are {known}.")
+        raise TableError(f"{path.name}: unsupported file type; supported are {known}.")
 
 
-def _from_arrow(batch: Any) -> Frame:
-    """A frame of all columns: what pandas kept as the index is a column too, unless it had no name."""
-    frame = batch.to_pandas(ignore_metadata=True)
-    return frame.drop(columns=[name for name in frame.columns if str(name).startswith("__index_level_")])
+def _text_chunks(path: Path, delimiter: str, decimal: str, n_rows: int) -> Iterator[Frame]:
+    import pandas as pd
+
+    _check_header(path, delimiter)
+    # low_memory would guess the type of a column again in the middle of it
+    options = {"sep": delimiter, "decimal": decimal, "skipinitialspace": True, "low_memory": False}
+    with pd.read_csv(path, chunksize=n_rows, **options) as reader:
+        for chunk in reader:
+            if not isinstance(chunk.index, pd.RangeIndex):  # pandas takes extra values for row labels
+                raise TableError(
+                    f"The rows of {path.name} hold more values than its first line names columns; name them all."
+                )
+            yield chunk
 
 
-def _check_delimiter(path: Path, delimiter: str) -> None:
-    """A header that holds another delimiter, and not this one, is better asked about than read as one column."""
+def _arrow_batches(path: Path, kind: str, n_rows: int) -> Iterator[Any]:
+    import pyarrow as pa
+    import pyarrow.ipc
+    import pyarrow.parquet
+
+    if kind == ".parquet":
+        yield from pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=n_rows)
+        return
+    with pa.memory_map(str(path)) as source:
+        try:
+            table = pyarrow.ipc.open_file(source).read_all()
+        except pa.ArrowInvalid:
+            source.seek(0)
+            table = pyarrow.ipc.open_stream(source).read_all()
+        for first in range(0, max(table.num_rows, 1), n_rows):
+            yield table.slice(first, n_rows)
+
+
+def _check_header(path: Path, delimiter: str) -> None:
+    """A header that holds another delimiter, and not this one, is an error rather than a single column."""
     opener = gzip.open if path.suffix.lower() == ".gz" else open
     with opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
         header = file.readline(1_000_000)
@@ -161,11 +165,11 @@ def _check_delimiter(path: Path, delimiter: str) -> None:
     names = [name.strip() for name in next(csv.reader([header.strip("\r\n")], delimiter=delimiter))]
     best = max(counts, key=lambda other: counts[other])
     if len(names) == 1 and header.startswith("#"):
-        raise TableError(f"{path.name} begins with a remark; its first line must name the columns.")
+        raise TableError(f"{path.name} begins with a comment; its first line must name the columns.")
     if len(names) == 1 and counts[best] > 1:
         raise TableError(
             f"{path.name} has a single column when read with {DELIMITERS.get(delimiter, repr(delimiter))} between "
-            f"columns, and {counts[best]} with {DELIMITERS[best]}; say so with --delimiter '{_shown(best)}'."
+            f"columns, and {counts[best]} with {DELIMITERS[best]}; use --delimiter {best!r}."
         )
     _refuse_doubles(path, names)
 
@@ -176,18 +180,11 @@ def _refuse_doubles(path: Path, names: Sequence[str]) -> None:
         raise TableError(f"{path.name} has two columns called {doubled[0]!r}; rename one.")
 
 
-def _shown(delimiter: str) -> str:
-    return "\\t" if delimiter == "\t" else delimiter
-
-
 def _from_numpy(path: Path) -> Frame:
     import pandas as pd
 
     loaded = np.load(path, allow_pickle=False)
-    if isinstance(loaded, np.ndarray):
-        arrays = {"": loaded}
-    else:
-        arrays = {name: loaded[name] for name in loaded.files}
+    arrays = {"": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
     columns: dict[str, Any] = {}
     for name, array in arrays.items():
         if array.dtype.names:
@@ -205,7 +202,7 @@ def _from_numpy(path: Path) -> Frame:
 
 
 def _take(chunks: Iterator[Frame], max_rows: int) -> Frame:
-    """All rows, or a few more than max_rows; a file may come in smaller pieces than was asked for."""
+    """All rows, or a few more than max_rows; a file may come in smaller pieces than asked for."""
     import pandas as pd
 
     taken: list[Frame] = []
@@ -248,77 +245,91 @@ class Columns:
 
     @property
     def inputs(self) -> list[str]:
+        """The columns that a model needs to predict."""
         return self.numbers + self.words + ([] if self.task is None else [self.task])
 
+    def read(self, frame: Frame) -> Frame:
+        """The inputs, with numbers as floats and words and tasks as text, so that they are encoded alike in every file.
 
-def choose_columns(
-    frame: Frame,
-    target: str,
-    task: str | None = None,
-    categorical: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    impute: bool = False,
+        Missing values stay missing; text and infinity in a column of numbers are errors.
+        """
+        inputs = frame[self.inputs].copy()
+        for name in inputs.columns:
+            inputs[name] = (_as_numbers if name in self.numbers else _as_text)(inputs[name])
+        return inputs
+
+
+def _choose_columns(
+    frame: Frame, target: str, task: str | None, categorical: Sequence[str], drop: Sequence[str], impute: bool
 ) -> Columns:
     """Find the target, the task, and which columns are numbers and which words; refuse what cannot be learned from."""
-    for name, role in ((target, "--target"), (task, "--task"), *((name, "--categorical") for name in categorical)):
-        if name is not None and name not in frame.columns:
-            raise TableError(f"There is no column {name!r} ({role}); the columns are {_listed(frame.columns)}.")
-    for name in drop:
-        if name not in frame.columns:
-            raise TableError(f"There is no column {name!r} (--drop); the columns are {_listed(frame.columns)}.")
-    if task == target:
-        raise TableError(f"Column {target!r} cannot be both the target and the task.")
-    for name, role in ((target, "--target"), (task, "--task")):
-        for names, option in ((drop, "--drop"), (categorical, "--categorical")):
-            if name is not None and name in names:
-                raise TableError(f"Column {name!r} is the {role[2:]} ({role}), not an input; take it out of {option}.")
-    for name in categorical:
-        if name in drop:
-            raise TableError(f"Column {name!r} is both in --categorical and in --drop.")
+    _check_roles(frame, target, task, categorical, drop)
+    numbers: list[str] = []
+    words: list[str] = []
     for name in frame.columns:
+        if name in drop:
+            continue
         column = frame[name]
-        if name not in drop and column.dtype == object and any(isinstance(value, NESTED) for value in column):
+        if column.dtype == object and any(isinstance(value, NESTED) for value in column):
             raise TableError(
                 f"Column {name!r} holds lists or records; make columns of what is in them, or leave it out with --drop "
                 f"{_quoted(name)}."
             )
-    for name in filter(None, (target, task)):
-        missing = int(frame[name].isna().sum())
-        if missing:
+        if NAMELESS.fullmatch(name) and name not in (target, task, *categorical):
             raise TableError(
-                f"Column {name!r} is missing in {missing} rows (NA, None and the like count as missing); remove those "
-                "rows."
-            )
-    numbers: list[str] = []
-    words: list[str] = []
-    for name in frame.columns:
-        if name in (target, task) or name in drop:
-            continue
-        if NAMELESS.fullmatch(name) and name not in categorical:
-            raise TableError(
-                f"Column {frame.columns.get_loc(name) + 1} has no name, as row numbers have; leave it out with --drop "
+                f"Column {frame.columns.get_loc(name) + 1} has no name, like row numbers; leave it out with --drop "
                 f"{_quoted(name)}, or name it in the file."
             )
-        _check_missing(frame[name], name, impute)
-        is_word = name in categorical or _holds_words(frame[name], name)
-        (words if is_word else numbers).append(name)
+        _check_missing(column, name in (target, task), impute)
+        if name not in (target, task):
+            is_word = name in categorical or _holds_words(column, name)
+            (words if is_word else numbers).append(name)
     if not numbers and not words:
         raise TableError("No column is left to learn from.")
     for word in words:
-        for taken in {name_of_indicator(word, text) for text in as_text(frame[word]).dropna()}.intersection(numbers):
+        for taken in {name_of_indicator(word, text) for text in _as_text(frame[word]).dropna()}.intersection(numbers):
             raise TableError(f"Column {taken!r} has the name of an indicator of column {word!r}; rename one of them.")
     return Columns(target, task, numbers, words)
 
 
-def _check_missing(column: Any, name: str, impute: bool) -> None:
+def _check_roles(frame: Frame, target: str, task: str | None, categorical: Sequence[str], drop: Sequence[str]) -> None:
+    """Every column that is named exists, and has one role."""
+    named = {
+        "--target": [target],
+        "--task": [] if task is None else [task],
+        "--categorical": categorical,
+        "--drop": drop,
+    }
+    for option, names in named.items():
+        for name in names:
+            if name not in frame.columns:
+                some = ", ".join(frame.columns[:12]) + f" and {len(frame.columns) - 12} more" * (
+                    len(frame.columns) > 12
+                )
+                raise TableError(f"There is no column {name!r} ({option}); the columns are {some}.")
+    if task == target:
+        raise TableError(f"Column {target!r} cannot be both the target and the task.")
+    for role in ("--target", "--task"):
+        for option in ("--drop", "--categorical"):
+            for name in set(named[role]).intersection(named[option]):
+                raise TableError(f"Column {name!r} is the {role[2:]} ({role}), not an input; take it out of {option}.")
+    for name in set(categorical).intersection(drop):
+        raise TableError(f"Column {name!r} is both in --categorical and in --drop.")
+
+
+def _check_missing(column: Any, needed: bool, impute: bool) -> None:
     missing = int(column.isna().sum())
+    what = (
+        f"Column {column.name!r} is missing in {missing} of {len(column)} rows (NA, None and the like count as missing)"
+    )
+    if missing and needed:
+        raise TableError(f"{what}; remove those rows.")
     if missing == len(column):
-        raise TableError(f"Column {name!r} is empty; leave it out with --drop {_quoted(name)}.")
+        raise TableError(f"Column {column.name!r} is empty; leave it out with --drop {_quoted(column.name)}.")
     if missing and not impute:
         raise TableError(
-            f"Column {name!r} is missing in {missing} of {len(column)} rows (NA, None and the like count as missing); "
-            f"fill it, leave it out with --drop {_quoted(name)}, or let --impute put in the median or the commonest "
-            "value."
+            f"{what}; fill it, leave it out with --drop {_quoted(column.name)}, or let --impute fill in the median or "
+            "the commonest value."
         )
 
 
@@ -331,29 +342,29 @@ def _holds_words(column: Any, name: str) -> bool:
     if _holds_dates(present):
         raise TableError(
             f"Column {name!r} holds dates, such as {str(present.iloc[0])!r}; turn them into numbers, leave it out with "
-            f"--drop {_quoted(name)}, or say --categorical {_quoted(name)}."
+            f"--drop {_quoted(name)}, or use --categorical {_quoted(name)}."
         )
     if pd.api.types.is_timedelta64_dtype(column):
-        raise TableError(f"Column {name!r} holds lengths of time; turn them into numbers, of days for instance.")
+        raise TableError(f"Column {name!r} holds durations; turn them into numbers, of days for instance.")
     text = pd.to_numeric(present, errors="coerce").isna()
     if not text.any() and not isinstance(column.dtype, pd.CategoricalDtype):
         return False  # numbers that the file holds as text, or with a fixed number of decimals
     if text.any() and (~text | _matches(present, DECIMAL_COMMA)).all():
         raise TableError(
-            f"Column {name!r} holds numbers with a comma, such as {present[text].iloc[0]!r}; if decimals follow it and "
-            "this is a text file, say --decimal , and else take it out."
+            f"Column {name!r} holds numbers with a comma, such as {present[text].iloc[0]!r}; if it is the "
+            "decimal point of a text file, use --decimal , and otherwise remove it."
         )
     if text.any() and (~text).mean() >= MOSTLY_NUMBERS:
         row = int(present.index[text.to_numpy().argmax()])
         raise TableError(
-            f"Column {name!r} holds numbers and text, such as {present[row]!r} in row {row + 1}; correct it, or say "
+            f"Column {name!r} holds numbers and text, such as {present[row]!r} in row {row + 1}; correct it, or use "
             f"--categorical {_quoted(name)}."
         )
     n_categories = present.nunique()
     if n_categories > MOST_CATEGORIES:
         raise TableError(
             f"Column {name!r} holds {n_categories} different texts and looks like a name; leave it out with --drop "
-            f"{_quoted(name)}, or say --categorical {_quoted(name)}."
+            f"{_quoted(name)}, or use --categorical {_quoted(name)}."
         )
     return True
 
@@ -370,35 +381,18 @@ def _holds_dates(present: Any) -> bool:
 
 def _matches(present: Any, pattern: re.Pattern[str]) -> Any:
     """Which values are texts of this form."""
-    return present.map(lambda value: isinstance(value, str) and pattern.fullmatch(value.strip()) is not None).astype(
-        bool
-    )
-
-
-def _listed(names: Any) -> str:
-    some = [str(name) for name in names]
-    return ", ".join(some[:12]) + (f" and {len(some) - 12} more" if len(some) > 12 else "")
+    return present.map(lambda value: isinstance(value, str) and bool(pattern.fullmatch(value.strip()))).astype(bool)
 
 
 def _quoted(name: str) -> str:
-    """A column as an option of the shell takes it."""
-    return shlex.quote(join_names([name]))
-
-
-def join_names(names: Sequence[str]) -> str:
-    """Names separated by commas; those that hold a comma in quotation marks."""
+    """A column as an option of the shell takes it: options are lists separated by commas."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(names)
-    return text.getvalue()
-
-
-def split_names(text: str) -> list[str]:
-    """What :func:`join_names` joined; blanks around the names do not count."""
-    return [name.strip() for row in csv.reader([text], skipinitialspace=True) for name in row if name.strip()]
+    csv.writer(text, lineterminator="").writerow([name])
+    return shlex.quote(text.getvalue())
 
 
 # ----------------------------------------------------------------------------------------------- encoding
-def make_encoder(columns: Columns, impute: bool = False) -> Any:
+def _make_encoder(columns: Columns, impute: bool) -> Any:
     """A transformer that scales numbers to [0, 1], turns words into indicators, and passes the task on."""
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
@@ -420,12 +414,12 @@ def make_encoder(columns: Columns, impute: bool = False) -> Any:
 
 
 def name_of_indicator(column: str, word: Any) -> str:
-    """The name of the indicator of a word."""
+    """The name of the indicator of a word; saved models refer to this function by name."""
     return f"{column}={word}"
 
 
-def as_text(column: Any) -> Any:
-    """Words as text: 1, 1.0 and "1" are the same word, whatever type a file gave it; missing stays missing."""
+def _as_text(column: Any) -> Any:
+    """Words as text: 1, 1.0 and "1" are the same word, whatever type a file gave it."""
     return column.map({value: _text(value) for value in column.dropna().unique()}).astype(object)
 
 
@@ -439,8 +433,8 @@ def _text(value: Any) -> str:
     return str(value).strip()
 
 
-def as_numbers(column: Any, name: str) -> Any:
-    """Numbers as floats, whatever type a file gave them; text and infinity are refused, missing stays missing."""
+def _as_numbers(column: Any) -> Any:
+    """Numbers as floats, whatever type a file gave them."""
     import pandas as pd
 
     numbers = pd.to_numeric(column, errors="coerce").astype(float)
@@ -449,33 +443,12 @@ def as_numbers(column: Any, name: str) -> Any:
         row = int(wrong.argmax())
         value = column.iloc[row]
         comma = isinstance(value, str) and DECIMAL_COMMA.fullmatch(value.strip())
-        advice = "; if decimals follow the comma, say --decimal ," if comma else ""
-        raise TableError(f"Column {name!r} must hold numbers; row {row + 1} has {value!r}{advice}.")
+        advice = "; if the comma is a decimal point, use --decimal ," if comma else ""
+        raise TableError(f"Column {column.name!r} must hold numbers; row {row + 1} has {value!r}{advice}.")
     infinite = np.isinf(numbers.to_numpy())
     if infinite.any():
-        raise TableError(f"Column {name!r} holds an infinite number in row {int(infinite.argmax()) + 1}.")
+        raise TableError(f"Column {column.name!r} holds an infinite number in row {int(infinite.argmax()) + 1}.")
     return numbers
-
-
-def as_inputs(frame: Frame, columns: Columns) -> Frame:
-    """The inputs, with numbers as floats and words and tasks as text, so that they are encoded alike in every file."""
-    inputs = frame[columns.inputs].copy()
-    for name in columns.numbers:
-        inputs[name] = as_numbers(inputs[name], name)
-    for name in (*columns.words, *filter(None, [columns.task])):
-        inputs[name] = as_text(inputs[name])
-    return inputs
-
-
-def unseen_words(inputs: Frame, columns: Columns, encoder: Any) -> dict[str, list[str]]:
-    """Words that the encoder was not fitted with, by column: they count as none of those it knows."""
-    if not columns.words:
-        return {}
-    known = encoder.named_transformers_["words"][-1].categories_
-    unseen = {
-        name: sorted(set(inputs[name].dropna()) - set(words)) for name, words in zip(columns.words, known, strict=True)
-    }
-    return {name: words for name, words in unseen.items() if words}
 
 
 # ------------------------------------------------------------------------------------------ ready to learn
@@ -551,13 +524,13 @@ def load_table(
     import pandas as pd
 
     frame = read_table(file, delimiter=delimiter, decimal=decimal, max_rows=max_rows, sample=sample, seed=seed)
-    columns = choose_columns(frame, target, task, categorical, drop, impute)
+    columns = _choose_columns(frame, target, task, categorical, drop, impute)
     labels = frame[target]
     if labels.dtype == object or isinstance(labels.dtype, pd.StringDtype):
-        labels = as_text(labels)
-    _check_classes(labels, None if task is None else as_text(frame[task]))
-    encoder = make_encoder(columns, impute)
-    X = encoder.fit_transform(as_inputs(frame, columns))
+        labels = _as_text(labels)
+    _check_classes(labels, None if task is None else _as_text(frame[task]))
+    encoder = _make_encoder(columns, impute)
+    X = encoder.fit_transform(columns.read(frame))
     return Table(X, labels.to_numpy(), columns, encoder)
 
 
@@ -567,7 +540,7 @@ def _check_classes(labels: Any, tasks: Any) -> None:
     if distinct > MAX_LABELS and measured:
         raise TableError(
             f"Column {labels.name!r} (--target) holds {distinct} different values in {len(labels)} rows; a target "
-            "names classes, so put them into groups first."
+            "names classes, so group the values first."
         )
     if distinct < 2:
         raise TableError(f"Column {labels.name!r} (--target) holds one class only, {labels.iloc[0]!r}.")

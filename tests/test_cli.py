@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import shlex
 import signal
@@ -23,10 +24,10 @@ from typer.testing import CliRunner
 
 import paretomkl
 from paretomkl import PAPER_PS
+from paretomkl._compiled import ANNOUNCEMENT
 from paretomkl._files import write_whole
-from paretomkl.cli import _application
-from paretomkl.commands import parse_kernels
-from paretomkl.tables import TableError, join_names, load_table, read_table, split_names
+from paretomkl.commands import app, parse_kernels, split_names
+from paretomkl.tables import TableError, _quoted, load_table, read_table
 
 COMMAND = Path(sys.executable).with_name("paretomkl")
 
@@ -41,7 +42,7 @@ class Done:
 def run(*arguments: object, columns: int = 80) -> Done:
     """A command in this process: what a shell would see of it."""
     words = [str(argument) for argument in arguments]
-    found = CliRunner().invoke(_application(), words, env={"COLUMNS": str(columns)})
+    found = CliRunner().invoke(app, words, env={"COLUMNS": str(columns)})
     if found.exception is not None and not isinstance(found.exception, SystemExit):
         raise found.exception
     return Done(found.exit_code, found.stdout, found.stderr)
@@ -50,11 +51,30 @@ def run(*arguments: object, columns: int = 80) -> Done:
 def run_process(*arguments: object, columns: int = 80, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """A command in a process of its own, in an environment with next to nothing in it."""
     environment = {"COLUMNS": str(columns), "PATH": "/usr/bin:/bin", "PYTHONIOENCODING": "utf-8"}
-    for name in ("HOME", "NUMBA_CACHE_DIR"):
+    for name in ("HOME", "NUMBA_CACHE_DIR", "PYTHONPATH"):
         if name in os.environ:
             environment[name] = os.environ[name]
     words = [str(argument) for argument in arguments]
     return subprocess.run([COMMAND, *words], capture_output=True, text=True, env=environment, encoding="utf-8", cwd=cwd)
+
+
+def run_on_a_terminal(*arguments: object, cache: Path) -> tuple[int, str]:
+    """Exit code of a Python process, and what a person sees of it; ``cache`` is where compiled code is kept."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), "COLUMNS": "100", "TERM": "xterm"}
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execve(sys.executable, [sys.executable, *map(str, arguments)], environment)
+    written = b""
+    while True:
+        try:
+            part = os.read(terminal, 4096)
+        except OSError:  # how Linux says that the other side is closed
+            part = b""
+        if not part:
+            break
+        written += part
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), written.decode()
 
 
 def patients(n: int = 120, seed: int = 0) -> pd.DataFrame:
@@ -294,7 +314,8 @@ def test_names_with_commas_and_words_with_blanks(tmp_path):
     facts = json.loads(done.stdout)
     assert facts["tasks"] == ["ill vs well"]
     assert len(facts["theta"]) == 2
-    assert split_names(join_names(["a", "b, c", 'd"e'])) == ["a", "b, c", 'd"e']
+    for column in ("a", "b, c", 'd"e'):
+        assert split_names(*shlex.split(_quoted(column))) == [column], "what messages advise can be typed"
 
 
 def test_bytes_are_text(tmp_path):
@@ -310,10 +331,10 @@ def test_quoted_decimal_commas(tmp_path):
     frame = patients().assign(bmi=lambda f: f["bmi"].astype(str).str.replace(".", ","))
     frame.to_csv(tmp_path / "t.csv", index=False)
     fit = ("fit", tmp_path / "t.csv", "-y", "outcome", "-o", tmp_path / "m.skops", "--p", "1", "--C", "1")
-    assert "say --decimal ," in run(*fit).stderr
+    assert "use --decimal ," in run(*fit).stderr
     assert run(*fit, "--decimal", ",").returncode == 0
     done = run("predict", tmp_path / "m.skops", tmp_path / "t.csv")
-    assert "if decimals follow the comma, say --decimal ," in done.stderr
+    assert "if the comma is a decimal point, use --decimal ," in done.stderr
 
 
 def test_missing_values_are_imputed_on_request(tmp_path):
@@ -419,7 +440,7 @@ def test_demo_refuses_a_page_that_cannot_be_written_before_any_work(tmp_path):
 def test_one_exponent_is_one(folder, tmp_path):
     done = run("fit", folder / "patients.csv", "-y", "outcome", "--p", "1,2", "-o", tmp_path / "m.skops")
     assert done.returncode == 2
-    assert "--p takes one exponent, got '1,2'; to choose among several say --ps 1,2." in done.stderr
+    assert "--p takes one exponent, got '1,2'; to choose among several use --ps 1,2." in done.stderr
 
 
 def test_warnings_are_notes(tmp_path):
@@ -478,7 +499,7 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         "dates": (["dates.csv", "-y", "outcome"], "Column 'day' holds dates, such as '2024-01-01'"),
         "dates of another form": (["german_dates.csv", "-y", "outcome"], "Column 'day' holds dates"),
         "dates in Parquet": (["dates.parquet", "-y", "outcome"], "Column 'day' holds dates"),
-        "lengths of time": (["stays.parquet", "-y", "outcome"], "Column 'stay' holds lengths of time"),
+        "lengths of time": (["stays.parquet", "-y", "outcome"], "Column 'stay' holds durations"),
         "decimal commas": (
             ["commas.csv", "-y", "outcome", "--delimiter", ";"],
             "Column 'bmi' holds numbers with a comma",
@@ -486,7 +507,7 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         "many whole numbers": (["ages.csv", "-y", "outcome"], "holds 60 different values in 120 rows"),
         "row numbers": (["numbered.csv", "-y", "outcome"], "leave it out with --drop 'Unnamed: 0'"),
         "rows too long": (["too_long.csv", "-y", "outcome"], "hold more values than its first line names columns"),
-        "a remark": (["remark.csv", "-y", "outcome"], "begins with a remark"),
+        "a remark": (["remark.csv", "-y", "outcome"], "begins with a comment"),
         "another encoding": (["latin.csv", "-y", "outcome"], "is not written in UTF-8"),
         "name of an indicator": (["indicator.csv", "-y", "outcome"], "has the name of an indicator of column 'ward'"),
         "empty, with a comma": (["comma.csv", "-y", "outcome"], """--drop '"height, cm"'"""),
@@ -500,7 +521,7 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         "task as an input": ([*good, "-t", "hospital", "--categorical", "hospital"], "take it out of --categorical"),
         "dropped and kept": ([*good, "--drop", "ward", "--categorical", "ward"], "both in --categorical and in --drop"),
         "kernel on nothing": ([*good, "--kernels", "rbf:1@"], "No column follows the @ in 'rbf:1@'"),
-        "wrong delimiter": (["semicolons.csv", "-y", "outcome"], "say so with --delimiter ';'"),
+        "wrong delimiter": (["semicolons.csv", "-y", "outcome"], "use --delimiter ';'"),
         "missing target": (["good.csv", "-y", "result"], "There is no column 'result' (--target); the columns are age"),
         "missing task": (["good.csv", "-y", "outcome", "-t", "site"], "There is no column 'site' (--task)"),
         "one class in a task": (["one_class.csv", "-y", "outcome", "-t", "hospital"], "Task 'St. Bo' has one class"),
@@ -511,13 +532,13 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         "a folder": ([".", "-y", "outcome"], "is a folder"),
         "names": (["names.csv", "-y", "outcome"], "Column 'name' holds 120 different texts"),
         "damaged": (["broken.parquet", "-y", "outcome"], "broken.parquet cannot be read"),
-        "unknown kind": (["table.xyz", "-y", "outcome"], "is of a kind that cannot be read"),
+        "unknown kind": (["table.xyz", "-y", "outcome"], "table.xyz: unsupported file type; supported are .csv"),
         "a target of numbers": (
             ["numbers.csv", "-y", "outcome"],
             "different values in 120 rows; a target names classes",
         ),
         "infinite": (["inf.csv", "-y", "outcome"], "Column 'age' holds an infinite number in row 4"),
-        "rows without target": (["no_y.csv", "-y", "outcome"], "Column 'outcome' is missing in 1 rows"),
+        "rows without target": (["no_y.csv", "-y", "outcome"], "Column 'outcome' is missing in 1 of 120 rows"),
         "unknown kernel": (["good.csv", "-y", "outcome", "--kernels", "magic"], "There is no kernel 'magic'"),
         "unknown column": (["good.csv", "-y", "outcome", "--kernels", "rbf:1@size"], "There is no column 'size'"),
         "two columns of one name": (["doubled.csv", "-y", "outcome"], "has two columns called 'age'"),
@@ -620,6 +641,49 @@ def test_info():
     facts = json.loads(run("info", "--json").stdout)
     assert facts["paretomkl"] == paretomkl.__version__
     assert "landmine" in facts["data"]
+
+
+@pytest.mark.slow
+def test_a_machine_is_warmed_up_once(folder, tmp_path):
+    """After ``info --warm-up`` no command has anything left to compile."""
+    command = (COMMAND, "info", "--warm-up")
+    code, written = run_on_a_terminal(*command, cache=tmp_path)
+    assert code == 0, written
+    assert re.search(r"Compiled \d+ functions in \d+ s", written)
+    assert written.count(ANNOUNCEMENT) == 1
+    fit = ("fit", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "-o", tmp_path / "m.skops")
+    path = ("path", folder / "patients.csv", "-y", "outcome", "--out", tmp_path / "out", "--points", "15")
+    predict = ("predict", tmp_path / "m.skops", folder / "new.csv")
+    for words in (fit, path, predict, ("demo", "--samples", "60", "--no-page")):
+        code, written = run_on_a_terminal(COMMAND, *words, cache=tmp_path)
+        assert code == 0, written
+        assert ANNOUNCEMENT not in written, words
+    code, written = run_on_a_terminal(*command, cache=tmp_path)
+    assert code == 0, written
+    assert "Already compiled" in written
+    assert ANNOUNCEMENT not in written
+
+
+def test_compiling_is_announced_once_and_beside_no_progress_line(tmp_path):
+    code = """
+import numba
+from paretomkl.progress import Progress
+
+def compile():
+    function = numba.njit(lambda x: x + 1)
+    function.py_func.__module__ = "paretomkl.somewhere"
+    function(1)
+
+with Progress(2, 1e-3, verbose=1) as progress:
+    progress.report(1.0, 1, 0.5)
+    compile()
+    compile()
+"""
+    status, written = run_on_a_terminal("-c", code, cache=tmp_path)
+    assert status == 0, written
+    assert "0/2 points" in written
+    seen = [line.rpartition("\r\x1b[K")[2] for line in written.split("\r\n")]
+    assert seen.count(ANNOUNCEMENT) == 1, "the progress line has made room for it"
 
 
 def test_kernels_from_text():

@@ -46,7 +46,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from paretomkl import ParetoMKLClassifier
-from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer, make_splits
+from paretomkl._splits import make_splits
+from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer
 from tests.conftest import Toy, make_toy
 
 KERNELS = ["linear", ("rbf", {"sigma": 1.0})]
@@ -243,9 +244,15 @@ IMPOSSIBLE = np.array([[1, np.nan, 1], [1, 1, np.nan], [np.nan, 1, 1], [0, 0, 0]
     [
         ({}, TWELVE, [0] * 11 + [1], {}, "y has a single sample of label 1"),
         ({}, TWELVE, PAIRS, {"groups": ["a"] * 11 + ["b"]}, "Task 'b' has a single sample of label 1"),
-        ({}, TWELVE, PAIRS, {"groups": TWELVE, "tasks": TWELVE}, "said twice: by groups and by tasks"),
-        ({"task_column": 0}, TWELVE[:, None], PAIRS, {"groups": PAIRS}, "said twice: by task_column and by groups"),
-        ({"task_column": 0}, TWELVE[:, None], np.eye(12), {}, "said twice: by the columns of y"),
+        ({}, TWELVE, PAIRS, {"groups": TWELVE, "tasks": TWELVE}, "Pass groups or tasks, not both"),
+        ({"task_column": 0}, TWELVE[:, None], PAIRS, {"groups": PAIRS}, "Pass task_column or groups, not both"),
+        (
+            {"task_column": 0},
+            TWELVE[:, None],
+            np.eye(12),
+            {},
+            "Pass a matrix y, .* or the task of each row",
+        ),
         ({"task_column": 2}, TWELVE[:, None], PAIRS, {}, "task_column=2 is out of range: X has 1 columns"),
         ({"task_column": "site"}, TWELVE[:, None], PAIRS, {}, "'site' is a name, but X has no column names"),
         ({"task_column": "site"}, pd.DataFrame({"a": PAIRS}), PAIRS, {}, "X has no column 'site'"),
@@ -756,8 +763,13 @@ def test_bad_scorers_are_refused_when_made(arguments, message):
 def test_bad_calls_are_refused(toy, fitted):
     matrix = matrix_of(toy)
     cases = [
-        (make_multitask_scorer(task_column=0), toy.y, {"tasks": toy.tasks}, "said twice: by task_column and by tasks"),
-        (make_multitask_scorer(), matrix, {"tasks": toy.tasks}, "said twice: by the columns of y"),
+        (make_multitask_scorer(task_column=0), toy.y, {"tasks": toy.tasks}, "Pass task_column or tasks=, not both"),
+        (
+            make_multitask_scorer(),
+            matrix,
+            {"tasks": toy.tasks},
+            "Pass a matrix y, .* or the task of each row",
+        ),
         (make_multitask_scorer(), toy.y, {}, "was fitted with tasks"),
         (make_multitask_scorer(), toy.y, {"tasks": toy.tasks[:3]}, "inconsistent numbers of samples"),
         (make_multitask_scorer("neg_log_loss"), toy.y, {"tasks": toy.tasks}, "has no method predict_proba"),

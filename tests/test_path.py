@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -206,12 +208,12 @@ def test_import_is_quick_and_compiles_nothing():
         "import time; t = time.process_time(); import paretomkl; print(time.process_time() - t);"
         "from paretomkl.solvers._master import solve_master; print(len(solve_master.signatures))"
     )
-    seconds, compiled = min(
+    runs = [
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
         for _ in range(3)
-    )
-    assert compiled == "0"
-    assert float(seconds) < 1
+    ]
+    assert {compiled for _, compiled in runs} == {"0"}
+    assert min(float(seconds) for seconds, _ in runs) < 1
 
 
 def test_public_names():
@@ -235,12 +237,20 @@ def test_exponents_beyond_any_use_are_the_extreme(toy, p):
 
 
 def test_one_outlier_does_not_cost_time_or_digits():
-    """Squared distances are looked at anew only where they are small beside the norms of their own pair."""
+    """Squared distances are computed again only where they are small beside the norms of their own pair."""
     rng = np.random.default_rng(0)
-    X = rng.random((300, 5))
-    X[0] *= 1e6
-    bank = KernelBank([("rbf", {"sigma": 0.1})]).fit(X)
-    side = bank.side(X)
-    K = bank.cross(side, side, np.ones(1))
-    exact = np.exp(-50 * ((X[:, None] - X) ** 2).sum(axis=2))
+    plain = rng.random((600, 5))
+    outlier = plain.copy()
+    outlier[0] *= 1e6
+    seconds = {}
+    for name, X in (("plain", plain), ("outlier", outlier)):
+        bank = KernelBank([("rbf", {"sigma": 0.1})]).fit(X)
+        side = bank.side(X)
+        seconds[name] = np.inf
+        for _ in range(10):
+            began = time.process_time()
+            K = bank.cross(side, side, np.ones(1))
+            seconds[name] = min(seconds[name], time.process_time() - began)
+    exact = np.exp(-50 * ((plain[:, None] - plain) ** 2).sum(axis=2))
     assert_allclose(K[1:, 1:], exact[1:, 1:], atol=1e-6)
+    assert seconds["outlier"] < 3 * seconds["plain"], "1.3 times when measured on an idle core"

@@ -102,9 +102,9 @@ def test_objectives_are_those_of_the_path(path):
     assert_array_equal(display.lines_[0].get_xdata()[:-1], path.ps[:-1])  # finite exponents stand where they are
     assert display.lines_[0].get_xdata()[-1] > path.ps[-2]
     assert [label.get_text() for label in display.labels_] == [*path.task_names, "$M_p$"]
-    assert "p" in display.ax_.get_xlabel()
-    assert "J_t" in display.ax_.get_ylabel()
-    assert display.ax_.get_legend() is None
+    assert display.ax_.get_xlabel() == "exponent $p$ of the power mean"
+    assert display.ax_.get_ylabel() == "task objective $J_t$"
+    assert display.ax_.get_legend() is None, "names stand beside the lines"
 
 
 def test_exponents_rise_from_left_to_right_whatever_their_order(toy):

@@ -129,14 +129,8 @@ SATELLITE = DataSet(
     "rows are sat.trn, the others sat.tst. Code 6 does not occur.",
     source="https://archive.ics.uci.edu/dataset/146",
     reference="Srinivasan: Statlog (Landsat Satellite), 1993; UCI Machine Learning Repository.",
-    class_names={
-        1: "red soil",
-        2: "cotton crop",
-        3: "grey soil",
-        4: "damp grey soil",
-        5: "vegetation stubble",
-        7: "very damp grey soil",
-    },
+    class_names=dict(enumerate(_names("red soil, cotton crop, grey soil, damp grey soil, vegetation stubble"), start=1))
+    | {7: "very damp grey soil"},
 )
 SHUTTLE = DataSet(
     DatasetInfo("shuttle", "Statlog Shuttle", 58000, 9, 7, 21),
@@ -148,15 +142,7 @@ SHUTTLE = DataSet(
     "large classes only.",
     source="https://archive.ics.uci.edu/dataset/148",
     reference="Statlog (Shuttle), given by J. Catlett and NASA; UCI Machine Learning Repository.",
-    class_names={
-        1: "Rad Flow",
-        2: "Fpv Close",
-        3: "Fpv Open",
-        4: "High",
-        5: "Bypass",
-        6: "Bpv Close",
-        7: "Bpv Open",
-    },
+    class_names=dict(enumerate(_names("Rad Flow, Fpv Close, Fpv Open, High, Bypass, Bpv Close, Bpv Open"), start=1)),
 )
 VEHICLE = DataSet(
     DatasetInfo("vehicle", "Statlog Vehicle Silhouettes", 846, 18, 4, 6),

@@ -98,62 +98,38 @@ SHUTTLE_TEST = _on_github(
     checksum="5502fab707917807f67166dc7dd5b71ff46a3eb0f79edfe07bacc80efc0f1093",
 )
 
+# SHA-256 and checksum of xaa.dat to xai.dat in turn
+_VEHICLE_SUMS = """
+fc0c8bd7c6df152785d0a6c2d31e41a2e6856aa13d867bfba4adf5f1545149cb
+e8afa1490f3379593ffed90b00a48ecef44181c520e940289b8f2502d66b5269
+10b4e1e395ced8b59e8983638b254e8b52c49c8063de12f13c16ec4128cf2e07
+18911e8fb21916a36cca367191c3ec09f07fc1e8e8b0c0c7fc5fb1ed3711878e
+99e32274bcded7e2093d03b6f6ca5a24833315690a426187b25b40756f9b43d1
+743374d75b65986d04ee39e682e744d0b6a4661d72451d93201110873edf7c93
+7bba11d666a7535bcb1e555c328e65998ef22d839bbdae130d76ef51a71bdd55
+30a9105ff2e282c595e3fd67466ca8679fa6724b2009a4f1816176c48240608c
+fb9d0622644a535c2e82a203a87b9a82e2dba2c1e86e6c9713ec572b46a1a832
+bf1e10ad2b62d5c470435a00d7152a6f8ec7cffdcd808ebc650345952b70a871
+5c6801c96a9c0e9947ee141dec7eeaf7b29b8838a936d31ed3502d589c0e1a85
+4e7f1a4371ef75edc074fca569a92b7f163b61825f210a938476debe6dedf6b0
+58c46e0f6e2905519318e47f7632034c79bc2b866219d1f7e99fb4d0850e4ea4
+6da3d85a7b699a440ea1a41704f75da2694df639f15aabaa570b9c55acd81532
+20ba5a77150dab9096a54c462a5661fa1a60f73f5b3ee0829f5ba151543ddd2c
+317ab8cfde1c4598b5ec6cd0ba48d0f4c6237da26a05ed1219e30168bf40ae9c
+8102cf7019524a3a3beb63993fdfbbf7a7f3dd30eea635e2df280387ba8831d3
+59363e96f45b716ecb97b7d5bbe5128e071a175e6ba92cb48b205d6efda12dd5
+"""
+
 VEHICLE = tuple(
     _on_github(
-        f"vehicle/{name}",
-        f"ashishkumar88/statisticallearningprojectonsvms/83d37c9d54dd03a058f6a526451287cbfb6c61a5/{name}",
+        f"vehicle/xa{letter}.dat",
+        f"ashishkumar88/statisticallearningprojectonsvms/83d37c9d54dd03a058f6a526451287cbfb6c61a5/xa{letter}.dat",
         partial(read_columns, n_columns=19),
         n_rows=94,
-        sha256=sha256,
-        checksum=checksum,
+        sha256=_VEHICLE_SUMS.split()[2 * k],
+        checksum=_VEHICLE_SUMS.split()[2 * k + 1],
     )
-    for name, sha256, checksum in (
-        (
-            "xaa.dat",
-            "fc0c8bd7c6df152785d0a6c2d31e41a2e6856aa13d867bfba4adf5f1545149cb",
-            "e8afa1490f3379593ffed90b00a48ecef44181c520e940289b8f2502d66b5269",
-        ),
-        (
-            "xab.dat",
-            "10b4e1e395ced8b59e8983638b254e8b52c49c8063de12f13c16ec4128cf2e07",
-            "18911e8fb21916a36cca367191c3ec09f07fc1e8e8b0c0c7fc5fb1ed3711878e",
-        ),
-        (
-            "xac.dat",
-            "99e32274bcded7e2093d03b6f6ca5a24833315690a426187b25b40756f9b43d1",
-            "743374d75b65986d04ee39e682e744d0b6a4661d72451d93201110873edf7c93",
-        ),
-        (
-            "xad.dat",
-            "7bba11d666a7535bcb1e555c328e65998ef22d839bbdae130d76ef51a71bdd55",
-            "30a9105ff2e282c595e3fd67466ca8679fa6724b2009a4f1816176c48240608c",
-        ),
-        (
-            "xae.dat",
-            "fb9d0622644a535c2e82a203a87b9a82e2dba2c1e86e6c9713ec572b46a1a832",
-            "bf1e10ad2b62d5c470435a00d7152a6f8ec7cffdcd808ebc650345952b70a871",
-        ),
-        (
-            "xaf.dat",
-            "5c6801c96a9c0e9947ee141dec7eeaf7b29b8838a936d31ed3502d589c0e1a85",
-            "4e7f1a4371ef75edc074fca569a92b7f163b61825f210a938476debe6dedf6b0",
-        ),
-        (
-            "xag.dat",
-            "58c46e0f6e2905519318e47f7632034c79bc2b866219d1f7e99fb4d0850e4ea4",
-            "6da3d85a7b699a440ea1a41704f75da2694df639f15aabaa570b9c55acd81532",
-        ),
-        (
-            "xah.dat",
-            "20ba5a77150dab9096a54c462a5661fa1a60f73f5b3ee0829f5ba151543ddd2c",
-            "317ab8cfde1c4598b5ec6cd0ba48d0f4c6237da26a05ed1219e30168bf40ae9c",
-        ),
-        (
-            "xai.dat",
-            "8102cf7019524a3a3beb63993fdfbbf7a7f3dd30eea635e2df280387ba8831d3",
-            "59363e96f45b716ecb97b7d5bbe5128e071a175e6ba92cb48b205d6efda12dd5",
-        ),
-    )
+    for k, letter in enumerate("abcdefghi")
 )
 
 STEEL_CLASSES = ("Pastry", "Z_Scratch", "K_Scatch", "Stains", "Dirtiness", "Bumps", "Other_Faults")

@@ -63,22 +63,17 @@ class Collection:
     """Records by data set, fraction and method."""
 
     def __init__(self, records: Iterable[Record]):
-        self._cells: dict[tuple[str, int, str], dict[int, Outcome]] = defaultdict(dict)
-        self._seconds: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+        self._cells: dict[tuple[str, int, str], dict[int, Record]] = defaultdict(dict)
         self.versions: list[dict[str, str]] = []
-        for record in records:
-            key = record.cell.dataset, record.cell.fraction, record.cell.method
+        for record in sorted(records, key=lambda record: record.cell.run):
+            cell = record.cell
             if record.outcome is not None:
-                self._cells[key][record.cell.run] = record.outcome
-                self._seconds[key].append(record.seconds)
+                self._cells[cell.dataset, cell.fraction, cell.method][cell.run] = record
                 if record.versions and record.versions not in self.versions:
                     self.versions.append(record.versions)
 
     def has(self, dataset: str, fraction: int, method: str) -> bool:
         return (dataset, fraction, method) in self._cells
-
-    def n_runs(self, dataset: str, fraction: int, method: str) -> int:
-        return len(self._cells.get((dataset, fraction, method), {}))
 
     def fractions(self, dataset: str) -> list[int]:
         """Those that have results, rising."""
@@ -86,16 +81,17 @@ class Collection:
 
     def outcomes(self, dataset: str, fraction: int, method: str) -> dict[int, Outcome]:
         """By run, rising."""
-        return dict(sorted(self._cells.get((dataset, fraction, method), {}).items()))
+        records = self._cells.get((dataset, fraction, method), {})
+        return {run: record.outcome for run, record in records.items() if record.outcome is not None}
 
     def largest_gap(self, method: str) -> float:
         """Of all models of a method that were tested; NaN where there are none."""
-        cells = (runs.values() for (_, _, name), runs in self._cells.items() if name == method)
-        return max((outcome.gap for outcomes in cells for outcome in outcomes), default=float("nan"))
+        gaps = [outcome.gap for key in self._cells if key[2] == method for outcome in self.outcomes(*key).values()]
+        return max(gaps, default=float("nan"))
 
     def seconds(self, dataset: str, fraction: int, method: str) -> float:
         """Mean seconds of a cell on one core, cross-validation included."""
-        return float(np.mean(self._seconds[dataset, fraction, method]))
+        return float(np.mean([record.seconds for record in self._cells[dataset, fraction, method].values()]))
 
     def path(self, dataset: str, fraction: int, C: float | None = None) -> PathScores:
         """Accuracies along p, with C by cross-validation at each p, or fixed."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Exit, Option
 
@@ -32,7 +34,7 @@ def reproduce(
         Option(help="A Markdown page to put the tables into, between `<!-- begin NAME -->` and `<!-- end NAME -->`."),
     ] = None,
     export: Annotated[bool, Option("--export", help="Also write a compact copy of the results.")] = False,
-    estimate: Annotated[bool, Option("--estimate", help="Only tell how long the missing cells will take.")] = False,
+    estimate: Annotated[bool, Option("--estimate", help="Only say how long the missing cells will take.")] = False,
     run: Annotated[bool, Option(help="Run the cells that are missing.")] = True,
     report: Annotated[bool, Option(help="Write tables and figures when the cells are done.")] = True,
 ) -> None:
@@ -44,15 +46,14 @@ def reproduce(
 
     from .plan import FULL, N_RUNS, QUICK, Cell, make_plan
     from .results import Results, read_records
-    from .results import export as write_export
-    from .runner import duration, forecast_table, run_plan
+    from .runner import forecast_table, run_plan
 
-    console = Console()
+    console = Console(highlight=False)
     path = results or (QUICK_RESULTS if quick else RESULTS)
     folder = out or path.parent
     settings = QUICK if quick else FULL
     plan: list[Cell] = []
-    try:
+    with _guarded():
         if estimate or (run and not path.name.endswith(".csv.gz")):
             plan = make_plan(_listed(datasets), _listed(methods), runs or (2 if quick else N_RUNS), quick)
             known = read_records(resume) if resume else []
@@ -63,35 +64,50 @@ def reproduce(
             with Results(path, settings) as file:
                 for record in known:
                     file.save(record)
-                n_failed = run_plan(plan, file, settings, jobs, scheduler or None, data_home, console)
-                if n_failed:
-                    console.print(f"{n_failed} cells failed; they are run again by the same command.", style="red")
-        records = read_records(path)
-        if export:
-            write_export(records, folder / "results.csv.gz")
-        if report:
-            from .report import write_report
-
-            write_report(records, folder, page)
-            console.print(f"Tables and figures of {len(records)} cells are in {folder}.", highlight=False)
+                n_failed = run_plan(plan, file, settings, jobs, scheduler or None, data_home, Console())
+            if n_failed:
+                console.print(f"{n_failed} cells failed; they are run again by the same command.", style="red")
+        _write_results(path, folder, page, export, report, console)
         if plan and report:
             from .slider import write_slider
 
             found = write_slider(plan, settings, folder, data_home)
-            console.print(
-                f"{found.file}: {len(found.path)} points under a slider; open it in a browser.", highlight=False
-            )
-        spent = duration(sum(record.seconds for record in records))
-        console.print(f"The cells took {spent} on one core.", highlight=False)
+            console.print(f"{found.file}: {len(found.path)} points under a slider; open it in a browser.")
+
+
+def _write_results(path: Path, folder: Path, page: Path | None, export: bool, report: bool, console: Any) -> None:
+    """The compact copy and the report of a results file."""
+    from .results import export as write_export
+    from .results import read_records
+    from .runner import duration
+
+    records = read_records(path)
+    if export:
+        write_export(records, folder / "results.csv.gz")
+    if report:
+        from .report import write_report
+
+        write_report(records, folder, page)
+        console.print(f"Tables and figures of {len(records)} cells are in {folder}.")
+    console.print(f"The cells took {duration(sum(record.seconds for record in records))} on one core.")
+
+
+@contextmanager
+def _guarded() -> Iterator[None]:
+    """Errors end in one sentence; an interrupt says how to go on."""
+    from rich.console import Console
+
+    errors = Console(stderr=True)
+    try:
+        yield
     except (ValueError, OSError, ImportError, RuntimeError) as error:
-        errors = Console(stderr=True)
         errors.print(f"Error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         raise Exit(1 if isinstance(error, RuntimeError) else 2) from error
     except KeyboardInterrupt:
-        Console(stderr=True).print("\nInterrupted; the same command goes on from here.")
+        errors.print("\nInterrupted; the same command goes on from here.")
         raise Exit(130) from None
 
 
 def _listed(text: str) -> list[str] | None:
-    """Names separated by commas; None where nothing was said."""
+    """Names separated by commas; None where there are none."""
     return [name.strip() for name in text.split(",") if name.strip()] or None

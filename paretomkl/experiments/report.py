@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..plotting import AccuracyDisplay, ObjectivesDisplay
+from ..scalarizations import PowerMean
 from . import paper
 from .analysis import Collection, PathScores, Scores, compare, mean
 from .plan import METHODS, STUDIES
@@ -33,8 +36,9 @@ BEGIN, END = "<!-- begin {} -->", "<!-- end {} -->"
 
 
 # ------------------------------------------------------------------------------------------------- formatting
-def percent(scores: Scores, mark: int = 0) -> str:
-    return f"{100 * mean(scores):.2f}{MARKS[mark]}"
+def percent(scores: Scores, reference: Scores | None = None) -> str:
+    """Mean accuracy, with a mark where it differs significantly from that of the reference."""
+    return f"{100 * mean(scores):.2f}{MARKS[compare(scores, reference) if reference else 0]}"
 
 
 def printed(what: paper.Printed | None) -> str:
@@ -50,19 +54,35 @@ def exponent(p: float) -> str:
     return "∞" if np.isinf(p) else f"{p:g}"
 
 
+def _columns(found: Collection, datasets: Iterable[str] = STUDIES) -> list[tuple[str, int]]:
+    """Data sets and fractions that have a path."""
+    return [(name, n) for name in datasets for n in found.fractions(name) if found.has(name, n, "pareto")]
+
+
+def _table(
+    found: Collection,
+    header: Sequence[str],
+    row: Callable[[str, int], Iterable[str]],
+    datasets: Iterable[str] = STUDIES,
+) -> str:
+    """A table with a row for each data set and fraction."""
+    rows = [[f"{dataset} {fraction} %", *row(dataset, fraction)] for dataset, fraction in _columns(found, datasets)]
+    return markdown(("", *header), rows)
+
+
 # ------------------------------------------------------------------------------------------- the paper's tables
 def path_column(found: Collection, dataset: str, fraction: int) -> list[str]:
     """p < 1, p = 1, p → ∞, the best p, and tasks that gain, each with the paper's figure in brackets."""
     if not found.has(dataset, fraction, "pareto"):
-        return ["–"] * 6
+        return ["–"] * len(PATH_ROWS)
     path = found.path(dataset, fraction)
     best = path.best_below_one
-    reference = path.at(best)
     up = paper.TASKS_UP.get((dataset, fraction))
     return [
-        percent(reference) + printed(paper.PATH.get((dataset, fraction, "p<1"))),
-        percent(path.at(1.0), compare(path.at(1.0), reference)) + printed(paper.PATH.get((dataset, fraction, "p=1"))),
-        percent(path.at(INF), compare(path.at(INF), reference)) + printed(paper.PATH.get((dataset, fraction, "p=inf"))),
+        *(
+            percent(path.at(p), path.at(best)) + printed(paper.PATH.get((dataset, fraction, name)))
+            for p, name in ((best, "p<1"), (1.0, "p=1"), (INF, "p=inf"))
+        ),
         exponent(best),
         f"{path.n_rising()} of {len(path.tasks)}" + ("" if up is None else f" ({up})"),
         f"{path.n_better(best, 1.0)} of {len(path.tasks)}",
@@ -70,6 +90,7 @@ def path_column(found: Collection, dataset: str, fraction: int) -> list[str]:
 
 
 PATH_ROWS = ("p < 1", "p = 1", "p = ∞", "best p < 1", "tasks that rise as p falls", "tasks better at best p than at 1")
+COMPARED = ("pareto", "sparse", "tang", "mm-aep", "mm-ep", "independent")
 
 
 def path_table(found: Collection, columns: Sequence[tuple[str, int]], names: Sequence[str]) -> str:
@@ -77,141 +98,92 @@ def path_table(found: Collection, columns: Sequence[tuple[str, int]], names: Seq
     return markdown(("", *names), [(row, *(cell[k] for cell in cells)) for k, row in enumerate(PATH_ROWS)])
 
 
-def methods_table(
-    found: Collection, columns: Sequence[tuple[str, int]], names: Sequence[str], methods: Sequence[str]
-) -> str:
+def methods_table(found: Collection, columns: Sequence[tuple[str, int]], names: Sequence[str]) -> str:
     """Accuracies of the methods; marks compare with p < 1."""
-    rows = []
-    for method in methods:
-        row = [TITLES[method]]
-        for dataset, fraction in columns:
-            row.append(_method_cell(found, dataset, fraction, method))
-        rows.append(row)
+    rows = [[TITLES[method], *(_method_cell(found, *column, method) for column in columns)] for method in COMPARED]
     return markdown(("", *names), rows)
 
 
 def _method_cell(found: Collection, dataset: str, fraction: int, method: str) -> str:
     if not found.has(dataset, fraction, method) or not found.has(dataset, fraction, "pareto"):
         return "–"
-    path = found.path(dataset, fraction)
-    reference = path.at(path.best_below_one)
     if method == "pareto":
-        return percent(reference) + printed(paper.PATH.get((dataset, fraction, "p<1")))
+        return path_column(found, dataset, fraction)[0]
+    path = found.path(dataset, fraction)
     scores = found.as_reported(dataset, fraction, method)
-    return percent(scores, compare(scores, reference)) + printed(paper.METHODS.get((dataset, fraction, method)))
+    return percent(scores, path.at(path.best_below_one)) + printed(paper.METHODS.get((dataset, fraction, method)))
 
 
-COMPARED = ("pareto", "sparse", "tang", "mm-aep", "mm-ep", "independent")
+Make = Callable[[Collection, list[tuple[str, int]], list[str]], str]
 
 
-def table_1(found: Collection) -> str:
-    return _by_fraction(found, lambda columns, names: path_table(found, columns, names))
-
-
-def table_2(found: Collection) -> str:
-    return _by_fraction(found, lambda columns, names: methods_table(found, columns, names, COMPARED))
-
-
-def _by_fraction(found: Collection, make: Callable[[list[tuple[str, int]], list[str]], str]) -> str:
+def _by_fraction(make: Make, found: Collection) -> str:
     parts = []
     for fraction in (10, 20, 50):
         columns = [(dataset, fraction) for dataset in paper.MULTI_CLASS]
         if any(found.has(*column, "pareto") for column in columns):
-            parts.append(f"**{fraction} % for training**\n\n" + make(columns, list(paper.MULTI_CLASS)))
+            parts.append(f"**{fraction} % for training**\n\n" + make(found, columns, list(paper.MULTI_CLASS)))
     return "\n\n".join(parts)
 
 
-def _by_task_set(found: Collection, make: Callable[[list[tuple[str, int]], list[str]], str]) -> str:
+def _by_task_set(make: Make, found: Collection) -> str:
     parts = []
     for dataset in TASK_SETS:
-        fractions = found.fractions(dataset)
-        if fractions:
-            columns = [(dataset, fraction) for fraction in fractions]
-            parts.append(f"**{dataset}**\n\n" + make(columns, [f"{fraction} %" for fraction in fractions]))
+        columns = [(dataset, fraction) for fraction in found.fractions(dataset)]
+        if columns:
+            parts.append(f"**{dataset}**\n\n" + make(found, columns, [f"{fraction} %" for _, fraction in columns]))
     return "\n\n".join(parts)
-
-
-def table_3(found: Collection) -> str:
-    return _by_task_set(found, lambda columns, names: path_table(found, columns, names))
-
-
-def table_4(found: Collection) -> str:
-    return _by_task_set(found, lambda columns, names: methods_table(found, columns, names, COMPARED))
 
 
 # ------------------------------------------------------------------------------------------------ further tables
 def honest_table(found: Collection) -> str:
     """What one gets without looking at the test part; marks compare with p = 1."""
-    rows = []
-    for dataset, fraction in _columns(found):
+    others = ("independent", "independent-svc", "uniform")
+
+    def row(dataset: str, fraction: int) -> list[str]:
         path = found.path(dataset, fraction)
         one = path.at(1.0)
-        both = found.chosen(dataset, fraction, "pareto")
-        row = [f"{dataset} {fraction} %", percent(one), percent(both, compare(both, one))]
-        for p in (0.01, INF):
-            row.append(percent(path.at(p), compare(path.at(p), one)))
-        for method in ("independent", "independent-svc", "uniform"):
-            known = found.has(dataset, fraction, method)
-            scores = found.chosen(dataset, fraction, method) if known else {}
-            row.append(percent(scores, compare(scores, one)) if known else "–")
-        rows.append(row)
-    titles = [TITLES[method] for method in ("independent", "independent-svc", "uniform")]
-    return markdown(("", "p = 1", "p by CV", "p = 0.01", "p = ∞", *titles), rows)
+        ours = [found.chosen(dataset, fraction, "pareto"), path.at(0.01), path.at(INF)]
+        theirs = [found.chosen(dataset, fraction, method) for method in others]
+        return [percent(one), *(percent(scores, one) if scores else "–" for scores in ours + theirs)]
+
+    return _table(found, ("p = 1", "p by CV", "p = 0.01", "p = ∞", *(TITLES[name] for name in others)), row)
 
 
 def gains_table(found: Collection) -> str:
     """What is gained or lost against p = 1, in points; in brackets the paper's figures."""
-    rows = []
-    for dataset, fraction in _columns(found, PAPER_SETS):
+
+    def row(dataset: str, fraction: int) -> Iterator[str]:
         path = found.path(dataset, fraction)
-        one, figures = (
-            path.at(1.0),
-            {name: paper.PATH.get((dataset, fraction, name)) for name in ("p<1", "p=1", "p=inf")},
-        )
-        row = [f"{dataset} {fraction} %"]
-        for scores, name in (
-            (path.at(0.01), ""),
-            (path.at(path.best_below_one), "p<1"),
-            (found.chosen(dataset, fraction, "pareto"), ""),
-            (path.at(INF), "p=inf"),
-        ):
-            there, average = figures.get(name), figures["p=1"]
+        one, average = path.at(1.0), paper.PATH.get((dataset, fraction, "p=1"))
+        chosen = found.chosen(dataset, fraction, "pareto")
+        best = path.at(path.best_below_one)
+        for scores, name in ((path.at(0.01), ""), (best, "p<1"), (chosen, ""), (path.at(INF), "p=inf")):
+            there = paper.PATH.get((dataset, fraction, name))
             in_paper = "" if there is None or average is None else f" ({there.accuracy - average.accuracy:+.2f})"
-            gain = 100 * (mean(scores) - mean(one))
-            row.append(f"{gain:+.2f}{MARKS[compare(scores, one)]}{in_paper}")
-        rows.append(row)
-    return markdown(("", "p = 0.01", "best p < 1", "p by CV", "p = ∞"), rows)
+            yield f"{100 * (mean(scores) - mean(one)):+.2f}{MARKS[compare(scores, one)]}{in_paper}"
 
-
-def _columns(found: Collection, datasets: Iterable[str] = STUDIES) -> list[tuple[str, int]]:
-    return [
-        (dataset, fraction)
-        for dataset in datasets
-        for fraction in found.fractions(dataset)
-        if found.has(dataset, fraction, "pareto")
-    ]
+    return _table(found, ("p = 0.01", "best p < 1", "p by CV", "p = ∞"), row, PAPER_SETS)
 
 
 def seconds_table(found: Collection) -> str:
     """Seconds of one core for one run of a method, cross-validation included."""
-    rows = []
-    for dataset, fraction in _columns(found):
-        row = [f"{dataset} {fraction} %"]
-        for method in METHODS:
-            known = found.has(dataset, fraction, method)
-            row.append(f"{found.seconds(dataset, fraction, method):.1f}" if known else "–")
-        rows.append(row)
-    return markdown(("", *("Pareto, all p" if name == "pareto" else TITLES[name] for name in METHODS)), rows)
+
+    def row(dataset: str, fraction: int) -> list[str]:
+        known = [(found.has(dataset, fraction, method), method) for method in METHODS]
+        return [f"{found.seconds(dataset, fraction, method):.1f}" if has else "–" for has, method in known]
+
+    return _table(found, ["Pareto, all p" if name == "pareto" else TITLES[name] for name in METHODS], row)
 
 
 def cost_tables(found: Collection) -> str:
     """What p does at each fixed C, on the smallest training part of the paper's sets; marks compare with p = 1."""
-    parts = []
-    for dataset in PAPER_SETS:
-        columns = _columns(found, [dataset])
-        if columns:
-            parts.append(f"**{dataset} {columns[0][1]} %**\n\n" + cost_table(found, *columns[0]))
-    return "\n\n".join(parts)
+    smallest = {dataset: fraction for dataset, fraction in reversed(_columns(found, PAPER_SETS))}
+    return "\n\n".join(
+        f"**{dataset} {smallest[dataset]} %**\n\n" + cost_table(found, dataset, smallest[dataset])
+        for dataset in PAPER_SETS
+        if dataset in smallest
+    )
 
 
 SHOWN_PS = (0.01, 0.1, 0.5, 1.0, 2.0, 10.0, INF)
@@ -219,33 +191,16 @@ SHOWN_PS = (0.01, 0.1, 0.5, 1.0, 2.0, 10.0, INF)
 
 def cost_table(found: Collection, dataset: str, fraction: int) -> str:
     first = next(iter(found.outcomes(dataset, fraction, "pareto").values()))
-    Cs: list[float | None] = sorted({point.params["C"] for point in first.points})  # type: ignore[assignment]
+    Cs = sorted({point.params["C"] for point in first.points})
     rows = []
-    for C in [*Cs, None]:
+    for name, C in [*((f"C = {C:g}", C) for C in Cs), ("C by CV", None)]:
         path = found.path(dataset, fraction, C)
-        one = path.at(1.0)
         ps = [p for p in SHOWN_PS if p in path.ps]
-        name = "C by CV" if C is None else f"C = {C:g}"
-        rows.append([name, *(percent(path.at(p), compare(path.at(p), one)) for p in ps)])
+        rows.append([name, *(percent(path.at(p), path.at(1.0)) for p in ps)])
     return markdown(("", *(f"p = {exponent(p)}" for p in ps)), rows)
 
 
-def duplicates_table(found: Collection) -> str:
-    """Segment as it is and without repeated rows."""
-    return _variants_table(found, {"segment": "all rows", "segment-distinct": "distinct rows"})
-
-
-def scaling_table(found: Collection) -> str:
-    """Landmine with features as distributed and scaled to [0, 1]."""
-    return _variants_table(found, {"landmine": "as distributed", "landmine-scaled": "scaled to [0, 1]"})
-
-
-def sensors_table(found: Collection) -> str:
-    """Robot as one may read the paper: four distances, all 24 sensors, or two distances."""
-    return _variants_table(found, {"robot": "4 distances", "robot-24": "24 sensors", "robot-2": "2 distances"})
-
-
-def _variants_table(found: Collection, titles: dict[str, str]) -> str:
+def _variants_table(titles: dict[str, str], found: Collection) -> str:
     """A data set, the first of the titles, beside its variants and what the paper prints of it."""
     first, *others = titles
     rows = []
@@ -270,7 +225,7 @@ def synthetic_table(found: Collection) -> str:
             part = path.by_task[:, :, tasks].mean(axis=2)
             at = {p: dict(zip(path.runs, part[:, path.index(p)].tolist(), strict=True)) for p in path.ps.tolist()}
             shown = [p for p in SHOWN_PS if p in at]
-            rows.append([f"{fraction} %, {name} tasks", *(percent(at[p], compare(at[p], at[1.0])) for p in shown)])
+            rows.append([f"{fraction} %, {name} tasks", *(percent(at[p], at[1.0]) for p in shown)])
     return markdown(("", *(f"p = {exponent(p)}" for p in shown)), rows) if rows else ""
 
 
@@ -283,32 +238,30 @@ def robot_tasks_table(found: Collection) -> str:
     rows = []
     for name, columns in lines.items():
         small, one, worst = [dict(zip(path.runs, column, strict=True)) for column in columns.T.tolist()]
-        rows.append([name, percent(small, compare(small, one)), percent(one), percent(worst, compare(worst, one))])
+        rows.append([name, percent(small, one), percent(one), percent(worst, one)])
     return markdown(("task", "p = 0.01", "p = 1", "p = ∞"), rows)
 
 
 def choices_table(found: Collection) -> str:
     """How often cross-validation chose each C at p = 1, and each p."""
-    rows = []
-    for dataset, fraction in _columns(found):
+
+    def row(dataset: str, fraction: int) -> list[str]:
         path = found.path(dataset, fraction)
         costs = Counter(path.C[:, path.index(1.0)].tolist())
         chosen = [outcome.chosen.params["p"] for outcome in found.outcomes(dataset, fraction, "pareto").values()]
-        below, above = sum(p < 1 for p in chosen), sum(p > 1 for p in chosen)
-        rows.append(
-            [
-                f"{dataset} {fraction} %",
-                ", ".join(f"{C:g}: {n}" for C, n in sorted(costs.items())),
-                f"{below} / {len(chosen) - below - above} / {above}",
-            ]
-        )
-    return markdown(("", "C at p = 1", "p < 1 / 1 / > 1"), rows)
+        counts = Counter(int(np.sign(p - 1)) for p in chosen)
+        return [
+            ", ".join(f"{C:g}: {n}" for C, n in sorted(costs.items())),
+            " / ".join(str(counts[side]) for side in (-1, 0, 1)),
+        ]
+
+    return _table(found, ("C at p = 1", "p < 1 / 1 / > 1"), row)
 
 
 def coverage(found: Collection) -> str:
     """How many runs there are, how well they are certified, and what they were made with."""
     counts = {
-        name: sorted({found.n_runs(*column, name) for column in _columns(found) if found.has(*column, name)})
+        name: sorted({len(found.outcomes(*column, name)) for column in _columns(found) if found.has(*column, name)})
         for name in METHODS
     }
     runs = ", ".join(f"{name} {'–'.join(map(str, dict.fromkeys((n[0], n[-1]))))}" for name, n in counts.items() if n)
@@ -318,19 +271,22 @@ def coverage(found: Collection) -> str:
     return "\n".join([text, *(f"Made with {versions}." for versions in dict.fromkeys(made))])
 
 
+ROWS = {"segment": "all rows", "segment-distinct": "distinct rows"}
+SCALES = {"landmine": "as distributed", "landmine-scaled": "scaled to [0, 1]"}
+SENSORS = {"robot": "4 distances", "robot-24": "24 sensors", "robot-2": "2 distances"}
 TABLES: dict[str, tuple[str, Callable[[Collection], str], str]] = {
-    "table-1": ("Table I: p < 1, p = 1 and p = ∞, multi-class", table_1, "robot"),
-    "table-2": ("Table II: other methods, multi-class", table_2, "robot"),
-    "table-3": ("Table III: p < 1, p = 1 and p = ∞, multi-task", table_3, "letter"),
-    "table-4": ("Table IV: other methods, multi-task", table_4, "letter"),
+    "table-1": ("Table I: p < 1, p = 1 and p = ∞, multi-class", partial(_by_fraction, path_table), "robot"),
+    "table-2": ("Table II: other methods, multi-class", partial(_by_fraction, methods_table), "robot"),
+    "table-3": ("Table III: p < 1, p = 1 and p = ∞, multi-task", partial(_by_task_set, path_table), "letter"),
+    "table-4": ("Table IV: other methods, multi-task", partial(_by_task_set, methods_table), "letter"),
     "robot-tasks": ("Robot, 5 % for training, by task", robot_tasks_table, "robot-figures"),
     "gains": ("Gains against p = 1, in points", gains_table, ""),
     "honest": ("Without looking at the test part", honest_table, ""),
     "choices": ("What cross-validation chooses", choices_table, ""),
     "costs": ("The part that C plays", cost_tables, ""),
-    "duplicates": ("Segment without duplicates", duplicates_table, "segment-distinct"),
-    "scaling": ("Landmine, scaled or not", scaling_table, "landmine-scaled"),
-    "sensors": ("Robot, by the sensors used", sensors_table, "robot-24"),
+    "duplicates": ("Segment without duplicates", partial(_variants_table, ROWS), "segment-distinct"),
+    "scaling": ("Landmine, scaled or not", partial(_variants_table, SCALES), "landmine-scaled"),
+    "sensors": ("Robot, by the sensors used", partial(_variants_table, SENSORS), "robot-24"),
     "synthetic": ("Tasks of unlike noise", synthetic_table, "synthetic"),
     "seconds": ("Seconds of one core", seconds_table, ""),
     "coverage": ("Runs and versions", coverage, ""),
@@ -346,24 +302,20 @@ def draw_figures(found: Collection, folder: Path) -> list[str]:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    drawn = {}
+    drawings: dict[str, Callable[[Any], str]] = {}
     if found.has("robot-figures", 5, "pareto"):
         path = found.path("robot-figures", 5)
-        drawn["figure-1"] = _objectives(found, path)
-        drawn["figure-2"] = _differences(path)
-        drawn["figure-3"] = _overall(path)
+        drawings["figure-1"] = partial(_objectives, found, path)
+        drawings["figure-2"] = partial(_differences, path)
+        drawings["figure-3"] = partial(_overall, path)
     if _columns(found, PAPER_SETS):
-        drawn["all-sets"] = _all_sets(found)
-    for name, figure in drawn.items():
+        drawings["all-sets"] = partial(_all_sets, found)
+    for name, draw in drawings.items():
+        figure, ax = plt.subplots(figsize=(8.0, 4.8) if name == "all-sets" else (7.0, 4.2), layout="constrained")
+        ax.set_title(draw(ax))
         figure.savefig(folder / f"{name}.png", dpi=150, metadata={"Software": None})
         plt.close(figure)
-    return [f"{name}.png" for name in drawn]
-
-
-def _new(width: float = 7.0, height: float = 4.2) -> Any:
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=(width, height), layout="constrained")
+    return [f"{name}.png" for name in drawings]
 
 
 def _short(names: Sequence[str]) -> list[str]:
@@ -371,67 +323,47 @@ def _short(names: Sequence[str]) -> list[str]:
     return [name.replace("Move-", "").replace("-Turn", "").replace("-", " ").lower() for name in names]
 
 
-def _objectives(found: Collection, path: PathScores) -> Any:
+def _objectives(found: Collection, path: PathScores, ax: Any) -> str:
     """Figure 1: J_t against p, mean over the runs, at the C that cross-validation chooses most often at p = 1."""
-    from ..plotting import ObjectivesDisplay
-    from ..scalarizations import PowerMean
-
     C = Counter(path.C[:, path.index(1.0)].tolist()).most_common(1)[0][0]
-    outcomes = found.outcomes("robot-figures", 5, "pareto").values()
     by_run = [
         [point.objectives for p in path.ps for point in outcome.points if point.params == {"C": C, "p": p}]
-        for outcome in outcomes
+        for outcome in found.outcomes("robot-figures", 5, "pareto").values()
     ]
     objectives = np.array(by_run, dtype=float).mean(axis=0)
     means = [PowerMean(p).value(row) for p, row in zip(path.ps, objectives, strict=True)]
-    figure, ax = _new()
     ObjectivesDisplay(ps=path.ps, objectives=objectives, objective=means, task_names=_short(path.tasks)).plot(ax)
-    ax.set_title(f"robot, 5 %: task objectives at C = {C:g}, mean of {len(path.runs)} runs")
-    return figure
+    return f"robot, 5 %: task objectives at C = {C:g}, mean of {len(path.runs)} runs"
 
 
-def _differences(path: PathScores) -> Any:
+def _differences(path: PathScores, ax: Any) -> str:
     """Figure 2: task accuracies against p, less those at p = 1."""
-    from ..plotting import AccuracyDisplay
-
-    figure, ax = _new()
     AccuracyDisplay.from_scores(path.ps, path.by_task.mean(axis=0), _short(path.tasks), relative_to=1.0, ax=ax)
-    ax.set_title(f"robot, 5 %: task accuracies, mean of {len(path.runs)} runs")
-    return figure
+    return f"robot, 5 %: task accuracies, mean of {len(path.runs)} runs"
 
 
-def _overall(path: PathScores) -> Any:
+def _overall(path: PathScores, ax: Any) -> str:
     """Figure 3: accuracy of the votes against p."""
-    from ..plotting import AccuracyDisplay
-
-    figure, ax = _new()
-    error = path.overall.std(axis=0, ddof=1) / np.sqrt(len(path.runs)) if len(path.runs) > 1 else np.zeros(len(path.ps))
-    AccuracyDisplay(ps=path.ps, scores=path.overall.mean(axis=0)[:, None], names=["overall"], std=error[:, None]).plot(
-        ax
-    )
-    ax.axhline(path.overall[:, path.index(1.0)].mean(), color="tab:red", linestyle="--", linewidth=1)
-    ax.set_title(f"robot, 5 %: overall accuracy, mean and standard error of {len(path.runs)} runs")
-    return figure
+    n_runs = len(path.runs)
+    error = path.overall.std(axis=0, ddof=min(1, n_runs - 1)) / np.sqrt(n_runs)
+    scores = path.overall.mean(axis=0)
+    AccuracyDisplay(ps=path.ps, scores=scores[:, None], names=["overall"], std=error[:, None]).plot(ax)
+    ax.axhline(scores[path.index(1.0)], color="tab:red", linestyle="--", linewidth=1)
+    return f"robot, 5 %: overall accuracy, mean and standard error of {n_runs} runs"
 
 
-def _all_sets(found: Collection) -> Any:
+def _all_sets(found: Collection, ax: Any) -> str:
     """Overall accuracy against p on the smallest training part of the paper's sets, less that at p = 1."""
-    from ..plotting import AccuracyDisplay
-
     smallest = [(name, found.fractions(name)[0]) for name in PAPER_SETS if _columns(found, [name])]
     paths = {f"{name} {fraction} %": found.path(name, fraction) for name, fraction in smallest}
-    ps = next(iter(paths.values())).ps
     scores = np.column_stack([path.overall.mean(axis=0) for path in paths.values()])
-    figure, ax = _new(8.0, 4.8)
-    AccuracyDisplay(ps=ps, scores=scores, names=list(paths)).plot(ax, relative_to=1.0)
-    ax.set_title("overall accuracy, smallest training part of each data set")
-    return figure
+    AccuracyDisplay(ps=next(iter(paths.values())).ps, scores=scores, names=list(paths)).plot(ax, relative_to=1.0)
+    return "overall accuracy, smallest training part of each data set"
 
 
 # --------------------------------------------------------------------------------------------------------- all
-def make_tables(records: Iterable[Record]) -> dict[str, str]:
-    """Markdown of every table that the records have something for, by name."""
-    found = Collection(records)
+def make_tables(found: Collection) -> dict[str, str]:
+    """Markdown of every table that there is something for, by name."""
     usable = {dataset for dataset, _ in _columns(found)}
     return {name: make(found) for name, (_, make, needs) in TABLES.items() if usable and (not needs or needs in usable)}
 
@@ -443,11 +375,9 @@ def write_report(
 
     A place is what stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``; everything else stays.
     """
-    records = list(records)
-    folder = Path(folder)
+    found, folder = Collection(records), Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    tables = make_tables(records)
-    figures = draw_figures(Collection(records), folder)
+    tables, figures = make_tables(found), draw_figures(found, folder)
     if page is not None:
         text = Path(page).read_text(encoding="utf-8")
         Path(page).write_text(fill_places(text, tables), encoding="utf-8")

@@ -9,12 +9,12 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from .._files import write_whole
 from .methods import Outcome, Point
 from .plan import Cell, Settings
 
@@ -32,17 +32,13 @@ DIGITS = 6  # significant ones of what is kept
 
 @dataclass
 class Record:
-    """A cell that was run, in so many seconds of one core: done, with its outcome, or failed, with a message."""
+    """A cell that was run: seconds of one core, and its outcome or the message of its failure."""
 
     cell: Cell
     seconds: float
     versions: dict[str, str] = field(default_factory=dict)
     outcome: Outcome | None = None
     message: str | None = None
-
-    @property
-    def done(self) -> bool:
-        return self.outcome is not None
 
 
 class Results:
@@ -83,9 +79,9 @@ class Results:
                 self._base.execute("INSERT INTO settings VALUES (?)", (wanted,))
             elif found[0] != wanted:
                 old = json.loads(found[0])
-                unlike = [name for name, value in settings.as_dict().items() if old.get(name) != value]
+                changed = [name for name, value in settings.as_dict().items() if old.get(name) != value]
                 raise ValueError(
-                    f"{self.path} has results of other settings ({', '.join(unlike)} differ); name another file."
+                    f"{self.path} has results of other settings ({', '.join(changed)} differ); name another file."
                 )
 
     def __enter__(self) -> Results:
@@ -106,7 +102,7 @@ class Results:
             cell.method,
             cell.run,
             cell.seed,
-            "done" if record.done else "failed",
+            "failed" if outcome is None else "done",
             round(record.seconds, 3),
             None if outcome is None else outcome.n_sweeps,
             None if outcome is None else outcome.gap,
@@ -116,24 +112,10 @@ class Results:
             None if outcome is None else _to_json(outcome),
         )
         with self._base:
-            self._base.execute(
-                f"INSERT INTO cells VALUES ({', '.join('?' * len(row))}) ON CONFLICT DO UPDATE SET "
-                "status = excluded.status, seconds = excluded.seconds, n_sweeps = excluded.n_sweeps, "
-                "gap = excluded.gap, versions = excluded.versions, created = excluded.created, "
-                "message = excluded.message, outcome = excluded.outcome WHERE cells.status = 'failed'",
-                row,
-            )
+            self._base.execute(f"DELETE FROM cells WHERE ({KEY}) = (?, ?, ?, ?) AND status = 'failed'", row[:4])
+            self._base.execute(f"INSERT OR IGNORE INTO cells VALUES ({', '.join('?' * len(row))})", row)
 
-    def finished(self) -> set[Cell]:
-        """Cells that are done."""
-        return {Cell(*row) for row in self._base.execute(f"SELECT {KEY} FROM cells WHERE status = 'done'")}
-
-    def failures(self) -> dict[Cell, str]:
-        """Messages of the cells that failed the last time they were run."""
-        rows = self._base.execute(f"SELECT {KEY}, message FROM cells WHERE status = 'failed'")
-        return {Cell(*row[:4]): row[4] for row in rows}
-
-    def seconds(self) -> dict[Cell, float]:
+    def finished(self) -> dict[Cell, float]:
         """How long each finished cell took."""
         rows = self._base.execute(f"SELECT {KEY}, seconds FROM cells WHERE status = 'done'")
         return {Cell(*row[:4]): row[4] for row in rows}
@@ -151,20 +133,13 @@ KEY = "dataset, fraction, method, run"
 
 
 def _to_json(outcome: Outcome) -> str:
-    points = [
-        {name: _rounded(value) for name, value in asdict(point).items() if value is not None}
-        for point in outcome.points
-    ]
-    return json.dumps(
-        {"tasks": outcome.tasks, "n_test": outcome.n_test, "n_sweeps": outcome.n_sweeps, "points": points},
-        separators=(",", ":"),
-    )
+    points = [{name: value for name, value in asdict(point).items() if value is not None} for point in outcome.points]
+    return json.dumps(_rounded(vars(outcome) | {"points": points}), separators=(",", ":"))
 
 
 def _from_json(text: str) -> Outcome:
     kept = json.loads(text)
-    points = [Point(**{**point, "cv": point.get("cv", float("nan"))}) for point in kept["points"]]
-    return Outcome(points, kept["tasks"], kept["n_test"], kept["n_sweeps"])
+    return Outcome(**kept | {"points": [Point(**{"cv": float("nan"), **point}) for point in kept["points"]]})
 
 
 def _rounded(value: Any) -> Any:
@@ -192,21 +167,13 @@ def export(
 
     Objectives are kept for the studies named only: figures are drawn of these.
     """
-    kept = set(objectives_of)
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".part")
-    # no name and no time in the header: the same results give the same bytes
-    with (
-        open(partial, "wb") as raw,
-        closing(gzip.GzipFile("", "wb", 9, raw, mtime=0)) as packed,
-        io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
-    ):
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for record in records:
-            writer.writerows(_rows(record, record.cell.dataset in kept))
-    os.replace(partial, path)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for record in records:
+        writer.writerows(_rows(record, record.cell.dataset in set(objectives_of)))
+    write_whole(path, gzip.compress(text.getvalue().encode(), mtime=0))  # the same results give the same bytes
 
 
 def _rows(record: Record, with_objectives: bool) -> Iterator[list[Any]]:
@@ -257,12 +224,10 @@ def read_export(path: str | os.PathLike[str]) -> list[Record]:
 def _point(row: dict[str, str]) -> Point:
     params = {name: float(row[name]) for name in ("C", "p") if row[name]}
     params |= json.loads(row["other"]) if row["other"] else {}
-    point = Point(params, float(row["cv"]), float(row["accuracy"]), [int(n) for n in row["right"].split()])
-    return replace(
-        point,
-        gap=float(row["gap"]) if row["gap"] else None,
-        objectives=[float(value) for value in row["objectives"].split()] or None,
-    )
+    right = [int(n) for n in row["right"].split()]
+    gap = float(row["gap"]) if row["gap"] else None
+    objectives = [float(value) for value in row["objectives"].split()] or None
+    return Point(params, float(row["cv"]), float(row["accuracy"]), right, gap, objectives)
 
 
 def read_records(path: str | os.PathLike[str]) -> list[Record]:

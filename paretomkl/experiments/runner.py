@@ -9,6 +9,7 @@ import traceback
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from operator import attrgetter
@@ -20,7 +21,7 @@ from typing import Any
 from .plan import Cell, Settings
 from .results import Record, Results
 
-SAY_EVERY = 60.0  # seconds between two lines where there is no terminal
+SHOW_EVERY = 60.0  # seconds between two lines where there is no terminal
 
 
 # ------------------------------------------------------------------------------------------------- one cell
@@ -90,11 +91,11 @@ def run_plan(
         return 0
     home = None if data_home is None else os.fspath(Path(data_home).resolve())
     n_failed = 0
-    with _backend(jobs, scheduler) as n_workers, Watch(missing, results.seconds(), n_workers, console) as watch:
+    with _backend(jobs, scheduler) as n_workers, Watch(missing, finished, n_workers, console) as watch:
         for record in _in_parallel(missing, settings, home, n_workers):
             results.save(record)
-            n_failed += not record.done
-            watch.tell(record)
+            n_failed += record.outcome is None
+            watch.add(record)
     return n_failed
 
 
@@ -138,7 +139,7 @@ class Watch:
         self.left = dict.fromkeys(cells)
         self.n_workers = n_workers
         self.n_cells, self.n_failed = len(cells), 0
-        self.said = self.began = perf_counter()
+        self.shown = self.began = perf_counter()
         self.worked = 0.0  # seconds of the cells that have come back
         self.bar: Any = None
 
@@ -156,11 +157,11 @@ class Watch:
         if self.bar is not None:
             self.bar.stop()
 
-    def tell(self, record: Record) -> None:
+    def add(self, record: Record) -> None:
         """A cell has come back."""
         del self.left[record.cell]
         self.worked += record.seconds
-        if record.done:
+        if record.outcome is not None:
             self.forecast.learn(record.cell, record.seconds)
         else:
             self.n_failed += 1
@@ -168,8 +169,8 @@ class Watch:
         now = perf_counter()
         if self.bar is not None:
             self.bar.update(self.row, advance=1, description=f"{self._rest()} · {record.cell}")
-        elif now - self.said >= SAY_EVERY or not self.left:
-            self.said = now
+        elif now - self.shown >= SHOW_EVERY or not self.left:
+            self.shown = now
             done = self.n_cells - len(self.left)
             self.console.print(
                 f"{duration(now - self.began)}: {done}/{self.n_cells} cells · {self._rest()} · {record.cell}",
@@ -190,16 +191,15 @@ class Forecast:
     """Seconds that a cell will take: as the same cell of other runs did, else by the plan's rough figure."""
 
     def __init__(self, seconds: dict[Cell, float]):
-        self.seen: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+        self.seen: dict[Cell, list[float]] = defaultdict(list)  # by the cell as if of run 0
         for cell, taken in seconds.items():
             self.learn(cell, taken)
 
     def learn(self, cell: Cell, seconds: float) -> None:
-        self.seen[cell.dataset, cell.fraction, cell.method].append(seconds)
+        self.seen[replace(cell, run=0)].append(seconds)
 
     def __call__(self, cell: Cell) -> float:
-        seen = self.seen.get((cell.dataset, cell.fraction, cell.method))
-        return mean(seen) if seen else cell.cost
+        return mean(self.seen.get(replace(cell, run=0), [cell.cost]))
 
 
 def forecast_table(plan: Sequence[Cell], seconds: dict[Cell, float]) -> Any:
@@ -228,7 +228,7 @@ def forecast_table(plan: Sequence[Cell], seconds: dict[Cell, float]) -> Any:
 
 
 def duration(seconds: float) -> str:
-    """A time as one says it."""
+    """A time in a fitting unit."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -21,6 +21,7 @@ from matplotlib import colors, patheffects, rcParams
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.cm import ScalarMappable
+from matplotlib.collections import PolyCollection
 from matplotlib.colorbar import Colorbar
 from matplotlib.font_manager import FontProperties
 from matplotlib.legend import Legend
@@ -29,6 +30,7 @@ from matplotlib.text import Annotation
 from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, MaxNLocator, PercentFormatter
 from matplotlib.transforms import ScaledTranslation
 
+from .._drawing import ExponentScale, exponent_label, exponent_ranks, shorten
 from .._typing import Array
 from ..path import ParetoPath
 
@@ -40,10 +42,10 @@ POOL_COLOR = "#C8C8C8"
 MARKERS = "osD^vPX"
 FEW = len(LINE_COLORS)  # lines that can have a colour and a name each
 NAMED = 12  # lines that are all named
-N_EXTREMES = 3  # of more lines, so many of the uppermost and of the lowermost are named
+N_EXTREMES = 3  # of more lines, this many at the top and at the bottom are named
 MARKED = 25  # points of a line that get a marker each
 TICKED = 16  # exponents that may all be ticks; of more, round numbers are
-LINEAR_BELOW = 1e-3  # |p| below which M_p is the geometric mean to the eye
+LONGEST = 32  # characters of a name
 LABEL_OFFSET = 16  # points between the axes and the names beside them
 GUIDE: dict[str, Any] = {"color": "0.5", "linewidth": 0.8, "zorder": 0.9}
 
@@ -88,14 +90,6 @@ def band_colors(ax: Axes, n_bands: int, pooled: bool) -> list[Any]:
     n_own = n_bands - pooled
     own = list(AREA_COLORS[:n_own]) if n_own <= len(AREA_COLORS) else list(ramp(ax)(np.linspace(0, 1, n_own)))
     return own + [POOL_COLOR] * pooled
-
-
-def shorten(name: str, length: int = 32) -> str:
-    """The middle is left out of a long name: both ends tell it from others."""
-    if len(name) <= length:
-        return name
-    head = length // 2
-    return name[:head].rstrip() + "…" + name[len(name) - (length - head - 1) :].lstrip()
 
 
 def text_width(text: str) -> float:
@@ -143,61 +137,26 @@ def baseline(ps: Array, relative_to: float | None) -> int | None:
 
 
 # --------------------------------------------------------------------------------------------- the axis of p
-def exponent_label(p: float) -> str:
-    if np.isinf(p):
-        return "∞" if p > 0 else "−∞"
-    return f"{float(f'{p:.3g}'):g}".replace("-", "−")  # three digits, and 1000 in full
-
-
 def at_exponent(p: float | None) -> str:
     return "" if p is None else f"$p$ = {exponent_label(p)}"
 
 
-class Exponents:
-    """Exponents as places on an axis, logarithmic on either side of zero.
+class Exponents(ExponentScale):
+    """The scale as an axis of matplotlib.
 
     The place of a finite p is p itself, so that ``ax.axvline(1)`` marks p = 1; ±∞ stand one step beyond the last.
     """
 
-    def __init__(self, ps: Any):
-        self.ps = np.unique(np.asarray(ps, dtype=float))
-        finite = self.ps[np.isfinite(self.ps)]
-        self.finite = finite if len(finite) else np.ones(1)
-        sizes = np.abs(self.finite[self.finite != 0])
-        self.linear = max(float(min(sizes, default=1.0)), LINEAR_BELOW)
-        u = self.forward(self.finite)
-        step = max(float(np.median(np.diff(u))), 0.08 * (u[-1] - u[0])) if len(u) > 1 else 0.5
-        self.lowest, self.highest = self.inverse(np.array([u[0] - step, u[-1] + step]))
-
-    def forward(self, p: Any) -> Array:
-        """sign(p) (1 + log10 |p|/l) beyond ±l, p/l between."""
-        ratio = np.asarray(p, dtype=float) / self.linear
-        return np.where(np.abs(ratio) <= 1, ratio, np.sign(ratio) * (1 + np.log10(np.maximum(np.abs(ratio), 1))))
-
-    def inverse(self, u: Any) -> Array:
-        u = np.asarray(u, dtype=float)
-        beyond = np.sign(u) * 10 ** np.minimum(np.maximum(np.abs(u) - 1, 0), 300)
-        return self.linear * np.where(np.abs(u) <= 1, u, beyond)
-
     def places(self, ps: Any) -> Array:
         ps = np.asarray(ps, dtype=float)
-        return np.where(np.isinf(ps), np.where(ps > 0, self.highest, self.lowest), ps)
+        return np.where(np.isinf(ps), self.inverse(self.heights(ps)), ps)
 
     def around(self, place: Array) -> Array:
         """Two places on either side of one."""
         return self.inverse(self.forward(place) + np.array([-0.5, 0.5]))
 
     def ticks(self) -> SparseTicks:
-        ps = self.ps
-        if len(ps) > TICKED:
-            decades = 10.0 ** np.arange(-3, 10)
-            round_numbers = np.concatenate([decades, 2 * decades, 5 * decades])
-            round_numbers = round_numbers[round_numbers >= self.linear]
-            candidates = np.concatenate([-round_numbers, [0.0], round_numbers])
-            inside = candidates[(candidates >= self.finite[0]) & (candidates <= self.finite[-1])]
-            if len(inside) < 3:  # a short stretch
-                inside = np.array(MaxNLocator(6).tick_values(self.finite[0], self.finite[-1]))
-            ps = np.concatenate([inside, self.ps[np.isinf(self.ps)]])
+        ps = self.ps if len(self.ps) <= TICKED else self.round_ps()
         return SparseTicks(self.places(ps), [exponent_label(p) for p in ps], exponent_ranks(ps))
 
     def norm(self) -> colors.Normalize:
@@ -224,13 +183,6 @@ class Exponents:
         ax.set_xlabel("exponent $p$ of the power mean")
         if mark_one and self.finite[0] < 1 < self.finite[-1]:
             ax.axvline(1.0, linestyle=":", **GUIDE)
-
-
-def exponent_ranks(ps: Array) -> Array:
-    """Whose label matters most: 0 for ±∞ and p = 1, then the two ends, decades, others."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        decade = np.isin(np.log10(np.abs(ps)), np.arange(-9, 10)) | (ps == 0)
-    return np.select([np.isinf(ps) | (ps == 1), (ps == ps.min()) | (ps == ps.max()), decade], [0, 1, 2], 3)
 
 
 class SparseTicks(Locator):
@@ -272,10 +224,11 @@ class SparseTicks(Locator):
 # --------------------------------------------------------------------------------------------- lines and their names
 @dataclass
 class DrawnLines:
-    """What ``draw_lines`` drew: a line for each name, the bold one, the names beside their ends, the colour bar."""
+    """What ``draw_lines`` drew: a line for each name, the bold one, bands, names beside the ends, the colour bar."""
 
     lines: list[Line2D]
     bold: Line2D | None = None
+    bands: list[PolyCollection] = field(default_factory=list)
     labels: list[Annotation] = field(default_factory=list)
     colorbar: Colorbar | None = None
 
@@ -289,7 +242,7 @@ def line_colors(ax: Axes, order: Array) -> list[Any]:
 
 def draw_lines(
     ax: Axes,
-    x: Array,
+    ps: Array,
     values: Array,
     names: Sequence[str],
     *,
@@ -297,36 +250,39 @@ def draw_lines(
     bold_name: str,
     order: Array,
     order_name: str,
+    std: Array | None = None,
     least_range: float = 0.0,
     line_kw: dict[str, Any] | None = None,
 ) -> DrawnLines:
-    """One line per column of values (n_points, n_lines), and a bold one.
+    """Against p one line per column of values (n_points, n_lines), with a band of ``std`` around it, and a bold one.
 
     Few lines have a colour, a marker and a name each. Many are thin and coloured by ``order`` (n_lines,), which a
     colour bar explains; of very many only the uppermost and the lowermost are named. The axis spans ``least_range`` at
-    least, lest noise look like a trend.
+    least, so that noise does not look like a trend.
     """
+    exponents = Exponents(ps)
+    exponents.put_on(ax)
+    rising = np.argsort(ps, kind="stable")
+    x, values = exponents.places(ps[rising]), values[rising]
     few = len(names) <= FEW
     with_markers = len(x) <= MARKED
     given = line_kw or {}
     lines = []
+    bands: list[PolyCollection] = []
     for k, (name, color) in enumerate(zip(names, line_colors(ax, order), strict=True)):
+        if std is not None:
+            half = std[rising, k]
+            around = {"color": color, "alpha": 0.15, "linewidth": 0}
+            bands.append(ax.fill_between(x, values[:, k] - half, values[:, k] + half, **around))
         look: dict[str, Any] = {"label": name, "color": color}
         if few:
             look |= {"marker": MARKERS[k] if with_markers else None, "markersize": 4}
         else:
             look |= {"linewidth": 1.0, "alpha": 0.7, "marker": "." if len(x) == 1 else None}
         lines.extend(ax.plot(x, values[:, k], **(look | given)))
-    drawn = DrawnLines(lines)
+    drawn = DrawnLines(lines, bands=bands)
     if bold is not None:
-        halo = patheffects.withStroke(linewidth=5, foreground=background(ax))
-        (drawn.bold,) = ax.plot(
-            x, bold, color=text_color(), linewidth=2.5, label=bold_name, path_effects=[halo], zorder=3
-        )
-        if len(x) == 1:
-            drawn.bold.set_marker("_")
-            drawn.bold.set_markersize(18)
-            drawn.bold.set_markeredgewidth(2.5)
+        drawn.bold = _draw_bold(ax, x, bold[rising], bold_name)
     low, high = ax.get_ylim()
     if high - low < least_range:
         ax.set_ylim((low + high - least_range) / 2, (low + high + least_range) / 2)
@@ -334,17 +290,23 @@ def draw_lines(
     if len(names) > NAMED:
         ranked = np.concatenate([ranked[:N_EXTREMES], ranked[-N_EXTREMES:]])
     named = np.sort(ranked)
-    labelled = [lines[k] for k in named] + ([drawn.bold] if drawn.bold is not None else [])
-    texts = [names[k] for k in named] + ([bold_name] if drawn.bold is not None else [])
-    drawn.labels = label_ends(ax, labelled, texts)
+    texts = [names[k] for k in named] + [bold_name] * (drawn.bold is not None)
+    drawn.labels = label_ends(ax, [*(lines[k] for k in named), *filter(None, [drawn.bold])], texts)
     for label in drawn.labels[: len(named)]:
         label.set_parse_math(False)  # a dollar in a name is a dollar
-    if drawn.bold is not None:
-        drawn.labels[-1].set_fontweight("bold")
+    for label in drawn.labels[len(named) :]:
+        label.set_fontweight("bold")
     if not few:
         drawn.colorbar = colorbar_beside(ax, ScalarMappable(_order_norm(ax, order), ramp(ax)), texts)
         drawn.colorbar.set_label(order_name)
     return drawn
+
+
+def _draw_bold(ax: Axes, x: Array, values: Array, name: str) -> Line2D:
+    halo = patheffects.withStroke(linewidth=5, foreground=background(ax))
+    dash = {"marker": "_", "markersize": 18, "markeredgewidth": 2.5} if len(x) == 1 else {}
+    look: dict[str, Any] = {"color": text_color(), "linewidth": 2.5, "path_effects": [halo], "zorder": 3}
+    return ax.plot(x, values, label=name, **(look | dash))[0]
 
 
 def _order_norm(ax: Axes, order: Array) -> colors.Normalize:
@@ -359,7 +321,7 @@ def colorbar_beside(ax: Axes, mappable: ScalarMappable, labels: Sequence[str] = 
     """A colour bar to the right of the axes and of the labels there."""
     figure: Any = ax.figure
     if figure.get_layout_engine() is None:  # then nobody else makes room for the labels
-        widest = max((text_width(shorten(label)) for label in labels), default=0.0)
+        widest = max((text_width(shorten(label, LONGEST)) for label in labels), default=0.0)
         kwargs["pad"] = 0.05 + (LABEL_OFFSET * bool(labels) + widest * points_of("small")) / size_in_points(ax)[0]
     return figure.colorbar(mappable, ax=ax, aspect=30, **kwargs)
 
@@ -369,7 +331,7 @@ def legend_beside(ax: Axes, handles: Sequence[Any], names: Sequence[str]) -> Leg
     numbered = [str(k) for k in range(len(names))]  # a legend leaves out names that begin with an underscore
     legend = ax.legend(handles, numbered, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize="small")
     for text, name in zip(legend.get_texts(), names, strict=True):
-        text.set_text(shorten(name))
+        text.set_text(shorten(name, LONGEST))
         text.set_parse_math(False)
     return legend
 
@@ -385,7 +347,7 @@ def label_ends(ax: Axes, lines: Sequence[Line2D], labels: Sequence[str]) -> list
     beside = ax.transAxes + ScaledTranslation(LABEL_OFFSET / 72, 0, ax.figure.dpi_scale_trans)
     return [
         ax.annotate(
-            shorten(label),
+            shorten(label, LONGEST),
             xy=(end[0], end[1]),
             xytext=(1.0, height),
             textcoords=beside,
@@ -432,7 +394,7 @@ def label_points(ax: Axes, x: Array, y: Array, labels: Sequence[str], ranks: Arr
     at = ax.transData.transform(np.column_stack([x, y])) * 72 / ax.figure.dpi
     frame = ax.bbox.get_points() * 72 / ax.figure.dpi
     steps = np.linspace(0, 1, 50)[:, None, None]
-    along = (at[:-1] + steps * (at[1:] - at[:-1])).reshape(-1, 2)  # the line, which no name shall cover
+    along = (at[:-1] + steps * (at[1:] - at[:-1])).reshape(-1, 2)  # the line, which no name may cover
     covered = np.vstack([along, at])
     font = points_of("small")
     made, boxes = [], np.empty((0, 2, 2))

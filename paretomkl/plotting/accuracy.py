@@ -308,9 +308,6 @@ class AccuracyDisplay:
         shown = _style.indices(tasks, self.names, "task")
         start = _style.baseline(self.ps, relative_to)
         ax = _style.axes_or_new(ax)
-        exponents = _style.Exponents(self.ps)
-        rising = np.argsort(self.ps, kind="stable")
-        x = exponents.places(self.ps[rising])
         values, names = self.scores[:, shown], [self.names[t] for t in shown]
         order, order_name = np.nanmean(values, axis=0), f"mean {self.score_name} along the path"
         mean, mean_name, label = self.mean, "mean", self.score_name
@@ -322,28 +319,22 @@ class AccuracyDisplay:
             if mean is not None:
                 mean, mean_name = mean - mean[start], f"mean ({mean[start]:.3f})"
             ax.axhline(0.0, **_style.GUIDE)
-        exponents.put_on(ax)
-        self.bands_ = []
-        if self.std is not None and start is None:
-            std = self.std[:, shown]
-            for k, color in enumerate(_style.line_colors(ax, order)):
-                low, high = (values[:, k] - std[:, k])[rising], (values[:, k] + std[:, k])[rising]
-                self.bands_.append(ax.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0))
         drawn = _style.draw_lines(
             ax,
-            x,
-            values[rising],
+            self.ps,
+            values,
             names,
-            bold=None if mean is None else mean[rising],
+            bold=mean,
             bold_name=mean_name,
             order=order,
             order_name=order_name,
+            std=None if self.std is None or start is not None else self.std[:, shown],
             least_range=0.01,
             line_kw=line_kw,
         )
         ax.set_ylabel(label)
         self.lines_, self.mean_line_, self.labels_ = drawn.lines, drawn.bold, drawn.labels
-        self.colorbar_ = drawn.colorbar
+        self.bands_, self.colorbar_ = drawn.bands, drawn.colorbar
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

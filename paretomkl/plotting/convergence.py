@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._drawing import exponent_label, exponent_ranks
 from .._typing import Array
 
 if TYPE_CHECKING:
@@ -18,15 +19,15 @@ if TYPE_CHECKING:
 class ConvergenceDisplay:
     """Relative gap against sweeps over the tasks, for one path or several.
 
-    A dot marks the gap with which the solver left an exponent for the next; with one path, the axis on top tells where
-    it took up each exponent. Gaps of zero are drawn at the lower edge.
+    A dot marks the gap with which the solver left an exponent for the next; with one path, the axis on top shows where
+    it began each exponent. Gaps of zero are drawn at the lower edge.
 
     Parameters
     ----------
     histories : mapping from name to array-like of shape (n_rows, 3)
         Rows (p, n_sweeps, gap), in the order they were reported; n_sweeps counts from the start of the path.
     tol : float, default=None
-        The gap that was asked for, drawn as a dashed line.
+        The gap that was required, drawn as a dashed line.
 
     Attributes
     ----------
@@ -124,7 +125,7 @@ class ConvergenceDisplay:
 
 
 def _top_axis(ax: Axes, rows: Array) -> Any:
-    """Where each exponent was taken up, as an axis on top; one that cost no sweep gives way to the next."""
+    """Where the solver began each exponent, as an axis on top; one that cost no sweep gives way to the next."""
     from . import _style
 
     first = np.flatnonzero(np.append(True, rows[1:, 0] != rows[:-1, 0]))
@@ -132,9 +133,9 @@ def _top_axis(ax: Axes, rows: Array) -> Any:
     kept = np.append(np.diff(sweeps) > 0, True)
     ps, sweeps = rows[first, 0][kept], sweeps[kept]
     top = ax.secondary_xaxis("top")
-    ticks = _style.SparseTicks(sweeps, [_style.exponent_label(p) for p in ps], _style.exponent_ranks(ps))
+    ticks = _style.SparseTicks(sweeps, [exponent_label(p) for p in ps], exponent_ranks(ps))
     ticks.put_on(top.xaxis)
-    top.set_xlabel("exponent $p$ taken up")
+    top.set_xlabel("start of exponent $p$")
     return top
 
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._drawing import exponent_label, exponent_ranks, shorten
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -100,7 +102,7 @@ class FrontDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         colorbar : bool, default=True
-            Whether to add a colour bar that tells p.
+            Whether to add a colour bar for p.
 
         Returns
         -------
@@ -123,7 +125,7 @@ class FrontDisplay:
             zorder=2,
         )
         ax.margins(0.12)
-        across, up = (f"← better      objective of {_style.shorten(name)}" for name in self.task_names)
+        across, up = (f"← better      objective of {shorten(name, _style.LONGEST)}" for name in self.task_names)
         ax.set_xlabel(across, parse_math=False)
         ax.set_ylabel(up, parse_math=False)  # turned by a right angle, and its arrow with it
         if self.n_tasks > 2:
@@ -131,9 +133,9 @@ class FrontDisplay:
         self.colorbar_ = None
         if colorbar and len(exponents.ps) > 1:
             self.colorbar_ = exponents.colorbar(ax, self.points_)
-        ranks = _style.exponent_ranks(ps)
+        ranks = exponent_ranks(ps)
         if len(ps) > _style.TICKED:  # then the ends and p = 1 only
             ranks = np.where(ranks <= 1, ranks, -1)
-        self.labels_ = _style.label_points(ax, x, y, [f"p = {_style.exponent_label(p)}" for p in ps], ranks)
+        self.labels_ = _style.label_points(ax, x, y, [f"p = {exponent_label(p)}" for p in ps], ranks)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -108,8 +108,6 @@ class ObjectivesDisplay:
         shown = _style.indices(tasks, self.task_names, "task")
         start = _style.baseline(self.ps, relative_to)
         ax = _style.axes_or_new(ax)
-        exponents = _style.Exponents(self.ps)
-        rising = np.argsort(self.ps, kind="stable")
         values, names = self.objectives[:, shown], [self.task_names[t] for t in shown]
         order, order_name = values.mean(axis=0), "mean objective along the path"
         level = float(values.mean())
@@ -125,13 +123,12 @@ class ObjectivesDisplay:
                 yscale = "log" if values.max() > 20 * values.min() else "linear"
             ax.set_yscale(yscale)
             ax.set_ylabel("task objective $J_t$")
-        exponents.put_on(ax)
         drawn = _style.draw_lines(
             ax,
-            exponents.places(self.ps[rising]),
-            values[rising],
+            self.ps,
+            values,
             names,
-            bold=self.objective[rising] if start is None and len(self.task_names) > 1 else None,
+            bold=self.objective if start is None and len(self.task_names) > 1 else None,
             bold_name="$M_p$",
             order=order,
             order_name=order_name,

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._drawing import ExponentScale, exponent_label, exponent_ranks
 from .._files import write_whole
 from .._typing import AnyArray, Array, IntArray
 from ..path import PAPER_PS
 from . import words
 from .notebook import summary_table
 from .refit import exponent_code
-from .words import CrossValidation, exponent_label
+from .words import CrossValidation
 
 if TYPE_CHECKING:
     from ..path import ParetoPath
 
 ANCHORS = PAPER_PS[:-1] + (100.0, 200.0, np.inf)  # beyond 50 the weights still move, the objectives hardly
-LINEAR_BELOW = 1e-3  # |p| below which M_p is the geometric mean to the eye
 MAX_KERNELS = 40  # shown one by one; the lightest of more are pooled
 DIGITS = 6  # of the numbers in the file
 TITLE = "The trade-off between the tasks"
@@ -89,7 +89,7 @@ def build_page(
     Parameters
     ----------
     path : ParetoPath
-        Dense, with the exponents of :func:`dense_ps`, if it shall move smoothly.
+        Dense, with the exponents of :func:`dense_ps`, if it is to move smoothly.
     accuracy : array-like of shape (n_points, n_tasks), default=None
         Held-out accuracy of each task at each exponent, in [0, 1]; NaN where a task has no held-out sample.
     accuracy_overall : array-like of shape (n_points,), default=None
@@ -100,11 +100,11 @@ def build_page(
         Which p and C cross-validation would pick.
     title : str
     facts : sequence of str
-        Said below the title, after the numbers of tasks, kernels and exponents.
+        Shown below the title, after the numbers of tasks, kernels and exponents.
     refit : str, default=None
         Python code that fits the model, with ``{p}`` for the exponent; None is ``path.refit``.
     refit_note : str
-        Said below that code; what stands between backticks is shown as code (two stand for one that is shown), with
+        Shown below that code; text between backticks is shown as code (two backticks for one that is shown), with
         ``{p}`` for the exponent.
 
     Returns
@@ -210,10 +210,10 @@ def _words(path: ParetoPath, rows: IntArray, reference: int, held_out: HeldOutAc
     at = rows[reference]
     p_there, is_average = float(path.ps[at]), path.ps[at] == 1
     preferences = bool(is_average) and not np.allclose(path.task_weights[at], 1 / len(path.task_names))
-    told = []
+    points = []
     for row in rows:
         p, objectives = float(path.ps[row]), path.objectives[row]
-        said = [
+        sentences = [
             words.who_carries(
                 p, path.task_weights[row], objectives, path.task_names, path.task_weights[at] if is_average else None
             ),
@@ -222,16 +222,16 @@ def _words(path: ParetoPath, rows: IntArray, reference: int, held_out: HeldOutAc
         if held_out is not None:
             there = (None, None) if row == at else (float(held_out.overall[at]), held_out.accuracy[at])
             overall = float(held_out.overall[row])
-            said.append(words.change_of_accuracy(p_there, overall, there[0], held_out.accuracy[row], there[1]))
-        said.append(words.heaviest_kernel(path.theta[row], path.kernel_names))
-        told.append(
+            sentences.append(words.change_of_accuracy(p_there, overall, there[0], held_out.accuracy[row], there[1]))
+        sentences.append(words.heaviest_kernel(path.theta[row], path.kernel_names))
+        points.append(
             {
                 "head": words.headline(p, len(path.task_names), preferences),
-                "said": [sentence for sentence in said if sentence],
+                "said": [sentence for sentence in sentences if sentence],
                 "certificate": words.certificate(p, float(path.gap[row])),
             }
         )
-    return told
+    return points
 
 
 def _opposed_pair(objectives: Array, reference: int) -> list[int]:
@@ -253,59 +253,31 @@ def _pool_kernels(theta: Array, names: list[str]) -> tuple[Array, list[str]]:
     return pooled, [names[m] for m in shown] + [f"{len(others)} others"]
 
 
-class ExponentAxis:
-    """Places of exponents in [0, 1]: logarithmic on either side of zero, ±∞ one step beyond the last."""
+class ExponentAxis(ExponentScale):
+    """The scale as places in [0, 1], from the first to the last exponent."""
 
-    def __init__(self, ps: Array):
-        self.ps = ps
-        finite = ps[np.isfinite(ps)]
-        self.finite = finite if len(finite) else np.ones(1)
-        sizes = np.abs(self.finite[self.finite != 0])
-        self.linear = max(float(min(sizes, default=1.0)), LINEAR_BELOW)
-        self.low, self.high = self._forward(self.finite[[0, -1]])
-        step = 0.08 * (self.high - self.low) or 0.5
-        self.beyond = (self.low - step, self.high + step)
-        self.ends = np.sort(self._on_axis(ps))[[0, -1]]
+    def places(self, ps: Any) -> Array:
+        return self._between(self.heights(ps))
 
-    def _forward(self, p: AnyArray) -> Array:
-        """sign(p) (1 + log10 |p|/l) beyond ±l, p/l between."""
-        ratio = p / self.linear
-        return np.where(np.abs(ratio) <= 1, ratio, np.sign(ratio) * (1 + np.log10(np.maximum(np.abs(ratio), 1))))
-
-    def _on_axis(self, ps: Array) -> Array:
-        finite = np.isfinite(ps)
-        return np.where(finite, self._forward(np.where(finite, ps, 0.0)), np.where(ps > 0, *self.beyond[::-1]))
-
-    def places(self, ps: Array) -> Array:
-        low, high = self.ends
-        return (self._on_axis(ps) - low) / (high - low) if high > low else np.full(len(ps), 0.5)
+    def _between(self, heights: Any) -> Array:
+        low, high = self.heights(self.ps[[0, -1]])
+        return (np.asarray(heights) - low) / (high - low) if high > low else np.full(len(heights), 0.5)
 
     def nearest(self, p: float) -> int:
         """The row whose exponent is nearest to p on the axis."""
-        return int(np.abs(self.places(self.ps) - self.places(np.array([p]))).argmin())
+        return int(np.abs(self.heights(self.ps) - self.heights(p)).argmin())
 
     def breaks(self) -> Array:
         """Places between the finite exponents and ±∞, where the axis is broken."""
-        low, high = self.ends
-        middles = [(self.beyond[0] + self.low) / 2] * bool(np.isneginf(self.ps[0]))
-        middles += [(self.beyond[1] + self.high) / 2] * bool(np.isposinf(self.ps[-1]))
-        return (np.array(middles) - low) / (high - low) if high > low else np.empty(0)
+        ends = zip(self.ps[[0, -1]], self.beyond, self.forward(self.finite[[0, -1]]), strict=True)
+        middles = [(beyond + last) / 2 for p, beyond, last in ends if np.isinf(p)]
+        return self._between(middles) if len(self.ps) > 1 else np.empty(0)
 
     def ticks(self) -> list[tuple[float, str, int]]:
         """Place, label and rank of round exponents; those of low rank are labelled first."""
-        decades = 10.0 ** np.arange(-3, 10)
-        sizes = np.concatenate([decades, 2 * decades, 5 * decades])
-        sizes = sizes[sizes >= self.linear * (1 - 1e-9)]
-        candidates = np.unique(np.concatenate([-sizes, [0.0], sizes]))
-        inside = candidates[(candidates >= self.finite[0]) & (candidates <= self.finite[-1])]
-        if len(inside) < 3:  # a short stretch
-            inside = self.finite[np.unique(np.linspace(0, len(self.finite) - 1, 5).astype(int))]
-        ps = np.concatenate([inside, self.ps[np.isinf(self.ps)]])
-        with np.errstate(divide="ignore"):
-            decade = np.isin(np.log10(np.abs(ps)), np.arange(-3, 10)) | (ps == 0)
-        rank = np.select([np.isinf(ps) | (ps == 1), decade], [0, 1], 2)
-        places = _rounded(self.places(ps))
-        return [(place, exponent_label(p), int(r)) for place, p, r in zip(places, ps, rank, strict=True)]
+        ps = self.round_ps()
+        ranks = exponent_ranks(ps).tolist()
+        return list(zip(_rounded(self.places(ps)), map(exponent_label, ps), ranks, strict=True))
 
 
 # ------------------------------------------------------------------------------------------------- writing

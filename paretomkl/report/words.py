@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from .._drawing import exponent_label, shorten
 from .._typing import Array
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 SAME = 5e-4  # a relative change below this is none to a reader
+AVERAGE = ("the plain average: every task counts the same", "the average, weighted by your preferences")
 NAMED = 3  # tasks that a sentence names at most
 
 
@@ -66,12 +68,6 @@ class CrossValidation:
 
 
 # --------------------------------------------------------------------------------------------- numbers and names
-def exponent_label(p: float) -> str:
-    if math.isinf(p):
-        return "∞" if p > 0 else "−∞"
-    return f"{float(f'{p:.4g}'):g}".replace("-", "−")
-
-
 def percent(share: float) -> str:
     """Two digits that count; what is nearly all or nearly nothing is not rounded to it."""
     value = 100 * abs(share)
@@ -103,14 +99,6 @@ def number_word(count: int) -> str:
     return NUMBERS[count] if count < len(NUMBERS) else str(count)
 
 
-def shorten(name: str, length: int = 40) -> str:
-    """The middle is left out of a long name: both ends tell it from others."""
-    if len(name) <= length:
-        return name
-    head = length // 2
-    return name[:head].rstrip() + "…" + name[len(name) - (length - head - 1) :].lstrip()
-
-
 def listing(names: Sequence[str]) -> str:
     """a, b and c; of many the first few."""
     shown = [shorten(name) for name in names[:NAMED]]
@@ -131,18 +119,14 @@ def headline(p: float, n_tasks: int = 2, preferences: bool = False) -> str:
     if n_tasks == 1:
         return "one task: p changes nothing"
     if p == 1:
-        return (
-            "the average, weighted by your preferences"
-            if preferences
-            else "the plain average: every task counts the same"
-        )
+        return AVERAGE[preferences]
     if p == math.inf:
         return "only the worst task counts"
     if p == -math.inf:
         return "only the easiest task counts"
     if p == 0:
         return "the geometric mean: equal relative gains count the same"
-    return "hard tasks speak" if p > 1 else "easy tasks speak"
+    return "hard tasks get more weight" if p > 1 else "easy tasks get more weight"
 
 
 def who_carries(
@@ -222,26 +206,26 @@ def change_of_accuracy(
     reference_p: float, overall: float, overall_there: float | None, accuracy: Array, accuracy_there: Array | None
 ) -> str:
     """Held-out accuracy, and its difference to that at another p (None at that p itself)."""
-    said = f"Held-out accuracy is {100 * overall:.1f} %"
+    sentence = f"Held-out accuracy is {100 * overall:.1f} %"
     if overall_there is None or accuracy_there is None:
-        return said + "."
+        return sentence + "."
     at = f"at p = {exponent_label(reference_p)}"
     difference = overall - overall_there
     if abs(difference) < SAME:
-        said += f", as {at}"
+        sentence += f", as {at}"
     else:
-        said += f", {points(difference)} {'more' if difference > 0 else 'less'} than {at}"
+        sentence += f", {points(difference)} {'more' if difference > 0 else 'less'} than {at}"
     if len(accuracy) > 1:
         better = int((accuracy > accuracy_there + 1e-9).sum())
         worse = int((accuracy < accuracy_there - 1e-9).sum())
         same = int(np.isfinite(accuracy).sum()) - better - worse
-        said += (
+        sentence += (
             f": {number_word(better)} task{' is' if better == 1 else 's are'} better, {number_word(worse)} worse, "
             f"{number_word(same)} as before"
             if better or worse
             else ", task by task"
         )
-    return said + "."
+    return sentence + "."
 
 
 def heaviest_kernel(theta: Array, names: Sequence[str]) -> str:
@@ -271,17 +255,17 @@ def certificate(p: float, gap: float) -> str:
 
 def choice(cv: CrossValidation) -> str:
     """Which p cross-validation would pick, and whether that matters."""
-    said = (
+    sentence = (
         f"Cross-validation ({cv.n_splits} folds of the training part) would pick p = {exponent_label(cv.best_p)} with "
         f"C = {cv.best_C:g}: {100 * cv.best_score:.1f} %, standard error {points(cv.standard_error)}."
     )
     if len(cv.ps) == 1:
-        return said
+        return sentence
     near = [p for p, mean in zip(cv.ps, cv.mean, strict=True) if mean >= cv.best_score - cv.standard_error - 1e-12]
     if 1.0 in cv.ps and cv.best_p != 1.0:
         behind = cv.best_score - cv.mean[list(cv.ps).index(1.0)]
-        said += f" The average, p = 1, is {'as good' if behind < SAME else points(behind) + ' behind'}."
+        sentence += f" The average, p = 1, is {'as good' if behind < SAME else points(behind) + ' behind'}."
     if len(near) == len(cv.ps):
-        return said + f" All {len(near)} exponents tried are within that error: the choice matters little."
+        return sentence + f" All {len(near)} exponents tried are within that error: the choice matters little."
     are = "is" if len(near) == 1 else "are"
-    return said + f" {number_word(len(near)).capitalize()} of {len(cv.ps)} exponents tried {are} within that error."
+    return sentence + f" {number_word(len(near)).capitalize()} of {len(cv.ps)} exponents tried {are} within that error."

@@ -129,7 +129,7 @@ def test_minimax_is_reported_with_the_better_alpha_as_in_the_paper():
 
 # ----------------------------------------------------------------------------------------------------- the page
 def test_every_table_is_made_and_well_formed(tmp_path):
-    tables = make_tables(all_records())
+    tables = make_tables(Collection(all_records()))
     assert set(tables) == set(TABLES)
     for name, text in tables.items():
         rows = [line for line in text.splitlines() if line.startswith("|")]
@@ -144,7 +144,7 @@ def test_tables_say_what_the_records_say():
     records = all_records(gain=0.4)
     found = Collection(records)
     path = found.path("robot", 10)
-    text = make_tables(records)["table-1"]
+    text = make_tables(Collection(records))["table-1"]
     row = next(line for line in text.splitlines() if line.startswith("| p = 1 |"))
     assert row.split("|")[2].strip() == f"{100 * path.overall[:, 2].mean():.2f} ▾ (88.63 ▾)"
     row = next(line for line in text.splitlines() if line.startswith("| p < 1 |"))
@@ -153,17 +153,17 @@ def test_tables_say_what_the_records_say():
 
 def test_half_a_run_makes_the_tables_it_can():
     records = [one for one in all_records() if one.cell.dataset == "letter" and one.cell.method != "sparse"]
-    tables = make_tables(records)
+    tables = make_tables(Collection(records))
     assert "table-3" in tables
     assert "table-1" not in tables
     assert "–" in next(line for line in tables["table-4"].splitlines() if line.startswith("| Sparse"))
-    assert make_tables([]) == {}
+    assert make_tables(Collection([])) == {}
 
 
 def test_the_report_is_the_same_from_the_compact_copy(tmp_path):
     records = all_records(runs=3)
     export(records, tmp_path / "r.csv.gz")
-    one, two = make_tables(records), make_tables(read_export(tmp_path / "r.csv.gz"))
+    one, two = make_tables(Collection(records)), make_tables(Collection(read_export(tmp_path / "r.csv.gz")))
     del one["coverage"], two["coverage"]  # versions are left out of the copy
     assert one == two
 
@@ -223,7 +223,7 @@ def test_the_printed_figures_are_those_of_the_paper():
 
 
 def test_variants_stand_beside_what_the_paper_prints():
-    tables = make_tables(all_records())
+    tables = make_tables(Collection(all_records()))
     lines = {line.split(" |")[0][2:]: line for line in tables["sensors"].splitlines()}
     assert {"10 %, 4 distances", "10 %, 24 sensors", "10 %, 2 distances", "50 %, printed"} <= set(lines)
     assert "| (90.11) | (88.63 ▾) | (87.01) | (87.93 ▾) |" in lines["10 %, printed"]
@@ -234,17 +234,20 @@ def test_variants_stand_beside_what_the_paper_prints():
 
 def test_the_worst_certificate_is_told():
     records = all_records(runs=2)
-    before = make_tables(records)["coverage"]
+    before = make_tables(Collection(records))["coverage"]
     outcome = next(record.outcome for record in records if record.cell.method == "mm-aep")
     outcome.points[0].gap = 0.02
-    after = make_tables(records)["coverage"]
+    after = make_tables(Collection(records))["coverage"]
     assert "mm-aep 2.0e-02" not in before
     assert after.replace("mm-aep 2.0e-02", "mm-aep 1.0e-05") == before
 
 
 def test_gains_are_differences_of_the_tables():
     records = all_records(gain=0.4)
-    lines = {line.split(" |")[0][2:]: line.split(" | ")[1:] for line in make_tables(records)["gains"].splitlines()}
+    lines = {
+        line.split(" |")[0][2:]: line.split(" | ")[1:]
+        for line in make_tables(Collection(records))["gains"].splitlines()
+    }
     path = Collection(records).path("robot", 10)
     best = path.best_below_one
     expected = 100 * (path.overall[:, path.index(best)].mean() - path.overall[:, path.index(1.0)].mean())

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from paretomkl._drawing import shorten
 from paretomkl.report import CrossValidation, words
 
 NAMES = ["a", "b", "c", "d", "e", "f", "g", "h", "i"]
@@ -16,8 +17,8 @@ NAMES = ["a", "b", "c", "d", "e", "f", "g", "h", "i"]
     ("p", "said"),
     [
         (1.0, "the plain average: every task counts the same"),
-        (0.5, "easy tasks speak"),
-        (2.0, "hard tasks speak"),
+        (0.5, "easy tasks get more weight"),
+        (2.0, "hard tasks get more weight"),
         (math.inf, "only the worst task counts"),
         (-math.inf, "only the easiest task counts"),
         (0.0, "the geometric mean: equal relative gains count the same"),
@@ -153,7 +154,22 @@ def test_choice_that_matters_little():
     assert "The average, p = 1, is as good. All 3 exponents tried are within that error" in said
 
 
-def test_long_names_are_shortened():
+@pytest.mark.parametrize("length", range(10, 61))
+def test_long_names_keep_both_ends(length):
     name = "the very long name of a task that nobody wants to read"
-    assert len(words.shorten(name)) <= 40
+    short = shorten(name, length)
+    if len(name) <= length:
+        assert short == name
+        return
+    head, tail = short.split("…")
+    assert name.startswith(head)
+    assert name.endswith(tail)
+    assert length - 2 <= len(short) <= length, "no more is left out than needed, but for blanks around the gap"
+    assert min(len(head), len(tail)) >= length // 2 - 2
+
+
+def test_names_in_a_sentence():
+    name = "the very long name of a task that nobody wants to read"
+    assert words.listing([name]) == "the very long name o…obody wants to read"
+    assert words.listing(["a", "b", "c"]) == "a, b and c"
     assert words.listing(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"

@@ -1,0 +1,79 @@
+"""What pages and pictures share: the axis of exponents, and labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._typing import Array
+
+LINEAR_BELOW = 1e-3  # |p| below which M_p is the geometric mean to the eye
+
+
+def exponent_label(p: float) -> str:
+    if np.isinf(p):
+        return "∞" if p > 0 else "−∞"
+    return f"{float(f'{p:.4g}'):g}".replace("-", "−")  # four digits, and 1000 in full
+
+
+def exponent_ranks(ps: Array) -> Array:
+    """Whose label matters most: 0 for ±∞ and p = 1, then the two ends, decades, others."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        decade = np.isin(np.log10(np.abs(ps)), np.arange(-9, 10)) | (ps == 0)
+    return np.select([np.isinf(ps) | (ps == 1), (ps == ps.min()) | (ps == ps.max()), decade], [0, 1, 2], 3)
+
+
+def shorten(name: str, length: int = 40) -> str:
+    """A long name without its middle: both ends tell it from others."""
+    if len(name) <= length:
+        return name
+    head = length // 2
+    return name[:head].rstrip() + "…" + name[len(name) - (length - head - 1) :].lstrip()
+
+
+class ExponentScale:
+    """Exponents on an axis that is logarithmic on either side of zero, with ±∞ one step beyond the last.
+
+    ps: exponents, each once, rising; finite: those that are; linear: |p| below which the axis is linear; beyond: the
+    heights of −∞ and ∞.
+    """
+
+    def __init__(self, ps: Any):
+        self.ps = np.unique(np.asarray(ps, dtype=float))
+        finite = self.ps[np.isfinite(self.ps)]
+        self.finite = finite if len(finite) else np.ones(1)
+        sizes = np.abs(self.finite[self.finite != 0])
+        self.linear = max(float(min(sizes, default=1.0)), LINEAR_BELOW)
+        u = self.forward(self.finite)
+        step = max(float(np.median(np.diff(u))), 0.08 * (u[-1] - u[0])) if len(u) > 1 else 0.5
+        self.beyond = float(u[0] - step), float(u[-1] + step)
+
+    def forward(self, p: Any) -> Array:
+        """Height of a finite p: sign(p) (1 + log10 |p|/l) beyond ±l, p/l between."""
+        ratio = np.asarray(p, dtype=float) / self.linear
+        return np.where(np.abs(ratio) <= 1, ratio, np.sign(ratio) * (1 + np.log10(np.maximum(np.abs(ratio), 1))))
+
+    def inverse(self, u: Any) -> Array:
+        u = np.asarray(u, dtype=float)
+        beyond = np.sign(u) * 10 ** np.minimum(np.maximum(np.abs(u) - 1, 0), 300)
+        return self.linear * np.where(np.abs(u) <= 1, u, beyond)
+
+    def heights(self, ps: Any) -> Array:
+        """Heights of any exponents."""
+        ps = np.asarray(ps, dtype=float)
+        infinite = np.isinf(ps)
+        return np.where(infinite, np.where(ps > 0, *self.beyond[::-1]), self.forward(np.where(infinite, 0.0, ps)))
+
+    def round_ps(self) -> Array:
+        """Round numbers among the exponents, and ±∞ where it is one of them."""
+        decades = 10.0 ** np.arange(-3, 10)
+        sizes = np.concatenate([decades, 2 * decades, 5 * decades])
+        sizes = sizes[sizes >= self.linear * (1 - 1e-9)]
+        candidates = np.unique(np.concatenate([-sizes, [0.0], sizes]))
+        inside = candidates[(candidates >= self.finite[0]) & (candidates <= self.finite[-1])]
+        low, high = self.finite[[0, -1]]
+        if len(inside) < 3 and high > low:  # a short stretch
+            step = 10.0 ** np.floor(np.log10((high - low) / 3))
+            inside = step * np.arange(np.ceil(low / step), np.floor(high / step) + 1)
+        return np.concatenate([inside, self.ps[np.isinf(self.ps)]])

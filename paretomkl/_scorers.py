@@ -1,0 +1,412 @@
+"""Scores task by task."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import check_scoring, get_scorer
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_consistent_length
+from sklearn.utils.metadata_routing import UNUSED
+
+from ._splits import MATRIX_AND_TASKS, as_vector_or_matrix, rows_of_tasks
+from ._typing import AnyArray, Array, IntArray
+from .tasks import array_of, column_names, labels_by_task, listed, missing_labels, task_column_of, unique_labels
+
+AVERAGES = ("macro", "worst", None)
+RESPONSES = ("predict", "decision_function", "predict_proba")
+SCORES = ("decision_function", "predict_proba")
+
+
+def make_multitask_scorer(
+    metric: Any = "accuracy",
+    *,
+    average: str | None = "macro",
+    response_method: Any = None,
+    greater_is_better: bool = True,
+    task_column: Any = None,
+    **kwargs: Any,
+) -> MultiTaskScorer:
+    """A scorer that evaluates a metric on each task and averages over the tasks.
+
+    Use it wherever scikit-learn takes ``scoring=``, or call it as ``scorer(estimator, X, y, sample_weight=None,
+    tasks=None)``. The task of each sample comes from ``tasks=`` (requested by default with metadata routing), from
+    ``task_column``, from the ``task_column`` of the estimator (of the last step of a pipeline, or of the best estimator
+    of a search), or from the columns of a matrix y. Without any of these all samples are one task, and the score is
+    that of the plain metric.
+
+    Parameters
+    ----------
+    metric : str or callable, default="accuracy"
+        Name of a scikit-learn scorer (``sklearn.metrics.get_scorer_names()``), a scorer made by
+        :func:`sklearn.metrics.make_scorer`, or a function ``metric(y_true, y_pred, **kwargs)``.
+    average : {"macro", "worst", None}, default="macro"
+        Mean over the tasks, the lowest score of a task, or a dict of task name to score.
+        :func:`~sklearn.model_selection.cross_validate` reports the entries of a dict one by one, and
+        :class:`~sklearn.model_selection.GridSearchCV` takes a task name, or False, as ``refit``.
+    response_method : {"predict", "decision_function", "predict_proba"} or tuple of these, default=None
+        What the metric receives; of a tuple the first that the estimator has. None is what the scorer of that name
+        uses; for functions "predict", or scores if their second argument is called ``y_score``.
+    greater_is_better : bool, default=True
+        Whether a function is a score; the sign of a loss is flipped.
+    task_column : int or str, default=None
+        The column of the X passed to the scorer that names the task of each row.
+    **kwargs : dict
+        Further arguments of the metric.
+
+    Returns
+    -------
+    scorer : callable
+
+    Notes
+    -----
+    Of a matrix y only labelled entries count. Tasks without a sample in the scored part are left out of the mean, and
+    are NaN in a dict. So are, with an ``UndefinedMetricWarning``, tasks whose score is undefined: those where the
+    metric is NaN, or where it needs scores but the scored samples have one class only.
+
+    Scores of a task compare the classes that the scored samples of the task have; for two classes they favour the
+    larger one, or ``pos_label``. If ``pos_label`` is not given and its default is not a label of the task, the larger
+    label of the task is the positive one: "f1" works for words too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.model_selection import cross_validate
+    >>> from paretomkl import ParetoMKLClassifier
+    >>> from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer
+    >>> X, y = make_classification(60, random_state=0)
+    >>> X[:, 0] = np.arange(60) % 2
+    >>> make_multitask_scorer("roc_auc", average="worst")
+    make_multitask_scorer('roc_auc', average='worst')
+    >>> results = cross_validate(ParetoMKLClassifier(task_column=0), X, y,
+    ...                          cv=MultiTaskStratifiedKFold(3, task_column=0),
+    ...                          scoring=make_multitask_scorer("roc_auc", average=None))
+    >>> sorted(results)
+    ['fit_time', 'score_time', 'test_0.0', 'test_1.0']
+    """
+    scorer = MultiTaskScorer(metric, average, response_method, greater_is_better, task_column, kwargs or None)
+    _metric_of(scorer)  # refuse bad arguments now
+    return scorer
+
+
+class MultiTaskScorer(BaseEstimator):
+    """What :func:`make_multitask_scorer` returns; its parameters are those of the function.
+
+    An estimator by base class only: that is the public way to metadata requests, to ``clone`` and to parameters.
+    """
+
+    __module__ = "paretomkl.model_selection"  # where users import it from, and saved models look for it
+    __metadata_request__score: ClassVar = {"tasks": True, "estimator": UNUSED}
+
+    def __init__(
+        self,
+        metric: Any = "accuracy",
+        average: str | None = "macro",
+        response_method: Any = None,
+        greater_is_better: bool = True,
+        task_column: Any = None,
+        metric_params: dict[str, Any] | None = None,
+    ) -> None:
+        self.metric = metric
+        self.average = average
+        self.response_method = response_method
+        self.greater_is_better = greater_is_better
+        self.task_column = task_column
+        self.metric_params = metric_params
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        metric = repr(self.metric) if isinstance(self.metric, str) else getattr(self.metric, "__name__", self.metric)
+        defaults = inspect.signature(make_multitask_scorer).parameters
+        names = ("average", "response_method", "greater_is_better", "task_column")
+        changed = {name: getattr(self, name) for name in names if getattr(self, name) != defaults[name].default}
+        changed |= self.metric_params or {}
+        return f"make_multitask_scorer({', '.join([str(metric), *(f'{k}={v!r}' for k, v in changed.items())])})"
+
+    def score(
+        self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None
+    ) -> float | dict[str, float]:
+        """Score of a fitted estimator on X and y: a number, or with ``average=None`` a dict of task name to number.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+        X : array-like of n_samples rows
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+        sample_weight : array-like of shape (n_samples,), default=None
+        tasks : array-like of shape (n_samples,), default=None
+            The task of each row; passed on to the estimator if it takes ``tasks`` too.
+        """
+        metric = _metric_of(self)
+        assert metric is not None
+        if tasks is not None and self.task_column is not None:
+            raise ValueError("Pass task_column or tasks=, not both.")
+        if sample_weight is not None and not metric.takes("sample_weight"):
+            raise ValueError(f"The metric {metric.name} takes no sample_weight.")
+        check_consistent_length(X, y, sample_weight, tasks)
+        by = tasks if self.task_column is None else task_column_of(X, self.task_column)
+        model, X = _unwrap(estimator, X)
+        method = _first_method(model, metric.responses)
+        response = _respond(model, method, X, tasks)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        if by is None and getattr(model, "task_column", None) is not None:
+            by = task_column_of(X, model.task_column)
+        scores: dict[str, float] = {}
+        undefined = []
+        for part in _parts(y, by, None if weight is None else weight != 0, response, method, model):
+            if part.name in scores:
+                raise ValueError(f"Two tasks are called {part.name!r}; names must differ as text too.")
+            scores[part.name] = np.nan
+            if len(part.rows):
+                scores[part.name] = metric.score(part, method, None if weight is None else weight[part.rows])
+                undefined += [part.name] * bool(np.isnan(scores[part.name]))
+        return self._average(scores, undefined, metric.name)
+
+    __call__ = score
+
+    def _average(self, scores: dict[str, float], undefined: list[str], metric: str) -> float | dict[str, float]:
+        if undefined:
+            warnings.warn(
+                f"{metric} is undefined for {len(undefined)} of {len(scores)} tasks ({', '.join(undefined[:5])}): the "
+                "scored samples have too few classes there. They are left out of the average.",
+                UndefinedMetricWarning,
+                stacklevel=3,
+            )
+        if self.average is None:
+            return scores
+        defined = [value for value in scores.values() if not np.isnan(value)]
+        if not defined:
+            return np.nan
+        return float(min(defined) if self.average == "worst" else np.mean(defined))
+
+
+# -------------------------------------------------------------------------------------------- what the search asks
+def check_scorer(scoring: Any, estimator: Any) -> Callable[..., Any]:
+    """A scorer that gives one number and finds in the estimator what it needs."""
+    by_task = isinstance(scoring, MultiTaskScorer) and scoring.average is None
+    if by_task or isinstance(scoring, dict | list | tuple | set):
+        raise ValueError(f"scoring must give one number, but {scoring!r} gives several.")
+    if not (isinstance(scoring, str) or callable(scoring)):
+        raise ValueError(f"scoring must be the name of a scorer or a callable, got {scoring!r}.")
+    scorer = check_scoring(estimator, scoring=get_scorer(scoring))
+    metric = _metric_of(scorer)
+    if metric is not None:
+        _first_method(estimator, metric.responses)
+    return scorer
+
+
+def scorer_takes(scorer: Any, argument: str) -> bool:
+    """Whether a scorer has a use for ``sample_weight`` or ``tasks``."""
+    metric = _metric_of(scorer)
+    if metric is None or (argument == "tasks" and isinstance(scorer, MultiTaskScorer)):
+        return argument in _parameters(scorer)
+    return argument == "sample_weight" and metric.takes(argument)
+
+
+# ------------------------------------------------------------------------------------------------------- metrics
+@dataclass(frozen=True)
+class Metric:
+    """A function of y_true and y_pred, with what has to be known to call it."""
+
+    name: str
+    function: Callable[..., Any]
+    sign: int
+    arguments: dict[str, Any]
+    responses: tuple[str, ...]
+
+    def takes(self, argument: str) -> bool:
+        """Whether the function has an argument of that name."""
+        parameters = _parameters(self.function)
+        return argument in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+    def score(self, part: Part, method: str, weight: Array | None) -> float:
+        """Score of one task, greater is better; NaN where it is undefined."""
+        truth, response, arguments = part.truth, part.response, dict(self.arguments)
+        of_labels = method == "predict"
+        if not of_labels and len(unique_labels(truth)) < 2:
+            return np.nan
+        has_positive = "pos_label" in _parameters(self.function)
+        if has_positive or not of_labels:
+            classes = part.classes or unique_labels(array_of(listed(truth) + (listed(response) if of_labels else [])))
+            positive = self._argument("pos_label")
+            is_binary = not of_labels or (self._argument("average") or "binary") == "binary"
+            if has_positive and "pos_label" not in arguments and is_binary and positive not in classes:
+                if len(classes) < 2:
+                    return np.nan  # one label does not tell which of two is the positive one
+                if len(classes) == 2:
+                    positive = arguments["pos_label"] = classes[1]
+            if not of_labels and len(classes) == 2:
+                response = _scores_of_pair(response, method, flip=positive == classes[0])
+        if weight is not None:
+            arguments["sample_weight"] = weight
+        return self.sign * float(self.function(truth, response, **arguments))
+
+    def _argument(self, name: str) -> Any:
+        """What the function gets as an argument; None where nobody says."""
+        parameter = _parameters(self.function).get(name)
+        default = None if parameter is None or parameter.default is parameter.empty else parameter.default
+        return self.arguments.get(name, default)
+
+
+def _scores_of_pair(response: Array, method: str, flip: bool) -> Array:
+    """One number per sample, larger for the second of two classes, or for the first with ``flip``."""
+    if method == "predict_proba":
+        second = response[:, 1] if response.ndim == 2 else response
+        return 1 - second if flip else second
+    second = response[:, 1] - response[:, 0] if response.ndim == 2 else response
+    return -second if flip else second
+
+
+def _metric_of(scorer: Any) -> Metric | None:
+    """The metric of a scorer of this module or of scikit-learn; None for other functions."""
+    if isinstance(scorer, MultiTaskScorer):
+        if scorer.average not in AVERAGES:
+            raise ValueError(f"average must be one of {AVERAGES}, got {scorer.average!r}.")
+        return _as_metric(scorer.metric, scorer.response_method, scorer.greater_is_better, scorer.metric_params or {})
+    return _as_metric(scorer, None, True, {}) if hasattr(scorer, "_score_func") else None
+
+
+def _as_metric(metric: Any, response_method: Any, greater_is_better: bool, arguments: dict[str, Any]) -> Metric:
+    if isinstance(metric, str) or hasattr(metric, "_score_func"):
+        if not greater_is_better:
+            raise ValueError(f"greater_is_better is for functions; the scorer {metric!r} knows its sign.")
+        kept = vars(get_scorer(metric))  # scikit-learn has no public way from a scorer to its function
+        function, sign, default = kept["_score_func"], kept["_sign"], kept["_response_method"]
+        arguments = kept["_kwargs"] | arguments
+    elif callable(metric):
+        function, sign = metric, 1 if greater_is_better else -1
+        default = SCORES if list(_parameters(metric))[1:2] == ["y_score"] else "predict"
+    else:
+        raise ValueError(f"metric must be the name of a scorer or a function, got {metric!r}.")
+    responses = default if response_method is None else response_method
+    responses = (responses,) if isinstance(responses, str) else tuple(responses)
+    if not responses or any(name not in RESPONSES for name in responses):
+        raise ValueError(f"response_method must be one of {RESPONSES} or a tuple of these, got {response_method!r}.")
+    name = metric if isinstance(metric, str) else getattr(function, "__name__", repr(function))
+    return Metric(name, function, sign, arguments, responses)
+
+
+def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    try:
+        return dict(inspect.signature(function).parameters)
+    except ValueError:  # some compiled functions have no signature
+        return {}
+
+
+# ----------------------------------------------------------------------------------------------------- estimators
+def _unwrap(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """What predicts in the end inside of pipelines and searches, and X as it reaches it."""
+    while True:
+        if isinstance(estimator, Pipeline):
+            X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+            estimator = estimator[-1]
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        else:
+            return estimator, X
+
+
+def _first_method(estimator: Any, names: tuple[str, ...]) -> str:
+    for name in names:
+        if hasattr(estimator, name):
+            return name
+    raise ValueError(f"{type(estimator).__name__} has no method {' or '.join(names)}, which the metric needs.")
+
+
+def _respond(model: Any, method: str, X: Any, tasks: Any) -> Any:
+    answer = getattr(model, method)
+    pooled = getattr(model, "sources_", None) == [None]  # fitted without tasks: one model for all
+    if tasks is not None and not pooled and "tasks" in _parameters(answer):
+        return answer(X, tasks=tasks)
+    return answer(X)
+
+
+# ---------------------------------------------------------------------------------------------------------- tasks
+class Part(NamedTuple):
+    """The samples of one task, which are scored together.
+
+    rows: their places in y; truth (n,): their labels; response (n,) or (n, n_classes): what the estimator answers, with
+    a column per entry of ``classes``; classes: all labels of the task, None where only the samples can tell.
+    """
+
+    name: str
+    rows: IntArray
+    truth: AnyArray
+    response: AnyArray
+    classes: list[Any] | None
+
+
+def _parts(y: Any, tasks: Any, counted: AnyArray | None, response: Any, method: str, model: Any) -> list[Part]:
+    """One part per column of a matrix y, or per task of a vector y, with the samples that count."""
+    classes = getattr(model, "classes_", None)
+    known = model.sources_ if isinstance(classes, list) and hasattr(model, "sources_") else None
+    labels = as_vector_or_matrix(y if known is None else labels_by_task(y, known))
+    counted = np.ones(len(labels), dtype=bool) if counted is None else counted
+    if labels.ndim == 1:
+        return _parts_of_vector(labels, tasks, counted, response, method, model)
+    if tasks is not None:
+        raise ValueError(MATRIX_AND_TASKS)
+    by_task = isinstance(response, list)  # predict_proba of several outputs: a list of (n_samples, n_classes)
+    if not by_task and np.shape(response) != labels.shape:
+        raise ValueError(f"y has shape {labels.shape}, but the estimator answers with shape {np.shape(response)}.")
+    names = column_names(y) or list(range(labels.shape[1]))
+    if known is not None and set(known) == set(names):
+        names = known  # the order of the columns now
+    labelled = ~missing_labels(labels) & counted[:, None]
+    return [
+        _part(
+            name,
+            np.flatnonzero(labelled[:, t]),
+            labels[:, t],
+            response[t] if by_task else response[:, t],
+            listed(np.asarray(classes[t])) if isinstance(classes, list) else None,
+        )
+        for t, name in enumerate(names)
+    ]
+
+
+def _parts_of_vector(
+    labels: AnyArray, tasks: Any, counted: AnyArray, response: AnyArray, method: str, model: Any
+) -> list[Part]:
+    """Tasks that the model knows but that have no samples come last."""
+    classes = getattr(model, "classes_", None)
+    known = None if classes is None else listed(np.asarray(classes))
+    if tasks is None:
+        return [_part("score", np.flatnonzero(counted), labels, response, known)]
+    parts = []
+    for task, members in rows_of_tasks(tasks, len(labels)):
+        rows = members[counted[members]]
+        answer, own = response, known
+        if known is not None and len(known) > 2:  # more than this task has, most likely
+            own = None if method == "predict" else unique_labels(labels[rows])
+            answer = response if own is None else _columns_of(own, known, response, method, task)
+        parts.append(_part(task, rows, labels, answer, own))
+    fitted, seen = {str(task) for task in getattr(model, "sources_", [])}, {part.name for part in parts}
+    absent = sorted(fitted - seen) if seen <= fitted else []  # else the scores are for tasks of another kind
+    return parts + [_part(task, np.arange(0), labels, response, known) for task in absent]
+
+
+def _part(task: Any, rows: IntArray, labels: AnyArray, response: AnyArray, classes: list[Any] | None) -> Part:
+    truth, answer = labels[rows], np.asarray(response)[rows]
+    # labels of one task are often of one type, even if those of all tasks are not
+    truth, answer = (array_of(one.tolist()) if one.dtype.kind == "O" else one for one in (truth, answer))
+    return Part(str(task), rows, truth, answer, classes)
+
+
+def _columns_of(own: list[Any], known: list[Any], response: Array, method: str, task: Any) -> Array:
+    """The scores of the classes of one task, (n_samples, n_classes of the task); probabilities given these classes."""
+    unknown = [label for label in own if label not in known]
+    if unknown:
+        raise ValueError(f"Task {task!r} has label {unknown[0]!r}, which the estimator does not know.")
+    columns = response[:, [known.index(label) for label in own]]
+    if method != "predict_proba":
+        return columns
+    total = columns.sum(axis=1, keepdims=True)
+    return np.where(total > 0, columns / np.where(total > 0, total, 1.0), 1 / len(own))
