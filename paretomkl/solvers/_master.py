@@ -17,7 +17,8 @@ in this order in one array each. The slacks w and r are unknowns of their own th
 with curved constraints a method that stays inside creeps along the boundary. x is eliminated by hand; what is left is a
 system in (θ, v), a diagonal plus a sum of squares.
 
-Loops over single entries, here, compile in a fraction of the time that slices and array expressions take.
+What compiles slowly is avoided: slices and array expressions (loops over single entries are cheap), arrays made inside,
+and large functions that are compiled once by themselves and again with their only caller (``inline="always"``).
 """
 
 from __future__ import annotations
@@ -225,7 +226,7 @@ def _start(problem: Problem, start: Array, uniform: Array, point: Point, local: 
     multiplier[n_cuts] = share  # its value at the optimum
 
 
-@inner_njit()
+@inner_njit(inline="always")
 def _evaluate(problem: Problem, point: Point, local: Local) -> None:
     """The constraints at the point."""
     x, slack, h_theta, miss = point.x, point.slack, local.h_theta, local.miss
@@ -242,7 +243,7 @@ def _evaluate(problem: Problem, point: Point, local: Local) -> None:
     miss[n_cuts + 1] = 1.0 - c - slack[n_cuts + 1]
 
 
-@inner_njit()
+@inner_njit(inline="always")
 def _bound(problem: Problem, point: Point, local: Local, spare: Point, slope: Array, best: Best) -> None:
     """Rigorous bounds of the optimum, from θ stretched to the boundary and from multipliers made dual feasible.
 
@@ -278,7 +279,7 @@ def _bound(problem: Problem, point: Point, local: Local, spare: Point, slope: Ar
 
 
 # ------------------------------------------------------------------------------------------ Newton's equations
-@inner_njit()
+@inner_njit(inline="always")
 def _assemble(problem: Problem, point: Point, local: Local, system: System) -> tuple[float, float, float]:
     """Second derivatives in (θ, v), as a diagonal and squares WW', with x eliminated.
 
@@ -342,7 +343,7 @@ def _assemble(problem: Problem, point: Point, local: Local, system: System) -> t
     return spread, tau / n, astray / n
 
 
-@inner_njit()
+@inner_njit(inline="always")
 def _factor(system: System) -> None:
     """L of S, or of B = I + W_θ' diag⁻¹ W_θ where that is the smaller matrix."""
     W, rows, L, diagonal = system.W, system.rows, system.L, system.diagonal
@@ -539,36 +540,22 @@ def _note_use(
 
 @njit(_nrt=False, no_cfunc_wrapper=True)
 def solve_master(
-    linear: Array,
-    slopes: Array,
-    present: AnyArray,
-    scale: Array,
-    omega: Array,
-    joint: bool,
+    cuts: tuple[Array, ...],
     p: float,
     weight_set: int,
     parameters: Array,
-    start: Array,
-    uniform: Array,
+    start: tuple[Array, Array],
     rtol: float,
     max_iter: int,
-    H: Array,
-    ptr: IntArray,
-    weights: Array,
-    theta: Array,
-    per_barrier: Array,
-    per_group: Array,
-    per_kernel: Array,
-    N: Array,
-    W: Array,
-    rows: Array,
-    L: Array,
-    bounds: Array,
-    used: AnyArray,
-    task_weights: Array,
+    joint: bool,
+    work: tuple[AnyArray, ...],
+    found: tuple[AnyArray, ...],
 ) -> int:
-    """The iteration of ``minimize_over_cuts``, which makes the arrays: that takes too long to compile."""
-    M, n_groups = len(start), len(weights)
+    """The iteration of ``minimize_over_cuts``, which makes the arrays: here that would take long to compile."""
+    linear, slopes, present, scale, omega = cuts
+    H, ptr, weights, theta, per_barrier, per_group, per_kernel, N, W, rows, L = work
+    bounds, used, task_weights = found
+    M, n_groups = len(theta), len(weights)
     problem = Problem(H[M], H, ptr, weights, p, weight_set, parameters)
     point = Point(x=per_group[0], slack=per_barrier[0], multiplier=per_barrier[1])
     step = Point(x=per_group[1], slack=per_barrier[2], multiplier=per_barrier[3])
@@ -580,7 +567,7 @@ def solve_master(
     bounds[0] = np.inf
     bounds[1] = -np.inf
     _gather(linear, slopes, present, scale, omega, joint, problem)
-    _start(problem, start, uniform, point, local, step)
+    _start(problem, start[0], start[1], point, local, step)
     n_steps = 0
     while True:
         _evaluate(problem, point, local)
@@ -647,25 +634,11 @@ def minimize_over_cuts(
     n_groups = 1 if joint else np.count_nonzero(present[0])
     n_squares = n_cuts + n_groups + 2
     size = min(M + 1, n_squares)
-    per_barrier, per_kernel, W = np.empty((8, n_cuts + M + 2)), np.empty((5, M)), np.empty((M + 3, n_squares))
-    bounds, used, task_weights = np.empty(2), np.empty(present.shape, dtype=bool), np.empty(n_tasks)
-    function, parameters = weight_set.barrier
-    n_steps = solve_master(
-        linear,
-        slopes,
-        present,
-        scale,
-        omega,
-        joint,
-        float(p),
-        function.handle,
-        np.asarray(parameters, dtype=np.float64),
-        start,
-        weight_set.start(M),
-        rtol,
-        max_iter,
+    per_barrier, per_kernel = np.empty((8, n_cuts + M + 2)), np.empty((5, M))
+    W = np.empty((M + 3, n_squares))
+    work = (
         np.empty((M + 1, n_cuts)),
-        np.empty(n_groups + 1, dtype=np.uint64),
+        np.empty(n_groups + 1, dtype=np.uint64),  # no negative index to check for
         np.empty(n_groups),
         per_barrier[0, n_cuts + 2 :],
         per_barrier,
@@ -675,8 +648,19 @@ def minimize_over_cuts(
         W,
         W if n_squares >= M else np.empty((n_squares, M)),
         np.empty((size, size)),
-        bounds,
-        used,
-        task_weights,
+    )
+    bounds, used, task_weights = np.empty(2), np.empty(present.shape, dtype=bool), np.empty(n_tasks)
+    function, parameters = weight_set.barrier
+    n_steps = solve_master(
+        (linear, slopes, present, scale, omega),
+        float(p),
+        function.handle,
+        np.asarray(parameters, dtype=np.float64),
+        (start, weight_set.start(M)),
+        rtol,
+        max_iter,
+        joint,
+        work,
+        (bounds, used, task_weights),
     )
     return Optimum(per_kernel[3], bounds[0], bounds[1], task_weights, used, n_steps)
