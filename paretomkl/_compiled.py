@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numba
 from numba.core import event
+from numba.extending import intrinsic
 
 ANNOUNCEMENT = "paretomkl: compiling, once per machine …"
 
@@ -23,6 +25,64 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             return numba.njit(**options)(function)
 
     return compile_lazily
+
+
+def inner_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """njit for functions that only compiled code calls and that make no arrays.
+
+    It leaves out what those do not need and what takes longer to compile than they do: wrappers, cache, reference
+    counts.
+    """
+    lean = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+    return lambda function: numba.njit(**{**lean, **options})(function)
+
+
+_COMPILING = not numba.config.DISABLE_JIT  # type: ignore[attr-defined]
+_ARRAY = numba.float64[::1]
+_SIGNATURE = numba.float64(numba.int64, _ARRAY, _ARRAY, _ARRAY, _ARRAY)
+
+
+class BarrierFunction:
+    """A function that compiled code calls through a pointer; it is compiled at its first use, never at import.
+
+    ``handle`` is what to pass to compiled code, which calls ``call_handle``. (numba takes functions as arguments, but
+    looks up their type and address at every call, which costs a quarter of a small master problem.)
+    """
+
+    def __init__(self, function: Callable[..., float]) -> None:
+        self.function = function
+
+    def __reduce__(self) -> Any:
+        return BarrierFunction, (self.function,)  # an address means nothing to another process
+
+    @cached_property
+    def handle(self) -> Any:
+        if not _COMPILING:
+            return self.function
+        try:
+            self._compiled = numba.cfunc(_SIGNATURE, cache=True, error_model="numpy")(self.function)
+        except RuntimeError:  # as in njit
+            self._compiled = numba.cfunc(_SIGNATURE, error_model="numpy")(self.function)
+        return self._compiled.address
+
+
+def call_handle(handle: Any, *arguments: Any) -> Any:
+    """Call the function of a handle, with compilation off."""
+    return handle(*arguments)
+
+
+if _COMPILING:
+
+    @intrinsic
+    def call_handle(
+        typing_context: Any, handle: Any, question: Any, x: Any, parameters: Any, gradient: Any, curvature: Any
+    ) -> Any:
+        prototype = numba.types.FunctionType(_SIGNATURE).ftype
+
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.call(builder.inttoptr(arguments[0], context.get_value_type(prototype)), arguments[1:])
+
+        return numba.float64(numba.intp, *_SIGNATURE.args), lower
 
 
 class _Announcer(event.Listener):

@@ -26,6 +26,10 @@ class CutStore:
         self.slopes = np.zeros((1, n_tasks, n_kernels))  # ½ G
         self.idle = np.zeros((1, n_tasks), dtype=np.int64)
 
+    def __len__(self) -> int:
+        """Sweeps that have left a cut."""
+        return len(self.linear) - 1
+
     @property
     def live(self) -> AnyArray:
         """Which cuts have not been dropped, (n_rows, n_tasks)."""
@@ -42,12 +46,13 @@ class CutStore:
         fall = self.slopes @ theta if theta.ndim == 1 else np.einsum("ktm,tm->kt", self.slopes, theta)
         return np.where(self.live, self.linear - fall, -np.inf)
 
-    def note_use(self, used: AnyArray, patience: int) -> None:
+    def note_use(self, used: AnyArray, patience: int, present: AnyArray | None = None) -> None:
         """Count one more master for the cuts not ``used`` in it, and drop those that have sat out ``patience``.
 
-        The constant cuts and those of the last two sweeps stay.
+        The constant cuts and those of the last two sweeps stay. ``present`` says which cuts the master had, all live
+        ones unless given.
         """
-        waiting = np.where(used, 0, self.idle + 1)
-        tired = waiting > patience
-        tired[0] = tired[-2:] = False
-        self.idle = np.where(self.live, np.where(tired, -1, waiting), -1)
+        self.idle += self.live if present is None else present
+        self.idle[used] = 0
+        older = self.idle[1:-2]
+        older[older > patience] = -1

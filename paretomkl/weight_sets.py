@@ -1,4 +1,8 @@
-"""Which kernel weights are allowed: the L_s ball, with the closed forms the solvers need."""
+"""Which kernel weights are allowed: the L_s ball, with the closed forms the solvers need.
+
+A weight set is {θ ≥ 0, c(θ) ≤ 1} with a convex c. Its ``barrier`` is a compiled function and an array of parameters for
+it: what the master of the cut pool needs to know about c.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,38 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ._compiled import BarrierFunction
 from ._typing import Array
+
+CONSTRAINT, GAUGE, SUPPORT = 0, 1, 2  # the questions that a barrier function answers
+
+
+@BarrierFunction
+def ls_ball(question: int, x: Array, parameters: Array, gradient: Array, curvature: Array) -> float:
+    """What the master asks about x ≥ 0, for c(θ) = Σ_m θ_m^s.
+
+    CONSTRAINT: c(x); its gradient and the diagonal of its second derivatives go to the arrays given. GAUGE: by what x
+    must be divided to lie on the boundary, ‖x‖_s. SUPPORT: max over the set of θ'x, ‖x‖_{s*}.
+    """
+    s = parameters[0]
+    total = 0.0
+    if question == CONSTRAINT:
+        for m in range(len(x)):
+            power = x[m] ** (s - 1.0)
+            total += power * x[m]
+            gradient[m] = s * power
+            curvature[m] = s * (s - 1.0) * power / x[m]
+        return total
+    top = 0.0
+    for m in range(len(x)):
+        top = x[m] if x[m] > top else top
+    if question == SUPPORT:
+        s = np.inf if s == 1.0 else s / (s - 1.0)
+    if s == np.inf or top == 0.0:
+        return top
+    for m in range(len(x)):
+        total += (x[m] / top) ** s
+    return top * total ** (1.0 / s)
 
 
 @dataclass(frozen=True)
@@ -26,35 +61,26 @@ class LsBall:
         return 1.0 if np.isinf(self.s) else self.s / (self.s - 1)
 
     def start(self, n_kernels: int) -> Array:
-        """Uniform weights on the sphere."""
+        """Uniform weights on the boundary."""
         return np.full(n_kernels, n_kernels ** (-1 / self.s))
 
-    def contains(self, theta: Array, rtol: float = 1e-9) -> bool:
-        return bool(np.all(theta >= 0) and self.norm(theta) <= 1 + rtol)
+    def greatest(self, n_kernels: int) -> Array | None:
+        """The weights that no others exceed in any kernel, where the set has such: there all objectives are least."""
+        return np.ones(n_kernels) if np.isinf(self.s) else None
 
-    def norm(self, theta: Array) -> float:
-        return float(power_norm(theta, self.s))
+    @property
+    def barrier(self) -> tuple[BarrierFunction, Array]:
+        """Σ_m θ_m^s ≤ 1, for the master of the cut pool."""
+        return ls_ball, np.array([self.s])
 
-    def scale_to_sphere(self, theta: Array) -> Array:
-        """θ / ‖θ‖_s. Task objectives fall as θ grows, so optimal weights lie on the sphere."""
+    def scale_to_boundary(self, theta: Array) -> Array:
+        """θ / ‖θ‖_s. Task objectives fall as θ grows, so optimal weights lie on the boundary."""
         scaled = theta / theta.max()  # first, so that a weight vector of any size has a finite norm
-        return scaled / self.norm(scaled)
+        return scaled / power_norm(scaled, self.s)
 
     def support(self, direction: Array) -> Array:
         """max over Θ_s of θ'v for v ≥ 0, which is the dual norm ‖v‖_{s*}, along the last axis."""
         return power_norm(direction, self.conjugate)
-
-    def minimize_linear(self, gradient: Array) -> Array:
-        """argmin over Θ_s of θ'gradient for gradient ≤ 0 (the θ that attains the dual norm)."""
-        gain = -gradient
-        if not gain.max() > 0:
-            return self.start(len(gain))
-        if self.s == 1:
-            best = gain == gain.max()
-            return best / best.sum()
-        if np.isinf(self.s):
-            return np.ones_like(gain)
-        return self.scale_to_sphere((gain / gain.max()) ** (1 / (self.s - 1)))
 
     def minimize_ratio(self, w: Array) -> Array:
         """argmin over Θ_s of Σ_m w_m / θ_m for w ≥ 0: θ ∝ w^(1/(1+s)), ‖θ‖_s = 1 (the paper's Lemma 2)."""
@@ -63,7 +89,7 @@ class LsBall:
         if np.isinf(self.s):
             return np.ones_like(w)
         root = 1 / (1 + self.s)
-        return self.scale_to_sphere(w**root / w.max() ** root)  # roots first: the ratio of the w may underflow
+        return self.scale_to_boundary(w**root / w.max() ** root)  # roots first: the ratio of the w may underflow
 
     def prox_step(self, theta: Array, gradient: Array, zeta: float) -> Array:
         """argmin over Θ_s of θ'gradient + ζ D(θ, θ_k), gradient ≤ 0 (the paper's Theorem 2).
@@ -78,7 +104,7 @@ class LsBall:
             return theta
         r = 1 / (self.s - 1)
         step = (psi / top) ** r  # ψ^r up to the factor top^r, which may overflow for s near 1
-        norm = self.norm(step)
+        norm = power_norm(step, self.s)
         # ψ^r / max(1, ‖ψ^r‖_s), in logarithms
         return step / norm * np.exp(min(0.0, r * np.log(top) + np.log(norm)))
 

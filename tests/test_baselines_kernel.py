@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -130,7 +131,7 @@ def test_linear_programme_and_its_bound():
     rng = np.random.default_rng(0)
     linear, slopes = 5 + rng.random((1, 4)), rng.random((1, 4, 6))
     cuts = Cuts(4, 6)
-    cuts.linear, cuts.slopes, cuts.idle = linear, slopes, np.zeros((1, 4), dtype=int)
+    cuts.add(SimpleNamespace(linear=linear[0], forms=2 * slopes[0]))
     sharing = PartialSharing(4, 6, 0.3)
     parts, lower = cuts.minimize_mean(sharing, unit=5.0)
     expected = (linear.sum() - 0.7 * slopes[0].sum(axis=0).max() - 0.3 * slopes[0].max(axis=1).sum()) / 4

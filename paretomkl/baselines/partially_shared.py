@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._cuts import CutStore
 from .._parallel import effective_jobs
 from .._typing import AnyArray, Array
 from .._validation import check_number
@@ -76,18 +77,8 @@ class PartialSharing:
         return float(linear.sum() - self.totals @ SIMPLEX.support(self.pull_back(slopes)))
 
 
-class Cuts:
-    """The cuts J_t(θ) ≥ linear_t − θ'slopes_t of all sweeps, row by row."""
-
-    def __init__(self, n_tasks: int, n_kernels: int):
-        self.linear = np.empty((0, n_tasks))
-        self.slopes = np.empty((0, n_tasks, n_kernels))
-        self.idle = np.empty((0, n_tasks), dtype=np.int64)  # programmes since a cut last counted
-
-    def add(self, sweep: Sweep) -> None:
-        self.linear = np.vstack([self.linear, sweep.linear])
-        self.slopes = np.concatenate([self.slopes, 0.5 * sweep.forms[None]])
-        self.idle = np.vstack([self.idle, np.zeros_like(sweep.steps)])
+class Cuts(CutStore):
+    """Cuts, and the linear programme over them."""
 
     def minimize_mean(self, sharing: PartialSharing, unit: float) -> tuple[Array | None, float]:
         """Parts that minimise the mean over the tasks of their highest cut, and a lower bound of all such means.
@@ -103,7 +94,8 @@ class Cuts:
         from scipy.sparse import csr_matrix, hstack, identity, kron
 
         T, M = sharing.n_tasks, sharing.n_kernels
-        row, task = np.nonzero(self.idle <= PATIENCE)
+        row, task = np.nonzero(self.live[1:])
+        row += 1  # the constant cut z ≥ 0 is a bound
         a, h = self.linear[row, task] / unit, self.slopes[row, task] / unit
         n = len(a)
         place = [np.tile(np.arange(M), (n, 1)), M * (1 + task[:, None]) + np.arange(M), M * (1 + T) + task[:, None]]
@@ -117,7 +109,7 @@ class Cuts:
             return None, 0.0
         multipliers = np.zeros_like(self.linear)
         multipliers[row, task] = np.maximum(-found.ineqlin.marginals, 0)
-        self.idle = np.where(multipliers > 0, 0, self.idle + 1)
+        self.note_use(multipliers > 0, PATIENCE)
         # they sum to 1/T at most in each task: what is missing belongs to z ≥ 0
         multipliers *= np.minimum(1, 1 / (T * np.maximum(multipliers.sum(axis=0), 1e-300)))
         slopes = np.einsum("kt,ktm->tm", multipliers, self.slopes)

@@ -1,553 +1,666 @@
 """The master problem of the cut pool: a compiled primal-dual interior point method.
 
     minimise    M_p(z)     over z (n_groups,), θ (n_kernels,)
-    subject to  z_t ≥ a_k − h_k'θ   for the cuts k of group t,     θ ≥ 0,     Σ_m θ_m^s ≤ 1
+    subject to  z_t ≥ a_k − h_k'θ   for the cuts k of group t,     θ ≥ 0,     c(θ) ≤ 1
 
-with M_p(z) = (Σ_t ω_t z_t^p)^(1/p), 1 ≤ p < ∞. The power mean is the smallest v for which some x ≥ 0 has
+with M_p(z) = (Σ_t ω_t z_t^p)^(1/p), 1 ≤ p < ∞, and the convex c of the weight set. The power mean is the smallest v for
+which some x ≥ 0 has
 
     z_t ≤ g(v, x_t) = v^(1−1/p) x_t^(1/p)    and    Σ_t ω_t x_t ≤ v,
 
 a description that stays gentle as p grows (g tends to v, the min-max problem) where Newton's method on z^p does not. So
-the unknowns are θ, v and x; the slacks kept positive, with their multipliers, are
+the unknowns are θ, x and v; the slacks kept positive, with their multipliers, are
 
-    w_k = g(v, x_t) − a_k + h_k'θ  (μ_k),    y = v − Σ_t ω_t x_t  (λ),    r = 1 − Σ_m θ_m^s  (ρ),    θ  (ν).
+    w_k = g(v, x_t) − a_k + h_k'θ  (μ_k),    y = v − Σ_t ω_t x_t  (λ),    r = 1 − c(θ)  (ρ),    θ  (ν),
 
-The slacks are unknowns of their own that meet these equations only in the end: with curved constraints a method that
-stays inside creeps along the boundary. x is eliminated by hand; what is left is a system in (θ, v), a diagonal plus a
-sum of squares.
+in this order in one array each. The slacks w and r are unknowns of their own that meet their equations only in the end:
+with curved constraints a method that stays inside creeps along the boundary. x is eliminated by hand; what is left is a
+system in (θ, v), a diagonal plus a sum of squares.
+
+What compiles slowly is avoided: slices and array expressions (loops over single entries are cheap), arrays made inside,
+and large functions that are compiled once by themselves and again with their only caller (``inline="always"``).
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from .._compiled import njit
-from .._kernel_rows import dot
-from .._typing import Array, IntArray
+from .._compiled import call_handle, inner_njit, njit
+from .._typing import AnyArray, Array, IntArray
+from ..weight_sets import CONSTRAINT, GAUGE, SUPPORT, LsBall
 
 CAUTION = 0.3  # of the miss of the curved equations: how small the slacks may get before it
+CENTRING = 0.1  # share of uniform weights in the start
+ROOM = 0.05  # slack of the weight set at the start
+IN_USE = 1e-4  # share of the multipliers of its group from which a cut has a part in the solution
+SUMS = {"contract", "reassoc", "nsz"}  # lets vector instructions choose the order of a sum
 
 
-@njit()
-def _advance(x: Array, length: float, step: Array) -> None:
-    """x ← x + length · step, over the entries of x. (Loops, here and below, compile in a fraction of the time that
-    array expressions take.)"""
-    for k in range(len(x)):
-        x[k] += length * step[k]
+class Problem(NamedTuple):
+    """Cuts k = ptr[t] … ptr[t+1]−1 belong to group t; H (n_kernels, n_cuts) has h_k in its columns."""
+
+    a: Array
+    H: Array
+    ptr: IntArray
+    omega: Array
+    p: float
+    weight_set: int  # handle of its barrier function
+    parameters: Array
 
 
-@njit()
+class Point(NamedTuple):
+    """An iterate, or a step from one to the next. x (n_groups + 1,) ends with v, slack with θ."""
+
+    x: Array
+    slack: Array
+    multiplier: Array
+
+
+class Local(NamedTuple):
+    """The constraints at an iterate: derivatives, and by how much the slacks miss them."""
+
+    theta: Array  # the end of the slacks
+    h_theta: Array
+    normal: Array  # ∇c
+    curvature: Array  # diagonal of ∇²c
+    g_v: Array
+    g_x: Array
+    miss: Array
+
+
+class Best(NamedTuple):
+    """The best weights and multipliers so far, and what they prove: bounds = (upper, lower)."""
+
+    theta: Array
+    mu: Array
+    bounds: Array
+
+
+class System(NamedTuple):
+    """Newton's equations in (θ, v): S = diag(diagonal, 0) + WW', and what led there from those in (θ, v, x)."""
+
+    ratio: Array  # multiplier / slack
+    A: Array  # second derivatives in x, diag(A) + (λ/y) ωω'
+    N: Array  # (n_groups, n_kernels + 1): mixed second derivatives in x and (θ, v)
+    diagonal: Array
+    W: Array  # (n_kernels + 1, n_cuts + n_groups + 2)
+    rows: Array  # what L is the Gram matrix of: W, or W' in units of the diagonal if that has fewer rows
+    L: Array
+    right: Array
+    right_x: Array
+    image: Array
+    response: Array
+
+
+# ------------------------------------------------------------------------------------------ linear algebra
+@inner_njit(fastmath=SUMS)
+def _times(A: Array, x: Array, n: int, out: Array) -> None:
+    """out ← Ax, its first n entries."""
+    for i in range(n):
+        total = 0.0
+        for k in range(A.shape[1]):
+            total += A[i, k] * x[k]
+        out[i] = total
+
+
+@inner_njit()
+def _transpose_times(A: Array, x: Array, n: int, out: Array) -> None:
+    """out ← A'x, of the first n rows of A."""
+    for k in range(A.shape[1]):
+        out[k] = 0.0
+    for i in range(n):
+        for k in range(A.shape[1]):
+            out[k] += x[i] * A[i, k]
+
+
+@inner_njit(fastmath=SUMS)
+def _gram(A: Array, L: Array) -> None:
+    """L ← AA', the lower half; two by two, since a dot product of its own loads twice as much."""
+    last = len(L) - 1
+    for i in range(0, len(L), 2):
+        i1 = i + 1 if i < last else last
+        for j in range(0, i + 1, 2):
+            j1 = j + 1 if j < last else last
+            s00 = s01 = s10 = s11 = 0.0
+            for k in range(A.shape[1]):
+                s00 += A[i, k] * A[j, k]
+                s01 += A[i, k] * A[j1, k]
+                s10 += A[i1, k] * A[j, k]
+                s11 += A[i1, k] * A[j1, k]
+            L[i, j], L[i, j1], L[i1, j], L[i1, j1] = s00, s01, s10, s11
+
+
+@inner_njit(fastmath=SUMS)
 def _cholesky(A: Array) -> None:
     """Lower factor in place; a pivot lost to rounding is replaced by a huge one, which freezes its variable."""
-    n = len(A)
-    for i in range(n):
-        for j in range(i):
-            A[i, j] = (A[i, j] - dot(A[i], A[j], j)) / A[j, j]
-        pivot = A[i, i] - dot(A[i], A[i], i)
-        A[i, i] = np.sqrt(pivot) if pivot > 1e-15 * A[i, i] else 1e64
+    for i in range(len(A)):
+        for j in range(i + 1):
+            rest = A[i, j]
+            for k in range(j):
+                rest -= A[i, k] * A[j, k]
+            if j < i:
+                A[i, j] = rest / A[j, j]
+            else:
+                A[i, i] = np.sqrt(rest) if rest > 1e-15 * A[i, i] else 1e64
 
 
-@njit()
+@inner_njit(fastmath=SUMS)
 def _cholesky_solve(L: Array, x: Array) -> None:
-    n = len(L)
-    for i in range(n):
-        x[i] = (x[i] - dot(L[i], x, i)) / L[i, i]
-    for i in range(n - 1, -1, -1):
+    for i in range(len(L)):
+        rest = x[i]
+        for j in range(i):
+            rest -= L[i, j] * x[j]
+        x[i] = rest / L[i, i]
+    for i in range(len(L) - 1, -1, -1):
         x[i] /= L[i, i]
         for j in range(i):
             x[j] -= L[i, j] * x[i]
 
 
-@njit()
-def _dual_norm(v: Array, s: float) -> float:
-    """‖v‖_{s*} of v ≥ 0."""
-    top = v.max()
-    if s == 1.0 or not top > 0.0:
-        return max(top, 0.0)
-    total = 0.0
-    for x in v:
-        if x > 0.0:
-            total += (x / top) ** (s / (s - 1.0))
-    return top * total ** ((s - 1.0) / s)
-
-
-@njit()
+# ------------------------------------------------------------------------------------------ start and bounds
+@inner_njit()
 def _mean(z: Array, omega: Array, p: float) -> float:
-    """φ(z): the weighted power mean, p ≥ 1."""
-    if p == 1.0:
-        return dot(omega, z, len(z))
-    top = z.max()
+    """M_p(z), p ≥ 1."""
+    top = 0.0
+    for t in range(len(omega)):
+        top = z[t] if z[t] > top else top
     total = 0.0
-    for t in range(len(z)):
+    for t in range(len(omega)):
         if z[t] > 0.0:
             total += omega[t] * (z[t] / top) ** p
     return top * total ** (1.0 / p)
 
 
-@njit()
-def dual_bound(a: Array, H: Array, ptr: IntArray, omega: Array, p: float, s: float, mu: Array) -> float:
-    """Σ μ_k a_k − ‖Σ μ_k h_k‖_{s*}, a lower bound of the optimum, with μ ≥ 0 first made dual feasible (in place).
-
-    p = 1 wants Σ_{k of t} μ_k = ω_t; p > 1 wants η_t = Σ_{k of t} μ_k with Σ_t ω_t (η_t/ω_t)^q ≤ 1, q = p/(p−1).
-    """
-    n_groups = len(omega)
-    norm = 0.0
-    top = 0.0
-    q = 0.0 if p == 1.0 else p / (p - 1.0)
-    ratio = np.empty(n_groups)
-    for t in range(n_groups):
-        eta = 0.0
-        for k in range(ptr[t], ptr[t + 1]):
-            eta += mu[k]
-        if p == 1.0:
-            for k in range(ptr[t], ptr[t + 1]):
-                mu[k] = mu[k] * (omega[t] / eta) if eta > 0.0 else omega[t] / (ptr[t + 1] - ptr[t])
-        elif omega[t] > 0.0:
-            ratio[t] = eta / omega[t]
-            top = max(top, ratio[t])
-        else:
-            ratio[t] = 0.0
-            for k in range(ptr[t], ptr[t + 1]):
-                mu[k] = 0.0
-    if p > 1.0:
-        for t in range(n_groups):
-            norm += omega[t] * (ratio[t] / top) ** q
-        norm = top * norm ** (1.0 / q)
-        for k in range(len(mu)):
-            mu[k] /= norm
-    value = 0.0
-    slope = np.zeros(H.shape[1])
-    for k in range(len(a)):
-        if mu[k] != 0.0:
-            value += mu[k] * a[k]
-            for m in range(len(slope)):
-                slope[m] += mu[k] * H[k, m]
-    return value - _dual_norm(slope, s)
+@inner_njit()
+def _value(problem: Problem, h_theta: Array, stretch: float, lift: float, z: Array) -> float:
+    """M_p of z, the highest cuts of the groups at stretch · θ, raised by ``lift``."""
+    for t in range(len(problem.omega)):
+        highest = -np.inf
+        for k in range(problem.ptr[t], problem.ptr[t + 1]):
+            height = problem.a[k] - stretch * h_theta[k]
+            highest = height if height > highest else highest
+        z[t] = highest + lift
+    return _mean(z, problem.omega, problem.p)
 
 
-@njit()
-def _factor_shared(W: Array, diagonal: Array, woodbury: bool) -> Array:
-    """Factor of S = diag(diagonal, 0) + W'W, or of B = I + W_θ diag⁻¹ W_θ' where that is the smaller matrix."""
-    M = len(diagonal)
-    if woodbury:
-        scaled = np.empty((len(W), M))
-        for i in range(len(W)):
-            for m in range(M):
-                scaled[i, m] = W[i, m] / np.sqrt(diagonal[m])
-        L = np.dot(scaled, scaled.T)
-        for i in range(len(L)):
-            L[i, i] += 1.0
-    else:
-        L = np.dot(W.T, W)
-        for m in range(M):
-            L[m, m] += diagonal[m]
-    _cholesky(L)
-    return L
-
-
-@njit()
-def _solve_shared(L: Array, W: Array, diagonal: Array, woodbury: bool, x: Array) -> None:
-    """x ← S⁻¹ x for the unknowns (θ, v), with the factor of _factor_shared."""
-    if not woodbury:
-        _cholesky_solve(L, x)
-        return
-    # With l = B⁻¹ w_v:  dv = (x_v − l'W_θ x_θ/d) / w_v'l  and  dθ = x_θ/d − W_θ'(B⁻¹ W_θ x_θ/d + l dv)/d
-    M = len(diagonal)
-    n_rows = len(W)
-    image = np.empty(n_rows)
-    l = np.empty(n_rows)
+@inner_njit()
+def _start(problem: Problem, start: Array, uniform: Array, point: Point, local: Local, step: Point) -> None:
+    """A point well inside, whose products slack · multiplier are about equal."""
+    omega, ptr = problem.omega, problem.ptr
+    M, n_cuts, n_groups, share = len(start), len(problem.a), len(omega), 1.0 / problem.p
+    theta, x, slack, multiplier = local.theta, point.x, point.slack, point.multiplier
     for m in range(M):
-        x[m] /= diagonal[m]
-    for i in range(n_rows):
-        image[i] = dot(W[i], x, M)
-        l[i] = W[i, M]
-    _cholesky_solve(L, l)
-    curvature = 0.0
-    d_v = x[M]
-    for i in range(n_rows):
-        curvature += W[i, M] * l[i]
-        d_v -= l[i] * image[i]
-    d_v /= curvature
-    _cholesky_solve(L, image)
-    for i in range(n_rows):
-        weight = image[i] + l[i] * d_v
-        for m in range(M):
-            x[m] -= weight * W[i, m] / diagonal[m]
-    x[M] = d_v
-
-
-@njit()
-def solve_master(
-    a: Array,
-    H: Array,
-    ptr: IntArray,
-    omega: Array,
-    p: float,
-    s: float,
-    start: Array,
-    rtol: float,
-    max_iter: int,
-) -> tuple[Array, Array, float, float, int]:
-    """Solve the master from weights near ``start`` until its own relative gap is at most rtol.
-
-    Cuts of group t are rows ptr[t]..ptr[t+1]-1 of a (n_cuts,) and H (n_cuts, n_kernels); each group has a cut with
-    a > 0 and h = 0, so that z > 0, and is scaled so that z is about one. Returns θ on the sphere ‖θ‖_s = 1,
-    multipliers μ (n_cuts,) that are dual feasible, the value M_p at θ, the bound that μ gives, and the number of Newton
-    steps. The bound holds however inexact the solution is.
-    """
-    n_cuts, M = H.shape
-    n_groups = len(omega)
-    n_barriers = n_cuts + M + 2
-    share = 1.0 / p
-
-    # ------------------------------------------------------------------------- a start well inside
-    theta = np.empty(M)
-    total = 0.0  # Σ θ^s
+        theta[m] = (1.0 - CENTRING) * start[m] + CENTRING * uniform[m]
+    c = call_handle(problem.weight_set, CONSTRAINT, theta, problem.parameters, local.normal, local.curvature)
+    degree = 0.0  # d log c / d log size: along the ray c falls like that power
     for m in range(M):
-        theta[m] = 0.9 * start[m] + 0.1 * M ** (-1.0 / s)
-        total += theta[m] ** s
-    shrink = (0.95 / total) ** (1.0 / s)
+        degree += theta[m] * local.normal[m] / c
+    shrink = ((1.0 - ROOM) / c) ** (1.0 / degree)
     for m in range(M):
         theta[m] *= shrink
-    total = 0.95
-    r = 0.05
-    h_theta = np.empty(n_cuts)
-    group = np.empty(n_cuts, np.int64)
-    tight = np.empty(n_groups)
+    _transpose_times(problem.H, theta, M, local.h_theta)
+    v = (1.0 + 0.1 * share) * _value(problem, local.h_theta, 1.0, 0.1, x)  # y is about a tenth of v for every p
+    x[n_groups] = v
+    slack[n_cuts] = v
+    slack[n_cuts + 1] = ROOM
+    least = 1e-8**share
+    product = 0.0
     for t in range(n_groups):
-        tight[t] = -np.inf
-        for k in range(ptr[t], ptr[t + 1]):
-            group[k] = t
-            h_theta[k] = dot(H[k], theta, M)
-            tight[t] = max(tight[t], a[k] - h_theta[k])
-        tight[t] += 0.1
-    v = (1.0 + 0.1 * share) * _mean(tight, omega, p)  # then y is about a tenth of v for every p
-    x = np.empty(n_groups)
-    g = np.empty(n_groups)
-    y: float = v
-    for t in range(n_groups):
-        x[t] = v * max((tight[t] / v) ** p, 1e-8)
-        g[t] = v * (x[t] / v) ** share
-        y -= omega[t] * x[t]
-    w = np.empty(n_cuts)
-    mu = np.empty(n_cuts)
-    tau = 0.0
-    for t in range(n_groups):
+        g = x[t] / v if x[t] > least * v else least
+        x[t] = v * g**problem.p
+        slack[n_cuts] -= omega[t] * x[t]
         inverse = 0.0
         for k in range(ptr[t], ptr[t + 1]):
-            w[k] = g[t] - a[k] + h_theta[k]
-            inverse += 1.0 / w[k]
+            slack[k] = v * g - problem.a[k] + local.h_theta[k]
+            inverse += 1.0 / slack[k]
         for k in range(ptr[t], ptr[t + 1]):
-            mu[k] = omega[t] / (w[k] * inverse)
-            tau += mu[k] * w[k] / n_cuts
-    nu = np.empty(M)
+            multiplier[k] = omega[t] / (slack[k] * inverse)
+            product += omega[t] / inverse / n_cuts
+    for i in range(len(slack)):
+        local.miss[i] = 0.0
+        step.slack[i] = step.multiplier[i] = 0.0
+        if i > n_cuts:
+            multiplier[i] = product / slack[i]
+    multiplier[n_cuts] = share  # its value at the optimum
+
+
+@inner_njit(inline="always")
+def _evaluate(problem: Problem, point: Point, local: Local) -> None:
+    """The constraints at the point."""
+    x, slack, h_theta, miss = point.x, point.slack, local.h_theta, local.miss
+    n_cuts, n_groups, share = len(problem.a), len(problem.omega), 1.0 / problem.p
+    v = x[n_groups]
+    _transpose_times(problem.H, local.theta, len(local.theta), h_theta)
+    for t in range(n_groups):
+        g = v * (x[t] / v) ** share
+        local.g_v[t] = (1.0 - share) * g / v
+        local.g_x[t] = share * g / x[t]
+        for k in range(problem.ptr[t], problem.ptr[t + 1]):
+            miss[k] = g - problem.a[k] + h_theta[k] - slack[k]
+    c = call_handle(problem.weight_set, CONSTRAINT, local.theta, problem.parameters, local.normal, local.curvature)
+    miss[n_cuts + 1] = 1.0 - c - slack[n_cuts + 1]
+
+
+@inner_njit(inline="always")
+def _bound(problem: Problem, point: Point, local: Local, spare: Point, slope: Array, best: Best) -> None:
+    """Rigorous bounds of the optimum, from θ stretched to the boundary and from multipliers made dual feasible.
+
+    p = 1 wants Σ_{k of t} μ_k = ω_t; p > 1 wants η_t = Σ_{k of t} μ_k with Σ_t ω_t (η_t/ω_t)^q ≤ 1, q = p/(p−1).
+    Then Σ_k μ_k a_k − max over the weight set of θ'Σ_k μ_k h_k is below the optimum.
+    """
+    omega, ptr, p = problem.omega, problem.ptr, problem.p
+    norms, mu = spare.x, spare.multiplier
+    stretch = 1.0 / call_handle(problem.weight_set, GAUGE, local.theta, problem.parameters, slope, slope)
+    value = _value(problem, local.h_theta, stretch, 0.0, norms)
+    if value < best.bounds[0]:
+        best.bounds[0] = value
+        for m in range(len(slope)):
+            best.theta[m] = stretch * local.theta[m]
+    for t in range(len(omega)):
+        eta = 0.0
+        for k in range(ptr[t], ptr[t + 1]):
+            eta += point.multiplier[k]
+        norms[t] = eta / omega[t]
+    norm = 0.0 if p == 1.0 else _mean(norms, omega, p / (p - 1.0))
+    bound = 0.0
+    for t in range(len(omega)):
+        scale = norms[t] if p == 1.0 else norm
+        for k in range(ptr[t], ptr[t + 1]):
+            mu[k] = point.multiplier[k] / scale
+            bound += mu[k] * problem.a[k]
+    _times(problem.H, mu, len(slope), slope)
+    bound -= call_handle(problem.weight_set, SUPPORT, slope, problem.parameters, slope, slope)
+    if bound > best.bounds[1]:
+        best.bounds[1] = bound
+        for k in range(len(problem.a)):
+            best.mu[k] = mu[k]
+
+
+# ------------------------------------------------------------------------------------------ Newton's equations
+@inner_njit(inline="always")
+def _assemble(problem: Problem, point: Point, local: Local, system: System) -> tuple[float, float, float]:
+    """Second derivatives in (θ, v), as a diagonal and squares WW', with x eliminated.
+
+    Returns y/λ + Σ_t ω_t²/A_t, which the elimination divides by; the mean τ of the products slack · multiplier; and in
+    its units how far the curved equations are from being met.
+    """
+    H, ptr, omega, x, slack, multiplier = problem.H, problem.ptr, problem.omega, point.x, point.slack, point.multiplier
+    M, n_cuts, n_groups, n, share = len(local.theta), len(problem.a), len(omega), len(slack), 1.0 / problem.p
+    ratio, A, N, W = system.ratio, system.A, system.N, system.W
+    v, lam, rho = x[n_groups], multiplier[n_cuts], multiplier[n_cuts + 1]
+    of_mean, of_set = n_cuts + n_groups, n_cuts + n_groups + 1
+    tau = astray = 0.0
+    for i in range(n):
+        ratio[i] = multiplier[i] / slack[i]
+        tau += multiplier[i] * slack[i]
+        astray += multiplier[i] * abs(local.miss[i])
+    spread = 1.0 / ratio[n_cuts]
+    root = np.sqrt(ratio[n_cuts + 1])
     for m in range(M):
-        nu[m] = tau / theta[m]
-    rho = tau / r
-    lam = share  # its value at the optimum
-
-    best_theta = start.copy()
-    best_mu = mu.copy()
-    upper = np.inf
-    lower = -np.inf
-
-    # the shared unknowns are (θ, v): column M belongs to v
-    g_v = np.empty(n_groups)
-    g_x = np.empty(n_groups)
-    Q = np.empty(n_groups)  # Σ_k q_k
-    bend = np.empty(n_groups)  # curvature of g in x, times the weight of the group
-    A = np.empty(n_groups)  # second derivative in x_t
-    centre = np.empty((n_groups, M + 1))  # Σ_k q_k ∇w_k / Q, without its x part
-    n_rows = n_cuts + n_groups + 2
-    W = np.empty((n_rows, M + 1))
-    diagonal = np.empty(M)
-    normal = np.empty(M)
-    q = np.empty(n_cuts)
-    cross_w = np.empty(n_cuts)
-    cross_theta = np.empty(M)
-    right_x = np.empty(n_groups)
-    d_x = np.empty(n_groups)
-    step = np.empty(M + 1)
-    d_w = np.empty(n_cuts)
-    d_mu = np.empty(n_cuts)
-    d_nu = np.empty(M)
-    miss_w = np.zeros(n_cuts)
-    miss_r = 0.0
-    woodbury = n_rows < M
-
-    n_steps = 0
-    while n_steps < max_iter:
-        # ------------------------------------------------------------ rigorous bounds, and when to stop
-        stretch = total ** (-1.0 / s)
-        for t in range(n_groups):
-            tight[t] = -np.inf
-            for k in range(ptr[t], ptr[t + 1]):
-                tight[t] = max(tight[t], a[k] - stretch * h_theta[k])
-        value = _mean(tight, omega, p)
-        if value < upper:
-            upper = value
-            for m in range(M):
-                best_theta[m] = stretch * theta[m]
-        feasible = mu.copy()
-        bound = dual_bound(a, H, ptr, omega, p, s, feasible)
-        if bound > lower:
-            lower = bound
-            best_mu = feasible
-        if upper - lower <= rtol * upper:
-            break
-        # ------------------------------------------------- second derivatives, as a diagonal and squares W'W
-        tau = rho * r + lam * y
+        system.diagonal[m] = ratio[n_cuts + 2 + m] + rho * local.curvature[m]
+        W[m, of_mean] = 0.0
+        W[m, of_set] = root * local.normal[m]
+    W[M, of_mean] = 1.0
+    W[M, of_set] = 0.0
+    for t in range(n_groups):
+        Q = eta = 0.0
+        for k in range(ptr[t], ptr[t + 1]):
+            Q += ratio[k]
+            eta += multiplier[k]
+        # N_t is Σ_k ratio_k ∇w_k / Q at first, without its x part
         for m in range(M):
-            normal[m] = s * theta[m] ** (s - 1.0)
-            diagonal[m] = nu[m] / theta[m]
-            if s > 1.0:
-                diagonal[m] += rho * normal[m] * (s - 1.0) / theta[m]
-            W[n_rows - 1, m] = np.sqrt(rho / r) * normal[m]
-            W[n_rows - 2, m] = 0.0
-            tau += nu[m] * theta[m]
-        W[n_rows - 1, M] = 0.0
-        W[n_rows - 2, M] = 1.0
-        spread = y / lam
-        astray = rho * abs(miss_r)  # how far the curved equations are from being met, in units of τ
-        for t in range(n_groups):
-            g_v[t] = (1.0 - share) * g[t] / v
-            g_x[t] = share * g[t] / x[t]
-            Q[t] = 0.0
-            eta = 0.0
+            N[t, m] = 0.0
+        for k in range(ptr[t], ptr[t + 1]):
+            weight = ratio[k] / Q
             for m in range(M):
-                centre[t, m] = 0.0
-            for k in range(ptr[t], ptr[t + 1]):
-                q[k] = mu[k] / w[k]
-                Q[t] += q[k]
-                eta += mu[k]
-                tau += mu[k] * w[k]
-                astray += mu[k] * abs(miss_w[k])
-                for m in range(M):
-                    centre[t, m] += q[k] * H[k, m]
+                N[t, m] += weight * H[m, k]
+        for k in range(ptr[t], ptr[t + 1]):
+            root = np.sqrt(ratio[k])
             for m in range(M):
-                centre[t, m] /= Q[t]
-            centre[t, M] = g_v[t]
-            for k in range(ptr[t], ptr[t + 1]):
-                root = np.sqrt(q[k])
-                for m in range(M):
-                    W[k, m] = root * (H[k, m] - centre[t, m])
-                W[k, M] = 0.0
-            # Q (g_x e + c'd)² + bend (e − (x/v) dv)² is least at one e; there it is one square in d
-            astray += abs(lam * omega[t] - eta * g_x[t]) * x[t]
-            bend[t] = eta * g[t] * share * (1.0 - share) / x[t] ** 2
-            A[t] = Q[t] * g_x[t] ** 2 + bend[t]
-            root = np.sqrt(Q[t] * bend[t] / A[t])
-            pull = omega[t] / A[t]
-            spread += omega[t] * pull
-            for m in range(M):
-                W[n_cuts + t, m] = root * centre[t, m]
-                W[n_rows - 2, m] += pull * Q[t] * g_x[t] * centre[t, m]
-            W[n_cuts + t, M] = root * g[t] / v
-            W[n_rows - 2, M] += pull * (Q[t] * g_x[t] * g_v[t] - bend[t] * x[t] / v)
-        tau /= n_barriers
-        astray /= n_barriers
-        root = np.sqrt(1.0 / spread)
+                W[m, k] = root * (H[m, k] - N[t, m])
+            W[M, k] = 0.0
+        # Q (g_x e + c'd)² + bend (e − (x/v) dv)² is least at one e; there it is one square in d
+        x_t, g_x = x[t], local.g_x[t]
+        bend = eta * g_x * (1.0 - share) / x_t
+        A_t = Q * g_x * g_x + bend
+        root = np.sqrt(Q * bend / A_t)
+        pull = omega[t] / A_t
+        spread += omega[t] * pull
+        astray += abs(lam * omega[t] - eta * g_x) * x_t
+        N[t, M] = local.g_v[t] - bend * x_t / (v * Q * g_x)
         for m in range(M + 1):
-            W[n_rows - 2, m] *= root
-        L = _factor_shared(W, diagonal, woodbury)
+            W[m, n_cuts + t] = root * N[t, m]
+            N[t, m] *= Q * g_x
+            W[m, of_mean] += pull * N[t, m]
+        W[M, n_cuts + t] = root * (local.g_v[t] + g_x * x_t / v)
+        N[t, M] -= ratio[n_cuts] * omega[t]
+        A[t] = A_t
+    root = np.sqrt(spread)
+    for m in range(M + 1):
+        W[m, of_mean] /= root
+    return spread, tau / n, astray / n
 
-        # -------------------------------------------------- predictor (target 0), then corrector (Mehrotra 1992)
-        for k in range(n_cuts):
-            cross_w[k] = 0.0
+
+@inner_njit(inline="always")
+def _factor(system: System) -> None:
+    """L of S, or of B = I + W_θ' diag⁻¹ W_θ where that is the smaller matrix."""
+    W, rows, L, diagonal = system.W, system.rows, system.L, system.diagonal
+    M, n_rows = len(diagonal), W.shape[1]
+    if n_rows < M:
         for m in range(M):
-            cross_theta[m] = 0.0
-        cross_r = 0.0
-        cross_y = 0.0
-        target = 0.0
-        primal: float = 1.0
-        dual: float = 1.0
-        d_v: float = 0.0
-        for corrector in range(2):
-            push_r = (target - cross_r) / r - rho / r * miss_r
-            push_y = (target - cross_y) / y
-            for m in range(M):
-                step[m] = (target - cross_theta[m]) / theta[m] - normal[m] * push_r
-            step[M] = push_y - 1.0
-            inner = 0.0
-            for t in range(n_groups):
-                pull = 0.0
-                for k in range(ptr[t], ptr[t + 1]):
-                    push = (target - cross_w[k]) / w[k] - q[k] * miss_w[k]
-                    pull += push
-                    for m in range(M):
-                        step[m] += push * H[k, m]
-                step[M] += pull * g_v[t]
-                right_x[t] = pull * g_x[t] - omega[t] * push_y
-                inner += omega[t] * right_x[t] / A[t]
-            # the right side of the shared system: R − N'E⁻¹R_x with E = diag(A) + (λ/y) ωω'
-            inner_total = 0.0
-            for t in range(n_groups):
-                e = (right_x[t] - omega[t] * inner / spread) / A[t]
-                inner_total += omega[t] * e
-                for m in range(M + 1):
-                    step[m] -= Q[t] * g_x[t] * centre[t, m] * e
-                step[M] += bend[t] * x[t] / v * e
-            step[M] += lam / y * inner_total
-            _solve_shared(L, W, diagonal, woodbury, step)
-            d_v = float(step[M])
-            inner = 0.0
-            for t in range(n_groups):
-                right_x[t] += (bend[t] * x[t] / v + lam / y * omega[t]) * d_v
-                right_x[t] -= Q[t] * g_x[t] * dot(centre[t], step, M + 1)
-                inner += omega[t] * right_x[t] / A[t]
-            d_y = d_v
-            for t in range(n_groups):
-                d_x[t] = (right_x[t] - omega[t] * inner / spread) / A[t]
-                # x_t^(1/p) flattens: for a task of little weight the tangent would send x_t out of sight
-                d_x[t] = min(d_x[t], 9.0 * x[t])
-                d_y -= omega[t] * d_x[t]
-            d_r = miss_r - dot(normal, step, M)
-            d_rho = (target - cross_r) / r - rho - rho / r * d_r
-            d_lam = push_y - lam - lam / y * d_y
-            primal = 1.0
-            dual = 1.0
-            if d_rho < 0.0:
-                dual = min(dual, -rho / d_rho)
-            if d_lam < 0.0:
-                dual = min(dual, -lam / d_lam)
-            if d_r < 0.0:
-                primal = min(primal, -r / d_r)
-            if d_y < 0.0:
-                primal = min(primal, -y / d_y)
-            if d_v < 0.0:
-                primal = min(primal, -v / d_v)
-            for t in range(n_groups):
-                if d_x[t] < 0.0:
-                    primal = min(primal, -x[t] / d_x[t])
-            for k in range(n_cuts):
-                t = group[k]
-                d_w[k] = miss_w[k] + g_x[t] * d_x[t] + g_v[t] * d_v + dot(H[k], step, M)
-                d_mu[k] = (target - cross_w[k]) / w[k] - mu[k] - q[k] * d_w[k]
-                if d_w[k] < 0.0:
-                    primal = min(primal, -w[k] / d_w[k])
-                if d_mu[k] < 0.0:
-                    dual = min(dual, -mu[k] / d_mu[k])
-            for m in range(M):
-                d_nu[m] = (target - cross_theta[m]) / theta[m] - nu[m] - nu[m] / theta[m] * step[m]
-                if step[m] < 0.0:
-                    primal = min(primal, -theta[m] / step[m])
-                if d_nu[m] < 0.0:
-                    dual = min(dual, -nu[m] / d_nu[m])
-            if corrector == 0:
-                # second-order terms of the part of this step that could be taken: in full they mislead a short one
-                taken = primal * dual
-                for k in range(n_cuts):
-                    cross_w[k] = taken * d_mu[k] * d_w[k]
-                for m in range(M):
-                    cross_theta[m] = taken * d_nu[m] * step[m]
-                cross_r = taken * d_rho * d_r
-                cross_y = taken * d_lam * d_y
-                # the shorter the way to the boundary, the more the step must turn back to the centre
-                # and the slacks must not vanish before the curved equations are met
-                target = max(tau * max((1.0 - min(primal, dual)) ** 3, 1e-3), CAUTION * astray)
+            scale = 1.0 / np.sqrt(diagonal[m])
+            for i in range(n_rows):
+                rows[i, m] = scale * W[m, i]
+    _gram(rows, L)
+    for i in range(len(L)):
+        if n_rows < M:
+            L[i, i] += 1.0
+        elif i < M:
+            L[i, i] += diagonal[i]
+    _cholesky(L)
+    if n_rows < M:
+        for i in range(n_rows):
+            system.response[i] = W[M, i]
+        _cholesky_solve(L, system.response)
 
-        n_steps += 1
-        # ---------------------- the step; slacks move along their tangents and Newton's method makes up the miss
-        primal = 0.99 * primal if primal < 1.0 else 1.0
-        dual = 0.99 * dual if dual < 1.0 else 1.0
-        if max(primal, dual) < 1e-8:
-            break
-        _advance(theta, primal, step)
-        v += primal * d_v
-        _advance(x, primal, d_x)
-        y += primal * d_y
-        r += primal * d_r
-        _advance(w, primal, d_w)
-        _advance(mu, dual, d_mu)
-        _advance(nu, dual, d_nu)
-        rho += dual * d_rho
-        lam += dual * d_lam
+
+@inner_njit(fastmath=SUMS)
+def _solve(system: System, x: Array) -> None:
+    """x ← S⁻¹ x."""
+    W, L, diagonal, image, l = system.W, system.L, system.diagonal, system.image, system.response
+    M, n_rows = len(diagonal), W.shape[1]
+    if n_rows >= M:
+        _cholesky_solve(L, x)
+        return
+    # With l = B⁻¹ w_v:  dv = (x_v − l'W_θ'x_θ/d) / w_v'l  and  dθ = x_θ/d − W_θ(B⁻¹ W_θ'x_θ/d + l dv)/d
+    for m in range(M):
+        x[m] /= diagonal[m]
+    _transpose_times(W, x, M, image)
+    curvature = 0.0
+    for i in range(n_rows):
+        x[M] -= l[i] * image[i]
+        curvature += l[i] * W[M, i]
+    x[M] /= curvature
+    _cholesky_solve(L, image)
+    for i in range(n_rows):
+        image[i] += l[i] * x[M]
+    for m in range(M):
         total = 0.0
-        for m in range(M):
-            total += theta[m] ** s
-        miss_r = 1.0 - total - r
-        for t in range(n_groups):
-            g[t] = v * (x[t] / v) ** share
-            for k in range(ptr[t], ptr[t + 1]):
-                h_theta[k] = dot(H[k], theta, M)
-                miss_w[k] = g[t] - a[k] + h_theta[k] - w[k]
-    return best_theta, best_mu, upper, lower, n_steps
+        for i in range(n_rows):
+            total += W[m, i] * image[i]
+        x[m] -= total / diagonal[m]
 
 
-@njit()
-def solve_over_pool(
-    linear: Array,
-    slopes: Array,
-    idle: IntArray,
-    scale: Array,
-    omega: Array,
+@inner_njit()
+def _solve_x(system: System, omega: Array, spread: float, x: Array) -> None:
+    """x ← (diag(A) + (λ/y) ωω')⁻¹ right_x."""
+    inner = 0.0
+    for t in range(len(omega)):
+        inner += omega[t] * system.right_x[t] / system.A[t]
+    for t in range(len(omega)):
+        x[t] = (system.right_x[t] - omega[t] * inner / spread) / system.A[t]
+
+
+@inner_njit()
+def _direction(
+    problem: Problem,
+    point: Point,
+    local: Local,
+    system: System,
+    spread: float,
+    target: float,
+    taken: float,
+    step: Point,
+) -> None:
+    """Newton's step towards products slack · multiplier = target, less ``taken`` times those of the step before."""
+    omega, ptr, miss, d_x, d_slack, push = problem.omega, problem.ptr, local.miss, step.x, step.slack, step.multiplier
+    M, n_cuts, n_groups = len(local.theta), len(problem.a), len(omega)
+    ratio, right, right_x, N = system.ratio, system.right, system.right_x, system.N
+    for i in range(len(push)):
+        push[i] = (target - taken * d_slack[i] * push[i]) / point.slack[i] - ratio[i] * miss[i]
+    _times(problem.H, push, M, right)
+    for m in range(M):
+        right[m] += push[n_cuts + 2 + m] - local.normal[m] * push[n_cuts + 1]
+    right[M] = push[n_cuts] - 1.0
+    for t in range(n_groups):
+        pull = 0.0
+        for k in range(ptr[t], ptr[t + 1]):
+            pull += push[k]
+        right[M] += pull * local.g_v[t]
+        right_x[t] = pull * local.g_x[t] - omega[t] * push[n_cuts]
+    _solve_x(system, omega, spread, d_x)
+    for t in range(n_groups):
+        e = d_x[t]
+        for m in range(M + 1):
+            right[m] -= e * N[t, m]
+    _solve(system, right)
+    # back from (θ, v) to x and the slacks
+    _times(N, right, n_groups, d_x)
+    for t in range(n_groups):
+        right_x[t] -= d_x[t]
+    _solve_x(system, omega, spread, d_x)
+    d_v = right[M]
+    d_y = d_v
+    _transpose_times(problem.H, right, M, d_slack)
+    for t in range(n_groups):
+        # x_t^(1/p) flattens: for a task of little weight the tangent would send x_t out of sight
+        most = 9.0 * point.x[t]
+        d_x[t] = d_x[t] if d_x[t] < most else most
+        d_y -= omega[t] * d_x[t]
+        d_g = local.g_x[t] * d_x[t] + local.g_v[t] * d_v
+        for k in range(ptr[t], ptr[t + 1]):
+            d_slack[k] += miss[k] + d_g
+    d_r = miss[n_cuts + 1]
+    for m in range(M):
+        d_r -= local.normal[m] * right[m]
+        d_slack[n_cuts + 2 + m] = right[m]
+    d_x[n_groups] = d_v
+    d_slack[n_cuts] = d_y
+    d_slack[n_cuts + 1] = d_r
+    for i in range(len(push)):
+        push[i] -= point.multiplier[i] + ratio[i] * (d_slack[i] - miss[i])
+
+
+# ------------------------------------------------------------------------------------------ the step
+@inner_njit(fastmath={"nnan", "nsz"})
+def _room(point: Point, step: Point) -> tuple[float, float]:
+    """The longest steps, of at most one, that keep slacks and x, and multipliers, from changing sign."""
+    x, slack, multiplier = point
+    primal = dual = 1.0
+    for t in range(len(x)):
+        fall = -step.x[t] / x[t]
+        primal = fall if fall > primal else primal
+    for i in range(len(slack)):
+        fall = -step.slack[i] / slack[i]
+        primal = fall if fall > primal else primal
+        fall = -step.multiplier[i] / multiplier[i]
+        dual = fall if fall > dual else dual
+    return 1.0 / primal, 1.0 / dual
+
+
+@inner_njit()
+def _advance(point: Point, step: Point, primal: float, dual: float) -> None:
+    """Slacks move along their tangents, and Newton's method makes up the miss."""
+    for t in range(len(point.x)):
+        point.x[t] += primal * step.x[t]
+    for i in range(len(point.slack)):
+        point.slack[i] += primal * step.slack[i]
+        point.multiplier[i] += dual * step.multiplier[i]
+
+
+# ------------------------------------------------------------------------------------------ cuts in and out
+@inner_njit()
+def _gather(
+    linear: Array, slopes: Array, present: AnyArray, scale: Array, omega: Array, joint: bool, problem: Problem
+) -> None:
+    """Task by task the cuts that are present, in units of ``scale``, as one group per task or as a single one."""
+    k = g = 0
+    for t in range(len(scale)):
+        first = k
+        for i in range(len(linear)):
+            if present[i, t]:
+                problem.a[k] = linear[i, t] / scale[t]
+                for m in range(slopes.shape[2]):
+                    problem.H[m, k] = slopes[i, t, m] / scale[t]
+                k += 1
+        if k > first and not joint:
+            problem.omega[g] = omega[t]
+            problem.ptr[g] = first
+            g += 1
+    if joint:
+        problem.omega[0] = 1.0
+        problem.ptr[0] = 0
+    problem.ptr[len(problem.omega)] = k
+
+
+@inner_njit()
+def _note_use(
+    problem: Problem, best: Best, present: AnyArray, height: Array, used: AnyArray, task_weights: Array
+) -> None:
+    """Which cuts have a part in the solution: a multiplier that counts, or the highest of their task at θ."""
+    _transpose_times(problem.H, best.theta, len(best.theta), height)
+    k = 0
+    for t in range(len(task_weights)):
+        first = highest = k
+        total = 0.0
+        for i in range(len(present)):
+            if present[i, t]:
+                height[k] = problem.a[k] - height[k]
+                highest = k if height[k] > height[highest] else highest
+                total += best.mu[k]
+                k += 1
+        k = first
+        for i in range(len(present)):
+            used[i, t] = present[i, t] and (k == highest or best.mu[k] > IN_USE * total)
+            k += present[i, t]
+        task_weights[t] = total
+
+
+@njit(_nrt=False, no_cfunc_wrapper=True)
+def solve_master(
+    cuts: tuple[Array, ...],
     p: float,
-    s: float,
-    start: Array,
+    weight_set: int,
+    parameters: Array,
+    start: tuple[Array, Array],
     rtol: float,
     max_iter: int,
     joint: bool,
-    patience: int,
-) -> tuple[Array, float, Array]:
-    """The master over the cuts of a pool: θ, the lower bound, and the sum of the multipliers of each task.
+    work: tuple[AnyArray, ...],
+    found: tuple[AnyArray, ...],
+) -> int:
+    """The iteration of ``minimize_over_cuts``, which makes the arrays: here that would take long to compile."""
+    linear, slopes, present, scale, omega = cuts
+    H, ptr, weights, theta, per_barrier, per_group, per_kernel, N, W, rows, L = work
+    bounds, used, task_weights = found
+    M, n_groups = len(theta), len(weights)
+    problem = Problem(H[M], H, ptr, weights, p, weight_set, parameters)
+    point = Point(x=per_group[0], slack=per_barrier[0], multiplier=per_barrier[1])
+    step = Point(x=per_group[1], slack=per_barrier[2], multiplier=per_barrier[3])
+    local = Local(theta, per_barrier[4], per_kernel[0], per_kernel[1], per_group[2], per_group[3], per_barrier[5])
+    system = System(
+        per_barrier[6], per_group[4], N, per_kernel[2], W, rows, L, N[n_groups], per_group[5], W[M + 1], W[M + 2]
+    )
+    best = Best(theta=per_kernel[3], mu=per_barrier[7], bounds=bounds)
+    bounds[0] = np.inf
+    bounds[1] = -np.inf
+    _gather(linear, slopes, present, scale, omega, joint, problem)
+    _start(problem, start[0], start[1], point, local, step)
+    n_steps = 0
+    while True:
+        _evaluate(problem, point, local)
+        _bound(problem, point, local, step, per_kernel[4], best)
+        if bounds[0] - bounds[1] <= rtol * bounds[0] or n_steps == max_iter:
+            break
+        spread, tau, astray = _assemble(problem, point, local, system)
+        _factor(system)
+        target, taken, primal, dual = 0.0, 0.0, 1.0, 1.0
+        for corrector in range(2):
+            _direction(problem, point, local, system, spread, target, taken, step)
+            primal, dual = _room(point, step)
+            if corrector == 0:
+                # Mehrotra (1992): the shorter the way to the boundary, the more the step must turn back to the centre;
+                # and the slacks must not vanish before the curved equations are met
+                short = 1.0 - (primal if primal < dual else dual)
+                target = tau * short**3 if short > 0.1 else 1e-3 * tau
+                target = target if target > CAUTION * astray else CAUTION * astray
+                # second-order terms of the part of the predictor that could be taken: in full they mislead
+                taken = primal * dual
+        n_steps += 1
+        primal = 0.99 * primal if primal < 1.0 else 1.0
+        dual = 0.99 * dual if dual < 1.0 else 1.0
+        if primal < 1e-8 and dual < 1e-8:
+            break
+        _advance(point, step, primal, dual)
+    _note_use(problem, best, present, local.h_theta, used, task_weights)
+    return n_steps
 
-    linear (n_rows, n_tasks) and slopes (n_rows, n_tasks, n_kernels) hold the cuts, idle (n_rows, n_tasks) how many
-    masters each has sat out (-1: dropped). Task t is measured in units of scale[t]; a task of omega = 0 is left out.
-    ``joint`` puts all cuts into one group: the master of the maximum. A cut has a part in this master if its
-    multiplier is not negligible or if it is the highest of its task at θ; one that has had none in ``patience`` masters
-    is dropped, except for the constant ones in row 0 and those of the last two rows. patience < 0 leaves idle alone.
+
+class Optimum(NamedTuple):
+    """θ on the boundary of the weight set, and what was proved about the optimum of the master."""
+
+    theta: Array
+    upper: float  # M_p at θ
+    lower: float  # holds however inexact the solution is
+    task_weights: Array  # multipliers, summed over the cuts of each task
+    used: AnyArray  # the cuts that have a part in the solution
+    n_steps: int
+
+
+def minimize_over_cuts(
+    linear: Array,
+    slopes: Array,
+    present: AnyArray,
+    scale: Array,
+    omega: Array,
+    p: float,
+    weight_set: LsBall,
+    start: Array,
+    rtol: float,
+    joint: bool = False,
+    max_iter: int = 100,
+) -> Optimum:
+    """Minimise M_p of the cuts from weights near ``start`` until the relative gap of the master is at most rtol.
+
+    linear (n_rows, n_tasks) and slopes (n_rows, n_tasks, n_kernels) hold the cuts J_t ≥ linear − θ'slopes, and
+    ``present`` says which of them count; a task without any is left out. In each task the first has linear > 0 and no
+    slope, so that z > 0. Task t is measured in units of scale[t], about its objective. ``joint`` puts all cuts into one
+    group: the master of the maximum.
     """
-    n_rows, n_tasks = linear.shape
-    M = slopes.shape[2]
-    n_cuts = 0
-    n_groups = 0
-    for t in range(n_tasks):
-        if omega[t] > 0.0:
-            n_groups += 1
-            for i in range(n_rows):
-                n_cuts += idle[i, t] >= 0
-    a = np.empty(n_cuts)
-    H = np.empty((n_cuts, M))
-    row = np.empty(n_cuts, np.int64)
-    ptr = np.zeros(n_groups + 1, np.int64)
-    weight = np.empty(n_groups)
-    task = np.empty(n_groups, np.int64)
-    k = 0
-    g = 0
-    for t in range(n_tasks):
-        if omega[t] > 0.0:
-            for i in range(n_rows):
-                if idle[i, t] >= 0:
-                    a[k] = linear[i, t] / scale[t]
-                    for m in range(M):
-                        H[k, m] = slopes[i, t, m] / scale[t]
-                    row[k] = i
-                    k += 1
-            task[g] = t
-            weight[g] = omega[t]
-            g += 1
-            ptr[g] = k
-    if joint:
-        theta, mu, _, lower, _ = solve_master(a, H, np.array([0, n_cuts]), np.ones(1), 1.0, s, start, rtol, max_iter)
-    else:
-        theta, mu, _, lower, _ = solve_master(a, H, ptr, weight, p, s, start, rtol, max_iter)
-    shares = np.zeros(n_tasks)
-    for g in range(n_groups):
-        t = task[g]
-        highest = ptr[g]
-        top = -np.inf
-        for k in range(ptr[g], ptr[g + 1]):
-            shares[t] += mu[k]
-            height = a[k] - dot(H[k], theta, M)
-            if height > top:
-                top = height
-                highest = k
-        if patience >= 0:
-            for k in range(ptr[g], ptr[g + 1]):
-                if k == highest or mu[k] > 1e-4 * shares[t]:
-                    idle[row[k], t] = 0
-                elif idle[row[k], t] < patience or row[k] == 0 or row[k] >= n_rows - 2:
-                    idle[row[k], t] += 1
-                else:
-                    idle[row[k], t] = -1
-    return theta, lower, shares
+    n_tasks, M = slopes.shape[1:]
+    n_cuts = np.count_nonzero(present)
+    n_groups = 1 if joint else np.count_nonzero(present[0])
+    n_squares = n_cuts + n_groups + 2
+    size = min(M + 1, n_squares)
+    per_barrier, per_kernel = np.empty((8, n_cuts + M + 2)), np.empty((5, M))
+    W = np.empty((M + 3, n_squares))
+    work = (
+        np.empty((M + 1, n_cuts)),
+        np.empty(n_groups + 1, dtype=np.uint64),  # no negative index to check for
+        np.empty(n_groups),
+        per_barrier[0, n_cuts + 2 :],
+        per_barrier,
+        np.empty((6, n_groups + 1)),
+        per_kernel,
+        np.empty((n_groups + 1, M + 1)),
+        W,
+        W if n_squares >= M else np.empty((n_squares, M)),
+        np.empty((size, size)),
+    )
+    bounds, used, task_weights = np.empty(2), np.empty(present.shape, dtype=bool), np.empty(n_tasks)
+    function, parameters = weight_set.barrier
+    n_steps = solve_master(
+        (linear, slopes, present, scale, omega),
+        float(p),
+        function.handle,
+        np.asarray(parameters, dtype=np.float64),
+        (start, weight_set.start(M)),
+        rtol,
+        max_iter,
+        joint,
+        work,
+        (bounds, used, task_weights),
+    )
+    return Optimum(per_kernel[3], bounds[0], bounds[1], task_weights, used, n_steps)

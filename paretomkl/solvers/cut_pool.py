@@ -8,37 +8,33 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._cuts import CutStore
 from .._typing import Array
 from ..machines.svc import Sweep
 from ..problem import MultiTaskProblem
 from ..scalarizations import PowerMean
 from ..solution import Solution
 from ..weight_sets import LsBall
-from ._master import solve_over_pool
+from ._master import minimize_over_cuts
 from .base import Solver
 
 WARM_UP = 3  # block-coordinate steps that fill an empty pool
 PATIENCE = 6  # masters a cut may sit out before it is dropped
 REWEIGHTINGS = 4  # of the master, for p < 1
 LONGER, SHORTER, SHORTEST = 1.5, 0.5, 0.1  # stride to the master's point: after success, after failure, and at least
-MASTER_STEPS = 100  # Newton steps of one master
 NEGLIGIBLE = 1e-25  # share of M_p below which a task is left out of the master
 
 
 class Pool:
     """Every sweep made so far: cuts for the master, and candidates for the best θ.
 
-    A cut belongs to a task, its data and C only, so one pool serves all p, s and task weights.
+    A cut belongs to a task, its data and C only, so one pool serves all p, all weight sets and all task weights.
     """
 
     def __init__(self, n_tasks: int, n_kernels: int) -> None:
         self.sweeps: list[Sweep] = []
         self.upper = np.empty((0, n_tasks))  # of J_t at the θ of each sweep
-        # Row 0 holds the constant cut J_t(θ) ≥ linear_t > 0, which keeps the master's unknowns positive; the others one
-        # cut of each task.
-        self.linear = np.zeros((1, n_tasks))
-        self.slopes = np.zeros((1, n_tasks, n_kernels))  # ½ G
-        self.idle = np.zeros((1, n_tasks), dtype=np.int64)  # masters since a cut last counted; -1: dropped
+        self.cuts = CutStore(n_tasks, n_kernels)
         self.seconds = 0.0  # spent in the master
 
     def __len__(self) -> int:
@@ -47,13 +43,12 @@ class Pool:
     def add(self, sweep: Sweep, weight_set: LsBall) -> None:
         self.sweeps.append(sweep)
         self.upper = np.vstack([self.upper, sweep.upper])
-        self.linear = np.vstack([self.linear, sweep.linear])
-        self.slopes = np.concatenate([self.slopes, 0.5 * sweep.forms[None]])
-        self.idle = np.vstack([self.idle, np.zeros_like(self.idle[:1])])
-        # cα is feasible for 0 ≤ c ≤ 1 too: J_t ≥ max over c of c a − c² ‖½G‖_{s*}, whatever θ
+        self.cuts.add(sweep)
+        # The constant cuts keep the master's unknowns positive. cα is feasible for 0 ≤ c ≤ 1 too, so that J_t is at
+        # least max over c of c a − c² h, where h is the largest ½ θ'G of all θ
         steepest = weight_set.support(0.5 * sweep.forms)
         scale = np.minimum(1.0, sweep.linear / np.maximum(2 * steepest, 1e-300))
-        self.linear[0] = np.maximum(self.linear[0], scale * sweep.linear - scale**2 * steepest)
+        self.cuts.linear[0] = np.maximum(self.cuts.linear[0], scale * sweep.linear - scale**2 * steepest)
 
     def grown(self, factor: float, theta: Array) -> Pool:
         """The cuts that this pool has for the same tasks with bounds C that are ``factor`` ≥ 1 times as large.
@@ -61,16 +56,16 @@ class Pool:
         cα is feasible there for 0 ≤ c ≤ factor; c makes the cut c a − ½ c² θ'G as high as can be at the given θ.
         The values J_t(θ) seen so far do not hold there: the new pool has no sweep.
         """
-        grown = Pool(self.upper.shape[1], self.slopes.shape[2])
-        live = self.idle >= 0
+        cuts, grown = self.cuts, Pool(self.upper.shape[1], self.cuts.slopes.shape[2])
+        live = cuts.live
         live[0] = True
         kept = np.flatnonzero(live.any(axis=1))
-        linear, slopes = self.linear[kept], self.slopes[kept]
+        linear, slopes = cuts.linear[kept], cuts.slopes[kept]
         steepness = 2 * slopes @ theta
         scale = np.clip(linear / np.maximum(steepness, 1e-300), 1.0, factor)
         scale[0] = 1.0
-        grown.linear, grown.slopes = scale * linear, scale[:, :, None] ** 2 * slopes
-        grown.idle = np.where(self.idle[kept] < 0, -1, 0)
+        grown.cuts.linear, grown.cuts.slopes = scale * linear, scale[:, :, None] ** 2 * slopes
+        grown.cuts.idle = np.where(cuts.idle[kept] < 0, -1, 0)
         return grown
 
     def best(self, scalarization: PowerMean) -> Sweep:
@@ -80,30 +75,30 @@ class Pool:
     def has(self, theta: Array) -> bool:
         return any(np.abs(theta - sweep.theta).max() <= 1e-9 for sweep in self.sweeps)
 
-    def cut_values(self, theta: Array) -> Array:
-        """Every cut at θ, (n_cuts, n_tasks); −∞ where it was dropped."""
-        return np.where(self.idle >= 0, self.linear - self.slopes @ theta, -np.inf)
-
     def minimize(
         self,
         scale: Array,
         omega: Array,
         p: float,
-        s: float,
+        weight_set: LsBall,
         start: Array,
         rtol: float,
         joint: bool = False,
         mark: bool = True,
     ) -> tuple[Array, float, Array]:
-        """θ of least mean over the cuts, in units of ``scale``; its lower bound; the multipliers of the tasks.
+        """θ of least M_p over the cuts, in units of ``scale``; its lower bound; the multipliers of the tasks.
 
-        A task of negligible weight is left out, which only lowers the bound, since J_t > 0. See solve_over_pool.
+        A task of negligible weight is left out, which only lowers the bound, since J_t > 0. ``joint`` puts all cuts
+        into one group: the master of the maximum. A cut has a part in the master if its multiplier is not negligible or
+        if it is the highest of its task at θ; ``mark`` notes that.
         """
-        omega = np.where(omega > NEGLIGIBLE, omega, 0.0)
-        patience = PATIENCE if mark else -1
-        return solve_over_pool(
-            self.linear, self.slopes, self.idle, scale, omega, p, s, start, rtol, MASTER_STEPS, joint, patience
+        present = self.cuts.live & (omega > NEGLIGIBLE)
+        found = minimize_over_cuts(
+            self.cuts.linear, self.cuts.slopes, present, scale, omega, p, weight_set, start, rtol, joint
         )
+        if mark:
+            self.cuts.note_use(found.used, PATIENCE, present)
+        return found.theta, found.lower, found.task_weights
 
 
 @dataclass
@@ -163,7 +158,7 @@ class CutPool(Solver):
             # Cutting planes overshoot where kernels are many: after a sweep that brought nothing better, go less far.
             stride = min(1.0, LONGER * stride) if best is not leader else max(SHORTEST, SHORTER * stride)
             leader = best
-            theta = problem.weight_set.scale_to_sphere(best.theta + stride * (master.theta - best.theta))
+            theta = problem.weight_set.scale_to_boundary(best.theta + stride * (master.theta - best.theta))
             if pool.has(theta):  # nothing new to learn there at this accuracy
                 precision *= 0.1
                 theta = best.theta
@@ -176,7 +171,7 @@ class CutPool(Solver):
     def _warm_up(self, problem: MultiTaskProblem, pool: Pool, init: Solution | None) -> None:
         """A few steps of block-coordinate descent at p = 1 (cuts do not know p)."""
         theta, dual = (problem.start(), None) if init is None else (init.theta, init.sweep.dual)
-        for _ in range(1 if len(pool.linear) > 1 else WARM_UP):  # cuts of a smaller C need no more than a first value
+        for _ in range(1 if len(pool.cuts) else WARM_UP):  # cuts of a smaller C need no more than a first value
             sweep = problem.tasks.sweep(theta, dual, self.task_rtol())
             pool.add(sweep, problem.weight_set)
             self.told(problem, problem.relative_gap(sweep))
@@ -185,6 +180,9 @@ class CutPool(Solver):
 
     def _master(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
         p = problem.scalarization.p
+        greatest = problem.weight_set.greatest(problem.tasks.n_kernels)
+        if greatest is not None:  # nothing to weigh: the sweep there proves itself
+            return Master(greatest, -np.inf)
         if problem.tasks.n_tasks == 1:
             return self._master_of_mean(problem, pool, best, 1.0, rtol)
         if p == np.inf:
@@ -198,31 +196,31 @@ class CutPool(Solver):
         scale = np.maximum(best.upper, pool.sweeps[-1].upper)
         omega = problem.scalarization.gradient(scale) * scale
         unit = omega.sum()
-        theta, lower, _ = pool.minimize(scale, omega / unit, p, problem.weight_set.s, best.theta, rtol)
+        theta, lower, _ = pool.minimize(scale, omega / unit, p, problem.weight_set, best.theta, rtol)
         return Master(theta, lower * unit)
 
     def _master_of_maximum(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
         unit = best.upper.max()
         scale = np.full(problem.tasks.n_tasks, unit)
         everyone = np.ones(problem.tasks.n_tasks)
-        theta, lower, shares = pool.minimize(scale, everyone, 1.0, problem.weight_set.s, best.theta, rtol, joint=True)
+        theta, lower, shares = pool.minimize(scale, everyone, 1.0, problem.weight_set, best.theta, rtol, joint=True)
         return Master(theta, lower * unit, shares / shares.sum())
 
     def _master_by_reweighting(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
         # M_p is concave for p < 1, so its tangent at z majorises it: the minimiser of Σ η_t(z) z_t lowers M_p
-        scalarization, s = problem.scalarization, problem.weight_set.s
+        scalarization, weight_set = problem.scalarization, problem.weight_set
         omega = scalarization.gradient(best.upper) * best.upper
         unit = omega.sum()  # M_p of the best point
-        theta, lower, _ = pool.minimize(best.upper, omega / unit, 1.0, s, best.theta, rtol)
+        theta, lower, _ = pool.minimize(best.upper, omega / unit, 1.0, weight_set, best.theta, rtol)
         value = np.inf
         # that bound is for the weights of the best point, its certificate; to go on, let the weights follow the cuts
         for _ in range(REWEIGHTINGS):
             if 1 - lower <= self.tol:
                 break
-            objectives = pool.cut_values(theta).max(axis=0)
+            objectives = pool.cuts.heights(theta).max(axis=0)
             previous, value = value, float(scalarization.log_value(objectives))
             if previous - value <= rtol:
                 break
             omega = scalarization.gradient(objectives) * best.upper
-            theta, _, _ = pool.minimize(best.upper, omega / omega.sum(), 1.0, s, theta, rtol, mark=False)
+            theta, _, _ = pool.minimize(best.upper, omega / omega.sum(), 1.0, weight_set, theta, rtol, mark=False)
         return Master(theta, lower * unit)

@@ -37,7 +37,7 @@ def make_problem(p, s, C=1.0, sizes=(14, 18, 24, 30), weights=None, seed=0):
 def random_point(problem, saddle, seed=0):
     """A feasible point in the interior, so that small moves in all directions make sense."""
     rng = np.random.default_rng(seed)
-    theta = problem.weight_set.scale_to_sphere(rng.uniform(0.5, 1, problem.tasks.n_kernels)) * 0.9
+    theta = problem.weight_set.scale_to_boundary(rng.uniform(0.5, 1, problem.tasks.n_kernels)) * 0.9
     lam = saddle.omega * rng.uniform(0.3, 0.9, problem.tasks.n_tasks)
     beta = saddle.spread(lam) * saddle.C * rng.uniform(0.2, 0.8, len(saddle.C))
     return Point(theta, beta, lam)
@@ -137,7 +137,7 @@ def test_cuts_of_a_point_lie_below_the_objectives():
     _, cuts = saddle.gradient(u)
     assert isinstance(cuts, Cuts)
     for seed in range(5):
-        theta = problem.weight_set.scale_to_sphere(np.random.default_rng(seed).uniform(size=5))
+        theta = problem.weight_set.scale_to_boundary(np.random.default_rng(seed).uniform(size=5))
         assert np.all(cuts.linear - 0.5 * cuts.forms @ theta <= problem.tasks.sweep(theta).upper)
 
 
