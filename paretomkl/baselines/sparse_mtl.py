@@ -361,8 +361,8 @@ class Search:
     def start(self, norm: MixedNorm) -> list[Point]:
         """Points of falling objective from weights that suit the scale of each kernel; f = 0 if that is no worse."""
         tasks = self.tasks
-        counts = [np.add.reduceat(tasks.signs == sign, tasks.gram.ptr[:-1], dtype=float) for sign in (-1, 1)]
-        sizes = np.diff(tasks.gram.ptr)
+        counts = [np.add.reduceat(tasks.signs == sign, tasks.gram.layout.ptr[:-1], dtype=float) for sign in (-1, 1)]
+        sizes = np.diff(tasks.gram.layout.ptr)
         means = np.where(tasks.signs > 0, 1 / np.repeat(counts[1], sizes), -1 / np.repeat(counts[0], sizes))
         apart = norm.of_forms(tasks.gram.quadratic_forms(means))  # squared distances between the means of the classes
         apart = np.maximum(apart, 1e-6 * apart.max() + 1e-300)
@@ -376,7 +376,7 @@ class Search:
 
     def _value_of_zero(self) -> float:
         """The objective of f = 0, each intercept on the side of the heavier class."""
-        first = self.tasks.gram.ptr[:-1]
+        first = self.tasks.gram.layout.ptr[:-1]
         sides = [np.add.reduceat(self.tasks.C * (self.tasks.signs == sign), first) for sign in (-1, 1)]
         return float(2 * np.minimum(*sides).sum())
 
@@ -545,7 +545,7 @@ class SparseMTL(KernelTaskClassifier):
             self._warn(found.gap, machine.n_sweeps)
         self._keep(found, machine.n_sweeps)
         # a task without kernels is its intercept, and needs no support vectors
-        used = np.repeat((self.theta_ > 0).any(axis=1), np.diff(gram.ptr))
+        used = np.repeat((self.theta_ > 0).any(axis=1), np.diff(gram.layout.ptr))
         return np.where(used, found.point.sweep.dual, 0.0), found.point.sweep.intercepts
 
     def _warn(self, gap: float, n_sweeps: int) -> None:
