@@ -71,41 +71,31 @@ class Pairs(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """Room for some pairs: base values, the samples of each pair, the values of the needed kernels, intermediates.
+    """Room for some pairs: the two samples of each, base values, and the values of the needed kernels.
 
-    ``bits`` is ``values`` seen as integers, ``shift_bits`` is ``shift``; ``cursor`` is the row that comes
-    next and how many of its pairs are done.
+    ``values`` has two more rows, for intermediates; ``bits`` is ``values`` seen as integers. ``cursor`` is the row that
+    comes next and how many of its pairs are done.
     """
 
     cursor: IntArray
-    bases: Array
-    left: IntArray
-    right: IntArray
-    values: Array
-    bits: IntArray
-    shift: Array
-    shift_bits: IntArray
-    inner: Array
     needed: IntArray
     active: IntArray
+    samples: IntArray
+    bases: Array
+    values: Array
+    bits: IntArray
 
 
 def make_tile(n_bases: int, n_kernels: int) -> Tile:
-    left, right = np.empty((2, TILE), dtype=np.int64)
-    values = np.empty((n_kernels, TILE))
-    shift, inner = np.empty((2, TILE))
+    values = np.empty((n_kernels + 2, TILE))
     return Tile(
         cursor=np.empty(2, dtype=np.int64),
-        bases=np.empty((n_bases, TILE)),
-        left=left,
-        right=right,
-        values=values,
-        bits=values.view(np.int64),
-        shift=shift,
-        shift_bits=shift.view(np.int64),
-        inner=inner,
         needed=np.empty(n_kernels, dtype=np.int64),
         active=np.empty(n_kernels + 3, dtype=np.int64),
+        samples=np.empty((2, TILE), dtype=np.int64),
+        bases=np.empty((n_bases, TILE)),
+        values=values,
+        bits=values.view(np.int64),
     )
 
 
@@ -178,7 +168,9 @@ def next_tile(program: Program, pairs: Pairs, last: int, tile: Tile) -> int:
     panel, row_at, column, begin, end, left, right = pairs
     left_which, left_squares, left_scale = left
     right_which, right_squares, right_scale = right
-    cursor, bases, lefts, rights, values, bits, shift, shift_bits, inner, needed, _ = tile
+    cursor, needed, _, samples, bases, values, bits = tile
+    lefts, rights = samples[0], samples[1]
+    shift, products = len(order), values[len(order) + 1]
     n = 0
     while cursor[0] < last and n < TILE:
         i = cursor[0]
@@ -202,7 +194,7 @@ def next_tile(program: Program, pairs: Pairs, last: int, tile: Tile) -> int:
         n += length
         cursor[0], cursor[1] = (i + 1, 0) if j + length == end[i] else (i, cursor[1] + length)
 
-    inner_of = -1  # the base whose inner products are in ``inner``
+    products_of = -1  # the base whose inner products are in ``products``
     for q in range(len(order)):
         m = order[q]
         if needed[m] == 0:
@@ -212,7 +204,7 @@ def next_tile(program: Program, pairs: Pairs, last: int, tile: Tile) -> int:
         target = values[m]
         if kind[m] == EXPONENTIAL:
             if parent[m] < 0:
-                exp_into(source, rate[m], n, shift, shift_bits, target, bits[m])
+                exp_into(source, rate[m], n, values[shift], bits[shift], target, bits[m])
             else:
                 # exp(−2γd) = exp(−γd)²; chains are kept short, for each squaring doubles the relative error
                 square_into(values[parent[m]], doublings[m], n, target)
@@ -221,17 +213,17 @@ def next_tile(program: Program, pairs: Pairs, last: int, tile: Tile) -> int:
             for k in range(n):
                 target[k] = source[k]
         else:
-            if inner_of != b:
-                inner_of = b
+            if products_of != b:
+                products_of = b
                 for k in range(n):
-                    inner[k] = 0.5 * (left_squares[b, lefts[k]] + right_squares[b, rights[k]] - source[k])
+                    products[k] = 0.5 * (left_squares[b, lefts[k]] + right_squares[b, rights[k]] - source[k])
             slope = rate[m]
             constant = offset[m]
             for k in range(n):
-                target[k] = slope * inner[k] + constant
+                target[k] = slope * products[k] + constant
             for _ in range(degree[m] - 1):
                 for k in range(n):
-                    target[k] *= slope * inner[k] + constant
+                    target[k] *= slope * products[k] + constant
         if scaled[m]:
             for k in range(n):
                 target[k] *= left_scale[m, lefts[k]] * right_scale[m, rights[k]]
@@ -243,8 +235,9 @@ def combine_rows(program: Program, theta: Array, pairs: Pairs, first: int, last:
     """out[row_at[i] + column[j]] = Σ_m θ_m K_m(i, j) for the pairs of rows first..last-1; columns have no gaps."""
     order, parent = program.order, program.parent
     row_at, columns, begin, end = pairs.row_at, pairs.column, pairs.begin, pairs.end
-    cursor, values, sums, needed, active = tile.cursor, tile.values, tile.inner, tile.needed, tile.active
+    cursor, needed, active, _, _, values, _ = tile
     n_kernels = len(theta)
+    sums = values[n_kernels]
     n_active = 0
     for m in range(n_kernels):
         needed[m] = theta[m] != 0.0
@@ -310,13 +303,11 @@ class Blocks(NamedTuple):
 class Support(NamedTuple):
     """The samples that support some task, numbered in the order of the blocks, and the lists of each task.
 
-    Support vector k is sample[k] of block[k], whose first one is begin[k]. The support vectors of task t and their
+    Support vector k is in block[k], whose first one is begin[k]. The support vectors of task t and their
     signed dual variables are the entries of ``number`` and ``value`` from ptr[t] on; rank[rank_at[t] + k] of them come
-    before support vector k. ``position`` is room for a number for each sample.
+    before support vector k.
     """
 
-    position: IntArray
-    sample: IntArray
     block: IntArray
     begin: IntArray
     number: IntArray
@@ -326,10 +317,15 @@ class Support(NamedTuple):
 
 
 @njit()
-def find_support(blocks: Blocks, ptr: IntArray, idx: IntArray, v: Array, support: Support) -> int:
-    """Fill the lists for the dual v of the tasks in layout (ptr, idx); return how many samples support a task."""
+def find_support(
+    blocks: Blocks, ptr: IntArray, idx: IntArray, v: Array, position: IntArray, sample: IntArray, support: Support
+) -> int:
+    """Fill the lists for the dual v of the tasks in layout (ptr, idx); return how many samples support a task.
+
+    ``sample`` receives these samples; ``position`` is room for a number for each of them.
+    """
     first, tasks, task_ptr = blocks
-    position, sample, block, begin, number, value, rank, rank_at = support
+    block, begin, number, value, rank, rank_at = support
     n = 0
     n_ranks = 0
     for b in range(len(first) - 1):
@@ -393,8 +389,8 @@ def quadratic_forms(
 ) -> None:
     """Add to forms[t, m] the part of v_t' K_m v_t that pairs support vectors first..last-1 with those up to them."""
     _, tasks, task_ptr = blocks
-    _, _, block, begin, number, value, rank, rank_at = support
-    cursor, tile_values, needed = tile.cursor, tile.values, tile.needed
+    block, begin, number, value, rank, rank_at = support
+    cursor, needed, _, _, _, tile_values, _ = tile
     for m in range(len(needed)):
         needed[m] = 1
     cursor[0], cursor[1] = first, 0
@@ -417,7 +413,7 @@ def quadratic_forms(
                 count = rank[rank_at[t] + j + off] - lo
                 coefficients = value[ptr[t] + lo :]
                 numbers = number[ptr[t] + lo :]
-                for m in range(len(tile_values)):
+                for m in range(len(needed)):
                     values = tile_values[m, done:]
                     if count == off:  # every sample of the piece supports the task: no indirection
                         cross = dot(values, coefficients, off)

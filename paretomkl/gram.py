@@ -143,13 +143,13 @@ class GramBlocks:
     def n_kernels(self) -> int:
         return self.bank.n_kernels
 
-    def _make_support(self) -> Support:
-        """Room for the support vectors of any dual."""
+    def _make_support(self) -> tuple[IntArray, IntArray, Support]:
+        """Room for the support vectors of any dual, and two numbers for each sample."""
         n_entries, n_ranks = len(self.layout.idx), int((self.layout.size + 1).sum())
         position, sample, block, begin = np.empty((4, len(self._pairs.begin)), dtype=np.int64)
         number, value = np.empty(n_entries, dtype=np.int64), np.empty(n_entries)
         rank, rank_at = np.empty(n_ranks, dtype=np.int64), np.empty(self.n_tasks, dtype=np.int64)
-        return Support(position, sample, block, begin, number, value, rank, rank_at)
+        return position, sample, Support(block, begin, number, value, rank, rank_at)
 
     def _pieces(self, pairs: Pairs, first: int, last: int) -> list[tuple[int, int]]:
         """Ranges of rows with about as many pairs: several per thread, one where threads cost more."""
@@ -227,18 +227,13 @@ class GramBlocks:
         """
         ptr, idx, _, _ = self.layout
         v = np.ascontiguousarray(v, dtype=np.float64)
-        support = self._supports.take()
-        n_support = find_support(self.blocks, ptr, idx, v, support)
-        sample = support.sample[:n_support]
-        samples = self.side.samples(self._pairs.left.which[sample])
-        pairs = self._pairs._replace(
-            row_at=self._pairs.row_at[sample],
-            column=self._pairs.column[sample],
-            begin=support.begin[:n_support],
-            end=self._pairs.end[:n_support],
-            left=samples,
-            right=samples,
-        )
+        position, sample, support = room = self._supports.take()
+        n_support = find_support(self.blocks, ptr, idx, v, position, sample, support)
+        panel, row_at, column, _, end, left, _ = self._pairs
+        chosen = sample[:n_support]
+        samples = self.side.samples(left.which[chosen])
+        begin, end = support.begin[:n_support], end[:n_support]
+        pairs = Pairs(panel, row_at[chosen], column[chosen], begin, end, samples, samples)
 
         def work(pairs: Pairs, first: int, last: int) -> Array:
             G, tile = np.zeros((self.n_tasks, self.n_kernels)), self._tiles.take()
@@ -247,10 +242,10 @@ class GramBlocks:
             return G
 
         total = np.zeros((self.n_tasks, self.n_kernels))
-        for some, at, end in self._chunks(pairs, 0, n_support):
-            for G in run_chunks(work, [(some, i, j) for i, j in self._pieces(some, at, end)], self.n_jobs):
+        for some, first, last in self._chunks(pairs, 0, n_support):
+            for G in run_chunks(work, [(some, i, j) for i, j in self._pieces(some, first, last)], self.n_jobs):
                 total += G
-        self._supports.give_back(support)
+        self._supports.give_back(room)
         return total
 
     def cross(self, X: AnyArray, theta: Array) -> Array:
