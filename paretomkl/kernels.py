@@ -312,8 +312,8 @@ class KernelBank:
         of its training diagonal; ``"auto"`` is ``"unit"``, and ``"none"`` for precomputed stacks, whose test-time
         values do not tell the norm of a test sample.
     cache_mb : float, default=512
-        Up to this size the base matrices (distances, callables) are kept; beyond it they are made anew, some rows
-        at a time, whenever they are needed.
+        Up to this size the base matrices (distances, callables) are kept; beyond it they are recomputed, some
+        rows at a time, whenever they are needed.
     """
 
     kernels: Literal["default", "precomputed"] | Iterable[KernelSpec] = "default"
@@ -333,6 +333,7 @@ class KernelBank:
             if name not in self.get_params():
                 raise ValueError(f"KernelBank has no parameter {name!r}; it has {list(self.get_params())}.")
             setattr(self, name, value)
+        self.__post_init__()
         return self
 
     @property
@@ -466,7 +467,7 @@ class FittedBank:
         self.centre = [np.average(X[:, seen], axis=0, weights=weight) for seen in self.base_columns if columns]
         self.trace_scale = np.ones(len(kernels))
         if self.normalize == "trace":
-            diagonals = np.einsum("iim->mi", X) if self.precomputed else self._diagonals(X, self.side(X).squares)
+            diagonals = np.einsum("iim->mi", X) if self.precomputed else list(self._diagonals(X, self.side(X).squares))
             self.trace_scale = _inverse_root(np.average(diagonals, axis=1, weights=weight))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -516,10 +517,13 @@ class FittedBank:
         scale = np.tile(self.trace_scale[:, None], (1, n))
         return Side([], [], np.zeros((self.n_kernels, 1)), scale)
 
-    def _diagonals(self, X: Array, squares: Array) -> list[Array]:
+    def _diagonals(self, X: Array, squares: Array) -> Iterator[Array]:
         """k_m(x, x) of every sample, kernel by kernel."""
-        parts = [X[:, seen] for seen in self.base_columns]
-        return [kernel.diagonal(parts[b], squares[b]) for kernel, b in zip(self.kernels, self.base, strict=True)]
+        part, base_of_part = X, -1
+        for kernel, b in zip(self.kernels, self.base.tolist(), strict=True):
+            if b != base_of_part:
+                part, base_of_part = X[:, self.base_columns[b]], b
+            yield kernel.diagonal(part, squares[b])
 
     def panel(self, left: Side, rows: IntArray, right: Side, columns: IntArray) -> Array:
         """Base matrices between some samples of each side, each of them flat: (n_bases, n_rows * n_columns)."""
@@ -578,7 +582,7 @@ class FittedBank:
 
 
 def _refine_small(distances: Array, x: Array, z: Array, x_squares: Array, z_squares: Array) -> None:
-    """Compute anew, from the features, squared distances that lost most digits as x'x − 2x'z + z'z (in place)."""
+    """Recompute from the features the squared distances that lost most digits as x'x − 2x'z + z'z (in place)."""
     for first in range(0, len(x), 256):
         part = slice(first, first + 256)
         i, j = np.nonzero(distances[part] < 1e-7 * (x_squares[part, None] + z_squares))

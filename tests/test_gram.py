@@ -69,7 +69,7 @@ BANKS = {
 any_layout = pytest.mark.parametrize("layout", LAYOUTS)
 any_bank = pytest.mark.parametrize("bank", BANKS)
 any_way = pytest.mark.parametrize(
-    ("cache_mb", "n_jobs"), [(512, 1), (512, 3), (0, 1), (0, 3)], ids=["kept", "kept-threads", "anew", "anew-threads"]
+    ("cache_mb", "n_jobs"), [(512, 1), (512, 3), (0, 1), (0, 3)], ids=["kept", "kept-threads", "made", "made-threads"]
 )
 
 
