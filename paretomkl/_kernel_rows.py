@@ -1,20 +1,21 @@
-"""Compiled evaluation of a bank of kernels, one row at a time.
+"""Compiled evaluation of a bank of kernels, a tile of pairs of samples at a time.
 
 A bank of M kernels is built on few *bases*: matrices of squared distances, of L1 distances, or of kernel values as they
-are. A row of all M kernels is made from one row of each base, used, and forgotten: M Gram matrices are never held.
-
-A *panel* is a flat array that holds, base by base, some rows of the base matrices: entry (b, r, c) stands at
-``(b * n_rows + r) * n_cols + c``.
+are. The values of all M kernels for a tile of pairs are made from the base values, used, and forgotten: M Gram matrices
+are never held. Compiled functions allocate nothing; they work in a :class:`Tile`. They unpack tuples once: to read a
+field, compiled code first copies the whole tuple, which costs nothing at run time but much when it is compiled.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from ._compiled import njit
 from ._typing import Array, IntArray
 
-VALUE, LINEAR, POLYNOMIAL, EXPONENTIAL = 0, 1, 2, 3
+VALUE, POLYNOMIAL, EXPONENTIAL = 0, 1, 2
 
 _LOG2E = 1.4426950408889634
 _LN2 = 0.6931471805599453
@@ -24,12 +25,88 @@ _LOWEST = -465.0  # log2 of about 1e-140
 _NEGLIGIBLE = 1e-140  # below it a kernel value is set to zero, before squaring makes it denormal and slow
 
 
-# Contraction only: reassociation would cancel the rounding constant of exp_into.
+class Program(NamedTuple):
+    """How each kernel of a bank is evaluated, arrays of shape (n_kernels,).
+
+    ``order`` lists the kernels so that the source of a squaring comes before its result. The kernel of base value d is
+    d itself (VALUE), exp(−rate · d) (EXPONENTIAL), or (rate · x'z + offset)^degree with the inner product x'z that
+    belongs to a squared distance d (POLYNOMIAL). An exponential with a ``parent`` is the parent's value squared
+    ``doublings`` times. ``scaled`` kernels are multiplied by the scale of both samples.
+    """
+
+    order: IntArray
+    kind: IntArray
+    base: IntArray
+    rate: Array
+    offset: Array
+    degree: IntArray
+    parent: IntArray
+    doublings: IntArray
+    scaled: IntArray
+
+
+class Samples(NamedTuple):
+    """A list of samples: ``which`` (n,) columns of squares (n_bases, …) and of scale (n_kernels, …) are theirs.
+
+    Squares are the squared norms that turn a squared distance into an inner product; scale is the normalisation.
+    """
+
+    which: IntArray
+    squares: Array
+    scale: Array
+
+
+class Pairs(NamedTuple):
+    """Pairs (i, j) of two lists of samples: in row i those with begin[i] ≤ j < end[i].
+
+    The base values of a pair are ``panel[:, row_at[i] + column[j]]``; columns rise within a row.
+    """
+
+    panel: Array
+    row_at: IntArray
+    column: IntArray
+    begin: IntArray
+    end: IntArray
+    left: Samples
+    right: Samples
+
+
+class Tile(NamedTuple):
+    """Room for some pairs: the two samples of each, base values, and the values of the needed kernels.
+
+    ``values`` has two more rows, for intermediates; ``bits`` is ``values`` seen as integers. ``cursor`` is the row that
+    comes next and how many of its pairs are done.
+    """
+
+    cursor: IntArray
+    needed: IntArray
+    active: IntArray
+    samples: IntArray
+    bases: Array
+    values: Array
+    bits: IntArray
+
+
+def make_tile(n_bases: int, n_kernels: int) -> Tile:
+    values = np.empty((n_kernels + 2, TILE))
+    return Tile(
+        cursor=np.empty(2, dtype=np.int64),
+        needed=np.empty(n_kernels, dtype=np.int64),
+        active=np.empty(n_kernels + 3, dtype=np.int64),
+        samples=np.empty((2, TILE), dtype=np.int64),
+        bases=np.empty((n_bases, TILE)),
+        values=values,
+        bits=values.view(np.int64),
+    )
+
+
+# Contraction only: reassociation would cancel the rounding constant.
 @njit(fastmath={"contract"})
-def exp_into(x: Array, rate: float, n: int, shift: Array, out: Array) -> None:
+def exp_into(x: Array, rate: float, n: int, shift: Array, shift_bits: IntArray, out: Array, bits: IntArray) -> None:
     """out_k = exp(−rate · x_k) for k < n and x ≥ 0, in a form that compilers turn into vector instructions.
 
     −rate · x · log2(e) = integer + f with |f| ≤ ½; 2^f is a polynomial and the integer goes to the exponent bits.
+    ``bits`` is ``out`` seen as integers, and ``shift_bits`` is ``shift``, which is overwritten.
     """
     factor = -rate * _LOG2E
     for k in range(n):  # the Taylor series of degree 12 on |r| ≤ ln(2)/2 is exact to rounding
@@ -52,10 +129,8 @@ def exp_into(x: Array, rate: float, n: int, shift: Array, out: Array) -> None:
         p = p * r + 1.0
         out[k] = 0.0 if vanishes else p
         shift[k] = z
-    bits = out.view(np.int64)
-    exponent = shift.view(np.int64)
     for k in range(n):
-        bits[k] += exponent[k] << 52
+        bits[k] += shift_bits[k] << 52
 
 
 @njit(fastmath={"contract"})
@@ -85,213 +160,203 @@ def square_into(source: Array, doublings: int, n: int, out: Array) -> None:
 
 
 @njit(fastmath={"contract"})
-def fill_tile(
-    program: tuple,
-    needed: IntArray,
-    base_tile: Array,
-    n: int,
-    rows: IntArray,
-    columns: IntArray,
-    left_squares: Array,
-    right_squares: Array,
-    left_scale: Array,
-    right_scale: Array,
-    shift: Array,
-    inner: Array,
-    V: Array,
-) -> None:
-    """V[m, k] = K_m(left sample rows[k], right sample columns[k]) for pairs k < n, for the needed kernels m.
+def next_tile(program: Program, pairs: Pairs, last: int, tile: Tile) -> int:
+    """Evaluate the needed kernels at the pairs from the cursor on, as many as the tile holds; return how many.
 
-    ``base_tile`` (n_bases, ≥ n) holds the base values of the pairs; ``squares`` (n_bases, n_samples) are the squared
-    norms that turn a squared distance into an inner product; ``scale`` (n_kernels, n_samples) the normalisation.
+    Pairs go row by row up to row last - 1, in pieces: several short rows or a part of a long one.
     """
-    order, kind, base, gamma, coef0, degree, parent, doublings, scaled, _ = program
-    inner_of = -1  # the base whose inner products are in ``inner``
-    for m in order:
+    order, kind, base, rate, offset, degree, parent, doublings, scaled = program
+    panel, row_at, column, begin, end, left, right = pairs
+    left_which, left_squares, left_scale = left
+    right_which, right_squares, right_scale = right
+    cursor, needed, _, samples, bases, values, bits = tile
+    lefts, rights = samples[0], samples[1]
+    shift, products = len(order), values[len(order) + 1]
+    n = 0
+    while cursor[0] < last and n < TILE:
+        i = cursor[0]
+        j = begin[i] + cursor[1]
+        length = min(TILE - n, end[i] - j)
+        columns = column[j:]
+        no_gaps = length > 0 and columns[length - 1] - columns[0] == length - 1
+        for b in range(len(bases)):
+            source = panel[b, row_at[i] :]
+            target = bases[b, n:]
+            if no_gaps:
+                source = source[columns[0] :]
+                for k in range(length):
+                    target[k] = source[k]
+            else:
+                for k in range(length):
+                    target[k] = source[columns[k]]
+        for k in range(length):
+            lefts[n + k] = left_which[i]
+            rights[n + k] = right_which[j + k]
+        n += length
+        cursor[0], cursor[1] = (i + 1, 0) if j + length == end[i] else (i, cursor[1] + length)
+
+    products_of = -1  # the base whose inner products are in ``products``
+    for q in range(len(order)):
+        m = order[q]
         if needed[m] == 0:
             continue
-        row = V[m]
-        values = base_tile[base[m]]
+        b = base[m]
+        source = bases[b]
+        target = values[m]
         if kind[m] == EXPONENTIAL:
             if parent[m] < 0:
-                exp_into(values, gamma[m], n, shift, row)
+                exp_into(source, rate[m], n, values[shift], bits[shift], target, bits[m])
             else:
                 # exp(−2γd) = exp(−γd)²; chains are kept short, for each squaring doubles the relative error
-                square_into(V[parent[m]], doublings[m], n, row)
+                square_into(values[parent[m]], doublings[m], n, target)
             continue
         if kind[m] == VALUE:
             for k in range(n):
-                row[k] = values[k]
+                target[k] = source[k]
         else:
-            if inner_of != base[m]:
-                inner_of = base[m]
-                of_left = left_squares[inner_of]
-                of_right = right_squares[inner_of]
+            if products_of != b:
+                products_of = b
                 for k in range(n):
-                    inner[k] = 0.5 * (of_left[rows[k]] + of_right[columns[k]] - values[k])
-            if kind[m] == LINEAR:
-                for k in range(n):
-                    row[k] = inner[k]
-            else:
-                slope = gamma[m]
-                offset = coef0[m]
-                for k in range(n):
-                    row[k] = slope * inner[k] + offset
-                for _ in range(degree[m] - 1):
-                    for k in range(n):
-                        row[k] *= slope * inner[k] + offset
-        if scaled[m]:
-            scale_left = left_scale[m]
-            scale_right = right_scale[m]
+                    products[k] = 0.5 * (left_squares[b, lefts[k]] + right_squares[b, rights[k]] - source[k])
+            slope = rate[m]
+            constant = offset[m]
             for k in range(n):
-                row[k] *= scale_left[rows[k]] * scale_right[columns[k]]
-
-
-@njit()
-def needed_kernels(wanted: IntArray, order: IntArray, parent: IntArray) -> IntArray:
-    """The wanted kernels and those whose rows they are squared from."""
-    needed = wanted.copy()
-    for m in order[::-1]:
-        if needed[m] and parent[m] >= 0:
-            needed[parent[m]] = 1
-    return needed
+                target[k] = slope * products[k] + constant
+            for _ in range(degree[m] - 1):
+                for k in range(n):
+                    target[k] *= slope * products[k] + constant
+        if scaled[m]:
+            for k in range(n):
+                target[k] *= left_scale[m, lefts[k]] * right_scale[m, rights[k]]
+    return n
 
 
 @njit(fastmath={"contract"})
-def combine_rows(
-    program: tuple,
-    theta: Array,
-    panel: Array,
-    panel_first: int,
-    panel_rows: int,
-    first: int,
-    last: int,
-    triangle: bool,
-    left: tuple,
-    right: tuple,
-    out: Array,
-    out_at: int,
-) -> None:
-    """out[i, k] = Σ_m θ_m K_m(i, k) for rows first..last-1; with ``triangle`` only k ≤ i.
-
-    The panel holds the rows from ``panel_first`` on, ``panel_rows`` of them; out is flat, row-major, and starts at
-    ``out_at``. left and right are (sample indices, squares, scale).
-    """
-    parent, n_bases = program[6], program[9]
-    left_index, left_squares, left_scale = left
-    right_index, right_squares, right_scale = right
-    n_kernels = len(parent)
-    n_cols = len(right_index)
-    wanted = np.zeros(n_kernels, np.int64)
-    active = np.zeros(n_kernels + 3, np.int64)  # kernels of positive weight, padded with a repeated one of weight zero
-    weights = np.zeros(n_kernels + 3)
+def combine_rows(program: Program, theta: Array, pairs: Pairs, first: int, last: int, tile: Tile, out: Array) -> None:
+    """out[row_at[i] + column[j]] = Σ_m θ_m K_m(i, j) for the pairs of rows first..last-1; columns have no gaps."""
+    order, parent = program.order, program.parent
+    row_at, columns, begin, end = pairs.row_at, pairs.column, pairs.begin, pairs.end
+    cursor, needed, active, _, _, values, _ = tile
+    n_kernels = len(theta)
+    sums = values[n_kernels]
     n_active = 0
     for m in range(n_kernels):
-        wanted[m] = theta[m] != 0.0
-        if wanted[m]:
+        needed[m] = theta[m] != 0.0
+        if needed[m]:
             active[n_active] = m
-            weights[n_active] = theta[m]
             n_active += 1
-    for q in range(n_active, n_kernels + 3):
+    for q in range(n_active, n_kernels + 3):  # the sum takes four kernels at a time, the last ones of weight zero
         active[q] = active[0]
-    needed = needed_kernels(wanted, program[0], parent)
-    V = np.empty((n_kernels, TILE))
-    shift = np.empty(TILE)
-    inner = np.empty(TILE)
-    base_tile = np.empty((n_bases, TILE))
-    rows = np.empty(TILE, np.int64)
-    columns = np.empty(TILE, np.int64)
-    sums = np.empty(TILE)
-    # A tile is filled with pieces of rows, several short ones or a part of a long one.
-    begin_row = first
-    begin = 0
-    i = first
-    j = 0
-    while i < last:
-        n = 0
-        while i < last and n < TILE:
-            end = i + 1 if triangle else n_cols
-            length = min(TILE - n, end - j)
-            for b in range(n_bases):
-                source = panel[(b * panel_rows + i - panel_first) * n_cols + j :]
-                tile = base_tile[b]
-                for k in range(length):
-                    tile[n + k] = source[k]
-            for k in range(length):
-                rows[n + k] = left_index[i]
-                columns[n + k] = right_index[j + k]
-            n += length
-            j += length
-            if j == end:
-                i += 1
-                j = 0
-        fill_tile(
-            program,
-            needed,
-            base_tile,
-            n,
-            rows,
-            columns,
-            left_squares,
-            right_squares,
-            left_scale,
-            right_scale,
-            shift,
-            inner,
-            V,
-        )
+    for q in range(n_kernels - 1, -1, -1):
+        m = order[q]
+        if needed[m] and parent[m] >= 0:
+            needed[parent[m]] = 1
+    cursor[0], cursor[1] = first, 0
+    while cursor[0] < last:
+        i, offset = cursor[0], cursor[1]
+        n = next_tile(program, pairs, last, tile)
         for k in range(n):
             sums[k] = 0.0
-        for q in range(0, n_active, 4):  # four kernels to a pass over the sums
-            w0, w1, w2, w3 = weights[q], weights[q + 1], weights[q + 2], weights[q + 3]
-            v0, v1, v2, v3 = V[active[q]], V[active[q + 1]], V[active[q + 2]], V[active[q + 3]]
+        for q in range(0, n_active, 4):
+            w0 = theta[active[q]]
+            w1 = theta[active[q + 1]] if q + 1 < n_active else 0.0
+            w2 = theta[active[q + 2]] if q + 2 < n_active else 0.0
+            w3 = theta[active[q + 3]] if q + 3 < n_active else 0.0
+            v0, v1, v2, v3 = values[active[q]], values[active[q + 1]], values[active[q + 2]], values[active[q + 3]]
             for k in range(n):
                 sums[k] += w0 * v0[k] + w1 * v1[k] + w2 * v2[k] + w3 * v3[k]
         done = 0
         while done < n:  # back to where the pieces came from
-            end = begin_row + 1 if triangle else n_cols
-            length = min(n - done, end - begin)
-            row = out[out_at + begin_row * n_cols + begin :]
+            j = begin[i] + offset
+            length = min(n - done, end[i] - j)
+            target = out[row_at[i] + columns[j] :]
             for k in range(length):
-                row[k] = sums[done + k]
+                target[k] = sums[done + k]
             done += length
-            begin += length
-            if begin == end:
-                begin_row += 1
-                begin = 0
+            i, offset = i + 1, 0
 
 
 @njit()
-def mirror(K: Array, at: int, n: int) -> None:
-    """Copy the lower triangle of the (n, n) matrix at ``at`` to the upper one, tile by tile."""
+def mirror(K: Array, start: IntArray, size: IntArray) -> None:
+    """Copy the lower triangle of each block of K to the upper one, tile by tile."""
     tile = 32
-    for i0 in range(0, n, tile):
-        for j0 in range(0, i0 + 1, tile):
-            for i in range(i0, min(i0 + tile, n)):
-                for j in range(j0, min(j0 + tile, i)):
-                    K[at + j * n + i] = K[at + i * n + j]
+    for b in range(len(size)):
+        n = size[b]
+        block = K[start[b] :]
+        for i0 in range(0, n, tile):
+            for j0 in range(0, i0 + 1, tile):
+                for i in range(i0, min(i0 + tile, n)):
+                    for j in range(j0, min(j0 + tile, i)):
+                        block[j * n + i] = block[i * n + j]
+
+
+class Blocks(NamedTuple):
+    """Groups of tasks on shared samples; the samples of all blocks are numbered one block after the other.
+
+    Block b has the samples first[b] to first[b+1] - 1 and ``tasks[task_ptr[b] : task_ptr[b+1]]``.
+    """
+
+    first: IntArray
+    tasks: IntArray
+    task_ptr: IntArray
+
+
+class Support(NamedTuple):
+    """The samples that support some task, numbered in the order of the blocks, and the lists of each task.
+
+    Support vector k is in block[k], whose first one is begin[k]. The support vectors of task t and their
+    signed dual variables are the entries of ``number`` and ``value`` from ptr[t] on; rank[rank_at[t] + k] of them come
+    before support vector k.
+    """
+
+    block: IntArray
+    begin: IntArray
+    number: IntArray
+    value: Array
+    rank: IntArray
+    rank_at: IntArray
 
 
 @njit()
-def support_of_block(tasks: IntArray, ptr: IntArray, idx: IntArray, v: Array, n: int) -> tuple[IntArray, Array]:
-    """The samples of a block that are support vectors of some of its tasks, and their coefficients task by task.
+def find_support(
+    blocks: Blocks, ptr: IntArray, idx: IntArray, v: Array, position: IntArray, sample: IntArray, support: Support
+) -> int:
+    """Fill the lists for the dual v of the tasks in layout (ptr, idx); return how many samples support a task.
 
-    Returns the block's sample positions (n_support,), rising, and a table (n_tasks of the block, n_support).
+    ``sample`` receives these samples; ``position`` is room for a number for each of them.
     """
-    position = np.full(n, -1, np.int64)
-    for t in tasks:
-        for q in range(ptr[t], ptr[t + 1]):
-            if v[q] != 0.0:
-                position[idx[q]] = 0
-    support = np.nonzero(position == 0)[0]
-    for k in range(len(support)):
-        position[support[k]] = k
-    table = np.zeros((len(tasks), len(support)))
-    for a in range(len(tasks)):
-        for q in range(ptr[tasks[a]], ptr[tasks[a] + 1]):
-            if v[q] != 0.0:
-                table[a, position[idx[q]]] = v[q]
-    return support, table
+    first, tasks, task_ptr = blocks
+    block, begin, number, value, rank, rank_at = support
+    n = 0
+    n_ranks = 0
+    for b in range(len(first) - 1):
+        for i in range(first[b], first[b + 1]):
+            position[i] = -1
+        for a in range(task_ptr[b], task_ptr[b + 1]):
+            for q in range(ptr[tasks[a]], ptr[tasks[a] + 1]):
+                if v[q] != 0.0:
+                    position[first[b] + idx[q]] = 0
+        begins = n
+        for i in range(first[b], first[b + 1]):
+            if position[i] == 0:
+                position[i] = n
+                sample[n], block[n], begin[n] = i, b, begins
+                n += 1
+        for a in range(task_ptr[b], task_ptr[b + 1]):
+            t = tasks[a]
+            at = ptr[t]
+            rank_at[t] = n_ranks - begins
+            for q in range(ptr[t], ptr[t + 1]):
+                if v[q] != 0.0:
+                    number[at], value[at] = position[first[b] + idx[q]], v[q]
+                    while n_ranks - rank_at[t] <= number[at]:
+                        rank[n_ranks] = at - ptr[t]
+                        n_ranks += 1
+                    at += 1
+            while n_ranks - rank_at[t] <= n:
+                rank[n_ranks] = at - ptr[t]
+                n_ranks += 1
+    return n
 
 
 @njit(fastmath={"contract", "reassoc", "nsz"})
@@ -313,91 +378,50 @@ def dot(values: Array, coefficients: Array, n: int) -> float:
 
 @njit()
 def quadratic_forms(
-    program: tuple,
-    panel: Array,
-    panel_row: IntArray,
-    panel_column: IntArray,
-    panel_rows: int,
-    panel_columns: int,
+    program: Program,
+    pairs: Pairs,
+    blocks: Blocks,
+    ptr: IntArray,
+    support: Support,
     first: int,
     last: int,
-    side: tuple,
-    support: IntArray,
-    table: Array,
-) -> Array:
-    """G[t, m], the part of v_t' K_m v_t that pairs support vectors first..last-1 with those up to them.
-
-    Support vector k of the block is row ``panel_row[k]`` and column ``panel_column[k]`` of the panel; ``table``
-    (n_tasks of the block, n_support) holds the signed dual variables.
-    """
-    n_kernels, n_bases = len(program[0]), program[9]
-    index, squares, scale = side
-    n_support = len(support)
-    n_tasks = len(table)
-    G = np.zeros((n_tasks, n_kernels))
-    needed = np.ones(n_kernels, np.int64)
-    V = np.empty((n_kernels, TILE))
-    shift = np.empty(TILE)
-    inner = np.empty(TILE)
-    base_tile = np.empty((n_bases, TILE))
-    rows = np.empty(TILE, np.int64)
-    columns = np.empty(TILE, np.int64)
-    # the support vectors of each task, rising
-    counts = np.zeros(n_tasks, np.int64)
-    positions = np.empty((n_tasks, n_support), np.int64)
-    coefficients = np.empty((n_tasks, n_support))
-    for a in range(n_tasks):
-        for k in range(n_support):
-            if table[a, k] != 0.0:
-                positions[a, counts[a]] = k
-                coefficients[a, counts[a]] = table[a, k]
-                counts[a] += 1
-    i = first
-    j = 0
-    while i < last:
-        begin_row = i
-        begin = j
-        n = 0
-        while i < last and n < TILE:  # pieces of rows up to the diagonal, as in combine_rows
-            length = min(TILE - n, i + 1 - j)
-            for b in range(n_bases):
-                row_at = (b * panel_rows + panel_row[i]) * panel_columns
-                tile = base_tile[b]
-                for k in range(length):
-                    tile[n + k] = panel[row_at + panel_column[j + k]]
-            for k in range(length):
-                rows[n + k] = index[support[i]]
-                columns[n + k] = index[support[j + k]]
-            n += length
-            j += length
-            if j == i + 1:
-                i += 1
-                j = 0
-        fill_tile(program, needed, base_tile, n, rows, columns, squares, squares, scale, scale, shift, inner, V)
+    tile: Tile,
+    forms: Array,
+) -> None:
+    """Add to forms[t, m] the part of v_t' K_m v_t that pairs support vectors first..last-1 with those up to them."""
+    _, tasks, task_ptr = blocks
+    block, begin, number, value, rank, rank_at = support
+    cursor, needed, _, _, _, tile_values, _ = tile
+    for m in range(len(needed)):
+        needed[m] = 1
+    cursor[0], cursor[1] = first, 0
+    while cursor[0] < last:
+        i, offset = cursor[0], cursor[1]
+        n = next_tile(program, pairs, last, tile)
         done = 0
         while done < n:
-            length = min(n - done, begin_row + 1 - begin)
-            on_diagonal = begin + length == begin_row + 1
+            j = begin[i] + offset
+            length = min(n - done, i + 1 - j)
+            on_diagonal = j + length == i + 1
             off = length - 1 if on_diagonal else length  # pairs below the diagonal, which count twice
-            for a in range(n_tasks):
-                v = table[a, begin_row]
-                if v == 0.0:
+            for a in range(task_ptr[block[i]], task_ptr[block[i] + 1]):
+                t = tasks[a]
+                at = rank[rank_at[t] + i]
+                if rank[rank_at[t] + i + 1] == at:  # i does not support this task
                     continue
-                place = positions[a, : counts[a]]
-                lo = int(np.searchsorted(place, begin))
-                hi = int(np.searchsorted(place, begin + off))
-                for m in range(n_kernels):
-                    values = V[m, done : done + length]
-                    if hi - lo == off:  # every sample of the piece supports the task: no indirection
-                        cross = dot(values, coefficients[a, lo:hi], off)
+                v = value[ptr[t] + at]
+                lo = rank[rank_at[t] + j]
+                count = rank[rank_at[t] + j + off] - lo
+                coefficients = value[ptr[t] + lo :]
+                numbers = number[ptr[t] + lo :]
+                for m in range(len(needed)):
+                    values = tile_values[m, done:]
+                    if count == off:  # every sample of the piece supports the task: no indirection
+                        cross = dot(values, coefficients, off)
                     else:
-                        cross = dot_at(values, place[lo:hi], begin, coefficients[a, lo:hi], hi - lo)
-                    G[a, m] += 2.0 * v * cross
+                        cross = dot_at(values, numbers, j, coefficients, count)
+                    forms[t, m] += 2.0 * v * cross
                     if on_diagonal:
-                        G[a, m] += v * v * values[off]
+                        forms[t, m] += v * v * values[off]
             done += length
-            begin += length
-            if begin == begin_row + 1:
-                begin_row += 1
-                begin = 0
-    return G
+            i, offset = i + 1, 0

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
-
 
 def effective_jobs(n_jobs: int | None) -> int:
     """Threads meant by ``n_jobs``: None is one, -1 all cores, -2 all but one."""
@@ -26,11 +24,3 @@ def run_chunks(function: Callable[..., Any], chunks: Sequence[tuple], n_jobs: in
         return [function(*chunk) for chunk in chunks]
     with ThreadPoolExecutor(n_jobs) as pool:
         return list(pool.map(lambda chunk: function(*chunk), chunks))
-
-
-def split_rows(n: int, pieces: int) -> list[tuple[int, int]]:
-    """Ranges of the rows of a triangle of about equal area."""
-    if pieces == 1:
-        return [(0, n)]
-    edges = np.unique(np.round(n * np.sqrt(np.linspace(0, 1, pieces + 1))).astype(int))
-    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))

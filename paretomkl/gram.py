@@ -1,23 +1,88 @@
-"""Gram matrices of many tasks: kept by blocks of samples that share tasks, formed anew for each θ."""
+"""Gram matrices of many tasks: kept by blocks of samples that share tasks, combined for one θ at a time."""
 
 from __future__ import annotations
 
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Generic, NamedTuple, TypeVar
+
 import numpy as np
 
-from ._kernel_rows import combine_rows, mirror, quadratic_forms, support_of_block
-from ._parallel import run_chunks, split_rows
+from ._kernel_rows import Blocks, Pairs, Support, combine_rows, find_support, make_tile, mirror, quadratic_forms
+from ._parallel import run_chunks
 from ._typing import AnyArray, Array, IntArray
 from .kernels import PANEL_BYTES, FittedBank
 
+FEW_PAIRS = 20_000  # of samples, on which threads cost more than they save
 MOST_CHECKED = 1000  # samples of a block among which a kernel is checked for negative eigenvalues
+
+Thing = TypeVar("Thing")
+
+
+class TaskLayout(NamedTuple):
+    """Where the samples and the Gram matrices of the tasks lie in flat arrays.
+
+    Task t owns the entries ptr[t] to ptr[t+1] - 1 of ``idx`` and of every flat array over samples. Its Gram matrix is
+    made of rows and columns idx of a block: a matrix of side size[t] that starts at start[t] of the flat storage.
+    """
+
+    ptr: IntArray
+    idx: IntArray
+    start: IntArray
+    size: IntArray
+
+
+class CombinedGram:
+    """K_θ of all tasks for one θ, to be used within the ``with`` block that made it."""
+
+    def __init__(self, flat: Array, layout: TaskLayout):
+        self._flat: Array | None = flat
+        self.layout = layout
+
+    @property
+    def flat(self) -> Array:
+        """The blocks of all tasks, one after the other as the layout says."""
+        if self._flat is None:
+            raise RuntimeError("A combined Gram matrix can be used only inside the `with gram.combined(theta)` block.")
+        return self._flat
+
+    def of_task(self, t: int, rows: IntArray | None = None, columns: IntArray | None = None) -> Array:
+        """The Gram matrix of a task, (n, n), or some rows and columns of it; a copy, which stays valid."""
+        ptr, idx, start, size = self.layout
+        mine = idx[ptr[t] : ptr[t + 1]]
+        block = self.flat[start[t] : start[t] + size[t] ** 2].reshape(size[t], size[t])
+        return block[np.ix_(mine if rows is None else mine[rows], mine if columns is None else mine[columns])]
+
+    def release(self) -> None:
+        self._flat = None
+
+
+class _Pool(Generic[Thing]):
+    """Things that take time to make, lent to one user at a time: nested and concurrent uses get one of their own."""
+
+    def __init__(self, make: Callable[[], Thing], most_spare: int = 1):
+        self._make = make
+        self._spare: deque[Thing] = deque(maxlen=most_spare)
+
+    def take(self) -> Thing:
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return self._make()
+
+    def give_back(self, thing: Thing) -> None:
+        self._spare.append(thing)
 
 
 class GramBlocks:
     """Combined Gram matrices and quadratic forms of T tasks over one set of samples.
 
     Tasks that share samples share a block, so that K_θ is formed once for all of them; tasks on separate samples
-    have separate blocks, and nothing is computed between them. All blocks lie in one flat array,
-    ``K[start[b] : start[b] + size[b]**2]``.
+    have separate blocks, and nothing is computed between them. All blocks lie in one flat array, see
+    :class:`TaskLayout`.
 
     Parameters
     ----------
@@ -35,123 +100,183 @@ class GramBlocks:
         self.bank = bank
         self.n_jobs = n_jobs
         self.side = bank.side(X)
-        self.samples, self.block_of_task = connected_blocks(rows, len(X)) if shared else (rows, np.arange(len(rows)))
-        self.tasks = [np.flatnonzero(self.block_of_task == b) for b in range(len(self.samples))]
-        self.size = np.array([len(samples) for samples in self.samples], dtype=np.int64)
-        self.start = np.concatenate([[0], np.cumsum(self.size**2)[:-1]]).astype(np.int64)
-        self.ptr = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
-        # position of each task's samples within its block
-        self.idx = np.concatenate(
-            [np.searchsorted(self.samples[b], r) for b, r in zip(self.block_of_task, rows, strict=True)]
-        ).astype(np.int64)
-        self.K = np.empty(int((self.size**2).sum()))
-        n_bases = len(bank.base_metric)
-        kept = 8 * n_bases * len(self.K) <= bank.cache_bytes
-        self._panels = [self._panel(b, samples) for b, samples in enumerate(self.samples)] if kept else None
+        self.samples, block = connected_blocks(rows, len(X)) if shared else (rows, np.arange(len(rows)))
+        size = np.array([len(samples) for samples in self.samples])
+        tasks = np.argsort(block, kind="stable")
+        self.blocks = Blocks(
+            first=_offsets(size),
+            tasks=tasks,
+            task_ptr=np.searchsorted(block[tasks], np.arange(len(size) + 1)),
+        )
+        self._start, self._size = _offsets(size**2), size  # of the blocks in flat storage
+        self.layout = TaskLayout(
+            ptr=_offsets([len(r) for r in rows]),
+            idx=np.concatenate([np.searchsorted(self.samples[b], r) for b, r in zip(block, rows, strict=True)]),
+            start=self._start[block],
+            size=size[block],
+        )
+        self._storage = _Pool(lambda: np.empty(self._start[-1]))
+        self._tiles = _Pool(lambda: make_tile(len(bank.base_kernels), bank.n_kernels), n_jobs)
+        self._supports = _Pool(self._make_support)
+        # the rows of all blocks, one after the other
+        begin, number = np.repeat(self.blocks.first[:-1], size), np.arange(self.blocks.first[-1])
+        samples = self.side.samples(np.concatenate(self.samples))
+        self._pairs = Pairs(
+            panel=np.empty((len(bank.base_kernels), 0)),
+            row_at=_offsets(np.repeat(size, size))[:-1],
+            column=number - begin,
+            begin=begin,
+            end=number + 1,
+            left=samples,
+            right=samples,
+        )
+        self._kept = 8 * len(bank.base_kernels) * self._start[-1] <= bank.cache_bytes
+        if self._kept:
+            panel = self._panel(samples.which, self.blocks.first, 0, len(number))
+            self._pairs = self._pairs._replace(panel=panel)
 
-    def _panel(self, block: int, samples: IntArray) -> Array:
-        return self.bank.panel(self.side, samples, self.side, self.samples[block]).reshape(-1)
+    @property
+    def n_tasks(self) -> int:
+        return len(self.layout.size)
 
-    def _row_step(self, n_columns: int) -> int:
-        return max(16, int(PANEL_BYTES // (8 * len(self.bank.base_metric) * n_columns)))
+    @property
+    def n_kernels(self) -> int:
+        return self.bank.n_kernels
 
-    def combine(self, theta: Array) -> Array:
-        """K_θ = Σ_m θ_m K_m of all blocks, in the flat array that is also returned.
+    def _make_support(self) -> tuple[IntArray, IntArray, Support]:
+        """Room for the support vectors of any dual, and two numbers for each sample."""
+        n_entries, n_ranks = len(self.layout.idx), int((self.layout.size + 1).sum())
+        position, sample, block, begin = np.empty((4, len(self._pairs.begin)), dtype=np.int64)
+        number, value = np.empty(n_entries, dtype=np.int64), np.empty(n_entries)
+        rank, rank_at = np.empty(n_ranks, dtype=np.int64), np.empty(self.n_tasks, dtype=np.int64)
+        return position, sample, Support(block, begin, number, value, rank, rank_at)
 
-        θ has shape (n_kernels,), or (n_tasks, n_kernels) where the blocks are the tasks.
+    def _pieces(self, pairs: Pairs, first: int, last: int) -> list[tuple[int, int]]:
+        """Ranges of rows with about as many pairs: several per thread, one where threads cost more."""
+        if self.n_jobs == 1:
+            return [(first, last)]
+        area = _offsets((pairs.end - pairs.begin)[first:last])
+        pieces = 1 if area[-1] < FEW_PAIRS else 4 * self.n_jobs
+        edges = np.unique(first + np.searchsorted(area, np.linspace(0, area[-1], pieces + 1)))
+        return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+
+    def _panel(self, which: IntArray, edges: IntArray, first: int, last: int) -> Array:
+        """Base values of rows first..last-1 of blocks that lie between the edges, each with its whole block."""
+        parts = [
+            self.bank.panel(self.side, which[max(a, first) : min(b, last)], self.side, which[a:b])
+            for a, b in pairwise(edges.tolist())
+            if a < last and b > first
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+    def _chunks(self, pairs: Pairs, first: int, last: int) -> Iterator[tuple[Pairs, int, int]]:
+        """Rows first..last-1 with their base values: at once, or some at a time where these are not kept."""
+        if self._kept:
+            yield pairs, first, last
+            return
+        edges = np.append(np.unique(pairs.begin), len(pairs.begin))
+        row_at = _offsets(np.repeat(np.diff(edges), np.diff(edges)))
+        most = int(PANEL_BYTES // (8 * len(self.bank.base_kernels)))
+        column = np.arange(len(pairs.begin)) - pairs.begin
+        while first < last:
+            fits = int(np.searchsorted(row_at, row_at[first] + most, side="right")) - 1
+            end = min(last, max(fits, first + 16))
+            panel = self._panel(pairs.left.which, edges, first, end)
+            yield pairs._replace(panel=panel, row_at=row_at[:-1] - row_at[first], column=column), first, end
+            first = end
+
+    @contextmanager
+    def combined(self, theta: Array) -> Iterator[CombinedGram]:
+        """K_θ = Σ_m θ_m K_m of all tasks, within a ``with`` block.
+
+        θ has shape (n_kernels,), or (n_tasks, n_kernels) where the blocks are the tasks. The storage is used again by
+        the next block, unless an array that looks into it is still held then.
         """
-        thetas = np.array(np.broadcast_to(theta, (len(self.samples), self.bank.n_kernels)), order="C")
-        for b, theta_b in enumerate(thetas):
-            n = int(self.size[b])
-            side = (self.samples[b], self.side.squares, self.side.scale)
-            if self._panels is not None:
-                pieces = [(self._panels[b], 0, n, i, j) for i, j in split_rows(n, self._pieces(n))]
-                self._combine_pieces(theta_b, pieces, side, b)
-            else:
-                step = self._row_step(n)
-                for first in range(0, n, step):
-                    last = min(first + step, n)
-                    panel = self._panel(b, self.samples[b][first:last])
-                    self._combine_pieces(theta_b, [(panel, first, last - first, first, last)], side, b)
-            mirror(self.K, self.start[b], n)
-        return self.K
+        flat = self._storage.take()
+        gram = CombinedGram(flat, self.layout)
+        references = sys.getrefcount(flat)
+        try:
+            self._combine(theta, flat)
+            yield gram
+        finally:
+            gram.release()
+            if sys.getrefcount(flat) < references:
+                self._storage.give_back(flat)
 
-    def _combine_pieces(self, theta: Array, pieces: list[tuple], side: tuple, block: int) -> None:
-        def work(panel: Array, panel_first: int, panel_rows: int, first: int, last: int) -> None:
-            combine_rows(
-                self.bank.program,
-                theta,
-                panel,
-                panel_first,
-                panel_rows,
-                first,
-                last,
-                True,
-                side,
-                side,
-                self.K,
-                self.start[block],
-            )
+    def _combine(self, theta: Array, flat: Array) -> None:
+        def work(theta: Array, pairs: Pairs, first: int, last: int, out: Array) -> None:
+            tile = self._tiles.take()
+            combine_rows(self.bank.program, theta, pairs, first, last, tile, out)
+            self._tiles.give_back(tile)
 
-        run_chunks(work, pieces, self.n_jobs)
+        theta = np.ascontiguousarray(theta, dtype=np.float64)
+        if theta.shape not in ((self.n_kernels,), (len(self._size), self.n_kernels)):
+            raise ValueError(f"theta must have an entry for each of {self.n_kernels} kernels, got shape {theta.shape}.")
+        first = self.blocks.first.tolist()
+        ranges = [(theta, 0, first[-1])] if theta.ndim == 1 else zip(theta, first[:-1], first[1:], strict=True)
+        for row, a, b in ranges:
+            for pairs, at, end in self._chunks(self._pairs, a, b):
+                out = flat if self._kept else flat[self._pairs.row_at[at] :]
+                run_chunks(work, [(row, pairs, i, j, out) for i, j in self._pieces(pairs, at, end)], self.n_jobs)
+        mirror(flat, self._start, self._size)
 
     def quadratic_forms(self, v: Array) -> Array:
-        """G[t, m] = v_t' K_m v_t, shape (n_tasks, n_kernels), for the flat signed dual v of all tasks."""
-        G = np.zeros((len(self.ptr) - 1, self.bank.n_kernels))
-        for b, tasks in enumerate(self.tasks):
-            support, table = support_of_block(tasks, self.ptr, self.idx, v, int(self.size[b]))
-            G[tasks] = self._forms_of_block(b, support, table)
-        return G
+        """G[t, m] = v_t' K_m v_t, shape (n_tasks, n_kernels), for the flat signed dual v of all tasks.
 
-    def _forms_of_block(self, block: int, support: IntArray, table: Array) -> Array:
-        """Quadratic forms of the tasks of one block; only pairs of support vectors are looked at."""
-        n, n_support = int(self.size[block]), len(support)
-        if n_support == 0:
-            return np.zeros((len(table), self.bank.n_kernels))
-        side = (self.samples[block], self.side.squares, self.side.scale)
+        Only pairs of support vectors are looked at.
+        """
+        ptr, idx, _, _ = self.layout
+        v = np.ascontiguousarray(v, dtype=np.float64)
+        position, sample, support = room = self._supports.take()
+        n_support = find_support(self.blocks, ptr, idx, v, position, sample, support)
+        panel, row_at, column, _, end, left, _ = self._pairs
+        chosen = sample[:n_support]
+        samples = self.side.samples(left.which[chosen])
+        begin, end = support.begin[:n_support], end[:n_support]
+        pairs = Pairs(panel, row_at[chosen], column[chosen], begin, end, samples, samples)
 
-        def work(panel: Array, row: IntArray, column: IntArray, shape: tuple[int, int], first: int, last: int) -> Array:
-            return quadratic_forms(self.bank.program, panel, row, column, *shape, first, last, side, support, table)
+        def work(pairs: Pairs, first: int, last: int) -> Array:
+            G, tile = np.zeros((self.n_tasks, self.n_kernels)), self._tiles.take()
+            quadratic_forms(self.bank.program, pairs, self.blocks, ptr, support, first, last, tile, G)
+            self._tiles.give_back(tile)
+            return G
 
-        if self._panels is not None:
-            panel = self._panels[block]
-            ranges = split_rows(n_support, self._pieces(n_support))
-            parts = run_chunks(work, [(panel, support, support, (n, n), i, j) for i, j in ranges], self.n_jobs)
-            return np.sum(parts, axis=0)
-        total = np.zeros((len(table), self.bank.n_kernels))
-        everyone = np.arange(n_support)
-        chosen = self.samples[block][support]
-        step = self._row_step(n_support)
-        for first in range(0, n_support, step):
-            last = min(first + step, n_support)
-            panel = self.bank.panel(self.side, chosen[first:last], self.side, chosen).reshape(-1)
-            total += work(panel, everyone - first, everyone, (last - first, n_support), first, last)
+        total = np.zeros((self.n_tasks, self.n_kernels))
+        for some, first, last in self._chunks(pairs, 0, n_support):
+            for G in run_chunks(work, [(some, i, j) for i, j in self._pieces(some, first, last)], self.n_jobs):
+                total += G
+        self._supports.give_back(room)
         return total
+
+    def cross(self, X: AnyArray, theta: Array) -> Array:
+        """Σ_m θ_m K_m between other samples X and all samples of the store, (len(X), n_samples)."""
+        return self.bank.cross(self.bank.side(X), self.side, theta)
 
     def check_positive_semidefinite(self) -> None:
         """Refuse kernels of unknown make (callables, precomputed stacks) that are not symmetric or clearly indefinite.
 
         A principal submatrix of a positive semidefinite matrix is so too; of a large block some samples are looked at.
         """
-        for b, metric in enumerate(self.bank.base_metric):
-            if metric in ("sqeuclidean", "cityblock"):
+        for b, kernel in enumerate(self.bank.base_kernels):
+            if kernel.semidefinite:
                 continue
             for samples in self.samples:
                 some = samples[np.unique(np.linspace(0, len(samples) - 1, MOST_CHECKED).astype(int))]
                 K = self.bank.base_matrix(b, self.side, some)
                 if not np.allclose(K, K.T, rtol=1e-6, atol=1e-8 * np.abs(K).max()):
-                    raise ValueError(f"Kernel {self.bank.name_of_base(b)} is not symmetric.")
+                    raise ValueError(f"Kernel {kernel} is not symmetric.")
                 least = np.linalg.eigvalsh(K)[0] if not _has_cholesky(K) else 0.0
                 if least < 0:
                     raise ValueError(
-                        f"Kernel {self.bank.name_of_base(b)} is not positive semidefinite: it has the eigenvalue "
+                        f"Kernel {kernel} is not positive semidefinite: it has the eigenvalue "
                         f"{least:.2g}, and {np.diag(K).mean():.2g} as the mean of its diagonal. Clip its negative "
                         "eigenvalues or take another kernel."
                     )
 
-    def _pieces(self, n: int) -> int:
-        """Into how many pieces a triangle of n rows is cut: several per thread, none where threads cost more."""
-        return 1 if self.n_jobs == 1 or n < 200 else 4 * self.n_jobs
+
+def _offsets(lengths: Sequence[int] | IntArray) -> IntArray:
+    """Where pieces of these lengths begin, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def _has_cholesky(K: Array) -> bool:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 
-from ._kernel_rows import EXPONENTIAL, LINEAR, POLYNOMIAL, VALUE, combine_rows
+from ._kernel_rows import EXPONENTIAL, POLYNOMIAL, VALUE, Pairs, Program, Samples, combine_rows, make_tile
 from ._typing import AnyArray, Array, IntArray
 
-Columns = Any  # an index, a name, or a sequence of either; None means all columns
+Columns: TypeAlias = int | str | slice | Sequence[int] | Sequence[str] | Sequence[int | str] | IntArray | None
+Normalization: TypeAlias = Literal["auto", "unit", "trace", "none"]
 
 PAPER_SIGMAS = tuple(2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7))
 MAX_DOUBLINGS = 14  # squarings in a row from one exp: the error 2^14 · 1e-16 stays near 1e-12
@@ -26,25 +28,75 @@ PANEL_BYTES = 32 * 2**20  # how much of the base matrices is made at a time when
 
 
 # ------------------------------------------------------------------------------------------------ kernels
+class Code(NamedTuple):
+    """How compiled code makes a kernel from its base value; see :class:`~paretomkl._kernel_rows.Program`."""
+
+    kind: int
+    rate: float = 0.0
+    offset: float = 0.0
+    degree: int = 1
+
+
 @dataclass(frozen=True)
 class Kernel:
-    """What all kernels share: the columns of X they see (``None``: all of them)."""
+    """What all kernels share: the columns of X they see (``None``: all of them).
+
+    A new kernel is a subclass with its ``code``, and its ``diagonal`` unless that is one. ``metric`` names the base
+    matrix it is computed from: "sqeuclidean", or another distance of :func:`scipy.spatial.distance.cdist`. ``scaling``
+    says whether values are divided by the norms of both samples: "always", "never", or as the bank normalises.
+    ``semidefinite`` kernels are positive semidefinite by their formula and need no check.
+    """
 
     columns: Columns = field(default=None, kw_only=True)
-    metric: ClassVar[str] = "sqeuclidean"  # the base matrix the kernel is computed from
+    metric: ClassVar[str] = "sqeuclidean"
+    scaling: ClassVar[Literal["always", "never", "bank"]] = "bank"
+    semidefinite: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        columns: Any = self.columns
+        if isinstance(columns, numbers.Integral) and not isinstance(columns, bool):
+            columns = int(columns)
+        elif isinstance(columns, Iterable) and not isinstance(columns, str):
+            columns = tuple(c.item() if isinstance(c, np.generic) else c for c in columns)  # arrays do not compare
+        object.__setattr__(self, "columns", columns)
 
     def __str__(self) -> str:
-        seen = "" if self.columns is None else f" on {self.columns!r}"
         # the first parameter always, the others where they are not the default
         given = [f for f in fields(self) if f.name != "columns"]
-        told = [f.name for i, f in enumerate(given) if i == 0 or getattr(self, f.name) != f.default]
-        parameters = ", ".join(f"{name}={getattr(self, name):g}" for name in told)
-        return f"{type(self).__name__.lower()}{f'({parameters})' if parameters else ''}{seen}"
+        shown = [f.name for i, f in enumerate(given) if i == 0 or getattr(self, f.name) != f.default]
+        parameters = ", ".join(f"{name}={getattr(self, name):g}" for name in shown)
+        return f"{type(self).__name__.lower()}{f'({parameters})' if parameters else ''}{self._on_columns()}"
+
+    def _on_columns(self) -> str:
+        if self.columns is None:
+            return ""
+        return f" on {list(self.columns) if isinstance(self.columns, tuple) else self.columns!r}"
+
+    @property
+    def code(self) -> Code:
+        raise NotImplementedError
+
+    def diagonal(self, X: Array, squares: Array) -> Array:
+        """k(x, x) of the rows of X (the kernel's columns only) before scaling; squares are their squared norms."""
+        return np.ones(len(X))
+
+    def base_values(self, X: Array, Z: Array) -> Array:
+        """The base matrix between the rows of X and of Z."""
+        from scipy.spatial.distance import cdist  # here: it is slow to import and most banks do without
+
+        return np.asarray(cdist(X, Z, self.metric))
 
 
 @dataclass(frozen=True)
 class Linear(Kernel):
     """k(x, z) = x'z"""
+
+    @property
+    def code(self) -> Code:
+        return Code(POLYNOMIAL, rate=1.0)
+
+    def diagonal(self, X: Array, squares: Array) -> Array:
+        return squares
 
 
 @dataclass(frozen=True)
@@ -56,6 +108,7 @@ class Polynomial(Kernel):
     coef0: float = 1.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not (isinstance(self.degree, numbers.Integral) and self.degree >= 1):
             raise ValueError(f"A polynomial kernel needs a whole degree of at least 1, got degree={self.degree!r}.")
         _require_positive(self, "gamma")
@@ -64,21 +117,30 @@ class Polynomial(Kernel):
                 f"A polynomial kernel needs coef0 >= 0 to be positive semidefinite, got coef0={self.coef0!r}."
             )
 
+    @property
+    def code(self) -> Code:
+        return Code(POLYNOMIAL, self.gamma, self.coef0, self.degree)
+
+    def diagonal(self, X: Array, squares: Array) -> Array:
+        return (self.gamma * squares + self.coef0) ** self.degree
+
 
 @dataclass(frozen=True)
 class Gaussian(Kernel):
     """k(x, z) = exp(−‖x − z‖² / 2σ²)."""
 
     sigma: float = 1.0
+    scaling: ClassVar = "never"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _require_positive(self, "sigma")
         if not 1e-150 < self.sigma < 1e150:
             raise ValueError(f"A gaussian kernel needs sigma between 1e-150 and 1e150, got sigma={self.sigma!r}.")
 
     @property
-    def rate(self) -> float:
-        return 0.5 / self.sigma**2
+    def code(self) -> Code:
+        return Code(EXPONENTIAL, 0.5 / self.sigma**2)
 
 
 @dataclass(frozen=True)
@@ -87,21 +149,25 @@ class Laplacian(Kernel):
 
     gamma: float = 1.0
     metric: ClassVar[str] = "cityblock"
+    scaling: ClassVar = "never"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _require_positive(self, "gamma")
 
     @property
-    def rate(self) -> float:
-        return self.gamma
+    def code(self) -> Code:
+        return Code(EXPONENTIAL, self.gamma)
 
 
 @dataclass(frozen=True)
-class Cosine(Kernel):
+class Cosine(Linear):
     """k(x, z) = x'z / (‖x‖ ‖z‖), and zero where x or z is zero
 
     Inner products are made from distances: beside a vector c times as long, one keeps 16 − log10(c) digits.
     """
+
+    scaling: ClassVar = "always"
 
 
 @dataclass(frozen=True)
@@ -110,12 +176,17 @@ class Custom(Kernel):
 
     function: Callable[[Array, Array], Array] = field(kw_only=True)
     metric: ClassVar[str] = "custom"
+    semidefinite: ClassVar[bool] = False
+
+    @property
+    def code(self) -> Code:
+        return Code(VALUE)
 
     def __str__(self) -> str:
         name = getattr(self.function, "__name__", None) or str(self.function)
-        return name if self.columns is None else f"{name} on {self.columns!r}"
+        return f"{name}{self._on_columns()}"
 
-    def values(self, X: Array, Z: Array) -> Array:
+    def base_values(self, X: Array, Z: Array) -> Array:
         K = np.asarray(self.function(X, Z), dtype=np.float64)
         if K.shape != (len(X), len(Z)):
             raise ValueError(
@@ -126,10 +197,30 @@ class Custom(Kernel):
             raise ValueError(f"Kernel {self} returned NaN or infinite values.")
         return K
 
-    def diagonal(self, X: Array) -> Array:
+    def diagonal(self, X: Array, squares: Array) -> Array:
         if hasattr(self.function, "diag"):  # the kernel objects of scikit-learn's Gaussian processes
             return np.asarray(self.function.diag(X), dtype=np.float64)
-        return np.concatenate([np.diag(self.values(X[i : i + 64], X[i : i + 64])) for i in range(0, len(X), 64)])
+        return np.concatenate([np.diag(self.base_values(X[i : i + 64], X[i : i + 64])) for i in range(0, len(X), 64)])
+
+
+@dataclass(frozen=True)
+class _Precomputed(Kernel):
+    """One of the kernels of a precomputed stack."""
+
+    position: int = 0
+    metric: ClassVar[str] = "precomputed"
+    semidefinite: ClassVar[bool] = False
+
+    @property
+    def code(self) -> Code:
+        return Code(VALUE)
+
+    def __str__(self) -> str:
+        return f"{self.position} of the precomputed stack"
+
+
+KernelSpec: TypeAlias = "Kernel | str | Callable[[Array, Array], Array] | tuple[Any, dict[str, Any]]"
+KernelLike: TypeAlias = "Literal['default', 'precomputed'] | Sequence[KernelSpec] | KernelBank"
 
 
 def _require_positive(kernel: Kernel, name: str) -> None:
@@ -221,60 +312,88 @@ class KernelBank:
         of its training diagonal; ``"auto"`` is ``"unit"``, and ``"none"`` for precomputed stacks, whose test-time
         values do not tell the norm of a test sample.
     cache_mb : float, default=512
-        Up to this size the base matrices (distances, callables) are kept; beyond it they are made anew, some rows
-        at a time, whenever they are needed.
+        Up to this size the base matrices (distances, callables) are kept; beyond it they are recomputed, some
+        rows at a time, whenever they are needed.
     """
 
-    kernels: Any = "default"
-    normalize: str = "auto"
+    kernels: Literal["default", "precomputed"] | Iterable[KernelSpec] = "default"
+    normalize: Normalization = "auto"
     cache_mb: float = 512.0
 
-    def fit(self, X: AnyArray, feature_names: Sequence[str] | None = None) -> FittedBank:
-        """Resolve names and columns for data X of shape (n, n_features), or a stack (n, n, n_kernels)."""
-        if self.normalize not in ("auto", "unit", "trace", "none"):
+    def __post_init__(self) -> None:
+        if isinstance(self.kernels, Iterator):  # can be read only once; a bank may be fitted again
+            self.kernels = list(self.kernels)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, so that scikit-learn can search over ``kernels__normalize``."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        for name, value in params.items():
+            if name not in self.get_params():
+                raise ValueError(f"KernelBank has no parameter {name!r}; it has {list(self.get_params())}.")
+            setattr(self, name, value)
+        self.__post_init__()
+        return self
+
+    @property
+    def precomputed(self) -> bool:
+        return isinstance(self.kernels, str) and self.kernels == "precomputed"
+
+    def fit(self, X: AnyArray, feature_names: Sequence[str] | None = None, weight: Array | None = None) -> FittedBank:
+        """Resolve names and columns for data X of shape (n, n_features), or a stack (n, n, n_kernels).
+
+        ``weight`` (n,) counts in the mean of the training diagonal; a sample of weight zero is as good as absent.
+        """
+        if not (isinstance(self.normalize, str) and self.normalize in get_args(Normalization)):
             raise ValueError(f"normalize must be 'auto', 'unit', 'trace' or 'none', got {self.normalize!r}.")
-        if isinstance(self.kernels, str) and self.kernels == "precomputed":
-            return FittedBank.of_stack(np.asarray(X), self)
+        if not (isinstance(self.cache_mb, numbers.Real) and self.cache_mb >= 0):
+            raise ValueError(f"cache_mb must be a number of at least 0, got {self.cache_mb!r}.")
+        if self.precomputed:
+            return FittedBank([_Precomputed(m) for m in range(X.shape[2])], None, np.asarray(X), self, weight)
+        kernels = self._kernel_list()
+        columns = [_resolve_columns(kernel, X.shape[1], feature_names) for kernel in kernels]
+        return FittedBank(kernels, columns, np.asarray(X, dtype=np.float64), self, weight)
+
+    def _kernel_list(self) -> list[Kernel]:
+        wanted = "kernels must be 'default', 'precomputed' or a sequence of kernels"
         if isinstance(self.kernels, str):
             if self.kernels != "default":
-                raise ValueError(
-                    f"kernels must be 'default', 'precomputed' or a sequence of kernels, got {self.kernels!r}; "
-                    f"for one kernel write [{self.kernels!r}]."
-                )
-            kernels = paper_kernels()
-        elif isinstance(self.kernels, Iterable):
-            kernels = [as_kernel(spec, position) for position, spec in enumerate(self.kernels)]
-        else:
-            raise ValueError(
-                f"kernels must be 'default', 'precomputed' or a sequence of kernels, got {self.kernels!r}."
-            )
+                raise ValueError(f"{wanted}, got {self.kernels!r}; for one kernel write [{self.kernels!r}].")
+            return paper_kernels()
+        if not isinstance(self.kernels, Iterable):
+            raise ValueError(f"{wanted}, got {self.kernels!r}.")
+        kernels = [as_kernel(spec, position) for position, spec in enumerate(self.kernels)]
         if not kernels:
             raise ValueError("kernels is empty; give at least one kernel.")
-        columns = [_resolve_columns(kernel, X.shape[1], feature_names) for kernel in kernels]
-        return FittedBank(kernels, columns, np.asarray(X, dtype=np.float64), self)
+        return kernels
 
 
-def as_bank(kernels: Any) -> KernelBank:
-    return kernels if isinstance(kernels, KernelBank) else KernelBank(kernels)
+def as_bank(kernels: KernelLike) -> KernelBank:
+    if isinstance(kernels, KernelBank):
+        return kernels
+    if isinstance(kernels, Iterator):
+        raise ValueError("kernels is a generator, which can be read only once; give a list, such as list(kernels).")
+    return KernelBank(kernels)
 
 
 def _resolve_columns(kernel: Kernel, n_features: int, names: Sequence[str] | None) -> IntArray:
     """The positions of a kernel's columns in X."""
     if kernel.columns is None:
         return np.arange(n_features)
-    given = kernel.columns
+    given: Any = kernel.columns
     if isinstance(given, slice):
         given = range(n_features)[given]
-    if isinstance(given, (str, numbers.Integral)):
+    if isinstance(given, (str, int)):
         given = [given]
     positions = []
     for column in given:
-        if isinstance(column, (bool, np.bool_)):
+        if isinstance(column, bool):
             raise ValueError(f"Kernel {kernel} has a mask for columns; give their indices or names.")
-        if isinstance(column, numbers.Integral):
-            if not -n_features <= int(column) < n_features:
+        if isinstance(column, int):
+            if not -n_features <= column < n_features:
                 raise ValueError(f"Kernel {kernel} asks for column {column}, but X has {n_features} columns.")
-            positions.append(int(column) % n_features)
+            positions.append(column % n_features)
         elif names is None:
             raise ValueError(f"Kernel {kernel} names the column {column!r}, but X has no column names.")
         elif column not in names:
@@ -302,140 +421,119 @@ class Side:
     def __len__(self) -> int:
         return self.scale.shape[1]
 
+    def samples(self, which: IntArray) -> Samples:
+        """Some of the samples, for compiled code."""
+        return Samples(which, self.squares, self.scale)
+
 
 class FittedBank:
-    """A bank bound to training data: knows its bases, the order of its kernels, and its normalisation."""
+    """A bank bound to training data: knows its bases, the order of its kernels, and its normalisation.
 
-    def __init__(self, kernels: list[Kernel], columns: list[IntArray], X: Array, bank: KernelBank):
+    ``columns`` are those of each kernel; ``None`` means that X is a precomputed stack.
+    """
+
+    def __init__(
+        self,
+        kernels: list[Kernel],
+        columns: list[IntArray] | None,
+        X: AnyArray,
+        bank: KernelBank,
+        weight: Array | None = None,
+    ):
         self.kernels = kernels
-        self.normalize = "unit" if bank.normalize == "auto" else bank.normalize
-        self.cache_bytes = bank.cache_mb * 2**20
-        self.precomputed = False
-        self.names = [str(kernel) for kernel in kernels]
-        # kernels that see the same columns through the same metric share one base matrix
-        keys: dict[tuple, int] = {}
-        base = np.empty(len(kernels), dtype=np.int64)
-        self.base_columns: list[IntArray] = []
-        self.base_metric: list[str | Custom] = []
-        for m, (kernel, seen) in enumerate(zip(kernels, columns, strict=True)):
-            key: tuple = (kernel.metric, tuple(seen)) if not isinstance(kernel, Custom) else (m,)
-            if key not in keys:
-                keys[key] = len(keys)
-                self.base_columns.append(seen)
-                self.base_metric.append(kernel if isinstance(kernel, Custom) else kernel.metric)
-            base[m] = keys[key]
-        self.base = base
-        self.centre = [X[:, seen].mean(axis=0) for seen in self.base_columns]
-        self.program = _compile(kernels, base, self.normalize)
-        self.trace_scale = np.ones(len(kernels))
-        if self.normalize == "trace":
-            means = np.array([diagonal.mean() for diagonal in self._diagonals(X, self.side(X))])
-            self.trace_scale = _inverse_root(means)
-
-    @classmethod
-    def of_stack(cls, stack: AnyArray, bank: KernelBank) -> FittedBank:
-        """A precomputed stack of shape (n, n, n_kernels)."""
-        if bank.normalize == "unit":
+        self.precomputed = columns is None
+        if self.precomputed and bank.normalize == "unit":
             raise ValueError(
                 "normalize='unit' needs the norm of every test sample, which a precomputed stack does not hold; "
                 "normalise the stack yourself (K / sqrt(outer(diag, diag))) or use normalize='trace'."
             )
-        self = cls.__new__(cls)
-        n_kernels = stack.shape[2]
-        self.kernels = []
-        self.normalize = "none" if bank.normalize == "auto" else bank.normalize
-        self.cache_bytes = 0.0  # the stack is there already; a copy of it would double the memory
-        self.precomputed = True
-        self.names = [f"{m} of the precomputed stack" for m in range(n_kernels)]
-        self.base_metric = ["precomputed"] * n_kernels
-        self.base_columns = []
-        identity = np.arange(n_kernels)
-        self.base = identity
-        zeros, ones = np.zeros(n_kernels), np.ones(n_kernels, dtype=np.int64)
-        scaled = np.full(n_kernels, int(self.normalize == "trace"))
-        self.program = (
-            identity,
-            np.full(n_kernels, VALUE),
-            identity,
-            zeros,
-            zeros,
-            ones,
-            -ones,
-            0 * ones,
-            scaled,
-            n_kernels,
-        )
-        self.trace_scale = np.ones(n_kernels)
+        auto: Normalization = "none" if self.precomputed else "unit"
+        self.normalize = auto if bank.normalize == "auto" else bank.normalize
+        # a stack is there already; a copy of it would double the memory
+        self.cache_bytes = 0.0 if self.precomputed else bank.cache_mb * 2**20
+        self.names = [str(kernel) for kernel in kernels]
+        # kernels that see the same columns through the same metric share one base matrix
+        keys: dict[tuple, int] = {}
+        self.base = np.empty(len(kernels), dtype=np.int64)
+        self.base_kernels: list[Kernel] = []
+        self.base_columns: list[IntArray] = []
+        for m, kernel in enumerate(kernels):
+            key: tuple = (kernel.metric, tuple(columns[m])) if columns and kernel.metric != "custom" else (m,)
+            if key not in keys:
+                keys[key] = len(keys)
+                self.base_kernels.append(kernel)
+                self.base_columns.append(np.empty(0, dtype=np.int64) if columns is None else columns[m])
+            self.base[m] = keys[key]
+        self.centre = [np.average(X[:, seen], axis=0, weights=weight) for seen in self.base_columns if columns]
+        self.trace_scale = np.ones(len(kernels))
         if self.normalize == "trace":
-            self.trace_scale = _inverse_root(np.einsum("iim->m", stack) / len(stack))
-        return self
+            diagonals = np.einsum("iim->mi", X) if self.precomputed else list(self._diagonals(X, self.side(X).squares))
+            self.trace_scale = _inverse_root(np.average(diagonals, axis=1, weights=weight))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "program"}
+
+    @cached_property
+    def program(self) -> Program:
+        return _compile(self.kernels, self.base, self.normalize)
 
     @property
     def n_kernels(self) -> int:
-        return len(self.names)
+        return len(self.kernels)
+
+    @property
+    def base_metric(self) -> list[str]:
+        return [kernel.metric for kernel in self.base_kernels]
 
     def side(self, X: AnyArray) -> Side:
         """Prepare samples X (n, n_features), or a stack of any shape (n, n', n_kernels), for use in panels."""
         if self.precomputed:
-            n = len(X)
-            scale = np.tile(self.trace_scale[:, None], (1, n))
-            return Side([X], [], np.zeros((self.n_kernels, 1)), scale)
+            return replace(self.side_of_columns(len(X)), features=[X])
         X = np.asarray(X, dtype=np.float64)
         features: list[AnyArray] = []
         centred_squares: list[Array] = []
-        squares = np.zeros((len(self.base_metric), len(X)))
-        for b, (metric, seen) in enumerate(zip(self.base_metric, self.base_columns, strict=True)):
+        squares = np.zeros((len(self.base_kernels), len(X)))
+        for b, seen in enumerate(self.base_columns):
             part = X[:, seen]
-            if metric == "sqeuclidean":
+            if self.base_kernels[b].metric == "sqeuclidean":
                 squares[b] = np.einsum("ij,ij->i", part, part)
                 part = part - self.centre[b]  # distances keep their digits when the data lie far from the origin
                 centred_squares.append(np.einsum("ij,ij->i", part, part))
             else:
                 centred_squares.append(squares[b])
             features.append(np.ascontiguousarray(part))
-        side = Side(features, centred_squares, squares, np.empty((self.n_kernels, len(X))))
-        diagonals = self._diagonals(X, side)
-        for m, kernel in enumerate(self.kernels):
-            if not np.isfinite(diagonals[m]).all():
+        scale = np.ones((self.n_kernels, len(X)))
+        for m, (kernel, diagonal) in enumerate(zip(self.kernels, self._diagonals(X, squares), strict=True)):
+            if not np.isfinite(diagonal).all():
                 raise ValueError(f"Kernel {kernel} leaves the range of numbers on these data; scale the features.")
-            if isinstance(kernel, Cosine):
-                side.scale[m] = _inverse_root(squares[self.base[m]])
-            elif self.normalize == "unit":
-                side.scale[m] = _inverse_root(diagonals[m])
-            else:
-                side.scale[m] = self.trace_scale[m]
-        return side
+            if kernel.scaling == "always" or (kernel.scaling == "bank" and self.normalize == "unit"):
+                scale[m] = _inverse_root(diagonal)
+            elif kernel.scaling == "bank":
+                scale[m] = self.trace_scale[m]
+        return Side(features, centred_squares, squares, scale)
 
     def side_of_columns(self, n: int) -> Side:
         """The columns of a precomputed stack, which has no samples of its own on that side."""
         scale = np.tile(self.trace_scale[:, None], (1, n))
         return Side([], [], np.zeros((self.n_kernels, 1)), scale)
 
-    def _diagonals(self, X: Array, side: Side) -> list[Array]:
+    def _diagonals(self, X: Array, squares: Array) -> Iterator[Array]:
         """k_m(x, x) of every sample, kernel by kernel."""
-        diagonals = []
-        for m, kernel in enumerate(self.kernels):
-            square = side.squares[self.base[m]]
-            if isinstance(kernel, Polynomial):
-                diagonals.append((kernel.gamma * square + kernel.coef0) ** kernel.degree)
-            elif isinstance(kernel, Custom):
-                diagonals.append(kernel.diagonal(X[:, self.base_columns[self.base[m]]]))
-            elif isinstance(kernel, Linear):
-                diagonals.append(square)
-            else:
-                diagonals.append(np.ones(len(X)))
-        return diagonals
+        part, base_of_part = X, -1
+        for kernel, b in zip(self.kernels, self.base.tolist(), strict=True):
+            if b != base_of_part:
+                part, base_of_part = X[:, self.base_columns[b]], b
+            yield kernel.diagonal(part, squares[b])
 
-    def panel(self, left: Side, rows: IntArray, right: Side, columns: IntArray, out: Array | None = None) -> Array:
-        """Base matrices between some samples of each side, (n_bases, n_rows, n_columns)."""
-        if out is None:
-            out = np.empty((len(self.base_metric), len(rows), len(columns)))
+    def panel(self, left: Side, rows: IntArray, right: Side, columns: IntArray) -> Array:
+        """Base matrices between some samples of each side, each of them flat: (n_bases, n_rows * n_columns)."""
         if self.precomputed:
-            out[...] = np.moveaxis(left.features[0][np.ix_(rows, columns)], 2, 0)
-            return out
-        for b, metric in enumerate(self.base_metric):
+            stack = left.features[0][np.ix_(rows, columns)]
+            return np.ascontiguousarray(stack.reshape(-1, stack.shape[2]).T)
+        out = np.empty((len(self.base_kernels), len(rows), len(columns)))
+        for b, kernel in enumerate(self.base_kernels):
             x, z = left.features[b][rows], right.features[b][columns]
-            if metric == "sqeuclidean":
+            if kernel.metric == "sqeuclidean":
                 np.dot(x, z.T, out=out[b])
                 out[b] *= -2
                 out[b] += left.centred_squares[b][rows][:, None]
@@ -444,22 +542,16 @@ class FittedBank:
                 _refine_small(out[b], x, z, left.centred_squares[b][rows], right.centred_squares[b][columns])
                 if left is right:
                     out[b][rows[:, None] == columns] = 0  # a sample is at distance zero from itself
-            elif isinstance(metric, Custom):
-                out[b] = metric.values(x, z)
             else:
-                out[b] = _distances(x, z, metric)
-        return out
+                out[b] = kernel.base_values(x, z)
+        return out.reshape(len(out), -1)
 
     def base_matrix(self, base: int, side: Side, samples: IntArray) -> Array:
         """One base matrix among some samples."""
-        metric = self.base_metric[base]
         if self.precomputed:
             return np.ascontiguousarray(side.features[0][np.ix_(samples, samples)][:, :, base])
         part = side.features[base][samples]
-        return metric.values(part, part) if isinstance(metric, Custom) else _distances(part, part, metric)
-
-    def name_of_base(self, base: int) -> str:
-        return self.names[int(np.flatnonzero(self.base == base)[0])]
+        return self.base_kernels[base].base_values(part, part)
 
     def cross(self, left: Side, right: Side, theta: Array) -> Array:
         """Σ_m θ_m K_m between two sets of samples, (n_left, n_right)."""
@@ -467,32 +559,30 @@ class FittedBank:
 
     def cross_all(self, left: Side, right: Side, thetas: Array) -> Array:
         """The same for several θ, (n_thetas, n_left, n_right); base matrices are made once for all of them."""
-        out = np.empty((len(thetas), len(left), len(right)))
-        columns = np.arange(len(right))
-        step = max(1, int(PANEL_BYTES // (8 * len(self.base_metric) * max(len(right), 1))))
+        thetas = np.ascontiguousarray(thetas, dtype=np.float64)
+        n_columns = len(right)
+        out = np.empty((len(thetas), len(left) * n_columns))
+        columns = np.arange(n_columns)
+        tile = make_tile(len(self.base_kernels), self.n_kernels)
+        step = max(1, int(PANEL_BYTES // (8 * len(self.base_kernels) * max(n_columns, 1))))
         for first in range(0, len(left), step):
             rows = np.arange(first, min(first + step, len(left)))
-            panel = self.panel(left, rows, right, columns).reshape(-1)
+            pairs = Pairs(
+                panel=self.panel(left, rows, right, columns),
+                row_at=(rows - first) * n_columns,
+                column=columns,
+                begin=np.zeros_like(rows),
+                end=np.full_like(rows, n_columns),
+                left=left.samples(rows),
+                right=right.samples(columns),
+            )
             for theta, combined in zip(thetas, out, strict=True):
-                combine_rows(
-                    self.program,
-                    theta,
-                    panel,
-                    first,
-                    len(rows),
-                    first,
-                    first + len(rows),
-                    False,
-                    (np.arange(len(left)), left.squares, left.scale),
-                    (columns, right.squares, right.scale),
-                    combined.reshape(-1),
-                    0,
-                )
-        return out
+                combine_rows(self.program, theta, pairs, 0, len(rows), tile, combined[first * n_columns :])
+        return out.reshape(len(thetas), len(left), n_columns)
 
 
 def _refine_small(distances: Array, x: Array, z: Array, x_squares: Array, z_squares: Array) -> None:
-    """Compute anew, from the features, squared distances that lost most digits as x'x − 2x'z + z'z (in place)."""
+    """Recompute from the features the squared distances that lost most digits as x'x − 2x'z + z'z (in place)."""
     for first in range(0, len(x), 256):
         part = slice(first, first + 256)
         i, j = np.nonzero(distances[part] < 1e-7 * (x_squares[part, None] + z_squares))
@@ -502,45 +592,40 @@ def _refine_small(distances: Array, x: Array, z: Array, x_squares: Array, z_squa
             distances[row, column] = np.einsum("ij,ij->i", difference, difference)
 
 
-def _distances(x: Array, z: Array, metric: str) -> Array:
-    from scipy.spatial.distance import cdist  # here: it is slow to import and most banks do without
-
-    return cdist(x, z, metric)
-
-
 def _inverse_root(diagonal: Array) -> Array:
     """1/√d, and zero where d is zero: a sample of norm zero stays at the origin of feature space."""
     with np.errstate(divide="ignore"):
         return np.where(diagonal > 0, 1 / np.sqrt(np.maximum(diagonal, 1e-300)), 0.0)
 
 
-def _compile(kernels: list[Kernel], base: IntArray, normalize: str) -> tuple:
-    """The arrays the compiled rows are driven by; ``order`` puts the source of a squaring before its result."""
-    n = len(kernels)
-    kind, degree = np.full(n, VALUE), np.ones(n, dtype=np.int64)
-    gamma, coef0 = np.zeros(n), np.zeros(n)
-    parent, doublings = np.full(n, -1), np.zeros(n, dtype=np.int64)
-    scaled = np.full(n, int(normalize != "none"))
-    for m, kernel in enumerate(kernels):
-        if isinstance(kernel, (Linear, Cosine)):
-            kind[m] = LINEAR
-            scaled[m] = scaled[m] or isinstance(kernel, Cosine)
-        elif isinstance(kernel, Polynomial):
-            kind[m], degree[m], gamma[m], coef0[m] = POLYNOMIAL, kernel.degree, kernel.gamma, kernel.coef0
-        elif isinstance(kernel, (Gaussian, Laplacian)):
-            kind[m], gamma[m] = EXPONENTIAL, kernel.rate
-            scaled[m] = 0  # its diagonal is one already
-    order = np.lexsort((gamma, kind))  # exponentials by rising rate: a kernel is squared from a wider one
-    depth = np.zeros(n, dtype=np.int64)
-    last_of_chain: dict[tuple[int, float], int] = {}  # by base and mantissa: such rates differ by powers of two
+def _compile(kernels: list[Kernel], base: IntArray, normalize: Normalization) -> Program:
+    """The program of a bank; exponentials whose rates differ by powers of two are squared from each other."""
+    codes = [kernel.code for kernel in kernels]
+    kind = np.array([code.kind for code in codes], dtype=np.int64)
+    rate = np.array([code.rate for code in codes], dtype=np.float64)
+    asked = {"always": True, "never": False, "bank": normalize != "none"}
+    order = np.lexsort((rate, kind)).astype(np.int64)  # by rising rate: a kernel is squared from a wider one
+    parent, doublings, depth = np.zeros((3, len(kernels)), dtype=np.int64)
+    parent -= 1
+    last_of_chain: dict[tuple[int, float], int] = {}  # by base and mantissa
     for m in order:
         if kind[m] != EXPONENTIAL:
             continue
-        mantissa, exponent = math.frexp(gamma[m])
+        mantissa, exponent = math.frexp(rate[m])
         k = last_of_chain.get((int(base[m]), mantissa))
         if k is not None:
-            steps = exponent - math.frexp(gamma[k])[1]
+            steps = exponent - math.frexp(rate[k])[1]
             if steps >= 1 and depth[k] + steps <= MAX_DOUBLINGS:
                 parent[m], doublings[m], depth[m] = k, steps, depth[k] + steps
         last_of_chain[int(base[m]), mantissa] = int(m)
-    return order, kind, base, gamma, coef0, degree, parent, doublings, scaled, int(base.max()) + 1
+    return Program(
+        order=order,
+        kind=kind,
+        base=base,
+        rate=rate,
+        offset=np.array([code.offset for code in codes], dtype=np.float64),
+        degree=np.array([code.degree for code in codes], dtype=np.int64),
+        parent=parent,
+        doublings=doublings,
+        scaled=np.array([asked[kernel.scaling] for kernel in kernels], dtype=np.int64),
+    )

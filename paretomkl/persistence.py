@@ -27,6 +27,7 @@ OWN_TYPES = (
     "paretomkl.kernels.Laplacian",
     "paretomkl.kernels.Linear",
     "paretomkl.kernels.Polynomial",
+    "paretomkl.kernels._Precomputed",
     "paretomkl.machines.svc.Sweep",
     "paretomkl.model_selection.MultiTaskScorer",
     "paretomkl.model_selection.MultiTaskStratifiedKFold",

@@ -1,6 +1,7 @@
 """Gram blocks: combined matrices and quadratic forms against dense stacks, for every layout of tasks."""
 
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.metrics import pairwise
 import paretomkl.gram
 from paretomkl import Gaussian, KernelBank, Laplacian, Linear, Polynomial
 from paretomkl.gram import GramBlocks, connected_blocks
+from paretomkl.machines.svc import SVCTasks
 from tests.oracles import paper_kernels
 
 N = 300  # more than one tile of columns, and enough rows for threads
@@ -67,7 +69,7 @@ BANKS = {
 any_layout = pytest.mark.parametrize("layout", LAYOUTS)
 any_bank = pytest.mark.parametrize("bank", BANKS)
 any_way = pytest.mark.parametrize(
-    ("cache_mb", "n_jobs"), [(512, 1), (512, 3), (0, 1), (0, 3)], ids=["kept", "kept-threads", "anew", "anew-threads"]
+    ("cache_mb", "n_jobs"), [(512, 1), (512, 3), (0, 1), (0, 3)], ids=["kept", "kept-threads", "made", "made-threads"]
 )
 
 
@@ -89,16 +91,7 @@ def some_theta(n_kernels, seed=0):
 
 def some_dual(gram, density, seed=0):
     rng = np.random.default_rng(seed)
-    return rng.standard_normal(gram.ptr[-1]) * (rng.random(gram.ptr[-1]) < density)
-
-
-def matrix_of_task(gram, t):
-    """The Gram matrix of task t, read from the flat array the way a machine does."""
-    b = gram.block_of_task[t]
-    n = gram.size[b]
-    block = gram.K[gram.start[b] : gram.start[b] + n**2].reshape(n, n)
-    idx = gram.idx[gram.ptr[t] : gram.ptr[t + 1]]
-    return block[np.ix_(idx, idx)]
+    return rng.standard_normal(gram.layout.ptr[-1]) * (rng.random(gram.layout.ptr[-1]) < density)
 
 
 @any_way
@@ -107,10 +100,10 @@ def matrix_of_task(gram, t):
 def test_every_task_finds_its_combined_gram_matrix(layout, bank, cache_mb, n_jobs):
     gram, Ks = make_gram(bank, layout, cache_mb, n_jobs), BANKS[bank][1]
     theta = some_theta(len(Ks))
-    gram.combine(theta)
-    for t, rows in enumerate(LAYOUTS[layout]):
-        expected = np.tensordot(theta, Ks[:, rows[:, None], rows], axes=1)
-        assert_allclose(matrix_of_task(gram, t), expected, rtol=1e-11, atol=1e-14)
+    with gram.combined(theta) as K:
+        for t, rows in enumerate(LAYOUTS[layout]):
+            expected = np.tensordot(theta, Ks[:, rows[:, None], rows], axes=1)
+            assert_allclose(K.of_task(t), expected, rtol=1e-11, atol=1e-14)
 
 
 @any_way
@@ -122,7 +115,7 @@ def test_quadratic_forms_are_those_of_the_dense_stack(layout, bank, cache_mb, n_
     v = some_dual(gram, density)
     G = gram.quadratic_forms(v)
     for t, rows in enumerate(LAYOUTS[layout]):
-        part = v[gram.ptr[t] : gram.ptr[t + 1]]
+        part = v[gram.layout.ptr[t] : gram.layout.ptr[t + 1]]
         expected = [part @ K[np.ix_(rows, rows)] @ part for K in Ks]
         assert_allclose(G[t], expected, rtol=1e-10, atol=1e-11 * (part @ part))
 
@@ -132,10 +125,10 @@ def test_forms_and_matrices_agree(layout):
     """Σ_m θ_m G_tm = v_t' K_θ v_t."""
     gram = make_gram("paper", layout)
     theta, v = some_theta(11), some_dual(gram, 0.5)
-    gram.combine(theta)
-    for t, form in enumerate(gram.quadratic_forms(v) @ theta):
-        part = v[gram.ptr[t] : gram.ptr[t + 1]]
-        assert_allclose(form, part @ matrix_of_task(gram, t) @ part, rtol=1e-11)
+    with gram.combined(theta) as K:
+        for t, form in enumerate(gram.quadratic_forms(v) @ theta):
+            part = v[gram.layout.ptr[t] : gram.layout.ptr[t + 1]]
+            assert_allclose(form, part @ K.of_task(t) @ part, rtol=1e-11)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
@@ -143,7 +136,7 @@ def test_forms_and_matrices_agree(layout):
 def test_a_dual_of_zero_has_forms_of_zero(cache_mb, n_jobs):
     gram = make_gram("paper", "two blocks of two", cache_mb, n_jobs)
     v = some_dual(gram, 0.5)
-    v[gram.ptr[2] :] = 0  # the second block has no support vector
+    v[gram.layout.ptr[2] :] = 0  # the second block has no support vector
     G = gram.quadratic_forms(v)
     assert np.all(G[:2] > 0)
     assert_array_equal(G[2:], 0)
@@ -152,19 +145,20 @@ def test_a_dual_of_zero_has_forms_of_zero(cache_mb, n_jobs):
 @any_way
 def test_combined_matrices_do_not_remember_the_last_theta(cache_mb, n_jobs):
     gram = make_gram("paper", "overlapping", cache_mb, n_jobs)
-    theta = some_theta(11)
-    first = gram.combine(theta).copy()
-    gram.combine(np.ones(11))
-    assert_array_equal(gram.combine(theta), first)
+    flat = []
+    for theta in (some_theta(11), np.ones(11), some_theta(11)):
+        with gram.combined(theta) as K:
+            flat.append(K.flat.copy())
+    assert_array_equal(flat[2], flat[0])
 
 
 @any_layout
 def test_combined_matrices_are_exactly_symmetric(layout):
     gram = make_gram("paper", layout)
-    gram.combine(some_theta(11))
-    for t in range(len(LAYOUTS[layout])):
-        K = matrix_of_task(gram, t)
-        assert_array_equal(K, K.T)
+    with gram.combined(some_theta(11)) as combined:
+        for t in range(gram.n_tasks):
+            K = combined.of_task(t)
+            assert_array_equal(K, K.T)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
@@ -174,12 +168,100 @@ def test_precomputed_stacks(layout, n_jobs):
     stack = np.moveaxis(Ks, 0, 2)
     gram = GramBlocks(KernelBank("precomputed").fit(stack), stack, LAYOUTS[layout], n_jobs)
     theta, v = some_theta(len(Ks)), some_dual(gram, 0.5)
-    gram.combine(theta)
     G = gram.quadratic_forms(v)
-    for t, rows in enumerate(LAYOUTS[layout]):
-        part, blocks = v[gram.ptr[t] : gram.ptr[t + 1]], Ks[:, rows[:, None], rows]
-        assert_allclose(matrix_of_task(gram, t), np.tensordot(theta, blocks, axes=1), rtol=1e-13)
-        assert_allclose(G[t], blocks @ part @ part, rtol=1e-10)
+    with gram.combined(theta) as K:
+        for t, rows in enumerate(LAYOUTS[layout]):
+            part, blocks = v[gram.layout.ptr[t] : gram.layout.ptr[t + 1]], Ks[:, rows[:, None], rows]
+            assert_allclose(K.of_task(t), np.tensordot(theta, blocks, axes=1), rtol=1e-13)
+            assert_allclose(G[t], blocks @ part @ part, rtol=1e-10)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@any_layout
+def test_kernels_with_other_samples(layout, n_jobs):
+    gram, theta = make_gram("several bases", layout, n_jobs=n_jobs), some_theta(6)
+    side = gram.bank.side(X)
+    assert_allclose(gram.cross(X[:7], theta), gram.bank.cross(side, side, theta)[:7], rtol=1e-13)
+
+
+# ------------------------------------------------------------------------------------------------------------- storage
+def address(K):
+    return K.flat.__array_interface__["data"][0]
+
+
+def test_storage_is_used_again_from_block_to_block():
+    gram = make_gram("paper", "overlapping", n_jobs=3)
+    machine = SVCTasks(gram, np.resize([1.0, -1.0], gram.layout.ptr[-1]), np.ones(gram.layout.ptr[-1]))
+    with gram.combined(np.ones(11)) as K:
+        first = address(K)
+    machine.sweep(np.ones(11))
+    for _ in range(3):
+        with gram.combined(some_theta(11)) as K:
+            assert address(K) == first
+
+
+def test_blocks_within_each_other_have_storage_of_their_own():
+    gram = make_gram("paper", "overlapping")
+    with gram.combined(some_theta(11)) as outer:
+        before = outer.flat.copy()
+        with gram.combined(np.ones(11)) as inner:
+            assert not np.shares_memory(inner.flat, outer.flat)
+        assert_array_equal(outer.flat, before)
+
+
+def test_threads_have_storage_of_their_own():
+    gram = make_gram("paper", "one vs one")
+    thetas = [some_theta(11, seed) for seed in range(8)]
+
+    def of_all_tasks(theta):
+        with gram.combined(theta) as K:
+            return [K.of_task(t) for t in range(gram.n_tasks)], gram.quadratic_forms(
+                np.arange(gram.layout.ptr[-1]) % 3.0
+            )
+
+    with ThreadPoolExecutor(4) as pool:
+        for (matrices, forms), (expected, expected_forms) in zip(
+            pool.map(of_all_tasks, thetas), map(of_all_tasks, thetas), strict=True
+        ):
+            assert_array_equal(forms, expected_forms)
+            for K, expected_K in zip(matrices, expected, strict=True):
+                assert_array_equal(K, expected_K)
+
+
+def test_a_combined_matrix_ends_with_its_block():
+    gram = make_gram("paper", "overlapping")
+    with gram.combined(np.ones(11)) as K:
+        kept = K.of_task(0)
+    with pytest.raises(RuntimeError, match="can be used only inside"):
+        K.flat  # noqa: B018
+    with pytest.raises(RuntimeError, match="can be used only inside"):
+        K.of_task(0)
+    with gram.combined(some_theta(11)) as other:
+        assert not np.shares_memory(kept, other.flat)
+
+
+def test_an_array_that_is_still_held_is_not_overwritten():
+    gram = make_gram("paper", "overlapping")
+    with gram.combined(np.ones(11)) as K:
+        part = K.flat[:100]
+    before = part.copy()
+    with gram.combined(np.zeros(11)):
+        assert_array_equal(part, before)
+
+
+def test_an_error_within_a_block_ends_it():
+    gram = make_gram("paper", "overlapping")
+    with pytest.raises(ZeroDivisionError), gram.combined(np.ones(11)) as K:
+        raise ZeroDivisionError
+    with pytest.raises(RuntimeError):
+        K.of_task(0)
+
+
+def test_some_rows_and_columns_of_a_task():
+    gram = make_gram("paper", "overlapping")
+    rows, columns = np.array([3, 5]), np.array([0, 7, 9])
+    with gram.combined(np.ones(11)) as K:
+        assert_array_equal(K.of_task(1, rows, columns), K.of_task(1)[np.ix_(rows, columns)])
 
 
 # -------------------------------------------------------------------------------------------------------------- blocks
@@ -218,7 +300,8 @@ def test_blocks_are_the_finest_partition_that_keeps_every_task_whole(sets):
 
 def test_nothing_is_computed_between_disjoint_tasks():
     gram = make_gram("paper", "interleaved")
-    assert len(gram.K) == 3 * 100**2
+    with gram.combined(np.ones(11)) as K:
+        assert len(K.flat) == 3 * 100**2
 
 
 # -------------------------------------------------------------------------------------------------------------- memory
@@ -231,8 +314,8 @@ def test_no_stack_of_gram_matrices_is_ever_held(cache_mb):
     tracemalloc.start()
     try:
         gram = GramBlocks(fitted, points, [np.arange(n)])
-        gram.combine(np.ones(11))
-        gram.quadratic_forms(np.ones(n))
+        with gram.combined(np.ones(11)):
+            gram.quadratic_forms(np.ones(n))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -309,9 +392,9 @@ def test_tasks_with_kernel_weights_of_their_own(layout):
     gram, Ks, rows_of_task = make_gram("paper", layout), BANKS["paper"][1], LAYOUTS[layout]
     separate = GramBlocks(gram.bank, X, rows_of_task, shared=False)
     thetas = np.array([some_theta(len(Ks), seed=t) for t in range(len(rows_of_task))])
-    separate.combine(thetas)
     v = some_dual(gram, 0.5)
     assert_allclose(separate.quadratic_forms(v), gram.quadratic_forms(v), rtol=1e-12)
-    for t, rows in enumerate(rows_of_task):
-        expected = np.tensordot(thetas[t], Ks[:, rows[:, None], rows], axes=1)
-        assert_allclose(matrix_of_task(separate, t), expected, rtol=1e-11, atol=1e-14)
+    with separate.combined(thetas) as K:
+        for t, rows in enumerate(rows_of_task):
+            expected = np.tensordot(thetas[t], Ks[:, rows[:, None], rows], axes=1)
+            assert_allclose(K.of_task(t), expected, rtol=1e-11, atol=1e-14)

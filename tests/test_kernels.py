@@ -1,6 +1,7 @@
 """Base kernels: values, normalisation, columns, the ways to ask for them, and the accuracy of the compiled rows."""
 
 import re
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -10,13 +11,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics import pairwise
+from sklearn.model_selection import GridSearchCV
 
 import paretomkl.kernels
-from paretomkl import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, Polynomial, pareto_path
-from paretomkl._kernel_rows import exp_into
-from paretomkl.kernels import NAMED_KERNELS, as_bank, as_kernel, paper_kernels
+from paretomkl import (
+    Cosine,
+    Custom,
+    Gaussian,
+    KernelBank,
+    Laplacian,
+    Linear,
+    ParetoMKLClassifier,
+    Polynomial,
+    pareto_path,
+)
+from paretomkl._kernel_rows import EXPONENTIAL, exp_into
+from paretomkl.kernels import NAMED_KERNELS, Code, Kernel, as_bank, as_kernel, paper_kernels
 from tests.oracles import paper_kernels as paper_stack
 
 RNG = np.random.default_rng(0)
@@ -43,6 +57,10 @@ CALLABLES = {
     "gp Matern": gp.Matern(0.8, nu=1.5),
     "gp sum": gp.ConstantKernel(2.0) * gp.RBF(0.3) + gp.DotProduct(1.0),
 }
+
+
+def X_times_Z(A, B):
+    return A @ B.T
 
 
 def matrix(kernels, left=X, right=None, normalize="none", theta=None, fit_on=X, names=None):
@@ -100,10 +118,6 @@ def test_weights_combine_kernels():
         assert_allclose(matrix(kernels, Z, X, "unit", theta), expected, rtol=1e-12, atol=1e-15)
 
 
-def X_times_Z(A, B):
-    return A @ B.T
-
-
 @pytest.mark.parametrize("panel_bytes", [1, 8 * 25 * 3, 2**20])
 def test_test_time_kernels_do_not_depend_on_the_panels_they_are_made_in(monkeypatch, panel_bytes):
     expected = pairwise.rbf_kernel(Z, X, 0.5) + pairwise.laplacian_kernel(Z, X, 1.0)
@@ -156,11 +170,88 @@ def test_kernels_on_the_same_columns_share_a_base_and_others_do_not():
     assert_array_equal(KernelBank(kernels).fit(X).base, [0, 0, 1, 1, 2])
 
 
+@pytest.mark.parametrize(
+    ("columns", "same"),
+    [
+        (np.array([0, 3]), [0, 3]),
+        (np.int64(2), 2),
+        (range(1, 3), (1, 2)),
+        (pd.Index(["a", "b"]), ["a", "b"]),
+        (slice(1, 3), slice(1, 3)),
+    ],
+    ids=str,
+)
+def test_kernels_on_the_same_columns_are_equal(columns, same):
+    assert Gaussian(columns=columns) == Gaussian(columns=same)
+    assert Gaussian(columns=columns) != Gaussian(columns=[1])
+    assert str(Gaussian(columns=columns)) == str(Gaussian(columns=same))
+
+
+@dataclass(frozen=True)
+class Canberra(Kernel):
+    """k(x, z) = exp(-rate · Canberra distance), on a base that no built-in kernel has."""
+
+    rate: float = 0.5
+    metric = "canberra"
+    scaling = "never"
+
+    @property
+    def code(self):
+        return Code(EXPONENTIAL, self.rate)
+
+
+def test_a_new_kernel_is_one_class():
+    expected = np.exp(-0.5 * cdist(Z, X, "canberra")) + Z @ X.T
+    assert_allclose(matrix([Canberra(), Linear()], Z, X), expected, rtol=1e-13)
+    assert_allclose(matrix([Canberra()], X, None, "unit"), np.exp(-0.5 * cdist(X, X, "canberra")), rtol=1e-13)
+
+
+# -------------------------------------------------------------------------------------------------------------- banks
+def test_a_bank_of_a_generator_can_be_fitted_again():
+    bank = KernelBank(Gaussian(sigma) for sigma in (1.0, 2.0))
+    assert bank.fit(X).names == bank.fit(X).names == ["gaussian(sigma=1)", "gaussian(sigma=2)"]
+
+
+def test_a_bare_generator_is_refused():
+    with pytest.raises(ValueError, match="kernels is a generator, which can be read only once; give a list"):
+        as_bank(Gaussian(sigma) for sigma in (1.0, 2.0))
+
+
+def test_banks_have_parameters_as_estimators_have():
+    model = ParetoMKLClassifier(kernels=KernelBank(["linear", "poly"]))
+    assert clone(model).set_params(kernels__normalize="trace").kernels == KernelBank(["linear", "poly"], "trace")
+    assert model.kernels.normalize == "auto"
+    search = GridSearchCV(model, {"kernels__normalize": ["unit", "trace"]}, cv=2).fit(X, np.arange(25) % 2)
+    assert search.best_estimator_.kernels.normalize in ("unit", "trace")
+    with pytest.raises(ValueError, match="KernelBank has no parameter 'sigma'"):
+        KernelBank().set_params(sigma=1)
+
+
+@pytest.mark.parametrize("kernels", [["linear", Gaussian(0.5), X_times_Z], "precomputed"], ids=["kernels", "stack"])
+def test_a_weight_of_zero_is_as_good_as_absence(kernels):
+    data = (X @ X.T)[:, :, None] if kernels == "precomputed" else X
+    weight = np.where(np.arange(25) % 3 == 0, 0.0, np.arange(25) + 1.0)
+    kept = np.flatnonzero(weight)
+    bank = KernelBank(kernels, normalize="trace")
+    some = data[np.ix_(kept, kept)] if kernels == "precomputed" else data[kept]
+    scale = bank.fit(data, weight=weight).trace_scale
+    assert_allclose(scale, bank.fit(some, weight=weight[kept]).trace_scale, rtol=1e-13)
+    assert_allclose(bank.fit(data, weight=np.full(25, 3.0)).trace_scale, bank.fit(data).trace_scale, rtol=1e-13)
+    assert np.any(np.abs(scale / bank.fit(data).trace_scale - 1) > 1e-3)
+
+
+def test_whole_weights_are_repetitions():
+    weight = np.arange(25) % 4
+    bank = KernelBank(["linear", "poly"], normalize="trace")
+    repeated = bank.fit(np.repeat(X, weight, axis=0)).trace_scale
+    assert_allclose(bank.fit(X, weight=weight).trace_scale, repeated, rtol=1e-13)
+
+
 # --------------------------------------------------------------------------------------------------- ways to ask for it
 @pytest.mark.parametrize("name", NAMED_KERNELS)
 def test_names_and_pairs(name):
     assert as_kernel(name) == as_kernel((name, {}))
-    assert as_kernel((name, {"columns": [1]})).columns == [1]
+    assert as_kernel((name, {"columns": [1]})).columns == (1,)
 
 
 @pytest.mark.parametrize(
@@ -242,10 +333,16 @@ def test_columns_by_name_need_names():
         KernelBank([Gaussian(columns="a")]).fit(X)
 
 
-@pytest.mark.parametrize("normalize", ["units", None, True])
+@pytest.mark.parametrize("normalize", ["units", "uni", None, True, ["unit"], np.array(["unit"])])
 def test_unknown_normalisations_are_refused(normalize):
     with pytest.raises(ValueError, match="normalize must be 'auto', 'unit', 'trace' or 'none', got"):
         KernelBank(normalize=normalize).fit(X)
+
+
+@pytest.mark.parametrize("cache_mb", [-1, "much", None, np.nan])
+def test_unknown_sizes_of_the_cache_are_refused(cache_mb):
+    with pytest.raises(ValueError, match="cache_mb must be a number of at least 0, got"):
+        KernelBank(cache_mb=cache_mb).fit(X)
 
 
 @pytest.mark.parametrize(
@@ -306,7 +403,7 @@ def test_the_exponential_is_exact_to_its_argument():
     rng = np.random.default_rng(0)
     x = np.concatenate([[0.0, 1e-300, 1e-17], rng.uniform(0, 1, 500), 10 ** rng.uniform(-6, 2.5, 500)])
     out, shift = np.empty_like(x), np.empty_like(x)
-    exp_into(x, 1.0, len(x), shift, out)
+    exp_into(x, 1.0, len(x), shift, shift.view(np.int64), out, out.view(np.int64))
     assert np.all(np.abs(out / np.exp(-x) - 1) <= 4e-16 * (1 + x))
     assert_array_equal(out[:2], 1)
 

@@ -14,10 +14,10 @@ from .._parallel import effective_jobs, run_chunks
 from .._typing import AnyArray, Array, IntArray
 from .._validation import check_number, shown
 from ..estimators import KernelTaskClassifier
-from ..gram import GramBlocks
+from ..gram import GramBlocks, TaskLayout
 from ..kernels import PAPER_SIGMAS, FittedBank, Gaussian, as_bank
 from ..machines._smo import solve_tasks
-from ..machines.svc import MAX_STEPS, SVCTasks, Sweep
+from ..machines.svc import SVCTasks, Sweep
 from ..multitask import Training
 from ..path import make_problem, trace
 from ..progress import Progress
@@ -367,35 +367,31 @@ def cross_validate(
     A fold is a task of its own on the Gram matrix of the whole task, and starts from the dual of the last C.
     """
     block = np.array([fold.task for fold in folds])
-    start, size = gram.start[block], gram.size[block]
-    ptr = np.concatenate([[0], np.cumsum([len(fold.train) for fold in folds])])
-    place = np.concatenate([fold.train for fold in folds])
+    layout = TaskLayout(
+        ptr=np.concatenate([[0], np.cumsum([len(fold.train) for fold in folds])]),
+        idx=np.concatenate([fold.train for fold in folds]),
+        start=gram.layout.start[block],
+        size=gram.layout.size[block],
+    )
     signs = np.concatenate([tasks[fold.task].signs[fold.train] for fold in folds])
     unit = np.concatenate([weights[fold.task][fold.train] for fold in folds])
-    value, gap, intercepts = np.empty((3, len(folds)))
-    steps = np.empty(len(folds), dtype=np.int64)
-    accuracy = np.empty((len(folds), len(costs), gram.bank.n_kernels))
+    accuracy = np.empty((len(folds), len(costs), gram.n_kernels))
 
-    def solve(first: int, last: int, bounds: Array, dual: Array) -> None:
-        on_gram = (gram.K, start, size, ptr, place, signs, bounds, dual)
-        solve_tasks(first, last, *on_gram, rtol, MAX_STEPS, value, gap, intercepts, steps)
-
-    def score(f: int, dual: Array) -> float:
-        fold, n = folds[f], size[f]
-        K = gram.K[start[f] : start[f] + n * n].reshape(n, n)
-        decisions = K[np.ix_(fold.test, fold.train)] @ dual[ptr[f] : ptr[f + 1]] + intercepts[f]
+    def score(f: int, K: Array, dual: Array, intercept: float) -> float:
+        fold = folds[f]
+        decisions = K @ dual[layout.ptr[f] : layout.ptr[f + 1]] + intercept
         right = (decisions > 0) == (tasks[fold.task].signs[fold.test] > 0)
         return float(np.average(right, weights=weights[fold.task][fold.test]))
 
-    chunks = [(0, len(folds))] if gram.n_jobs == 1 else [(f, f + 1) for f in range(len(folds))]
-    for m, theta in enumerate(np.eye(gram.bank.n_kernels)):
-        gram.combine(theta)
+    for m, theta in enumerate(np.eye(gram.n_kernels)):
         dual = np.zeros(len(unit))
-        for k, C in enumerate(costs):
-            progress.show(f"{gram.bank.names[m]} · C={C:g}")
-            run_chunks(solve, [(*chunk, C * unit, dual) for chunk in chunks], gram.n_jobs)
-            accuracy[:, k, m] = [score(f, dual) for f in range(len(folds))]
-            progress.done()
+        with gram.combined(theta) as K:
+            held_out = [K.of_task(fold.task, fold.test, fold.train) for fold in folds]
+            for k, C in enumerate(costs):
+                progress.show(f"{gram.bank.names[m]} · C={C:g}")
+                solved = solve_tasks(K.flat, layout, signs, C * unit, dual, rtol, gram.n_jobs)
+                accuracy[:, k, m] = [score(f, K_f, dual, solved.intercept[f]) for f, K_f in enumerate(held_out)]
+                progress.done()
     return np.array([accuracy[block == t].mean(axis=0) for t in range(len(tasks))])
 
 

@@ -139,5 +139,5 @@ class SparseMTL(KernelTaskClassifier):
         self.history_ = np.array(history)
         self.n_sweeps_ = self.n_iter_ = search.n_sweeps
         # a task without kernels is its intercept, and needs no support vectors
-        used = np.repeat((self.theta_ > 0).any(axis=1), np.diff(gram.ptr))
+        used = np.repeat((self.theta_ > 0).any(axis=1), np.diff(gram.layout.ptr))
         return np.where(used, point.sweep.dual, 0.0), point.sweep.intercepts

@@ -7,12 +7,9 @@ from time import perf_counter
 
 import numpy as np
 
-from .._parallel import run_chunks
 from .._typing import Array, IntArray
 from ..gram import GramBlocks
 from ._smo import solve_tasks
-
-MAX_STEPS = 10_000_000  # pair steps of one task; reached only when the tolerance is below what rounding allows
 
 
 @dataclass(frozen=True)
@@ -48,8 +45,6 @@ class SVCTasks:
         self.gram = gram
         self.signs = np.ascontiguousarray(signs, dtype=np.float64)
         self.C = np.ascontiguousarray(C, dtype=np.float64)
-        self.block_start = gram.start[gram.block_of_task]
-        self.block_size = gram.size[gram.block_of_task]
         self.n_sweeps = 0
         self.seconds = 0.0
 
@@ -59,11 +54,11 @@ class SVCTasks:
 
     @property
     def n_tasks(self) -> int:
-        return len(self.gram.ptr) - 1
+        return self.gram.n_tasks
 
     @property
     def n_kernels(self) -> int:
-        return self.gram.bank.n_kernels
+        return self.gram.n_kernels
 
     def sweep(self, theta: Array, init: Array | None = None, rtol: float = 1e-6) -> Sweep:
         """Solve every task at θ to a relative duality gap of rtol, starting from the dual variables ``init``.
@@ -71,38 +66,13 @@ class SVCTasks:
         Any dual feasible for one θ is feasible for all, since θ is not in the constraints.
         """
         began = perf_counter()
-        T = self.n_tasks
-        K = self.gram.combine(theta)
         dual = np.zeros(len(self.signs)) if init is None else init.copy()
-        value, gap, intercepts = np.empty(T), np.empty(T), np.empty(T)
-        steps = np.zeros(T, dtype=np.int64)
-
-        def work(first: int, last: int) -> None:
-            solve_tasks(
-                first,
-                last,
-                K,
-                self.block_start,
-                self.block_size,
-                self.gram.ptr,
-                self.gram.idx,
-                self.signs,
-                self.C,
-                dual,
-                rtol,
-                MAX_STEPS,
-                value,
-                gap,
-                intercepts,
-                steps,
-            )
-
-        n_jobs = self.gram.n_jobs
-        chunks = [(0, T)] if n_jobs == 1 else [(t, t + 1) for t in range(T)]
-        run_chunks(work, chunks, n_jobs)
-        linear = np.add.reduceat(np.abs(dual), self.gram.ptr[:-1])
+        with self.gram.combined(theta) as K:
+            solved = solve_tasks(K.flat, K.layout, self.signs, self.C, dual, rtol, self.gram.n_jobs)
+        linear = np.add.reduceat(np.abs(dual), self.gram.layout.ptr[:-1])
         forms = np.maximum(self.gram.quadratic_forms(dual), 0.0)  # rounding may leave a form of zero below it
         lower = linear - 0.5 * (forms * theta).sum(axis=1)
         self.n_sweeps += 1
         self.seconds += perf_counter() - began
-        return Sweep(theta, dual, intercepts, linear, forms, lower, lower + np.maximum(gap, 0.0), steps)
+        upper = lower + np.maximum(solved.gap, 0.0)
+        return Sweep(theta, dual, solved.intercept, linear, forms, lower, upper, solved.steps)

@@ -7,9 +7,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from .._compiled import njit
-from .._typing import Array, IntArray
-from ..machines._smo import compute_errors, task_gram
+from .._typing import Array
+from ..machines._smo import errors_of_tasks
 from ..machines.svc import Sweep
 from ..problem import MultiTaskProblem
 from ..scalarizations import PowerMean
@@ -40,18 +39,6 @@ class Cuts(NamedTuple):
     forms: Array
 
 
-@njit()
-def errors_of_tasks(
-    K: Array, block_start: IntArray, block_size: IntArray, ptr: IntArray, idx: IntArray, y: Array, v: Array
-) -> Array:
-    """e = y − K v of every task, flat; the arguments are those of ``solve_tasks``."""
-    e = np.empty(len(y))
-    for t in range(len(ptr) - 1):
-        part = slice(ptr[t], ptr[t + 1])
-        compute_errors(task_gram(K, block_start[t], block_size[t], idx[part]), y[part], v[part], e[part])
-    return e
-
-
 class Saddle:
     """min over θ, max over (β, λ) of Φ, with the distances of the steps.
 
@@ -66,7 +53,7 @@ class Saddle:
         p, weights = problem.scalarization.p, problem.scalarization.weights
         self.problem = problem
         self.tasks = problem.tasks
-        self.ptr = problem.tasks.gram.ptr
+        self.ptr = problem.tasks.gram.layout.ptr
         self.sizes = np.diff(self.ptr)
         self.unit = unit
         self.C = problem.tasks.C / unit
@@ -93,8 +80,9 @@ class Saddle:
         lam = self.divisor(u.lam)
         alpha = self.unit * u.beta / self.spread(lam)
         v = tasks.signs * alpha
-        K = gram.combine(u.theta)
-        errors = errors_of_tasks(K, tasks.block_start, tasks.block_size, self.ptr, gram.idx, tasks.signs, v)
+        errors = np.empty(len(v))
+        with gram.combined(u.theta) as K:
+            errors_of_tasks(K.flat, K.layout, tasks.signs, v, errors)
         forms = gram.quadratic_forms(v)
         slopes = Point(-0.5 * lam @ forms, self.unit * tasks.signs * errors, 0.5 * forms @ u.theta)
         return slopes, Cuts(np.add.reduceat(alpha, self.ptr[:-1]), forms)
@@ -230,7 +218,7 @@ class Tseng(Solver):
         else:
             lam = scalarization.gradient(sweep.upper)
         alpha = np.abs(sweep.dual)
-        length = np.sqrt(np.mean(np.add.reduceat(alpha**2, problem.tasks.gram.ptr[:-1])))
+        length = np.sqrt(np.mean(np.add.reduceat(alpha**2, problem.tasks.gram.layout.ptr[:-1])))
         unit = BALANCE * float(length) if self.rescale else 1.0
         saddle = Saddle(problem, unit)
         if self.rescale:

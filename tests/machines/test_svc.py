@@ -309,7 +309,7 @@ def test_linear_and_forms_are_those_of_the_dual(toy):
     machine = make_machine(Ks, tasks, 1.0)
     sweep = machine.sweep(some_theta(0))
     for t, (rows, signs) in enumerate(tasks):
-        v = sweep.dual[machine.gram.ptr[t] : machine.gram.ptr[t + 1]]
+        v = sweep.dual[machine.gram.layout.ptr[t] : machine.gram.layout.ptr[t + 1]]
         assert_allclose(sweep.linear[t], signs @ v, rtol=1e-13)
         assert_allclose(sweep.forms[t], Ks[:, rows[:, None], rows] @ v @ v, rtol=1e-11)
         K = np.tensordot(sweep.theta, Ks[:, rows[:, None], rows], axes=1)
