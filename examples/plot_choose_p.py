@@ -42,7 +42,7 @@ print(f"chosen {search.best_params_}, score {search.best_score_:.3f}")
 
 # %%
 # ``cv_results_`` has the form that :class:`sklearn.model_selection.GridSearchCV` gives it. The latter works too, and
-# fits every pair anew; scores agree up to what the tolerance of a fit leaves open.
+# fits every pair from scratch; scores agree up to what the tolerance of a fit leaves open.
 
 folds = MultiTaskStratifiedKFold(5, task_column="hospital")
 grid = GridSearchCV(ParetoMKLClassifier(**settings), {"C": [3.0], "p": [0.01, 1, np.inf]}, cv=folds)
@@ -67,7 +67,7 @@ for p in (1, np.inf):
 # average, p = 1, still listens too much.
 
 features, hospital = X_train.drop(columns="hospital"), X_train["hospital"]
-path = pareto_path(features, y_train, hospital, ps, C=search.best_params_["C"], kernels=kernels)
+path = pareto_path(features, y_train, tasks=hospital, ps=ps, C=search.best_params_["C"], kernels=kernels)
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.2), layout="constrained")
 AccuracyDisplay.from_cv_results(search, by="C", ax=left)
 new = X_test.drop(columns="hospital")

@@ -41,7 +41,7 @@ print("weights of the groups:", shared.theta_.round(2), " groups that matter:", 
 print(f"accuracy, mean over the machines: {shared.score(X_test, y_test):.3f}")
 
 # %%
-# The same, said otherwise
+# The same in other forms
 # ------------------------
 #
 # Those who cannot put the task into X pass ``tasks=``, to ``fit`` and to ``predict``. Those who have labels of several

@@ -26,7 +26,7 @@ data = make_multitask(2, [60, 120], noise=[0.0, 0.1], relatedness=0.4, sigma=2.0
 names = np.array(["clean", "noisy"])[data.tasks]
 kernels = [Gaussian(2.0, columns=columns) for columns in data.columns]
 ps = [-20, -5, -2, -1, 0, 0.5, 1, 2, 5, np.inf]
-path = pareto_path(data.data, data.target, names, ps=ps, kernels=kernels, tol=1e-5)
+path = pareto_path(data.data, data.target, tasks=names, ps=ps, kernels=kernels, tol=1e-5)
 
 print(f"both tasks use the sources {data.relevant}, besides each its own: {data.own}")
 print(f"{'p':>6} {'J clean':>8} {'J noisy':>8}   what each task weighs")
@@ -43,7 +43,7 @@ cloud = []
 for weights in rng.dirichlet(np.full(len(kernels), 0.7), size=300):
     theta = weights / np.linalg.norm(weights, 1.1)  # on the sphere ‖θ‖_s = 1, as the learned ones are
     one_kernel = (gram @ theta)[:, :, None]
-    cloud.append(pareto_path(one_kernel, data.target, names, ps=[1], kernels="precomputed").objectives[0])
+    cloud.append(pareto_path(one_kernel, data.target, tasks=names, ps=[1], kernels="precomputed").objectives[0])
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained", width_ratios=[1, 1.1])
 left.scatter(*np.transpose(cloud), s=8, color="lightgray", zorder=0)

@@ -7,29 +7,21 @@ the task objectives, and so traces a path on their Pareto front.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ._model import TaskModel
+from ._persistence import load_model, save_model
+from ._tasks import stack_tasks
 from .kernels import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, Polynomial
 from .path import PAPER_PS, ParetoPath, pareto_path
-from .persistence import load_model, save_model
-from .tasks import stack_tasks
 
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
+    from . import baselines, datasets, model_selection, plotting, report, tables
     from .estimators import ParetoMKLClassifier
     from .search import ParetoMKLClassifierCV
 
 _ESTIMATORS = {"ParetoMKLClassifier": ".estimators", "ParetoMKLClassifierCV": ".search"}
-_MODULES = {"baselines", "datasets", "model_selection", "plotting", "report"}
-
-
-def __getattr__(name: str) -> Any:
-    """Estimators are imported when first asked for: scikit-learn takes a second to import."""
-    if name in _ESTIMATORS:
-        return getattr(import_module(_ESTIMATORS[name], __name__), name)
-    if name in _MODULES:
-        return import_module(f".{name}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
+_MODULES = {"baselines", "datasets", "model_selection", "plotting", "report", "tables"}
 
 __all__ = [
     "PAPER_PS",
@@ -43,8 +35,29 @@ __all__ = [
     "ParetoMKLClassifierCV",
     "ParetoPath",
     "Polynomial",
+    "TaskModel",
+    "baselines",
+    "datasets",
     "load_model",
+    "model_selection",
     "pareto_path",
+    "plotting",
+    "report",
     "save_model",
     "stack_tasks",
+    "tables",
 ]
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that exists
+
+    def __getattr__(name: str) -> Any:
+        """Estimators and submodules are imported when first asked for: scikit-learn takes a second to import."""
+        if name in _ESTIMATORS:
+            return getattr(import_module(_ESTIMATORS[name], __name__), name)
+        if name in _MODULES:
+            return import_module(f".{name}", __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from functools import cached_property
@@ -16,7 +17,7 @@ ANNOUNCEMENT = "paretomkl: compiling, once per machine …"
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function at its first call; it releases the interpreter lock and divides as NumPy does."""
-    options = {"nogil": True, "error_model": "numpy", **options}
+    options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
 
     def compile_lazily(function: Callable[..., Any]) -> Any:
         try:
@@ -28,36 +29,35 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def inner_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """njit for functions that only compiled code calls and that make no arrays.
+    """njit for functions that only compiled code calls; Python must not.
 
-    It leaves out what those do not need and what takes longer to compile than they do: wrappers, cache, reference
-    counts.
+    It leaves out what those do not need and what takes longer to compile than they do: wrappers, cache, and reference
+    counts (``_nrt=True`` for those that slice arrays).
     """
     lean = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
     return lambda function: numba.njit(**{**lean, **options})(function)
 
 
-_COMPILING = not numba.config.DISABLE_JIT  # type: ignore[attr-defined]
 _ARRAY = numba.float64[::1]
 _SIGNATURE = numba.float64(numba.int64, _ARRAY, _ARRAY, _ARRAY, _ARRAY)
 
 
-class BarrierFunction:
+class barrier_function:
     """A function that compiled code calls through a pointer; it is compiled at its first use, never at import.
 
-    ``handle`` is what to pass to compiled code, which calls ``call_handle``. (numba takes functions as arguments, but
-    looks up their type and address at every call, which costs a quarter of a small master problem.)
+    ``handle`` is what to pass to compiled code, which calls ``call_handle``. (numba takes such functions as arguments,
+    but looks up their type and address at every call, which costs a quarter of a small master problem.)
     """
 
     def __init__(self, function: Callable[..., float]) -> None:
         self.function = function
 
     def __reduce__(self) -> Any:
-        return BarrierFunction, (self.function,)  # an address means nothing to another process
+        return barrier_function, (self.function,)  # an address means nothing to another process
 
     @cached_property
     def handle(self) -> Any:
-        if not _COMPILING:
+        if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
             return self.function
         try:
             self._compiled = numba.cfunc(_SIGNATURE, cache=True, error_model="numpy")(self.function)
@@ -71,12 +71,10 @@ def call_handle(handle: Any, *arguments: Any) -> Any:
     return handle(*arguments)
 
 
-if _COMPILING:
+if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
 
     @intrinsic
-    def call_handle(
-        typing_context: Any, handle: Any, question: Any, x: Any, parameters: Any, gradient: Any, curvature: Any
-    ) -> Any:
+    def call_handle(_: Any, handle: Any, question: Any, x: Any, parameters: Any, gradient: Any, curvature: Any) -> Any:
         prototype = numba.types.FunctionType(_SIGNATURE).ftype
 
         def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -86,11 +84,19 @@ if _COMPILING:
 
 
 class _Announcer(event.Listener):
-    """Says on a terminal, once per process, that one of our functions is being compiled and not read from the cache."""
+    """Says on a terminal, once per process, that one of our functions is being compiled and not read from the cache.
+
+    While they are compiled nothing is garbage, and looking for it takes a tenth of the time.
+    """
 
     silent = False
+    collecting = True
+    depth = 0
 
     def on_start(self, happened: event.Event) -> None:
+        self.collecting = gc.isenabled() if self.depth == 0 else self.collecting
+        self.depth += 1
+        gc.disable()
         module = happened.data["dispatcher"].py_func.__module__ or ""
         if self.silent or not module.startswith("paretomkl."):
             return
@@ -99,7 +105,9 @@ class _Announcer(event.Listener):
             print(f"\r\x1b[K{ANNOUNCEMENT}", file=sys.stderr, flush=True)  # in place of a progress line
 
     def on_end(self, happened: event.Event) -> None:
-        pass
+        self.depth -= 1
+        if self.depth == 0 and self.collecting:
+            gc.enable()
 
 
 event.register("numba:compile", _Announcer())

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._typing import AnyArray, Array
+from ._typing import AnyArray, Array, IntArray
 
 if TYPE_CHECKING:
-    from .machines.svc import Sweep
+    from .sweep import Sweep
 
 
 class CutStore:
@@ -26,10 +26,6 @@ class CutStore:
         self.slopes = np.zeros((1, n_tasks, n_kernels))  # ½ G
         self.idle = np.zeros((1, n_tasks), dtype=np.int64)
 
-    def __len__(self) -> int:
-        """Sweeps that have left a cut."""
-        return len(self.linear) - 1
-
     @property
     def live(self) -> AnyArray:
         """Which cuts have not been dropped, (n_rows, n_tasks)."""
@@ -40,6 +36,12 @@ class CutStore:
         self.linear = np.vstack([self.linear, sweep.linear])
         self.slopes = np.concatenate([self.slopes, 0.5 * sweep.forms[None]])
         self.idle = np.vstack([self.idle, np.zeros_like(self.idle[:1])])
+
+    def copy(self, rows: IntArray | slice = slice(None)) -> CutStore:  # of all rows
+        """The same cuts in arrays of their own."""
+        copy = CutStore(*self.slopes.shape[1:])
+        copy.linear, copy.slopes, copy.idle = self.linear[rows].copy(), self.slopes[rows].copy(), self.idle[rows].copy()
+        return copy
 
     def heights(self, theta: Array) -> Array:
         """Every cut at θ (n_kernels,), or (n_tasks, n_kernels); −∞ where it was dropped."""

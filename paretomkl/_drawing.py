@@ -32,6 +32,16 @@ def shorten(name: str, length: int = 40) -> str:
     return name[:head].rstrip() + "…" + name[len(name) - (length - head - 1) :].lstrip()
 
 
+def pool_kernels(theta: Array, names: list[str], n_named: int) -> tuple[Array, list[str]]:
+    """Weights (n_points, n_shown) and names: the heaviest kernels in the order of the bank, then the sum of others."""
+    if len(names) <= n_named + 1:  # a pool of one is no shorter than its name
+        return theta, list(names)
+    ranked = np.argsort(-theta.max(axis=0), kind="stable")
+    named, others = np.sort(ranked[:n_named]), ranked[n_named:]
+    weights = np.column_stack([theta[:, named], theta[:, others].sum(axis=1)])
+    return weights, [names[m] for m in named] + [f"{len(others)} others"]
+
+
 class ExponentScale:
     """Exponents on an axis that is logarithmic on either side of zero, with ±∞ one step beyond the last.
 
@@ -77,3 +87,30 @@ class ExponentScale:
             step = 10.0 ** np.floor(np.log10((high - low) / 3))
             inside = step * np.arange(np.ceil(low / step), np.floor(high / step) + 1)
         return np.concatenate([inside, self.ps[np.isinf(self.ps)]])
+
+
+class ExponentAxis(ExponentScale):
+    """The scale of a page: places in [0, 1], from the first to the last exponent."""
+
+    def places(self, ps: Any) -> Array:
+        return self._between(self.heights(ps))
+
+    def _between(self, heights: Any) -> Array:
+        low, high = self.heights(self.ps[[0, -1]])
+        return (np.asarray(heights) - low) / (high - low) if high > low else np.full(len(heights), 0.5)
+
+    def nearest(self, p: float) -> int:
+        """The row whose exponent is nearest to p on the axis."""
+        return int(np.abs(self.heights(self.ps) - self.heights(p)).argmin())
+
+    def breaks(self) -> Array:
+        """Places between the finite exponents and ±∞, where the axis is broken."""
+        ends = zip(self.ps[[0, -1]], self.beyond, self.forward(self.finite[[0, -1]]), strict=True)
+        middles = [(beyond + last) / 2 for p, beyond, last in ends if np.isinf(p)]
+        return self._between(middles) if len(self.ps) > 1 else np.empty(0)
+
+    def ticks(self) -> list[tuple[float, str, int]]:
+        """Place, label and rank of round exponents; those of low rank are labelled first."""
+        ps = self.round_ps()
+        ranks = exponent_ranks(ps).tolist()
+        return list(zip(self.places(ps).round(6).tolist(), map(exponent_label, ps), ranks, strict=True))

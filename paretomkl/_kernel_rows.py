@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._compiled import njit
+from ._compiled import inner_njit, njit
 from ._typing import Array, IntArray
 
 VALUE, POLYNOMIAL, EXPONENTIAL = 0, 1, 2
@@ -133,7 +133,7 @@ def exp_into(x: Array, rate: float, n: int, shift: Array, shift_bits: IntArray, 
         bits[k] += shift_bits[k] << 52
 
 
-@njit(fastmath={"contract"})
+@inner_njit(fastmath={"contract"})
 def square_into(source: Array, doublings: int, n: int, out: Array) -> None:
     """out_k = source_k^(2^doublings) for k < n, up to four squarings to a pass over memory."""
     while doublings > 0:
@@ -159,7 +159,7 @@ def square_into(source: Array, doublings: int, n: int, out: Array) -> None:
         source = out
 
 
-@njit(fastmath={"contract"})
+@inner_njit(fastmath={"contract"}, _nrt=True)
 def next_tile(program: Program, pairs: Pairs, last: int, tile: Tile) -> int:
     """Evaluate the needed kernels at the pairs from the cursor on, as many as the tile holds; return how many.
 
@@ -359,7 +359,7 @@ def find_support(
     return n
 
 
-@njit(fastmath={"contract", "reassoc", "nsz"})
+@inner_njit(fastmath={"contract", "reassoc", "nsz"})
 def dot_at(values: Array, positions: IntArray, offset: int, coefficients: Array, n: int) -> float:
     total = 0.0
     for k in range(n):
@@ -367,7 +367,7 @@ def dot_at(values: Array, positions: IntArray, offset: int, coefficients: Array,
     return total
 
 
-@njit(fastmath={"contract", "reassoc", "nsz"})
+@inner_njit(fastmath={"contract", "reassoc", "nsz"})
 def dot(values: Array, coefficients: Array, n: int) -> float:
     """Σ over k < n, in the order that suits vector instructions."""
     total = 0.0

@@ -17,8 +17,8 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.metadata_routing import UNUSED
 
 from ._splits import MATRIX_AND_TASKS, as_vector_or_matrix, rows_of_tasks
+from ._tasks import array_of, column_names, labels_by_task, listed, missing_labels, task_column_of, unique_labels
 from ._typing import AnyArray, Array, IntArray
-from .tasks import array_of, column_names, labels_by_task, listed, missing_labels, task_column_of, unique_labels
 
 AVERAGES = ("macro", "worst", None)
 RESPONSES = ("predict", "decision_function", "predict_proba")
@@ -154,7 +154,10 @@ class MultiTaskScorer(BaseEstimator):
         by = tasks if self.task_column is None else task_column_of(X, self.task_column)
         model, X = _unwrap(estimator, X)
         method = _first_method(model, metric.responses)
-        response = _respond(model, method, X, tasks)
+        answer = getattr(model, method)
+        pooled = getattr(model, "sources_", None) == [None]  # fitted without tasks: one model for all
+        by_task = tasks is not None and not pooled and "tasks" in _parameters(answer)
+        response = answer(X, tasks=tasks) if by_task else answer(X)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
         if by is None and getattr(model, "task_column", None) is not None:
             by = task_column_of(X, model.task_column)
@@ -167,17 +170,12 @@ class MultiTaskScorer(BaseEstimator):
             if len(part.rows):
                 scores[part.name] = metric.score(part, method, None if weight is None else weight[part.rows])
                 undefined += [part.name] * bool(np.isnan(scores[part.name]))
-        return self._average(scores, undefined, metric.name)
-
-    __call__ = score
-
-    def _average(self, scores: dict[str, float], undefined: list[str], metric: str) -> float | dict[str, float]:
         if undefined:
             warnings.warn(
-                f"{metric} is undefined for {len(undefined)} of {len(scores)} tasks ({', '.join(undefined[:5])}): the "
-                "scored samples have too few classes there. They are left out of the average.",
+                f"{metric.name} is undefined for {len(undefined)} of {len(scores)} tasks ({', '.join(undefined[:5])}): "
+                "the scored samples have too few classes there. They are left out of the average.",
                 UndefinedMetricWarning,
-                stacklevel=3,
+                stacklevel=2,
             )
         if self.average is None:
             return scores
@@ -185,6 +183,8 @@ class MultiTaskScorer(BaseEstimator):
         if not defined:
             return np.nan
         return float(min(defined) if self.average == "worst" else np.mean(defined))
+
+    __call__ = score
 
 
 # -------------------------------------------------------------------------------------------- what the search asks
@@ -232,11 +232,13 @@ class Metric:
         of_labels = method == "predict"
         if not of_labels and len(unique_labels(truth)) < 2:
             return np.nan
-        has_positive = "pos_label" in _parameters(self.function)
+        parameters = _parameters(self.function)
+        has_positive = "pos_label" in parameters
         if has_positive or not of_labels:
             classes = part.classes or unique_labels(array_of(listed(truth) + (listed(response) if of_labels else [])))
-            positive = self._argument("pos_label")
-            is_binary = not of_labels or (self._argument("average") or "binary") == "binary"
+            got = {name: p.default for name, p in parameters.items() if p.default is not p.empty} | arguments
+            positive = got.get("pos_label")
+            is_binary = not of_labels or (got.get("average") or "binary") == "binary"
             if has_positive and "pos_label" not in arguments and is_binary and positive not in classes:
                 if len(classes) < 2:
                     return np.nan  # one label does not tell which of two is the positive one
@@ -248,20 +250,13 @@ class Metric:
             arguments["sample_weight"] = weight
         return self.sign * float(self.function(truth, response, **arguments))
 
-    def _argument(self, name: str) -> Any:
-        """What the function gets as an argument; None where nobody says."""
-        parameter = _parameters(self.function).get(name)
-        default = None if parameter is None or parameter.default is parameter.empty else parameter.default
-        return self.arguments.get(name, default)
-
 
 def _scores_of_pair(response: Array, method: str, flip: bool) -> Array:
     """One number per sample, larger for the second of two classes, or for the first with ``flip``."""
-    if method == "predict_proba":
-        second = response[:, 1] if response.ndim == 2 else response
-        return 1 - second if flip else second
-    second = response[:, 1] - response[:, 0] if response.ndim == 2 else response
-    return -second if flip else second
+    probable = method == "predict_proba"
+    if response.ndim == 2:
+        response = response[:, 1] if probable else response[:, 1] - response[:, 0]
+    return float(probable) - response if flip else response
 
 
 def _metric_of(scorer: Any) -> Metric | None:
@@ -320,14 +315,6 @@ def _first_method(estimator: Any, names: tuple[str, ...]) -> str:
     raise ValueError(f"{type(estimator).__name__} has no method {' or '.join(names)}, which the metric needs.")
 
 
-def _respond(model: Any, method: str, X: Any, tasks: Any) -> Any:
-    answer = getattr(model, method)
-    pooled = getattr(model, "sources_", None) == [None]  # fitted without tasks: one model for all
-    if tasks is not None and not pooled and "tasks" in _parameters(answer):
-        return answer(X, tasks=tasks)
-    return answer(X)
-
-
 # ---------------------------------------------------------------------------------------------------------- tasks
 class Part(NamedTuple):
     """The samples of one task, which are scored together.
@@ -360,16 +347,12 @@ def _parts(y: Any, tasks: Any, counted: AnyArray | None, response: Any, method: 
     if known is not None and set(known) == set(names):
         names = known  # the order of the columns now
     labelled = ~missing_labels(labels) & counted[:, None]
-    return [
-        _part(
-            name,
-            np.flatnonzero(labelled[:, t]),
-            labels[:, t],
-            response[t] if by_task else response[:, t],
-            listed(np.asarray(classes[t])) if isinstance(classes, list) else None,
-        )
-        for t, name in enumerate(names)
-    ]
+    parts = []
+    for t, name in enumerate(names):
+        answer = response[t] if by_task else response[:, t]
+        own = listed(np.asarray(classes[t])) if isinstance(classes, list) else None
+        parts.append(_part(name, np.flatnonzero(labelled[:, t]), labels[:, t], answer, own))
+    return parts
 
 
 def _parts_of_vector(

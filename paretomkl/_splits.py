@@ -14,8 +14,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
-from ._typing import AnyArray, IntArray
-from .tasks import (
+from ._tasks import (
     as_labels,
     as_sources,
     column_names,
@@ -25,6 +24,7 @@ from .tasks import (
     refuse_missing,
     task_column_of,
 )
+from ._typing import AnyArray, IntArray
 
 MATRIX_AND_TASKS = "Pass a matrix y, whose columns are the tasks, or the task of each row, not both."
 
@@ -149,12 +149,11 @@ class MultiTaskStratifiedKFold(StratifiedKFold):
 
 def _check_spread(cells: Cells, fold: IntArray) -> None:
     """Every training part must have some of every cell; samples of many cells may make that impossible."""
-    first = np.full(len(cells.names), -1)
-    first[cells.columns] = fold[cells.rows]
-    spread = np.zeros(len(cells.names), dtype=bool)
-    np.logical_or.at(spread, cells.columns, fold[cells.rows] != first[cells.columns])
-    if not spread.all():
-        task, label = cells.names[int(spread.argmin())]
+    present = np.zeros((len(cells.names), fold.max() + 1), dtype=bool)
+    present[cells.columns, fold[cells.rows]] = True
+    n_folds = present.sum(axis=1)
+    if (n_folds < 2).any():
+        task, label = cells.names[int(n_folds.argmin())]
         raise ValueError(
             f"All samples of label {label!r} of task {task!r} fall into one fold, and its training part has none; use "
             "more folds, or shuffle=True with another random_state."
@@ -162,25 +161,9 @@ def _check_spread(cells: Cells, fold: IntArray) -> None:
 
 
 def make_splits(cv: Any, X: Any, y: Any, tasks: Any = None, groups: Any = None) -> list[tuple[IntArray, IntArray]]:
-    """Training and test parts for whatever scikit-learn's ``cv=`` may be.
+    """Training and test parts for whatever scikit-learn's ``cv=`` may be; X is without a task column.
 
-    Parameters
-    ----------
-    cv : int, None, splitter or iterable of (train, test)
-        An int is a :class:`MultiTaskStratifiedKFold` with that many folds, None one with five; everything else goes to
-        :func:`sklearn.model_selection.check_cv`.
-    X : array-like of n_samples rows
-        The samples, without a task column.
-    y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-    tasks : array-like of shape (n_samples,), default=None
-        The task of each row; also for a :class:`MultiTaskStratifiedKFold` given as ``cv``.
-    groups : array-like of shape (n_samples,), default=None
-        For splitters that keep groups together.
-
-    Examples
-    --------
-    >>> make_splits(2, [[1], [2], [3], [4]], ["no", "yes", "no", "yes"])
-    [(array([2, 3]), array([0, 1])), (array([0, 1]), array([2, 3]))]
+    An int is a :class:`MultiTaskStratifiedKFold` with that many folds, None one with five.
     """
     if cv is None or isinstance(cv, numbers.Integral):
         cv = MultiTaskStratifiedKFold(5 if cv is None else int(cv))

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-AnyArray = NDArray[Any]
+if TYPE_CHECKING:
+    from .protocols import Solver
+
+Array: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+AnyArray: TypeAlias = NDArray[Any]
+
+ClassWeight: TypeAlias = "Mapping[Any, float] | Literal['balanced'] | None"
+SolverLike: TypeAlias = "Literal['auto', 'cut-pool', 'bcd', 'tseng'] | Solver"

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ._typing import AnyArray, Array
-from .kernels import FittedBank, as_bank
-from .tasks import Task
+from ._tasks import Task
+from ._typing import Array
 
 
 def check_exponents(ps: Any) -> list[float]:
@@ -43,24 +42,19 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 and "\n" not in text else f"<{type(value).__name__}>"
 
 
+def check_grid(name: str, values: Any) -> list[float]:
+    """Positive numbers to choose from, at least one."""
+    grid = list(values) if isinstance(values, Iterable) and not isinstance(values, str) else [values]
+    if not grid:
+        raise ValueError(f"{name} is empty; give at least one number.")
+    for value in grid:
+        check_number(f"every entry of {name}", value, lambda v: 0 < v < np.inf, "greater than 0")
+    return [float(value) for value in grid]
+
+
 def check_count(name: str, value: Any) -> None:
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or int(value) < 1:
         raise ValueError(f"{name} must be a whole number of at least 1, got {name}={value!r}.")
-
-
-def check_data(X: Any, kernels: Any) -> tuple[FittedBank, AnyArray]:
-    bank = as_bank(kernels)
-    if isinstance(bank.kernels, str) and bank.kernels == "precomputed":
-        stack = check_stack(X)
-        return bank.fit(stack), stack
-    from sklearn.utils.validation import check_array  # here: scikit-learn takes a second to import
-
-    names = getattr(X, "columns", None)
-    if names is None and np.ndim(X) < 2:
-        raise ValueError(f"X must have two dimensions, (n_samples, n_features), got shape {np.shape(X)}.")
-    with numbers_only():
-        data = check_array(X, dtype=np.float64, input_name="X")
-    return bank.fit(data, None if names is None else [str(name) for name in names]), data
 
 
 @contextmanager
@@ -69,12 +63,17 @@ def numbers_only() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if "could not convert" not in str(error):
-            raise
-        raise ValueError(
-            f"X must hold numbers only: {error}. Encode that column, or, if it names the tasks, say so by task_column= "
-            "or tasks=."
-        ) from error
+        message = str(error)
+        if "could not convert" in message:
+            message = (
+                f"X must hold numbers only: {message}. Encode that column, or, if it names the tasks, use task_column= "
+                "or tasks=."
+            )
+        elif "Reshape your data" in message:
+            message = "X must have two dimensions, (n_samples, n_features). Reshape your data."
+        elif "does not accept missing values" in message:  # scikit-learn's advice takes a paragraph
+            message = f"{message.splitlines()[0]} Impute or remove missing values first."
+        raise ValueError(message) from error
 
 
 def check_stack(X: Any, square: bool = True) -> Array:

@@ -9,8 +9,8 @@ import numpy as np
 from numba.core import event
 
 from . import baselines
+from ._kernels import Cosine, Gaussian, Laplacian, Linear, Polynomial
 from .estimators import ParetoMKLClassifier
-from .kernels import Cosine, Gaussian, Laplacian, Linear, Polynomial
 from .path import pareto_path
 from .search import ParetoMKLClassifierCV
 

@@ -1,8 +1,10 @@
-"""The entry point of the ``paretomkl`` command; the commands are in ``commands.py``."""
+"""The entry point of the ``paretomkl`` command; the commands are in ``_commands.py``."""
 
 from __future__ import annotations
 
 import sys
+
+__all__ = ["main"]
 
 
 def main() -> None:
@@ -12,7 +14,7 @@ def main() -> None:
         import rich  # noqa: F401
         import typer  # noqa: F401
 
-        from .commands import app
+        from ._commands import app
     except ImportError as error:
         sys.exit(f"The command line needs {error.name}; install it with: pip install 'paretomkl[cli]'")
     except KeyboardInterrupt:  # this early there is nothing to undo

@@ -11,15 +11,17 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from ._bank import PANEL_BYTES, FittedBank
 from ._kernel_rows import Blocks, Pairs, Support, combine_rows, find_support, make_tile, mirror, quadratic_forms
 from ._parallel import run_chunks
 from ._typing import AnyArray, Array, IntArray
-from .kernels import PANEL_BYTES, FittedBank
 
-FEW_PAIRS = 20_000  # of samples, on which threads cost more than they save
-MOST_CHECKED = 1000  # samples of a block among which a kernel is checked for negative eigenvalues
+__all__ = ["CombinedGram", "GramBlocks", "TaskLayout"]
 
-Thing = TypeVar("Thing")
+_FEW_PAIRS = 20_000  # of samples, on which threads cost more than they save
+_MOST_CHECKED = 1000  # samples of a block among which a kernel is checked for negative eigenvalues
+
+_Thing = TypeVar("_Thing")
 
 
 class TaskLayout(NamedTuple):
@@ -60,20 +62,20 @@ class CombinedGram:
         self._flat = None
 
 
-class _Pool(Generic[Thing]):
+class _Pool(Generic[_Thing]):
     """Things that take time to make, lent to one user at a time: nested and concurrent uses get one of their own."""
 
-    def __init__(self, make: Callable[[], Thing], most_spare: int = 1):
+    def __init__(self, make: Callable[[], _Thing], most_spare: int = 1):
         self._make = make
-        self._spare: deque[Thing] = deque(maxlen=most_spare)
+        self._spare: deque[_Thing] = deque(maxlen=most_spare)
 
-    def take(self) -> Thing:
+    def take(self) -> _Thing:
         try:
             return self._spare.pop()
         except IndexError:
             return self._make()
 
-    def give_back(self, thing: Thing) -> None:
+    def give_back(self, thing: _Thing) -> None:
         self._spare.append(thing)
 
 
@@ -100,7 +102,7 @@ class GramBlocks:
         self.bank = bank
         self.n_jobs = n_jobs
         self.side = bank.side(X)
-        self.samples, block = connected_blocks(rows, len(X)) if shared else (rows, np.arange(len(rows)))
+        self.samples, block = _connected_blocks(rows, len(X)) if shared else (rows, np.arange(len(rows)))
         size = np.array([len(samples) for samples in self.samples])
         tasks = np.argsort(block, kind="stable")
         self.blocks = Blocks(
@@ -156,7 +158,7 @@ class GramBlocks:
         if self.n_jobs == 1:
             return [(first, last)]
         area = _offsets((pairs.end - pairs.begin)[first:last])
-        pieces = 1 if area[-1] < FEW_PAIRS else 4 * self.n_jobs
+        pieces = 1 if area[-1] < _FEW_PAIRS else 4 * self.n_jobs
         edges = np.unique(first + np.searchsorted(area, np.linspace(0, area[-1], pieces + 1)))
         return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
@@ -261,7 +263,7 @@ class GramBlocks:
             if kernel.semidefinite:
                 continue
             for samples in self.samples:
-                some = samples[np.unique(np.linspace(0, len(samples) - 1, MOST_CHECKED).astype(int))]
+                some = samples[np.unique(np.linspace(0, len(samples) - 1, _MOST_CHECKED).astype(int))]
                 K = self.bank.base_matrix(b, self.side, some)
                 if not np.allclose(K, K.T, rtol=1e-6, atol=1e-8 * np.abs(K).max()):
                     raise ValueError(f"Kernel {kernel} is not symmetric.")
@@ -288,7 +290,7 @@ def _has_cholesky(K: Array) -> bool:
     return True
 
 
-def connected_blocks(rows: list[IntArray], n_samples: int) -> tuple[list[IntArray], IntArray]:
+def _connected_blocks(rows: list[IntArray], n_samples: int) -> tuple[list[IntArray], IntArray]:
     """Group tasks that share samples, directly or through others.
 
     Returns the samples of each block (rising) and the block of each task.

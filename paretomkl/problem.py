@@ -1,29 +1,43 @@
-"""The multi-task problem: tasks, one scalarization, one set of kernel weights, and the certificate of a solution."""
+"""The multi-task problem: a machine, a scalarization, a set of kernel weights, and the certificate of a solution."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from ._typing import Array
-from .machines.svc import SVCTasks, Sweep
-from .scalarizations import PowerMean
-from .weight_sets import LsBall
+from .protocols import Machine, Scalarization, WeightSet, check_part
+from .sweep import Sweep
+
+__all__ = ["MultiTaskProblem"]
 
 
 @dataclass(frozen=True)
 class MultiTaskProblem:
-    """minimise over θ ∈ weight_set    scalarization(J_1(θ), …, J_T(θ))."""
+    """minimise over θ ∈ weight_set    scalarization(J_1(θ), …, J_T(θ)).
 
-    tasks: SVCTasks
-    scalarization: PowerMean
-    weight_set: LsBall
+    Parameters
+    ----------
+    machine : Machine
+        Solves the tasks at a given θ.
+    scalarization : Scalarization
+    weight_set : WeightSet
+    """
+
+    machine: Machine
+    scalarization: Scalarization
+    weight_set: WeightSet
+
+    def __post_init__(self) -> None:
+        check_part(self.machine, Machine)
+        check_part(self.scalarization, Scalarization)
+        check_part(self.weight_set, WeightSet)
 
     def start(self) -> Array:
-        """Uniform kernel weights."""
-        return self.weight_set.start(self.tasks.n_kernels)
+        """Where the weight set begins."""
+        return self.weight_set.start(self.machine.n_kernels)
 
     def lower_bound(self, weights: Array, linear: Array, forms: Array) -> float:
-        """min over θ of Σ_t η_t (a_t − ½ θ'G_t) = Σ_t η_t a_t − ½ ‖Σ_t η_t G_t‖_{s*}.
+        """min over θ of Σ_t η_t (a_t − ½ θ'G_t) = Σ_t η_t a_t − ½ h(Σ_t η_t G_t), h the support function of the set.
 
         Below the least Σ_t η_t J_t(θ) for every choice of cuts, one for each task.
         """
@@ -33,11 +47,12 @@ class MultiTaskProblem:
         """How far, at most, M_p(J(θ)) lies above its optimum, relative to M_p(J(θ)).
 
         ``lower`` bounds Σ_t η_t J_t from below over all θ, with η the gradient of M_p at the upper bounds of this sweep
-        (or, for p ≥ 1, the optimum of M_p itself); the sweep's own dual variables give one. For p < 1 it is the gap of
-        the weighted sum with weights η ∝ J^(p−1): the point is Pareto optimal up to that amount.
+        (or, for p ≥ 1, the optimum of M_p itself); the sweep's own duals give one. For p < 1 it is the gap of the
+        weighted sum with weights η ∝ J^(p−1): the point is Pareto optimal up to that amount.
         """
         eta = self.scalarization.gradient(sweep.upper)
         value = float(eta @ sweep.upper)  # M_p is homogeneous: this is M_p(sweep.upper)
         own = self.lower_bound(eta, sweep.linear, sweep.forms)
         best = own if lower is None else max(own, lower)
-        return max(0.0, 1.0 - best / value)
+        gap = 1.0 - best / value
+        return 0.0 if gap < 0.0 else gap  # NaN stays NaN: it certifies nothing

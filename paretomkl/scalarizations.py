@@ -8,7 +8,12 @@ import numpy as np
 
 from ._typing import Array
 
-NEARLY_GEOMETRIC = 1e-2  # |p| below which M_p is computed from deviations from the geometric mean
+__all__ = ["PAPER_PS", "PowerMean"]
+
+PAPER_PS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, np.inf)
+"""The exponents of the paper's experiments."""
+
+_NEARLY_GEOMETRIC = 1e-2  # |p| below which M_p is computed from deviations from the geometric mean
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class PowerMean:
 
     @property
     def convex(self) -> bool:
+        """Whether M_p is convex: p ≥ 1."""
         return self.p >= 1
 
     def _log_weights(self, n_tasks: int) -> Array | float:
@@ -45,7 +51,7 @@ class PowerMean:
         return self._log_weights(logs.shape[-1]) + self.p * logs
 
     def _log_mean(self, logs: Array, log_sum: Array) -> Array:
-        if abs(self.p) >= NEARLY_GEOMETRIC:
+        if abs(self.p) >= _NEARLY_GEOMETRIC:
             return log_sum / self.p
         # the quotient loses all digits as p → 0; deviations from the geometric mean, with expm1 and log1p, keep them
         weights = np.full(logs.shape[-1], np.exp(self._log_weights(logs.shape[-1])))
@@ -58,7 +64,7 @@ class PowerMean:
         logs = np.log(objectives)
         if np.isinf(self.p):
             return logs.max(axis=-1) if self.p > 0 else logs.min(axis=-1)
-        return self._log_mean(logs, log_sum_exp(self._log_terms(logs)))
+        return self._log_mean(logs, _log_sum_exp(self._log_terms(logs)))
 
     def value(self, objectives: Array) -> float:
         """M_p(g) for objectives g of shape (n_tasks,)."""
@@ -74,7 +80,7 @@ class PowerMean:
             extreme = logs == (logs.max() if self.p > 0 else logs.min())
             return extreme / extreme.sum()
         terms = self._log_terms(logs)
-        log_sum = log_sum_exp(terms)
+        log_sum = _log_sum_exp(terms)
         # the shares ω_t g_t^p / Σ are one in all, exactly; each is divided by g_t / M_p; a derivative beyond the range
         # of a double belongs to a task whose share is beyond it as well
         return np.exp(np.minimum(terms - log_sum + self._log_mean(logs, log_sum) - logs, 700.0))
@@ -84,10 +90,10 @@ class PowerMean:
         if np.isinf(self.p):
             return self.gradient(objectives)
         exponents = self._log_weights(len(objectives)) + (self.p - 1) * np.log(objectives)
-        return np.exp(exponents - log_sum_exp(exponents))
+        return np.exp(exponents - _log_sum_exp(exponents))
 
 
-def log_sum_exp(x: Array) -> Array:
+def _log_sum_exp(x: Array) -> Array:
     """log Σ exp(x) along the last axis, the largest term factored out."""
     top = x.max(axis=-1)
     return top + np.log(np.exp(x - top[..., None]).sum(axis=-1))

@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
-from dataclasses import replace
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal, Self
 from uuid import uuid4
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.utils import _safe_indexing, indexable
+from sklearn.exceptions import FitFailedWarning
+from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
 
+from ._kernel_classifier import KernelTaskClassifier, fitted_at
+from ._kernels import KernelLike
+from ._labelling import Samples
+from ._model import TaskModel, decide_all
 from ._parallel import effective_jobs
-from ._typing import Array, IntArray
-from ._validation import check_exponents, check_number, shown
-from .estimators import KernelTaskClassifier, ParetoMKLClassifier
-from .kernels import as_bank
-from .model_selection import check_scorer, make_splits, scorer_takes
-from .multitask import Samples, Training
-from .path import PAPER_PS, gather, trace, trace_grid
-from .progress import Progress
-from .report.refit import refit_code
-from .solvers.cut_pool import CutPool
+from ._progress import Progress
+from ._reading import Training, read_samples, read_training, take_rows
+from ._refit import refit_code
+from ._run import Run
+from ._scorers import check_scorer, scorer_takes
+from ._splits import make_splits
+from ._tracing import check_parts, fit_bank, make_problem, models_of, trace, trace_grid
+from ._typing import Array, ClassWeight, IntArray, SolverLike
+from ._validation import check_exponents, check_grid, check_task_weight, shown
+from .estimators import ParetoMKLClassifier
+from .path import PAPER_PS, ParetoPath
+from .solvers import CutPool
 
-HELD_OUT_BYTES = 64 * 2**20  # of all base kernels of one batch of held-out samples
+__all__ = ["ParetoMKLClassifierCV"]
 
 _live: dict[str, Progress] = {}  # progress bars by token: a fold run in this process finds its own, elsewhere none
 
@@ -35,8 +44,9 @@ class ParetoMKLClassifierCV(KernelTaskClassifier):
     """:class:`ParetoMKLClassifier` with p and C chosen by cross-validation.
 
     Each fold traces the path over all p for each C. Kernels are made once a fold, cuts and dual variables are carried
-    along p and along C, and the held-out samples meet all models at once; a search over p and C thus costs about one
-    path for each fold and C. Folds share nothing: what one of them learns never depends on samples it holds out.
+    along p and along C, and all models are scored in one pass over the held-out samples; a search over p and C thus
+    costs about one path for each fold and C. Folds share nothing: what one of them learns never depends on samples it
+    holds out.
 
     Parameters
     ----------
@@ -52,14 +62,12 @@ class ParetoMKLClassifierCV(KernelTaskClassifier):
     scoring : str, callable or None, default=None
         A scikit-learn scorer, or one of :func:`~paretomkl.model_selection.make_multitask_scorer`. None is the mean over
         tasks of the task accuracy (plain accuracy for multi-class). It has to give one number.
-    kernels, task_column, task_weight, solver, tol, class_weight
+    kernels, task_column, task_weight, solver, tol, class_weight, verbose, random_state, max_iter
         As in :class:`ParetoMKLClassifier`.
     n_jobs : int, default=None
         Folds at a time; -1 is all cores. ``joblib.parallel_config`` chooses where they run, on a cluster too.
-    verbose : int, default=0
-        1 shows progress.
-    random_state : int, RandomState or None, default=None
-        Not used: the method is deterministic. Present for a common interface.
+    error_score : "raise" or float, default=nan
+        What a fold scores whose fit fails. With NaN a warning is given and the other folds decide.
 
     Attributes
     ----------
@@ -78,7 +86,11 @@ class ParetoMKLClassifierCV(KernelTaskClassifier):
         share of its path.
     path_ : ParetoPath
         The whole path on all samples at the chosen C.
+    scorer_ : callable
+        What scored the held-out samples, and what ``score`` uses.
     n_splits_ : int
+    refit_time_ : float
+        Seconds of the last path, on all samples.
     theta_, objectives_, task_weights_, objective_, gap_, n_sweeps_, classes_, …
         Those of ``best_estimator_``.
 
@@ -94,22 +106,35 @@ class ParetoMKLClassifierCV(KernelTaskClassifier):
     (3, 6)
     """
 
+    best_params_: dict[str, float]
+    best_score_: float
+    best_index_: int
+    best_estimator_: ParetoMKLClassifier
+    cv_results_: dict[str, Any]
+    path_: ParetoPath
+    scorer_: Callable[..., Any]
+    n_splits_: int
+    refit_time_: float
+    task_weights_: Array
+
     def __init__(
         self,
         ps: Sequence[float] = PAPER_PS,
         Cs: Sequence[float] = (0.1, 1.0, 10.0, 100.0),
         s: float = 1.1,
         cv: Any = None,
-        scoring: Any = None,
-        kernels: Any = "default",
-        task_column: Any = None,
-        task_weight: Any = None,
-        solver: Any = "auto",
+        scoring: str | Callable[..., Any] | None = None,
+        kernels: KernelLike = "default",
+        task_column: int | str | None = None,
+        task_weight: Mapping[Any, float] | Sequence[float] | Array | None = None,
+        solver: SolverLike = "auto",
         tol: float = 1e-3,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state: Any = None,
+        verbose: int | None = 0,
+        random_state: int | np.random.RandomState | None = None,
+        error_score: float | Literal["raise"] = np.nan,
+        max_iter: int | None = None,
     ):
         self.ps = ps
         self.Cs = Cs
@@ -125,10 +150,10 @@ class ParetoMKLClassifierCV(KernelTaskClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+        self.error_score = error_score
+        self.max_iter = max_iter
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None, groups: Any = None
-    ) -> ParetoMKLClassifierCV:
+    def fit(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose p and C, then learn the path at that C on all samples.
 
         Parameters
@@ -141,23 +166,29 @@ class ParetoMKLClassifierCV(KernelTaskClassifier):
             For a ``cv`` that is a splitter which keeps groups together.
         """
         self._forget()
-        ps, Cs = check_exponents(self.ps), _check_costs(self.Cs)
+        ps, Cs = check_exponents(_reusable("ps", self.ps)), check_grid("Cs", _reusable("Cs", self.Cs))
         effective_jobs(self.n_jobs)
-        plain = self._plain(ParetoMKLClassifier)
-        training = plain._read_training(X, y, sample_weight, tasks)
+        plain = self.plain_estimator()
+        training = read_training(plain, X, y, tasks=tasks, sample_weight=sample_weight)
         tasks = None if tasks is None else training.samples.sources
         X, y, sample_weight, tasks, groups = indexable(X, y, sample_weight, tasks, groups)
-        scorer = _own_score if self.scoring is None else check_scorer(self.scoring, plain)
+        self.scorer_ = _own_score if self.scoring is None else check_scorer(self.scoring, plain)
         splits = make_splits(self.cv, training.samples.data, y, training.samples.sources, groups)
         with Progress((len(splits) * len(Cs) + 1) * len(ps), self.tol, self.verbose) as progress:
-            folds = self._run_folds(X, y, sample_weight, tasks, splits, scorer, ps, Cs, progress)
+            folds = self._run_folds(X, y, sample_weight, tasks, splits, ps, Cs, progress)
             self._tabulate(folds, ps, Cs)
             self._refit(plain, training, ps, progress)
         self.n_splits_ = len(splits)
         return self
 
-    def _plain(self, kind: type[ParetoMKLClassifier]) -> ParetoMKLClassifier:
-        """The estimator whose p and C are sought; folds run side by side, each on one thread."""
+    def score(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> float:
+        """The ``scoring`` of the search on these samples; without one that of :meth:`ParetoMKLClassifier.score`."""
+        check_is_fitted(self)
+        given = _routed(self.scorer_, {"tasks": tasks, "sample_weight": sample_weight})
+        return _one_number(self.scorer_(self.best_estimator_, X, y, **given))
+
+    def plain_estimator(self, kind: type[ParetoMKLClassifier] = ParetoMKLClassifier) -> ParetoMKLClassifier:
+        """The estimator whose p and C are chosen, not fitted; folds run side by side, each on one thread."""
         own = self.get_params(deep=False)
         shared = own.keys() & ParetoMKLClassifier().get_params(deep=False).keys() - {"n_jobs", "verbose"}
         return kind(**{name: own[name] for name in shared})
@@ -169,52 +200,48 @@ class ParetoMKLClassifierCV(KernelTaskClassifier):
         sample_weight: Any,
         tasks: Any,
         splits: list[tuple[IntArray, IntArray]],
-        scorer: Any,
         ps: list[float],
         Cs: list[float],
         progress: Progress,
-    ) -> list[Fold]:
+    ) -> list[_Fold]:
         token = uuid4().hex
         _live[token] = progress
+
+        def part(rows: IntArray, train: IntArray) -> dict[str, Any]:
+            given = {"y": y, "tasks": tasks, "sample_weight": sample_weight}
+            return {"X": take_rows(X, rows, train, self.kernels)} | {k: take_rows(v, rows) for k, v in given.items()}
+
         try:
             jobs = (
-                delayed(_score_fold)(
-                    k,
-                    self._plain(HeldOut),
-                    self._part(X, train, train),
-                    _safe_indexing(y, train),
-                    _part_of(sample_weight, train),
-                    _part_of(tasks, train),
-                    self._part(X, test, train),
-                    _safe_indexing(y, test),
-                    _part_of(tasks, test),
-                    scorer,
+                delayed(_run_fold)(
+                    self.error_score,
+                    _Fold(k, len(Cs), len(ps)),
+                    self.plain_estimator(_HeldOut),
+                    part(train, train),
+                    part(test, train),
+                    self.scorer_,
                     ps,
                     Cs,
                     token,
-                    _part_of(sample_weight, test),
                 )
                 for k, (train, test) in enumerate(splits)
             )
-            folds: list[Fold] = []
-            # threads suit compiled loops; a backend that the user has set up is taken instead
+            folds: list[_Fold] = []
+            # threads suit compiled loops; a backend that the user has set up takes precedence
             for fold in Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator_unordered")(jobs):
                 folds.append(fold)
-                if not fold.told:
+                if not fold.shown:
                     progress.done(len(Cs) * len(ps))
                     progress.show(f"fold {len(folds)} of {len(splits)}")
             return sorted(folds, key=lambda fold: fold.number)
         finally:
             del _live[token]
 
-    def _part(self, X: Any, rows: IntArray, columns: IntArray) -> Any:
-        """Some samples of X; of a precomputed stack also the training samples they are compared with."""
-        return np.asarray(X)[np.ix_(rows, columns)] if self._is_precomputed() else _safe_indexing(X, rows)
-
-    def _tabulate(self, folds: list[Fold], ps: list[float], Cs: list[float]) -> None:
+    def _tabulate(self, folds: list[_Fold], ps: list[float], Cs: list[float]) -> None:
         pairs = [{"C": C, "p": p} for C in Cs for p in ps]  # the order of scikit-learn's ParameterGrid
         scores = np.array([fold.scores.ravel() for fold in folds])
-        mean = scores.mean(axis=0)
+        counted = _counted(folds, self.error_score)
+        mean = scores[counted].mean(axis=0)
         if np.isnan(mean).all():
             raise ValueError("No pair of p and C has a score in every fold; look at scoring and cv.")
         seconds = np.array([np.repeat(fold.seconds / len(ps), len(ps)) for fold in folds])
@@ -228,7 +255,7 @@ class ParetoMKLClassifierCV(KernelTaskClassifier):
         for k, of_fold in enumerate(scores):
             results[f"split{k}_test_score"] = of_fold
         results["mean_test_score"] = mean
-        results["std_test_score"] = scores.std(axis=0)
+        results["std_test_score"] = scores[counted].std(axis=0)
         worst_of_all = np.nanmin(mean) - 1
         rank = rankdata(-np.where(np.isnan(mean), worst_of_all, mean), method="min").astype(np.int32)
         results["rank_test_score"] = rank
@@ -241,148 +268,139 @@ class ParetoMKLClassifierCV(KernelTaskClassifier):
     def _refit(self, plain: ParetoMKLClassifier, training: Training, ps: list[float], progress: Progress) -> None:
         began = perf_counter()
         C, p = self.best_params_["C"], self.best_params_["p"]
-        samples, tasks = training.samples, training.tasks
-        bank = as_bank(self.kernels).fit(samples.data, samples.names)
-        solver, problem = plain._parts(bank, samples.data, tasks, [C * weight for weight in training.weights], ps)
-        progress.history.clear()
-        points = trace(problem, ps, solver, progress)
-        path = gather(points, problem, tasks, progress, self.tol, perf_counter() - began)
-        code = refit_code(
-            s=self.s,
-            C=C,
-            kernels=self.kernels,
-            task_column=self.task_column,
-            task_weight=self.task_weight,
-            class_weight=self.class_weight,
-            tol=self.tol,
-            tasks=self.task_column is None and samples.sources is not None,
-        )
-        # without the cuts
-        self.path_ = replace(path, refit=code, solutions=[replace(point, state=None) for point in points])
-        best = plain._at(points[ps.index(p)], p, C, problem.tasks.n_sweeps, training, bank)
-        self.best_estimator_ = best
+        parts = check_parts(ps, self.s, self.tol, self.solver, self.max_iter, None)
+        omega = check_task_weight(self.task_weight, training.tasks)
+        problem = make_problem(training, training.bounds(C), fit_bank(self.kernels, training), parts, omega)
+        run = Run(progress.report)
+        points = trace(problem, ps, parts.solver, progress, run=run)
+        named = {name: getattr(self, name) for name in ("kernels", "task_column", "task_weight", "class_weight")}
+        by_argument = self.task_column is None and training.samples.sources is not None
+        code = refit_code(s=self.s, C=C, tol=self.tol, tasks=by_argument, **named)
+        spent = perf_counter() - began
+        path = ParetoPath.from_solutions(points, training, plain, run, self.tol, spent, code)
+        k = ps.index(p)
+        best = fitted_at(plain, points[k], path.models[k].trimmed(), C, run.n_sweeps)
+        self.path_, self.best_estimator_, self.refit_time_ = path, best, spent
         for name in vars(best).keys() - best.get_params(deep=False).keys():
             setattr(self, name, getattr(best, name))
 
 
-class HeldOut(ParetoMKLClassifier):
-    """A fitted point of the grid that knows the held-out samples, and its decisions about them, already."""
+class _HeldOut(ParetoMKLClassifier):
+    """A fitted point of the grid that has read the held-out samples already."""
 
-    known: tuple[Any, Samples, Array]
+    known: tuple[Any, Samples]
 
-    def _read(self, X: Any, tasks: Any, reset: bool) -> Samples:
-        return self.known[1] if not reset and X is self.known[0] else super()._read(X, tasks, reset)
-
-    def _pair_decisions(self, samples: Samples) -> Array:
-        return self.known[2] if samples is self.known[1] else super()._pair_decisions(samples)
+    def _samples(self, X: Any, tasks: Any) -> Samples:
+        return self.known[1] if X is self.known[0] else super()._samples(X, tasks)
 
 
-class Fold:
-    """Scores and gaps of all points of one fold, (n_Cs, n_ps), the seconds of each C, and whether progress was told."""
+@dataclass(frozen=True)
+class _DecidedModel(TaskModel):
+    """A model whose decisions about the held-out samples are known."""
 
-    def __init__(self, number: int, n_Cs: int, n_ps: int, told: bool):
+    held_out: Samples
+    decided: Array
+
+    def decisions(self, samples: Any, tasks: Any = None) -> Array:
+        return self.decided if samples is self.held_out else super().decisions(samples, tasks)
+
+
+class _Fold:
+    """Scores and gaps of all points of one fold, (n_Cs, n_ps), the seconds of each C, and what went wrong."""
+
+    def __init__(self, number: int, n_Cs: int, n_ps: int):
         self.number = number
-        self.scores = np.empty((n_Cs, n_ps))
-        self.gaps = np.empty((n_Cs, n_ps))
-        self.seconds = np.empty(n_Cs)
-        self.told = told
+        self.scores = np.full((n_Cs, n_ps), np.nan)
+        self.gaps = np.full((n_Cs, n_ps), np.nan)
+        self.seconds = np.zeros(n_Cs)
+        self.shown = False
+        self.error: Exception | None = None
+
+
+def _run_fold(error_score: float | str, fold: _Fold, *others: Any) -> _Fold:
+    """Score one fold; a failure is kept unless ``error_score`` is "raise"."""
+    try:
+        _score_fold(fold, *others)
+    except Exception as error:
+        if isinstance(error_score, str):
+            raise
+        fold.error = error
+        fold.scores[:] = error_score
+    return fold
 
 
 def _score_fold(
-    number: int,
-    estimator: HeldOut,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    tasks: Any,
-    X_test: Any,
-    y_test: Any,
-    tasks_test: Any,
+    fold: _Fold,
+    estimator: _HeldOut,
+    train: dict[str, Any],
+    test: dict[str, Any],
     scorer: Any,
     ps: list[float],
     Cs: list[float],
     token: str,
-    weight_test: Any = None,
-) -> Fold:
+) -> None:
     """Fit one fold for all C and p, and score each on the samples held out."""
     progress = _live.get(token)
-    fold = Fold(number, len(Cs), len(ps), told=progress is not None)
-    training = estimator._read_training(X, y, sample_weight, tasks)
-    data = training.samples.data
-    bank = as_bank(estimator.kernels).fit(data, training.samples.names)
-    solver, problem = estimator._parts(bank, data, training.tasks, training.weights, ps)
+    fold.shown = progress is not None
+    training = read_training(estimator, **train)
+    parts = check_parts(ps, estimator.s, estimator.tol, estimator.solver, estimator.max_iter, None)
+    solver = parts.solver
     if isinstance(solver, CutPool) and solver is not estimator.solver:
         solver = replace(solver, borrow=1.0)  # scores ask for models within tol, not for a path without steps
-    held_out = ParetoMKLClassifier._read(estimator, X_test, tasks_test, reset=False)
-    given = {"tasks": tasks_test, "sample_weight": weight_test}
-    routed = {name: value for name, value in given.items() if value is not None and scorer_takes(scorer, name)}
-    for C, at_C, points in trace_grid(problem, ps, Cs, solver, progress or Progress(1, estimator.tol, 0)):
-        # several p may have the same point, and with it the same decisions
-        distinct = list({id(point.sweep): k for k, point in enumerate(points)}.values())
-        fitted = [estimator._at(points[k], ps[k], C, at_C.tasks.n_sweeps, training, bank) for k in distinct]
+    omega = check_task_weight(estimator.task_weight, training.tasks)
+    training.bounds(max(Cs))
+    problem = make_problem(training, training.weights, fit_bank(estimator.kernels, training), parts, omega)
+    held_out = read_samples(estimator, test["X"], tasks=test["tasks"])
+    estimator.known = (test["X"], held_out)
+    given = _routed(scorer, {"tasks": test["tasks"], "sample_weight": test["sample_weight"]})
+    for C, run, points in trace_grid(problem, ps, Cs, solver, progress or Progress(1, estimator.tol, 0)):
+        models = models_of(points, training)
+        # several p may have the same point, and with it the same model
+        distinct = {id(model): (point, model) for point, model in zip(points, models, strict=True)}
+        decided = decide_all([model for _, model in distinct.values()], held_out)
         score_of = {}
-        for k, point, decisions in zip(distinct, fitted, _decide_all(fitted, held_out), strict=True):
-            point.known = (X_test, held_out, decisions)
-            score_of[id(points[k].sweep)] = _one_number(scorer(point, X_test, y_test, **routed))
-        scores = [score_of[id(point.sweep)] for point in points]
+        for (key, (point, model)), decisions in zip(distinct.items(), decided, strict=True):
+            known = _DecidedModel(**vars(model), held_out=held_out, decided=decisions)
+            fitted = fitted_at(estimator, point, known, C, run.n_sweeps)
+            score_of[key] = _one_number(scorer(fitted, test["X"], test["y"], **given))
         for c in np.flatnonzero(np.array(Cs) == C):
-            fold.scores[c] = scores
+            fold.scores[c] = [score_of[id(model)] for model in models]
             fold.gaps[c] = [point.gap for point in points]
-            fold.seconds[c] = at_C.tasks.seconds + getattr(points[0].state, "seconds", 0.0)
-    return fold
+            fold.seconds[c] = sum(run.seconds.values())
 
 
-def _decide_all(fitted: Sequence[ParetoMKLClassifier], samples: Samples) -> Array:
-    """The decisions of several models of the same tasks, (n_models, n_samples, n_tasks): base kernels are made once."""
-    one = fitted[0]
-    bank = one._bank
-    decisions = np.full((len(fitted), len(samples.data), one.n_tasks_), np.nan)
-    thetas = np.array([point.theta_ for point in fitted])
-    for source, rows in one._rows_of_sources(samples):
-        tasks = one._tasks_of_source(source)
-        used = np.unique(np.concatenate([point.support_[point.dual_coef_[tasks].any(axis=0)] for point in fitted]))
-        if len(used) == 0:
-            decisions[:, rows[:, None], tasks] = [[point.intercept_[tasks]] for point in fitted]
-            continue
-        coefficients = np.zeros((len(fitted), len(used), len(tasks)))
-        vectors = None if bank.precomputed else np.empty((len(used), one.support_vectors_.shape[1]))
-        for k, point in enumerate(fitted):
-            mine = np.isin(point.support_, used)
-            place = np.searchsorted(used, point.support_[mine])
-            coefficients[k, place] = point.dual_coef_[np.ix_(tasks, np.flatnonzero(mine))].T
-            if vectors is not None:
-                vectors[place] = point.support_vectors_[mine]
-        right = bank.side_of_columns(len(used)) if vectors is None else bank.side(vectors)
-        intercepts = np.array([point.intercept_[tasks] for point in fitted])[:, None]
-        step = max(1, int(HELD_OUT_BYTES // (8 * len(used) * (bank.n_kernels + 1))))
-        for first in range(0, len(rows), step):
-            batch = rows[first : first + step]
-            part = samples.data[np.ix_(batch, used)] if bank.precomputed else samples.data[batch]
-            stack = bank.cross_all(bank.side(part), right, np.eye(bank.n_kernels))
-            for k in range(len(fitted)):
-                K = np.tensordot(thetas[k], stack, axes=1)
-                decisions[k][np.ix_(batch, tasks)] = K @ coefficients[k] + intercepts[k]
-    return decisions
+def _counted(folds: list[_Fold], error_score: float | str) -> list[bool]:
+    """Which folds enter the mean: all, or with error_score=nan those whose fit did not fail."""
+    failed = [fold for fold in folds if fold.error is not None]
+    if not failed:
+        return [True] * len(folds)
+    first = failed[0].error
+    if len(failed) == len(folds):
+        raise ValueError(f"The fit failed in all {len(folds)} folds; in the first with: {first}") from first
+    warnings.warn(
+        f"The fit failed in {len(failed)} of {len(folds)} folds (error_score={error_score}); first with: {first}",
+        FitFailedWarning,
+        stacklevel=4,
+    )
+    return [fold.error is None or not np.isnan(float(error_score)) for fold in folds]
 
 
-def _part_of(values: Any, rows: IntArray) -> Any:
-    return None if values is None else _safe_indexing(values, rows)
+def _own_score(estimator: Any, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None) -> float:
+    return estimator.score(X, y, tasks=tasks, sample_weight=sample_weight)
 
 
-def _own_score(estimator: ParetoMKLClassifier, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None) -> float:
-    return estimator.score(X, y, sample_weight, tasks)
+def _routed(scorer: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """What of this is there and the scorer takes."""
+    return {name: value for name, value in given.items() if value is not None and scorer_takes(scorer, name)}
+
+
+def _reusable(name: str, values: Any) -> Any:
+    if isinstance(values, Iterator):
+        raise ValueError(f"{name} is an iterator, which can be read only once; pass a list.")
+    return values
 
 
 def _one_number(score: Any) -> float:
     if not isinstance(score, numbers.Real):
         raise ValueError(f"scoring must give one number, got {shown(score)}.")
     return float(score)
-
-
-def _check_costs(Cs: Any) -> list[float]:
-    costs = [Cs] if np.ndim(Cs) == 0 else list(Cs)
-    if not costs:
-        raise ValueError("Cs is empty; give at least one C.")
-    for C in costs:
-        check_number("every C in Cs", C, lambda v: 0 < v < np.inf, "greater than 0")
-    return [float(C) for C in costs]

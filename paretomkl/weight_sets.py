@@ -10,18 +10,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._compiled import BarrierFunction
+from ._compiled import barrier_function
+from ._norms import power_norm
 from ._typing import Array
+
+__all__ = ["CONSTRAINT", "GAUGE", "SUPPORT", "LsBall", "barrier_function"]
 
 CONSTRAINT, GAUGE, SUPPORT = 0, 1, 2  # the questions that a barrier function answers
 
 
-@BarrierFunction
-def ls_ball(question: int, x: Array, parameters: Array, gradient: Array, curvature: Array) -> float:
-    """What the master asks about x ≥ 0, for c(θ) = Σ_m θ_m^s.
+@barrier_function
+def _ls_ball(question: int, x: Array, parameters: Array, gradient: Array, curvature: Array) -> float:
+    """The answer about x ≥ 0 for c(θ) = Σ_m θ_m^s.
 
-    CONSTRAINT: c(x); its gradient and the diagonal of its second derivatives go to the arrays given. GAUGE: by what x
-    must be divided to lie on the boundary, ‖x‖_s. SUPPORT: max over the set of θ'x, ‖x‖_{s*}.
+    CONSTRAINT: c(x), with its gradient and the diagonal of its second derivatives written to the arrays given. GAUGE:
+    the size of x, by which it must be divided to lie on the boundary, ‖x‖_s. SUPPORT: the largest θ'x, ‖x‖_{s*}.
     """
     s = parameters[0]
     total = 0.0
@@ -69,9 +72,9 @@ class LsBall:
         return np.ones(n_kernels) if np.isinf(self.s) else None
 
     @property
-    def barrier(self) -> tuple[BarrierFunction, Array]:
+    def barrier(self) -> tuple[barrier_function, Array]:
         """Σ_m θ_m^s ≤ 1, for the master of the cut pool."""
-        return ls_ball, np.array([self.s])
+        return _ls_ball, np.array([self.s])
 
     def scale_to_boundary(self, theta: Array) -> Array:
         """θ / ‖θ‖_s. Task objectives fall as θ grows, so optimal weights lie on the boundary."""
@@ -97,7 +100,7 @@ class LsBall:
         D is the Bregman divergence of ‖θ‖_s^s / s (of ‖θ‖_2²/2 for s = 1).
         """
         if self.s == 1:
-            return project_to_simplex_hull(theta - gradient / zeta)
+            return _project_to_simplex_hull(theta - gradient / zeta)
         psi = theta ** (self.s - 1) - gradient / zeta
         top = psi.max()
         if not top > 0:
@@ -109,16 +112,7 @@ class LsBall:
         return step / norm * np.exp(min(0.0, r * np.log(top) + np.log(norm)))
 
 
-def power_norm(v: Array, r: float) -> Array:
-    """‖v‖_r along the last axis for v ≥ 0 and 1 ≤ r ≤ ∞; the largest entry is factored out: no power overflows."""
-    top = v.max(axis=-1)
-    if np.isinf(r):
-        return top
-    scaled = v / np.where(top > 0, top, 1.0)[..., None]
-    return top * np.sum(scaled**r, axis=-1) ** (1 / r)
-
-
-def project_to_simplex_hull(v: Array) -> Array:
+def _project_to_simplex_hull(v: Array) -> Array:
     """Euclidean projection onto {θ ≥ 0, Σθ ≤ 1}: max(v - μ, 0) with the smallest μ ≥ 0 that fits."""
     positive = np.maximum(v, 0)
     if positive.sum() <= 1:

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from paretomkl.kernels import as_bank
-from paretomkl.tasks import make_tasks
+from paretomkl._kernels import as_bank
+from paretomkl._tasks import make_tasks
+
+collect_ignore_glob = ["typing/*"]  # scripts for type checkers, not to be run
 
 # a change is judged by the same examples each time; elsewhere new ones are tried
 settings.register_profile("ci", derandomize=True, deadline=None)

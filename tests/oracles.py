@@ -267,8 +267,8 @@ def conic_optimum(
 ) -> tuple[float, np.ndarray]:
     """min over theta of M_p(J(theta)) for 1 <= p <= inf, s >= 1, by a conic solver; the optimum and theta.
 
-    The problem is put as the primal one of ``_primal_problem``, and where the solver stalls on that, as the dual one of
-    ``_dual_problem``, both with norms as power cones and then as second-order cones (as exact, for exponents with
+    The problem is put as the primal one of ``primal_problem``, and where the solver stalls on that, as the dual one of
+    ``dual_problem``, both with norms as power cones and then as second-order cones (as exact, for exponents with
     denominators up to 1024). The pair (c K, C / c) has objectives J / c and is used to make them of order one.
 
     The value returned is M_p(J(theta)) by LIBSVM at the theta found. It is trusted when the solver has the same value,
@@ -282,7 +282,7 @@ def conic_optimum(
     weights = _normalised(task_weight, len(tasks))
     costs = [bounds / scale for bounds in _costs(C, tasks)]
     best_error, best = np.inf, None
-    for build, approx in product((_primal_problem, _dual_problem), (False, True)):
+    for build, approx in product((primal_problem, dual_problem), (False, True)):
         problem, read_theta = build(Ks * scale, tasks, costs, p, s, weights, approx)
         if not _solve(problem):
             continue
@@ -301,7 +301,7 @@ def conic_optimum(
     return best
 
 
-def _primal_problem(Ks, tasks, costs, p, s, weights, approx):
+def primal_problem(Ks, tasks, costs, p, s, weights, approx):
     """The primal problem in features F_m^t of the kernels, F_m^t F_m^t' = K_m[rows, rows], and a function for theta.
 
     minimise     M_p(z)    over theta, z, f, b, xi
@@ -325,7 +325,7 @@ def _primal_problem(Ks, tasks, costs, p, s, weights, approx):
     return cp.Problem(cp.Minimize(mean), constraints), lambda: theta.value
 
 
-def _dual_problem(Ks, tasks, costs, p, s, weights, approx):
+def dual_problem(Ks, tasks, costs, p, s, weights, approx):
     """The dual problem in beta_t = lam_t alpha_t, and a function for theta, twice the multipliers of r.
 
     maximise     sum_t beta_t'1 - 1/2 ||r||_{s*}    over beta, lam, r,    1/s + 1/s* = 1,

@@ -18,11 +18,12 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from paretomkl import Gaussian, KernelBank, ParetoMKLClassifier, baselines
+from paretomkl._kernels import as_bank
+from paretomkl._run import Run
 from paretomkl.baselines import IndependentMKL, IndependentSVC, PartiallySharedMKL, UniformKernelSVC
-from paretomkl.baselines.partially_shared import Cuts, InOut, PartialSharing
+from paretomkl.baselines._partially_shared import Cuts, PartialSharing, minimize_in_out
 from paretomkl.gram import GramBlocks
-from paretomkl.kernels import as_bank
-from paretomkl.machines.svc import SVCTasks
+from paretomkl.machines._svc import SVCTasks
 from tests.conftest import make_toy
 from tests.oracles import _factor, _solve, conic_optimum, svc_objective
 
@@ -35,16 +36,9 @@ MODELS = [
 ]
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 
-EXPECTED_FAILURES = {
-    "check_sample_weight_equivalence_on_dense_data": (
-        "the check asks for equal decisions to 1e-7; a run on repeated and one on weighted samples both reach the "
-        "certified gap tol, which leaves decisions free beyond about the square root of it, and repetitions change the "
-        "folds of a cross-validation (test_weights_are_repetitions states the equivalence of the objectives)"
-    ),
-}
 
-
-@parametrize_with_checks(MODELS, expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
+# at a tolerance at which decisions settle: a gap of tol leaves them free by about its square root
+@parametrize_with_checks([clone(model).set_params(tol=1e-6) for model in MODELS])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -143,7 +137,7 @@ def test_a_gap_that_was_not_reached_is_reported(toy):
     gram = GramBlocks(as_bank(toy.kernels).fit(toy.X), toy.X, [rows for rows, _ in toy.pairs], shared=False)
     tasks = SVCTasks(gram, np.concatenate([signs for _, signs in toy.pairs]), np.ones(len(toy.y)))
     with pytest.warns(ConvergenceWarning, match=r"stopped after 3 sweeps, gap .* > tol=1e-06"):
-        best, parts, gap = InOut(tol=1e-6, max_iter=3).minimize(tasks, PartialSharing(3, 5, 0.2))
+        best, parts, gap = minimize_in_out(tasks, PartialSharing(3, 5, 0.2), Run(), tol=1e-6, max_iter=3)
     optimum = partially_shared_optimum(toy.Ks, toy.pairs, 1.0, 0.6)
     assert 1e-6 < 1 - optimum / best.upper.mean() <= gap
     assert_allclose(parts.sum(axis=1), [0.8, 0.2, 0.2, 0.2])
@@ -364,12 +358,19 @@ def test_progress_is_shown_when_asked_for(toy, model, verbose, capsys):
         (IndependentSVC(Cs=[1.0, -1.0]), "every entry of Cs must be a number greater than 0"),
         (IndependentSVC(Cs="all"), "every entry of Cs must be a number greater than 0"),
         (IndependentSVC(sigmas=[0.0]), "every entry of sigmas must be a number greater than 0"),
-        (IndependentSVC(cv=1), "cv must be a whole number of at least 2 or a splitter, got cv=1"),
-        (IndependentSVC(cv="five"), "cv must be a whole number of at least 2 or a splitter, got cv='five'"),
+        (
+            IndependentSVC(cv=1),
+            "cv must be a whole number of at least 2, a splitter or an iterable of splits, got cv=1",
+        ),
+        (
+            IndependentSVC(cv="five"),
+            "cv must be a whole number of at least 2, a splitter or an iterable of splits, got cv='five'",
+        ),
         (
             IndependentSVC(cv=[(np.arange(40), np.arange(40, 54))]),
-            "cv must be a whole number of at least 2 or a splitter, got cv=<list>",
+            "Task 'task 0' has no held-out sample in any split of cv",
         ),
+        (IndependentSVC(cv=2.5), "cv must be a whole number of at least 2, a splitter or an iterable of splits"),
         (IndependentSVC(tol=1.0), "tol must be a number between 0 and 1"),
         (IndependentSVC(class_weight="heavy"), "class_weight must be None, 'balanced' or a dict"),
     ],

@@ -15,28 +15,18 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from paretomkl import Gaussian, KernelBank
+from paretomkl._kernels import as_bank
+from paretomkl._tasks import make_tasks
 from paretomkl.baselines import _mixed_norm
-from paretomkl.baselines.sparse_mtl import SparseMTL
-from paretomkl.kernels import as_bank
-from paretomkl.tasks import make_tasks
+from paretomkl.baselines._sparse_mtl import SparseMTL
 from tests.conftest import Toy
 from tests.oracles import _factor, _solve
 
 KERNELS = ["linear", ("rbf", {"sigma": 0.3}), ("rbf", {"sigma": 1.0})]
 
-EXPECTED_FAILURES = {
-    "check_sample_weight_equivalence_on_dense_data": (
-        "the check asks for equal decisions to 1e-7; a run on repeated and one on weighted samples both reach the "
-        "certified gap tol, which leaves decisions free beyond about the square root of it "
-        "(test_weights_are_repetitions states the equivalence of the objectives)"
-    ),
-}
 
-
-@parametrize_with_checks(
-    [SparseMTL(), SparseMTL(p=0.5, q=1.5, kernels=KERNELS)],
-    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
-)
+# at a tolerance at which decisions settle: a gap of tol leaves them free by about its square root
+@parametrize_with_checks([SparseMTL(tol=1e-6), SparseMTL(p=0.5, q=1.5, kernels=KERNELS, tol=1e-6)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -340,7 +330,8 @@ def test_precomputed_kernels_and_threads(toy):
     given = SparseMTL(q=1.5, C=3.0, kernels="precomputed", n_jobs=2).fit(stack, toy.y, tasks=toy.tasks)
     assert_allclose(given.objective_, model.objective_, rtol=1e-3)
     assert_array_equal(
-        given.predict(stack, tasks=toy.tasks), np.where(given.decision_function(stack, toy.tasks) > 0, "yes", "no")
+        given.predict(stack, tasks=toy.tasks),
+        np.where(given.decision_function(stack, tasks=toy.tasks) > 0, "yes", "no"),
     )
 
 

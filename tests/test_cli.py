@@ -24,10 +24,10 @@ from typer.testing import CliRunner
 
 import paretomkl
 from paretomkl import PAPER_PS
+from paretomkl._commands import app, parse_kernels, split_names
 from paretomkl._compiled import ANNOUNCEMENT
 from paretomkl._files import write_whole
-from paretomkl.commands import app, parse_kernels, split_names
-from paretomkl.tables import TableError, _quoted, load_table, read_table
+from paretomkl._tables import TableError, _quoted, load_table, read_table
 
 COMMAND = Path(sys.executable).with_name("paretomkl")
 
@@ -667,7 +667,7 @@ def test_a_machine_is_warmed_up_once(folder, tmp_path):
 def test_compiling_is_announced_once_and_beside_no_progress_line(tmp_path):
     code = """
 import numba
-from paretomkl.progress import Progress
+from paretomkl._progress import Progress
 
 def compile():
     function = numba.njit(lambda x: x + 1)

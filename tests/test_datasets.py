@@ -22,17 +22,13 @@ from scipy.io import savemat
 from sklearn.model_selection import cross_val_score
 
 from paretomkl import Gaussian, ParetoMKLClassifier
-from paretomkl.datasets import _registry, data_found, fetch, list_datasets, make_multitask
-from paretomkl.datasets._catalogue import DATA_SETS, ROBOT, Contents, DatasetInfo
+from paretomkl.datasets import data_found, fetch, list_datasets, make_multitask
+from paretomkl.datasets._catalogue import DATA_SETS, DatasetInfo
 from paretomkl.datasets._files import DataFile
+from paretomkl.datasets._registry import FILES
 from paretomkl.datasets._tables import Table, read_columns, read_fields, read_indicators, read_letters
 
 NAMES = list(DATA_SETS)
-FILES = {
-    file.path: file
-    for files in (*(data_set.files for data_set in DATA_SETS.values()), [_registry.ROBOT_24])
-    for file in files
-}
 
 # ------------------------------------------------------------------------------------------ the real files
 COUNTS = {
@@ -394,11 +390,10 @@ def tiny_file(url: str = "http://127.0.0.1:9/tiny.data", sha256: str | None = No
 def add_tiny(monkeypatch, file: DataFile) -> None:
     """A data set of three rows, in the catalogue beside the others."""
 
-    def build(data_set, read) -> Contents:
-        table = read(file)
-        return Contents(table.data, table.target, ["a", "b"])
+    def build(data_set, read):
+        return read(file), ["a", "b"]
 
-    tiny = replace(ROBOT, info=DatasetInfo("tiny", "Tiny", 3, 2, 2, 1), files=[file], build=build)
+    tiny = replace(DATA_SETS["robot"], info=DatasetInfo("tiny", "Tiny", 3, 2, 2, 1), files=[file], build=build)
     monkeypatch.setitem(DATA_SETS, "tiny", tiny)
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from paretomkl import Gaussian, KernelBank, pareto_path
-from paretomkl.machines.svc import SVCTasks
+from paretomkl.machines._svc import SVCTasks
 
 N = 12
 RNG = np.random.default_rng(0)

@@ -13,8 +13,8 @@ from sklearn.metrics import pairwise
 
 import paretomkl.gram
 from paretomkl import Gaussian, KernelBank, Laplacian, Linear, Polynomial
-from paretomkl.gram import GramBlocks, connected_blocks
-from paretomkl.machines.svc import SVCTasks
+from paretomkl.gram import GramBlocks, _connected_blocks
+from paretomkl.machines._svc import SVCTasks
 from tests.oracles import paper_kernels
 
 N = 300  # more than one tile of columns, and enough rows for threads
@@ -277,13 +277,13 @@ def test_some_rows_and_columns_of_a_task():
     ],
 )
 def test_tasks_that_share_samples_share_a_block(layout, blocks):
-    assert_array_equal(connected_blocks(LAYOUTS[layout], N)[1], blocks)
+    assert_array_equal(_connected_blocks(LAYOUTS[layout], N)[1], blocks)
 
 
 @settings(deadline=None)
 @given(st.lists(st.sets(st.integers(0, 11), min_size=1), min_size=1, max_size=8))
 def test_blocks_are_the_finest_partition_that_keeps_every_task_whole(sets):
-    samples, block = connected_blocks([np.array(sorted(rows)) for rows in sets], 12)
+    samples, block = _connected_blocks([np.array(sorted(rows)) for rows in sets], 12)
     groups = [set(rows) for rows in sets]  # merge what meets until nothing does
     merged = []
     while groups:

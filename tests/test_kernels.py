@@ -17,7 +17,6 @@ from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics import pairwise
 from sklearn.model_selection import GridSearchCV
 
-import paretomkl.kernels
 from paretomkl import (
     Cosine,
     Custom,
@@ -30,7 +29,7 @@ from paretomkl import (
     pareto_path,
 )
 from paretomkl._kernel_rows import EXPONENTIAL, exp_into
-from paretomkl.kernels import NAMED_KERNELS, Code, Kernel, as_bank, as_kernel, paper_kernels
+from paretomkl._kernels import NAMED_KERNELS, Code, Kernel, as_bank, as_kernel, paper_kernels
 from tests.oracles import paper_kernels as paper_stack
 
 RNG = np.random.default_rng(0)
@@ -121,7 +120,7 @@ def test_weights_combine_kernels():
 @pytest.mark.parametrize("panel_bytes", [1, 8 * 25 * 3, 2**20])
 def test_test_time_kernels_do_not_depend_on_the_panels_they_are_made_in(monkeypatch, panel_bytes):
     expected = pairwise.rbf_kernel(Z, X, 0.5) + pairwise.laplacian_kernel(Z, X, 1.0)
-    monkeypatch.setattr(paretomkl.kernels, "PANEL_BYTES", panel_bytes)
+    monkeypatch.setattr("paretomkl._bank.PANEL_BYTES", panel_bytes)
     assert_allclose(matrix([Gaussian(1.0), Laplacian(1.0)], Z, X), expected, rtol=1e-13)
 
 
@@ -213,7 +212,7 @@ def test_a_bank_of_a_generator_can_be_fitted_again():
 
 
 def test_a_bare_generator_is_refused():
-    with pytest.raises(ValueError, match="kernels is a generator, which can be read only once; give a list"):
+    with pytest.raises(ValueError, match="kernels is an iterator, which can be read only once; pass a list"):
         as_bank(Gaussian(sigma) for sigma in (1.0, 2.0))
 
 

@@ -18,7 +18,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 import paretomkl
 from paretomkl import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, ParetoMKLClassifier, Polynomial
-from paretomkl.persistence import OWN_TYPES, SKLEARN_TYPES
+from paretomkl._persistence import OWN_TYPES, SKLEARN_TYPES
 
 pytest.importorskip("skops")
 
@@ -83,7 +83,9 @@ def test_own_types_exist():
     for name in OWN_TYPES + SKLEARN_TYPES:
         module, _, kind = name.rpartition(".")
         found = getattr(importlib.import_module(module), kind)
-        assert isinstance(found, type) or name.startswith(("sklearn.metrics.", "paretomkl.tables."))
+        assert isinstance(found, type) or name.startswith(
+            ("sklearn.metrics.", "paretomkl._tables.", "paretomkl.search.")
+        )
 
 
 def test_nothing_is_left_of_a_failed_write(tmp_path, monkeypatch):

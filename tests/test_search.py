@@ -17,13 +17,11 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedK
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from paretomkl import Gaussian, ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
-from paretomkl.kernels import as_bank
+from paretomkl._progress import Progress
+from paretomkl._reading import PathReader, read_training
+from paretomkl._tracing import check_parts, fit_bank, make_problem, trace_grid
 from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer
-from paretomkl.path import make_problem, trace_grid
-from paretomkl.progress import Progress
 from paretomkl.scalarizations import PowerMean
-from paretomkl.solvers import make_solver
-from paretomkl.tasks import make_tasks
 
 PS = [0.1, 1.0, np.inf]
 CS = [0.3, 3.0, 30.0]
@@ -50,12 +48,7 @@ def sites():
 
 
 @parametrize_with_checks(
-    [ParetoMKLClassifierCV(ps=[0.5, 2.0], Cs=[1.0, 10.0], cv=2, kernels=["linear", ("rbf", {"sigma": 0.5})])],
-    expected_failed_checks=lambda estimator: {
-        # Removing a sample of weight zero also moves the samples behind it to other folds.
-        "check_sample_weight_equivalence_on_dense_data": "folds are dealt out by position, not by weight",
-        "check_sample_weight_equivalence_on_sparse_data": "folds are dealt out by position, not by weight",
-    },
+    [ParetoMKLClassifierCV([0.5, 2.0], [1.0, 10.0], cv=2, kernels=["linear", ("rbf", {"sigma": 0.5})], tol=1e-6)]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -201,14 +194,14 @@ def test_the_solvers_of_the_paper(solver):
 
 def test_cuts_of_a_smaller_cost_certify_the_larger_one(toy):
     """The path along C from carried cuts has the same certified values as paths from nothing."""
-    tasks = make_tasks(toy.y, toy.tasks)
-    bank = as_bank(toy.kernels).fit(toy.X)
-    problem = make_problem(bank, toy.X, tasks, [np.ones(len(task.rows)) for task in tasks], s=1.1)
-    solver = make_solver("auto", PS, tol=1e-4)
-    for C, at_C, points in trace_grid(problem, PS, CS, solver, Progress(1, 1e-4, 0)):
-        bounded = replace(problem, tasks=problem.tasks.with_bounds(C * problem.tasks.C))
-        alone = [solver.solve(replace(bounded, scalarization=PowerMean(p, None))) for p in PS]
-        assert at_C.tasks.C.max() == pytest.approx(C * problem.tasks.C.max())
+    training = read_training(PathReader(toy.kernels), toy.X, toy.y, tasks=toy.tasks)
+    parts = check_parts(PS, 1.1, 1e-4, "auto", None, None)
+    problem = make_problem(training, training.weights, fit_bank(toy.kernels, training), parts)
+    for C, run, points in trace_grid(problem, PS, CS, parts.solver, Progress(1, 1e-4, 0)):
+        bounded = replace(problem, machine=problem.machine.with_bounds(C * problem.machine.C))
+        alone = [parts.solver.solve(replace(bounded, scalarization=PowerMean(p, None))) for p in PS]
+        assert points[0].machine.C.max() == pytest.approx(C * problem.machine.C.max())
+        assert run.n_sweeps == sum(point.n_sweeps for point in points)
         for carried, cold in zip(points, alone, strict=True):
             assert carried.gap <= 1e-4
             if carried.p >= 1:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from paretomkl.tasks import array_of, labels_by_task, make_tasks, stack_tasks, task_column_of, unique_labels
+from paretomkl._tasks import array_of, labels_by_task, make_tasks, stack_tasks, task_column_of, unique_labels
 
 NAN = float("nan")
 

@@ -18,18 +18,19 @@ whose dual is to maximise Σ_t α_t'1 where ‖(G_m^t(α_t))_t‖_{r*} ≤ c_m²
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from .._cuts import CutStore
+from .._norms import power_norm
+from .._run import Run
 from .._typing import Array
-from ..machines.svc import SVCTasks, Sweep
-from ..weight_sets import power_norm
+from ..machines import SVCTasks
+from ..solvers._base import TASK_SHARE
+from ..sweep import Sweep
 from ._interior_point import InteriorPoint
 
-TASK_RTOL = 0.02  # accuracy of the single tasks, as a share of tol
 MASTER_RTOL = 0.1  # accuracy of the master, as a share of tol
 MASTER_STEPS = 80  # Newton steps of one master
 PATIENCE = 30  # masters a cut may sit out before it is dropped; for p < 1 every better point is another problem
@@ -101,20 +102,19 @@ class Point:
 class Search:
     """Cutting planes for the convex problem of p = 1 and, from its solution, for p < 1."""
 
-    tasks: SVCTasks
+    machine: SVCTasks
     q: float
     tol: float
     max_iter: int
-    report: Callable[[float, int, float], None]
-    n_sweeps: int = 0
+    run: Run
 
     def __post_init__(self) -> None:
-        self.cuts = CutStore(self.tasks.n_tasks, self.tasks.n_kernels)
+        self.cuts = CutStore(self.machine.n_tasks, self.machine.n_kernels)
 
     def solve(self, p: float) -> tuple[Point, float, list[float]]:
         """The best point, its relative gap, and the objectives on the way to it."""
-        norm, M = MixedNorm(1.0, self.q), self.tasks.n_kernels
-        zero = self.sweep(norm, np.zeros(M if norm.shared else (self.tasks.n_tasks, M)))
+        norm, M = MixedNorm(1.0, self.q), self.machine.n_kernels
+        zero = self.sweep(norm, np.zeros(M if norm.shared else (self.machine.n_tasks, M)))
         # there α is as large as it may be, and its forms are squared distances between the means of the classes, which
         # give the scale of each kernel
         apart = norm.of_forms(zero.sweep.forms / (zero.sweep.linear[:, None] / 2) ** 2)
@@ -129,8 +129,8 @@ class Search:
 
     def sweep(self, norm: MixedNorm, theta: Array, near: Point | None = None, precision: float = 1.0) -> Point:
         """The tasks solved at θ, starting from a point near it."""
-        sweep = self.tasks.sweep(theta, near.sweep.dual if near else None, precision * TASK_RTOL * self.tol)
-        self.n_sweeps += 1
+        warm = near.sweep.warm if near else None
+        sweep = self.run.sweep(self.machine, theta, warm, precision * TASK_SHARE * self.tol)
         self.cuts.add(sweep)
         norms = theta * np.sqrt(sweep.forms)
         # what the primal objective of an SVM has beside ½ Σ_m ‖f_m^t‖² / θ_tm
@@ -162,8 +162,8 @@ class Search:
             raised = bound > lower
             lower = max(lower, bound)
             gap = max(0.0, 1 - (lower + (1 - p) * float(np.sum(best.u**p))) / value)
-            self.report(p, self.n_sweeps, gap)
-            if gap <= self.tol or self.n_sweeps >= self.max_iter or precision < 1e-6:
+            self.run.note(p, gap)
+            if gap <= self.tol or self.run.n_sweeps >= self.max_iter or precision < 1e-6:
                 return best, gap, history
             if not (lowered or raised):  # nothing new to learn there at this accuracy
                 precision *= 0.1

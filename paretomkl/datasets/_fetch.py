@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ._catalogue import DATA_SETS, Contents, DataSet, DatasetInfo
+from ._catalogue import DATA_SETS, DataSet, DatasetInfo
 from ._files import cache_folder, given_folder, optional, read_file
+from ._tables import Table
 
 
 def list_datasets() -> list[DatasetInfo]:
@@ -125,9 +127,13 @@ def fetch(
     >>> clf = ParetoMKLClassifier().fit(landmine.data, landmine.target, tasks=landmine.tasks)  # doctest: +SKIP
     """
     data_set = _known(name)
-    _refuse_unknown_options(data_set, options)
-    contents = data_set.build(data_set, partial(read_file, data_home=data_home, download=download), **options)
-    bunch = _bunch(data_set, contents)
+    known = list(inspect.signature(data_set.build).parameters)[2:]  # the first two are the set and the reader
+    unknown = [option for option in options if option not in known]
+    if unknown:
+        takes = f"its options are {', '.join(known)}" if known else "it has no options"
+        raise TypeError(f"The data set {name!r} has no option {unknown[0]!r}; {takes}.")
+    read = partial(read_file, data_home=data_home, download=download)
+    bunch = _bunch(data_set, *data_set.build(data_set, read, **options))
     if as_frame:
         _make_frames(bunch)
     if return_X_y:
@@ -143,41 +149,29 @@ def _known(name: str) -> DataSet:
     raise ValueError(f"There is no data set {name!r}{hint} The data sets are {', '.join(DATA_SETS)}.")
 
 
-def _refuse_unknown_options(data_set: DataSet, options: dict[str, Any]) -> None:
-    known = list(inspect.signature(data_set.build).parameters)[2:]  # the first two are the set and the reader
-    for option in options:
-        if option not in known:
-            takes = f"its options are {', '.join(known)}" if known else "it has no options"
-            raise TypeError(f"The data set {data_set.info.name!r} has no option {option!r}; {takes}.")
-
-
-def _bunch(data_set: DataSet, contents: Contents) -> Any:
+def _bunch(data_set: DataSet, table: Table, feature_names: Sequence[str]) -> Any:
     from sklearn.utils import Bunch  # here: scikit-learn takes a second to import
 
-    classes, counts = np.unique(contents.target, return_counts=True)
+    classes, counts = np.unique(table.target, return_counts=True)
     names = [str(label) if data_set.class_names is None else data_set.class_names[label] for label in classes.tolist()]
-    tasks = contents.tasks
-    task_names = None if tasks is None else list(dict.fromkeys(tasks.tolist()))
-    facts = f"{len(contents.data)} samples, {contents.data.shape[1]} features"
-    if task_names is not None:
-        facts += f", {len(task_names)} tasks"
+    more = {"tasks": None} | dict(table.more)
+    task_names = None if more["tasks"] is None else list(dict.fromkeys(more["tasks"].tolist()))
+    of_tasks = "" if task_names is None else f", {len(task_names)} tasks"
+    facts = f"{len(table)} samples, {table.data.shape[1]} features{of_tasks}"
     sizes = ", ".join(f"{label} {count}" for label, count in zip(names, counts.tolist(), strict=True))
-    return Bunch(
-        data=contents.data,
-        target=contents.target,
-        tasks=tasks,
-        feature_names=list(contents.feature_names),
-        target_names=names,
-        task_names=task_names,
-        DESCR=_description(data_set, f"{facts}. Samples per class: {sizes}."),
-        **contents.more,
-    )
-
-
-def _description(data_set: DataSet, facts: str) -> str:
+    facts += f". Samples per class: {sizes}."
     title = data_set.info.title
     paragraphs = (data_set.notes, facts, f"Reference: {data_set.reference}", f"Source: {data_set.source}")
-    return "\n\n".join([f"{title}\n{'=' * len(title)}", *(fill(paragraph, 100) for paragraph in paragraphs)]) + "\n"
+    described = [f"{title}\n{'=' * len(title)}", *(fill(paragraph, 100) for paragraph in paragraphs)]
+    return Bunch(
+        data=table.data,
+        target=table.target,
+        feature_names=list(feature_names),
+        target_names=names,
+        task_names=task_names,
+        DESCR="\n\n".join(described) + "\n",
+        **more,
+    )
 
 
 def _make_frames(bunch: Any) -> None:

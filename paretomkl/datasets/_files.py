@@ -86,11 +86,10 @@ def read_file(file: DataFile, data_home: str | os.PathLike[str] | None, download
 def _download(file: DataFile, folder: Path) -> None:
     """Into the folder, by way of a temporary file, so that no half of a file stays behind."""
     pooch = optional("pooch", "Downloading data", "'paretomkl[data]'")
-    base = os.environ.get(URL_VARIABLE)
-    if base:  # a mirror may hold another copy of the same content: the checksum of the table decides
+    url, sha256 = file.url, file.sha256
+    if base := os.environ.get(URL_VARIABLE):
+        # a mirror may hold another copy of the same content: the checksum of the table decides
         url, sha256 = f"{base.rstrip('/')}/{file.path}", None
-    else:
-        url, sha256 = file.url, file.sha256
     try:
         pooch.create(
             path=folder, base_url="", registry={file.path: sha256}, urls={file.path: url}, retry_if_failed=1

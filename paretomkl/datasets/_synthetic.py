@@ -78,7 +78,7 @@ def make_multitask(
     >>> from paretomkl.datasets import make_multitask
     >>> made = make_multitask(random_state=0)
     >>> kernels = [paretomkl.Gaussian(1.0, columns=columns) for columns in made.columns]
-    >>> path = paretomkl.pareto_path(made.data, made.target, made.tasks, ps=[1], kernels=kernels)
+    >>> path = paretomkl.pareto_path(made.data, made.target, tasks=made.tasks, ps=[1], kernels=kernels)
     >>> sorted(path.theta[0].argsort()[-2:].tolist()) == made.relevant.tolist()
     True
     """

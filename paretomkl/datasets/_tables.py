@@ -26,6 +26,9 @@ class Table:
     def __len__(self) -> int:
         return len(self.data)
 
+    def __getitem__(self, rows: AnyArray) -> Table:
+        return Table(self.data[rows], self.target[rows], {name: vector[rows] for name, vector in self.more.items()})
+
     def checksum(self, any_order: bool = False) -> str:
         """SHA-256 of the parsed rows, in their order or (``any_order``) as a multiset.
 
@@ -56,19 +59,9 @@ def read_columns(
     skip: tuple[str, ...] = (),
     label_type: type = str,
 ) -> Table:
-    """A table of numbers with one column of labels.
+    """A table of numbers with one column of labels, which counts among the ``n_columns``.
 
-    Parameters
-    ----------
-    n_columns : int
-        Of each line, the label included.
-    label : int, default=-1
-        Which column it is.
-    delimiter : str or None, default=None
-        Between columns; None means blanks and tabs.
-    skip : tuple of str, default=()
-        Beginnings of the lines that hold no data.
-    label_type : str or int, default=str
+    delimiter: None means blanks and tabs; skip: beginnings of the lines that hold no data.
     """
     rows = _split(raw, n_columns, delimiter, skip)
     labels = [row.pop(label).strip() for row in rows]

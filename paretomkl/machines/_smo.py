@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .._compiled import njit
+from .._compiled import inner_njit, njit
 from .._kernel_rows import dot, dot_at
 from .._parallel import run_chunks
 from .._typing import Array, IntArray
@@ -29,7 +29,7 @@ MOST_NEWTON_STEPS = 50  # in a row
 STALLED = 20  # pair steps per sample without a rise of the dual value that end the search
 
 
-@njit()
+@inner_njit(_nrt=True)
 def copy_gram(K: Array, start: int, size: int, idx: IntArray, copy: Array) -> None:
     """Copy rows and columns idx of the block at ``start``: there they lie close together in memory."""
     n = len(idx)
@@ -40,7 +40,7 @@ def copy_gram(K: Array, start: int, size: int, idx: IntArray, copy: Array) -> No
             target[k] = source[idx[k]]
 
 
-@njit(fastmath={"contract"})
+@inner_njit(fastmath={"contract"}, _nrt=True)
 def compute_errors(K: Array, at: int, y: Array, v: Array, e: Array) -> None:
     """e = y − Kv for the matrix at ``at`` of the flat K, reading only the rows of support vectors."""
     n = len(y)
@@ -54,7 +54,7 @@ def compute_errors(K: Array, at: int, y: Array, v: Array, e: Array) -> None:
                 e[k] -= weight * row[k]
 
 
-@njit()
+@inner_njit()
 def value_and_gap(e: Array, y: Array, C: Array, v: Array, b: float) -> tuple[float, float]:
     """The dual value Σ y v − ½ v'Kv, with Kv = y − e, and the duality gap for the offset b."""
     value = 0.0
@@ -79,7 +79,7 @@ def find_largest(x: Array) -> tuple[int, float]:
     return 0, top
 
 
-@njit(fastmath={"contract", "reassoc", "nsz", "nnan"})
+@inner_njit(fastmath={"contract", "reassoc", "nsz", "nnan"})
 def most_violating(e: Array, v: Array, low: Array, high: Array, score: Array) -> tuple[int, float, float]:
     """The sample of largest error among those that can rise, its error, and the least error of those that can fall."""
     e_down = np.inf
@@ -90,7 +90,7 @@ def most_violating(e: Array, v: Array, low: Array, high: Array, score: Array) ->
     return (i, e_up, e_down) if e_up > -np.inf else (-1, e_up, e_down)
 
 
-@njit(fastmath={"contract", "reassoc", "nsz", "nnan"})
+@inner_njit(fastmath={"contract", "reassoc", "nsz", "nnan"})
 def best_partner(
     row: Array,
     diagonal: Array,
@@ -110,13 +110,13 @@ def best_partner(
     return j if gain > 0.0 else -1
 
 
-@njit(fastmath={"contract"})
+@inner_njit(fastmath={"contract"})
 def update_errors(row_i: Array, row_j: Array, delta: float, e: Array) -> None:
     for k in range(len(e)):
         e[k] -= delta * (row_i[k] - row_j[k])
 
 
-@njit()
+@inner_njit(_nrt=True)
 def solve_task(
     K: Array, at: int, y: Array, C: Array, v: Array, rtol: float, max_steps: int
 ) -> tuple[float, float, float, int]:

@@ -56,9 +56,7 @@ def path_of(source: Any) -> ParetoPath:
 
 
 def axes_or_new(ax: Axes | None) -> Axes:
-    if ax is None:
-        _, ax = plt.subplots(layout="constrained")
-    return ax
+    return plt.subplots(layout="constrained")[1] if ax is None else ax
 
 
 def whole_numbers(axis: Axis) -> None:
@@ -67,10 +65,6 @@ def whole_numbers(axis: Axis) -> None:
 
 def percents(axis: Axis) -> None:
     axis.set_major_formatter(PercentFormatter(1.0))
-
-
-def text_color() -> Any:
-    return rcParams["text.color"]
 
 
 def background(ax: Axes) -> tuple[float, float, float]:
@@ -157,7 +151,7 @@ class Exponents(ExponentScale):
 
     def ticks(self) -> SparseTicks:
         ps = self.ps if len(self.ps) <= TICKED else self.round_ps()
-        return SparseTicks(self.places(ps), [exponent_label(p) for p in ps], exponent_ranks(ps))
+        return SparseTicks(self.places(ps), ps)
 
     def norm(self) -> colors.Normalize:
         """From places to [0, 1], in the steps of the axis."""
@@ -186,12 +180,11 @@ class Exponents(ExponentScale):
 
 
 class SparseTicks(Locator):
-    """Ticks at given places, those of least rank first, as many as have room for their labels when drawn."""
+    """Exponents as ticks at given places, least rank first, as many as have room for their labels when drawn."""
 
-    def __init__(self, places: Array, labels: Sequence[str], ranks: Array):
-        self.places = np.asarray(places, dtype=float)
-        self.labels = list(labels)
-        self.ranks = np.asarray(ranks)
+    def __init__(self, places: Array, ps: Array):
+        self.places, self.ranks = places, exponent_ranks(ps)
+        self.labels = [exponent_label(p) for p in ps]
 
     def put_on(self, axis: Axis) -> None:
         axis.set_major_locator(self)
@@ -226,7 +219,7 @@ class SparseTicks(Locator):
 class DrawnLines:
     """What ``draw_lines`` drew: a line for each name, the bold one, bands, names beside the ends, the colour bar."""
 
-    lines: list[Line2D]
+    lines: list[Line2D] = field(default_factory=list)
     bold: Line2D | None = None
     bands: list[PolyCollection] = field(default_factory=list)
     labels: list[Annotation] = field(default_factory=list)
@@ -245,11 +238,8 @@ def draw_lines(
     ps: Array,
     values: Array,
     names: Sequence[str],
-    *,
-    bold: Array | None,
-    bold_name: str,
-    order: Array,
-    order_name: str,
+    bold: tuple[Array, str] | None,
+    order: tuple[Array, str],
     std: Array | None = None,
     least_range: float = 0.0,
     line_kw: dict[str, Any] | None = None,
@@ -257,8 +247,8 @@ def draw_lines(
     """Against p one line per column of values (n_points, n_lines), with a band of ``std`` around it, and a bold one.
 
     Few lines have a colour, a marker and a name each. Many are thin and coloured by ``order`` (n_lines,), which a
-    colour bar explains; of very many only the uppermost and the lowermost are named. The axis spans ``least_range`` at
-    least, so that noise does not look like a trend.
+    colour bar explains; of very many only the uppermost and the lowermost are named. ``bold`` and ``order`` come with
+    their names. The axis spans ``least_range`` at least, so that noise does not look like a trend.
     """
     exponents = Exponents(ps)
     exponents.put_on(ax)
@@ -266,23 +256,20 @@ def draw_lines(
     x, values = exponents.places(ps[rising]), values[rising]
     few = len(names) <= FEW
     with_markers = len(x) <= MARKED
-    given = line_kw or {}
-    lines = []
-    bands: list[PolyCollection] = []
-    for k, (name, color) in enumerate(zip(names, line_colors(ax, order), strict=True)):
+    drawn = DrawnLines()
+    for k, (name, color) in enumerate(zip(names, line_colors(ax, order[0]), strict=True)):
         if std is not None:
             half = std[rising, k]
             around = {"color": color, "alpha": 0.15, "linewidth": 0}
-            bands.append(ax.fill_between(x, values[:, k] - half, values[:, k] + half, **around))
+            drawn.bands.append(ax.fill_between(x, values[:, k] - half, values[:, k] + half, **around))
         look: dict[str, Any] = {"label": name, "color": color}
         if few:
             look |= {"marker": MARKERS[k] if with_markers else None, "markersize": 4}
         else:
             look |= {"linewidth": 1.0, "alpha": 0.7, "marker": "." if len(x) == 1 else None}
-        lines.extend(ax.plot(x, values[:, k], **(look | given)))
-    drawn = DrawnLines(lines, bands=bands)
+        drawn.lines += ax.plot(x, values[:, k], **(look | (line_kw or {})))
     if bold is not None:
-        drawn.bold = _draw_bold(ax, x, bold[rising], bold_name)
+        drawn.bold = _draw_bold(ax, x, bold[0][rising], bold[1])
     low, high = ax.get_ylim()
     if high - low < least_range:
         ax.set_ylim((low + high - least_range) / 2, (low + high + least_range) / 2)
@@ -290,22 +277,22 @@ def draw_lines(
     if len(names) > NAMED:
         ranked = np.concatenate([ranked[:N_EXTREMES], ranked[-N_EXTREMES:]])
     named = np.sort(ranked)
-    texts = [names[k] for k in named] + [bold_name] * (drawn.bold is not None)
-    drawn.labels = label_ends(ax, [*(lines[k] for k in named), *filter(None, [drawn.bold])], texts)
+    texts = [names[k] for k in named] + ([] if bold is None else [bold[1]])
+    drawn.labels = label_ends(ax, [*(drawn.lines[k] for k in named), *filter(None, [drawn.bold])], texts)
     for label in drawn.labels[: len(named)]:
         label.set_parse_math(False)  # a dollar in a name is a dollar
     for label in drawn.labels[len(named) :]:
         label.set_fontweight("bold")
     if not few:
-        drawn.colorbar = colorbar_beside(ax, ScalarMappable(_order_norm(ax, order), ramp(ax)), texts)
-        drawn.colorbar.set_label(order_name)
+        drawn.colorbar = colorbar_beside(ax, ScalarMappable(_order_norm(ax, order[0]), ramp(ax)), texts)
+        drawn.colorbar.set_label(order[1])
     return drawn
 
 
 def _draw_bold(ax: Axes, x: Array, values: Array, name: str) -> Line2D:
     halo = patheffects.withStroke(linewidth=5, foreground=background(ax))
     dash = {"marker": "_", "markersize": 18, "markeredgewidth": 2.5} if len(x) == 1 else {}
-    look: dict[str, Any] = {"color": text_color(), "linewidth": 2.5, "path_effects": [halo], "zorder": 3}
+    look: dict[str, Any] = {"color": rcParams["text.color"], "linewidth": 2.5, "path_effects": [halo], "zorder": 3}
     return ax.plot(x, values, label=name, **(look | dash))[0]
 
 
@@ -336,6 +323,10 @@ def legend_beside(ax: Axes, handles: Sequence[Any], names: Sequence[str]) -> Leg
     return legend
 
 
+def small_text(ax: Axes, text: str, point: Any, **place: Any) -> Annotation:
+    return ax.annotate(text, (point[0], point[1]), fontsize="small", color=rcParams["text.color"], **place)
+
+
 def label_ends(ax: Axes, lines: Sequence[Line2D], labels: Sequence[str]) -> list[Annotation]:
     """Names to the right of the axes, each as near to the end of its line as the others allow."""
     if not lines:
@@ -345,20 +336,12 @@ def label_ends(ax: Axes, lines: Sequence[Line2D], labels: Sequence[str]) -> list
     heights = ax.transAxes.inverted().transform(ax.transData.transform(ends))[:, 1]
     line_height = 1.3 * points_of("small") / size_in_points(ax)[1]
     beside = ax.transAxes + ScaledTranslation(LABEL_OFFSET / 72, 0, ax.figure.dpi_scale_trans)
-    return [
-        ax.annotate(
-            shorten(label, LONGEST),
-            xy=(end[0], end[1]),
-            xytext=(1.0, height),
-            textcoords=beside,
-            va="center",
-            fontsize="small",
-            color=text_color(),
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": line.get_color(), "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)},
-        )
-        for line, label, end, height in zip(lines, labels, ends, spread(heights, line_height), strict=True)
-    ]
+    place: dict[str, Any] = {"textcoords": beside, "va": "center", "annotation_clip": False}
+    made = []
+    for line, label, end, height in zip(lines, labels, ends, spread(heights, line_height), strict=True):
+        arrow = {"arrowstyle": "-", "color": line.get_color(), "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)}
+        made.append(small_text(ax, shorten(label, LONGEST), end, xytext=(1.0, height), arrowprops=arrow, **place))
+    return made
 
 
 def _last_point(line: Line2D) -> tuple[float, float]:
@@ -408,17 +391,8 @@ def label_points(ax: Axes, x: Array, y: Array, labels: Sequence[str], ranks: Arr
             over_text = ((boxes[:, 0] < box[1]) & (boxes[:, 1] > box[0])).all(axis=1).any()
             if on_paper and not over_line and not over_text:
                 boxes = np.append(boxes, box[None], axis=0)
-                made.append(
-                    ax.annotate(
-                        labels[k],
-                        (x[k], y[k]),
-                        xytext=tuple(5 * corner),
-                        textcoords="offset points",
-                        ha="left" if corner[0] > 0 else "right",
-                        va="bottom" if corner[1] > 0 else "top",
-                        fontsize="small",
-                        color=text_color(),
-                    )
-                )
+                aligned = {"ha": "left" if corner[0] > 0 else "right", "va": "bottom" if corner[1] > 0 else "top"}
+                place = {"xytext": tuple(5 * corner), "textcoords": "offset points"}
+                made.append(small_text(ax, labels[k], (x[k], y[k]), **place, **aligned))
                 break
     return made

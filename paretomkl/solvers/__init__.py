@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from .base import Solver
-from .block_coordinate import BlockCoordinateDescent
-from .cut_pool import CutPool
-from .tseng import Tseng
+from ..protocols import Solver, check_part
+from ._base import BaseSolver
+from ._block_coordinate import BlockCoordinateDescent
+from ._cut_pool import CutPool
+from ._tseng import Tseng
 
-SOLVERS: dict[str, type[Solver]] = {
+__all__ = ["SOLVERS", "BaseSolver", "BlockCoordinateDescent", "CutPool", "Tseng", "make_solver"]
+
+SOLVERS: dict[str, type[BaseSolver]] = {
     "auto": CutPool,
     "cut-pool": CutPool,
     "bcd": BlockCoordinateDescent,
@@ -17,19 +21,23 @@ SOLVERS: dict[str, type[Solver]] = {
 }
 
 
-def make_solver(solver: str | Solver, ps: Any, **parameters: Any) -> Solver:
-    """A solver from its name, after checking that it can do all of the exponents."""
-    if isinstance(solver, Solver):
-        made = solver
-    elif isinstance(solver, str) and solver in SOLVERS:
-        made = SOLVERS[solver](**parameters)
+def make_solver(solver: str | Solver, ps: Iterable[float], **parameters: Any) -> Solver:
+    """A solver from its name, or the object itself, after checking that it handles all of the exponents.
+
+    ``parameters`` with value None are left at the solver's own default.
+    """
+    made: Solver
+    if isinstance(solver, str) and solver in SOLVERS:
+        made = SOLVERS[solver](**{name: value for name, value in parameters.items() if value is not None})
+    elif hasattr(solver, "solve"):
+        check_part(solver, Solver)
+        made = solver  # type: ignore[assignment]
     else:
-        raise ValueError(f"solver must be one of {sorted(SOLVERS)}, got {solver!r}.")
+        raise ValueError(f"solver must be one of {sorted(SOLVERS)} or a solver object, got {solver!r}.")
+    lowest, highest = getattr(made, "lowest_p", -float("inf")), getattr(made, "highest_p", float("inf"))
     for p in ps:
-        if not made.lowest_p <= p <= made.highest_p:
-            where = f"p <= {made.highest_p:g}" if p > made.highest_p else f"p >= {made.lowest_p:g}"
-            raise ValueError(f"solver={made.name!r} handles {where} only, got p={p:g}; use solver='auto'.")
+        if not lowest <= p <= highest:
+            name = getattr(made, "name", type(made).__name__)
+            where = f"p <= {highest:g}" if p > highest else f"p >= {lowest:g}"
+            raise ValueError(f"solver={name!r} handles {where} only, got p={p:g}; use solver='auto'.")
     return made
-
-
-__all__ = ["SOLVERS", "BlockCoordinateDescent", "CutPool", "Solver", "Tseng", "make_solver"]

@@ -29,7 +29,8 @@ import numpy as np
 
 from .._compiled import call_handle, inner_njit, njit
 from .._typing import AnyArray, Array, IntArray
-from ..weight_sets import CONSTRAINT, GAUGE, SUPPORT, LsBall
+from ..protocols import WeightSet
+from ..weight_sets import CONSTRAINT, GAUGE, SUPPORT
 
 CAUTION = 0.3  # of the miss of the curved equations: how small the slacks may get before it
 CENTRING = 0.1  # share of uniform weights in the start
@@ -616,7 +617,7 @@ def minimize_over_cuts(
     scale: Array,
     omega: Array,
     p: float,
-    weight_set: LsBall,
+    weight_set: WeightSet,
     start: Array,
     rtol: float,
     joint: bool = False,
@@ -633,7 +634,7 @@ def minimize_over_cuts(
     n_cuts = np.count_nonzero(present)
     n_groups = 1 if joint else np.count_nonzero(present[0])
     n_squares = n_cuts + n_groups + 2
-    size = min(M + 1, n_squares)
+    size = M + 1 if n_squares >= M else n_squares  # of the smaller of the two matrices that can be factored
     per_barrier, per_kernel = np.empty((8, n_cuts + M + 2)), np.empty((5, M))
     W = np.empty((M + 3, n_squares))
     work = (

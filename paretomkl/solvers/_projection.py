@@ -71,15 +71,7 @@ def solve_multiplier(
 ) -> tuple[float, float, float, float]:
     """Solve Σ_i y_i clip(b_i − ν y_i, 0, λ C_i) = 0 for ν in [left, right], starting from ``nu``.
 
-    Returns
-    -------
-    nu : float
-    pull : float
-        2 Σ_i C_i (b_i − ν y_i − λ C_i)_+, which is −d/dλ of the squared distance.
-    slope : float
-        −d pull / dλ.
-    drift : float
-        dν / dλ.
+    Returns ν; pull = 2 Σ_i C_i (b_i − ν y_i − λ C_i)_+, which is −d/dλ of the squared distance; −d pull / dλ; dν / dλ.
     """
     if not left < right:  # β = 0 on all of [right, left]; an end is infinite where a class is missing
         nu = min(max(nu, right), left)
@@ -276,34 +268,12 @@ def project(
     lam: Array,
     nu: Array,
 ) -> float:
-    """Project (b, l) onto the feasible set of the dual variables of all tasks.
+    """Project (b, l) onto the feasible set of the dual variables of all tasks; the result goes to beta and lam.
 
-    Parameters
-    ----------
-    b : array of shape (n_samples,)
-        Point to project, the samples of task t at ``ptr[t]:ptr[t + 1]``.
-    l : array of shape (n_tasks,)
-    ptr : array of shape (n_tasks + 1,)
-    y : array of shape (n_samples,)
-        Labels -1.0 and 1.0.
-    C : array of shape (n_samples,)
-        Upper bounds, not negative.
-    omega : array of shape (n_tasks,)
-        Positive, summing to one.
-    w : array of shape (n_tasks,)
-        Positive; equal entries make the projection the Euclidean one.
-    q : float
-        Exponent of the norm, from 1 to ``inf``.
-    beta, lam : arrays of shape (n_samples,) and (n_tasks,)
-        Filled with the projection.
-    nu : array of shape (n_tasks,)
-        Multipliers of the equality constraints: a guess on entry (any finite numbers will do), the solution on return.
-
-    Returns
-    -------
-    kappa : float
-        Multiplier of the norm, in the form κ w (λ / ω)^(q−1) in which it enters equation 2. Zero for q = ∞, where
-        every task has a bound of its own.
+    The samples of task t are at ``ptr[t]:ptr[t + 1]`` of b, the labels y = ±1 and the bounds C ≥ 0; omega (n_tasks,) is
+    positive and sums to one; equal w (n_tasks,) make the projection the Euclidean one; q is from 1 to ∞. nu (n_tasks,)
+    holds a guess of the multipliers of the equality constraints (any finite numbers will do), then the solution.
+    Returns κ.
     """
     problem = PointAndSet(b, l, ptr, y, C, omega, w, q)
     left = np.minimum.reduceat(np.where((C > 0) & (y < 0), -b, np.inf), ptr[:-1])

@@ -10,10 +10,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from paretomkl import ParetoMKLClassifier
+from paretomkl._experiments.methods import Outcome, Point, combinations, run_method
+from paretomkl._experiments.plan import FULL, METHODS, QUICK, STUDIES, Cell, make_plan
+from paretomkl._experiments.protocol import Part, Split, draw_parts, load, make_folds, make_split
+from paretomkl._labelling import Labelling
 from paretomkl.baselines import UniformKernelSVC
-from paretomkl.experiments.methods import RUNNERS, Outcome, Point, combinations, count_right, run_method
-from paretomkl.experiments.plan import FULL, METHODS, QUICK, STUDIES, Cell, make_plan
-from paretomkl.experiments.protocol import Part, Split, draw_parts, load, make_folds, make_split
 
 
 def classes_data(sizes=(40, 25, 60), n_features=3, seed=0) -> Part:
@@ -193,12 +194,12 @@ def test_minimax_tests_the_best_of_each_alpha():
 def test_tasks_that_are_pairs_are_judged_by_their_own_classes():
     decisions = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [1.0, np.nan]])
     y = np.array(["a", "b", "c", "b"])
-    right, total = count_right(decisions, y, [("a", "b"), ("b", "c")])
-    assert (right, total) == ([1, 1], [3, 2])
-
-
-def test_every_method_of_the_plan_has_a_runner():
-    assert set(RUNNERS) == set(METHODS)
+    tasks = Labelling(
+        "classes", ["a vs b", "b vs c"], [None, None], [("a", "b"), ("b", "c")], np.array(["a", "b", "c"])
+    )
+    right, belongs = tasks.right(decisions, y)
+    assert right.sum(axis=0).tolist() == [1, 1]
+    assert belongs.sum(axis=0).tolist() == [3, 2]
 
 
 def test_combinations_are_all_of_them_in_order():

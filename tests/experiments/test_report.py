@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from paretomkl.experiments import paper
-from paretomkl.experiments.analysis import Collection, compare, pick
-from paretomkl.experiments.methods import Outcome, Point
-from paretomkl.experiments.plan import METHODS, STUDIES, Cell
-from paretomkl.experiments.report import TABLES, fill_places, make_tables, markdown, write_report
-from paretomkl.experiments.results import Record, export, read_export
+from paretomkl._experiments import paper
+from paretomkl._experiments.analysis import Collection, compare, pick
+from paretomkl._experiments.methods import Outcome, Point
+from paretomkl._experiments.plan import METHODS, STUDIES, Cell
+from paretomkl._experiments.report import TABLES, fill_places, make_tables, markdown, write_report
+from paretomkl._experiments.results import Record, export, read_export
 
 PS = (0.01, 0.5, 1.0, 10.0, np.inf)
 CS = (1.0, 10.0)

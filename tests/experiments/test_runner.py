@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from paretomkl.experiments import runner
-from paretomkl.experiments.methods import Outcome, Point
-from paretomkl.experiments.plan import FULL, METHODS, QUICK, STUDIES, Cell, make_plan
-from paretomkl.experiments.results import Record, Results, export, read_export, read_records
-from paretomkl.experiments.runner import Forecast, forecast_table, run_cell, run_plan
+from paretomkl._experiments import runner
+from paretomkl._experiments.methods import Outcome, Point
+from paretomkl._experiments.plan import FULL, METHODS, QUICK, STUDIES, Cell, make_plan
+from paretomkl._experiments.results import Record, Results, export, read_export, read_records
+from paretomkl._experiments.runner import Forecast, forecast_table, run_cell, run_plan
 
 COMMAND = Path(sys.executable).with_name("paretomkl")
 FEW = ["uniform", "independent-svc"]
@@ -62,7 +62,8 @@ def test_a_failure_is_kept_and_replaced_but_what_is_done_stays(tmp_path):
 
 
 def test_results_of_other_settings_are_not_mixed(tmp_path):
-    Results(tmp_path / "r.sqlite", FULL).close()
+    with Results(tmp_path / "r.sqlite", FULL):
+        pass
     with pytest.raises(ValueError, match="n_folds"):
         Results(tmp_path / "r.sqlite", QUICK)
 
@@ -235,7 +236,7 @@ def test_the_forecast_learns_from_other_runs():
     assert Forecast({})(cells[2]) == cells[2].cost
     assert Forecast({cells[0]: 4.0, cells[1]: 6.0})(cells[2]) == 5.0
     table = forecast_table(cells, {cells[0]: 3600.0})
-    assert [column._cells for column in table.columns] == [["vehicle", "pareto", "all"], ["2"] * 3, ["2.0 h"] * 3]
+    assert [list(column.cells) for column in table.columns] == [["vehicle", "pareto", "all"], ["2"] * 3, ["2.0 h"] * 3]
 
 
 def test_progress_is_told_where_there_is_no_terminal(tmp_path, monkeypatch):
@@ -260,7 +261,7 @@ def test_durations_read_well(seconds, text):
 
 # ------------------------------------------------------------------------------------------------ the command
 def reproduce(*arguments: str):
-    from paretomkl.commands import app
+    from paretomkl._commands import app
 
     return CliRunner().invoke(app, ["reproduce", *arguments])
 

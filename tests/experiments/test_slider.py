@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from paretomkl.experiments.plan import QUICK, make_plan
-from paretomkl.experiments.slider import write_slider
+from paretomkl._experiments.plan import QUICK, make_plan
+from paretomkl._experiments.slider import write_slider
 
 
 def test_a_page_of_the_first_run(tmp_path):

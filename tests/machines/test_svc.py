@@ -14,8 +14,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import paretomkl
 from paretomkl import KernelBank, pareto_path
+from paretomkl._run import Run
 from paretomkl.gram import GramBlocks
-from paretomkl.machines.svc import SVCTasks
+from paretomkl.machines._svc import SVCStart, SVCTasks
 from tests.oracles import paper_kernels, svc_objective, svc_value
 
 
@@ -31,7 +32,8 @@ def make_machine(Ks, tasks, C=1.0, n_jobs=1):
 def solve_one(K, signs, C, rtol=1e-10, init=None):
     """The sweep of one task with one kernel."""
     machine = make_machine(K[None], [(np.arange(len(signs)), signs)], [np.asarray(C, dtype=float)])
-    return machine.sweep(np.ones(1), init=init, rtol=rtol)
+    start = None if init is None else SVCStart(init, np.zeros(1), np.zeros(1, dtype=int))
+    return machine.sweep(np.ones(1), start, rtol)
 
 
 def reference(K, signs, C):
@@ -157,7 +159,7 @@ def test_random_problems_are_solved_as_by_libsvm(n, rank, decade, duplicates, un
 )
 def test_the_dual_is_feasible(name):
     K, signs, C = NASTY[name]
-    dual = solve_one(K, signs, C).dual
+    dual = solve_one(K, signs, C).warm.dual
     alpha = signs * dual
     assert np.all(alpha >= 0)
     assert np.all(alpha <= C)
@@ -186,7 +188,7 @@ def test_a_warm_start_ends_at_the_same_optimum(name):
     alpha[signs > 0] *= min(minus, plus) / plus
     alpha[signs < 0] *= min(minus, plus) / minus
     cold = solve_one(K, signs, C)
-    for start in (signs * alpha, cold.dual, 0 * cold.dual):
+    for start in (signs * alpha, cold.warm.dual, 0 * cold.warm.dual):
         warm = solve_one(K, signs, C, init=start)
         assert_allclose(warm.lower, cold.lower, rtol=3e-10)
 
@@ -194,14 +196,14 @@ def test_a_warm_start_ends_at_the_same_optimum(name):
 def test_a_solved_task_takes_no_step():
     K, signs, C = NASTY["gaussian"]
     cold = solve_one(K, signs, C, rtol=1e-8)
-    warm = solve_one(K, signs, C, rtol=1e-7, init=cold.dual)
-    assert warm.steps[0] == 0
-    assert_array_equal(warm.dual, cold.dual)
+    warm = solve_one(K, signs, C, rtol=1e-7, init=cold.warm.dual)
+    assert warm.warm.steps[0] == 0
+    assert_array_equal(warm.warm.dual, cold.warm.dual)
 
 
 def test_the_start_is_not_written_to():
     K, signs, C = NASTY["gaussian"]
-    init = solve_one(K, signs, C, rtol=1e-1).dual
+    init = solve_one(K, signs, C, rtol=1e-1).warm.dual
     before = init.copy()
     solve_one(K, signs, C, init=init)
     assert_array_equal(init, before)
@@ -221,7 +223,7 @@ def test_large_kernels_with_large_bounds_are_solved_as_by_libsvm(scale, C, seed)
     X, signs = sample_problem(seed=seed)
     K = scale * gaussian(X, 1.0)
     sweep = solve_one(K, signs, C, rtol=1e-7)
-    assert abs(sweep.dual.sum()) <= 1e-12 * np.abs(sweep.dual).sum()
+    assert abs(sweep.warm.dual.sum()) <= 1e-12 * np.abs(sweep.warm.dual).sum()
     assert_allclose(sweep.lower[0], reference(K, signs, C), rtol=1e-6)
 
 
@@ -233,7 +235,7 @@ def test_an_accuracy_beyond_rounding_gives_the_best_there_is_and_soon(seed, C):
     sweep = solve_one(K, signs, C, rtol=1e-12)
     assert_allclose(sweep.lower[0], reference(K, signs, C), rtol=1e-8)
     assert_allclose(sweep.upper[0], sweep.lower[0], rtol=1e-8)
-    assert sweep.steps[0] < 100_000
+    assert sweep.warm.steps[0] < 100_000
 
 
 @any_problem
@@ -242,9 +244,9 @@ def test_the_upper_bound_is_the_primal_value_of_the_reported_dual_and_intercept(
     """½ v'Kv + Σ C_i max(0, 1 - y_i (K v + b)_i), whatever rounding the solver met on its way."""
     K, signs, C = NASTY[name]
     sweep = solve_one(K, signs, C, rtol)
-    decision = K @ sweep.dual + sweep.intercepts[0]
+    decision = K @ sweep.warm.dual + sweep.warm.intercepts[0]
     losses = np.broadcast_to(C, signs.shape) @ np.maximum(0, 1 - signs * decision)
-    primal = sweep.dual @ K @ sweep.dual / 2 + losses
+    primal = sweep.warm.dual @ K @ sweep.warm.dual / 2 + losses
     rounding = 4e-16 * np.sum(np.broadcast_to(C, signs.shape)) * (1 + K.max() * sweep.linear[0])
     assert_allclose(sweep.upper[0], primal, rtol=0.02 * rtol, atol=rounding)
 
@@ -309,7 +311,7 @@ def test_linear_and_forms_are_those_of_the_dual(toy):
     machine = make_machine(Ks, tasks, 1.0)
     sweep = machine.sweep(some_theta(0))
     for t, (rows, signs) in enumerate(tasks):
-        v = sweep.dual[machine.gram.layout.ptr[t] : machine.gram.layout.ptr[t + 1]]
+        v = sweep.warm.dual[machine.gram.layout.ptr[t] : machine.gram.layout.ptr[t + 1]]
         assert_allclose(sweep.linear[t], signs @ v, rtol=1e-13)
         assert_allclose(sweep.forms[t], Ks[:, rows[:, None], rows] @ v @ v, rtol=1e-11)
         K = np.tensordot(sweep.theta, Ks[:, rows[:, None], rows], axes=1)
@@ -325,7 +327,7 @@ def test_gradient_of_the_objectives_matches_finite_differences(toy, C):
     sweep = machine.sweep(theta, rtol=1e-12)
     for seed in range(5):
         step = 1e-4 * theta * np.random.default_rng(seed).standard_normal(5)
-        above, below = (machine.sweep(theta + h, sweep.dual, rtol=1e-12).lower for h in (step, -step))
+        above, below = (machine.sweep(theta + h, sweep.warm, rtol=1e-12).lower for h in (step, -step))
         assert_allclose(-sweep.forms @ step, above - below, rtol=1e-3, atol=1e-9 * sweep.lower.max())
 
 
@@ -344,15 +346,19 @@ def test_objectives_are_positive_fall_and_are_convex_in_theta(toy):
 def test_threads_change_nothing(toy):
     Ks, tasks = toy
     one, three = (make_machine(Ks, tasks, 1.0, n_jobs).sweep(some_theta(0)) for n_jobs in (1, 3))
-    assert_array_equal(one.dual, three.dual)
+    assert_array_equal(one.warm.dual, three.warm.dual)
     assert_allclose(one.forms, three.forms, rtol=1e-12)
 
 
 def test_sweeps_are_counted(toy):
-    machine = make_machine(*toy)
+    """By the run; a machine has no memory of its own."""
+    machine, run = make_machine(*toy), Run()
+    before = dict(vars(machine))
     for _ in range(3):
-        machine.sweep(some_theta(0), rtol=1e-2)
-    assert machine.n_sweeps == 3
+        run.sweep(machine, some_theta(0), None, 1e-2)
+    assert run.n_sweeps == 3
+    assert run.seconds["tasks"] > 0
+    assert all(vars(machine)[name] is value for name, value in before.items())
 
 
 # --------------------------------------------------------------------------------------------------------- compilation

@@ -18,7 +18,7 @@ from .conftest import two_machines
 @pytest.fixture(scope="module")
 def path():
     X, y, tasks = two_machines(20)
-    return pareto_path(X, y, tasks, ps=dense_ps(40), verbose=0)
+    return pareto_path(X, y, tasks=tasks, ps=dense_ps(40), verbose=0)
 
 
 def test_path_shows_some_points_and_a_picture(path):
@@ -35,7 +35,7 @@ def test_path_shows_some_points_and_a_picture(path):
 
 def test_path_of_one_point(path):
     X, y, tasks = two_machines(20)
-    shown = pareto_path(X, y, tasks, ps=[3.0], verbose=0)._repr_html_()
+    shown = pareto_path(X, y, tasks=tasks, ps=[3.0], verbose=0)._repr_html_()
     assert shown.count("<tr>") == 2
     assert "<svg" not in shown
 

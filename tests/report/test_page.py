@@ -16,9 +16,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from paretomkl import PAPER_PS, ParetoMKLClassifier, pareto_path
+from paretomkl._drawing import ExponentAxis, pool_kernels
+from paretomkl._page.page import MAX_KERNELS
+from paretomkl._refit import exponent_code, refit_code
 from paretomkl.report import build_page, dense_ps, write_page
-from paretomkl.report.page import ExponentAxis, _pool_kernels
-from paretomkl.report.refit import exponent_code, refit_code
 
 from .conftest import UGLY, two_machines
 
@@ -75,7 +76,7 @@ def test_missing_accuracies_are_null(two):
 
 def test_points_are_shown_by_rising_p_once_each():
     X, y, tasks = two_machines(20)
-    path = pareto_path(X, y, tasks, ps=[5.0, 0.5, 1.0, 0.5], verbose=0)
+    path = pareto_path(X, y, tasks=tasks, ps=[5.0, 0.5, 1.0, 0.5], verbose=0)
     data = embedded(build_page(path))
     assert data["p"] == ["0.5", "1", "5"]
     assert_allclose(data["mean"], path.objective[[1, 2, 0]], rtol=1e-5)
@@ -166,7 +167,7 @@ def test_axis_is_logarithmic_with_infinity_beyond():
 
 def test_many_kernels_are_pooled():
     theta = np.random.default_rng(0).random((5, 100))
-    pooled, names = _pool_kernels(theta, [f"k{m}" for m in range(100)])
+    pooled, names = pool_kernels(theta, [f"k{m}" for m in range(100)], MAX_KERNELS - 1)
     assert pooled.shape == (5, 40)
     assert names[-1] == "61 others"
     assert_allclose(pooled.sum(axis=1), theta.sum(axis=1))
@@ -565,7 +566,7 @@ def test_one_task(driver, one):
 
 def test_one_point(driver, tmp_path):
     X, y, tasks = two_machines(20)
-    path = pareto_path(X, y, tasks, ps=[2.0], verbose=0)
+    path = pareto_path(X, y, tasks=tasks, ps=[2.0], verbose=0)
     page = Page(driver, path.to_html(tmp_path / "page.html"))
     assert page.text("#p-now") == "p = 2"
     assert page.find("#p").get_attribute("disabled") is not None
@@ -591,7 +592,7 @@ def test_note_follows_p_and_the_address_names_it(driver, tmp_path):
     from selenium.webdriver.support.ui import WebDriverWait
 
     X, y, tasks = two_machines(20)
-    path = pareto_path(X, y, tasks, ps=[0.5, 1.0, np.inf], verbose=0)
+    path = pareto_path(X, y, tasks=tasks, ps=[0.5, 1.0, np.inf], verbose=0)
     path.gap[:] = 0.0  # exact solutions have no place on a logarithmic axis
     file = write_page(tmp_path / "page.html", path, refit_note="Say `fit 'a ``b``' --p {p}` there.")
     page = Page(driver, file, "#p=%E0%A4%A")

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from paretomkl._drawing import shorten
-from paretomkl.report import CrossValidation, words
+from paretomkl._page import words
+from paretomkl.report import CrossValidation
 
 NAMES = ["a", "b", "c", "d", "e", "f", "g", "h", "i"]
 

@@ -21,7 +21,7 @@ def true_objective(toy, theta, C, p):
 @pytest.mark.parametrize("s", [1.0, 1.1, 1.5, 2.0, 4.0])
 def test_cut_pool_reaches_the_conic_optimum(s, C):
     toy = make_toy(seed=round(10 * s + C))
-    path = pareto_path(toy.X, toy.y, toy.tasks, ps=CONVEX_PS, s=s, C=C, kernels=toy.kernels, tol=1e-5)
+    path = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=CONVEX_PS, s=s, C=C, kernels=toy.kernels, tol=1e-5)
     for p, theta, gap in zip(path.ps, path.theta, path.gap, strict=True):
         optimum, _ = conic_optimum(toy.Ks, toy.pairs, C, p, s)
         excess = true_objective(toy, theta, C, p) / optimum - 1
@@ -32,7 +32,7 @@ def test_cut_pool_reaches_the_conic_optimum(s, C):
 @pytest.mark.parametrize("tol", [1e-1, 1e-2, 1e-3])
 @pytest.mark.parametrize("p", CONVEX_PS)
 def test_a_loose_gap_is_still_above_the_truth(toy, p, tol):
-    path = pareto_path(toy.X, toy.y, toy.tasks, ps=[p], kernels=toy.kernels, tol=tol)
+    path = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[p], kernels=toy.kernels, tol=tol)
     optimum, _ = conic_optimum(toy.Ks, toy.pairs, 1.0, p, 1.1)
     excess = true_objective(toy, path.theta[0], 1.0, p) / optimum - 1
     assert excess - 2e-7 <= path.gap[0] <= tol
@@ -41,7 +41,7 @@ def test_a_loose_gap_is_still_above_the_truth(toy, p, tol):
 @pytest.mark.parametrize("s", [1.0, 1.1, 2.0])
 @pytest.mark.parametrize("p", [-2.0, 0.0, 0.01, 0.1, 0.5])
 def test_below_one_the_weighted_gap_is_confirmed(toy, p, s):
-    path = pareto_path(toy.X, toy.y, toy.tasks, ps=[p], s=s, kernels=toy.kernels, tol=1e-3)
+    path = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[p], s=s, kernels=toy.kernels, tol=1e-3)
     J = objectives(toy.Ks, path.theta[0], toy.pairs, 1.0)
     eta = J ** (p - 1) / np.sum(J ** (p - 1))
     least, _ = weighted_optimum(toy.Ks, toy.pairs, 1.0, eta, s)
@@ -52,7 +52,7 @@ def test_below_one_the_weighted_gap_is_confirmed(toy, p, s):
 
 @pytest.mark.parametrize("p", [0.01, 0.1, 0.5, 1.0])
 def test_cut_pool_is_no_worse_than_a_long_run_of_algorithm_2(toy, p):
-    path = pareto_path(toy.X, toy.y, toy.tasks, ps=[p], kernels=toy.kernels, tol=1e-5)
+    path = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[p], kernels=toy.kernels, tol=1e-5)
     long = algorithm2(toy.Ks, toy.pairs, 1.0, p, 1.1, max_sweeps=1500, tol=1e-7)
     assert true_objective(toy, path.theta[0], 1.0, p) <= long.objective * (1 + 1e-5)
 
@@ -62,8 +62,8 @@ def test_cut_pool_is_no_worse_than_a_long_run_of_algorithm_2(toy, p):
 )
 @pytest.mark.parametrize("s", [1.1, 2.0])
 def test_solvers_meet(toy, solver, p, s):
-    ours = pareto_path(toy.X, toy.y, toy.tasks, ps=[p], s=s, kernels=toy.kernels, tol=1e-4)
-    theirs = pareto_path(toy.X, toy.y, toy.tasks, ps=[p], s=s, kernels=toy.kernels, tol=1e-4, solver=solver)
+    ours = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[p], s=s, kernels=toy.kernels, tol=1e-4)
+    theirs = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[p], s=s, kernels=toy.kernels, tol=1e-4, solver=solver)
     assert theirs.gap[0] <= 1e-4
     assert_allclose(theirs.objective, ours.objective, rtol=2e-4)
 
@@ -77,7 +77,7 @@ def test_block_coordinate_descent_descends(toy):
         solver = BlockCoordinateDescent(tol=1e-9, max_iter=max_iter)
         with pytest.warns(UserWarning, match=r"stopped at p=0.5, max_iter=\d+, gap"):
             values.append(
-                pareto_path(toy.X, toy.y, toy.tasks, ps=[0.5], kernels=toy.kernels, solver=solver).objective[0]
+                pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[0.5], kernels=toy.kernels, solver=solver).objective[0]
             )
     assert np.all(np.diff(values) < 0)
 
@@ -87,8 +87,8 @@ def test_the_scale_of_the_kernels_does_not_matter(toy, scale):
     """cK with bound C/c is K with bound C, objectives divided by c."""
     stack = np.moveaxis(toy.Ks, 0, 2)
     ps = [0.1, 1.0, 5.0, np.inf]
-    plain = pareto_path(stack, toy.y, toy.tasks, ps=ps, kernels="precomputed", tol=1e-5)
-    scaled = pareto_path(scale * stack, toy.y, toy.tasks, ps=ps, kernels="precomputed", tol=1e-5, C=1 / scale)
+    plain = pareto_path(stack, toy.y, tasks=toy.tasks, ps=ps, kernels="precomputed", tol=1e-5)
+    scaled = pareto_path(scale * stack, toy.y, tasks=toy.tasks, ps=ps, kernels="precomputed", tol=1e-5, C=1 / scale)
     assert_allclose(scaled.objectives * scale, plain.objectives, rtol=1e-3)
     assert_allclose(scaled.objective * scale, plain.objective, rtol=3e-5)
 
@@ -96,7 +96,7 @@ def test_the_scale_of_the_kernels_does_not_matter(toy, scale):
 def test_tasks_of_very_different_scale(toy):
     """Objectives spread over seven decades: every p still certified."""
     C = np.repeat([1e-8, 1.0, 1e2], len(toy.X) // 3)
-    path = pareto_path(toy.X, toy.y, toy.tasks, C=C, kernels=toy.kernels)
+    path = pareto_path(toy.X, toy.y, tasks=toy.tasks, C=C, kernels=toy.kernels)
     assert path.objectives.max() / path.objectives.min() > 1e7
     assert np.all(path.gap <= 1e-3)
 
@@ -105,21 +105,21 @@ def test_tasks_of_very_different_scale(toy):
 @pytest.mark.parametrize("n_kernels", [1, 2, 60, 300])
 def test_any_number_of_kernels(toy, n_kernels, s):
     kernels = [("rbf", {"sigma": sigma}) for sigma in np.geomspace(0.05, 20, n_kernels)]
-    path = pareto_path(toy.X, toy.y, toy.tasks, ps=[0.1, 1.0, 20.0, np.inf], s=s, kernels=kernels)
+    path = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[0.1, 1.0, 20.0, np.inf], s=s, kernels=kernels)
     assert np.all(path.gap <= 1e-3)
     assert_allclose(np.linalg.norm(path.theta, s, axis=1), 1, rtol=1e-9)
 
 
 def test_two_hundred_tasks():
     toy = make_toy(seed=5, n_tasks=200, n=10)
-    path = pareto_path(toy.X, toy.y, toy.tasks, kernels=toy.kernels)
+    path = pareto_path(toy.X, toy.y, tasks=toy.tasks, kernels=toy.kernels)
     assert path.objectives.shape == (13, 200)
     assert np.all(path.gap <= 1e-3)
 
 
 @pytest.mark.parametrize("p", [1000.0, 1e6, -50.0, -np.inf])
 def test_extreme_exponents(toy, p):
-    path = pareto_path(toy.X, toy.y, toy.tasks, ps=[p], kernels=toy.kernels)
+    path = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[p], kernels=toy.kernels)
     assert path.gap[0] <= 1e-3
     extreme = path.objectives[0].max() if p > 0 else path.objectives[0].min()
     assert_allclose(path.objective[0], extreme, rtol=0.05)

@@ -7,11 +7,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from paretomkl.gram import GramBlocks
 from paretomkl.kernels import Gaussian, KernelBank, Linear, Polynomial
-from paretomkl.machines.svc import SVCTasks
+from paretomkl.machines._svc import SVCTasks
 from paretomkl.problem import MultiTaskProblem
 from paretomkl.scalarizations import PowerMean
-from paretomkl.solvers.cut_pool import CutPool
-from paretomkl.solvers.tseng import Cuts, Point, Saddle, Tseng, power_divergence
+from paretomkl.solvers._cut_pool import CutPool
+from paretomkl.solvers._tseng import Cuts, Point, Saddle, Tseng, power_divergence
 from paretomkl.weight_sets import LsBall
 
 PS = [1, 2, 5, np.inf]
@@ -37,8 +37,8 @@ def make_problem(p, s, C=1.0, sizes=(14, 18, 24, 30), weights=None, seed=0):
 def random_point(problem, saddle, seed=0):
     """A feasible point in the interior, so that small moves in all directions make sense."""
     rng = np.random.default_rng(seed)
-    theta = problem.weight_set.scale_to_boundary(rng.uniform(0.5, 1, problem.tasks.n_kernels)) * 0.9
-    lam = saddle.omega * rng.uniform(0.3, 0.9, problem.tasks.n_tasks)
+    theta = problem.weight_set.scale_to_boundary(rng.uniform(0.5, 1, problem.machine.n_kernels)) * 0.9
+    lam = saddle.omega * rng.uniform(0.3, 0.9, problem.machine.n_tasks)
     beta = saddle.spread(lam) * saddle.C * rng.uniform(0.2, 0.8, len(saddle.C))
     return Point(theta, beta, lam)
 
@@ -46,7 +46,7 @@ def random_point(problem, saddle, seed=0):
 def phi(problem, saddle, u):
     """Σ_t β_t'1 − θ'G(β_t) / (2 λ_t), straight from the formula."""
     beta = saddle.unit * u.beta
-    forms = problem.tasks.gram.quadratic_forms(problem.tasks.signs * beta)
+    forms = problem.machine.gram.quadratic_forms(problem.machine.signs * beta)
     return beta.sum() - 0.5 * np.sum(forms @ u.theta / saddle.divisor(u.lam))
 
 
@@ -138,7 +138,7 @@ def test_cuts_of_a_point_lie_below_the_objectives():
     assert isinstance(cuts, Cuts)
     for seed in range(5):
         theta = problem.weight_set.scale_to_boundary(np.random.default_rng(seed).uniform(size=5))
-        assert np.all(cuts.linear - 0.5 * cuts.forms @ theta <= problem.tasks.sweep(theta).upper)
+        assert np.all(cuts.linear - 0.5 * cuts.forms @ theta <= problem.machine.sweep(theta).upper)
 
 
 @pytest.mark.parametrize("s", [1, 1.1, 2])

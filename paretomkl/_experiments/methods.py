@@ -1,0 +1,188 @@
+"""The methods of the comparison, each from a split to scores: parameters by cross-validation, then tested."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .._classifier import MultiTaskClassifier
+from .._labelling import Samples
+from .._model import FittedTasks, share
+from .._progress import Progress
+from .._reading import PathReader, read_samples, read_training
+from .._tracing import check_parts, fit_bank, make_problem, models_of, trace_grid
+from .._typing import AnyArray
+from ..baselines import IndependentMKL, IndependentSVC, MinimaxMTL, PartiallySharedMKL, SparseMTL, UniformKernelSVC
+from ..search import ParetoMKLClassifierCV
+from .plan import Settings
+from .protocol import Split
+
+
+@dataclass
+class Point:
+    """One candidate of a method.
+
+    params: what makes it differ from others; cv: mean score over the folds; and, where it was fitted on the whole
+    training part and tested, accuracy: of the votes, or the mean over the tasks; right: correct test samples of each
+    task; gap: its certificate; objectives and theta: of "pareto".
+    """
+
+    params: dict[str, float]
+    cv: float
+    accuracy: float | None = None
+    right: list[int] | None = None
+    gap: float | None = None
+    objectives: list[float] | None = None
+    theta: list[float] | None = None
+
+    @property
+    def tested(self) -> bool:
+        return self.accuracy is not None
+
+
+@dataclass
+class Outcome:
+    """What a method did on a split: its points, the tasks with their numbers of test samples, and sweeps in all."""
+
+    points: list[Point]
+    tasks: list[str] = field(default_factory=list)
+    n_test: list[int] = field(default_factory=list)
+    n_sweeps: int = 0
+
+    @property
+    def gap(self) -> float:
+        """The largest gap of a tested point."""
+        return max((point.gap for point in self.points if point.gap is not None), default=float("nan"))
+
+    @property
+    def chosen(self) -> Point:
+        """The tested point of highest cross-validated score, the first among equals."""
+        return max((point for point in self.points if point.tested), key=lambda point: point.cv)
+
+
+# ------------------------------------------------------------------------------------------------ testing
+def put_to_test(model: FittedTasks, samples: Samples, y: AnyArray, point: Point, outcome: Outcome) -> None:
+    """Fill in how a fitted model does on the test part."""
+    decisions = model.decisions(samples)
+    right, belongs = model.tasks.right(decisions, y)
+    by_votes = model.tasks.kind == "classes"  # else the mean over the tasks
+    point.accuracy = float(np.mean(model.tasks.labels(decisions) == y if by_votes else share(right, belongs)))
+    point.right = right.sum(axis=0).tolist()
+    outcome.tasks, outcome.n_test = list(model.tasks.names), belongs.sum(axis=0).tolist()
+
+
+# ------------------------------------------------------------------------------------------------- pareto
+def pareto(split: Split, settings: Settings) -> Outcome:
+    """Every C and every p: cross-validated, and the whole path of each C tested.
+
+    Which C and which p to report is left to the tables; p = 1 is traditional multi-task MKL.
+    """
+    ps, Cs = list(settings.ps), list(settings.Cs)
+    train, test = split.train, split.test
+    search = ParetoMKLClassifierCV(ps, Cs, cv=split.folds, kernels=split.kernels, tol=settings.tol)
+    results = search.fit(train.X, train.y, tasks=train.tasks).cv_results_
+    scores = {
+        (pair["C"], pair["p"]): cv for pair, cv in zip(results["params"], results["mean_test_score"], strict=True)
+    }
+    reader = PathReader(kernels=split.kernels)
+    training = read_training(reader, train.X, train.y, tasks=train.tasks)
+    samples = read_samples(reader, test.X, tasks=test.tasks)
+    parts = check_parts(ps, 1.1, settings.final_tol, "auto", None, None)
+    problem = make_problem(training, training.weights, fit_bank(split.kernels, training), parts)
+    outcome = Outcome([])
+    for C, run, solutions in trace_grid(problem, ps, Cs, parts.solver, Progress(1, settings.final_tol, 0)):
+        outcome.n_sweeps += run.n_sweeps
+        for solution, model in zip(solutions, models_of(solutions, training), strict=True):
+            point = Point({"C": C, "p": solution.p}, float(scores[C, solution.p]), gap=solution.gap)
+            put_to_test(model, samples, test.y, point, outcome)
+            point.objectives, point.theta = solution.objectives.tolist(), solution.theta.tolist()
+            outcome.points.append(point)
+    return outcome
+
+
+# ---------------------------------------------------------------------------------------------- the others
+Make = Callable[..., MultiTaskClassifier]
+
+
+def choose_and_test(
+    split: Split, make: Make, grid: Sequence[dict[str, float]], settings: Settings, apart: str | None = None
+) -> Outcome:
+    """Score every candidate in every fold, fit the best on the whole training part, and test it.
+
+    ``make(tol=…, **candidate)`` is the classifier. With ``apart``, the name of a parameter, the best candidate of each
+    of its values is tested.
+    """
+    outcome = Outcome([Point(candidate, _cross_validate(split, make, candidate, settings)) for candidate in grid])
+    rivals: dict[float | None, list[Point]] = defaultdict(list)
+    for point in outcome.points:
+        rivals[point.params.get(apart) if apart else None].append(point)
+    for points in rivals.values():
+        best = max(points, key=lambda point: point.cv)
+        _fit_and_test(split, make(tol=settings.final_tol, **best.params), best, outcome)
+    return outcome
+
+
+def _cross_validate(split: Split, make: Make, candidate: dict[str, float], settings: Settings) -> float:
+    scores = []
+    for rows, held_out in split.folds:
+        fit, rest = split.train[rows], split.train[held_out]
+        model = make(tol=settings.tol, **candidate).fit(fit.X, fit.y, tasks=fit.tasks)
+        scores.append(model.score(rest.X, rest.y, tasks=rest.tasks))
+    return float(np.mean(scores))
+
+
+def _fit_and_test(split: Split, model: Any, point: Point, outcome: Outcome) -> None:
+    model.fit(split.train.X, split.train.y, tasks=split.train.tasks)
+    samples = read_samples(model, split.test.X, tasks=split.test.tasks)
+    put_to_test(model.model_, samples, split.test.y, point, outcome)
+    point.gap = float(model.gap_)
+    outcome.n_sweeps += int(getattr(model, "n_sweeps_", 0))
+
+
+def combinations(**values: Sequence[float]) -> list[dict[str, float]]:
+    """All candidates of a grid, those of the first values first."""
+    return [dict(zip(values, point, strict=True)) for point in product(*values.values())]
+
+
+def with_grid(method: str, split: Split, settings: Settings) -> Outcome:
+    """A method that has a grid of candidates; β and α are shares of the number of tasks."""
+    betas, alphas = ([share * split.n_tasks for share in shares] for shares in (settings.shares, settings.alphas))
+    grids: dict[str, tuple[Make, dict[str, Sequence[float]]]] = {
+        "independent": (IndependentMKL, {"C": settings.Cs}),  # the paper's baseline; one C for all tasks
+        "uniform": (UniformKernelSVC, {"C": settings.Cs}),
+        "sparse": (SparseMTL, {"C": settings.sparse_Cs, "p": settings.sparse_ps, "q": settings.sparse_qs}),
+        "tang": (PartiallySharedMKL, {"C": settings.Cs, "beta": betas}),
+        "mm-aep": (partial(MinimaxMTL, "trace"), {"alpha": alphas, "mu": settings.mus}),
+        "mm-ep": (partial(MinimaxMTL, "ep"), {"alpha": alphas, "mu": settings.mus, "lam": settings.lams}),
+    }
+    make, grid = grids[method]
+    if method.startswith("mm-"):  # the best of each α is tested, as the paper reports the better α
+        return choose_and_test(split, make, combinations(**grid), settings, apart="alpha")
+    return choose_and_test(split, partial(make, kernels=split.kernels), combinations(**grid), settings)
+
+
+def independent_svc(split: Split, settings: Settings) -> Outcome:
+    """What most people would do: for each task an SVM of one Gaussian kernel, C and width by its own folds."""
+    point = Point({}, float("nan"))
+    outcome = Outcome([point])
+    own = None if split.kernels == "default" else split.kernels  # the nine Gaussians of the default bank
+    model = IndependentSVC(Cs=settings.Cs, kernels=own, cv=settings.n_folds, tol=settings.tol)
+    _fit_and_test(split, model, point, outcome)
+    point.cv = float(np.mean(model.cv_scores_.max(axis=(1, 2))))
+    return outcome
+
+
+def run_method(method: str, split: Split, settings: Settings) -> Outcome:
+    """Run one method; that a candidate did not reach its tolerance shows in its gap, not by a warning."""
+    run = {"pareto": pareto, "independent-svc": independent_svc}.get(method, partial(with_grid, method))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return run(split, settings)

@@ -1,0 +1,393 @@
+"""Tables and figures from the records of a run, beside the figures that the paper prints."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..plotting import AccuracyDisplay, ObjectivesDisplay
+from ..scalarizations import PowerMean
+from . import paper
+from .analysis import Collection, PathScores, Scores, compare, mean
+from .plan import METHODS, STUDIES
+from .results import Record
+
+TITLES = {
+    "pareto": "Pareto, p < 1",
+    "sparse": "Sparse MTL",
+    "tang": "Tang et al.",
+    "mm-aep": "MM-AEP",
+    "mm-ep": "MM-EP",
+    "independent": "Independent MKL",
+    "independent-svc": "Independent SVC",
+    "uniform": "Uniform kernel",
+}
+TASK_SETS = ("letter", "landmine")
+PAPER_SETS = [*paper.MULTI_CLASS, *TASK_SETS]
+INF = float("inf")
+MARKS = {-1: " ▾", 0: "", 1: " ▴"}
+BEGIN, END = "<!-- begin {} -->", "<!-- end {} -->"
+
+
+# ------------------------------------------------------------------------------------------------- formatting
+def percent(scores: Scores, reference: Scores | None = None) -> str:
+    """Mean accuracy, with a mark where it differs significantly from that of the reference."""
+    return f"{100 * mean(scores):.2f}{MARKS[compare(scores, reference) if reference else 0]}"
+
+
+def printed(what: paper.Printed | None) -> str:
+    return "" if what is None else f" ({what.accuracy:.2f}{' ▾' if what.worse else ''})"
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" + "---:|" * (len(header) - 1)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def exponent(p: float) -> str:
+    return "∞" if np.isinf(p) else f"{p:g}"
+
+
+def _columns(found: Collection, datasets: Iterable[str] = STUDIES) -> list[tuple[str, int]]:
+    """Data sets and fractions that have a path."""
+    return [(name, n) for name in datasets for n in found.fractions(name) if found.has(name, n, "pareto")]
+
+
+def _smallest(found: Collection) -> dict[str, tuple[str, int]]:
+    """The smallest fractions of the paper's sets that have a path, by title."""
+    smallest = {dataset: (dataset, fraction) for dataset, fraction in reversed(_columns(found, PAPER_SETS))}
+    return {f"{name} {fraction} %": (name, fraction) for name, fraction in reversed(smallest.values())}
+
+
+Row = Callable[[str, int], Iterable[str]]
+
+
+def _table(found: Collection, header: Sequence[str], row: Row, datasets: Iterable[str] = STUDIES) -> str:
+    """A table with a row for each data set and fraction."""
+    rows = [[f"{dataset} {fraction} %", *row(dataset, fraction)] for dataset, fraction in _columns(found, datasets)]
+    return markdown(("", *header), rows)
+
+
+# ------------------------------------------------------------------------------------------- the paper's tables
+def path_column(found: Collection, dataset: str, fraction: int) -> list[str]:
+    """p < 1, p = 1, p → ∞, the best p, and tasks that gain, each with the paper's figure in brackets."""
+    if not found.has(dataset, fraction, "pareto"):
+        return ["–"] * len(PATH_ROWS)
+    path = found.path(dataset, fraction)
+    best = path.best_below_one
+    up = paper.TASKS_UP.get((dataset, fraction))
+    return [
+        *(
+            percent(path.at(p), path.at(best)) + printed(paper.PATH.get((dataset, fraction, name)))
+            for p, name in ((best, "p<1"), (1.0, "p=1"), (INF, "p=inf"))
+        ),
+        exponent(best),
+        f"{path.n_rising()} of {len(path.tasks)}" + ("" if up is None else f" ({up})"),
+        f"{path.n_better(best, 1.0)} of {len(path.tasks)}",
+    ]
+
+
+PATH_ROWS = ("p < 1", "p = 1", "p = ∞", "best p < 1", "tasks that rise as p falls", "tasks better at best p than at 1")
+COMPARED = ("pareto", "sparse", "tang", "mm-aep", "mm-ep", "independent")
+
+
+def path_table(found: Collection, columns: Sequence[tuple[str, int]], names: Sequence[str]) -> str:
+    cells = [path_column(found, *column) for column in columns]
+    return markdown(("", *names), [(row, *(cell[k] for cell in cells)) for k, row in enumerate(PATH_ROWS)])
+
+
+def methods_table(found: Collection, columns: Sequence[tuple[str, int]], names: Sequence[str]) -> str:
+    """Accuracies of the methods; marks compare with p < 1."""
+    rows = [[TITLES[method], *(_method_cell(found, *column, method) for column in columns)] for method in COMPARED]
+    return markdown(("", *names), rows)
+
+
+def _method_cell(found: Collection, dataset: str, fraction: int, method: str) -> str:
+    if not found.has(dataset, fraction, method) or not found.has(dataset, fraction, "pareto"):
+        return "–"
+    if method == "pareto":
+        return path_column(found, dataset, fraction)[0]
+    path = found.path(dataset, fraction)
+    scores = found.as_reported(dataset, fraction, method)
+    return percent(scores, path.at(path.best_below_one)) + printed(paper.METHODS.get((dataset, fraction, method)))
+
+
+Make = Callable[[Collection, list[tuple[str, int]], list[str]], str]
+
+
+def _by_fraction(make: Make, found: Collection) -> str:
+    sets = paper.MULTI_CLASS
+    fractions = sorted({fraction for _, fraction in _columns(found, sets)})
+    tables = {n: make(found, [(dataset, n) for dataset in sets], list(sets)) for n in fractions}
+    return "\n\n".join(f"**{n} % for training**\n\n{table}" for n, table in tables.items())
+
+
+def _by_task_set(make: Make, found: Collection) -> str:
+    columns = {name: [(name, n) for n in found.fractions(name)] for name in TASK_SETS if found.fractions(name)}
+    tables = {name: make(found, own, [f"{n} %" for _, n in own]) for name, own in columns.items()}
+    return "\n\n".join(f"**{name}**\n\n{table}" for name, table in tables.items())
+
+
+# ------------------------------------------------------------------------------------------------ further tables
+def honest_table(found: Collection) -> str:
+    """What one gets without looking at the test part; marks compare with p = 1."""
+    others = ("independent", "independent-svc", "uniform")
+
+    def row(dataset: str, fraction: int) -> list[str]:
+        path = found.path(dataset, fraction)
+        one = path.at(1.0)
+        ours = [found.chosen(dataset, fraction, "pareto"), path.at(0.01), path.at(INF)]
+        theirs = [found.chosen(dataset, fraction, method) for method in others]
+        return [percent(one), *(percent(scores, one) if scores else "–" for scores in ours + theirs)]
+
+    return _table(found, ("p = 1", "p by CV", "p = 0.01", "p = ∞", *(TITLES[name] for name in others)), row)
+
+
+def gains_table(found: Collection) -> str:
+    """What is gained or lost against p = 1, in points; in brackets the paper's figures."""
+
+    def row(dataset: str, fraction: int) -> Iterator[str]:
+        path = found.path(dataset, fraction)
+        one, average = path.at(1.0), paper.PATH.get((dataset, fraction, "p=1"))
+        chosen = found.chosen(dataset, fraction, "pareto")
+        best = path.at(path.best_below_one)
+        for scores, name in ((path.at(0.01), ""), (best, "p<1"), (chosen, ""), (path.at(INF), "p=inf")):
+            there = paper.PATH.get((dataset, fraction, name))
+            in_paper = "" if there is None or average is None else f" ({there.accuracy - average.accuracy:+.2f})"
+            yield f"{100 * (mean(scores) - mean(one)):+.2f}{MARKS[compare(scores, one)]}{in_paper}"
+
+    return _table(found, ("p = 0.01", "best p < 1", "p by CV", "p = ∞"), row, PAPER_SETS)
+
+
+def seconds_table(found: Collection) -> str:
+    """Seconds of one core for one run of a method, cross-validation included."""
+
+    def row(dataset: str, fraction: int) -> list[str]:
+        known = [(found.has(dataset, fraction, method), method) for method in METHODS]
+        return [f"{found.seconds(dataset, fraction, method):.1f}" if has else "–" for has, method in known]
+
+    return _table(found, ["Pareto, all p" if name == "pareto" else TITLES[name] for name in METHODS], row)
+
+
+def cost_tables(found: Collection) -> str:
+    """What p does at each fixed C, on the smallest training part of the paper's sets; marks compare with p = 1."""
+    return "\n\n".join(f"**{title}**\n\n{cost_table(found, *which)}" for title, which in _smallest(found).items())
+
+
+SHOWN_PS = (0.01, 0.1, 0.5, 1.0, 2.0, 10.0, INF)
+
+
+def _along_p(corner: str, paths: dict[str, PathScores], ps: Sequence[float] = SHOWN_PS) -> str:
+    """A row for each path, a column for each p it has; marks compare with p = 1."""
+    shown = [p for p in ps if all(p in path.ps for path in paths.values())]
+    rows = [[name, *(percent(path.at(p), path.at(1.0)) for p in shown)] for name, path in paths.items()]
+    return markdown((corner, *(f"p = {exponent(p)}" for p in shown)), rows)
+
+
+def cost_table(found: Collection, dataset: str, fraction: int) -> str:
+    first = next(iter(found.outcomes(dataset, fraction, "pareto").values()))
+    Cs = sorted({point.params["C"] for point in first.points})
+    by_C = {f"C = {C:g}": found.path(dataset, fraction, C) for C in Cs}
+    return _along_p("", by_C | {"C by CV": found.path(dataset, fraction)})
+
+
+def _variants_table(titles: dict[str, str], found: Collection) -> str:
+    """A data set, the first of the titles, beside its variants and what the paper prints of it."""
+    first, *others = titles
+    rows = []
+    for fraction in sorted({fraction for name in others for fraction in found.fractions(name)}):
+        for dataset, title in titles.items():
+            if found.has(dataset, fraction, "pareto"):
+                column = path_column(found, dataset, fraction)[:3]
+                column.append(_method_cell(found, dataset, fraction, "independent"))
+                rows.append([f"{fraction} %, {title}", *(text.split(" (")[0] for text in column)])
+        figures = [paper.PATH.get((first, fraction, name)) for name in ("p<1", "p=1", "p=inf")]
+        figures.append(paper.METHODS.get((first, fraction, "independent")))
+        rows.append([f"{fraction} %, printed", *(printed(figure).strip() or "–" for figure in figures)])
+    return markdown(("", "p < 1", "p = 1", "p = ∞", "Independent MKL"), rows)
+
+
+def synthetic_table(found: Collection) -> str:
+    """Clean and noisy tasks apart, along p."""
+    paths = {}
+    for dataset, fraction in _columns(found, ["synthetic"]):
+        path = found.path(dataset, fraction)
+        for name, tasks in (("clean", slice(0, None, 2)), ("noisy", slice(1, None, 2))):
+            part = path.by_task[:, :, tasks].mean(axis=2)
+            paths[f"{fraction} %, {name} tasks"] = replace(path, overall=part)
+    return _along_p("", paths)
+
+
+def robot_tasks_table(found: Collection) -> str:
+    """Figure 2 in numbers: each task at p = 0.01 and at p = 1."""
+    path = found.path("robot-figures", 5)
+    by_task = {name: replace(path, overall=path.by_task[:, :, t]) for t, name in enumerate(path.tasks)}
+    return _along_p("task", by_task | {"overall": path}, (0.01, 1.0, INF))
+
+
+def choices_table(found: Collection) -> str:
+    """How often cross-validation chose each C at p = 1, and each p."""
+
+    def row(dataset: str, fraction: int) -> list[str]:
+        path = found.path(dataset, fraction)
+        costs = Counter(path.C[:, path.index(1.0)].tolist())
+        chosen = [outcome.chosen.params["p"] for outcome in found.outcomes(dataset, fraction, "pareto").values()]
+        counts = Counter(int(np.sign(p - 1)) for p in chosen)
+        return [
+            ", ".join(f"{C:g}: {n}" for C, n in sorted(costs.items())),
+            " / ".join(str(counts[side]) for side in (-1, 0, 1)),
+        ]
+
+    return _table(found, ("C at p = 1", "p < 1 / 1 / > 1"), row)
+
+
+def coverage(found: Collection) -> str:
+    """How many runs there are, how well they are certified, and what they were made with."""
+    counts = {
+        name: sorted({len(found.outcomes(*column, name)) for column in _columns(found) if found.has(*column, name)})
+        for name in METHODS
+    }
+    runs = ", ".join(f"{name} {'–'.join(map(str, dict.fromkeys((n[0], n[-1]))))}" for name, n in counts.items() if n)
+    gaps = ", ".join(f"{name} {found.largest_gap(name):.1e}" for name, n in counts.items() if n)
+    text = f"Runs of each data set and fraction, by method: {runs}.\nLargest certified gap of a tested model: {gaps}."
+    made = [", ".join(f"{name} {v}" for name, v in each.items() if name != "source") for each in found.versions]
+    return "\n".join([text, *(f"Made with {versions}." for versions in dict.fromkeys(made))])
+
+
+ROWS = {"segment": "all rows", "segment-distinct": "distinct rows"}
+SCALES = {"landmine": "as distributed", "landmine-scaled": "scaled to [0, 1]"}
+SENSORS = {"robot": "4 distances", "robot-24": "24 sensors", "robot-2": "2 distances"}
+TABLES: dict[str, tuple[str, Callable[[Collection], str], str]] = {
+    "table-1": ("Table I: p < 1, p = 1 and p = ∞, multi-class", partial(_by_fraction, path_table), "robot"),
+    "table-2": ("Table II: other methods, multi-class", partial(_by_fraction, methods_table), "robot"),
+    "table-3": ("Table III: p < 1, p = 1 and p = ∞, multi-task", partial(_by_task_set, path_table), "letter"),
+    "table-4": ("Table IV: other methods, multi-task", partial(_by_task_set, methods_table), "letter"),
+    "robot-tasks": ("Robot, 5 % for training, by task", robot_tasks_table, "robot-figures"),
+    "gains": ("Gains against p = 1, in points", gains_table, ""),
+    "honest": ("Without looking at the test part", honest_table, ""),
+    "choices": ("What cross-validation chooses", choices_table, ""),
+    "costs": ("The part that C plays", cost_tables, ""),
+    "duplicates": ("Segment without duplicates", partial(_variants_table, ROWS), "segment-distinct"),
+    "scaling": ("Landmine, scaled or not", partial(_variants_table, SCALES), "landmine-scaled"),
+    "sensors": ("Robot, by the sensors used", partial(_variants_table, SENSORS), "robot-24"),
+    "synthetic": ("Tasks of unlike noise", synthetic_table, "synthetic"),
+    "seconds": ("Seconds of one core", seconds_table, ""),
+    "coverage": ("Runs and versions", coverage, ""),
+}
+"""Name → title, what makes it, and the data set it cannot do without."""
+
+
+# ------------------------------------------------------------------------------------------------------- figures
+def draw_figures(found: Collection, folder: Path) -> list[str]:
+    """Figures 1 to 3 of the paper, and what p does on all data sets; the names of the files."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    drawings: dict[str, Callable[[Any], str]] = {}
+    if found.has("robot-figures", 5, "pareto"):
+        path = found.path("robot-figures", 5)
+        drawings["figure-1"] = partial(_objectives, found, path)
+        drawings["figure-2"] = partial(_differences, path)
+        drawings["figure-3"] = partial(_overall, path)
+    if _columns(found, PAPER_SETS):
+        drawings["all-sets"] = partial(_all_sets, found)
+    for name, draw in drawings.items():
+        figure, ax = plt.subplots(figsize=(8.0, 4.8) if name == "all-sets" else (7.0, 4.2), layout="constrained")
+        ax.set_title(draw(ax))
+        figure.savefig(folder / f"{name}.png", dpi=150, metadata={"Software": None})
+        plt.close(figure)
+    return [f"{name}.png" for name in drawings]
+
+
+def _short(names: Sequence[str]) -> list[str]:
+    """The robot's turns in fewer letters, so that both classes of a pair can be read beside a line."""
+    return [name.replace("Move-", "").replace("-Turn", "").replace("-", " ").lower() for name in names]
+
+
+def _objectives(found: Collection, path: PathScores, ax: Any) -> str:
+    """Figure 1: J_t against p, mean over the runs, at the C that cross-validation chooses most often at p = 1."""
+    C = Counter(path.C[:, path.index(1.0)].tolist()).most_common(1)[0][0]
+    by_run = [
+        [point.objectives for p in path.ps for point in outcome.points if point.params == {"C": C, "p": p}]
+        for outcome in found.outcomes("robot-figures", 5, "pareto").values()
+    ]
+    objectives = np.array(by_run, dtype=float).mean(axis=0)
+    means = [PowerMean(p).value(row) for p, row in zip(path.ps, objectives, strict=True)]
+    ObjectivesDisplay(ps=path.ps, objectives=objectives, objective=means, task_names=_short(path.tasks)).plot(ax)
+    return f"robot, 5 %: task objectives at C = {C:g}, mean of {len(path.runs)} runs"
+
+
+def _differences(path: PathScores, ax: Any) -> str:
+    """Figure 2: task accuracies against p, less those at p = 1."""
+    AccuracyDisplay.from_scores(path.ps, path.by_task.mean(axis=0), _short(path.tasks), relative_to=1.0, ax=ax)
+    return f"robot, 5 %: task accuracies, mean of {len(path.runs)} runs"
+
+
+def _overall(path: PathScores, ax: Any) -> str:
+    """Figure 3: accuracy of the votes against p."""
+    n_runs = len(path.runs)
+    error = path.overall.std(axis=0, ddof=min(1, n_runs - 1)) / np.sqrt(n_runs)
+    scores = path.overall.mean(axis=0)
+    AccuracyDisplay(ps=path.ps, scores=scores[:, None], names=["overall"], std=error[:, None]).plot(ax)
+    ax.axhline(scores[path.index(1.0)], color="tab:red", linestyle="--", linewidth=1)
+    return f"robot, 5 %: overall accuracy, mean and standard error of {n_runs} runs"
+
+
+def _all_sets(found: Collection, ax: Any) -> str:
+    """Overall accuracy against p on the smallest training part of the paper's sets, less that at p = 1."""
+    paths = {title: found.path(*which) for title, which in _smallest(found).items()}
+    scores = np.column_stack([path.overall.mean(axis=0) for path in paths.values()])
+    AccuracyDisplay(ps=next(iter(paths.values())).ps, scores=scores, names=list(paths)).plot(ax, relative_to=1.0)
+    return "overall accuracy, smallest training part of each data set"
+
+
+# --------------------------------------------------------------------------------------------------------- all
+def make_tables(found: Collection) -> dict[str, str]:
+    """Markdown of every table that there is something for, by name."""
+    usable = {dataset for dataset, _ in _columns(found)}
+    return {name: make(found) for name, (_, make, needs) in TABLES.items() if usable and (not needs or needs in usable)}
+
+
+def write_report(
+    records: Iterable[Record], folder: str | os.PathLike[str], page: str | os.PathLike[str] | None = None
+) -> None:
+    """Write figures into a folder, and the tables: into ``tables.md`` there, or into a page that has places for them.
+
+    A place is what stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``; everything else stays.
+    """
+    found, folder = Collection(records), Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    tables, figures = make_tables(found), draw_figures(found, folder)
+    if page is not None:
+        text = Path(page).read_text(encoding="utf-8")
+        Path(page).write_text(fill_places(text, tables), encoding="utf-8")
+        return
+    parts = [f"## {TABLES[name][0]}\n\n{text}\n" for name, text in tables.items()]
+    pictures = [f"![{name}]({name})\n" for name in figures]
+    legend = (
+        "Accuracies in per cent, means over the runs; in brackets what the paper prints. ▾ and ▴: significantly worse "
+        "or better (paired t-test over the runs, 5 %) than p < 1, in the tables about C, p by cross-validation and "
+        "single tasks than p = 1.\n"
+    )
+    (folder / "tables.md").write_text("\n".join(["# Results\n", legend, *parts, *pictures]), encoding="utf-8")
+
+
+def fill_places(text: str, tables: dict[str, str]) -> str:
+    """Put each table into its place on a page."""
+    for name, table in tables.items():
+        begin, end = BEGIN.format(name), END.format(name)
+        head, mark, rest = text.partition(begin)
+        if mark and end not in rest:
+            raise ValueError(f"The page has {begin!r} but no {end!r} after it.")
+        if mark:
+            text = f"{head}{begin}\n\n{table}\n\n{end}{rest.partition(end)[2]}"
+    return text

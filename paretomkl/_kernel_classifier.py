@@ -1,0 +1,118 @@
+"""What all kernel methods share: f_t(x) = Σ_i y_i α_ti k_t(x_i, x) + b_t."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ._classifier import MultiTaskClassifier
+from ._model import TaskModel
+from ._page.notebook import FittedTables
+from ._typing import Array, ClassWeight, IntArray
+from ._validation import check_number
+from .kernels import KernelLike
+from .solution import Solution
+
+E = TypeVar("E")
+
+
+class KernelTaskClassifier(FittedTables, MultiTaskClassifier):
+    """A multi-task classifier whose model is a :class:`TaskModel`, with the attributes that follow from it."""
+
+    kernels: Any  # KernelLike; for IndependentSVC None too
+    verbose: int | None
+    model_: TaskModel
+    objectives_: Array
+    objective_: float
+    gap_: float
+    n_sweeps_: int
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        kernels: KernelLike = "default",
+        task_column: int | str | None = None,
+        tol: float = 1e-3,
+        class_weight: ClassWeight = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.C = C
+        self.kernels = kernels
+        self.task_column = task_column
+        self.tol = tol
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _cost(self) -> float:
+        """C, checked."""
+        C: Any = self.C
+        if isinstance(C, Sequence | np.ndarray) and not isinstance(C, str):
+            raise ValueError("C must be one number; give fit a sample_weight, which multiplies C sample by sample.")
+        check_number("C", C, lambda v: 0 < v < np.inf, "greater than 0")
+        return float(C)
+
+    def _keep(self, objectives: Array, gap: float, n_sweeps: int, objective: float | None = None) -> None:
+        """Set the fitted attributes that tell about the optimum; the objective is the mean, where none is given."""
+        self.objectives_ = objectives
+        self.objective_ = float(objectives.mean()) if objective is None else objective
+        self.gap_ = float(gap)
+        self.n_sweeps_ = n_sweeps
+
+    @property
+    def n_iter_(self) -> int:
+        """Passes over the tasks, by the name that scikit-learn has for them."""
+        return self.n_sweeps_
+
+    @property
+    def theta_(self) -> Array:
+        """Kernel weights, (n_kernels,), or (n_tasks, n_kernels) where each task has its own."""
+        return self.model_.theta
+
+    @property
+    def kernel_names_(self) -> list[str]:
+        """Names of the base kernels."""
+        return self.model_.bank.names
+
+    @property
+    def support_(self) -> IntArray:
+        """Training samples that support some task, (n_support,)."""
+        return self.model_.support.rows
+
+    @property
+    def support_vectors_(self) -> Array:
+        """Their features, (n_support, n_features)."""
+        vectors = self.model_.support.vectors
+        if vectors is None:
+            raise AttributeError("Precomputed kernels have no support vectors; see support_.")
+        return vectors
+
+    @property
+    def dual_coef_(self) -> Array:
+        """Signed dual variables, (n_tasks, n_support)."""
+        return self.model_.dual.toarray()
+
+    @property
+    def intercept_(self) -> Array:
+        """(n_tasks,)."""
+        return self.model_.intercepts
+
+
+def keep_solution(estimator: Any, solution: Solution, n_sweeps: int) -> None:
+    """Set the fitted attributes that tell about a solution."""
+    estimator.task_weights_, estimator.objectives_ = solution.task_weights, solution.objectives
+    estimator.objective_, estimator.gap_, estimator.n_sweeps_ = solution.objective, solution.gap, n_sweeps
+
+
+def fitted_at(plain: E, solution: Solution, model: TaskModel, C: float, n_sweeps: int) -> E:
+    """A copy of an estimator that has read the training data, as fitted with p and C by the given solution."""
+    point: Any = copy(plain)
+    point.p, point.C, point.model_ = solution.p, C, model
+    keep_solution(point, solution, n_sweeps)
+    return point

@@ -1,0 +1,404 @@
+"""Base kernels and banks of them.
+
+A kernel is a small frozen description (``Gaussian(sigma=2.0)``); a :class:`KernelBank` turns a list of them into
+what the solvers need without ever holding one Gram matrix per kernel: combined Gram matrices Σ_m θ_m K_m, the
+quadratic forms v'K_m v of many tasks, and test-time kernels.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
+
+import numpy as np
+
+from ._bank import FittedBank
+from ._kernel_rows import EXPONENTIAL, POLYNOMIAL, VALUE
+from ._typing import AnyArray, Array, IntArray
+
+Columns: TypeAlias = int | str | slice | Sequence[int] | Sequence[str] | Sequence[int | str] | IntArray | None
+Normalization: TypeAlias = Literal["auto", "unit", "trace", "none"]
+
+PAPER_SIGMAS = tuple(2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7))
+
+
+# ------------------------------------------------------------------------------------------------ kernels
+class Code(NamedTuple):
+    """How compiled code makes a kernel from its base value; see :class:`~paretomkl._kernel_rows.Program`."""
+
+    kind: int
+    rate: float = 0.0
+    offset: float = 0.0
+    degree: int = 1
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What all kernels share: the columns of X they see (``None``: all of them).
+
+    A new kernel is a subclass with its ``code``, and its ``diagonal`` unless that is one. ``metric`` names the base
+    matrix it is computed from: "sqeuclidean", or another distance of :func:`scipy.spatial.distance.cdist`. ``scaling``
+    says whether values are divided by the norms of both samples: "always", "never", or as the bank normalises.
+    ``semidefinite`` kernels are positive semidefinite by their formula and need no check.
+    """
+
+    columns: Columns = field(default=None, kw_only=True)
+    metric: ClassVar[str] = "sqeuclidean"
+    scaling: ClassVar[Literal["always", "never", "bank"]] = "bank"
+    semidefinite: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        columns: Any = self.columns
+        if isinstance(columns, numbers.Integral) and not isinstance(columns, bool):
+            columns = int(columns)
+        elif isinstance(columns, Iterable) and not isinstance(columns, str):
+            columns = tuple(c.item() if isinstance(c, np.generic) else c for c in columns)  # arrays do not compare
+        object.__setattr__(self, "columns", columns)
+
+    def __str__(self) -> str:
+        # the first parameter always, the others where they are not the default
+        given = [f for f in fields(self) if f.name != "columns"]
+        shown = [f.name for i, f in enumerate(given) if i == 0 or getattr(self, f.name) != f.default]
+        parameters = ", ".join(f"{name}={getattr(self, name):g}" for name in shown)
+        return f"{type(self).__name__.lower()}{f'({parameters})' if parameters else ''}{self._on_columns()}"
+
+    def _on_columns(self) -> str:
+        if self.columns is None:
+            return ""
+        return f" on {list(self.columns) if isinstance(self.columns, tuple) else self.columns!r}"
+
+    @property
+    def code(self) -> Code:
+        raise NotImplementedError
+
+    def diagonal(self, X: Array, squares: Array) -> Array:
+        """k(x, x) of the rows of X (the kernel's columns only) before scaling; squares are their squared norms."""
+        return np.ones(len(X))
+
+    def base_values(self, X: Array, Z: Array) -> Array:
+        """The base matrix between the rows of X and of Z."""
+        from scipy.spatial.distance import cdist  # here: it is slow to import and most banks do without
+
+        return np.asarray(cdist(X, Z, self.metric))
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """k(x, z) = x'z"""
+
+    @property
+    def code(self) -> Code:
+        return Code(POLYNOMIAL, rate=1.0)
+
+    def diagonal(self, X: Array, squares: Array) -> Array:
+        return squares
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """k(x, z) = (γ x'z + c)^degree"""
+
+    degree: int = 2
+    gamma: float = 1.0
+    coef0: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (isinstance(self.degree, numbers.Integral) and self.degree >= 1):
+            raise ValueError(f"A polynomial kernel needs a whole degree of at least 1, got degree={self.degree!r}.")
+        _require_positive(self, "gamma")
+        if not (np.isfinite(self.coef0) and self.coef0 >= 0):
+            raise ValueError(
+                f"A polynomial kernel needs coef0 >= 0 to be positive semidefinite, got coef0={self.coef0!r}."
+            )
+
+    @property
+    def code(self) -> Code:
+        return Code(POLYNOMIAL, self.gamma, self.coef0, self.degree)
+
+    def diagonal(self, X: Array, squares: Array) -> Array:
+        return (self.gamma * squares + self.coef0) ** self.degree
+
+
+@dataclass(frozen=True)
+class Gaussian(Kernel):
+    """k(x, z) = exp(−‖x − z‖² / 2σ²)."""
+
+    sigma: float = 1.0
+    scaling: ClassVar = "never"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_positive(self, "sigma")
+        if not 1e-150 < self.sigma < 1e150:
+            raise ValueError(f"A gaussian kernel needs sigma between 1e-150 and 1e150, got sigma={self.sigma!r}.")
+
+    @property
+    def code(self) -> Code:
+        return Code(EXPONENTIAL, 0.5 / self.sigma**2)
+
+
+@dataclass(frozen=True)
+class Laplacian(Kernel):
+    """k(x, z) = exp(−γ ‖x − z‖_1)."""
+
+    gamma: float = 1.0
+    metric: ClassVar[str] = "cityblock"
+    scaling: ClassVar = "never"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_positive(self, "gamma")
+
+    @property
+    def code(self) -> Code:
+        return Code(EXPONENTIAL, self.gamma)
+
+
+@dataclass(frozen=True)
+class Cosine(Linear):
+    """k(x, z) = x'z / (‖x‖ ‖z‖), and zero where x or z is zero
+
+    Inner products are made from distances: beside a vector c times as long, one keeps 16 − log10(c) digits.
+    """
+
+    scaling: ClassVar = "always"
+
+
+@dataclass(frozen=True)
+class Custom(Kernel):
+    """A kernel given as a function: ``function(X, Z)`` returns the matrix of shape (len(X), len(Z))."""
+
+    function: Callable[[Array, Array], Array] = field(kw_only=True)
+    metric: ClassVar[str] = "custom"
+    semidefinite: ClassVar[bool] = False
+
+    @property
+    def code(self) -> Code:
+        return Code(VALUE)
+
+    def __str__(self) -> str:
+        name = getattr(self.function, "__name__", None) or str(self.function)
+        return f"{name}{self._on_columns()}"
+
+    def base_values(self, X: Array, Z: Array) -> Array:
+        K = np.asarray(self.function(X, Z), dtype=np.float64)
+        if K.shape != (len(X), len(Z)):
+            raise ValueError(
+                f"Kernel {self} must return a matrix of shape ({len(X)}, {len(Z)}) for {len(X)} and {len(Z)} samples, "
+                f"got shape {K.shape}."
+            )
+        if not np.isfinite(K).all():
+            raise ValueError(f"Kernel {self} returned NaN or infinite values.")
+        return K
+
+    def diagonal(self, X: Array, squares: Array) -> Array:
+        if hasattr(self.function, "diag"):  # the kernel objects of scikit-learn's Gaussian processes
+            return np.asarray(self.function.diag(X), dtype=np.float64)
+        return np.concatenate([np.diag(self.base_values(X[i : i + 64], X[i : i + 64])) for i in range(0, len(X), 64)])
+
+
+@dataclass(frozen=True)
+class _Precomputed(Kernel):
+    """One of the kernels of a precomputed stack."""
+
+    position: int = 0
+    metric: ClassVar[str] = "precomputed"
+    semidefinite: ClassVar[bool] = False
+
+    @property
+    def code(self) -> Code:
+        return Code(VALUE)
+
+    def __str__(self) -> str:
+        return f"{self.position} of the precomputed stack"
+
+
+KernelSpec: TypeAlias = "Kernel | str | Callable[[Array, Array], Array] | tuple[Any, dict[str, Any]]"
+KernelLike: TypeAlias = "Literal['default', 'precomputed'] | Sequence[KernelSpec] | KernelBank"
+
+
+def _require_positive(kernel: Kernel, name: str) -> None:
+    value: Any = getattr(kernel, name)
+    if not (isinstance(value, numbers.Real) and 0 < float(value) < np.inf):
+        kind = type(kernel).__name__
+        article = "An" if kind[0] in "AEIOU" else "A"
+        raise ValueError(f"{article} {kind.lower()} kernel needs a positive {name}, got {name}={value!r}.")
+
+
+def _gaussian(gamma: float | None = None, **parameters: Any) -> Gaussian:
+    """Gaussian by σ, or by scikit-learn's γ = 1 / 2σ²."""
+    if gamma is not None:
+        if "sigma" in parameters:
+            raise ValueError("A Gaussian kernel takes sigma or gamma = 1 / 2 sigma², not both.")
+        if not (isinstance(gamma, numbers.Real) and gamma > 0):
+            raise ValueError(f"A Gaussian kernel needs a positive gamma, got gamma={gamma!r}.")
+        parameters["sigma"] = float(np.sqrt(0.5 / gamma))
+    return Gaussian(**parameters)
+
+
+NAMED_KERNELS: dict[str, Callable[..., Kernel]] = {
+    "linear": Linear,
+    "poly": Polynomial,
+    "polynomial": Polynomial,
+    "gaussian": _gaussian,
+    "rbf": _gaussian,
+    "laplacian": Laplacian,
+    "cosine": Cosine,
+}
+
+
+def paper_kernels() -> list[Kernel]:
+    """The eleven kernels of the paper: linear, quadratic, and Gaussians of nine widths."""
+    return [Linear(), Polynomial(degree=2), *(Gaussian(sigma) for sigma in PAPER_SIGMAS)]
+
+
+def as_kernel(spec: Any, position: int = 0) -> Kernel:
+    """A kernel from an object, a name, a callable, or a pair of one of the latter two and a dict of parameters."""
+    if isinstance(spec, Kernel):
+        return spec
+    parameters: dict[str, Any] = {}
+    what = spec
+    if isinstance(spec, tuple):
+        if len(spec) != 2 or not isinstance(spec[1], dict):
+            raise ValueError(f"Kernel {position} must be a pair (name or callable, dict of parameters), got {spec!r}.")
+        what, parameters = spec[0], dict(spec[1])
+    if isinstance(what, str):
+        if what not in NAMED_KERNELS:
+            raise ValueError(f"Kernel {position} has the unknown name {what!r}; known are {sorted(NAMED_KERNELS)}.")
+        try:
+            return NAMED_KERNELS[what](**parameters)
+        except TypeError as error:
+            raise ValueError(f"Kernel {position} ({what!r}) does not take these parameters: {parameters}.") from error
+    if isinstance(what, Kernel):
+        try:
+            return replace(what, **parameters)
+        except TypeError as error:
+            raise ValueError(f"Kernel {position} ({what}) does not take these parameters: {parameters}.") from error
+    if isinstance(what, type):
+        raise ValueError(f"Kernel {position} is the class {what.__name__}; write {what.__name__}(…) for a kernel.")
+    if callable(what):
+        columns = parameters.pop("columns", None)
+        if parameters:
+            raise ValueError(
+                f"Kernel {position} is a callable and takes only 'columns', not {sorted(parameters)}; "
+                "bind other parameters with functools.partial."
+            )
+        return Custom(function=what, columns=columns)
+    raise ValueError(
+        f"Kernel {position} must be a kernel object, a name, a callable or a pair with parameters, got {spec!r}."
+    )
+
+
+# --------------------------------------------------------------------------------------------------- banks
+@dataclass
+class KernelBank:
+    """An ordered list of base kernels with one normalisation.
+
+    Parameters
+    ----------
+    kernels : "default", "precomputed" or a sequence, default="default"
+        ``"default"`` is the bank of the paper (:func:`paper_kernels`). A sequence may mix kernel objects, names,
+        callables ``f(X, Z)``, scikit-learn's kernel objects, and pairs ``(name or callable, parameters)``; the
+        parameter ``columns`` (index, name, or list of either) restricts a kernel to some columns of X. With
+        ``"precomputed"`` X is a stack of shape (n, n, n_kernels).
+    normalize : {"auto", "unit", "trace", "none"}, default="auto"
+        ``"unit"`` gives every sample norm one, k(x,z) / √(k(x,x) k(z,z)); ``"trace"`` divides each kernel by the mean
+        of its training diagonal; ``"auto"`` is ``"unit"``, and ``"none"`` for precomputed stacks, whose test-time
+        values do not tell the norm of a test sample.
+    cache_mb : float, default=512
+        Up to this size the base matrices (distances, callables) are kept; beyond it they are recomputed, some
+        rows at a time, whenever they are needed.
+    """
+
+    kernels: Literal["default", "precomputed"] | Iterable[KernelSpec] = "default"
+    normalize: Normalization = "auto"
+    cache_mb: float = 512.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.kernels, Iterator):  # can be read only once; a bank may be fitted again
+            self.kernels = list(self.kernels)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, so that scikit-learn can search over ``kernels__normalize``."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        for name, value in params.items():
+            if name not in self.get_params():
+                raise ValueError(f"KernelBank has no parameter {name!r}; it has {list(self.get_params())}.")
+            setattr(self, name, value)
+        self.__post_init__()
+        return self
+
+    def fit(self, X: AnyArray, feature_names: Sequence[str] | None = None, weight: Array | None = None) -> FittedBank:
+        """Resolve names and columns for data X of shape (n, n_features), or a stack (n, n, n_kernels).
+
+        ``weight`` (n,) counts in the mean of the training diagonal; a sample of weight zero is as good as absent.
+        """
+        if not (isinstance(self.normalize, str) and self.normalize in get_args(Normalization)):
+            raise ValueError(f"normalize must be 'auto', 'unit', 'trace' or 'none', got {self.normalize!r}.")
+        if not (isinstance(self.cache_mb, numbers.Real) and self.cache_mb >= 0):
+            raise ValueError(f"cache_mb must be a number of at least 0, got {self.cache_mb!r}.")
+        if is_precomputed(self):
+            return FittedBank([_Precomputed(m) for m in range(X.shape[2])], None, np.asarray(X), self, weight)
+        kernels = self._kernel_list()
+        columns = [_resolve_columns(kernel, X.shape[1], feature_names) for kernel in kernels]
+        return FittedBank(kernels, columns, np.asarray(X, dtype=np.float64), self, weight)
+
+    def _kernel_list(self) -> list[Kernel]:
+        wanted = "kernels must be 'default', 'precomputed' or a sequence of kernels"
+        if isinstance(self.kernels, str):
+            if self.kernels != "default":
+                raise ValueError(f"{wanted}, got {self.kernels!r}; for one kernel write [{self.kernels!r}].")
+            return paper_kernels()
+        if not isinstance(self.kernels, Iterable):
+            raise ValueError(f"{wanted}, got {self.kernels!r}.")
+        kernels = [as_kernel(spec, position) for position, spec in enumerate(self.kernels)]
+        if not kernels:
+            raise ValueError("kernels is empty; give at least one kernel.")
+        return kernels
+
+
+def is_precomputed(kernels: Any) -> bool:
+    """Whether X is a stack of kernels instead of features."""
+    kernels = kernels.kernels if isinstance(kernels, KernelBank) else kernels
+    return isinstance(kernels, str) and kernels == "precomputed"
+
+
+def as_bank(kernels: KernelLike) -> KernelBank:
+    if isinstance(kernels, KernelBank):
+        return kernels
+    if isinstance(kernels, Iterator):
+        raise ValueError("kernels is an iterator, which can be read only once; pass a list.")
+    return KernelBank(kernels)
+
+
+def _resolve_columns(kernel: Kernel, n_features: int, names: Sequence[str] | None) -> IntArray:
+    """The positions of a kernel's columns in X."""
+    if kernel.columns is None:
+        return np.arange(n_features)
+    given: Any = kernel.columns
+    if isinstance(given, slice):
+        given = range(n_features)[given]
+    if isinstance(given, (str, int)):
+        given = [given]
+    positions = []
+    for column in given:
+        if isinstance(column, bool):
+            raise ValueError(f"Kernel {kernel} has a mask for columns; give their indices or names.")
+        if isinstance(column, int):
+            if not -n_features <= column < n_features:
+                raise ValueError(f"Kernel {kernel} asks for column {column}, but X has {n_features} columns.")
+            positions.append(column % n_features)
+        elif names is None:
+            raise ValueError(f"Kernel {kernel} names the column {column!r}, but X has no column names.")
+        elif column not in names:
+            raise ValueError(f"Kernel {kernel} names the column {column!r}, which X does not have.")
+        else:
+            positions.append(list(names).index(column))
+    if not positions:
+        raise ValueError(f"Kernel {kernel} has an empty list of columns.")
+    return np.asarray(positions, dtype=np.int64)

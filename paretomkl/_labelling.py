@@ -1,0 +1,176 @@
+"""From the decisions of the tasks to labels and accuracies."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ._tasks import (
+    FOLDS,
+    Task,
+    array_of,
+    as_labels,
+    equal_labels,
+    labels_by_task,
+    listed,
+    missing_labels,
+    refuse_missing,
+    same_labels,
+    unique_labels,
+)
+from ._typing import AnyArray, Array, IntArray
+
+Kind = Literal["classes", "tasks", "matrix"]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What was read from X: features (or a stack of kernels) and the task label of each row, if there is one."""
+
+    data: AnyArray
+    sources: AnyArray | None = None
+    names: list[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """What prediction has to know of the tasks.
+
+    kind: whether the tasks are the pairs of classes of y, the tasks named by a column or ``tasks=``, or columns of y;
+    names; sources: the task label, or the column of y, that each task comes from (None where there is only one); pairs:
+    the labels of −1 and +1 of each task; classes: array of shape (n_classes,), or for "matrix" one array per task.
+    """
+
+    kind: Kind
+    names: list[str]
+    sources: list[Hashable]
+    pairs: list[tuple[Any, Any]]
+    classes: Any
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], kind: Kind, classes: list[Any]) -> Labelling:
+        pairs = [task.classes for task in tasks]
+        known = [array_of(list(pair)) for pair in pairs] if kind == "matrix" else array_of(classes)
+        return cls(kind, [task.name for task in tasks], [task.source for task in tasks], pairs, known)
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.names)
+
+    @property
+    def distinct_sources(self) -> list[Hashable]:
+        return list(dict.fromkeys(self.sources))
+
+    def groups(self, samples: Samples) -> list[tuple[IntArray, IntArray]]:
+        """Which rows go to which tasks: pairs (rows, tasks) that cover all rows once."""
+        everyone, every_task = np.arange(len(samples)), np.arange(self.n_tasks)
+        if self.kind != "tasks":
+            if samples.sources is not None:
+                raise ValueError("The model was fitted without tasks; leave tasks= out here too.")
+            return [(everyone, every_task)]
+        known = self.distinct_sources
+        if samples.sources is None:
+            raise ValueError(f"The model was fitted with tasks ({known[:5]} …); name the task of each row with tasks=.")
+        groups = []
+        for source in unique_labels(samples.sources):
+            if source not in known:
+                raise ValueError(f"Unknown task {source!r}; known are {known[:20]}. {FOLDS}")
+            mine = every_task[[other == source for other in self.sources]]
+            groups.append((everyone[equal_labels(samples.sources, source)], mine))
+        return groups
+
+    # ------------------------------------------------------------------------------------------------ labels
+    def scores(self, decisions: Array) -> Array:
+        """What ``decision_function`` returns, from f_t(x) (n_samples, n_tasks), NaN where a task is not asked."""
+        if self.kind == "matrix":
+            return decisions
+        if len(self.classes) == 2:
+            return np.nansum(decisions, axis=1)  # each sample has the decision of its own task only
+        return self._votes(decisions)
+
+    def _votes(self, decisions: Array) -> Array:
+        """Votes of the pairs, with ties broken by the sum of their confidences squeezed into (−⅓, ⅓)."""
+        index = {label: k for k, label in enumerate(listed(self.classes))}
+        negative, positive = np.zeros((2, self.n_tasks, len(index)))
+        for t, (minus, plus) in enumerate(self.pairs):
+            negative[t, index[minus]] = positive[t, index[plus]] = 1.0
+        asked = ~np.isnan(decisions) @ (negative + positive) > 0
+        f = np.nan_to_num(decisions)
+        votes = (f < 0) @ negative + (f > 0) @ positive
+        confidence = f @ (positive - negative)
+        scores = votes + confidence / (3 * (np.abs(confidence) + 1))
+        scores[~asked] = -1.0
+        return scores
+
+    def labels(self, decisions: Array) -> AnyArray:
+        """Predicted labels, (n_samples,), or (n_samples, n_tasks) for a matrix."""
+        scores = self.scores(decisions)
+        if self.kind != "matrix":
+            chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+            return self.classes[chosen]
+        columns = [classes[(score > 0).astype(int)] for score, classes in zip(scores.T, self.classes, strict=True)]
+        kinds = {column.dtype.kind for column in columns}
+        if len(kinds) == 1 or kinds <= set("biuf"):
+            return np.stack(columns, axis=1)
+        mixed = np.empty(scores.shape, dtype=object)  # numbers beside words would turn into words
+        for t, column in enumerate(columns):
+            mixed[:, t] = array_of(listed(column))
+        return mixed
+
+    # ------------------------------------------------------------------------------------------------ scores
+    def truth(self, y: Any) -> AnyArray:
+        """Labels to compare predictions with, (n_samples,), or (n_samples, n_tasks) in the order of the tasks."""
+        if self.kind == "matrix":
+            return labels_by_task(y, list(self.sources))
+        labels = as_labels(y, "y")
+        return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+
+    def score(self, decisions: Array, samples: Samples, y: Any, weight: Array | None = None) -> float:
+        """Mean over the tasks of the accuracy of the labels; plain accuracy where the classes are the tasks.
+
+        Tasks without a label of positive weight are left out.
+        """
+        predicted, truth = self.labels(decisions), self.truth(y)
+        if truth.shape != predicted.shape:
+            raise ValueError(f"y must have the shape {predicted.shape} of the predictions, got shape {truth.shape}.")
+        weight = np.ones(len(truth)) if weight is None else np.asarray(weight, dtype=float)
+        if self.kind == "matrix":
+            labelled = ~missing_labels(truth)
+            groups = [(truth[:, t], predicted[:, t], np.flatnonzero(labelled[:, t])) for t in range(self.n_tasks)]
+        else:
+            refuse_missing(truth, "y")
+            groups = [(truth, predicted, rows) for rows, _ in self.groups(samples)]
+        scores = [
+            np.average(same_labels(labels[rows], answers[rows]), weights=weight[rows])
+            for labels, answers, rows in groups
+            if weight[rows].sum() > 0
+        ]
+        if not scores:
+            raise ValueError("There is nothing to score: y has no label of positive weight.")
+        return float(np.mean(scores))
+
+    def right(self, decisions: Array, y: Any) -> tuple[AnyArray, AnyArray]:
+        """Which samples are on the right side of which task, and which belong to it, both (n_samples, n_tasks).
+
+        A task that is a pair of classes has the samples of these classes; a sample belongs to no task that is not asked
+        about it (NaN).
+        """
+        labels = self.truth(y)
+        if len(labels) != len(decisions) or (labels.ndim == 2 and labels.shape[1] != self.n_tasks):
+            raise ValueError(
+                f"y must have a row for each of the {len(decisions)} samples and a column for each of the "
+                f"{self.n_tasks} tasks where it is a matrix, got shape {labels.shape}."
+            )
+        positive, belongs = np.zeros((2, *decisions.shape), dtype=bool)
+        for t, (minus, plus) in enumerate(self.pairs):
+            of_task = labels if labels.ndim == 1 else labels[:, t]
+            positive[:, t] = equal_labels(of_task, plus)
+            belongs[:, t] = (positive[:, t] | equal_labels(of_task, minus)) & ~missing_labels(of_task)
+        belongs &= ~np.isnan(decisions)
+        return ((decisions > 0) == positive) & belongs, belongs

@@ -1,0 +1,203 @@
+"""One fitted model: the functions of all tasks, evaluated in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from ._bank import FittedBank
+from ._labelling import Labelling, Samples
+from ._tasks import Task, as_sources
+from ._typing import AnyArray, Array, IntArray
+from .sweep import Decisions
+
+__all__ = ["LinearModel", "Support", "TaskModel", "decide_all"]
+
+BATCH_BYTES = 64 * 2**20  # of the kernel values of one batch of samples
+
+
+class FittedTasks:
+    """What all fitted models offer, given ``tasks`` and a method that evaluates some tasks at some rows."""
+
+    tasks: Labelling
+
+    def _values(self, data: AnyArray, rows: IntArray, tasks: IntArray) -> Array:
+        """f_t(x) of some tasks for some rows of the data, (n_rows, n_tasks asked)."""
+        raise NotImplementedError
+
+    def decisions(self, samples: Any, tasks: Any = None) -> Array:
+        """f_t(x) of every task for the samples it is asked about, (n_samples, n_tasks); NaN elsewhere.
+
+        ``samples`` are what a reader made of X, or an array of features and the task of each row.
+        """
+        samples = as_samples(samples, tasks)
+        decisions = np.full((len(samples), self.tasks.n_tasks), np.nan)
+        for rows, asked in self.tasks.groups(samples):
+            decisions[np.ix_(rows, asked)] = self._values(samples.data, rows, asked)
+        return decisions
+
+    def predict(self, samples: Any, tasks: Any = None) -> AnyArray:
+        """Labels of shape (n_samples,), or (n_samples, n_tasks) where y was a matrix."""
+        return self.tasks.labels(self.decisions(samples, tasks))
+
+    def score(self, samples: Any, y: Any, tasks: Any = None, weight: Array | None = None) -> float:
+        """Mean over the tasks of the task accuracy; plain accuracy where the classes are the tasks."""
+        samples = as_samples(samples, tasks)
+        return self.tasks.score(self.decisions(samples), samples, y, weight)
+
+    def task_accuracy(self, samples: Any, y: Any, tasks: Any = None) -> Array:
+        """Share of samples on the right side of each task, (n_tasks,); NaN for a task without samples."""
+        right, belongs = self.tasks.right(self.decisions(samples, tasks), y)
+        return share(right, belongs)
+
+
+@dataclass(frozen=True)
+class Support:
+    """Training samples that some task is made of: their rows, and their features where kernels need them."""
+
+    rows: IntArray
+    vectors: Array | None
+
+    def side(self, bank: FittedBank, used: IntArray) -> Any:
+        """Some of them as columns of cross kernels."""
+        return bank.side_of_columns(len(used)) if self.vectors is None else bank.side(self.vectors[used])
+
+
+@dataclass(frozen=True)
+class TaskModel(FittedTasks):
+    """The functions f_t(x) = Σ_i dual_ti k_θ(x_i, x) + b_t of all tasks.
+
+    Attributes
+    ----------
+    bank : FittedBank
+        The base kernels.
+    tasks : Labelling
+        What the tasks are and which labels they tell apart.
+    support : Support
+        The training samples x_i, of all tasks.
+    theta : array of shape (n_kernels,), or (n_tasks, n_kernels)
+        Kernel weights.
+    dual : sparse matrix of shape (n_tasks, n_support)
+    intercepts : array of shape (n_tasks,)
+    """
+
+    bank: FittedBank
+    tasks: Labelling
+    support: Support
+    theta: Array
+    dual: csr_matrix
+    intercepts: Array
+
+    def trimmed(self) -> TaskModel:
+        """The same with no more support vectors than it needs; models of a path share theirs."""
+        used = np.unique(self.dual.indices)
+        vectors = None if self.support.vectors is None else self.support.vectors[used]
+        return replace(self, support=Support(self.support.rows[used], vectors), dual=self.dual[:, used])
+
+    def _values(self, data: AnyArray, rows: IntArray, tasks: IntArray) -> Array:
+        if self.theta.ndim == 1:
+            return self._values_at(self.theta, data, rows, tasks)
+        out = np.empty((len(rows), len(tasks)))
+        thetas, which = np.unique(self.theta[tasks], axis=0, return_inverse=True)  # tasks of equal weights go together
+        for k, theta in enumerate(thetas):
+            mine = np.flatnonzero(which.ravel() == k)
+            out[:, mine] = self._values_at(theta, data, rows, tasks[mine])
+        return out
+
+    def _values_at(self, theta: Array, data: AnyArray, rows: IntArray, tasks: IntArray) -> Array:
+        """Kernels with the support vectors of these tasks only, in batches."""
+        dual = self.dual[tasks]
+        used = np.unique(dual.indices)
+        out = np.tile(self.intercepts[tasks], (len(rows), 1))
+        if len(used) == 0:
+            return out
+        bank, coefficients = self.bank, dual[:, used].T.toarray()
+        right = self.support.side(bank, used)
+        step = max(1, int(BATCH_BYTES // (8 * len(used) * max(1, bank.n_bases))))
+        for first in range(0, len(rows), step):
+            part = _part(bank, data, rows[first : first + step], self.support.rows[used])
+            out[first : first + step] += bank.cross(bank.side(part), right, theta) @ coefficients
+        return out
+
+
+@dataclass(frozen=True)
+class LinearModel(FittedTasks):
+    """f_t(x) = w_t'x + b_t: coefficients (n_tasks, n_features) and intercepts (n_tasks,)."""
+
+    tasks: Labelling
+    coefficients: Array
+    intercepts: Array
+
+    def _values(self, data: AnyArray, rows: IntArray, tasks: IntArray) -> Array:
+        return data[rows] @ self.coefficients[tasks].T + self.intercepts[tasks]
+
+
+def as_samples(samples: Any, tasks: Any = None) -> Samples:
+    """Samples as they are, or from an array of features and the task of each row."""
+    if isinstance(samples, Samples):
+        return samples
+    data = np.asarray(samples, dtype=np.float64)
+    return Samples(data, as_sources(tasks, len(data)))
+
+
+def share(right: AnyArray, belongs: AnyArray) -> Array:
+    """The share of samples that are right, task by task; NaN where none belongs to the task."""
+    n_right, n_samples = right.sum(axis=0), belongs.sum(axis=0)
+    return np.divide(n_right, n_samples, out=np.full(len(n_samples), np.nan), where=n_samples > 0)
+
+
+def make_models(
+    bank: FittedBank,
+    data: AnyArray,
+    tasks: Sequence[Task],
+    labelling: Labelling,
+    thetas: Sequence[Array],
+    decisions: Sequence[Decisions],
+) -> list[TaskModel]:
+    """One model for each θ and the decisions there; they share the union of their support vectors."""
+    rows = np.concatenate([task.rows for task in tasks])
+    starts = np.concatenate([[0], np.cumsum([len(task.rows) for task in tasks])])
+    duals = [np.concatenate(found.dual) for found in decisions]
+    used = np.unique(np.concatenate([rows[dual != 0] for dual in duals]))
+    support = Support(used, None if bank.precomputed else data[used])
+    models = []
+    for theta, dual, found in zip(thetas, duals, decisions, strict=True):
+        matrix = csr_matrix((dual, rows, starts), shape=(len(tasks), len(data)))
+        matrix.eliminate_zeros()
+        models.append(TaskModel(bank, labelling, support, theta, matrix[:, used], found.intercepts))
+    return models
+
+
+def decide_all(models: Sequence[TaskModel], samples: Samples) -> Array:
+    """Decisions of models of the same tasks and support, (n_models, n_samples, n_tasks): base kernels are made once."""
+    one = models[0]
+    if len(models) == 1:
+        return one.decisions(samples)[None]
+    bank, data = one.bank, samples.data
+    decisions = np.full((len(models), len(samples), one.tasks.n_tasks), np.nan)
+    for rows, tasks in one.tasks.groups(samples):
+        duals = [model.dual[tasks] for model in models]
+        used = np.unique(np.concatenate([dual.indices for dual in duals]))
+        if len(used) == 0:
+            decisions[:, rows[:, None], tasks] = [[model.intercepts[tasks]] for model in models]
+            continue
+        coefficients = [dual[:, used].T.toarray() for dual in duals]
+        right = one.support.side(bank, used)
+        step = max(1, int(BATCH_BYTES // (8 * len(used) * (bank.n_kernels + 1))))
+        for first in range(0, len(rows), step):
+            batch = rows[first : first + step]
+            part = _part(bank, data, batch, one.support.rows[used])
+            stack = bank.cross_all(bank.side(part), right, np.eye(bank.n_kernels))
+            for k, model in enumerate(models):
+                K = np.tensordot(model.theta, stack, axes=1)
+                decisions[k][np.ix_(batch, tasks)] = K @ coefficients[k] + model.intercepts[tasks]
+    return decisions
+
+
+def _part(bank: FittedBank, data: AnyArray, rows: IntArray, columns: IntArray) -> AnyArray:
+    """Some rows of the data; of a stack of kernels, their values with the given training samples."""
+    return data[np.ix_(rows, columns)] if bank.precomputed else data[rows]

@@ -1,0 +1,147 @@
+"""How paths and fitted estimators show themselves in a notebook: a table and a small picture, without scripts."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._drawing import ExponentAxis, exponent_label, shorten
+from .._typing import Array, IntArray
+from ..scalarizations import PAPER_PS
+from .words import listing
+
+if TYPE_CHECKING:
+    from ..path import ParetoPath
+
+MOST_ROWS = 13
+HEAVIEST = 6  # tasks and kernels of an estimator that are listed
+STYLE = 'cellpadding="4" style="border-collapse:collapse;font-size:90%;text-align:right"'
+
+
+def path_html(path: ParetoPath) -> str:
+    """A path as a table of some of its points, with the objectives along p drawn beside it."""
+    return (
+        f"<div><p><b>{html.escape(repr(path))}</b></p>"
+        f'<div style="display:flex;flex-wrap:wrap;gap:1.5em;align-items:center">{summary_table(path)}{_picture(path)}'
+        "</div></div>"
+    )
+
+
+def summary_table(path: ParetoPath, overall: Array | None = None) -> str:
+    """What p does to the objectives, whom it listens to, which kernel it takes; at most 13 points of the path."""
+    header = ["p", "M_p", "smallest J", "largest J", "of task", "its weight", "heaviest kernel", "gap"]
+    if overall is not None:
+        header.insert(-1, "held-out accuracy")
+    lines = []
+    for i in _some_points(path.ps):
+        objectives, share = path.objectives[i], path.theta[i] / path.theta[i].sum()
+        worst, heaviest = int(objectives.argmax()), int(share.argmax())
+        line = [
+            exponent_label(path.ps[i]),
+            f"{path.objective[i]:#.5g}",
+            f"{objectives.min():#.5g}",
+            f"{objectives[worst]:#.5g}",
+            shorten(path.task_names[worst]),
+            f"{path.task_weights[i, worst]:.1%}",
+            f"{shorten(path.kernel_names[heaviest])} {share[heaviest]:.0%}",
+            f"{path.gap[i]:.0e}",
+        ]
+        if overall is not None:
+            line.insert(-1, f"{overall[i]:.1%}")
+        lines.append(line)
+    return _table(header, lines)
+
+
+def estimator_html(estimator: Any) -> str:
+    """The objectives and the kernel weights of a fitted estimator that has a kernel and weights of all tasks."""
+    if not (hasattr(estimator, "theta_") and hasattr(estimator, "task_weights_") and estimator.theta_.ndim == 1):
+        return ""
+    theta, objectives, weights = estimator.theta_, estimator.objectives_, estimator.task_weights_
+    tasks = np.argsort(-objectives, kind="stable")
+    of_tasks = [[shorten(estimator.task_names_[t]), f"{objectives[t]:#.5g}", f"{weights[t]:.1%}"] for t in tasks]
+    kernels = np.argsort(-theta, kind="stable")
+    of_kernels = [[shorten(estimator.kernel_names_[m]), f"{theta[m]:.4f}"] for m in kernels]
+    said = f"M_p = {estimator.objective_:#.5g}, certified gap {estimator.gap_:.0e}, {estimator.n_sweeps_} sweeps"
+    return (
+        f"<div><p>{html.escape(said)}</p>"
+        '<div style="display:flex;flex-wrap:wrap;gap:1.5em;align-items:flex-start">'
+        f"{_table(['task', 'objective', 'weight'], _first(of_tasks))}"
+        f"{_table(['kernel', 'weight'], _first(of_kernels))}</div></div>"
+    )
+
+
+class FittedTables:
+    """Adds the tables of :func:`estimator_html` to scikit-learn's picture of an estimator."""
+
+    @property
+    def _repr_html_(self) -> Any:
+        diagram = super()._repr_html_  # type: ignore[misc]  # raises AttributeError where display is "text"
+        return lambda: diagram() + estimator_html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        return bundle | {kind: text + estimator_html(self) for kind, text in bundle.items() if kind == "text/html"}
+
+
+def _first(lines: list[list[str]]) -> list[list[str]]:
+    """The first few lines, and how many more there are."""
+    if len(lines) <= HEAVIEST + 1:
+        return lines
+    return lines[:HEAVIEST] + [[f"{len(lines) - HEAVIEST} more", *[""] * (len(lines[0]) - 1)]]
+
+
+def _some_points(ps: Array) -> IntArray:
+    """Rows of at most 13 points by rising p: those of the paper, or evenly spread ones."""
+    rows = np.unique(ps, return_index=True)[1]
+    if len(rows) <= MOST_ROWS:
+        return rows
+    known = rows[np.isin(ps[rows], PAPER_PS)]
+    return known if len(known) >= 5 else rows[np.linspace(0, len(rows) - 1, MOST_ROWS).round().astype(int)]
+
+
+def _table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(line(cells, "td") for cells in lines)
+    return f"<table {STYLE}><thead>{line(header, 'th')}</thead><tbody>{body}</tbody></table>"
+
+
+def _picture(path: ParetoPath, width: int = 320, height: int = 190) -> str:
+    """The change of every objective from p = 1, as SVG in the colour of the text."""
+    rows = np.unique(path.ps, return_index=True)[1]
+    if len(rows) < 2 or len(path.task_names) < 2:
+        return ""
+    axis = ExponentAxis(path.ps[rows])
+    reference = axis.nearest(1.0)
+    change = 100 * (path.objectives[rows] / path.objectives[rows[reference]] - 1)
+    low, high = min(change.min(), -0.5), max(change.max(), 0.5)
+    left, top, bottom = 44, 22, 24
+    x = left + (width - left - 12) * axis.places(axis.ps)
+    y = top + (height - top - bottom) * (high - change) / (high - low)
+    zero = top + (height - top - bottom) * high / (high - low)
+    lines = "".join(
+        f'<polyline points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, of_task, strict=True))}"/>'
+        for of_task in y.T
+    )
+    names = [path.task_names[int(change[-1].argmax())], path.task_names[int(change[-1].argmin())]]
+    ends = [(0, "start"), (reference, "middle"), (len(rows) - 1, "end")]
+    ticks = "".join(
+        f'<text x="{x[i]:.0f}" y="{height - 8}" text-anchor="{anchor}">{exponent_label(axis.ps[i])}</text>'
+        for i, anchor in ends
+    )
+    label = html.escape(
+        f"Change of the task objectives from p = {exponent_label(axis.ps[reference])}; {listing(names)}"
+    )
+    return (
+        f'<svg role="img" aria-label="{label}" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        'fill="currentColor" font-size="11" font-family="sans-serif">'
+        f'<text x="0" y="12">objectives against p = {exponent_label(axis.ps[reference])}, in %</text>'
+        f'<text x="{left - 6}" y="{top + 8}" text-anchor="end">{high:+.3g}</text>'
+        f'<text x="{left - 6}" y="{height - bottom}" text-anchor="end">{low:+.3g}</text>'
+        f'<path d="M{left} {zero:.1f}H{width - 12}" stroke="currentColor" stroke-dasharray="2 3"/>'
+        f'<g fill="none" stroke="currentColor" stroke-opacity="0.55">{lines}</g>{ticks}</svg>'
+    )

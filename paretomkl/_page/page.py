@@ -1,0 +1,259 @@
+"""One HTML file that shows the trade-off: linked pictures that a slider over p moves through, nothing to download."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._drawing import ExponentAxis, exponent_label, pool_kernels
+from .._files import write_whole
+from .._refit import exponent_code
+from .._typing import AnyArray, Array, IntArray
+from ..scalarizations import PAPER_PS
+from . import words
+from .notebook import summary_table
+from .words import CrossValidation
+
+if TYPE_CHECKING:
+    from ..path import ParetoPath
+
+ANCHORS = PAPER_PS[:-1] + (100.0, 200.0, np.inf)  # beyond 50 the weights still move, the objectives hardly
+MAX_KERNELS = 40  # with the last a pool of the lightest, where there are more
+DIGITS = 6  # of the numbers in the file
+TITLE = "The trade-off between the tasks"
+
+
+def dense_ps(n: int = 121) -> tuple[float, ...]:
+    """n exponents from 0.01 to 200 and ∞, spread evenly over the logarithm, all those of the paper among them.
+
+    They have three digits each (four if there are many), so that a model is named by its p exactly.
+
+    Examples
+    --------
+    >>> from paretomkl import PAPER_PS
+    >>> from paretomkl.report import dense_ps
+    >>> len(dense_ps()), set(PAPER_PS) <= set(dense_ps())
+    (121, True)
+    """
+    if not len(ANCHORS) <= n <= 1000:
+        raise ValueError(f"A dense grid of exponents has {len(ANCHORS)} to 1000 of them, got n={n}.")
+    finite = np.array(ANCHORS[:-1])
+    lengths = np.log(finite[1:] / finite[:-1])
+    inside = np.floor((n - len(ANCHORS)) * lengths / lengths.sum()).astype(int)
+    for _ in range(n - len(ANCHORS) - inside.sum()):  # the rest where the steps are widest
+        inside[np.argmax(lengths / (inside + 1))] += 1
+    digits = 3 if n <= 300 else 4
+    between = [
+        float(f"{p:.{digits}g}")
+        for low, high, count in zip(finite[:-1], finite[1:], inside, strict=True)
+        for p in np.geomspace(low, high, count + 2)[1:-1]
+    ]
+    return tuple(sorted({*ANCHORS, *between}))
+
+
+def write_page(file: str | os.PathLike[str], path: ParetoPath, **options: Any) -> Path:
+    """Write the page of a path and return its file; ``options`` are those of :func:`build_page`.
+
+    The file appears whole or not at all: it is written beside its place and then moved there.
+    """
+    return write_whole(file, build_page(path, **options))
+
+
+def build_page(
+    path: ParetoPath,
+    *,
+    accuracy: Any = None,
+    accuracy_overall: Any = None,
+    n_held_out: Any = None,
+    cv: CrossValidation | None = None,
+    title: str = TITLE,
+    facts: Sequence[str] = (),
+    refit: str | None = None,
+    refit_note: str = "",
+) -> str:
+    """The page of a path, as text.
+
+    Parameters
+    ----------
+    path : ParetoPath
+        Dense, with the exponents of :func:`dense_ps`, if it is to move smoothly.
+    accuracy : array-like of shape (n_points, n_tasks), default=None
+        Held-out accuracy of each task at each exponent, in [0, 1]; NaN where a task has no held-out sample.
+    accuracy_overall : array-like of shape (n_points,), default=None
+        Held-out accuracy of all tasks together; None is the mean over the tasks.
+    n_held_out : array-like of shape (n_tasks,), default=None
+        Held-out samples of each task.
+    cv : CrossValidation, default=None
+        Which p and C cross-validation would pick.
+    title : str
+    facts : sequence of str
+        Shown below the title, after the numbers of tasks, kernels and exponents.
+    refit : str, default=None
+        Python code that fits the model, with ``{p}`` for the exponent; None is ``path.refit``.
+    refit_note : str
+        Shown below that code; text between backticks is shown as code (two backticks for one that is shown), with
+        ``{p}`` for the exponent.
+
+    Returns
+    -------
+    page : str
+        HTML that needs nothing else to be shown.
+    """
+    rows = np.unique(path.ps, return_index=True)[1]  # by rising p, each once
+    held_out = _held_out(accuracy, accuracy_overall, n_held_out, path)
+    data = _data(path, rows, held_out, cv)
+    data |= {"code": path.refit if refit is None else refit, "codeNote": refit_note}
+    tasks, kernels = len(path.task_names), len(path.kernel_names)
+    counts = [
+        f"{tasks} task" + "s" * (tasks != 1),
+        f"{kernels} kernel" + "s" * (kernels != 1),
+        f"{len(rows)} exponents, each certified to {words.percent_above(float(path.gap.max()))}",
+        f"{path.n_sweeps} sweeps in {path.seconds['total']:.1f} s",
+    ]
+    parts = {
+        "title": html.escape(title),
+        "facts": "".join(f"<li>{html.escape(fact)}</li>" for fact in [*counts, *facts]),
+        "fallback": summary_table(path, None if held_out is None else held_out.overall),
+        "data": _as_script(data),
+        "css": _template("page.css"),
+        "js": _template("page.js"),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _template("page.html"))
+
+
+# ------------------------------------------------------------------------------------------- what the page knows
+@dataclass(frozen=True)
+class HeldOutAccuracy:
+    """accuracy (n_points, n_tasks), overall (n_points,), and the number of samples of each task, if known."""
+
+    accuracy: Array
+    overall: Array
+    n_samples: list[int] | None
+
+
+def _held_out(accuracy: Any, overall: Any, n_held_out: Any, path: ParetoPath) -> HeldOutAccuracy | None:
+    if accuracy is None:
+        return None
+    of_tasks = np.asarray(accuracy, dtype=float)
+    if of_tasks.shape != path.objectives.shape:
+        raise ValueError(
+            f"accuracy must have one row per exponent and one column per task, shape {path.objectives.shape}; got "
+            f"shape {of_tasks.shape}."
+        )
+    of_all = np.nanmean(of_tasks, axis=1) if overall is None else np.asarray(overall, dtype=float)
+    if of_all.shape != path.ps.shape:
+        raise ValueError(f"accuracy_overall must have one entry per exponent ({len(path)}), got shape {of_all.shape}.")
+    counts = None if n_held_out is None else [int(n) for n in n_held_out]
+    if counts is not None and len(counts) != of_tasks.shape[1]:
+        raise ValueError(f"n_held_out must have one entry per task ({of_tasks.shape[1]}), got {len(counts)}.")
+    return HeldOutAccuracy(of_tasks, of_all, counts)
+
+
+def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutAccuracy | None, cv: CrossValidation | None) -> dict:
+    ps = path.ps[rows]
+    axis = ExponentAxis(ps)
+    reference = axis.nearest(1.0)
+    theta, kernels = pool_kernels(path.theta[rows], path.kernel_names, MAX_KERNELS - 1)
+    objectives = path.objectives[rows]
+    data: dict[str, Any] = {
+        "p": [exponent_label(p) for p in ps],
+        "codeP": [exponent_code(p) for p in ps],
+        "x": _rounded(axis.places(ps)),
+        "ticks": axis.ticks(),
+        "broken": _rounded(axis.breaks()),
+        "reference": reference,
+        "start": reference if cv is None else axis.nearest(cv.best_p),
+        "tasks": path.task_names,
+        "kernels": kernels,
+        "objectives": _rounded(objectives.T),
+        "weights": _rounded(path.task_weights[rows].T),
+        "mean": _rounded(path.objective[rows]),
+        "theta": _rounded(theta.T),
+        "gap": _rounded(path.gap[rows]),
+        "tol": path.tol,
+        "pair": _opposed_pair(objectives, reference),
+        "words": _words(path, rows, reference, held_out),
+    }
+    if held_out is not None:
+        data |= {
+            "accuracy": _rounded(held_out.accuracy[rows].T),
+            "overall": _rounded(held_out.overall[rows]),
+            "heldOut": held_out.n_samples,
+        }
+    if cv is not None:
+        data["cv"] = {
+            "x": _rounded(axis.places(np.asarray(cv.ps, dtype=float))),
+            "mean": _rounded(np.asarray(cv.mean)),
+            "std": _rounded(np.asarray(cv.std)),
+            "p": exponent_label(cv.best_p),
+            "index": axis.nearest(cv.best_p),
+            "words": words.choice(cv),
+        }
+    return data
+
+
+def _words(path: ParetoPath, rows: IntArray, reference: int, held_out: HeldOutAccuracy | None) -> list[dict[str, Any]]:
+    """Headline and sentences of every point."""
+    at = rows[reference]
+    p_there, is_average = float(path.ps[at]), path.ps[at] == 1
+    preferences = bool(is_average) and not np.allclose(path.task_weights[at], 1 / len(path.task_names))
+    points = []
+    for row in rows:
+        p, objectives = float(path.ps[row]), path.objectives[row]
+        sentences = [
+            words.who_carries(
+                p, path.task_weights[row], objectives, path.task_names, path.task_weights[at] if is_average else None
+            ),
+            *words.change_of_objectives(p_there, objectives, path.objectives[at], path.task_names),
+        ]
+        if held_out is not None:
+            there = (None, None) if row == at else (float(held_out.overall[at]), held_out.accuracy[at])
+            overall = float(held_out.overall[row])
+            sentences.append(words.change_of_accuracy(p_there, overall, there[0], held_out.accuracy[row], there[1]))
+        sentences.append(words.heaviest_kernel(path.theta[row], path.kernel_names))
+        points.append(
+            {
+                "head": words.headline(p, len(path.task_names), preferences),
+                "said": [sentence for sentence in sentences if sentence],
+                "certificate": words.certificate(p, float(path.gap[row])),
+            }
+        )
+    return points
+
+
+def _opposed_pair(objectives: Array, reference: int) -> list[int]:
+    """The task that gains most from the smallest to the largest p, and the one that loses most."""
+    if objectives.shape[1] < 2:
+        return []
+    change = (objectives[-1] - objectives[0]) / objectives[reference]
+    gains, loses = int(change.argmin()), int(change.argmax())
+    return [loses, gains] if gains != loses else [0, 1]
+
+
+# ------------------------------------------------------------------------------------------------- writing
+def _rounded(values: AnyArray) -> list[Any]:
+    """Numbers of six digits; null where there is none."""
+    if values.ndim > 1:
+        return [_rounded(row) for row in values]
+    return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _as_script(data: dict[str, Any]) -> str:
+    """JSON that no name can break out of."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for mark in "<>&\u2028\u2029":
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return text
+
+
+def _template(name: str) -> str:
+    return files(__package__).joinpath("templates", name).read_text(encoding="utf-8")

@@ -1,0 +1,129 @@
+"""Models as files that hold data, not code: written whole or not at all, and read without running what is in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ._files import check_writable, write_whole
+
+
+def _types(names: dict[str, str]) -> tuple[str, ...]:
+    return tuple(f"{module}.{name}" for module, together in names.items() for name in together.split())
+
+
+OWN_TYPES = _types(
+    {
+        "numpy": "dtype",
+        "paretomkl._bank": "FittedBank",
+        "paretomkl._kernels": "Cosine Custom Gaussian KernelBank Laplacian Linear Polynomial _Precomputed",
+        "paretomkl._labelling": "Labelling",
+        "paretomkl._model": "LinearModel Support TaskModel",
+        "paretomkl._reading": "PathReader",
+        "paretomkl._tables": "name_of_indicator",
+        "paretomkl._tasks": "Task",
+        "paretomkl.baselines._independent": "IndependentMKL IndependentSVC UniformKernelSVC",
+        "paretomkl.baselines._minimax": "MinimaxMTL",
+        "paretomkl.baselines._partially_shared": "PartiallySharedMKL",
+        "paretomkl.baselines._sparse_mtl": "SparseMTL",
+        "paretomkl.estimators": "ParetoMKLClassifier",
+        "paretomkl.model_selection": "MultiTaskScorer MultiTaskStratifiedKFold",
+        "paretomkl.path": "ParetoPath",
+        "paretomkl.search": "ParetoMKLClassifierCV _own_score",
+        "paretomkl.solution": "Solution",
+        "paretomkl.solvers._block_coordinate": "BlockCoordinateDescent",
+        "paretomkl.solvers._cut_pool": "CutPool",
+        "paretomkl.solvers._tseng": "Tseng",
+        "paretomkl.sweep": "Sweep",
+        "scipy.sparse._csr": "csr_matrix",
+    }
+)
+"""What a saved model may hold besides the types of NumPy, SciPy and scikit-learn that skops trusts."""
+
+SKLEARN_TYPES = _types(
+    {
+        "sklearn.gaussian_process.kernels": (
+            "ConstantKernel DotProduct ExpSineSquared Exponentiation Matern Product RBF RationalQuadratic Sum "
+            "WhiteKernel"
+        ),
+        "sklearn.metrics._classification": (
+            "accuracy_score balanced_accuracy_score f1_score jaccard_score matthews_corrcoef precision_score "
+            "recall_score"
+        ),
+        "sklearn.metrics._ranking": "average_precision_score roc_auc_score",
+        "sklearn.metrics._scorer": "_PassthroughScorer _Scorer",
+        "sklearn.model_selection._split": (
+            "GroupKFold KFold LeaveOneGroupOut ShuffleSplit StratifiedGroupKFold StratifiedKFold StratifiedShuffleSplit"
+        ),
+    }
+)
+"""What skops does not trust of scikit-learn although it holds numbers only: kernels, folds, scorers and metrics."""
+
+
+def save_model(model: Any, file: str | os.PathLike[str]) -> None:
+    """Write a fitted model, or a pipeline that holds one, to a file.
+
+    The file is a skops archive: JSON and arrays. It holds support vectors, not training kernels. It is put in place
+    once it is complete.
+
+    Parameters
+    ----------
+    model : estimator
+    file : path
+        Where to; by custom it ends in ``.skops``.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import load_iris
+    >>> import paretomkl
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = paretomkl.ParetoMKLClassifier(C=10).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paretomkl.save_model(clf, pathlib.Path(folder) / "iris.skops")
+    ...     same = paretomkl.load_model(pathlib.Path(folder) / "iris.skops")
+    >>> bool((same.predict(X) == clf.predict(X)).all())
+    True
+    """
+    skops, target = _skops(), check_writable(file)
+    write_whole(target, skops.dumps(model))
+
+
+def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
+    """Read a model that :func:`save_model` wrote.
+
+    Only the types of this library, those that skops trusts (NumPy, SciPy, scikit-learn), and the commoner kernels,
+    folds and scorers of scikit-learn are made; a file that names any other is refused, so that reading a file from
+    elsewhere runs no code of its maker.
+
+    Parameters
+    ----------
+    file : path
+    trusted : sequence of str, default=()
+        Further types to allow, as the message of the refusal names them, such as the function of a custom kernel.
+    """
+    skops = _skops()
+    if not Path(file).is_file():
+        raise FileNotFoundError(f"There is no file {os.fspath(file)!r}.")
+    try:
+        needed = skops.get_untrusted_types(file=file)
+    except Exception as error:  # of many kinds: not an archive, cut short, no schema in it
+        raise ValueError(f"{os.fspath(file)!r} is not a saved model, or is damaged ({error}).") from error
+    foreign = sorted(set(needed) - set(OWN_TYPES) - set(SKLEARN_TYPES) - set(trusted))
+    if foreign:
+        raise ValueError(
+            f"{os.fspath(file)!r} holds types that are not trusted: {', '.join(foreign)}. If you know where the file "
+            "comes from, name them in trusted=."
+        )
+    return skops.load(file, trusted=needed)
+
+
+def _skops() -> ModuleType:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError("Saving and loading models needs skops: pip install 'paretomkl[save]'.") from error
+    return skops.io

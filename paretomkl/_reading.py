@@ -1,0 +1,216 @@
+"""The one reader of X, y, tasks and weights, for paths and estimators alike."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d, validate_data
+
+from ._kernels import is_precomputed
+from ._labelling import Kind, Labelling, Samples
+from ._tasks import (
+    Task,
+    as_labels,
+    as_sources,
+    find_task_column,
+    make_tasks,
+    refuse_missing,
+    task_column_of,
+    unique_labels,
+)
+from ._typing import AnyArray, Array, IntArray
+from ._validation import check_bounds, check_stack, numbers_only, shown
+
+
+@dataclass(frozen=True)
+class Training:
+    """Training data, read and checked.
+
+    weights: for each task the weight of each of its samples, sample weight times class weight; labelling: what
+    prediction has to know of the tasks.
+    """
+
+    samples: Samples
+    tasks: list[Task]
+    weights: list[Array]
+    labelling: Labelling
+
+    def bounds(self, C: Any) -> list[Array]:
+        """C times weight for each sample of each task; C is one number, or one for each sample of X."""
+        bound = check_bounds(C, len(self.samples), self.tasks)
+        return [
+            check_finite_cost(task.name, bound[task.rows] * weight)
+            for task, weight in zip(self.tasks, self.weights, strict=True)
+        ]
+
+    @property
+    def sample_weight(self) -> Array:
+        """What each sample of X weighs in all tasks together."""
+        total = np.zeros(len(self.samples))
+        for task, weight in zip(self.tasks, self.weights, strict=True):
+            np.add.at(total, task.rows, weight)
+        return total
+
+
+LARGEST_COST = 1e100  # its square, times the square of any sensible number of samples, is still a double
+
+
+def check_finite_cost(name: str, bound: Array) -> Array:
+    if not bound.max() <= LARGEST_COST:
+        raise ValueError(
+            f"C times sample_weight and class_weight must be at most {LARGEST_COST:g}, got {bound.max():.2g} in task "
+            f"{name!r}: larger costs overflow."
+        )
+    return bound
+
+
+class PathReader(BaseEstimator):
+    """Reads for ``pareto_path``, which is not an estimator, and again for samples to predict."""
+
+    def __init__(self, kernels: Any = "default", task_column: Any = None, class_weight: Any = None):
+        self.kernels = kernels
+        self.task_column = task_column
+        self.class_weight = class_weight
+
+
+def read_training(owner: Any, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> Training:
+    """Read what ``fit`` was given and make the tasks.
+
+    ``owner`` is an estimator with ``task_column``, ``class_weight`` and perhaps ``kernels``; it keeps the number and
+    the names of the features for :func:`read_samples`.
+    """
+    samples = read_samples(owner, X, tasks=tasks, reset=True)
+    labels = _read_labels(y)
+    if len(labels) != len(samples):
+        raise ValueError(f"X and y must have one row per sample: X has {len(samples)}, y has {len(labels)}.")
+    # a matrix of labels keeps the column names of its frame: they name the tasks
+    made = make_tasks(y if labels.ndim == 2 and hasattr(y, "columns") else labels, samples.sources)
+    weight = None if sample_weight is None else _check_sample_weight(sample_weight, samples.data)
+    kind: Kind = "matrix" if labels.ndim == 2 else "classes" if samples.sources is None else "tasks"
+    labelling = Labelling.of(made, kind, [] if kind == "matrix" else unique_labels(labels))
+    return Training(samples, made, _task_weights(made, weight, owner.class_weight), labelling)
+
+
+def read_samples(owner: Any, X: Any, *, tasks: Any = None, reset: bool = False) -> Samples:
+    """Split X into features and task labels, and check both; ``reset`` at fit, else against what fit has seen."""
+    if is_precomputed(getattr(owner, "kernels", None)):
+        return _read_stack(owner, X, tasks, reset)
+    if owner.task_column is None:
+        with numbers_only():
+            data = validate_data(owner, _named(owner, X), dtype=np.float64, reset=reset)
+        names = getattr(owner, "feature_names_in_", None)
+        return Samples(data, as_sources(tasks, len(data)), None if names is None else list(names))
+    if tasks is not None:
+        raise ValueError("Pass task_column or tasks=, not both.")
+    validate_data(owner, _named(owner, X), reset=reset, skip_check_array=True)
+    return _split_task_column(owner, X)
+
+
+def _named(owner: Any, X: Any) -> Any:
+    """A frame with names of several types, which estimators refuse and a path takes as text."""
+    mixed = isinstance(owner, PathReader) and hasattr(X, "iloc") and len({type(name) for name in X.columns}) > 1
+    return X.set_axis([str(name) for name in X.columns], axis=1) if mixed else X
+
+
+def _read_stack(owner: Any, X: Any, tasks: Any, reset: bool) -> Samples:
+    if owner.task_column is not None:
+        raise ValueError("task_column cannot be used with precomputed kernels; pass tasks= instead.")
+    stack = check_stack(X, square=reset)
+    if reset:
+        owner.n_features_in_, owner.n_kernels_in_ = stack.shape[1:]
+    elif stack.shape[1:] != (owner.n_features_in_, owner.n_kernels_in_):
+        raise ValueError(
+            f"X must have shape (n_samples, {owner.n_features_in_}, {owner.n_kernels_in_}), the kernel values between "
+            f"the given and the training samples; got shape {stack.shape}."
+        )
+    return Samples(stack, as_sources(tasks, len(stack)))
+
+
+def _split_task_column(owner: Any, X: Any) -> Samples:
+    sources = task_column_of(X, owner.task_column)
+    if np.shape(X)[1] < 2:
+        raise ValueError(f"X has no column besides task_column={owner.task_column!r}; features are needed too.")
+    position = find_task_column(X, owner.task_column)
+    others = [k for k in range(np.shape(X)[1]) if k != position]
+    names = list(X.columns) if hasattr(X, "columns") else None
+    if names is None:
+        features = X[:, others] if isinstance(X, np.ndarray) else [[row[k] for k in others] for row in X]
+    elif hasattr(X, "iloc"):
+        features = X.iloc[:, others]
+    else:  # polars and its like
+        features = X[[names[k] for k in others]]
+    with numbers_only():
+        data = check_array(features, dtype=np.float64, input_name="X", estimator=owner)
+    return Samples(data, sources, None if names is None else [str(names[k]) for k in others])
+
+
+def _read_labels(y: Any) -> AnyArray:
+    if y is None:
+        raise ValueError("y is missing: learning requires y to be passed, but the target y is None.")
+    labels = as_labels(y, "y")
+    if labels.ndim > 2:
+        raise ValueError(f"y must have one or two dimensions, got {labels.ndim}.")
+    if labels.ndim == 2 and labels.shape[1] != 1:
+        return labels
+    refuse_missing(labels.ravel(), "y")
+    labels = column_or_1d(labels, warn=True)
+    if labels.dtype.kind == "f":  # continuous targets are not class labels; everything else that can be hashed is
+        check_classification_targets(labels)
+    return labels
+
+
+def _task_weights(tasks: list[Task], sample_weight: Array | None, class_weight: Any) -> list[Array]:
+    """Sample weight · class weight for each sample of each task; every class of every task must keep some."""
+    balanced = isinstance(class_weight, str) and class_weight == "balanced"
+    if isinstance(class_weight, Mapping):
+        _check_labels_of(class_weight, tasks)
+    elif class_weight is not None and not balanced:
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {shown(class_weight)}.")
+    weights = []
+    for task in tasks:
+        weight = np.ones(len(task.rows)) if sample_weight is None else sample_weight[task.rows].astype(float)
+        if (weight < 0).any():
+            raise ValueError(f"sample_weight must not be negative (task {task.name!r}).")
+        factor = np.ones(len(weight))
+        for sign, label in ((-1, task.classes[0]), (1, task.classes[1])):
+            of_class = task.signs == sign
+            total = weight[of_class].sum()
+            if not total > 0:
+                raise ValueError(f"Task {task.name!r} has no sample of class {label!r} with a positive weight.")
+            if balanced:
+                factor[of_class] = weight.sum() / (2 * total)
+            elif class_weight is not None:
+                factor[of_class] = _class_weight(class_weight, label)
+        weights.append(weight * factor)
+    return weights
+
+
+def _check_labels_of(class_weight: Mapping[Any, Any], tasks: list[Task]) -> None:
+    """Refuse a weight of a label that does not occur; where all labels have weights, it may be of some other part."""
+    labels = list(dict.fromkeys(label for task in tasks for label in task.classes))
+    unknown = [label for label in class_weight if label not in labels]
+    if unknown and any(label not in class_weight for label in labels):
+        raise ValueError(f"class_weight names the label {unknown[0]!r}, which y does not have; it has {labels[:10]}.")
+
+
+def _class_weight(class_weight: Mapping[Any, Any], label: Any) -> float:
+    weight = class_weight.get(label, 1.0)
+    if not (isinstance(weight, numbers.Real) and 0 < float(weight) < np.inf):
+        raise ValueError(f"class_weight of class {label!r} must be positive, got {weight!r}.")
+    return float(weight)
+
+
+def take_rows(values: Any, rows: IntArray, columns: IntArray | None = None, kernels: Any = None) -> Any:
+    """Some rows of an array or frame, or None of None; of a stack of kernels also the given columns."""
+    if values is None:
+        return None
+    if columns is not None and is_precomputed(kernels):
+        return np.asarray(values)[np.ix_(rows, columns)]
+    return _safe_indexing(values, rows)

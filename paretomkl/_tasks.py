@@ -1,0 +1,318 @@
+"""From labels to binary tasks: one-vs-one pairs, task labels, and label matrices with gaps."""
+
+from __future__ import annotations
+
+import numbers
+import sys
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ._typing import AnyArray, Array, IntArray
+
+FOLDS = (
+    "In cross-validation, split with paretomkl.model_selection.MultiTaskStratifiedKFold: it keeps every class of every "
+    "task in every fold."
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One binary problem.
+
+    name: what messages and tables call it; rows (n,): its samples, rising; signs (n,): ±1; classes: the labels of −1
+    and +1; source: the task label or column it came from (``None`` where there is only one).
+    """
+
+    name: str
+    rows: IntArray
+    signs: Array
+    classes: tuple[Any, Any]
+    source: Hashable = None
+
+
+def make_tasks(y: Any, tasks: Any = None) -> list[Task]:
+    """Binary tasks from labels y, and perhaps the task of each sample, which may have two or more classes.
+
+    A vector y with two classes is one task, with more classes one task per pair of classes. Each column of a matrix is
+    a task of its own; NaN or None means that the sample is not labelled there.
+    """
+    labels = as_labels(y, "y")
+    if labels.ndim == 2:
+        if tasks is not None:
+            raise ValueError("tasks cannot be given together with a matrix y, whose columns are the tasks.")
+        return _tasks_of_matrix(labels, column_names(y))
+    if labels.ndim != 1:
+        raise ValueError(f"y must have one or two dimensions, got {labels.ndim}.")
+    refuse_missing(labels, "y")
+    sources = as_sources(tasks, len(labels))
+    if sources is None:
+        return _pairs(labels, np.arange(len(labels)), source=None)
+    rows = {source: np.flatnonzero(equal_labels(sources, source)) for source in unique_labels(sources)}
+    return [task for source, own in rows.items() for task in _pairs(labels, own, source)]
+
+
+def stack_tasks(
+    Xs: Iterable[Any] | Mapping[Any, Any], ys: Iterable[Any] | Mapping[Any, Any], names: Iterable[Any] | None = None
+) -> tuple[Any, AnyArray, AnyArray]:
+    """Lists of the arrays of each task, stacked into one X, one y and the task of each row.
+
+    Parameters
+    ----------
+    Xs : n_tasks arrays or frames of shape (n_samples of the task, n_features)
+        One after the other, or by task name in a mapping. The columns of frames are matched by name and keep their
+        names.
+    ys : n_tasks arrays of shape (n_samples of the task,)
+        In the form of ``Xs``.
+    names : n_tasks labels, default=None
+        What the tasks are called; None numbers them, or takes the keys of a mapping.
+
+    Returns
+    -------
+    X : array or frame of n_samples rows
+    y, tasks : arrays of n_samples entries
+        For ``fit(X, y, tasks=tasks)``.
+
+    Examples
+    --------
+    >>> X, y, tasks = stack_tasks([[[0.0], [1.0]], [[2.0], [3.0]]], [[0, 1], [1, 0]], names=["pump", "valve"])
+    >>> X.shape, y.tolist(), tasks.tolist()
+    ((4, 1), [0, 1, 1, 0], ['pump', 'pump', 'valve', 'valve'])
+    """
+    if isinstance(Xs, Mapping) or isinstance(ys, Mapping):
+        if not (isinstance(Xs, Mapping) and isinstance(ys, Mapping) and Xs.keys() == ys.keys() and names is None):
+            raise ValueError("Xs and ys must be two mappings with the same keys, which name the tasks, or two lists.")
+        names, Xs, ys = list(Xs), list(Xs.values()), [ys[name] for name in Xs]
+    blocks: list[Any] = [X if hasattr(X, "columns") else np.asarray(X) for X in Xs]
+    targets = [as_labels(y, "An entry of ys") for y in ys]
+    labels = list(range(len(blocks))) if names is None else list(names)
+    sizes = len(blocks), len(targets), len(labels)
+    if len(set(sizes)) > 1:
+        raise ValueError("Xs, ys and names must have one entry per task, got {}, {} and {}.".format(*sizes))
+    if not labels:
+        raise ValueError("There is no task to stack: Xs is empty.")
+    if len(set(labels)) < len(labels):
+        raise ValueError(f"names must differ from task to task, got {labels}.")
+    for name, X, y in zip(labels, blocks, targets, strict=True):
+        if len(X.shape) != 2:
+            raise ValueError(f"Task {name!r} must have X of two dimensions, got shape {X.shape}.")
+        if X.shape[1] != blocks[0].shape[1]:
+            raise ValueError(f"Task {name!r} must have X of {blocks[0].shape[1]} columns, got shape {X.shape}.")
+        if type(X) is not type(blocks[0]):
+            kinds = f"{type(X).__name__} and {type(blocks[0]).__name__}"
+            raise ValueError(f"Task {name!r} must have X of the type of the other tasks, got {kinds}.")
+        columns = column_names(X) or []
+        missing = [column for column in column_names(blocks[0]) or [] if column not in columns]
+        if missing:
+            raise ValueError(f"Task {name!r} has no column {missing[0]!r}; its columns are {columns[:10]}.")
+        if y.shape != (len(X),):
+            raise ValueError(f"Task {name!r} has {len(X)} rows in X, but its labels have shape {y.shape}.")
+    stacked = array_of([label for y in targets for label in listed(y)])
+    return _stack(blocks), stacked, np.repeat(array_of(labels), [len(X) for X in blocks])
+
+
+def _stack(blocks: list[Any]) -> Any:
+    """Arrays or frames of one type, one below the other; frames with the columns of the first in all of them."""
+    columns = column_names(blocks[0])
+    if columns is None:
+        return np.vstack(blocks)
+    library = sys.modules[type(blocks[0]).__module__.partition(".")[0]]  # pandas or polars, whichever made them
+    options = {"ignore_index": True} if hasattr(blocks[0], "iloc") else {}
+    return library.concat([X[columns] for X in blocks], **options)
+
+
+def listed(labels: AnyArray) -> list[Any]:
+    """A vector of labels as a list, with times as NumPy's, since Python's have no nanoseconds."""
+    return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
+
+
+def unique_labels(labels: AnyArray) -> list[Any]:
+    """Distinct labels, sorted where they can be compared, else in order of appearance."""
+    distinct = list(dict.fromkeys(listed(labels)))
+    try:
+        return sorted(distinct)
+    except TypeError:
+        return distinct
+
+
+def _pairs(labels: AnyArray, rows: IntArray, source: Hashable) -> list[Task]:
+    """One task per pair of the classes that occur among the rows."""
+    classes = unique_labels(labels[rows])
+    where = "y" if source is None else f"Task {source!r}"
+    if len(classes) < 2:
+        raise ValueError(f"{where} has only one class, {classes[0]!r}; a task needs two classes or more. {FOLDS}")
+    made = []
+    for negative, positive in combinations(classes, 2):
+        in_pair = equal_labels(labels[rows], negative) | equal_labels(labels[rows], positive)
+        chosen = rows[in_pair]
+        name = f"{negative} vs {positive}"
+        if source is not None:
+            name = str(source) if len(classes) == 2 else f"{source}: {name}"
+        signs = np.where(equal_labels(labels[chosen], positive), 1.0, -1.0)
+        made.append(Task(name, chosen, signs, (negative, positive), source))
+    return made
+
+
+def _tasks_of_matrix(labels: AnyArray, names: Sequence[Any] | None) -> list[Task]:
+    made = []
+    if labels.shape[1] == 0:
+        raise ValueError("y has no columns; each column is a task.")
+    sources = list(range(labels.shape[1])) if names is None else list(names)
+    for column, source in enumerate(sources):
+        if source in sources[:column]:
+            raise ValueError(f"y has two columns called {source!r}; each is a task and needs a name of its own.")
+        values = labels[:, column]
+        rows = np.flatnonzero(~missing_labels(values))
+        if len(rows) == 0:
+            raise ValueError(f"Task {source!r} is empty: no sample is labelled in its column of y.")
+        classes = unique_labels(values[rows])
+        if len(classes) != 2:
+            raise ValueError(
+                f"Task {source!r} needs two classes in its column of y, got {len(classes)}: {classes[:5]}. "
+                + (FOLDS if len(classes) < 2 else "")
+            )
+        signs = np.where(equal_labels(values[rows], classes[1]), 1.0, -1.0)
+        made.append(Task(str(source), rows, signs, (classes[0], classes[1]), source))
+    return made
+
+
+def as_labels(values: Any, name: str) -> AnyArray:
+    """Labels as an array of the types they have."""
+    if values is None:
+        raise ValueError(f"{name} is missing.")
+    if hasattr(values, "toarray"):  # a sparse matrix of 0 and 1
+        values = values.toarray()
+    try:
+        labels = np.asarray(values)
+        if labels.dtype.kind in "US" and not isinstance(values, np.ndarray):
+            # NumPy turns what stands beside a string into a string, NaN too
+            mixed = np.asarray(values, dtype=object)
+            labels = labels if all(isinstance(label, str) for label in mixed.ravel()) else mixed
+    except ValueError as error:
+        raise ValueError(f"{name} must be a vector or a matrix, its rows all of one length.") from error
+    if labels.size == 0 and labels.ndim == 1:
+        raise ValueError(f"{name} is empty.")
+    return labels
+
+
+def as_sources(tasks: Any, n_samples: int, name: str = "tasks") -> AnyArray | None:
+    """The task of each sample, (n_samples,); None where there are none."""
+    if tasks is None:
+        return None
+    sources = as_labels(tasks, name)
+    if sources.ndim == 2 and sources.shape[1] == 1:
+        sources = sources[:, 0]
+    if sources.shape != (n_samples,):
+        got = f"shape {sources.shape}" if sources.ndim else repr(tasks)
+        raise ValueError(f"{name} must have one entry per sample ({n_samples}), got {got}.")
+    refuse_missing(sources, name)
+    return sources
+
+
+def column_names(y: Any) -> list[Any] | None:
+    """The names of the columns of a frame; None where y is none."""
+    return list(y.columns) if hasattr(y, "columns") else None
+
+
+def labels_by_task(y: Any, known: list[Any]) -> AnyArray:
+    """The labels of y; those of a frame with its columns in the order of the known tasks.
+
+    Tasks that are known by number came without names: then columns of other names are taken in their order.
+    """
+    labels, names = as_labels(y, "y"), column_names(y)
+    if names is None or labels.ndim != 2 or names == known:
+        return labels
+    if len(names) == len(known) and set(names) == set(known):
+        return labels[:, [names.index(name) for name in known]]
+    if known == list(range(len(known))):
+        return labels
+    raise ValueError(f"y has the columns {names[:10]}, but the tasks are {known[:10]}.")
+
+
+def missing_labels(labels: AnyArray) -> AnyArray:
+    """Where labels of any shape are missing."""
+    if labels.dtype.kind == "f":
+        return np.isnan(labels)
+    if labels.dtype.kind in "mM":
+        return np.isnat(labels)
+    if labels.dtype.kind == "O":
+        return np.frompyfunc(_is_missing, 1, 1)(labels).astype(bool)
+    return np.zeros(labels.shape, dtype=bool)
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, and the NA and NaT of pandas (which is not imported for that)."""
+    if isinstance(label, float | np.datetime64 | np.timedelta64):
+        return bool(label != label)
+    return label is None or type(label).__name__ in ("NAType", "NaTType")
+
+
+def refuse_missing(labels: AnyArray, name: str) -> None:
+    missing = np.flatnonzero(missing_labels(labels))
+    if len(missing):
+        raise ValueError(f"{name} is missing for sample {missing[0]} ({len(missing)} in all); remove those samples.")
+
+
+def equal_labels(labels: AnyArray, value: Any) -> AnyArray:
+    """labels == value, one by one where they are objects of several types."""
+    if labels.dtype.kind == "O":
+        return np.array([label == value for label in labels], dtype=bool)
+    return labels == value
+
+
+def same_labels(labels: AnyArray, others: AnyArray) -> AnyArray:
+    """labels == others, one by one where one of them has objects of several types."""
+    if "O" in (labels.dtype.kind, others.dtype.kind):
+        return np.array([a == b for a, b in zip(listed(labels), listed(others), strict=True)], dtype=bool)
+    return labels == others
+
+
+def find_task_column(X: Any, column: Any) -> int:
+    """The position of the column of X, given by index or by name where X is a frame, that names the tasks."""
+    if isinstance(column, bool | np.bool_):
+        raise ValueError(f"task_column must be an index or a name, got {column!r}.")
+    if hasattr(X, "toarray"):
+        raise ValueError(f"task_column={column!r} needs a dense X, but X is sparse; use X.toarray().")
+    if np.ndim(X) != 2:
+        raise ValueError(f"task_column={column!r} needs X of two dimensions, got shape {np.shape(X)}.")
+    names, n_columns = column_names(X), np.shape(X)[1]
+    if isinstance(column, numbers.Integral) and (names is None or column not in names):
+        if not -n_columns <= int(column) < n_columns:
+            raise ValueError(f"task_column={column} is out of range: X has {n_columns} columns.")
+        return int(column) % n_columns
+    if names is None:
+        raise ValueError(f"task_column={column!r} is a name, but X has no column names; give the index.")
+    if column not in names:
+        raise ValueError(f"X has no column {column!r} (task_column); its columns are {names[:10]}.")
+    return names.index(column)
+
+
+def task_column_of(X: Any, column: Any) -> AnyArray:
+    """The task of each row of X, read from its task column."""
+    position = find_task_column(X, column)
+    if hasattr(X, "iloc"):
+        values = X.iloc[:, position]
+    elif hasattr(X, "columns"):  # polars and its like
+        values = X[list(X.columns)[position]]
+    else:
+        values = X[:, position] if isinstance(X, np.ndarray) else [row[position] for row in X]
+    sources = as_sources(values, len(X), f"task_column={column!r}")
+    assert sources is not None
+    return sources
+
+
+def array_of(labels: list[Any]) -> AnyArray:
+    """Labels as an array that keeps their types."""
+    try:
+        array = np.array(labels)
+        if array.ndim == 1 and listed(array) == labels:
+            return array
+    except ValueError:  # tuples of several lengths
+        pass
+    mixed = np.empty(len(labels), dtype=object)  # labels of several types: numpy would turn them into strings
+    for k, label in enumerate(labels):
+        mixed[k] = label
+    return mixed

@@ -1,0 +1,221 @@
+"""Partially shared kernels: each task adds something of its own to the kernel of all (Tang, Chen, Ye 2009).
+
+The equations of :class:`PartiallySharedMKL` give all tasks the same share Σ_m γ_m^t = 1 − Σ_m ζ_m, and none is better
+off with less of it: what ζ can do γ can do. So the share is g = min(1, β/T), and the problem is one over a product of
+simplexes, ‖ζ‖_1 = 1 − g and ‖γ^t‖_1 = g for every t.
+
+Every solved task gives a cut J_t(θ) ≥ a − ½ θ'G, and over the cuts the problem is a linear programme. Its solutions are
+corners, far from each other; so the tasks are solved on the way from the best weights so far to the corner (in-out
+separation, Ben-Ameur and Neto 2007), further along it the better the last step was.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .._cuts import CutStore
+from .._kernel_classifier import KernelTaskClassifier
+from .._kernels import KernelLike
+from .._model import TaskModel
+from .._parallel import effective_jobs
+from .._progress import Progress
+from .._reading import Training
+from .._run import Run
+from .._tracing import fit_bank, make_machine, make_model
+from .._typing import Array, ClassWeight
+from .._validation import check_number
+from ..machines import SVCTasks
+from ..solvers._base import TASK_SHARE
+from ..sweep import Sweep
+from ..weight_sets import LsBall
+
+WARM_UP = 3  # sweeps before the first linear programme, a block-coordinate step apart
+PATIENCE = 6  # programmes a cut may sit out before it is dropped
+ACCURATE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # the least HiGHS takes
+SIMPLEX = LsBall(1.0)
+
+
+@dataclass(frozen=True)
+class PartialSharing:
+    """Kernel weights θ^t = ζ + γ^t of T tasks, Σ_m ζ_m = 1 − share and Σ_m γ_m^t = share.
+
+    ``parts`` (n_tasks + 1, n_kernels) holds ζ in its first row and γ^t in the others.
+    """
+
+    n_tasks: int
+    n_kernels: int
+    share: float
+
+    @property
+    def totals(self) -> Array:
+        """Sums of the rows of ``parts``."""
+        return np.array([1 - self.share, *[self.share] * self.n_tasks])
+
+    def start(self) -> Array:
+        return np.outer(self.totals, SIMPLEX.start(self.n_kernels))
+
+    def expand(self, parts: Array) -> Array:
+        """θ (n_tasks, n_kernels)."""
+        return parts[0] + parts[1:]
+
+    def pull_back(self, terms: Array) -> Array:
+        """The adjoint of expand: from one row for each task to one row for each part."""
+        return np.vstack([terms.sum(axis=0), terms])
+
+    def minimize_ratio(self, parts: Array, forms: Array) -> Array:
+        """A step of block-coordinate descent, as if ζ and γ^t weighed different kernels: ‖f‖² = ζ_m² G or γ_m² G."""
+        shares = [SIMPLEX.minimize_ratio(w) for w in parts**2 * self.pull_back(forms)]
+        return self.totals[:, None] * np.array(shares)
+
+    def lower_bound(self, linear: Array, slopes: Array) -> float:
+        """min over all weights of Σ_t (linear_t − θ^t'slopes_t), slopes ≥ 0 of shape (n_tasks, n_kernels)."""
+        return float(linear.sum() - self.totals @ SIMPLEX.support(self.pull_back(slopes)))
+
+
+class Cuts(CutStore):
+    """The cuts of all sweeps, and the linear programme over them."""
+
+    def minimize_mean(self, sharing: PartialSharing, unit: float) -> tuple[Array | None, float]:
+        """Parts that minimise the mean over the tasks of their highest cut, and a lower bound of all such means.
+
+        A linear programme in the parts and z ≥ 0 (J_t is not negative), in units of ``unit``:
+
+            minimise  (1/T) Σ_t z_t    where    z_t + ζ'h_k + γ^t'h_k ≥ a_k   for the cuts k of task t
+
+        The bound is made of its multipliers and holds however inexact they are. No parts are returned where the
+        programme could not be solved.
+        """
+        from scipy.optimize import linprog
+        from scipy.sparse import csr_matrix, hstack, identity, kron
+
+        T, M = sharing.n_tasks, sharing.n_kernels
+        row, task = np.nonzero(self.live[1:])
+        row += 1  # the constant cut z ≥ 0 is a bound
+        a, h = self.linear[row, task] / unit, self.slopes[row, task] / unit
+        n = len(a)
+        place = [np.tile(np.arange(M), (n, 1)), M * (1 + task[:, None]) + np.arange(M), M * (1 + T) + task[:, None]]
+        entries = np.hstack([h, h, np.ones((n, 1))])
+        rows = np.arange(n + 1) * (2 * M + 1)
+        height = csr_matrix((entries.ravel(), np.hstack(place).ravel(), rows), shape=(n, M * (1 + T) + T))
+        total = hstack([kron(identity(T + 1), np.ones((1, M))), csr_matrix((T + 1, T))], format="csr")
+        cost = np.concatenate([np.zeros(M * (1 + T)), np.full(T, 1 / T)])
+        found = linprog(cost, -height, -a, total, sharing.totals, method="highs", options=ACCURATE)
+        if found.x is None:
+            return None, 0.0
+        multipliers = np.zeros_like(self.linear)
+        multipliers[row, task] = np.maximum(-found.ineqlin.marginals, 0)
+        self.note_use(multipliers > 0, PATIENCE)
+        # they sum to 1/T at most in each task: what is missing belongs to z ≥ 0
+        multipliers *= np.minimum(1, 1 / (T * np.maximum(multipliers.sum(axis=0), 1e-300)))
+        slopes = np.einsum("kt,ktm->tm", multipliers, self.slopes)
+        corner = np.maximum(found.x[: M * (1 + T)].reshape(1 + T, M), 0)
+        corner *= (sharing.totals / np.maximum(corner.sum(axis=1), 1e-300))[:, None]  # feasible to the last digit
+        return corner, sharing.lower_bound(multipliers * self.linear, slopes)
+
+
+def minimize_in_out(
+    machine: SVCTasks, sharing: PartialSharing, run: Run, tol: float, max_iter: int = 200
+) -> tuple[Sweep, Array, float]:
+    """Cutting planes from the best weights so far towards the corner of the cuts: the best sweep, its parts and gap."""
+    rtol = TASK_SHARE * tol
+    cuts = Cuts(sharing.n_tasks, sharing.n_kernels)
+    parts = best_parts = sharing.start()
+    best = run.sweep(machine, sharing.expand(parts), None, rtol)
+    sweep, lower, length = best, 0.0, 0.5
+    while True:
+        cuts.add(sweep)
+        better = sweep.upper.mean() < best.upper.mean()
+        if better:
+            best, best_parts = sweep, parts
+        if run.n_sweeps < WARM_UP:
+            parts = sharing.minimize_ratio(parts, sweep.forms)
+        else:
+            corner, bound = cuts.minimize_mean(sharing, best.upper.mean())
+            lower = max(lower, bound)
+            gap = max(0.0, 1 - lower / best.upper.mean())
+            run.note(1.0, gap)
+            if gap <= tol:
+                return best, best_parts, gap
+            if corner is None or run.n_sweeps >= max_iter:
+                warnings.warn(
+                    f"Partially shared kernels stopped after {run.n_sweeps} sweeps, gap {gap:.1e} > "
+                    f"tol={tol:g}. Raise tol.",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
+                return best, best_parts, gap
+            if run.n_sweeps > WARM_UP:
+                length = min(1.0, 1.5 * length) if better else max(0.1, 0.5 * length)
+            parts = best_parts + length * (corner - best_parts)
+        sweep = run.sweep(machine, sharing.expand(parts), best.warm, rtol)
+
+
+class PartiallySharedMKL(KernelTaskClassifier):
+    """Kernels that are partly shared by the tasks and partly their own (Tang et al. 2009).
+
+        minimise over ζ, γ ≥ 0    (1/T) Σ_t J_t(ζ + γ^t)
+        subject to                Σ_m (ζ_m + γ_m^t) = 1 for every task t,     Σ_tm γ_m^t ≤ β
+
+    where J_t(θ) is the optimum of SVM task t under the kernel Σ_m θ_m K_m. β = 0 shares one kernel among all tasks,
+    which is :class:`~paretomkl.ParetoMKLClassifier` with p = 1 and s = 1; β ≥ T shares nothing, which is
+    :class:`IndependentMKL` with s = 1. The equations give every task the same share β/T of weights of its own.
+
+    Parameters
+    ----------
+    beta : float, default=1.0
+        Sum of all weights that are not shared, at least 0; only values up to the number of tasks make a difference.
+    C, kernels, task_column, tol, class_weight, n_jobs, verbose, random_state
+        As in :class:`~paretomkl.ParetoMKLClassifier`.
+
+    Attributes
+    ----------
+    theta_ : array of shape (n_tasks, n_kernels)
+        Kernel weights ζ + γ^t of each task.
+    shared_, specific_ : arrays of shape (n_kernels,) and (n_tasks, n_kernels)
+        ζ and γ.
+    objectives_, objective_
+        J_t at θ^t (n_tasks,), and their mean.
+    gap_, n_sweeps_
+        As in :class:`~paretomkl.ParetoMKLClassifier`; the gap is that of the mean.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl.baselines import PartiallySharedMKL
+    >>> clf = PartiallySharedMKL(beta=0.6, C=10).fit(*load_iris(return_X_y=True))
+    >>> clf.shared_.sum().round(6), clf.specific_.sum(axis=1).round(6)
+    (np.float64(0.8), array([0.2, 0.2, 0.2]))
+    """
+
+    def __init__(
+        self,
+        beta: float = 1.0,
+        C: float = 1.0,
+        kernels: KernelLike = "default",
+        task_column: int | str | None = None,
+        tol: float = 1e-3,
+        class_weight: ClassWeight = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        super().__init__(C, kernels, task_column, tol, class_weight, n_jobs, verbose, random_state)
+        self.beta = beta
+
+    def _learn(self, training: Training) -> TaskModel:
+        check_number("beta", self.beta, lambda v: v >= 0, "at least 0")
+        check_number("tol", self.tol, lambda v: 0 < v < 1, "between 0 and 1")
+        tasks, bank = training.tasks, fit_bank(self.kernels, training)
+        bounds, jobs = training.bounds(self._cost()), effective_jobs(self.n_jobs)
+        machine = make_machine(bank, training.samples.data, tasks, bounds, jobs, shared=False)
+        sharing = PartialSharing(len(tasks), bank.n_kernels, min(1.0, self.beta / len(tasks)))
+        with Progress(1, self.tol, self.verbose) as progress:
+            run = Run(progress.report)
+            best, parts, gap = minimize_in_out(machine, sharing, run, self.tol)
+        self.shared_, self.specific_ = parts[0], parts[1:]
+        self._keep(best.lower, gap, run.n_sweeps)
+        return make_model(bank, training, best.theta, machine.decisions(best))

@@ -1,0 +1,322 @@
+"""Accuracy of the tasks along the path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._labelling import Labelling
+from .._model import decide_all, share
+from .._typing import Array
+from .._validation import check_exponents
+from ..path import PAPER_PS, ParetoPath
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class AccuracyDisplay:
+    """Accuracy of each task against p, or its difference to that at one p, and the mean over the tasks in bold.
+
+    Up to seven lines have a colour each, more are coloured by their score. Of more than twelve the three uppermost and
+    the three lowermost are named.
+
+    Parameters
+    ----------
+    ps : array-like of shape (n_points,)
+        Exponents, in any order.
+    scores : array-like of shape (n_points, n_lines)
+        One column for each task (or setting).
+    names : list of n_lines str
+    mean : array-like of shape (n_points,), default=None
+        The bold line.
+    std : array-like of shape (n_points, n_lines), default=None
+        Half the height of a band around each line; left out where differences are drawn.
+    score_name : str, default="accuracy"
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    lines_ : list of Line2D
+    mean_line_ : Line2D or None
+    bands_ : list of PolyCollection
+    labels_ : list of Annotation
+        The names beside the lines.
+    colorbar_ : Colorbar or None
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import pareto_path, plotting
+    >>> X, y = load_iris(return_X_y=True)
+    >>> path = pareto_path(X[::2], y[::2])
+    >>> display = plotting.AccuracyDisplay.from_path(path, None, X[1::2], y[1::2], relative_to=1.0)
+    >>> display.scores.shape
+    (13, 3)
+    """
+
+    def __init__(
+        self,
+        *,
+        ps: Any,
+        scores: Any,
+        names: Sequence[str],
+        mean: Any = None,
+        std: Any = None,
+        score_name: str = "accuracy",
+    ):
+        self.ps = np.asarray(ps, dtype=float)
+        self.scores = np.asarray(scores, dtype=float)
+        self.names = [str(name) for name in names]
+        self.mean = None if mean is None else np.asarray(mean, dtype=float)
+        self.std = None if std is None else np.asarray(std, dtype=float)
+        self.score_name = score_name
+
+    # -------------------------------------------------------------------------------------------- computing
+    @classmethod
+    def from_scores(
+        cls,
+        ps: Any,
+        scores: Any,
+        task_names: Sequence[str] | None = None,
+        *,
+        score_name: str = "accuracy",
+        relative_to: float | None = None,
+        ax: Axes | None = None,
+        line_kw: dict[str, Any] | None = None,
+    ) -> AccuracyDisplay:
+        """Draw scores (n_points, n_tasks) that are known already, and their mean over the tasks.
+
+        Without ``task_names`` the tasks are numbered; ``score_name`` is what the vertical axis is called. See ``plot``
+        for the other parameters.
+        """
+        values, exponents = np.asarray(scores, dtype=float), np.asarray(ps, dtype=float)
+        if values.ndim != 2 or exponents.ndim != 1 or len(values) != len(exponents) or values.size == 0:
+            raise ValueError(
+                f"scores must have one row for each of the {exponents.size} exponents and one column per task, got "
+                f"shape {values.shape}."
+            )
+        names = [f"task {t}" for t in range(values.shape[1])] if task_names is None else list(task_names)
+        if len(names) != values.shape[1]:
+            raise ValueError(f"task_names has {len(names)} entries, but scores has {values.shape[1]} columns.")
+        mean = np.nanmean(values, axis=1) if values.shape[1] > 1 else None
+        display = cls(ps=exponents, scores=values, names=names, mean=mean, score_name=score_name)
+        return display.plot(ax, relative_to=relative_to, line_kw=line_kw)
+
+    @classmethod
+    def from_path(
+        cls,
+        path: ParetoPath,
+        X_train: Any,
+        X_test: Any,
+        y_test: Any,
+        *,
+        tasks_test: Any = None,
+        relative_to: float | None = None,
+        ax: Axes | None = None,
+        line_kw: dict[str, Any] | None = None,
+    ) -> AccuracyDisplay:
+        """Draw the accuracies of the classifiers that a path holds.
+
+        Parameters
+        ----------
+        path : ParetoPath, or a fitted search, which has one
+        X_train : object
+            Not needed any more, since a path holds its models; None will do.
+        X_test : array-like of shape (n_test, n_features)
+            With precomputed kernels of shape (n_test, n_train, n_kernels).
+        y_test : array-like of shape (n_test,) or (n_test, n_tasks)
+            Labels in the form that ``pareto_path`` was given. A task that is a pair of classes is judged by the samples
+            of these classes.
+        tasks_test : array-like of shape (n_test,), default=None
+            The task of each sample, if ``pareto_path`` was given ``tasks``.
+        relative_to, ax, line_kw
+            As in ``plot``.
+        """
+        from .._reading import read_samples
+        from . import _style  # asks for matplotlib before any work
+
+        path = _style.path_of(path)
+        _style.baseline(path.ps, relative_to)
+        samples = read_samples(path.reader, X_test, tasks=tasks_test)
+        labelling = path.models[0].tasks
+        scores = [_accuracies(labelling, decisions, y_test) for decisions in decide_all(path.models, samples)]
+        return cls.from_scores(path.ps, scores, path.task_names, relative_to=relative_to, ax=ax, line_kw=line_kw)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X_train: Any,
+        y_train: Any,
+        X_test: Any,
+        y_test: Any,
+        *,
+        ps: Sequence[float] = PAPER_PS,
+        tasks_train: Any = None,
+        tasks_test: Any = None,
+        relative_to: float | None = None,
+        ax: Axes | None = None,
+        line_kw: dict[str, Any] | None = None,
+    ) -> AccuracyDisplay:
+        """Fit a clone for each p and draw its accuracies on test samples.
+
+        Parameters
+        ----------
+        estimator : multi-task classifier with a parameter p, or a Pipeline that ends in one
+            Not changed. It may have its tasks from classes, ``task_column``, ``tasks=`` or a matrix y. A task that is a
+            pair of classes is judged by the samples of these classes.
+        X_train, y_train, X_test, y_test
+            What ``fit`` and ``predict`` of the estimator take.
+        ps : sequence of float, default=PAPER_PS
+        tasks_train, tasks_test : array-like of shape (n_samples,), default=None
+            For ``tasks=``.
+        relative_to, ax, line_kw
+            See ``plot``.
+        """
+        from sklearn.base import clone
+
+        from .._classifier import MultiTaskClassifier
+        from .._reading import read_samples
+        from . import _style  # asks for matplotlib before any work
+
+        exponents = check_exponents(ps)
+        _style.baseline(np.array(exponents), relative_to)
+        steps = getattr(estimator, "steps", None)
+        prefix = "" if steps is None else f"{steps[-1][0]}__"
+        final = estimator if steps is None else steps[-1][1]
+        if not isinstance(final, MultiTaskClassifier) or f"{prefix}p" not in estimator.get_params():
+            raise ValueError(
+                "from_estimator needs a multi-task classifier with a parameter p, or a Pipeline that ends in one; got "
+                f"{type(final).__name__}."
+            )
+        given = {} if tasks_train is None else {f"{prefix}tasks": tasks_train}
+        scores = []
+        for p in exponents:
+            fitted = clone(estimator).set_params(**{f"{prefix}p": p}).fit(X_train, y_train, **given)
+            model = fitted if steps is None else fitted[-1]
+            data = X_test if steps is None or len(steps) == 1 else fitted[:-1].transform(X_test)
+            samples = read_samples(model, data, tasks=tasks_test)
+            scores.append(_accuracies(model.model_.tasks, model.model_.decisions(samples), y_test))
+        return cls.from_scores(exponents, scores, model.task_names_, relative_to=relative_to, ax=ax, line_kw=line_kw)
+
+    @classmethod
+    def from_cv_results(
+        cls,
+        search: Any,
+        *,
+        by: str | None = None,
+        relative_to: float | None = None,
+        ax: Axes | None = None,
+        line_kw: dict[str, Any] | None = None,
+    ) -> AccuracyDisplay:
+        """Draw mean cross-validated scores against p, with a band of one standard deviation between the folds.
+
+        Parameters
+        ----------
+        search : fitted ParetoMKLClassifierCV or GridSearchCV, or its ``cv_results_``
+            With p among the parameters searched.
+        by : str, default=None
+            A parameter that has a line for each of its values, such as "C". None draws one line. At each point it is
+            the best score over all parameters that are not shown.
+        relative_to, ax, line_kw
+            See ``plot``.
+        """
+        results = search if isinstance(search, Mapping) else getattr(search, "cv_results_", None)
+        if results is None:
+            raise ValueError(f"from_cv_results needs a fitted search with cv_results_, got {type(search).__name__}.")
+        exponents = np.array([float(p) for p in _parameter(results, "p")])
+        series = [None] * len(exponents) if by is None else list(_parameter(results, by))
+        score = np.asarray(results["mean_test_score"], dtype=float)
+        spread = np.asarray(results["std_test_score"], dtype=float)
+        worked = [k for k in np.argsort(score) if np.isfinite(score[k])]  # the best last
+        if not worked:
+            raise ValueError("No setting of the search has a score: all its fits failed.")
+        ps = np.unique(exponents[worked])
+        groups = [group for group in dict.fromkeys(series) if any(series[k] == group for k in worked)]
+        scores, std = np.full((2, len(ps), len(groups)), np.nan)
+        for k in worked:
+            cell = np.searchsorted(ps, exponents[k]), groups.index(series[k])
+            scores[cell], std[cell] = score[k], spread[k]
+        names = [_best_of(results) if by is None else f"{by} = {_brief(group)}" for group in groups]
+        display = cls(ps=ps, scores=scores, names=names, std=std, score_name="cross-validated score")
+        return display.plot(ax, relative_to=relative_to, line_kw=line_kw)
+
+    # -------------------------------------------------------------------------------------------- drawing
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        tasks: Any = None,
+        relative_to: float | None = None,
+        line_kw: dict[str, Any] | None = None,
+    ) -> AccuracyDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax, tasks, line_kw
+            As in :meth:`ObjectivesDisplay.plot`.
+        relative_to : float, default=None
+            Draw the difference to the score at this p; the score there stands in brackets behind the names. 1.0 gives
+            the "difference in classification rate" of the paper.
+        """
+        from . import _style
+
+        shown = _style.indices(tasks, self.names, "task")
+        start = _style.baseline(self.ps, relative_to)
+        ax = _style.axes_or_new(ax)
+        values, names = self.scores[:, shown], [self.names[t] for t in shown]
+        order, order_name = np.nanmean(values, axis=0), f"mean {self.score_name} along the path"
+        mean, mean_name, label = self.mean, "mean", self.score_name
+        if start is not None:
+            at = _style.at_exponent(relative_to)
+            order, order_name = values[start], f"{self.score_name} at {at}"
+            names = [f"{name} ({score:.3f})" for name, score in zip(names, order, strict=True)]
+            values, label = values - order, f"{self.score_name}, difference to {at}"
+            if mean is not None:
+                mean, mean_name = mean - mean[start], f"mean ({mean[start]:.3f})"
+            ax.axhline(0.0, **_style.GUIDE)
+        bold = None if mean is None else (mean, mean_name)
+        std = None if self.std is None or start is not None else self.std[:, shown]
+        drawn = _style.draw_lines(
+            ax, self.ps, values, names, bold, (order, order_name), std, least_range=0.01, line_kw=line_kw
+        )
+        ax.set_ylabel(label)
+        self.lines_, self.mean_line_, self.labels_ = drawn.lines, drawn.bold, drawn.labels
+        self.bands_, self.colorbar_ = drawn.bands, drawn.colorbar
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _accuracies(tasks: Labelling, decisions: Array, y: Any) -> Array:
+    """Share of samples on the right side of each task, (n_tasks,)."""
+    right, belongs = tasks.right(decisions, y)
+    for name, n_samples in zip(tasks.names, belongs.sum(axis=0), strict=True):
+        if n_samples == 0:
+            raise ValueError(f"Task {name!r} has no sample in the test data.")
+    return share(right, belongs)
+
+
+def _parameter(results: Mapping[str, Any], name: str) -> Any:
+    """The values of a parameter, of the estimator itself or of a step of a pipeline."""
+    searched = _searched(results)
+    found = [key for key in searched if key == name or key.endswith(f"__{name}")]
+    if len(found) != 1:
+        raise ValueError(f"cv_results_ must have one parameter {name!r}; searched were {searched}.")
+    return results[f"param_{found[0]}"]
+
+
+def _searched(results: Mapping[str, Any]) -> list[str]:
+    return [key.removeprefix("param_") for key in results if key.startswith("param_")]
+
+
+def _best_of(results: Mapping[str, Any]) -> str:
+    others = [name.split("__")[-1] for name in _searched(results)]
+    return ", ".join(f"best {name}" for name in others if name != "p") or "mean of the folds"
+
+
+def _brief(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, (int, float)) else str(value)

@@ -1,0 +1,90 @@
+"""Kernel weights along the path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._drawing import pool_kernels
+from .._validation import check_count
+from ..path import ParetoPath
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NEGLIGIBLE = 1e-2  # of the heaviest weight: a kernel that stays below is not named
+
+
+class KernelWeightsDisplay:
+    """Kernel weights θ against p, stacked: the height of a band is θ_m, that of the whole stack their sum.
+
+    The kernels that are heaviest somewhere on the path have a band each, in the order of the bank; all the others are
+    pooled in one band on top.
+
+    Parameters
+    ----------
+    ps : array-like of shape (n_points,)
+        Exponents, in any order.
+    theta : array-like of shape (n_points, n_kernels)
+    kernel_names : list of n_kernels str
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    bands_ : list of PolyCollection, from the bottom up
+    band_names_ : list of str
+    band_weights_ : array of shape (n_points, n_bands)
+        What was drawn, by rising p.
+    legend_ : Legend
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import pareto_path, plotting
+    >>> path = pareto_path(*load_iris(return_X_y=True), C=100.0)
+    >>> display = plotting.KernelWeightsDisplay.from_path(path, max_kernels=3)
+    >>> len(display.bands_), display.band_names_[-1]
+    (4, '8 others')
+    """
+
+    def __init__(self, *, ps: Any, theta: Any, kernel_names: list[str]):
+        self.ps = np.asarray(ps, dtype=float)
+        self.theta = np.asarray(theta, dtype=float)
+        self.kernel_names = list(kernel_names)
+
+    @classmethod
+    def from_path(cls, path: ParetoPath, *, max_kernels: int = 7, ax: Axes | None = None) -> KernelWeightsDisplay:
+        """Draw the kernel weights of a path, or of that of a search; see ``plot`` for the other parameters."""
+        from . import _style
+
+        path = _style.path_of(path)
+        return cls(ps=path.ps, theta=path.theta, kernel_names=path.kernel_names).plot(ax, max_kernels=max_kernels)
+
+    def plot(self, ax: Axes | None = None, *, max_kernels: int = 7) -> KernelWeightsDisplay:
+        """Draw on the axes given, or in a new figure, and name ``max_kernels`` kernels at most.
+
+        The legend stands to the right of the axes: a figure of your own has room for it with ``layout="constrained"``.
+        """
+        from . import _style
+
+        check_count("max_kernels", max_kernels)
+        ax = _style.axes_or_new(ax)
+        exponents = _style.Exponents(self.ps)
+        order = np.argsort(self.ps, kind="stable")
+        heaviest = self.theta.max(axis=0)
+        count = max(1, int((heaviest > NEGLIGIBLE * heaviest.max()).sum()))
+        weights, names = pool_kernels(self.theta[order], self.kernel_names, min(max_kernels, count))
+        x, heights = exponents.places(self.ps[order]), weights
+        if len(x) == 1:  # one point is no area
+            x, heights = exponents.around(x), np.repeat(heights, 2, axis=0)
+        exponents.put_on(ax, mark_one=False)
+        fill = _style.band_colors(ax, len(names), pooled=len(names) < len(self.kernel_names))
+        edge: dict[str, Any] = {"edgecolor": _style.background(ax), "linewidth": 0.6}
+        self.bands_ = ax.stackplot(x, heights.T, colors=fill, labels=names, **edge)
+        ax.margins(0)
+        ax.set_ylabel(r"kernel weights $\theta_m$, stacked")
+        self.legend_ = _style.legend_beside(ax, self.bands_[::-1], names[::-1])  # the uppermost first, as drawn
+        self.band_names_, self.band_weights_ = names, weights
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

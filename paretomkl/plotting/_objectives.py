@@ -1,0 +1,128 @@
+"""Task objectives along the path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..path import ParetoPath
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class ObjectivesDisplay:
+    """Task objectives J_t against p, one line per task, and their power mean M_p in bold; or their change from one p.
+
+    Up to seven tasks have a colour each, more are coloured by their mean objective along the path. Of more than twelve
+    the three hardest and the three easiest are named.
+
+    Parameters
+    ----------
+    ps : array-like of shape (n_points,)
+        Exponents, in any order.
+    objectives : array-like of shape (n_points, n_tasks)
+        J_t.
+    objective : array-like of shape (n_points,)
+        M_p.
+    task_names : list of n_tasks str
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    lines_ : list of Line2D
+        One for each task drawn.
+    mean_line_ : Line2D or None
+        M_p; None with one task, whose objective it is, and where changes are drawn.
+    labels_ : list of Annotation
+        The names beside the lines.
+    colorbar_ : Colorbar or None
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import pareto_path, plotting
+    >>> display = plotting.ObjectivesDisplay.from_path(pareto_path(*load_iris(return_X_y=True)))
+    >>> [line.get_label() for line in display.lines_]
+    ['0 vs 1', '0 vs 2', '1 vs 2']
+    """
+
+    def __init__(self, *, ps: Any, objectives: Any, objective: Any, task_names: list[str]):
+        self.ps = np.asarray(ps, dtype=float)
+        self.objectives = np.asarray(objectives, dtype=float)
+        self.objective = np.asarray(objective, dtype=float)
+        self.task_names = list(task_names)
+
+    @classmethod
+    def from_path(
+        cls,
+        path: ParetoPath,
+        *,
+        tasks: Any = None,
+        relative_to: float | None = None,
+        yscale: str = "auto",
+        ax: Axes | None = None,
+        line_kw: dict[str, Any] | None = None,
+    ) -> ObjectivesDisplay:
+        """Draw the objectives of a path, or of that of a search; see ``plot`` for the other parameters."""
+        from . import _style
+
+        path = _style.path_of(path)
+        display = cls(ps=path.ps, objectives=path.objectives, objective=path.objective, task_names=path.task_names)
+        return display.plot(ax, tasks=tasks, relative_to=relative_to, yscale=yscale, line_kw=line_kw)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        tasks: Any = None,
+        relative_to: float | None = None,
+        yscale: str = "auto",
+        line_kw: dict[str, Any] | None = None,
+    ) -> ObjectivesDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure. Names stand to the right of the axes: a figure of your own has room
+            for them with ``layout="constrained"``.
+        tasks : sequence of indices or names, default=None
+            The tasks to draw; None is all. The bold line is that of all tasks in any case.
+        relative_to : float, default=None
+            Draw J_t(p) / J_t(this p) − 1, which shows who gains and who loses where objectives differ more between
+            tasks than along the path; the objective there stands in brackets behind the names.
+        yscale : {"auto", "linear", "log"}, default="auto"
+            "auto" is logarithmic where the largest objective is more than twenty times the smallest.
+        line_kw : dict, default=None
+            Given to ``ax.plot`` for the lines of the tasks.
+        """
+        from . import _style
+
+        shown = _style.indices(tasks, self.task_names, "task")
+        start = _style.baseline(self.ps, relative_to)
+        ax = _style.axes_or_new(ax)
+        values, names = self.objectives[:, shown], [self.task_names[t] for t in shown]
+        order, order_name = values.mean(axis=0), "mean objective along the path"
+        level = float(values.mean())
+        if start is not None:
+            order, order_name = values[start], f"objective at {_style.at_exponent(relative_to)}"
+            names = [f"{name} ({one:.3g})" for name, one in zip(names, order, strict=True)]
+            values, level = values / order - 1, 1.0
+            ax.axhline(0.0, **_style.GUIDE)
+            _style.percents(ax.yaxis)
+            ax.set_ylabel(f"change of the task objective $J_t$ from {_style.at_exponent(relative_to)}")
+        else:
+            if yscale == "auto":
+                yscale = "log" if values.max() > 20 * values.min() else "linear"
+            ax.set_yscale(yscale)
+            ax.set_ylabel("task objective $J_t$")
+        bold = (self.objective, "$M_p$") if start is None and len(self.task_names) > 1 else None
+        drawn = _style.draw_lines(
+            ax, self.ps, values, names, bold, (order, order_name), least_range=0.02 * level, line_kw=line_kw
+        )
+        self.lines_, self.mean_line_, self.labels_ = drawn.lines, drawn.bold, drawn.labels
+        self.colorbar_ = drawn.colorbar
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

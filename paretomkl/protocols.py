@@ -1,0 +1,140 @@
+"""The parts of the library and what each has to offer. Anything that offers it plugs in; nothing has to be inherited.
+
+    minimise over θ ∈ weight set    scalarization(J_1(θ), …, J_T(θ))
+
+with J_t(θ) from the machine and K_θ from its Gram store.
+
+The page *How to add a part* of the documentation has an example of each.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from ._typing import AnyArray, Array
+
+if TYPE_CHECKING:
+    from ._bank import FittedBank
+    from ._compiled import barrier_function
+    from ._run import Run
+    from .gram import CombinedGram, TaskLayout
+    from .problem import MultiTaskProblem
+    from .solution import Solution
+    from .sweep import Decisions, Sweep
+
+__all__ = ["Gram", "Machine", "Scalarization", "Solver", "WeightSet", "check_part"]
+
+
+@runtime_checkable
+class Machine(Protocol):
+    """How good can each task get under a kernel?"""
+
+    @property
+    def n_tasks(self) -> int: ...
+
+    @property
+    def n_kernels(self) -> int: ...
+
+    def sweep(self, theta: Array, warm: Any = None, rtol: float = 1e-6) -> Sweep:
+        """Solve every task at θ to a relative duality gap of rtol, from the ``warm`` of an earlier sweep."""
+
+    def decisions(self, sweep: Sweep) -> Decisions:
+        """The functions of the tasks as they were solved in a sweep of this machine."""
+
+
+@runtime_checkable
+class Gram(Protocol):
+    """Kernel values of the training samples, for all tasks."""
+
+    @property
+    def layout(self) -> TaskLayout: ...
+
+    @property
+    def bank(self) -> FittedBank: ...
+
+    @property
+    def n_kernels(self) -> int: ...
+
+    @property
+    def n_jobs(self) -> int: ...
+
+    def combined(self, theta: Array) -> AbstractContextManager[CombinedGram]:
+        """The matrices Σ_m θ_m K_m of all tasks, valid inside the ``with`` block."""
+
+    def quadratic_forms(self, v: Array) -> Array:
+        """G[t, m] = v_t'K_m v_t, (n_tasks, n_kernels), for coefficients v of all tasks, one after the other."""
+
+    def cross(self, X: AnyArray, theta: Array) -> Array:
+        """Σ_m θ_m K_m between other samples and those of the store, (n_other, n_samples)."""
+
+
+@runtime_checkable
+class WeightSet(Protocol):
+    """Which kernel weights are allowed: {θ ≥ 0, c(θ) ≤ 1} with c convex and rising."""
+
+    def start(self, n_kernels: int) -> Array:
+        """Where to begin, on the boundary."""
+
+    def support(self, direction: Array) -> Array:
+        """The largest θ'v over the set for v ≥ 0, along the last axis of v."""
+
+    def scale_to_boundary(self, theta: Array) -> Array:
+        """The multiple of θ on the boundary."""
+
+    def minimize_ratio(self, w: Array) -> Array:
+        """The minimiser of Σ_m w_m / θ_m for w ≥ 0."""
+
+    @property
+    def barrier(self) -> tuple[barrier_function, Array]:
+        """What the compiled master has to know about c: a function and an array of parameters for it."""
+
+    def greatest(self, n_kernels: int) -> Array | None:
+        """The weights that no others exceed in any kernel, where the set has such; then it needs no barrier."""
+
+
+@runtime_checkable
+class Scalarization(Protocol):
+    """How T task objectives become one number: rising in each of them."""
+
+    @property
+    def p(self) -> float:
+        """Where it stands on a path; NaN if it has no exponent."""
+
+    @property
+    def convex(self) -> bool:
+        """Convex ones are bounded by the weighted sum at any point, concave ones are minimised by re-weighting."""
+
+    def log_value(self, objectives: Array) -> Array:
+        """log S(g) along the last axis of g of shape (..., n_tasks)."""
+
+    def value(self, objectives: Array) -> float:
+        """S(g)."""
+
+    def gradient(self, objectives: Array) -> Array:
+        """∂S/∂g_t."""
+
+    def task_weights(self, objectives: Array) -> Array:
+        """The gradient scaled to sum to one."""
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """How do we get there?"""
+
+    tol: float
+
+    def solve(self, problem: MultiTaskProblem, init: Solution | None = None, run: Run | None = None) -> Solution:
+        """Solve the problem to a relative gap of ``tol``, from another solution where one is given."""
+
+
+def check_part(part: Any, protocol: type) -> None:
+    """Refuse a part that lacks something, with a sentence that says what."""
+    wanted = [name for name in {**vars(protocol), **protocol.__annotations__} if not name.startswith("_")]
+    missing = [name for name in wanted if not hasattr(part, name)]
+    if missing or isinstance(part, type):
+        kind = re.sub(r"(?<=.)([A-Z])", r" \1", protocol.__name__).lower()
+        what = "is a class; make an object of it" if isinstance(part, type) else f"lacks {', '.join(missing)}"
+        name = part.__name__ if isinstance(part, type) else type(part).__name__
+        raise TypeError(f"{name} cannot serve as {kind}: it {what}. A {kind} has {', '.join(wanted)}.")

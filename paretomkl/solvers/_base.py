@@ -1,0 +1,99 @@
+"""What all solvers share: parameters, where they start, and how a solution is made."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from .._run import Report, Run
+from .._typing import Array
+from ..machines._svc import SVCTasks
+from ..problem import MultiTaskProblem
+from ..solution import Solution
+from ..sweep import Sweep
+
+TASK_SHARE = 0.02  # of tol: the accuracy of the single tasks, so that they hardly show in the gap
+
+
+@dataclass
+class BaseSolver:
+    """A way to solve a MultiTaskProblem to a relative gap of ``tol``.
+
+    Parameters
+    ----------
+    tol : float, default=1e-3
+        Relative gap at which to stop.
+    max_iter : int
+        Sweeps (for Tseng: steps) allowed for one p.
+    report : callable, default=None
+        Called after every sweep with p, the number of sweeps so far and the gap.
+    """
+
+    tol: float = 1e-3
+    max_iter: int = 200
+    report: Report | None = None
+
+    name: ClassVar[str] = ""
+    lowest_p: ClassVar[float] = -float("inf")
+    highest_p: ClassVar[float] = float("inf")
+
+    @property
+    def task_rtol(self) -> float:
+        """Accuracy of the single tasks."""
+        return TASK_SHARE * self.tol
+
+    def solve(self, problem: MultiTaskProblem, init: Solution | None = None, run: Run | None = None) -> Solution:
+        """Solve the problem, from the solution of another p where one is given; the run counts what it costs."""
+        raise NotImplementedError
+
+    def begin(self, problem: MultiTaskProblem, init: Solution | None) -> tuple[Array, Any]:
+        """θ and the warm start of the tasks.
+
+        Of a solution for other tasks, another C or another set only θ is used: its duals need not be feasible here.
+        """
+        if init is None:
+            return problem.start(), None
+        theta = init.theta
+        if theta.shape != (problem.machine.n_kernels,):
+            raise ValueError(
+                f"init has {theta.shape[-1]} kernel weights, but the problem has {problem.machine.n_kernels} kernels."
+            )
+        warm = init.sweep.warm if init.machine is problem.machine else None
+        return problem.weight_set.scale_to_boundary(theta), warm
+
+    def grown(self, solution: Solution, problem: MultiTaskProblem, factor: float) -> Solution:
+        """A start for ``problem``, whose C is ``factor`` ≥ 1 times that of the solution's and all else the same."""
+        machine: SVCTasks = problem.machine  # type: ignore[assignment]
+        sweep = replace(solution.sweep, warm=machine.grown_start(solution.sweep.warm, factor))
+        return replace(solution, sweep=sweep, machine=machine, state=None)
+
+    def solution(
+        self,
+        problem: MultiTaskProblem,
+        sweep: Sweep,
+        gap: float,
+        n_sweeps: int,
+        task_weights: Array | None = None,
+        state: Any = None,
+        exhausted: bool = False,
+    ) -> Solution:
+        scalarization = problem.scalarization
+        converged = gap <= self.tol
+        if not converged:
+            from sklearn.exceptions import ConvergenceWarning
+
+            limit = f"after {n_sweeps} sweeps" if exhausted else f"max_iter={self.max_iter}"
+            cure = "Raise tol: rounding allows no less" if exhausted else "Raise max_iter or tol"
+            warnings.warn(
+                f"{type(self).__name__} stopped at p={scalarization.p:g}, {limit}, gap {gap:.1e} > tol={self.tol:g}. "
+                f"{cure}.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        if task_weights is None:
+            task_weights = scalarization.task_weights(sweep.lower)
+        objective = scalarization.value(sweep.lower)
+        return Solution(
+            scalarization.p, sweep, task_weights, objective, gap, n_sweeps, converged, problem.machine, state
+        )

@@ -1,0 +1,262 @@
+"""Tseng's algorithm for the min-max form of the problem, the paper's Algorithm 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from .._run import Run
+from .._typing import Array
+from ..machines._smo import errors_of_tasks
+from ..machines._svc import SVCTasks
+from ..problem import MultiTaskProblem
+from ..scalarizations import PowerMean
+from ..solution import Solution
+from ..sweep import Sweep
+from ..weight_sets import LsBall
+from ._base import BaseSolver
+from ._projection import project
+
+FLOOR = 1e-9  # added to λ_t / ω_t in the division: keeps Φ concave and its gradient finite where λ_t reaches zero
+BALANCE = 0.5  # unit of β relative to the length of α: a larger one lets β move further in a step, θ and λ less
+DRIFT = 2.0  # factor by which a λ_t may leave the scale of its distance before the scale follows
+SMOOTH_P = 16.0  # p = ∞ starts from the task weights of this p, since every λ_t must start positive
+DOUBLINGS = 60  # of ζ in one step, after which the step is below rounding
+TILTS = (16.0, 256.0, 4096.0)  # how sharply the bound at p = ∞ favours the tasks near the maximum
+
+
+class Point(NamedTuple):
+    """A point u = (θ, β, λ), or a gradient there."""
+
+    theta: Array
+    beta: Array
+    lam: Array
+
+
+class Cuts(NamedTuple):
+    """J_t(θ) ≥ linear_t − ½ θ'forms_t for all θ, one cut for each task."""
+
+    linear: Array
+    forms: Array
+
+
+class Saddle:
+    """min over θ, max over (β, λ) of Φ, with the distances of the steps.
+
+        Φ(θ, β, λ) = Σ_t β_t'1 − θ'G^t(β_t) / (2 λ_t),    0 ≤ β_t ≤ λ_t C,   β_t'y_t = 0,   Σ_t ω_t (λ_t/ω_t)^q ≤ 1
+        D(u, u_k)  = D_θ(θ, θ_k) + Σ_t (‖β_t − β_t,k‖² + (λ_t − λ_t,k)²) / w_t
+
+    with q = p/(p−1), β_t = λ_t α_t, and D_θ the Bregman divergence of ‖θ‖_s^s / s (of ‖θ‖²/2 for s = 1). ``beta`` is
+    kept in units of ``unit``, the size of α. The paper has w = 1 and unit = 1.
+    """
+
+    def __init__(self, problem: MultiTaskProblem, unit: float):
+        machine, mean, ball = _parts_of(problem)
+        p, weights = mean.p, mean.weights
+        self.machine = machine
+        self.ball = ball
+        self.ptr = machine.gram.layout.ptr
+        self.sizes = np.diff(self.ptr)
+        self.unit = unit
+        self.C = machine.C / unit
+        self.omega = np.full(len(self.sizes), 1 / len(self.sizes)) if weights is None else np.asarray(weights)
+        self.q = 1.0 if np.isinf(p) else np.inf if p == 1 else p / (p - 1)
+        self.s = 2.0 if ball.s == 1 else ball.s
+        self.w = np.ones(len(self.sizes))
+        self.nu = np.zeros(len(self.sizes))
+
+    def spread(self, per_task: Array) -> Array:
+        """One number per task to one per sample."""
+        return np.repeat(per_task, self.sizes)
+
+    def divisor(self, lam: Array) -> Array:
+        return lam + FLOOR * self.omega
+
+    def gradient(self, u: Point) -> tuple[Point, Cuts]:
+        """(∇_θ Φ, ∇_β Φ, ∇_λ Φ), and the cuts at α = β / λ.
+
+        ∇_β = 1 − Y K_θ Y α, ∇_λ = ½ θ'G(α), ∇_θ = −½ Σ_t λ_t G^t(α_t): one K_θ, one product with it per task, one
+        pass for G.
+        """
+        gram, signs = self.machine.gram, self.machine.signs
+        lam = self.divisor(u.lam)
+        alpha = self.unit * u.beta / self.spread(lam)
+        v = signs * alpha
+        errors = np.empty(len(v))
+        with gram.combined(u.theta) as K:
+            errors_of_tasks(K.flat, K.layout, signs, v, errors)
+        forms = gram.quadratic_forms(v)
+        slopes = Point(-0.5 * lam @ forms, self.unit * signs * errors, 0.5 * forms @ u.theta)
+        return slopes, Cuts(np.add.reduceat(alpha, self.ptr[:-1]), forms)
+
+    def step(self, u: Point, slopes: Point, zeta: float) -> Point:
+        """argmin over feasible v of v'q + ζ D(v, u), where q = (∇_θ Φ, −∇_β Φ, −∇_λ Φ)."""
+        theta = self.ball.prox_step(u.theta, slopes.theta, zeta)
+        reach = self.w / (2 * zeta)
+        beta, lam = np.empty_like(u.beta), np.empty_like(u.lam)
+        project(
+            u.beta + self.spread(reach) * slopes.beta,
+            u.lam + reach * slopes.lam,
+            self.ptr,
+            self.machine.signs,
+            self.C,
+            self.omega,
+            self.w,
+            self.q,
+            beta,
+            lam,
+            self.nu,
+        )
+        return Point(theta, beta, lam)
+
+    def distance(self, v: Point, u: Point) -> float:
+        """D(v, u)."""
+        of_beta = np.sum((v.beta - u.beta) ** 2 / self.spread(self.w))
+        of_lam = np.sum((v.lam - u.lam) ** 2 / self.w)
+        return power_divergence(v.theta, u.theta, self.s) + float(of_beta + of_lam)
+
+    def follow(self, lam: Array) -> None:
+        """Set the scales w of the distance to λ, if λ has left them by a factor.
+
+        ∇Φ changes with β_t / λ_t, so that in the distance ‖β_t‖² / λ_t it is as smooth for small λ_t as for large ones.
+        The scales rest as soon as λ does, and from there on the distance is a fixed one as in the paper.
+        """
+        scales = self.divisor(lam)
+        if np.any(scales > DRIFT * self.w) or np.any(scales < self.w / DRIFT):
+            self.w = scales
+
+
+def _parts_of(problem: MultiTaskProblem) -> tuple[SVCTasks, PowerMean, LsBall]:
+    """The parts that the paper's algorithm is written for."""
+    machine, mean, ball = problem.machine, problem.scalarization, problem.weight_set
+    if isinstance(machine, SVCTasks) and isinstance(mean, PowerMean) and isinstance(ball, LsBall):
+        return machine, mean, ball
+    raise TypeError(
+        "Tseng's algorithm is written for SVCTasks, PowerMean and LsBall, got "
+        f"{type(machine).__name__}, {type(mean).__name__} and {type(ball).__name__}; use CutPool."
+    )
+
+
+def power_divergence(x: Array, y: Array, s: float) -> float:
+    """Bregman divergence of h(x) = Σ x^s / s for x, y ≥ 0: Σ (x^s − y^s)/s − (x − y) y^(s−1).
+
+    Where x and y are close the terms cancel, and the Taylor series in r = (x − y)/y takes their place.
+    """
+    safe = np.where(y > 0, y, 1.0)
+    r = np.where(y > 0, (x - y) / safe, np.inf)
+    near = np.abs(r) < 1e-3
+    direct = (x**s - y**s) / s - (x - y) * y ** (s - 1)
+    small = np.where(near, r, 0.0)
+    series = y**s * (s - 1) * small**2 * (1 / 2 + (s - 2) * small * (1 / 6 + (s - 3) * small / 24))
+    return float(np.sum(np.where(near, series, direct)))
+
+
+@dataclass
+class Tseng(BaseSolver):
+    """Tseng's extragradient method on the saddle point of Φ(θ, β, λ), the paper's Algorithm 1; p ≥ 1.
+
+    From u a trial step along the gradient at u leads to v, and the step itself follows the gradient at v:
+
+        v   = argmin over u' of  u'·q(u) + ζ D(u', u)
+        u⁺  = argmin over u' of  u'·q(v) + ζ D(u', u),    accepted if  u⁺·q(v) + ζ D(u⁺, u) ≥ v·q(v)     (eq. 11)
+
+    The step length is 1/ζ and the condition holds once ζ is large: ζ is doubled where it fails (the paper's print has
+    it halved) and lowered a little after each success.
+
+    Every few steps the tasks are solved at the present θ. M_p of their objectives less the lower bound that (β, λ)
+    gives is the paper's duality gap; the bounds from the solved tasks count too.
+
+    Parameters
+    ----------
+    check_every : int, default=10
+        Steps between two evaluations of the gap.
+    rescale : bool, default=True
+        Whether distances follow the size of α and of λ. ``False`` gives the paper's distances: there the steps shrink
+        with the smallest λ_t, and p = ∞, where λ_t = 0 at the solution for most tasks, comes to a halt.
+    """
+
+    max_iter: int = 5000
+    check_every: int = 10
+    rescale: bool = True
+
+    name: ClassVar[str] = "tseng"
+    lowest_p: ClassVar[float] = 1.0
+
+    def solve(self, problem: MultiTaskProblem, init: Solution | None = None, run: Run | None = None) -> Solution:
+        run = run or Run(self.report)
+        machine, _, _ = _parts_of(problem)
+        n_before = run.n_sweeps
+        theta, warm = self.begin(problem, init)
+        sweep = best = run.sweep(machine, theta, warm, self.task_rtol)
+        saddle, u = self._start(problem, sweep)
+        value = problem.scalarization.value(sweep.upper)
+        lower, weights = -np.inf, u.lam
+        zeta = value  # of the size of Φ: the distances are of size one
+        for n_iter in range(self.max_iter + 1):
+            slopes, cuts = saddle.gradient(u)
+            if n_iter % self.check_every == 0 or n_iter == self.max_iter:
+                if n_iter:
+                    sweep = run.sweep(machine, u.theta, sweep.warm, self.task_rtol)
+                bound, at = self._lower_bound(problem, u.lam, sweep, cuts)
+                if bound > lower:
+                    lower, weights = bound, at
+                best = min(best, sweep, key=lambda one: problem.scalarization.log_value(one.upper))
+                gap = problem.relative_gap(best, lower)
+                run.note(problem.scalarization.p, gap)
+                if gap <= self.tol:
+                    break
+            for _ in range(DOUBLINGS):
+                v = saddle.step(u, slopes, zeta)
+                slopes_v, _ = saddle.gradient(v)
+                ahead = saddle.step(u, slopes_v, zeta)
+                rise = (
+                    (ahead.theta - v.theta) @ slopes_v.theta
+                    - (ahead.beta - v.beta) @ slopes_v.beta
+                    - (ahead.lam - v.lam) @ slopes_v.lam
+                )
+                if rise + zeta * saddle.distance(ahead, u) >= -1e-14 * value:  # eq. 11, to rounding
+                    break
+                zeta *= 2
+            u = ahead
+            zeta *= 0.9
+            if self.rescale:
+                saddle.follow(u.lam)
+        minimax = np.isinf(problem.scalarization.p)
+        multipliers = weights / weights.sum() if minimax else None
+        return self.solution(problem, best, gap, run.n_sweeps - n_before, multipliers)
+
+    def _start(self, problem: MultiTaskProblem, sweep: Sweep) -> tuple[Saddle, Point]:
+        """λ from the objectives of the first sweep (all positive), β = λ α."""
+        machine, mean, _ = _parts_of(problem)
+        if np.isinf(mean.p):
+            lam = PowerMean(SMOOTH_P, mean.weights).task_weights(sweep.upper)
+        else:
+            lam = mean.gradient(sweep.upper)
+        alpha = np.abs(sweep.warm.dual)
+        length = np.sqrt(np.mean(np.add.reduceat(alpha**2, machine.gram.layout.ptr[:-1])))
+        unit = BALANCE * float(length) if self.rescale else 1.0
+        saddle = Saddle(problem, unit)
+        if self.rescale:
+            saddle.w = saddle.divisor(lam)
+        return saddle, Point(sweep.theta, saddle.spread(lam) * alpha / unit, lam)
+
+    def _lower_bound(self, problem: MultiTaskProblem, lam: Array, sweep: Sweep, cuts: Cuts) -> tuple[float, Array]:
+        """The best lower bound of the optimum that λ gives, with the cuts at β / λ or those of the sweep; and its λ.
+
+        At p = ∞ every λ ≥ 0 with Σλ = 1 gives one, and the solution has λ_t = 0 below the maximum where λ_t on its way
+        there is only small: λ tilted towards the tasks of largest objective is nearer to it.
+        """
+        candidates = [lam]
+        if np.isinf(problem.scalarization.p):
+            below = 1 - sweep.lower / sweep.lower.max()
+            candidates += [lam * np.exp(-tilt * below) for tilt in TILTS]
+            candidates = [weights / weights.sum() for weights in candidates]
+        bounds = [
+            (problem.lower_bound(weights, linear, forms), k)
+            for k, weights in enumerate(candidates)
+            for linear, forms in (cuts, (sweep.linear, sweep.forms))
+        ]
+        bound, k = max(bounds)
+        return bound, candidates[k]

@@ -1,0 +1,323 @@
+"""Sharp edges that users cut themselves on, each held off by a test."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import pty
+import shutil
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_matrix
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+
+import paretomkl
+from paretomkl import (
+    Gaussian,
+    KernelBank,
+    ParetoMKLClassifier,
+    ParetoMKLClassifierCV,
+    baselines,
+    model_selection,
+    pareto_path,
+    stack_tasks,
+)
+from paretomkl.gram import GramBlocks
+from paretomkl.machines import SVCTasks
+from paretomkl.problem import MultiTaskProblem
+from paretomkl.scalarizations import PowerMean
+from paretomkl.solvers import BlockCoordinateDescent, CutPool, Tseng
+from paretomkl.weight_sets import LsBall
+
+PACKAGE = Path(paretomkl.__file__).parent
+ESTIMATORS = [
+    ParetoMKLClassifier,
+    ParetoMKLClassifierCV,
+    *(getattr(baselines, name) for name in baselines.__all__),
+]
+
+
+def make_problem(toy, C=1.0, s=1.1, p=1.0, kernels=None):
+    rows = [rows for rows, _ in toy.pairs]
+    signs = np.concatenate([signs for _, signs in toy.pairs])
+    gram = GramBlocks(KernelBank(toy.kernels if kernels is None else kernels).fit(toy.X), toy.X, rows)
+    return MultiTaskProblem(SVCTasks(gram, signs, np.full(len(signs), C)), PowerMean(p), LsBall(s))
+
+
+# ----------------------------------------------------------------------------------- where nothing can be written
+def test_it_runs_where_no_cache_can_be_written(tmp_path):
+    """Files in the place of the cache folders keep even root from writing there."""
+    copy = shutil.copytree(PACKAGE, tmp_path / "paretomkl", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in [copy, *(path for path in copy.rglob("*") if path.is_dir())]:
+        (folder / "__pycache__").touch()
+    nowhere = str(tmp_path / "paretomkl" / "__pycache__" / "below a file")
+    code = (
+        "import paretomkl, numpy; from paretomkl.machines._smo import find_largest;"
+        "print(paretomkl.__file__, *find_largest(numpy.arange(3.0)), find_largest.stats.cache_path)"
+    )
+    homeless = {"HOME": nowhere, "XDG_CACHE_HOME": nowhere, "NUMBA_CACHE_DIR": nowhere, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=os.environ | homeless, capture_output=True, text=True
+    )
+    assert done.stdout.split() == [str(copy / "__init__.py"), "2", "2.0", "None"], done.stderr
+
+
+def test_compiling_is_announced_once_on_a_terminal(tmp_path):
+    code = (
+        "import numpy; from paretomkl.machines._smo import find_largest; from paretomkl._kernel_rows import mirror;"
+        "find_largest(numpy.ones(2)); mirror(numpy.ones(1), numpy.array([0]), numpy.array([1]))"
+    )
+
+    def shown() -> str:
+        main, secondary = pty.openpty()
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+        subprocess.run([sys.executable, "-c", code], env=environment, stderr=secondary, check=True, timeout=300)
+        os.close(secondary)
+        text = b""
+        while True:
+            try:
+                text += os.read(main, 1024)
+            except OSError:
+                break
+        os.close(main)
+        return text.decode()
+
+    assert shown().count("compiling, once per machine") == 1
+    assert shown() == ""
+
+
+# ------------------------------------------------------------------------------------------------------ arguments
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("method", ["fit", "predict", "decision_function", "score"])
+def test_tasks_and_weights_are_keywords(estimator, method):
+    parameters = inspect.signature(getattr(estimator, method)).parameters
+    assert parameters["tasks"].kind is inspect.Parameter.KEYWORD_ONLY
+    if method in ("fit", "score"):
+        assert parameters["sample_weight"].kind is inspect.Parameter.KEYWORD_ONLY
+
+
+def test_a_third_positional_argument_is_refused(toy):
+    with pytest.raises(TypeError, match="positional"):
+        ParetoMKLClassifier().fit(toy.X, toy.y, toy.tasks)
+    with pytest.raises(TypeError, match="positional"):
+        pareto_path(toy.X, toy.y, toy.tasks)
+
+
+def test_a_path_reads_what_estimators_read(toy):
+    weight = np.linspace(0.5, 2, len(toy.y))
+    frame = pd.DataFrame(toy.X, columns=["a", "b", "c"]).assign(site=toy.tasks)
+    given = {"sample_weight": weight, "class_weight": "balanced", "kernels": toy.kernels, "tol": 1e-6}
+    path = pareto_path(frame, toy.y, task_column="site", ps=[0.5], **given)
+    clf = ParetoMKLClassifier(p=0.5, task_column="site", class_weight="balanced", kernels=toy.kernels, tol=1e-6)
+    clf.fit(frame, toy.y, sample_weight=weight)
+    assert_allclose(path.theta[0], clf.theta_, atol=1e-12)
+    assert_allclose(path.objectives[0], clf.objectives_)
+    assert_array_equal(path.models[0].predict(toy.X, toy.tasks), clf.predict(frame))
+    assert not np.allclose(path.objectives, pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[0.5]).objectives)
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_stacked_frames_are_aligned_by_name(library):
+    first = library.DataFrame({"u": [1.0, 2.0], "v": [10.0, 20.0]})
+    second = library.DataFrame({"v": [30.0, 40.0], "u": [3.0, 4.0]})
+    X, y, tasks = stack_tasks([first, second], [[0, 1], [1, 0]])
+    assert list(X.columns) == ["u", "v"]
+    assert_array_equal(np.asarray(X), [[1, 10], [2, 20], [3, 30], [4, 40]])
+    assert len(X) == len(y) == len(tasks)
+    with pytest.raises(ValueError, match="Task 1 has no column 'u'; its columns are"):
+        stack_tasks([first, library.DataFrame({"v": [3.0], "w": [4.0]})], [[0, 1], [1]])
+    with pytest.raises(
+        ValueError, match="Task 1 must have X of the type of the other tasks, got ndarray and DataFrame"
+    ):
+        stack_tasks([first, np.ones((1, 2))], [[0, 1], [1]])
+
+
+def test_odd_arguments(toy):
+    assert Gaussian(columns=np.array([0, 1])) == Gaussian(columns=[0, 1])
+    assert Gaussian(columns=np.array([0, 1])) != Gaussian(columns=[0, 2])
+    labels = csr_matrix(np.c_[toy.y == "yes", toy.X[:, 0] > 0.5].astype(int))
+    assert ParetoMKLClassifier().fit(toy.X, labels).n_tasks_ == 2
+    with pytest.raises(ValueError, match="kernels is an iterator, which can be read only once; pass a list"):
+        ParetoMKLClassifier(kernels=(kernel for kernel in toy.kernels)).fit(toy.X, toy.y)
+    with pytest.raises(ValueError, match="ps is an iterator, which can be read only once; pass a list"):
+        ParetoMKLClassifierCV(ps=iter([1.0])).fit(toy.X, toy.y)
+    for estimator in ESTIMATORS:
+        with pytest.raises(ValueError, match="'foo' cannot be used to seed"):
+            estimator(random_state="foo").fit(toy.X, toy.y, tasks=toy.tasks)
+
+
+def test_names_are_listed():
+    assert set(paretomkl.__all__) <= set(dir(paretomkl))
+    assert {"ParetoMKLClassifier", "ParetoMKLClassifierCV"} <= set(dir(paretomkl))
+    assert {"MultiTaskStratifiedKFold", "make_multitask_scorer"} <= set(model_selection.__all__)
+
+
+# -------------------------------------------------------------------------------------------------- certificates
+@pytest.mark.parametrize("C", [1e101, 1e200, 1e300])
+def test_what_overflows_is_refused(toy, C):
+    with pytest.raises(ValueError, match=r"C times sample_weight and class_weight must be at most 1e\+100, got 1e\+"):
+        pareto_path(toy.X, toy.y, tasks=toy.tasks, C=C)
+    with pytest.raises(ValueError, match="overflow"):
+        ParetoMKLClassifier().fit(toy.X, toy.y, tasks=toy.tasks, sample_weight=np.full(len(toy.y), C))
+    with pytest.raises(ValueError, match="overflow"):
+        ParetoMKLClassifierCV(Cs=[1.0, C], cv=2, error_score="raise").fit(toy.X, toy.y, tasks=toy.tasks)
+
+
+class Overflowing(SVCTasks):
+    """A machine whose second task leaves the range of a double."""
+
+    def sweep(self, *args, **kwargs):
+        sweep = super().sweep(*args, **kwargs)
+        return replace(sweep, upper=np.where(np.arange(self.n_tasks) == 1, np.inf, sweep.upper))
+
+
+@pytest.mark.parametrize("solver", [CutPool, BlockCoordinateDescent, Tseng])
+def test_an_objective_that_overflows_is_refused(toy, solver):
+    machine = make_problem(toy).machine
+    broken = Overflowing(machine.gram, machine.signs, machine.C)
+    with pytest.raises(ValueError, match="The objective of task 1 is not a finite number: C, the sample weights or"):
+        solver().solve(MultiTaskProblem(broken, PowerMean(1.0), LsBall(1.1)))
+
+
+def test_nan_certifies_nothing(toy):
+    problem = make_problem(toy)
+    sweep = problem.machine.sweep(problem.start())
+    broken = replace(sweep, forms=np.full_like(sweep.forms, np.nan))
+    assert np.isnan(problem.relative_gap(broken))
+    assert np.isnan(problem.relative_gap(broken, 1.0))
+
+
+@pytest.mark.parametrize("solver", [CutPool, BlockCoordinateDescent, Tseng])
+@pytest.mark.parametrize("other", [{"C": 10.0}, {"s": 2.0}, {"C": 0.01, "s": 1.0}])
+def test_a_foreign_start_does_no_harm(toy, solver, other):
+    here, there = make_problem(toy, C=0.1), make_problem(toy, **{"C": 0.1} | other)
+    cold = solver(tol=1e-5).solve(here)
+    warm = solver(tol=1e-5).solve(here, init=solver(tol=1e-5).solve(there))
+    assert warm.gap <= 1e-5
+    assert warm.objective == pytest.approx(cold.objective, rel=2e-5)
+    assert here.weight_set.support(np.ones(5)) >= warm.theta.sum() - 1e-9  # inside its own set
+    with pytest.raises(ValueError, match="init has 5 kernel weights, but the problem has 1 kernels"):
+        solver().solve(make_problem(toy, kernels=["linear"]), init=cold)
+
+
+def test_one_pool_serves_every_set(toy):
+    """Cuts do not know s: a pool carried to another ball needs fewer sweeps and reaches the same optimum."""
+    problem = make_problem(toy)
+    first = CutPool(tol=1e-5).solve(problem)
+    for s in (1.0, 1.5, 4.0):
+        other = replace(problem, weight_set=LsBall(s))
+        cold, warm = CutPool(tol=1e-5).solve(other), CutPool(tol=1e-5).solve(other, init=first)
+        assert warm.objective == pytest.approx(cold.objective, rel=2e-5)
+        assert warm.n_sweeps < cold.n_sweeps
+
+
+@pytest.mark.parametrize("p", [-np.inf, -1.0, 0.0, 0.5, 1.0, 5.0, np.inf])
+def test_the_plain_sum_of_kernels_at_every_p(toy, p):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        path = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[p], s=np.inf, kernels=toy.kernels)
+    assert_array_equal(path.theta, np.ones((1, 5)))
+    assert path.gap[0] <= 1e-3
+    assert path.task_weights.sum() == pytest.approx(1)
+    if np.isinf(p):  # the task at the extreme, and no other
+        extreme = path.objectives[0].argmax() if p > 0 else path.objectives[0].argmin()
+        assert_allclose(path.task_weights[0], np.arange(3) == extreme)
+
+
+def test_the_advice_of_a_warning_can_be_taken(toy):
+    few = ParetoMKLClassifier(tol=1e-9, max_iter=2)
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=2, gap .* Raise max_iter or tol"):
+        few.fit(toy.X, toy.y, tasks=toy.tasks)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert few.set_params(max_iter=300).fit(toy.X, toy.y, tasks=toy.tasks).gap_ <= 1e-9
+    with pytest.warns(ConvergenceWarning, match=r"after \d+ sweeps, gap .* Raise tol: rounding allows no less"):
+        few.set_params(tol=1e-15).fit(toy.X, toy.y, tasks=toy.tasks)
+
+
+def test_trace_normalisation_counts_weights(toy):
+    """A sample of weight zero is as good as absent."""
+    bank = KernelBank(["linear", "poly"], normalize="trace")
+    X = np.vstack([toy.X, 50 + toy.X])
+    y, tasks = np.tile(toy.y, 2), np.tile(toy.tasks, 2)
+    weight = np.repeat([1.0, 0.0], len(toy.y))
+    absent = ParetoMKLClassifier(kernels=bank, tol=1e-6).fit(toy.X, toy.y, tasks=toy.tasks)
+    idle = ParetoMKLClassifier(kernels=bank, tol=1e-6).fit(X, y, tasks=tasks, sample_weight=weight)
+    assert_allclose(
+        idle.decision_function(toy.X, tasks=toy.tasks), absent.decision_function(toy.X, tasks=toy.tasks), atol=1e-4
+    )
+
+
+# -------------------------------------------------------------------------------------------------------- searches
+@pytest.fixture(scope="module")
+def two_classes():
+    X, y = load_iris(return_X_y=True)
+    rows = np.random.default_rng(0).permutation(np.flatnonzero(y > 0))
+    return X[rows], y[rows]
+
+
+def test_a_search_scores_as_it_chose(two_classes):
+    X, y = two_classes
+    grid = {"ps": [1.0], "Cs": [0.1, 1.0]}
+    search = ParetoMKLClassifierCV(**grid, scoring="roc_auc", cv=3).fit(X, y)
+    assert search.score(X, y) == pytest.approx(roc_auc_score(y, search.decision_function(X)))
+    assert search.score(X, y) == search.scorer_(search.best_estimator_, X, y)
+    assert search.refit_time_ > 0
+    plain = ParetoMKLClassifierCV(**grid, cv=3).fit(X, y)
+    assert plain.score(X, y) == plain.best_estimator_.score(X, y)
+
+
+def test_a_fold_that_fails_is_a_warning(two_classes):
+    X, y = two_classes
+    quarters = [test for _, test in StratifiedKFold(4).split(X, y)]
+    folds = list(pairwise(quarters))  # each quarter is tested by the one before
+    weight = np.ones(len(y))
+    weight[quarters[0]] = 0.0
+    search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0, 10.0], cv=folds)
+    with pytest.warns(
+        FitFailedWarning, match=r"failed in 1 of 3 folds \(error_score=nan\); first with: Sample weights"
+    ):
+        search.fit(X, y, sample_weight=weight)
+    assert np.isnan(search.cv_results_["split0_test_score"]).all()
+    others = (search.cv_results_["split1_test_score"] + search.cv_results_["split2_test_score"]) / 2
+    assert_allclose(search.cv_results_["mean_test_score"], others)
+    with pytest.raises(ValueError, match="Sample weights must contain"):
+        search.set_params(error_score="raise").fit(X, y, sample_weight=weight)
+    with pytest.warns(FitFailedWarning, match="error_score=0"):
+        search.set_params(error_score=0.0).fit(X, y, sample_weight=weight)
+    assert search.cv_results_["mean_test_score"].max() <= 2 / 3
+
+
+def test_a_class_lost_in_a_fold_names_the_folds_that_keep_it(toy):
+    """Rows sorted by site are enough to leave a whole site out."""
+    frame = pd.DataFrame(toy.X).assign(site=toy.tasks)
+    frame.columns = [str(name) for name in frame.columns]
+    search = GridSearchCV(ParetoMKLClassifier(task_column="site"), {"C": [1.0, 10.0]}, cv=KFold(3), error_score="raise")
+    with pytest.raises(ValueError, match="MultiTaskStratifiedKFold"):
+        search.fit(frame, toy.y)
+    order = np.argsort(toy.y, kind="stable")  # sorted by label: a fold trains on one class of every task
+    with pytest.raises(ValueError, match=r"has only one class.*MultiTaskStratifiedKFold"):
+        search.set_params(cv=KFold(2)).fit(frame.iloc[order], toy.y[order])
+
+
+def test_independent_svc_takes_an_iterable_of_splits(toy):
+    splits = list(model_selection.MultiTaskStratifiedKFold(3).split(toy.X, toy.y, tasks=toy.tasks))
+    for cv in (splits, iter(splits)):
+        fitted = baselines.IndependentSVC(Cs=[1.0, 10.0], cv=cv).fit(toy.X, toy.y, tasks=toy.tasks)
+        assert fitted.cv_scores_.shape == (3, 2, 9)
+    one_class = np.flatnonzero((toy.y == "yes") | (toy.tasks != "task 0"))
+    with pytest.raises(ValueError, match=r"Task 'task 0' has one class only in .* a split of cv.*MultiTaskStratified"):
+        baselines.IndependentSVC(cv=[(one_class, np.arange(5))]).fit(toy.X, toy.y, tasks=toy.tasks)

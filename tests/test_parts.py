@@ -1,0 +1,140 @@
+"""The parts of the documentation's page *How to add a part* plug in and are right; what lacks something is refused."""
+
+from __future__ import annotations
+
+import importlib.util
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.kernel_ridge import KernelRidge
+
+from paretomkl.gram import GramBlocks
+from paretomkl.kernels import KernelBank
+from paretomkl.machines import SVCTasks
+from paretomkl.problem import MultiTaskProblem
+from paretomkl.protocols import Gram, Machine, Scalarization, Solver, WeightSet, check_part
+from paretomkl.scalarizations import PowerMean
+from paretomkl.solvers import BlockCoordinateDescent, CutPool, Tseng, make_solver
+from paretomkl.weight_sets import LsBall
+
+PARTS = Path(__file__).resolve().parents[1] / "doc" / "parts"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, PARTS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("file", sorted(PARTS.glob("*.py")), ids=lambda file: file.stem)
+def test_examples_are_short_and_run(file, capsys, monkeypatch):
+    monkeypatch.syspath_prepend(PARTS)
+    assert len(file.read_text().splitlines()) <= 80
+    runpy.run_path(str(file), run_name="__main__")
+    assert capsys.readouterr().out
+
+
+def test_least_squares_is_kernel_ridge_regression():
+    machine, solution = load("least_squares").main()
+    assert isinstance(machine, Machine)
+    assert solution.gap <= 1e-4
+    function = machine.decisions(solution.sweep)
+    with machine.gram.combined(solution.theta) as K:
+        for t, (dual, y) in enumerate(zip(function.dual, machine.targets, strict=True)):
+            ridge = KernelRidge(alpha=1 / machine.C, kernel="precomputed").fit(K.of_task(t), y)
+            assert_allclose(dual, ridge.dual_coef_, rtol=1e-7)
+
+
+def test_least_squares_gives_valid_cuts_and_a_true_gap():
+    """Random weights never beat the certified optimum by more than the gap."""
+    machine, solution = load("least_squares").main()  # ends at p = ∞
+    rng, ball = np.random.default_rng(0), LsBall(1.1)
+    for theta in (ball.scale_to_boundary(rng.random(4) ** 3) for _ in range(50)):
+        sweep = machine.sweep(theta)
+        cuts = solution.sweep.linear - 0.5 * solution.sweep.forms @ theta
+        assert np.all(cuts <= sweep.lower * (1 + 1e-9))
+        assert sweep.lower.max() >= solution.objective * (1 - 1.01e-4)
+
+
+def test_the_shifted_geometric_mean_has_its_limits():
+    example = load("shifted_geometric_mean")
+    machine = example.make_machine()
+
+    def solve(scalarization):
+        return CutPool(tol=1e-6).solve(MultiTaskProblem(machine, scalarization, LsBall(1.1)))
+
+    objectives = np.array([0.3, 2.0, 5.0])
+    mean = example.ShiftedGeometricMean(1.5)
+    steps = 1e-6 * np.eye(3)
+    slopes = [(mean.value(objectives + step) - mean.value(objectives - step)) / 2e-6 for step in steps]
+    assert_allclose(mean.gradient(objectives), slopes, rtol=1e-6)
+    for shift, p in ((1e-9, 0.0), (1e9, 1.0)):
+        found, limit = solve(example.ShiftedGeometricMean(shift)), solve(PowerMean(p))
+        assert PowerMean(p).value(found.objectives) == pytest.approx(limit.objective, rel=3e-6)
+    by_descent = BlockCoordinateDescent(tol=1e-6).solve(MultiTaskProblem(machine, mean, LsBall(1.1)))
+    assert solve(mean).objective == pytest.approx(by_descent.objective, rel=1e-5)
+
+
+@pytest.mark.parametrize("s", [1.1, 2.0])
+@pytest.mark.parametrize("p", [0.1, 1.0, 3.0, np.inf])
+def test_the_weighted_ball_is_the_ball_of_rescaled_kernels(toy, p, s):
+    """Σ w_m θ_m^s ≤ 1 with kernels K_m is ‖φ‖_s ≤ 1 with K_m / w_m^(1/s), φ_m = w_m^(1/s) θ_m."""
+    costs = np.array([0.5, 3.0, 1.0, 20.0, 0.1])
+
+    def solve(stack, weight_set):
+        rows, signs = [rows for rows, _ in toy.pairs], np.concatenate([signs for _, signs in toy.pairs])
+        gram = GramBlocks(KernelBank("precomputed").fit(stack), stack, rows)
+        machine = SVCTasks(gram, signs, np.ones(len(signs)))
+        return CutPool(tol=1e-6).solve(MultiTaskProblem(machine, PowerMean(p), weight_set))
+
+    stack = np.moveaxis(toy.Ks, 0, 2).copy()
+    weighted = load("weighted_ball").WeightedBall(s, tuple(costs))
+    found, plain = solve(stack, weighted), solve(stack / costs ** (1 / s), LsBall(s))
+    assert found.gap <= 1e-6
+    assert found.objective == pytest.approx(plain.objective, rel=2e-6)
+    assert np.sum(costs * found.theta**s) == pytest.approx(1)
+
+
+def test_the_counting_store_sees_one_of_each_per_sweep():
+    gram, solution = load("counting_gram").main()
+    assert isinstance(gram, Gram)
+    assert gram.calls == {"combined": solution.n_sweeps, "quadratic_forms": solution.n_sweeps, "cross": 1}
+
+
+def test_own_parts_offer_what_the_protocols_ask(toy):
+    gram = GramBlocks(KernelBank(toy.kernels).fit(toy.X), toy.X, [rows for rows, _ in toy.pairs])
+    machine = SVCTasks(gram, np.concatenate([signs for _, signs in toy.pairs]), np.ones(len(toy.y)))
+    for part, protocol in [
+        (gram, Gram),
+        (machine, Machine),
+        (LsBall(1.1), WeightSet),
+        (PowerMean(2.0), Scalarization),
+        (CutPool(), Solver),
+        (BlockCoordinateDescent(), Solver),
+        (Tseng(), Solver),
+    ]:
+        check_part(part, protocol)
+        assert isinstance(part, protocol)
+
+
+def test_what_a_part_lacks_is_named(toy):
+    gram = GramBlocks(KernelBank(toy.kernels).fit(toy.X), toy.X, [rows for rows, _ in toy.pairs])
+    machine = SVCTasks(gram, np.concatenate([signs for _, signs in toy.pairs]), np.ones(len(toy.y)))
+    half = SimpleNamespace(n_tasks=3, n_kernels=5)
+    with pytest.raises(
+        TypeError, match=r"SimpleNamespace cannot serve as machine: it lacks sweep, decisions\. A machine"
+    ):
+        MultiTaskProblem(half, PowerMean(1.0), LsBall(1.1))
+    with pytest.raises(TypeError, match="float cannot serve as scalarization: it lacks p, convex"):
+        MultiTaskProblem(machine, 1.0, LsBall(1.1))
+    with pytest.raises(TypeError, match="LsBall cannot serve as weight set: it is a class; make an object of it"):
+        MultiTaskProblem(machine, PowerMean(1.0), LsBall)
+    with pytest.raises(TypeError, match="ndarray cannot serve as gram: it lacks layout"):
+        SVCTasks(toy.Ks, np.ones(3), np.ones(3))
+    with pytest.raises(TypeError, match="SimpleNamespace cannot serve as solver: it lacks tol"):
+        make_solver(SimpleNamespace(solve=None), [1.0])

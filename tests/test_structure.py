@@ -1,0 +1,72 @@
+"""The shape of the code: imports run one way, public modules say what is public, functions stay short."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
+
+import paretomkl
+
+PACKAGE = Path(paretomkl.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def is_public(file: Path) -> bool:
+    parts = file.relative_to(PACKAGE).with_suffix("").parts
+    return not any(part.startswith("_") and part != "__init__" for part in parts)
+
+
+def name_of(file: Path) -> str:
+    return str(file.relative_to(PACKAGE))
+
+
+def top_level_names(tree: ast.Module) -> list[str]:
+    names: list[str] = []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign):
+            names += [target.id for target in node.targets if isinstance(target, ast.Name)]
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.append(node.target.id)
+    return names
+
+
+def test_imports_run_one_way(monkeypatch):
+    """Lazy imports included; the layers stand in pyproject.toml."""
+    monkeypatch.chdir(PACKAGE.parent)
+    assert lint_imports(no_cache=True) == EXIT_STATUS_SUCCESS
+
+
+@pytest.mark.parametrize("file", [file for file in MODULES if is_public(file)], ids=name_of)
+def test_public_modules_say_what_is_public(file):
+    tree = ast.parse(file.read_text())
+    listed = next(
+        (
+            ast.literal_eval(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__"
+        ),
+        [],
+    )
+    stray = [name for name in top_level_names(tree) if not name.startswith("_") and name not in listed]
+    assert not stray, f"{stray} should be in __all__, begin with an underscore, or live in a private module"
+
+
+def length(function: ast.FunctionDef) -> int:
+    """Lines of a function without its docstring."""
+    lines = function.end_lineno - function.lineno + 1
+    first = function.body[0]
+    documented = isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str)
+    return lines - (first.end_lineno - first.lineno + 1) * documented
+
+
+@pytest.mark.parametrize("file", MODULES, ids=name_of)
+def test_functions_are_short(file):
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            compiled = any("njit" in ast.unparse(decorator) for decorator in node.decorator_list)
+            assert length(node) <= (80 if compiled else 60), f"{node.name} has {length(node)} lines"
