@@ -29,6 +29,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from paretomkl import PAPER_PS, Gaussian, ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
+from paretomkl._tasks import make_tasks
 from paretomkl.baselines import (
     IndependentMKL,
     IndependentSVC,
@@ -39,7 +40,6 @@ from paretomkl.baselines import (
 )
 from paretomkl.kernels import paper_kernels
 from paretomkl.path import ParetoPath
-from paretomkl.tasks import make_tasks
 
 sys.path.insert(0, str(ROOT / "tests"))
 import oracles
@@ -163,7 +163,7 @@ def small_paths(settings: Settings, ps: tuple[float, ...], s: float, C: float) -
         X, y, tasks = small_problem(seed)
         chosen = list(CHOSEN[: 4 + seed % 2])
         kernels = [paper_kernels()[m] for m in chosen]
-        run = partial(pareto_path, X, y, tasks, ps=ps, s=s, C=C, kernels=kernels, verbose=0)
+        run = partial(pareto_path, X, y, tasks=tasks, ps=ps, s=s, C=C, kernels=kernels, verbose=0)
         yield oracles.paper_kernels(X)[chosen], pairs_of(y, tasks), run(tol=1e-5), run()
 
 
@@ -288,7 +288,7 @@ def conic_time(Ks: np.ndarray, pairs: list, p: float, limit: float) -> tuple[flo
     weights = np.full(len(pairs), 1 / len(pairs))
     costs = [np.ones(len(signs)) for _, signs in pairs]
     best = (np.inf, np.inf, np.nan)
-    for build in (oracles._primal_problem, oracles._dual_problem):
+    for build in (oracles.primal_problem, oracles.dual_problem):
         began = perf_counter()
         problem, _ = build(Ks, pairs, costs, p, 1.1, weights, True)
         try:
