@@ -217,7 +217,7 @@ class _Precomputed(Kernel):
 
 
 KernelSpec: TypeAlias = "Kernel | str | Callable[[Array, Array], Array] | tuple[Any, dict[str, Any]]"
-KernelLike: TypeAlias = "Literal['default', 'precomputed'] | Sequence[KernelSpec] | KernelBank"
+KernelLike: TypeAlias = "Literal['default', 'paper', 'precomputed'] | Sequence[KernelSpec] | KernelBank"
 
 
 def _require_positive(kernel: Kernel, name: str) -> None:
@@ -299,11 +299,11 @@ class KernelBank:
 
     Parameters
     ----------
-    kernels : "default", "precomputed" or a sequence, default="default"
-        ``"default"`` is the bank of the paper (:func:`paper_kernels`). A sequence may mix kernel objects, names,
-        callables ``f(X, Z)``, scikit-learn's kernel objects, and pairs ``(name or callable, parameters)``; the
-        parameter ``columns`` (index, name, or list of either) restricts a kernel to some columns of X. With
-        ``"precomputed"`` X is a stack of shape (n, n, n_kernels).
+    kernels : "default", "paper", "precomputed" or a sequence, default="default"
+        ``"paper"`` is the bank of the paper (:func:`paper_kernels`); so far ``"default"`` is the same. A sequence may
+        mix kernel objects, names, callables ``f(X, Z)``, scikit-learn's kernel objects, and pairs ``(name or callable,
+        parameters)``; the parameter ``columns`` (index, name, or list of either) restricts a kernel to some columns of
+        X. With ``"precomputed"`` X is a stack of shape (n, n, n_kernels).
     normalize : {"auto", "unit", "trace", "none"}, default="auto"
         ``"unit"`` gives every sample norm one, k(x,z) / √(k(x,x) k(z,z)); ``"trace"`` divides each kernel by the mean
         of its training diagonal; ``"auto"`` is ``"unit"``, and ``"none"`` for precomputed stacks, whose test-time
@@ -313,7 +313,7 @@ class KernelBank:
         rows at a time, whenever they are needed.
     """
 
-    kernels: Literal["default", "precomputed"] | Iterable[KernelSpec] = "default"
+    kernels: Literal["default", "paper", "precomputed"] | Iterable[KernelSpec] = "default"
     normalize: Normalization = "auto"
     cache_mb: float = 512.0
 
@@ -349,9 +349,9 @@ class KernelBank:
         return FittedBank(kernels, columns, np.asarray(X, dtype=np.float64), self, weight)
 
     def _kernel_list(self) -> list[Kernel]:
-        wanted = "kernels must be 'default', 'precomputed' or a sequence of kernels"
+        wanted = "kernels must be 'default', 'paper', 'precomputed' or a sequence of kernels"
         if isinstance(self.kernels, str):
-            if self.kernels != "default":
+            if self.kernels not in ("default", "paper"):
                 raise ValueError(f"{wanted}, got {self.kernels!r}; for one kernel write [{self.kernels!r}].")
             return paper_kernels()
         if not isinstance(self.kernels, Iterable):

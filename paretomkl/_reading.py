@@ -28,6 +28,8 @@ from ._tasks import (
 from ._typing import AnyArray, Array, IntArray
 from ._validation import check_bounds, check_stack, numbers_only, shown
 
+LARGEST_COST = 1e100  # its square, times the square of any sensible number of samples, is still a double
+
 
 @dataclass(frozen=True)
 class Training:
@@ -45,10 +47,14 @@ class Training:
     def bounds(self, C: Any) -> list[Array]:
         """C times weight for each sample of each task; C is one number, or one for each sample of X."""
         bound = check_bounds(C, len(self.samples), self.tasks)
-        return [
-            check_finite_cost(task.name, bound[task.rows] * weight)
-            for task, weight in zip(self.tasks, self.weights, strict=True)
-        ]
+        bounds = [bound[task.rows] * weight for task, weight in zip(self.tasks, self.weights, strict=True)]
+        for task, largest in zip(self.tasks, [of_task.max() for of_task in bounds], strict=True):
+            if not largest <= LARGEST_COST:
+                raise ValueError(
+                    f"C times sample_weight and class_weight must be at most {LARGEST_COST:g}, got {largest:.2g} in "
+                    f"task {task.name!r}: larger costs overflow."
+                )
+        return bounds
 
     @property
     def sample_weight(self) -> Array:
@@ -57,18 +63,6 @@ class Training:
         for task, weight in zip(self.tasks, self.weights, strict=True):
             np.add.at(total, task.rows, weight)
         return total
-
-
-LARGEST_COST = 1e100  # its square, times the square of any sensible number of samples, is still a double
-
-
-def check_finite_cost(name: str, bound: Array) -> Array:
-    if not bound.max() <= LARGEST_COST:
-        raise ValueError(
-            f"C times sample_weight and class_weight must be at most {LARGEST_COST:g}, got {bound.max():.2g} in task "
-            f"{name!r}: larger costs overflow."
-        )
-    return bound
 
 
 class PathReader(BaseEstimator):

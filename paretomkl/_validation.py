@@ -48,7 +48,8 @@ def check_grid(name: str, values: Any) -> list[float]:
     if not grid:
         raise ValueError(f"{name} is empty; give at least one number.")
     for value in grid:
-        check_number(f"every entry of {name}", value, lambda v: 0 < v < np.inf, "greater than 0")
+        if not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
+            raise ValueError(f"every entry of {name} must be a number greater than 0, got {shown(value)}.")
     return [float(value) for value in grid]
 
 

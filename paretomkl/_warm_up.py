@@ -32,6 +32,7 @@ def _run_everything() -> None:
     kernels = [Linear(), Polynomial(2), Gaussian(1.0), Laplacian(1.0), Cosine()]
     for s in (1.0, 1.1, np.inf):
         pareto_path(X, y, tasks=tasks, ps=PS, s=s, kernels=kernels, verbose=0)
+    pareto_path(X, (X[:, 0] > 0.5) ^ (y == 1), ps=[1.0], kernels=[Linear()], C=1e6, verbose=0)  # takes Newton steps
     for solver in ("bcd", "tseng"):
         pareto_path(X, y, tasks=tasks, ps=[1.0], kernels=kernels, solver=solver, max_iter=3, verbose=0)
     stack = np.stack([X @ X.T, (X @ X.T) ** 2], axis=2)

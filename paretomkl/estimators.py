@@ -37,7 +37,7 @@ class ParetoMKLClassifier(KernelTaskClassifier):
         Norm of the kernel weights, at least 1; 1 is sparse.
     C : float, default=1.0
         Cost of a margin violation.
-    kernels : "default", "precomputed", sequence or KernelBank, default="default"
+    kernels : "default", "paper", "precomputed", sequence or KernelBank, default="default"
         Base kernels, see :class:`KernelBank`. The default bank suits features scaled to [0, 1].
     task_column : int or str, default=None
         The column of X that names the task of each row. It is not used as a feature.

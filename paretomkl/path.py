@@ -70,7 +70,7 @@ class ParetoPath:
     refit : str
         Python code that fits one point of the path, with ``{p}`` for its exponent.
     reader : object
-        Remembers what X looked like, so that other samples are read in the same way.
+        Reads other samples in the way X was read.
     """
 
     solutions: list[Solution]
@@ -129,8 +129,8 @@ class ParetoPath:
     def to_html(self, file: str | PathLike[str], **options: Any) -> Path:
         """Write a page with a slider over p that shows the trade-off; needs no network to be read.
 
-        ``options`` are those of :func:`paretomkl.report.build_page`: held-out accuracies, cross-validation, title.
-        :func:`paretomkl.report.trade_off_page` computes them all from the data.
+        ``options`` are those of :func:`paretomkl.report.build_page`; :func:`paretomkl.report.trade_off_page` computes
+        them all from the data.
         """
         from ._page.page import write_page
 
@@ -178,7 +178,7 @@ def pareto_path(
         Norm of the kernel weights, 1 ≤ s ≤ ∞: 1 is sparse, larger spreads the weight.
     C : float or array-like of shape (n_samples,), default=1.0
         Upper bound of the dual variables, for all samples or for each.
-    kernels : "default", "precomputed", sequence or KernelBank, default="default"
+    kernels : "default", "paper", "precomputed", sequence or KernelBank, default="default"
         See :class:`KernelBank`.
     solver : {"auto", "bcd", "tseng"} or solver object, default="auto"
         ``"auto"`` is the cut pool, for every p; ``"bcd"`` (p ≤ 1) and ``"tseng"`` (p ≥ 1) are the paper's algorithms.

@@ -315,7 +315,7 @@ def test_names_tell_parameters_and_columns(kernel, name):
         ([(X_times_Z, {"degree": 2})], "takes only 'columns', not ['degree']; bind other parameters with functools"),
         ([], "kernels is empty; give at least one kernel"),
         ("rbf", "got 'rbf'; for one kernel write ['rbf']"),
-        (3, "kernels must be 'default', 'precomputed' or a sequence of kernels, got 3"),
+        (3, "kernels must be 'default', 'paper', 'precomputed' or a sequence of kernels, got 3"),
         ([Gaussian(columns=4)], "asks for column 4, but X has 4 columns"),
         ([Gaussian(columns=[0, -5])], "asks for column -5, but X has 4 columns"),
         ([Gaussian(columns=[])], "has an empty list of columns"),
@@ -483,3 +483,8 @@ def test_precomputed_stacks_can_be_divided_by_their_mean_diagonal():
 def test_precomputed_stacks_cannot_be_given_unit_diagonals():
     with pytest.raises(ValueError, match="normalize='unit' needs the norm of every test sample"):
         KernelBank("precomputed", normalize="unit").fit(stacks()[0])
+
+
+def test_the_bank_of_the_paper_has_a_name():
+    X = np.random.default_rng(0).random((5, 2))
+    assert KernelBank("paper").fit(X).kernels == paper_kernels()
