@@ -239,19 +239,23 @@ def test_exponents_beyond_any_use_are_the_extreme(toy, p):
 
 
 def test_one_outlier_does_not_cost_time_or_digits():
-    """Squared distances that lost their digits beside the outlier are computed again, for about the same cost."""
+    """Squared distances that lost their digits beside the outlier cost no more than all of them from differences."""
     rng = np.random.default_rng(0)
     plain = rng.random((600, 5))
     outlier = plain.copy()
     outlier[0] *= 1e6
-    sides = [(bank, bank.side(X)) for X in (plain, outlier) for bank in [KernelBank([Gaussian(0.1)]).fit(X)]]
+    bank = KernelBank([Gaussian(0.1)]).fit(outlier)
+    side = bank.side(outlier)
+
+    def obvious():
+        return np.exp(-50 * ((plain[:, None] - plain) ** 2).sum(axis=2))
+
     seconds = np.full((10, 2), np.inf)
     for run in seconds:  # in turn, so that both see the same load
-        for k, (bank, side) in enumerate(sides):
+        for k, make in enumerate((obvious, lambda: bank.cross(side, side, np.ones(1)))):
             began = time.process_time()
-            K = bank.cross(side, side, np.ones(1))
+            K = make()
             run[k] = time.process_time() - began
-    exact = np.exp(-50 * ((plain[:, None] - plain) ** 2).sum(axis=2))
-    assert_allclose(K[1:, 1:], exact[1:, 1:], atol=1e-6)
-    of_plain, of_outlier = seconds.min(axis=0)
-    assert of_outlier < 4 * of_plain, "twice when measured on an idle core"
+    assert_allclose(K[1:, 1:], obvious()[1:, 1:], atol=1e-6)
+    of_obvious, of_bank = seconds.min(axis=0)
+    assert of_bank < 3 * of_obvious, "about the same when measured on an idle core"
