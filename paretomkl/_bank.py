@@ -100,10 +100,6 @@ class FittedBank:
     def n_bases(self) -> int:
         return len(self.base_kernels)
 
-    @property
-    def base_metric(self) -> list[str]:
-        return [kernel.metric for kernel in self.base_kernels]
-
     def side(self, X: AnyArray) -> Side:
         """Prepare samples X (n, n_features), or a stack of any shape (n, n', n_kernels), for use in panels."""
         if self.precomputed:

@@ -37,8 +37,8 @@ class CutStore:
         self.slopes = np.concatenate([self.slopes, 0.5 * sweep.forms[None]])
         self.idle = np.vstack([self.idle, np.zeros_like(self.idle[:1])])
 
-    def copy(self, rows: IntArray | slice = slice(None)) -> CutStore:  # of all rows
-        """The same cuts in arrays of their own."""
+    def copy(self, rows: IntArray | slice = slice(None)) -> CutStore:
+        """The cuts of some rows, of all unless given, in arrays of their own."""
         copy = CutStore(*self.slopes.shape[1:])
         copy.linear, copy.slopes, copy.idle = self.linear[rows].copy(), self.slopes[rows].copy(), self.idle[rows].copy()
         return copy

@@ -129,6 +129,16 @@ def test_a_path_reads_what_estimators_read(toy):
     assert not np.allclose(path.objectives, pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[0.5]).objectives)
 
 
+def test_models_of_a_path_score_as_estimators_do(toy):
+    path = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[0.5, np.inf], kernels=toy.kernels, tol=1e-6)
+    for p, model in zip(path.ps, path.models, strict=True):
+        clf = ParetoMKLClassifier(p=p, kernels=toy.kernels, tol=1e-6).fit(toy.X, toy.y, tasks=toy.tasks)
+        assert_allclose(model.score(toy.X, toy.y, toy.tasks), clf.score(toy.X, toy.y, tasks=toy.tasks))
+        right = clf.predict(toy.X, tasks=toy.tasks) == toy.y
+        by_hand = [right[toy.tasks == name].mean() for name in clf.task_names_]
+        assert_allclose(model.task_accuracy(toy.X, toy.y, toy.tasks), by_hand)
+
+
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
 def test_stacked_frames_are_aligned_by_name(library):
     first = library.DataFrame({"u": [1.0, 2.0], "v": [10.0, 20.0]})

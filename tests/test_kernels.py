@@ -103,7 +103,7 @@ def test_the_default_bank_is_that_of_the_paper_with_unit_diagonals():
 
 
 def test_the_default_bank_needs_one_base_matrix():
-    assert len(KernelBank().fit(X).base_metric) == 1
+    assert KernelBank().fit(X).n_bases == 1
 
 
 def test_weights_combine_kernels():
