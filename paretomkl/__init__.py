@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ._model import TaskModel
 from ._persistence import load_model, save_model
 from ._tasks import stack_tasks
-from .kernels import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, Polynomial
+from .kernels import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, Polynomial, sources
 from .path import PAPER_PS, ParetoPath, pareto_path
 
 __version__ = "0.1.0.dev0"
@@ -44,6 +44,7 @@ __all__ = [
     "plotting",
     "report",
     "save_model",
+    "sources",
     "stack_tasks",
     "tables",
 ]

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ._kernel_rows import EXPONENTIAL, Pairs, Program, Samples, combine_rows, make_tile
+from ._standardizer import Standardizer
 from ._typing import AnyArray, Array, IntArray
 
 if TYPE_CHECKING:
-    from ._kernels import Kernel, KernelBank, Normalization
+    from ._kernels import Kernel, Normalization
 
 MAX_DOUBLINGS = 14  # squarings in a row from one exp: the error 2^14 · 1e-16 stays near 1e-12
 PANEL_BYTES = 32 * 2**20  # how much of the base matrices is made at a time when they are not kept
+_MOST_MEASURED, _MOST_LOOKED_AT = (
+    1000,
+    256,
+)  # samples of a task, and tasks, to measure kernels on: to divide by, to show
+_MOST_VALUES = 2e8  # of kernels, in all, to look at
+_STACK_BYTES = 64 * 2**20  # of the matrices that are measured at a time
+_NO_VARIANCE = 1e-13  # of a kernel's size: what rounding leaves of a constant one
+
+Groups: TypeAlias = Sequence[tuple[IntArray, Array]]
+"""The samples of each task and their weights."""
 
 
 @dataclass(frozen=True)
@@ -44,28 +56,34 @@ class Side:
 class FittedBank:
     """A bank bound to training data: knows its bases, the order of its kernels, and its normalisation.
 
-    ``columns`` are those of each kernel; ``None`` means that X is a precomputed stack.
+    ``columns`` are those of each kernel; ``None`` means that X is a precomputed stack. ``standardizer`` is applied to
+    samples first. Kernel m enters every sum times ``factor[m]``.
+
+    Attributes
+    ----------
+    variance, effective_rank : arrays of shape (n_kernels,)
+        v = tr(K_c) / n and r = (tr K_c)² / ‖K_c‖_F² of each kernel before its factor, K_c centred within a task; means
+        over the tasks.
     """
+
+    variance: Array
+    effective_rank: Array
+    factor: Array
 
     def __init__(
         self,
         kernels: list[Kernel],
         columns: list[IntArray] | None,
-        X: AnyArray,
-        bank: KernelBank,
-        weight: Array | None = None,
+        normalize: Normalization,
+        standardizer: Standardizer | None = None,
+        cache_mb: float = 512.0,
     ):
         self.kernels = kernels
         self.precomputed = columns is None
-        if self.precomputed and bank.normalize == "unit":
-            raise ValueError(
-                "normalize='unit' needs the norm of every test sample, which a precomputed stack does not hold; "
-                "normalise the stack yourself (K / sqrt(outer(diag, diag))) or use normalize='trace'."
-            )
-        auto: Normalization = "none" if self.precomputed else "unit"
-        self.normalize = auto if bank.normalize == "auto" else bank.normalize
+        self.normalize = normalize
+        self.standardizer = standardizer
         # a stack is there already; a copy of it would double the memory
-        self.cache_bytes = 0.0 if self.precomputed else bank.cache_mb * 2**20
+        self.cache_bytes = 0.0 if self.precomputed else cache_mb * 2**20
         self.names = [str(kernel) for kernel in kernels]
         # kernels that see the same columns through the same metric share one base matrix
         keys: dict[tuple, int] = {}
@@ -79,11 +97,117 @@ class FittedBank:
                 self.base_kernels.append(kernel)
                 self.base_columns.append(np.empty(0, dtype=np.int64) if columns is None else columns[m])
             self.base[m] = keys[key]
-        self.centre = [np.average(X[:, seen], axis=0, weights=weight) for seen in self.base_columns if columns]
-        self.trace_scale = np.ones(len(kernels))
-        if self.normalize == "trace":
-            diagonals = np.einsum("iim->mi", X) if self.precomputed else list(self._diagonals(X, self.side(X).squares))
-            self.trace_scale = _inverse_root(np.average(diagonals, axis=1, weights=weight))
+
+    def bind(self, X: AnyArray, weight: Array | None, groups: Groups | None, capacity: float) -> None:
+        """Take from the training samples what the bank needs of them: centres, and the factor of every kernel."""
+        if not self.precomputed:
+            features = self._standardized(X)
+            self.centre = [np.average(features[:, seen], axis=0, weights=weight) for seen in self.base_columns]
+        groups = groups or [(np.arange(len(X)), np.ones(len(X)) if weight is None else weight)]
+        # to show shares a rough measure will do, of very many kernels a rougher one
+        rough = min(_MOST_LOOKED_AT, max(32, int(math.sqrt(_MOST_VALUES / self.n_kernels))))
+        most = _MOST_MEASURED if self.normalize == "capacity" else rough
+        self.variance, self.effective_rank = self._measure(X, groups, most)
+        self.capacity = capacity
+        self.factor = np.ones(self.n_kernels)
+        if self.normalize == "capacity":
+            self.factor = self._capacity_factor(capacity)
+        elif self.normalize == "trace":
+            self.factor = _inverse(np.average(self._scaled_diagonals(X), axis=1, weights=weight))
+
+    def _scaled_diagonals(self, X: AnyArray) -> Array:
+        """k_m(x, x) of the training samples before the factors, (n_kernels, n)."""
+        if self.precomputed:
+            return np.einsum("iim->mi", X)
+        side = self.side(X)
+        return np.array(list(self._diagonals(self._standardized(X), side.squares))) * side.scale**2
+
+    def paying(self, capacity: float) -> FittedBank:
+        """The same bank with another exponent κ of the effective rank."""
+        other = copy(self)
+        other.capacity, other.factor = capacity, self._capacity_factor(capacity)
+        return other
+
+    def _capacity_factor(self, capacity: float) -> Array:
+        """1 / (v r^κ), and zero for a kernel that is constant within every task.
+
+        Kernels of a named source pay relative to the smallest r of that source: a source of many columns should not
+        cost more than one of few.
+        """
+        rank = self.effective_rank.copy()
+        owners = np.array([kernel.source or "" for kernel in self.kernels])
+        for source in set(owners.tolist()) - {""}:
+            rank[owners == source] /= rank[owners == source].min()
+        return _inverse(self.variance) * rank**-capacity
+
+    def variance_share(self, theta: Array) -> Array:
+        """Share of each kernel in the variance within tasks that Σ_m θ_m K_m gives a function, (…, n_kernels)."""
+        variance = theta * self.factor * self.variance
+        total = variance.sum(axis=-1, keepdims=True)
+        return np.divide(variance, total, out=np.zeros_like(variance), where=total > 0)
+
+    def by_source(self, share: Array) -> dict[str, Array]:
+        """Shares of kernels (…, n_kernels) summed over those of each named source, in the order of the bank."""
+        owners = [kernel.source for kernel in self.kernels]
+        names = [name for name in dict.fromkeys(owners) if name is not None]
+        return {name: share[..., [owner == name for owner in owners]].sum(axis=-1) for name in names}
+
+    def _standardized(self, X: AnyArray) -> Array:
+        X = np.asarray(X, dtype=np.float64)
+        return X if self.standardizer is None else self.standardizer(X)
+
+    def _measure(self, X: AnyArray, groups: Groups, most: int) -> tuple[Array, Array]:
+        """Variance and effective rank of every kernel within groups of samples, on average over the groups."""
+        rng = np.random.default_rng(0)
+        if len(groups) > most:
+            groups = [groups[k] for k in np.sort(rng.choice(len(groups), most, replace=False))]
+        variance, rank, n_ranks = np.zeros((3, self.n_kernels))
+        for rows, weight in groups:
+            there = np.flatnonzero(weight > 0)
+            if len(there) > most:
+                there = np.sort(rng.choice(there, most, replace=False))
+            v, r = self._spread(X, rows[there], weight[there] / weight[there].sum())
+            variance += v / len(groups)
+            rank += r
+            n_ranks += r > 0
+        return variance, rank / np.maximum(n_ranks, 1) + (n_ranks == 0)
+
+    def _spread(self, X: AnyArray, rows: IntArray, weight: Array) -> tuple[Array, Array]:
+        """v = tr(K_c) and r = v² / ‖K_c‖² under weights of sum one; r is zero for a constant kernel.
+
+        With m_i = Σ_j w_j K_ij and g = w'Kw: tr(K_c) = Σ w_i K_ii − g, ‖K_c‖² = Σ w_i w_j K_ij² − 2 Σ w_i m_i² + g².
+        """
+        variance, rank = np.zeros((2, self.n_kernels))
+        for m, K in enumerate(self._each_kernel(X[np.ix_(rows, rows)] if self.precomputed else X[rows])):
+            size = np.abs(K).max()
+            K /= size or 1.0  # squares neither overflow nor vanish
+            K -= K[0, 0]  # centring takes a constant off anyway; now a kernel that hardly varies keeps its digits
+            sums, trace = K @ weight, weight @ np.diag(K)
+            mean = sums @ weight
+            v = trace - mean
+            norm = weight @ np.square(K, out=K) @ weight - 2 * sums**2 @ weight + mean**2
+            if v > _NO_VARIANCE and norm > 0:
+                variance[m], rank[m] = size * v, v**2 / norm
+        return variance, rank
+
+    def _each_kernel(self, X: AnyArray) -> Iterator[Array]:
+        """The matrices of the base kernels among samples before their factors, (n, n) each, some made at a time."""
+        if self.precomputed:
+            yield from np.moveaxis(np.array(X, dtype=np.float64), 2, 0)
+            return
+        step = max(1, int(_STACK_BYTES // (8 * len(X) ** 2)))
+        for first in range(0, self.n_kernels, step):
+            some = self._some(range(first, min(first + step, self.n_kernels)))
+            side = some.side(X)
+            yield from some.stack(side, side)
+
+    def _some(self, which: range) -> FittedBank:
+        """Some of the kernels."""
+        base = self.base[which]
+        columns = [self.base_columns[b] for b in base]
+        some = FittedBank([self.kernels[m] for m in which], columns, self.normalize, self.standardizer)
+        some.centre = [self.centre[base[some.base.tolist().index(b)]] for b in range(some.n_bases)]
+        return some
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "program"}
@@ -104,7 +228,7 @@ class FittedBank:
         """Prepare samples X (n, n_features), or a stack of any shape (n, n', n_kernels), for use in panels."""
         if self.precomputed:
             return replace(self.side_of_columns(len(X)), features=[X])
-        X = np.asarray(X, dtype=np.float64)
+        X = self._standardized(X)
         features: list[AnyArray] = []
         centred_squares: list[Array] = []
         squares = np.zeros((len(self.base_kernels), len(X)))
@@ -122,15 +246,12 @@ class FittedBank:
             if not np.isfinite(diagonal).all():
                 raise ValueError(f"Kernel {kernel} leaves the range of numbers on these data; scale the features.")
             if kernel.scaling == "always" or (kernel.scaling == "bank" and self.normalize == "unit"):
-                scale[m] = _inverse_root(diagonal)
-            elif kernel.scaling == "bank":
-                scale[m] = self.trace_scale[m]
+                scale[m] = np.sqrt(_inverse(diagonal))
         return Side(features, centred_squares, squares, scale)
 
     def side_of_columns(self, n: int) -> Side:
         """The columns of a precomputed stack, which has no samples of its own on that side."""
-        scale = np.tile(self.trace_scale[:, None], (1, n))
-        return Side([], [], np.zeros((self.n_kernels, 1)), scale)
+        return Side([], [], np.zeros((self.n_kernels, 1)), np.ones((self.n_kernels, n)))
 
     def _diagonals(self, X: Array, squares: Array) -> Iterator[Array]:
         """k_m(x, x) of every sample, kernel by kernel."""
@@ -146,6 +267,7 @@ class FittedBank:
             stack = left.features[0][np.ix_(rows, columns)]
             return np.ascontiguousarray(stack.reshape(-1, stack.shape[2]).T)
         out = np.empty((len(self.base_kernels), len(rows), len(columns)))
+        whole = left is right and np.array_equal(rows, columns)  # a matrix among the same samples is symmetric
         for b, kernel in enumerate(self.base_kernels):
             x, z = left.features[b][rows], right.features[b][columns]
             if kernel.metric == "sqeuclidean":
@@ -158,7 +280,7 @@ class FittedBank:
                 if left is right:
                     out[b][rows[:, None] == columns] = 0  # a sample is at distance zero from itself
             else:
-                out[b] = kernel.base_values(x, z)
+                out[b] = kernel.base_values(x, x if whole else z)
         return out.reshape(len(out), -1)
 
     def base_matrix(self, base: int, side: Side, samples: IntArray) -> Array:
@@ -170,10 +292,14 @@ class FittedBank:
 
     def cross(self, left: Side, right: Side, theta: Array) -> Array:
         """Σ_m θ_m K_m between two sets of samples, (n_left, n_right)."""
-        return self.cross_all(left, right, theta[None])[0]
+        return self._cross(left, right, (theta * self.factor)[None])[0]
 
-    def cross_all(self, left: Side, right: Side, thetas: Array) -> Array:
-        """The same for several θ, (n_thetas, n_left, n_right); base matrices are made once for all of them."""
+    def stack(self, left: Side, right: Side) -> Array:
+        """The base kernels one by one and before their factors, (n_kernels, n_left, n_right)."""
+        return self._cross(left, right, np.eye(self.n_kernels))
+
+    def _cross(self, left: Side, right: Side, thetas: Array) -> Array:
+        """Sums of kernels with several weights each, (n_thetas, n_left, n_right); base matrices are made once."""
         thetas = np.ascontiguousarray(thetas, dtype=np.float64)
         n_columns = len(right)
         out = np.empty((len(thetas), len(left) * n_columns))
@@ -207,10 +333,9 @@ def _refine_small(distances: Array, x: Array, z: Array, x_squares: Array, z_squa
             distances[row, column] = np.einsum("ij,ij->i", difference, difference)
 
 
-def _inverse_root(diagonal: Array) -> Array:
-    """1/√d, and zero where d is zero: a sample of norm zero stays at the origin of feature space."""
-    with np.errstate(divide="ignore"):
-        return np.where(diagonal > 0, 1 / np.sqrt(np.maximum(diagonal, 1e-300)), 0.0)
+def _inverse(values: Array) -> Array:
+    """1/d, and zero where d is zero: a sample of norm zero stays at the origin of feature space."""
+    return np.where(values > 0, 1 / np.maximum(values, 1e-300), 0.0)
 
 
 def _compile(kernels: list[Kernel], base: IntArray, normalize: Normalization) -> Program:
@@ -218,7 +343,7 @@ def _compile(kernels: list[Kernel], base: IntArray, normalize: Normalization) ->
     codes = [kernel.code for kernel in kernels]
     kind = np.array([code.kind for code in codes], dtype=np.int64)
     rate = np.array([code.rate for code in codes], dtype=np.float64)
-    asked = {"always": True, "never": False, "bank": normalize != "none"}
+    asked = {"always": True, "never": False, "bank": normalize == "unit"}
     order = np.lexsort((rate, kind)).astype(np.int64)  # by rising rate: a kernel is squared from a wider one
     parent, doublings, depth = np.zeros((3, len(kernels)), dtype=np.int64)
     parent -= 1

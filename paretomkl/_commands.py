@@ -4,7 +4,6 @@ Exit codes: 0 done; 1 something went wrong that is not the caller's doing; 2 wro
 sentence that says what to do; 130 interrupted. Nothing half-written is left behind.
 """
 
-import csv
 import inspect
 import json
 import os
@@ -18,7 +17,7 @@ from dataclasses import dataclass, fields, replace
 from functools import wraps
 from math import ceil
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -27,22 +26,36 @@ from typer import Argument, Option
 from . import __version__
 from ._experiments.cli import reproduce
 from ._files import check_writable, write_whole
-from ._kernels import NAMED_KERNELS
+from ._kernel_options import OTHERS, listed_columns, parse_kernels, parse_sources, split_names
+from ._kernels import as_bank
 from ._parallel import effective_jobs
 from ._tables import MAX_ROWS, Columns, Frame, Table, TableError, load_table, read_table
 from .path import PAPER_PS
+
+if TYPE_CHECKING:
+    from ._judging import Judge
 
 MODEL_KIND = "paretomkl model"
 PACKAGES = (
     *("numpy", "scipy", "scikit-learn", "numba", "joblib", "pandas", "pyarrow"),
     *("matplotlib", "skops", "cvxpy", "distributed"),
 )
-FIRST_PARAMETER = {"rbf": "sigma", "gaussian": "sigma", "laplacian": "gamma", "poly": "degree", "polynomial": "degree"}
 PAGE_TOL = 1e-5  # the curves of a page are smooth then
 ABOUT_KERNELS = (
-    "`--kernels` takes `default` (linear, quadratic, nine Gaussians) or a list with parameters after a colon and "
-    "columns after an @: `linear,rbf:0.5,laplacian:2@age+bmi`."
+    "`--kernels` takes `default` (made from the table: linear, quadratic, Gaussians and Laplacians of widths around "
+    "the typical distance, on standardised columns), `paper` (linear, quadratic, nine Gaussians), or a list with "
+    "parameters after a colon and columns after an @: `linear,rbf:0.5,laplacian:2@age+bmi`.\n\n"
+    "`--source 'genes=g_*' --source clinic=age+ward` gives each group of columns default kernels of its own, and shows "
+    "what it contributes to predictions."
 )
+DEFAULT_NORM = 1.1  # s of a model that is fitted without folds
+
+ABOUT_SCORES = (
+    "`--scoring` takes `accuracy` (the default), `balanced_accuracy` (the default with `--balanced`), `roc_auc`, "
+    "`average_precision`, `f1`, `precision`, `recall`, `f1_macro` or `matthews_corrcoef`: the mean over the tasks, or "
+    "with `worst_` before the name the lowest score of a task."
+)
+RARE = 0.1  # share of a class below which accuracy hardly sees it
 
 app = typer.Typer(
     help="Multi-task multiple kernel learning along the Pareto front.",
@@ -57,7 +70,6 @@ app = typer.Typer(
 # ------------------------------------------------------------------------------------------------ options
 TableFile = Annotated[Path, Argument(help="CSV, Parquet, Arrow or NumPy file.")]
 Target = Annotated[str, Option("--target", "-y", help="Column that holds the classes.")]
-Norm = Annotated[float, Option("--s", min=1.0, help="Norm of the kernel weights; 1 is sparse.")]
 Tolerance = Annotated[float, Option(min=1e-8, max=0.5, help="Relative gap to certify at every p.")]
 Delimiter = Annotated[str | None, Option(help="Between the columns of a text file; default a comma, in .tsv a tab.")]
 Decimal = Annotated[str, Option(help="Decimal point of a text file: a point or a comma.")]
@@ -70,11 +82,18 @@ class Options:
 
     task: Annotated[str | None, Option("--task", "-t", help="Column that names the task of each row.")] = None
     kernels: Annotated[str, Option(help="Base kernels, see below.")] = "default"
-    s: Norm = 1.1
+    source: Annotated[
+        list[str] | None, Option(metavar="NAME=PATTERN", help="Group of columns, see below; can be repeated.")
+    ] = None
+    s: Annotated[float | None, Option("--s", min=1.0, help="Norm of the kernel weights; default: by folds.")] = None
+    capacity: Annotated[float | None, Option(min=0.0, help="How much flexible kernels pay; default: by folds.")] = None
     C: Annotated[float | None, Option("--C", min=1e-9, help="Cost of a margin violation; default: by folds.")] = None
     Cs: Annotated[str, Option("--Cs", help="Values of C to choose from.")] = "0.1,1,10,100"
     categorical: Annotated[str, Option(help="Columns of categories, if they look otherwise; with commas.")] = ""
     drop: Annotated[str, Option(help="Columns to leave out, separated by commas.")] = ""
+    scoring: Annotated[str | None, Option(help="Score to choose by and to show, see below.")] = None
+    balanced: Annotated[bool, Option("--balanced", help="Weigh the classes of a task alike, however rare.")] = False
+    no_rivals: Annotated[bool, Option("--no-rivals", help="Do not compare with simpler models.")] = False
     impute: Annotated[bool, Option("--impute", help="Fill in what is missing: median or commonest value.")] = False
     delimiter: Delimiter = None
     decimal: Decimal = "."
@@ -88,16 +107,43 @@ class Options:
         """The options that are not the default."""
         return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) != field.default}
 
+    def bank(self, table: Table) -> Any:
+        """The kernels for a table; columns that are in no source are noted."""
+        if not self.source:
+            return parse_kernels(self.kernels, table.features)
+        if self.kernels != "default":
+            raise TableError("--source gives each source the default kernels; leave out --kernels.")
+        made, rest = parse_sources(self.source, table)
+        if rest:
+            named = listed_columns(rest)
+            note(f"what no --source names is one of its own, {OTHERS!r}: {named}; --drop leaves columns out.")
+        return made
+
+    @property
+    def pays(self) -> bool:
+        """Whether kernels pay for their capacity."""
+        return self.kernels == "default" or self.capacity is not None
+
+    def searched(self) -> dict[str, Any]:
+        """Norm and capacity as a search takes them, those that are given."""
+        return {name: value for name in ("s", "capacity") if (value := getattr(self, name)) is not None}
+
+    def judge(self) -> "Judge":
+        """What models are judged by; accuracy would choose the models that leave rare classes alone."""
+        from ._judging import make_judge
+
+        return make_judge(self.scoring or ("balanced_accuracy" if self.balanced else None), "--scoring")
+
+    @property
+    def class_weight(self) -> str | None:
+        """As the estimators take it."""
+        return "balanced" if self.balanced else None
+
     def table_keywords(self) -> dict[str, Any]:
         """The same as :func:`load_table` takes them."""
         parse = {"categorical": split_names, "drop": split_names, "delimiter": parse_delimiter}
         known = inspect.signature(load_table).parameters
         return {name: parse.get(name, lambda v: v)(value) for name, value in self.given().items() if name in known}
-
-
-def split_names(text: str) -> list[str]:
-    """Names separated by commas, those that hold a comma in quotation marks; blanks around them do not count."""
-    return [name.strip() for row in csv.reader([text], skipinitialspace=True) for name in row if name.strip()]
 
 
 def parse_delimiter(text: str | None) -> str | None:
@@ -114,55 +160,6 @@ def parse_numbers(text: str, option: str) -> list[float]:
     if not numbers:
         raise TableError(f"{option} names no number.")
     return numbers
-
-
-def parse_kernels(text: str, names: Sequence[str]) -> Any:
-    """Kernels from text: ``default``, or ``rbf:0.5,linear,laplacian:2@age+bmi`` with columns after the @.
-
-    ``names`` are the columns after encoding; a column of words stands for all its indicators.
-    """
-    if text == "default":
-        return "default"
-    kernels: list[tuple[str, dict[str, Any]]] = []
-    for item in split_names(text):
-        spec, at, chosen = item.partition("@")
-        name, _, value = spec.partition(":")
-        if name not in NAMED_KERNELS:
-            raise TableError(f"There is no kernel {name!r} (--kernels); known are {', '.join(sorted(NAMED_KERNELS))}.")
-        parameters = _kernel_parameter(name, value, item) if value else {}
-        if at and not chosen:
-            raise TableError(f"No column follows the @ in {item!r} (--kernels).")
-        if chosen:
-            columns = [chosen] if chosen in names else chosen.split("+")
-            parameters["columns"] = [found for column in columns for found in _encoded(column, names)]
-        # a kernel has several names
-        if any(NAMED_KERNELS[name] is NAMED_KERNELS[other] and parameters == its for other, its in kernels):
-            raise TableError(f"--kernels names {item!r} twice.")
-        kernels.append((name, parameters))
-    if not kernels:
-        raise TableError("--kernels names no kernel.")
-    return kernels
-
-
-def _kernel_parameter(name: str, value: str, item: str) -> dict[str, Any]:
-    if name not in FIRST_PARAMETER:
-        raise TableError(f"Kernel {name!r} has no parameter, got {item!r} (--kernels).")
-    try:
-        number = float(value)
-    except ValueError:
-        raise TableError(f"{value!r} in {item!r} (--kernels) is not a number.") from None
-    if FIRST_PARAMETER[name] != "degree":
-        return {FIRST_PARAMETER[name]: number}
-    if not number.is_integer():
-        raise TableError(f"The degree in {item!r} (--kernels) must be a whole number.")
-    return {"degree": int(number)}
-
-
-def _encoded(column: str, names: Sequence[str]) -> list[str]:
-    found = [name for name in names if name == column] or [name for name in names if name.startswith(f"{column}=")]
-    if not found:
-        raise TableError(f"There is no column {column!r} (--kernels); the columns are {', '.join(names)}.")
-    return found
 
 
 # --------------------------------------------------------------------------------------- how a command runs
@@ -208,7 +205,7 @@ def _guarded(function: Function, resumable: bool) -> Function:
     def run(**given: Any) -> None:
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = _note
+                warnings.showwarning = Notes()
                 function(**given)
         except BrokenPipeError:  # the reader of a pipe has gone, as head does
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -226,10 +223,22 @@ def _guarded(function: Function, resumable: bool) -> Function:
     return run
 
 
-def _note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    """Warnings meant for users as one sentence; those meant for programmers are not shown."""
-    if issubclass(category, UserWarning):
-        sys.stderr.write(f"Note: {' '.join(str(message).split())}\n")
+class Notes:
+    """Warnings meant for users as one sentence each, once; those meant for programmers are not shown."""
+
+    def __init__(self) -> None:
+        self.written: set[str] = set()
+
+    def __call__(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        words = " ".join(str(message).split())
+        if issubclass(category, UserWarning) and words not in self.written:  # each fold may give the same
+            self.written.add(words)
+            note(words)
+
+
+def note(words: str) -> None:
+    """A remark beside the output."""
+    sys.stderr.write(f"Note: {words}\n")
 
 
 class Output:
@@ -279,12 +288,12 @@ def about(
 def demo(
     samples: Annotated[int, Option(min=20, max=1797, help="How many digits to learn from.")] = 200,
     C: Annotated[float, Option("--C", min=1e-6, help="Cost of a margin violation.")] = 1.0,
-    s: Norm = 1.1,
+    s: Annotated[float, Option("--s", min=1.0, help="Norm of the kernel weights; 1 is sparse.")] = 1.1,
     tol: Tolerance = 1e-3,
     page: Annotated[Path, Option(help="Where to write the page with the slider.")] = Path("paretomkl-demo.html"),
     no_page: Annotated[bool, Option("--no-page", help="Print the table only.")] = False,
 ) -> None:
-    """Trace the Pareto path on scikit-learn's digits: 45 one-vs-one tasks, 11 kernels, 13 exponents."""
+    """Trace the Pareto path on scikit-learn's digits: 45 one-vs-one tasks, 13 kernels, 13 exponents."""
     from ._demo import run_demo
 
     run_demo(samples, C, s, tol, None if no_page else page)
@@ -293,7 +302,7 @@ def demo(
 # --------------------------------------------------------------------------------------------------- path
 @command(
     "Example: `paretomkl path patients.csv --target outcome --task hospital --out patients` and open "
-    f"`patients/page.html`.\n\n{ABOUT_KERNELS}"
+    f"`patients/page.html`.\n\n{ABOUT_KERNELS}\n\n{ABOUT_SCORES}"
 )
 def path(
     file: TableFile,
@@ -307,18 +316,24 @@ def path(
     from .report import trade_off_page
 
     folder = _check_folder(out or Path(f"{Path(file.name.removesuffix('.gz')).stem}-path"))
+    judge = options.judge()
     table = load_table(file, target, **options.table_keywords())
     needed = ceil(2 / (1 - test_size))  # two are left for folds
     _check_rare_classes(table, needed, "path holds some rows out and divides the others into folds")
+    _note_rare_classes(table, options)
     again = _fitting_command(file, target, options).replace("`", "``")
     found = trade_off_page(
         table.X,
         table.y,
         task_column=table.columns.task,
-        kernels=parse_kernels(options.kernels, table.features),
-        s=options.s,
+        kernels=options.bank(table),
+        **options.searched(),
         C=options.C,
         Cs=parse_numbers(options.Cs, "--Cs"),
+        class_weight=options.class_weight,
+        scoring=judge.scoring,
+        rivals=not options.no_rivals,
+        cv=_folds(table, 5, judge, 1 - test_size),
         test_size=test_size,
         random_state=options.seed,
         n_points=points,
@@ -355,6 +370,44 @@ def _check_rare_classes(table: Table, needed: int, why: str) -> None:
             )
 
 
+def _note_rare_classes(table: Table, options: Options) -> None:
+    """Name the options for classes so rare that accuracy hardly sees them."""
+    if options.balanced or options.scoring is not None:
+        return
+    tasks = [""] * len(table.y) if table.columns.task is None else table.X[table.columns.task].tolist()
+    cells, sizes = Counter(zip(tasks, table.y.tolist(), strict=True)), Counter(tasks)
+    n_classes = Counter(task for task, _ in cells)
+    # of many classes each has a small share
+    shares = {
+        cell: n / sizes[cell[0]] for cell, n in cells.items() if n / sizes[cell[0]] < RARE * 2 / n_classes[cell[0]]
+    }
+    if not shares:
+        return
+    (task, label), share = min(shares.items(), key=lambda item: item[1])
+    of_task = f" of task {task!r}" if task != "" else ""
+    note(
+        f"class {label!r} has {100 * share:.1f} % of the rows{of_task}, and accuracy hardly sees it; --balanced "
+        "weighs the classes alike, --scoring balanced_accuracy judges by both."
+    )
+
+
+def _folds(table: Table, folds: int, judge: "Judge", share: float = 1.0) -> int:
+    """No more folds than leave each of them two classes of some task, where the score compares classes.
+
+    ``share`` of the rows are divided into folds.
+    """
+    if not judge.metric.compares_classes:
+        return folds
+    tasks = [""] * len(table.y) if table.columns.task is None else table.X[table.columns.task].tolist()
+    rarest: dict[Any, int] = {}
+    for (task, _), n in Counter(zip(tasks, table.y.tolist(), strict=True)).items():
+        rarest[task] = min(rarest.get(task, n), n)
+    most = max(2, int(share * max(rarest.values())))
+    if most < folds:
+        note(f"{most} folds instead of {folds}: {judge.measure.name} needs rows of two classes in each.")
+    return min(folds, most)
+
+
 def _loading_code(file: Path, target: str, options: Options) -> str:
     """Python that reads a table as a command did."""
     parameters = "".join(f", {name}={value!r}" for name, value in options.table_keywords().items())
@@ -366,12 +419,15 @@ def _loading_code(file: Path, target: str, options: Options) -> str:
 
 
 def _fitting_command(file: Path, target: str, options: Options) -> str:
-    """The command that fits a model again, with places for {p} and {C}."""
+    """The command that fits a model again, with places for {p}, {C}, {s} and {capacity}."""
     words = ["paretomkl", "fit", str(file), "--target", target]
-    for name, value in replace(options, C=None, Cs=Options.Cs, jobs=None, as_json=False).given().items():
+    found = replace(options, C=None, Cs=Options.Cs, s=None, capacity=None)
+    for name, value in replace(found, scoring=None, no_rivals=False, jobs=None, as_json=False).given().items():
         option = "--" + name.replace("_", "-")
-        words += [option] if value is True else [option, str(value)]
-    return f"{shlex.join(words)} --tol {PAGE_TOL:g} --out model.skops --p {{p}} --C {{C}}"
+        for one in value if isinstance(value, list) else [value]:
+            words += [option] if one is True else [option, str(one)]
+    chosen = "--p {p} --C {C} --s {s}" + " --capacity {capacity}" * options.pays
+    return f"{shlex.join(words)} --tol {PAGE_TOL:g} --out model.skops {chosen}"
 
 
 def _write_path(folder: Path, found: Any) -> tuple[Path, Path]:
@@ -388,30 +444,36 @@ def _write_path(folder: Path, found: Any) -> tuple[Path, Path]:
 
 
 def _path_frame(found: Any) -> Frame:
-    """One row for each p: certificate, accuracy, kernel weights, and objective, weight and accuracy of each task."""
+    """One row for each p: certificate, score, kernels, sources, and objective, weight and score of each task."""
     import pandas as pd
 
-    path = found.path
-    columns: dict[str, Any] = {"p": path.ps, "M_p": path.objective, "gap": path.gap, "accuracy": found.accuracy_overall}
-    for m, name in enumerate(path.kernel_names):
-        columns[f"theta: {name}"] = path.theta[:, m]
+    path, score = found.path, found.measure.key
+    columns: dict[str, Any] = {"p": path.ps, "M_p": path.objective, "gap": path.gap, score: found.scores_overall}
+    columns |= {f"share of source: {name}": share for name, share in path.source_shares.items()}
+    columns |= {f"share: {name}": share for name, share in zip(path.kernel_names, path.kernel_shares.T, strict=True)}
+    columns |= {f"theta: {name}": theta for name, theta in zip(path.kernel_names, path.theta.T, strict=True)}
     for t, name in enumerate(path.task_names):
         columns[f"objective: {name}"] = path.objectives[:, t]
         columns[f"weight: {name}"] = path.task_weights[:, t]
-        columns[f"accuracy: {name}"] = found.accuracy[:, t]
+        columns[f"{score}: {name}"] = found.scores[:, t]
     return pd.DataFrame(columns)
 
 
 def _report_path(found: Any, page: Path, numbers: Path, output: Output) -> None:
     from ._demo import path_table
-    from ._page.words import choice
+    from ._page.words import choice, parameters, source_shares
 
-    path = found.path
+    path, here = found.path, _at_choice(found)
     n_tasks = len(path.task_names)
-    title = f"Pareto path of {n_tasks} task{'s' * (n_tasks > 1)}, C = {found.C:g}"
+    chosen = parameters({"C": found.C, "capacity": found.capacity, "s": found.s})
+    title = f"Pareto path of {n_tasks} task{'s' * (n_tasks > 1)}, {chosen}"
     output.say(path_table(path, title, rows=[k for k, p in enumerate(path.ps) if p in PAPER_PS]))
     if found.cv is not None:
         output.say(choice(found.cv))
+    by_source = {name: float(share[here]) for name, share in path.source_shares.items()}
+    if by_source:
+        output.say(source_shares(by_source))
+    _say_comparison(found.comparison, output)
     output.say(f"Written: {page} (open it in a browser) and {numbers}.")
     output.finish(
         {
@@ -419,18 +481,73 @@ def _report_path(found: Any, page: Path, numbers: Path, output: Output) -> None:
             "numbers": str(numbers),
             "tasks": path.task_names,
             "kernels": path.kernel_names,
+            "shares": _named(path.kernel_names, path.kernel_shares[here]),
+            "sources": by_source,
             "points": len(path),
             "C": found.C,
+            "s": _finite(found.s),
+            "capacity": found.capacity,
             "best_p": None if found.cv is None else _finite(float(found.cv.best_p)),
+            "scoring": found.measure.key,
+            "score_name": found.measure.name,
+            "held_out_score": _held_out_score(found),
+            "task_scores": _task_scores(found),
+            "comparison": None if found.comparison is None else found.comparison.facts(),
             "largest_gap": float(path.gap.max()),
             "rows": {"train": len(found.train), "held_out": len(found.test)},
         }
     )
 
 
+def _at_choice(found: Any) -> int:
+    """The point of a path that cross-validation picks, or the average."""
+    p = 1.0 if found.cv is None else found.cv.best_p
+    return int(np.flatnonzero(found.path.ps == p)[0])
+
+
+def _number(value: float) -> float | None:
+    """JSON has no number for what is not defined."""
+    return float(value) if np.isfinite(value) else None
+
+
+def _named(names: Sequence[str], values: Any) -> dict[str, float]:
+    return dict(zip(names, values.tolist(), strict=True))
+
+
+def _held_out_score(found: Any) -> float | None:
+    return _number(found.scores_overall[_at_choice(found)])
+
+
+def _task_scores(found: Any) -> dict[str, float | None]:
+    scores = found.scores[_at_choice(found)]
+    return {name: _number(score) for name, score in zip(found.path.task_names, scores, strict=True)}
+
+
+def _say_comparison(comparison: Any, output: Output) -> None:
+    """A small table of the simpler models beside ours, and what follows."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from ._page.comparison import HOW
+
+    if comparison is None:
+        return
+    measure, held_out = comparison.measure, comparison.ours.held_out is not None
+    table = Table(header_style="bold", box=SIMPLE_HEAD)
+    table.add_column(measure.name[0].upper() + measure.name[1:])
+    for name in [f"{len(comparison.ours.folds)} folds"] + ["held out"] * held_out:
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in comparison.contenders:
+        table.add_row(one.name, comparison.text(one), *([measure.text(one.held_out)] if held_out else []))
+    output.say(table)
+    output.say(comparison.verdict)
+    output.say(HOW)
+
+
 # ---------------------------------------------------------------------------------------------------- fit
 @command(
-    f"Example: `paretomkl fit patients.csv --target outcome --task hospital --out model.skops`.\n\n{ABOUT_KERNELS}"
+    f"Example: `paretomkl fit patients.csv --target outcome --task hospital --out model.skops`.\n\n{ABOUT_KERNELS}\n\n"
+    f"{ABOUT_SCORES}"
 )
 def fit(
     file: TableFile,
@@ -438,17 +555,19 @@ def fit(
     options: Options,
     out: Annotated[Path, Option("--out", "-o", help="Where to write the model, usually `….skops`.")],
     p: Annotated[str | None, Option("--p", help="Exponent; `inf` protects the worst task; default: by folds.")] = None,
-    ps: Annotated[str, Option(help="Exponents to choose from; of equals the first wins.")] = "1,0.5,2,0.1,10,0.01,inf",
+    ps: Annotated[
+        str, Option(help="Exponents to choose from; of equals the nearest to 1.")
+    ] = "1,0.5,2,0.1,10,0.01,inf",
     cv: Annotated[int, Option(min=2, help="Folds of the cross-validation.")] = 5,
-    balanced: Annotated[bool, Option("--balanced", help="Weigh the classes of a task alike, however rare.")] = False,
     tol: Tolerance = 1e-3,
 ) -> None:
-    """Fit a model, with p and C by cross-validation unless they are given, and save it."""
+    """Fit a model, with p, C, s and capacity by cross-validation unless they are given, and save it.
+
+    With p and C given there is no cross-validation: s is 1.1 then, and capacity 0.5, unless they are given too.
+    """
     from sklearn.pipeline import make_pipeline
 
     from ._persistence import save_model
-    from .estimators import ParetoMKLClassifier
-    from .search import ParetoMKLClassifierCV
 
     check_writable(out)
     if out.resolve() == file.resolve():
@@ -457,48 +576,109 @@ def fit(
     exponents = parse_numbers(ps, "--ps") if p is None else parse_numbers(p, "--p")
     if p is not None and len(exponents) > 1:
         raise TableError(f"--p takes one exponent, got {p!r}; to choose among several use --ps {p}.")
+    judge = options.judge()
     table = load_table(file, target, **options.table_keywords())
     parameters = {
-        "s": options.s,
-        "kernels": parse_kernels(options.kernels, table.features),
+        "kernels": options.bank(table),
         "task_column": table.columns.task,
-        "class_weight": "balanced" if balanced else None,
+        "class_weight": options.class_weight,
         "tol": tol,
         "verbose": None,
     }
     Cs = [options.C] if options.C is not None else parse_numbers(options.Cs, "--Cs")
-    if len(exponents) * len(Cs) == 1:
-        model = ParetoMKLClassifier(p=exponents[0], C=Cs[0], **parameters).fit(table.X, table.y)
-        score = None
-    else:
-        _check_rare_classes(table, 2, "cross-validation divides the rows into folds; with --p and --C there is none")
-        search = ParetoMKLClassifierCV(ps=exponents, Cs=Cs, cv=cv, n_jobs=options.jobs, **parameters)
-        model = search.fit(table.X, table.y).best_estimator_
-        score = search.best_score_
+    fitted = _fit_table(table, exponents, Cs, cv, judge, options, parameters)
     # the model behind its encoder, and the columns it needs
-    pipeline = make_pipeline(table.encoder, model)
+    pipeline = make_pipeline(table.encoder, fitted.model)
     save_model({"kind": MODEL_KIND, "version": __version__, **vars(table.columns), "model": pipeline}, out)
-    _report_fit(table, model, score, cv, out, Output(options.as_json))
+    _report_fit(table, fitted, out, Output(options.as_json))
 
 
-def _report_fit(table: Table, model: Any, score: float | None, cv: int, out: Path, output: Output) -> None:
-    train = float(model.score(table.X, table.y))
-    chosen = f"p = {model.p:g}, C = {model.C:g}"
-    if score is not None:
-        output.say(f"Chosen by {cv}-fold cross-validation: {chosen}, score {score:.4f}.")
+@dataclass(frozen=True)
+class Fitted:
+    """A model, the judge of it, the search that chose it (None where nothing was to choose), and its rivals."""
+
+    model: Any
+    judge: "Judge"
+    search: Any = None
+    comparison: Any = None
+
+    @property
+    def capacity(self) -> float | None:
+        """κ of the kernels; None where they do not pay for their capacity."""
+        bank = self.model.model_.bank
+        return float(bank.capacity) if bank.normalize == "capacity" else None
+
+
+def _fit_table(
+    table: Table,
+    ps: list[float],
+    Cs: list[float],
+    cv: int,
+    judge: "Judge",
+    options: Options,
+    parameters: dict[str, Any],
+) -> Fitted:
+    """Fit one model, or search for the best by cross-validation and set it beside simpler ones."""
+    from ._rivals import compare
+    from .estimators import ParetoMKLClassifier
+    from .search import ParetoMKLClassifierCV
+
+    judge = judge.of_samples(table.X, table.y, task_column=table.columns.task)
+    if len(ps) * len(Cs) == 1:
+        _note_rare_classes(table, options)
+        if options.capacity is not None:
+            parameters["kernels"] = replace(
+                as_bank(parameters["kernels"]), normalize="capacity", capacity=options.capacity
+            )
+        model = ParetoMKLClassifier(p=ps[0], C=Cs[0], s=options.s or DEFAULT_NORM, **parameters)
+        return Fitted(model.fit(table.X, table.y), judge)
+    _check_rare_classes(table, 2, "cross-validation divides the rows into folds; with --p and --C there is none")
+    _note_rare_classes(table, options)
+    cv = _folds(table, cv, judge)
+    parameters |= options.searched()
+    search = ParetoMKLClassifierCV(ps, Cs, cv=cv, scoring=judge.scoring, n_jobs=options.jobs, **parameters)
+    model = search.fit(table.X, table.y).best_estimator_
+    comparison = None
+    if not options.no_rivals:
+        comparison = compare(search, table.X, table.y, n_jobs=options.jobs, verbose=None)
+    return Fitted(model, judge, search, comparison)
+
+
+def _report_fit(table: Table, fitted: Fitted, out: Path, output: Output) -> None:
+    from ._page.words import parameters, source_shares
+
+    model, measure, search = fitted.model, fitted.judge.measure, fitted.search
+    train = fitted.judge.score_model(model, table.X, table.y)
+    used = {"p": model.p, "C": model.C, "capacity": fitted.capacity, "s": model.s}
+    named = parameters(used if search is None else {name: search.best_params_.get(name) for name in used})
+    by_source = getattr(model, "source_shares_", {})
+    if search is None:
+        output.say(f"Fitted with {named}.")
     else:
-        output.say(f"Fitted with {chosen}.")
-    output.say(f"Certified gap {model.gap_:.1e}; score on the rows it was fitted to {train:.4f}. Written: {out}.")
+        score = f"{measure.name} {measure.text(search.best_score_)}"
+        output.say(f"Chosen by {search.n_splits_}-fold cross-validation: {named}; {score}.")
+    if by_source:
+        output.say(source_shares(by_source))
+    _say_comparison(fitted.comparison, output)
+    on_training = f"{measure.name} on the rows it was fitted to {measure.text(train)}"
+    output.say(f"Certified gap {model.gap_:.1e}; {on_training}. Written: {out}.")
     output.finish(
         {
             "model": str(out),
             "p": _finite(model.p),
             "C": model.C,
-            "cv_score": score,
-            "train_score": train,
+            "s": _finite(model.s),
+            "capacity": fitted.capacity,
+            "scoring": measure.key,
+            "score_name": measure.name,
+            "cv_score": None if search is None else search.best_score_,
+            "train_score": _number(train),
+            "comparison": None if fitted.comparison is None else fitted.comparison.facts(),
             "gap": model.gap_,
             "tasks": model.task_names_,
-            "theta": dict(zip(model.kernel_names_, model.theta_.tolist(), strict=True)),
+            "theta": _named(model.kernel_names_, model.theta_),
+            "shares": _named(model.kernel_names_, model.kernel_shares_),
+            "sources": by_source,
             "rows": len(table.y),
         }
     )
@@ -553,7 +733,7 @@ def _read_inputs(frame: Frame, columns: Columns, pipeline: Any, file: Path) -> F
         new = sorted(set(inputs[name].dropna()) - set(words))
         if new:
             some = ", ".join(map(repr, new[:5])) + " …" * (len(new) > 5)
-            sys.stderr.write(f"Note: column {name!r} has words the model has not seen, which count as none: {some}.\n")
+            note(f"column {name!r} has words the model has not seen, which count as none: {some}.")
     return inputs
 
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from sklearn.datasets import load_digits
 
 from ._files import check_writable
+from ._kernels import KernelBank
 from ._typing import AnyArray, Array
 from .path import ParetoPath, pareto_path
 from .report import trade_off_page
@@ -32,17 +33,21 @@ def digits(n_samples: int) -> tuple[Array, AnyArray]:
 def path_table(path: ParetoPath, title: str, n_kernels: int = 1, rows: Sequence[int] | None = None) -> Table:
     """A path, or some of its points, as a table: what p does to the objectives, to the tasks' weights, to the kernels.
 
-    With the ``n_kernels`` heaviest kernels of each point; one fits into 80 columns.
+    With the ``n_kernels`` heaviest kernels of each point; one fits into 80 columns. The extreme objectives are those of
+    the easiest and the hardest task unless a larger task is easier; then the columns say what they are. The weight is
+    that of the largest.
     """
     table = Table(title=title, title_style="bold", title_justify="left", header_style="bold", box=SIMPLE_HEAD)
-    for name in ("p", "M_p", "easiest", "hardest", "weight"):
+    extremes = ("easiest", "hardest") if path.large_is_hard else ("smallest J", "largest J")
+    for name in ("p", "M_p", *extremes, "weight"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("heaviest kernels" if n_kernels > 1 else "heaviest kernel")
     table.add_column("gap", justify="right", no_wrap=True)
+    shares = path.kernel_shares
     for i in range(len(path)) if rows is None else rows:
         p = path.ps[i]
         objectives = path.objectives[i]
-        share = path.theta[i] / path.theta[i].sum()
+        share = shares[i]
         heavy = [m for m in np.argsort(-share)[:n_kernels] if share[m] >= 0.05]
         table.add_row(
             "∞" if np.isinf(p) else f"{p:g}",
@@ -66,19 +71,23 @@ def run_demo(n_samples: int, C: float, s: float, tol: float, page: Path | None =
     path = pareto_path(X, y, s=s, C=C, tol=tol)
     title = f"Pareto path on {len(X)} handwritten digits: {len(path.task_names)} tasks share one kernel"
     console.print(path_table(path, title, n_kernels=2 if console.width >= 110 else 1))
-    hardest = sorted({path.task_names[t] for t in path.objectives.argmax(axis=1)})
+    largest = sorted({path.task_names[t] for t in path.objectives.argmax(axis=1)})
+    which = "Hardest" if path.large_is_hard else "The largest objective"
     console.print(
         f"{len(path)} certified points from {path.n_sweeps} sweeps over the tasks in {path.seconds['total']:.2f} s "
         f"(tasks {path.seconds['tasks']:.2f} s, master {path.seconds['master']:.2f} s).\n"
-        f"Hardest is {', '.join(hardest)}; weight is its weight in the equivalent weighted sum of the tasks.\n"
-        "Small p favours the easy tasks, p = 1 is their average, p = ∞ the hardest. The gap is a certificate: no "
+        f"{which} is {', '.join(largest)}; weight is its weight in the equivalent weighted sum of the tasks.\n"
+        "Small p favours small objectives, p = 1 is their average, p = ∞ the largest. The gap is a certificate: no "
         "choice of kernel weights improves the mean of the objectives (for p < 1: their weighted sum) by a larger "
         "fraction.",
         highlight=False,
     )
     if page is not None:
         loading = f"from paretomkl._demo import digits\n\nX, y = digits({n_samples})"
-        found = trade_off_page(X, y, s=s, C=C, file=page, title="Handwritten digits", loading=loading)
+        capacity = KernelBank().capacity  # as in the table
+        found = trade_off_page(
+            X, y, s=s, C=C, capacity=capacity, file=page, title="Handwritten digits", loading=loading
+        )
         console.print(
             f"\n{found.file}: {len(found.path)} points under a slider, judged on {len(found.test)} digits held out. "
             "Open it in a browser.",

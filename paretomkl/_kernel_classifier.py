@@ -81,6 +81,19 @@ class KernelTaskClassifier(FittedTables, MultiTaskClassifier):
         return self.model_.bank.names
 
     @property
+    def kernel_shares_(self) -> Array:
+        """What each kernel contributes to the variance within tasks: θ_m v_m / Σ θ v, in the shape of ``theta_``."""
+        return self.model_.bank.variance_share(self.theta_)
+
+    @property
+    def source_shares_(self) -> dict[str, Any]:
+        """``kernel_shares_`` summed over the kernels of each source, a number each, or one for each task."""
+        shares = self.model_.bank.by_source(self.kernel_shares_)
+        if not shares:
+            raise AttributeError("The kernels have no named sources; make them with kernels=sources({…}).")
+        return {name: share.item() if share.ndim == 0 else share for name, share in shares.items()}
+
+    @property
     def support_(self) -> IntArray:
         """Training samples that support some task, (n_support,)."""
         return self.model_.support.rows

@@ -8,20 +8,26 @@ quadratic forms v'K_m v of many tasks, and test-time kernels.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 
-from ._bank import FittedBank
+from ._bank import FittedBank, Groups
+from ._distances import cityblock
 from ._kernel_rows import EXPONENTIAL, POLYNOMIAL, VALUE
+from ._standardizer import Standardizer, typical_distances
 from ._typing import AnyArray, Array, IntArray
 
 Columns: TypeAlias = int | str | slice | Sequence[int] | Sequence[str] | Sequence[int | str] | IntArray | None
-Normalization: TypeAlias = Literal["auto", "unit", "trace", "none"]
+Normalization: TypeAlias = Literal["auto", "unit", "trace", "capacity", "none"]
 
 PAPER_SIGMAS = tuple(2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7))
+# widths of the default bank in units of the typical distance
+GAUSSIAN_WIDTHS = tuple(2.0**k for k in (-3, -2, -1, 0, 1, 2))
+LAPLACIAN_WIDTHS = tuple(2.0**k for k in (-2, -1, 0, 1, 2))
 
 
 # ------------------------------------------------------------------------------------------------ kernels
@@ -36,7 +42,7 @@ class Code(NamedTuple):
 
 @dataclass(frozen=True)
 class Kernel:
-    """What all kernels share: the columns of X they see (``None``: all of them).
+    """What all kernels share: the columns of X they see (``None``: all of them), and a name and a source to show.
 
     A new kernel is a subclass with its ``code``, and its ``diagonal`` unless that is one. ``metric`` names the base
     matrix it is computed from: "sqeuclidean", or another distance of :func:`scipy.spatial.distance.cdist`. ``scaling``
@@ -45,27 +51,29 @@ class Kernel:
     """
 
     columns: Columns = field(default=None, kw_only=True)
+    name: str | None = field(default=None, kw_only=True)
+    source: str | None = field(default=None, kw_only=True)
     metric: ClassVar[str] = "sqeuclidean"
     scaling: ClassVar[Literal["always", "never", "bank"]] = "bank"
     semidefinite: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         columns: Any = self.columns
-        if isinstance(columns, numbers.Integral) and not isinstance(columns, bool):
-            columns = int(columns)
-        elif isinstance(columns, Iterable) and not isinstance(columns, str):
-            columns = tuple(c.item() if isinstance(c, np.generic) else c for c in columns)  # arrays do not compare
-        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "columns", _plain_columns(columns))
 
     def __str__(self) -> str:
+        name = (self.name or self._described()) + self._on_columns()
+        return f"{self.source}: {name}" if self.source else name
+
+    def _described(self) -> str:
         # the first parameter always, the others where they are not the default
-        given = [f for f in fields(self) if f.name != "columns"]
+        given = [f for f in fields(self) if f.name not in ("columns", "name", "source")]
         shown = [f.name for i, f in enumerate(given) if i == 0 or getattr(self, f.name) != f.default]
         parameters = ", ".join(f"{name}={getattr(self, name):g}" for name in shown)
-        return f"{type(self).__name__.lower()}{f'({parameters})' if parameters else ''}{self._on_columns()}"
+        return f"{type(self).__name__.lower()}{f'({parameters})' if parameters else ''}"
 
     def _on_columns(self) -> str:
-        if self.columns is None:
+        if self.columns is None or self.name or self.source:
             return ""
         return f" on {list(self.columns) if isinstance(self.columns, tuple) else self.columns!r}"
 
@@ -156,6 +164,9 @@ class Laplacian(Kernel):
     def code(self) -> Code:
         return Code(EXPONENTIAL, self.gamma)
 
+    def base_values(self, X: Array, Z: Array) -> Array:
+        return cityblock(X, Z)
+
 
 @dataclass(frozen=True)
 class Cosine(Linear):
@@ -179,9 +190,8 @@ class Custom(Kernel):
     def code(self) -> Code:
         return Code(VALUE)
 
-    def __str__(self) -> str:
-        name = getattr(self.function, "__name__", None) or str(self.function)
-        return f"{name}{self._on_columns()}"
+    def _described(self) -> str:
+        return getattr(self.function, "__name__", None) or str(self.function)
 
     def base_values(self, X: Array, Z: Array) -> Array:
         K = np.asarray(self.function(X, Z), dtype=np.float64)
@@ -212,8 +222,17 @@ class _Precomputed(Kernel):
     def code(self) -> Code:
         return Code(VALUE)
 
-    def __str__(self) -> str:
+    def _described(self) -> str:
         return f"{self.position} of the precomputed stack"
+
+
+def _plain_columns(columns: Any) -> Any:
+    """Columns as numbers, text and tuples of these: arrays neither compare nor are written to a file as text is."""
+    if isinstance(columns, numbers.Integral) and not isinstance(columns, bool):
+        return int(columns)
+    if isinstance(columns, Iterable) and not isinstance(columns, str):
+        return tuple(c.item() if isinstance(c, np.generic) else c for c in columns)
+    return columns
 
 
 KernelSpec: TypeAlias = "Kernel | str | Callable[[Array, Array], Array] | tuple[Any, dict[str, Any]]"
@@ -255,6 +274,22 @@ def paper_kernels() -> list[Kernel]:
     return [Linear(), Polynomial(degree=2), *(Gaussian(sigma) for sigma in PAPER_SIGMAS)]
 
 
+def default_kernels(X: Array, weight: Array | None = None, **where: Any) -> list[Kernel]:
+    """Linear, quadratic, Gaussians and Laplacians for standardised samples X (n, n_features).
+
+    Widths are multiples of the typical distance: the median of ‖x − z‖_2 for exp(−‖x − z‖² / 2σ²), of ‖x − z‖_1 for
+    exp(−‖x − z‖_1 / w). ``where`` are the columns and the source that the kernels are to have.
+    """
+    euclidean, cityblock = typical_distances(X, weight)
+    n_varying = max(1, int((X[:1] != X).any(axis=0).sum()))
+    return [
+        Linear(**where),
+        Polynomial(degree=2, gamma=1 / n_varying, name="quadratic", **where),
+        *(Gaussian(euclidean * width, name=f"gaussian ×{width:g}", **where) for width in GAUSSIAN_WIDTHS),
+        *(Laplacian(1 / (cityblock * width), name=f"laplacian ×{width:g}", **where) for width in LAPLACIAN_WIDTHS),
+    ]
+
+
 def as_kernel(spec: Any, position: int = 0) -> Kernel:
     """A kernel from an object, a name, a callable, or a pair of one of the latter two and a dict of parameters."""
     if isinstance(spec, Kernel):
@@ -293,28 +328,48 @@ def as_kernel(spec: Any, position: int = 0) -> Kernel:
 
 
 # --------------------------------------------------------------------------------------------------- banks
+@dataclass(frozen=True)
+class Sources:
+    """Named blocks of columns, each with kernels of its own; made by :func:`sources`."""
+
+    blocks: Mapping[str, Any]
+
+
 @dataclass
 class KernelBank:
     """An ordered list of base kernels with one normalisation.
 
     Parameters
     ----------
-    kernels : "default", "paper", "precomputed" or a sequence, default="default"
-        ``"paper"`` is the bank of the paper (:func:`paper_kernels`); so far ``"default"`` is the same. A sequence may
-        mix kernel objects, names, callables ``f(X, Z)``, scikit-learn's kernel objects, and pairs ``(name or callable,
-        parameters)``; the parameter ``columns`` (index, name, or list of either) restricts a kernel to some columns of
-        X. With ``"precomputed"`` X is a stack of shape (n, n, n_kernels).
-    normalize : {"auto", "unit", "trace", "none"}, default="auto"
+    kernels : "default", "paper", "precomputed", ``sources(…)``, or a sequence, default="default"
+        ``"default"`` is made from the data (:func:`~paretomkl.kernels.default_kernels`), for each of several sources
+        with :func:`~paretomkl.kernels.sources`; ``"paper"`` is the bank of the paper
+        (:func:`~paretomkl.kernels.paper_kernels`). A sequence may mix kernel objects, names, callables ``f(X, Z)``,
+        scikit-learn's kernel objects, and pairs ``(name or callable, parameters)``; the parameter ``columns`` (index,
+        name, or list of either) restricts a kernel to some columns of X. With ``"precomputed"`` X is a stack of shape
+        (n, n, n_kernels).
+    normalize : {"auto", "unit", "trace", "capacity", "none"}, default="auto"
         ``"unit"`` gives every sample norm one, k(x,z) / √(k(x,x) k(z,z)); ``"trace"`` divides each kernel by the mean
-        of its training diagonal; ``"auto"`` is ``"unit"``, and ``"none"`` for precomputed stacks, whose test-time
-        values do not tell the norm of a test sample.
+        of its training diagonal; ``"capacity"`` divides it by v r^κ: its variance v = tr(K_c) / n and its effective
+        rank r = (tr K_c)² / ‖K_c‖_F², with K_c the training matrix centred within a task. They are means over the
+        tasks; of more than a thousand tasks, or samples in a task, a random thousand is looked at. With named sources r
+        counts relative to the smallest of the same source. ``"auto"`` is ``"capacity"`` for the default bank and for
+        sources, ``"none"`` for precomputed stacks, and ``"unit"`` for other kernels.
+    capacity : float, default=0.5
+        κ of ``normalize="capacity"``, at least 0. With 0 all kernels have the same variance; the larger it is, the more
+        a kernel pays for being able to fit anything.
+    standardize : bool or "auto", default="auto"
+        Whether columns are first brought to mean zero and standard deviation one, with outliers moved in.
+        ``"auto"``: for the default bank and for sources.
     cache_mb : float, default=512
         Up to this size the base matrices (distances, callables) are kept; beyond it they are recomputed, some
         rows at a time, whenever they are needed.
     """
 
-    kernels: Literal["default", "paper", "precomputed"] | Iterable[KernelSpec] = "default"
+    kernels: Literal["default", "paper", "precomputed"] | Sources | Iterable[KernelSpec] = "default"
     normalize: Normalization = "auto"
+    capacity: float = 0.5
+    standardize: bool | Literal["auto"] = "auto"
     cache_mb: float = 512.0
 
     def __post_init__(self) -> None:
@@ -322,7 +377,7 @@ class KernelBank:
             self.kernels = list(self.kernels)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name, so that scikit-learn can search over ``kernels__normalize``."""
+        """Parameters by name, so that scikit-learn can search over ``kernels__capacity``."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def set_params(self, **params: Any) -> Self:
@@ -333,33 +388,114 @@ class KernelBank:
         self.__post_init__()
         return self
 
-    def fit(self, X: AnyArray, feature_names: Sequence[str] | None = None, weight: Array | None = None) -> FittedBank:
+    @property
+    def made_from_data(self) -> bool:
+        """Whether kernels and their widths follow from the samples."""
+        return isinstance(self.kernels, Sources) or (isinstance(self.kernels, str) and self.kernels == "default")
+
+    @property
+    def normalization(self) -> Normalization:
+        """The normalisation, with "auto" resolved."""
+        if self.normalize != "auto":
+            return self.normalize
+        return "capacity" if self.made_from_data else "none" if is_precomputed(self) else "unit"
+
+    def fit(
+        self,
+        X: AnyArray,
+        feature_names: Sequence[str] | None = None,
+        weight: Array | None = None,
+        groups: Groups | None = None,
+    ) -> FittedBank:
         """Resolve names and columns for data X of shape (n, n_features), or a stack (n, n, n_kernels).
 
-        ``weight`` (n,) counts in the mean of the training diagonal; a sample of weight zero is as good as absent.
+        ``weight`` (n,) counts in all that is estimated; a sample of weight zero is as good as absent. ``groups`` are
+        the rows and the weights of each task, all samples together unless given.
         """
+        self._check()
+        if is_precomputed(self):
+            fitted = FittedBank([_Precomputed(m) for m in range(X.shape[2])], None, self.normalization)
+            fitted.bind(np.asarray(X), weight, groups, self.capacity)
+            return fitted
+        X = np.asarray(X, dtype=np.float64)
+        standardize = self.made_from_data if self.standardize == "auto" else self.standardize
+        standardizer = Standardizer.of(X, weight) if standardize else None
+        kernels = self._kernel_list(X if standardizer is None else standardizer(X), feature_names, weight)
+        columns = [resolve_columns(kernel.columns, X.shape[1], feature_names, f"Kernel {kernel}") for kernel in kernels]
+        fitted = FittedBank(kernels, columns, self.normalization, standardizer, self.cache_mb)
+        fitted.bind(X, weight, groups, self.capacity)
+        return fitted
+
+    def _check(self) -> None:
         if not (isinstance(self.normalize, str) and self.normalize in get_args(Normalization)):
-            raise ValueError(f"normalize must be 'auto', 'unit', 'trace' or 'none', got {self.normalize!r}.")
+            raise ValueError(
+                f"normalize must be 'auto', 'unit', 'trace', 'capacity' or 'none', got {self.normalize!r}."
+            )
+        if self.normalize == "unit" and is_precomputed(self):
+            raise ValueError(
+                "normalize='unit' needs the norm of every test sample, which a precomputed stack does not hold; "
+                "normalise the stack yourself (K / sqrt(outer(diag, diag))) or use normalize='trace'."
+            )
+        if not (isinstance(self.capacity, numbers.Real) and 0 <= self.capacity < np.inf):
+            raise ValueError(f"capacity must be a number of at least 0, got {self.capacity!r}.")
+        if not (isinstance(self.standardize, bool | np.bool_) or self.standardize == "auto"):
+            raise ValueError(f"standardize must be True, False or 'auto', got {self.standardize!r}.")
+        if self.standardize is True and is_precomputed(self):
+            raise ValueError("standardize=True needs features; a precomputed stack has none.")
         if not (isinstance(self.cache_mb, numbers.Real) and self.cache_mb >= 0):
             raise ValueError(f"cache_mb must be a number of at least 0, got {self.cache_mb!r}.")
-        if is_precomputed(self):
-            return FittedBank([_Precomputed(m) for m in range(X.shape[2])], None, np.asarray(X), self, weight)
-        kernels = self._kernel_list()
-        columns = [_resolve_columns(kernel, X.shape[1], feature_names) for kernel in kernels]
-        return FittedBank(kernels, columns, np.asarray(X, dtype=np.float64), self, weight)
 
-    def _kernel_list(self) -> list[Kernel]:
-        wanted = "kernels must be 'default', 'paper', 'precomputed' or a sequence of kernels"
+    def _kernel_list(self, X: Array, names: Sequence[str] | None, weight: Array | None) -> list[Kernel]:
+        wanted = "kernels must be 'default', 'paper', 'precomputed', sources(…) or a sequence of kernels"
+        if isinstance(self.kernels, Sources):
+            return self._source_kernels(self.kernels, X, names, weight)
         if isinstance(self.kernels, str):
             if self.kernels not in ("default", "paper"):
                 raise ValueError(f"{wanted}, got {self.kernels!r}; for one kernel write [{self.kernels!r}].")
-            return paper_kernels()
+            return default_kernels(X, weight) if self.kernels == "default" else paper_kernels()
         if not isinstance(self.kernels, Iterable):
             raise ValueError(f"{wanted}, got {self.kernels!r}.")
         kernels = [as_kernel(spec, position) for position, spec in enumerate(self.kernels)]
         if not kernels:
             raise ValueError("kernels is empty; give at least one kernel.")
         return kernels
+
+    def _source_kernels(
+        self, given: Sources, X: Array, names: Sequence[str] | None, weight: Array | None
+    ) -> list[Kernel]:
+        kernels: list[Kernel] = []
+        for source, columns in given.blocks.items():
+            seen = resolve_columns(columns, X.shape[1], names, f"Source {source!r}")
+            kernels += default_kernels(X[:, seen], weight, columns=seen, source=source)
+        return kernels
+
+
+def sources(blocks: Mapping[str, Any] | None = None, /, **more: Any) -> KernelBank:
+    """A bank with one default bank of kernels for each named block of columns.
+
+    Parameters
+    ----------
+    blocks : mapping of str to columns
+        For each source its columns: an index or a name, a list of either, a slice, or a pattern such as ``"g_*"`` that
+        stands for all names it fits.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import ParetoMKLClassifier
+    >>> from paretomkl.kernels import sources
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> clf = ParetoMKLClassifier(C=10, kernels=sources({"sepal": "sepal *", "petal": "petal *"})).fit(X, y)
+    >>> sorted(clf.source_shares_)
+    ['petal', 'sepal']
+    """
+    together = {**(blocks or {}), **more}
+    if not together:
+        raise ValueError("sources needs at least one named block of columns.")
+    for name in together:
+        if not (isinstance(name, str) and name):
+            raise ValueError(f"A source needs a name that is text, got {name!r}.")
+    return KernelBank(Sources({name: _plain_columns(columns) for name, columns in together.items()}))
 
 
 def is_precomputed(kernels: Any) -> bool:
@@ -376,29 +512,32 @@ def as_bank(kernels: KernelLike) -> KernelBank:
     return KernelBank(kernels)
 
 
-def _resolve_columns(kernel: Kernel, n_features: int, names: Sequence[str] | None) -> IntArray:
-    """The positions of a kernel's columns in X."""
-    if kernel.columns is None:
+def resolve_columns(given: Any, n_features: int, names: Sequence[str] | None, owner: str) -> IntArray:
+    """The positions in X of columns given by index, name or pattern; ``owner`` is who asks for them."""
+    if given is None:
         return np.arange(n_features)
-    given: Any = kernel.columns
     if isinstance(given, slice):
         given = range(n_features)[given]
-    if isinstance(given, (str, int)):
+    if isinstance(given, str | numbers.Integral):
         given = [given]
-    positions = []
+    positions: list[int] = []
     for column in given:
-        if isinstance(column, bool):
-            raise ValueError(f"Kernel {kernel} has a mask for columns; give their indices or names.")
-        if isinstance(column, int):
-            if not -n_features <= column < n_features:
-                raise ValueError(f"Kernel {kernel} asks for column {column}, but X has {n_features} columns.")
-            positions.append(column % n_features)
+        if isinstance(column, bool | np.bool_):
+            raise ValueError(f"{owner} has a mask for columns; give their indices or names.")
+        if isinstance(column, numbers.Integral):
+            at = int(column)
+            if not -n_features <= at < n_features:
+                raise ValueError(f"{owner} asks for column {column}, but X has {n_features} columns.")
+            positions.append(at % n_features)
         elif names is None:
-            raise ValueError(f"Kernel {kernel} names the column {column!r}, but X has no column names.")
-        elif column not in names:
-            raise ValueError(f"Kernel {kernel} names the column {column!r}, which X does not have.")
-        else:
+            raise ValueError(f"{owner} names the column {column!r}, but X has no column names.")
+        elif column in names:
             positions.append(list(names).index(column))
+        else:
+            fitting = [k for k, name in enumerate(names) if fnmatchcase(str(name), str(column))]
+            if not fitting:
+                raise ValueError(f"{owner} names the column {column!r}, which X does not have.")
+            positions += fitting
     if not positions:
-        raise ValueError(f"Kernel {kernel} has an empty list of columns.")
-    return np.asarray(positions, dtype=np.int64)
+        raise ValueError(f"{owner} has an empty list of columns.")
+    return np.asarray(list(dict.fromkeys(positions)), dtype=np.int64)

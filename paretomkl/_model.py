@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 
 from ._bank import FittedBank
 from ._labelling import Labelling, Samples
@@ -18,6 +18,7 @@ from .sweep import Decisions
 __all__ = ["LinearModel", "Support", "TaskModel", "decide_all"]
 
 BATCH_BYTES = 64 * 2**20  # of the kernel values of one batch of samples
+TOGETHER = 8  # models whose kernels are combined in one product
 
 
 class FittedTasks:
@@ -150,51 +151,57 @@ def share(right: AnyArray, belongs: AnyArray) -> Array:
     return np.divide(n_right, n_samples, out=np.full(len(n_samples), np.nan), where=n_samples > 0)
 
 
-def make_models(
-    bank: FittedBank,
-    data: AnyArray,
-    tasks: Sequence[Task],
-    labelling: Labelling,
-    thetas: Sequence[Array],
-    decisions: Sequence[Decisions],
-) -> list[TaskModel]:
-    """One model for each θ and the decisions there; they share the union of their support vectors."""
+class Fit(NamedTuple):
+    """Kernels, their weights, and the duals and intercepts of the tasks there."""
+
+    bank: FittedBank
+    theta: Array
+    decisions: Decisions
+
+
+def make_models(data: AnyArray, tasks: Sequence[Task], labelling: Labelling, fits: Sequence[Fit]) -> list[TaskModel]:
+    """One model for each fit to the same data; they share the union of their support vectors.
+
+    Their banks may differ in the factors of the kernels only.
+    """
     rows = np.concatenate([task.rows for task in tasks])
     starts = np.concatenate([[0], np.cumsum([len(task.rows) for task in tasks])])
-    duals = [np.concatenate(found.dual) for found in decisions]
+    duals = [np.concatenate(fit.decisions.dual) for fit in fits]
     used = np.unique(np.concatenate([rows[dual != 0] for dual in duals]))
-    support = Support(used, None if bank.precomputed else data[used])
+    support = Support(used, None if fits[0].bank.precomputed else data[used])
     models = []
-    for theta, dual, found in zip(thetas, duals, decisions, strict=True):
+    for fit, dual in zip(fits, duals, strict=True):
         matrix = csr_matrix((dual, rows, starts), shape=(len(tasks), len(data)))
         matrix.eliminate_zeros()
-        models.append(TaskModel(bank, labelling, support, theta, matrix[:, used], found.intercepts))
+        models.append(TaskModel(fit.bank, labelling, support, fit.theta, matrix[:, used], fit.decisions.intercepts))
     return models
 
 
 def decide_all(models: Sequence[TaskModel], samples: Samples) -> Array:
-    """Decisions of models of the same tasks and support, (n_models, n_samples, n_tasks): base kernels are made once."""
+    """Decisions of models made together, (n_models, n_samples, n_tasks): base kernels are made once for all of them."""
     one = models[0]
     if len(models) == 1:
         return one.decisions(samples)[None]
-    bank, data = one.bank, samples.data
-    decisions = np.full((len(models), len(samples), one.tasks.n_tasks), np.nan)
+    bank, data, n_tasks = one.bank, samples.data, one.tasks.n_tasks
+    weights = np.array([model.theta * model.bank.factor for model in models])
+    duals = vstack([model.dual for model in models], format="csr")
+    intercepts = np.array([model.intercepts for model in models])
+    decisions = np.full((len(models), len(samples), n_tasks), np.nan)
     for rows, tasks in one.tasks.groups(samples):
-        duals = [model.dual[tasks] for model in models]
-        used = np.unique(np.concatenate([dual.indices for dual in duals]))
-        if len(used) == 0:
-            decisions[:, rows[:, None], tasks] = [[model.intercepts[tasks]] for model in models]
-            continue
-        coefficients = [dual[:, used].T.toarray() for dual in duals]
+        dual = duals[(n_tasks * np.arange(len(models))[:, None] + tasks).ravel()]
+        used, at = np.unique(dual.indices, return_inverse=True)
+        dual = csr_matrix((dual.data, at.ravel(), dual.indptr), shape=(dual.shape[0], len(used)))
         right = one.support.side(bank, used)
-        step = max(1, int(BATCH_BYTES // (8 * len(used) * (bank.n_kernels + 1))))
+        step = max(1, int(BATCH_BYTES // (8 * max(1, len(used)) * (bank.n_kernels + TOGETHER))))
         for first in range(0, len(rows), step):
             batch = rows[first : first + step]
-            part = _part(bank, data, batch, one.support.rows[used])
-            stack = bank.cross_all(bank.side(part), right, np.eye(bank.n_kernels))
-            for k, model in enumerate(models):
-                K = np.tensordot(model.theta, stack, axes=1)
-                decisions[k][np.ix_(batch, tasks)] = K @ coefficients[k] + model.intercepts[tasks]
+            stack = bank.stack(bank.side(_part(bank, data, batch, one.support.rows[used])), right)
+            for k in range(0, len(models), TOGETHER):
+                some = slice(k, k + TOGETHER)
+                K = np.tensordot(weights[some], stack, axes=1)
+                coefficients = dual[k * len(tasks) : (k + len(K)) * len(tasks)].toarray()
+                values = K @ coefficients.reshape(len(K), len(tasks), len(used)).transpose(0, 2, 1)
+                decisions[some, batch[:, None], tasks] = values + intercepts[some, None, tasks]
     return decisions
 
 

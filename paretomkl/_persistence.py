@@ -19,10 +19,11 @@ OWN_TYPES = _types(
     {
         "numpy": "dtype",
         "paretomkl._bank": "FittedBank",
-        "paretomkl._kernels": "Cosine Custom Gaussian KernelBank Laplacian Linear Polynomial _Precomputed",
+        "paretomkl._kernels": "Cosine Custom Gaussian KernelBank Laplacian Linear Polynomial Sources _Precomputed",
         "paretomkl._labelling": "Labelling",
         "paretomkl._model": "LinearModel Support TaskModel",
         "paretomkl._reading": "PathReader",
+        "paretomkl._standardizer": "Standardizer",
         "paretomkl._tables": "name_of_indicator",
         "paretomkl._tasks": "Task",
         "paretomkl.baselines._independent": "IndependentMKL IndependentSVC UniformKernelSVC",

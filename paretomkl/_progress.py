@@ -13,12 +13,14 @@ REFRESH = 0.2
 class Progress:
     """Shows how far a path of ``n_points`` has got: points done, the present p, sweeps, gap (and tol) and seconds.
 
-    verbose: 0 is silent; 1 writes from the start; None writes on a terminal only, after two seconds.
+    verbose: 0 is silent; 1 writes from the start; None writes on a terminal only, after two seconds. unit: what is
+    counted.
     """
 
-    def __init__(self, n_points: int, tol: float, verbose: int | None = None):
+    def __init__(self, n_points: int, tol: float, verbose: int | None = None, unit: str = "points"):
         self.n_points = n_points
         self.tol = tol
+        self.unit = unit
         self.terminal = sys.stderr.isatty()
         self.silent = verbose == 0 or (verbose is None and not self.terminal)
         self.delay = SHOW_AFTER if verbose is None else 0.0
@@ -50,7 +52,7 @@ class Progress:
         self.shown_at = now
         filled = round(20 * self.n_done / self.n_points)
         bar = "█" * filled + "░" * (20 - filled)
-        line = f"{bar} {self.n_done}/{self.n_points} points · {text} · {now:.0f} s"
+        line = f"{bar} {self.n_done}/{self.n_points} {self.unit} · {text} · {now:.0f} s"
         if self.terminal:
             sys.stderr.write("\r" + line.ljust(self.width))
             self.width = len(line)

@@ -57,6 +57,11 @@ class Training:
         return bounds
 
     @property
+    def task_sizes(self) -> Array:
+        """n_t, (n_tasks,): the total weight of the samples of each task; their number where all weights are one."""
+        return np.array([weight.sum() for weight in self.weights])
+
+    @property
     def sample_weight(self) -> Array:
         """What each sample of X weighs in all tasks together."""
         total = np.zeros(len(self.samples))

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
+from ._kernels import Kernel, KernelBank, Sources
+
 P = "{p}"  # where the exponent goes
 LONGEST = 400  # characters of a parameter that is written out
-DEFAULTS = {"kernels": "default", "task_column": None, "task_weight": None, "solver": "auto", "class_weight": None}
+DEFAULTS = {
+    "kernels": "default",
+    "task_column": None,
+    "task_weight": None,
+    "solver": "auto",
+    "class_weight": None,
+    "task_scale": "none",
+}
 
 
 def refit_code(
@@ -38,16 +49,24 @@ def refit_code(
     """
     each = np.ndim(C) > 0
     parameters = [f"p={P}", f"s={exponent_code(s)}", f"C={1.0 if each else float(C)!r}"]
+    needed: set[str] = set()
     for name, value in others.items():
-        default = DEFAULTS[name]
-        if type(value) is not type(default) or value != default:
-            parameters.append(f"{name}={_literal(value) or name}")
+        names: set[str] = set()
+        text = _code(value, names)
+        if text is None or len(text) > LONGEST:
+            parameters.append(f"{name}={name}")
+        elif text != repr(DEFAULTS[name]):
+            parameters.append(f"{name}={text}")
+            needed |= names
     if tol != 1e-3:
         parameters.append(f"tol={float(tol)!r}".replace("e-0", "e-"))
     weight = " * ".join(["C"] * each + ["sample_weight"] * sample_weight)
     given = ["X", "y"] + [f"sample_weight={weight}"] * bool(weight) + ["tasks=tasks"] * tasks
     line = f"clf = ParetoMKLClassifier({', '.join(parameters)}).fit({', '.join(given)})"
-    return "\n".join(["from paretomkl import ParetoMKLClassifier", loading, line])
+    imports = ["from paretomkl import ParetoMKLClassifier"]
+    if needed:
+        imports.append(f"from paretomkl.kernels import {', '.join(sorted(needed))}")
+    return "\n".join([*imports, loading, line])
 
 
 def exponent_code(p: float) -> str:
@@ -55,11 +74,71 @@ def exponent_code(p: float) -> str:
     return f'float("{p}")' if math.isinf(p) else repr(float(p))
 
 
+def _code(value: Any, names: set[str]) -> str | None:
+    """Python that makes the value, or None; what it needs from ``paretomkl.kernels`` is added to ``names``."""
+    if isinstance(value, KernelBank):
+        return _bank(value, names)
+    if isinstance(value, Kernel):
+        return _call(value, names)
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple | Mapping) and len(value) > LONGEST:
+        return None
+    if isinstance(value, Mapping):
+        pairs = [(_code(key, names), _code(item, names)) for key, item in value.items()]
+        written = [f"{key}: {item}" for key, item in pairs if key is not None and item is not None]
+        return f"{{{', '.join(written)}}}" if len(written) == len(pairs) else None
+    if isinstance(value, list | tuple):
+        items = [text for item in value if (text := _code(item, names)) is not None]
+        if len(items) < len(value):
+            return None
+        inside = ", ".join(items)
+        return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(items) == 1)})"
+    return repr(value) if isinstance(value, slice | range) else _literal(value)
+
+
+def _bank(bank: KernelBank, names: set[str]) -> str | None:
+    """A bank as short as can be: ``'default'`` for KernelBank(), ``sources({…})`` for that of sources."""
+    given = _given(bank)
+    if bank.made_from_data and given.get("normalize") == "capacity":  # as without it
+        del given["normalize"]
+    kernels = given.pop("kernels", bank.kernels)
+    if isinstance(kernels, Sources):
+        blocks, rest = _code(kernels.blocks, names), _arguments(given, names)
+        too_long = blocks is None or len(blocks) > LONGEST - 100
+        made = "kernels" if too_long else f"sources({blocks})"
+        names |= set() if too_long else {"sources"}
+        return made + (f".set_params({rest})" if rest else "")
+    first = _code(kernels, names)
+    if not given or first is None:
+        return first
+    names.add("KernelBank")
+    return f"KernelBank({first}, {_arguments(given, names)})"
+
+
+def _call(kernel: Kernel, names: set[str]) -> str | None:
+    """A kernel as the call that makes it; one of a class of the user's own is not known elsewhere."""
+    kind, arguments = type(kernel), _arguments(_given(kernel), names)
+    names.add(kind.__name__)
+    return None if arguments is None or kind.__module__ != Kernel.__module__ else f"{kind.__name__}({arguments})"
+
+
+def _given(made: Kernel | KernelBank) -> dict[str, Any]:
+    """The fields that are not the default."""
+    values = {field.name: (getattr(made, field.name), field.default) for field in fields(made)}
+    return {name: value for name, (value, default) in values.items() if value is not default and value != default}
+
+
+def _arguments(given: dict[str, Any], names: set[str]) -> str | None:
+    written = {name: _code(value, names) for name, value in given.items()}
+    return None if None in written.values() else ", ".join(f"{name}={text}" for name, text in written.items())
+
+
 def _literal(value: Any) -> str | None:
-    """How Python writes the value, if it is short and a plain literal."""
-    text = repr(value.item() if isinstance(value, np.generic) else value)
+    """How Python writes the value, if it is a plain literal."""
+    text = repr(value)
     try:
-        same = len(text) <= LONGEST and bool(ast.literal_eval(text) == value)
+        same = bool(ast.literal_eval(text) == value)
     except (ValueError, SyntaxError, TypeError):
         return None
     return text if same else None

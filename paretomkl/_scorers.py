@@ -11,7 +11,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import check_scoring, get_scorer
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    check_scoring,
+    f1_score,
+    get_scorer,
+    matthews_corrcoef,
+    precision_score,
+    recall_score,
+)
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length
 from sklearn.utils.metadata_routing import UNUSED
@@ -23,6 +31,7 @@ from ._typing import AnyArray, Array, IntArray
 AVERAGES = ("macro", "worst", None)
 RESPONSES = ("predict", "decision_function", "predict_proba")
 SCORES = ("decision_function", "predict_proba")
+COMPARE_CLASSES = (balanced_accuracy_score, f1_score, matthews_corrcoef, precision_score, recall_score)
 
 
 def make_multitask_scorer(
@@ -69,7 +78,8 @@ def make_multitask_scorer(
     -----
     Of a matrix y only labelled entries count. Tasks without a sample in the scored part are left out of the mean, and
     are NaN in a dict. So are, with an ``UndefinedMetricWarning``, tasks whose score is undefined: those where the
-    metric is NaN, or where it needs scores but the scored samples have one class only.
+    metric is NaN, or where the scored samples have one class only and the metric compares classes (it needs scores, or
+    is balanced accuracy, precision, recall, F1 or the Matthews correlation).
 
     Scores of a task compare the classes that the scored samples of the task have; for two classes they favour the
     larger one, or ``pos_label``. If ``pos_label`` is not given and its default is not a label of the task, the larger
@@ -93,7 +103,7 @@ def make_multitask_scorer(
     ['fit_time', 'score_time', 'test_0.0', 'test_1.0']
     """
     scorer = MultiTaskScorer(metric, average, response_method, greater_is_better, task_column, kwargs or None)
-    _metric_of(scorer)  # refuse bad arguments now
+    metric_of(scorer)  # refuse bad arguments now
     return scorer
 
 
@@ -144,7 +154,7 @@ class MultiTaskScorer(BaseEstimator):
         tasks : array-like of shape (n_samples,), default=None
             The task of each row; passed on to the estimator if it takes ``tasks`` too.
         """
-        metric = _metric_of(self)
+        metric = metric_of(self)
         assert metric is not None
         if tasks is not None and self.task_column is not None:
             raise ValueError("Pass task_column or tasks=, not both.")
@@ -196,7 +206,7 @@ def check_scorer(scoring: Any, estimator: Any) -> Callable[..., Any]:
     if not (isinstance(scoring, str) or callable(scoring)):
         raise ValueError(f"scoring must be the name of a scorer or a callable, got {scoring!r}.")
     scorer = check_scoring(estimator, scoring=get_scorer(scoring))
-    metric = _metric_of(scorer)
+    metric = metric_of(scorer)
     if metric is not None:
         _first_method(estimator, metric.responses)
     return scorer
@@ -204,7 +214,7 @@ def check_scorer(scoring: Any, estimator: Any) -> Callable[..., Any]:
 
 def scorer_takes(scorer: Any, argument: str) -> bool:
     """Whether a scorer has a use for ``sample_weight`` or ``tasks``."""
-    metric = _metric_of(scorer)
+    metric = metric_of(scorer)
     if metric is None or (argument == "tasks" and isinstance(scorer, MultiTaskScorer)):
         return argument in _parameters(scorer)
     return argument == "sample_weight" and metric.takes(argument)
@@ -226,11 +236,28 @@ class Metric:
         parameters = _parameters(self.function)
         return argument in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
+    @property
+    def of_labels(self) -> bool:
+        """Whether it compares labels; else it wants scores."""
+        return self.responses[0] == "predict"
+
+    @property
+    def compares_classes(self) -> bool:
+        """Whether it is undefined for samples of one class."""
+        return not self.of_labels or self.function in COMPARE_CLASSES
+
+    @property
+    def of_two_classes(self) -> bool:
+        """Whether it is defined for two classes only."""
+        average = _parameters(self.function).get("average")
+        binary = average is not None and self.arguments.get("average", average.default) == "binary"
+        return binary or not self.of_labels
+
     def score(self, part: Part, method: str, weight: Array | None) -> float:
         """Score of one task, greater is better; NaN where it is undefined."""
         truth, response, arguments = part.truth, part.response, dict(self.arguments)
         of_labels = method == "predict"
-        if not of_labels and len(unique_labels(truth)) < 2:
+        if (not of_labels or self.compares_classes) and len(unique_labels(truth)) < 2:
             return np.nan
         parameters = _parameters(self.function)
         has_positive = "pos_label" in parameters
@@ -259,7 +286,7 @@ def _scores_of_pair(response: Array, method: str, flip: bool) -> Array:
     return float(probable) - response if flip else response
 
 
-def _metric_of(scorer: Any) -> Metric | None:
+def metric_of(scorer: Any) -> Metric | None:
     """The metric of a scorer of this module or of scikit-learn; None for other functions."""
     if isinstance(scorer, MultiTaskScorer):
         if scorer.average not in AVERAGES:

@@ -160,13 +160,17 @@ def _check_spread(cells: Cells, fold: IntArray) -> None:
         )
 
 
-def make_splits(cv: Any, X: Any, y: Any, tasks: Any = None, groups: Any = None) -> list[tuple[IntArray, IntArray]]:
+def make_splits(
+    cv: Any, X: Any, y: Any, tasks: Any = None, groups: Any = None, random_state: Any = 0
+) -> list[tuple[IntArray, IntArray]]:
     """Training and test parts for whatever scikit-learn's ``cv=`` may be; X is without a task column.
 
-    An int is a :class:`MultiTaskStratifiedKFold` with that many folds, None one with five.
+    An int is a :class:`MultiTaskStratifiedKFold` with that many folds, None one with five. They are shuffled: the rows
+    of a file are often sorted, and then folds of neighbouring rows resemble neither each other nor what is to come.
     """
     if cv is None or isinstance(cv, numbers.Integral):
-        cv = MultiTaskStratifiedKFold(5 if cv is None else int(cv))
+        seed = 0 if random_state is None else random_state
+        cv = MultiTaskStratifiedKFold(5 if cv is None else int(cv), shuffle=True, random_state=seed)
     if isinstance(cv, MultiTaskStratifiedKFold) and groups is not None:
         raise ValueError(
             "The folds of MultiTaskStratifiedKFold, and of a number as cv=, do not keep groups together; for groups "

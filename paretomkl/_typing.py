@@ -15,5 +15,6 @@ Array: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 AnyArray: TypeAlias = NDArray[Any]
 
+TaskScale: TypeAlias = Literal["none", "samples"]
 ClassWeight: TypeAlias = "Mapping[Any, float] | Literal['balanced'] | None"
 SolverLike: TypeAlias = "Literal['auto', 'cut-pool', 'bcd', 'tseng'] | Solver"

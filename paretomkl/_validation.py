@@ -6,12 +6,12 @@ import math
 import numbers
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast, get_args
 
 import numpy as np
 
 from ._tasks import Task
-from ._typing import Array
+from ._typing import Array, TaskScale
 
 
 def check_exponents(ps: Any) -> list[float]:
@@ -42,14 +42,16 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 and "\n" not in text else f"<{type(value).__name__}>"
 
 
-def check_grid(name: str, values: Any) -> list[float]:
-    """Positive numbers to choose from, at least one."""
+def check_grid(
+    name: str, values: Any, wanted: str = "greater than 0", valid: Any = lambda v: 0 < v < np.inf
+) -> list[float]:
+    """Numbers to choose from, at least one; positive ones, unless ``wanted`` and ``valid`` say otherwise."""
     grid = list(values) if isinstance(values, Iterable) and not isinstance(values, str) else [values]
     if not grid:
         raise ValueError(f"{name} is empty; give at least one number.")
     for value in grid:
-        if not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
-            raise ValueError(f"every entry of {name} must be a number greater than 0, got {shown(value)}.")
+        if not isinstance(value, numbers.Real) or isinstance(value, bool) or not valid(float(value)):
+            raise ValueError(f"every entry of {name} must be a number {wanted}, got {shown(value)}.")
     return [float(value) for value in grid]
 
 
@@ -75,6 +77,12 @@ def numbers_only() -> Iterator[None]:
         elif "does not accept missing values" in message:  # scikit-learn's advice takes a paragraph
             message = f"{message.splitlines()[0]} Impute or remove missing values first."
         raise ValueError(message) from error
+
+
+def check_task_scale(task_scale: Any) -> TaskScale:
+    if not isinstance(task_scale, str) or task_scale not in get_args(TaskScale):
+        raise ValueError(f"task_scale must be 'none' or 'samples', got {shown(task_scale)}.")
+    return cast(TaskScale, task_scale)
 
 
 def check_stack(X: Any, square: bool = True) -> Array:

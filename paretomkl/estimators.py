@@ -14,7 +14,7 @@ from ._progress import Progress
 from ._reading import Training
 from ._run import Run
 from ._tracing import check_parts, fit_bank, make_problem, models_of, trace
-from ._typing import Array, ClassWeight, SolverLike
+from ._typing import Array, ClassWeight, SolverLike, TaskScale
 from ._validation import check_exponent, check_task_weight
 
 __all__ = ["ParetoMKLClassifier"]
@@ -31,14 +31,14 @@ class ParetoMKLClassifier(KernelTaskClassifier):
     Parameters
     ----------
     p : float, default=1.0
-        Exponent of the mean: 1 is the average of the tasks, p < 1 gives easy tasks more weight, ``inf`` protects the
-        worst.
+        Exponent of the mean: 1 is the average of the tasks, p < 1 gives tasks of small objectives more weight, p > 1
+        those of large ones, ``inf`` protects the worst.
     s : float, default=1.1
         Norm of the kernel weights, at least 1; 1 is sparse.
     C : float, default=1.0
         Cost of a margin violation.
     kernels : "default", "paper", "precomputed", sequence or KernelBank, default="default"
-        Base kernels, see :class:`KernelBank`. The default bank suits features scaled to [0, 1].
+        Base kernels, see :class:`KernelBank`. The default bank standardises the features itself.
     task_column : int or str, default=None
         The column of X that names the task of each row. It is not used as a feature.
     task_weight : mapping or array-like of shape (n_tasks,), default=None
@@ -58,13 +58,21 @@ class ParetoMKLClassifier(KernelTaskClassifier):
         Not used: the method is deterministic. Present for a common interface.
     max_iter : int, default=None
         Sweeps (steps of "tseng") allowed; None is the solver's own default.
+    task_scale : {"none", "samples"}, default="none"
+        "none" takes the J_t as they are, the paper's form: they grow with the number of samples, so that p ≠ 1 cannot
+        tell a large task from a hard one. "samples" takes J_t / n_t in their place, n_t the total weight of the samples
+        of task t (their number where all weights are one). With tasks of one size both learn the same kernel.
 
     Attributes
     ----------
     theta_ : array of shape (n_kernels,)
         Learned kernel weights.
+    kernel_shares_ : array of shape (n_kernels,)
+        θ_m v_m / Σ θ v with v_m the variance of kernel m within a task: weights on a common scale.
+    source_shares_ : dict
+        The same summed over the kernels of each named source.
     objectives_ : array of shape (n_tasks,)
-        J_t at ``theta_``.
+        J_t at ``theta_``; J_t / n_t with ``task_scale="samples"``.
     task_weights_ : array of shape (n_tasks,)
         η, summing to one.
     objective_ : float
@@ -90,7 +98,7 @@ class ParetoMKLClassifier(KernelTaskClassifier):
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = ParetoMKLClassifier(p=0.5, C=10).fit(X, y)
     >>> clf.theta_.shape, clf.objectives_.shape
-    ((11,), (3,))
+    ((13,), (3,))
     """
 
     task_weights_: Array
@@ -110,6 +118,7 @@ class ParetoMKLClassifier(KernelTaskClassifier):
         verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
         max_iter: int | None = None,
+        task_scale: TaskScale = "none",
     ):
         super().__init__(C, kernels, task_column, tol, class_weight, n_jobs, verbose, random_state)
         self.p = p
@@ -117,10 +126,11 @@ class ParetoMKLClassifier(KernelTaskClassifier):
         self.task_weight = task_weight
         self.solver = solver
         self.max_iter = max_iter
+        self.task_scale = task_scale
 
     def _learn(self, training: Training) -> TaskModel:
         exponents = [check_exponent(self.p)]
-        parts = check_parts(exponents, self.s, self.tol, self.solver, self.max_iter, self.n_jobs)
+        parts = check_parts(exponents, self.s, self.tol, self.solver, self.max_iter, self.n_jobs, self.task_scale)
         omega = check_task_weight(self.task_weight, training.tasks)
         problem = make_problem(training, training.bounds(self._cost()), fit_bank(self.kernels, training), parts, omega)
         with Progress(1, self.tol, self.verbose) as progress:

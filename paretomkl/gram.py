@@ -6,6 +6,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
@@ -145,6 +146,12 @@ class GramBlocks:
     def n_kernels(self) -> int:
         return self.bank.n_kernels
 
+    def paying(self, capacity: float) -> GramBlocks:
+        """The same with kernels that pay another price for their capacity; samples and base matrices are shared."""
+        other = copy(self)
+        other.bank = self.bank.paying(capacity)
+        return other
+
     def _make_support(self) -> tuple[IntArray, IntArray, Support]:
         """Room for the support vectors of any dual, and two numbers for each sample."""
         n_entries, n_ranks = len(self.layout.idx), int((self.layout.size + 1).sum())
@@ -214,6 +221,7 @@ class GramBlocks:
         theta = np.ascontiguousarray(theta, dtype=np.float64)
         if theta.shape not in ((self.n_kernels,), (len(self._size), self.n_kernels)):
             raise ValueError(f"theta must have an entry for each of {self.n_kernels} kernels, got shape {theta.shape}.")
+        theta = theta * self.bank.factor
         first = self.blocks.first.tolist()
         ranges = [(theta, 0, first[-1])] if theta.ndim == 1 else zip(theta, first[:-1], first[1:], strict=True)
         for row, a, b in ranges:
@@ -248,7 +256,7 @@ class GramBlocks:
             for G in run_chunks(work, [(some, i, j) for i, j in self._pieces(some, first, last)], self.n_jobs):
                 total += G
         self._supports.give_back(room)
-        return total
+        return total * self.bank.factor
 
     def cross(self, X: AnyArray, theta: Array) -> Array:
         """Σ_m θ_m K_m between other samples X and all samples of the store, (len(X), n_samples)."""

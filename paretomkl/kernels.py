@@ -11,7 +11,9 @@ from ._kernels import (
     Laplacian,
     Linear,
     Polynomial,
+    default_kernels,
     paper_kernels,
+    sources,
 )
 
 __all__ = [
@@ -25,5 +27,7 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Polynomial",
+    "default_kernels",
     "paper_kernels",
+    "sources",
 ]

@@ -18,7 +18,7 @@ from ._progress import Progress
 from ._refit import refit_code
 from ._run import Run
 from ._tracing import check_parts, fit_bank, make_problem, models_of, trace
-from ._typing import Array, ClassWeight, SolverLike
+from ._typing import Array, ClassWeight, IntArray, SolverLike, TaskScale
 from ._validation import check_exponents, check_task_weight
 from .scalarizations import PAPER_PS
 from .solution import Solution
@@ -34,6 +34,11 @@ def _of_points(name: str) -> cached_property[Array]:
     return cached_property(lambda path: np.array([getattr(point, name) for point in path.solutions]))
 
 
+def _ranks(values: Array) -> IntArray:
+    """The order of each row, first to last."""
+    return np.argsort(values, axis=1, kind="stable")
+
+
 @dataclass(frozen=True)
 class ParetoPath:
     """Solutions along p, one row for each.
@@ -44,12 +49,17 @@ class ParetoPath:
         Exponents, in the order they were asked for.
     theta : array of shape (n_points, n_kernels)
         Kernel weights.
+    kernel_shares : array of shape (n_points, n_kernels)
+        θ_m v_m / Σ θ v with v_m the variance of kernel m within a task: the share that a kernel has in the variance of
+        a function drawn with the learned kernel. Unlike θ it does not depend on the scale of the kernels.
+    source_shares : dict of arrays of shape (n_points,)
+        The same summed over the kernels of each named source; empty where kernels have no source.
     objectives : array of shape (n_points, n_tasks)
-        Task objectives J_t(θ).
+        Task objectives J_t(θ); J_t(θ) / n_t with ``task_scale="samples"``.
     task_weights : array of shape (n_points, n_tasks)
-        η_t ∝ ω_t J_t^(p−1), summing to one; at p = ∞ the multipliers of the min-max problem.
+        η_t ∝ ω_t g_t^(p−1) with g the ``objectives``, summing to one; at p = ∞ the multipliers of the min-max problem.
     objective : array of shape (n_points,)
-        M_p(J(θ)).
+        M_p of ``objectives``.
     gap : array of shape (n_points,)
         Relative certificate, never below the truth: for p ≥ 1 the distance of M_p to its optimum, for p < 1 that of the
         sum weighted by η, which says how far the point can be from the Pareto front.
@@ -71,6 +81,10 @@ class ParetoPath:
         Python code that fits one point of the path, with ``{p}`` for its exponent.
     reader : object
         Reads other samples in the way X was read.
+    task_sizes : array of shape (n_tasks,)
+        n_t, the total weight of the samples of each task: their number where all weights are one.
+    task_scale : {"none", "samples"}
+        Whether ``objectives`` are J_t or J_t / n_t.
     """
 
     solutions: list[Solution]
@@ -81,6 +95,8 @@ class ParetoPath:
     tol: float
     reader: Any = None
     refit: str = ""
+    task_sizes: Array | None = None
+    task_scale: TaskScale = "none"
 
     ps = _of_points("p")
     theta = _of_points("theta")
@@ -90,6 +106,14 @@ class ParetoPath:
     gap = _of_points("gap")
 
     @property
+    def kernel_shares(self) -> Array:
+        return self.models[0].bank.variance_share(self.theta)
+
+    @property
+    def source_shares(self) -> dict[str, Array]:
+        return self.models[0].bank.by_source(self.kernel_shares)
+
+    @property
     def kernel_names(self) -> list[str]:
         return self.models[0].bank.names
 
@@ -97,14 +121,36 @@ class ParetoPath:
     def task_names(self) -> list[str]:
         return self.models[0].tasks.names
 
+    @property
+    def difficulty(self) -> Array:
+        """J_t / n_t, (n_points, n_tasks): the objective per sample, by which tasks are called hard or easy."""
+        if self.task_sizes is None or self.task_scale == "samples":
+            return self.objectives
+        return self.objectives / self.task_sizes
+
+    @property
+    def large_is_hard(self) -> bool:
+        """Whether tasks of larger objectives are the harder ones too, at every p: always where all have one size."""
+        return bool((_ranks(self.objectives) == _ranks(self.difficulty)).all())
+
     @classmethod
     def from_solutions(
-        cls, points: Sequence[Solution], training: Training, reader: Any, run: Run, tol: float, spent: float, refit: str
+        cls,
+        points: Sequence[Solution],
+        training: Training,
+        reader: Any,
+        run: Run,
+        tol: float,
+        spent: float,
+        refit: str,
+        task_scale: TaskScale = "none",
     ) -> ParetoPath:
         """The solutions of one problem along p, without what only the solver needs."""
         models = models_of(points, training)
         seconds = {"total": spent, **run.seconds}
-        return cls([point.alone() for point in points], models, run.n_sweeps, seconds, run.history, tol, reader, refit)
+        alone = [point.alone() for point in points]
+        sizes = training.task_sizes
+        return cls(alone, models, run.n_sweeps, seconds, run.history, tol, reader, refit, sizes, task_scale)
 
     def __len__(self) -> int:
         return len(self.solutions)
@@ -155,13 +201,14 @@ def pareto_path(
     max_iter: int | None = None,
     n_jobs: int | None = None,
     verbose: int | None = None,
+    task_scale: TaskScale = "none",
 ) -> ParetoPath:
     """Minimise the power mean of the task objectives for each exponent p.
 
         minimise over θ ≥ 0, ‖θ‖_s ≤ 1     M_p(J_1(θ), …, J_T(θ)),      M_p(g) = (Σ_t ω_t g_t^p)^(1/p)
 
     with J_t(θ) the optimum of SVM task t under the kernel Σ_m θ_m K_m. p = 1 is the average of the tasks, p < 1 gives
-    easy tasks more weight, p = ∞ protects the worst one; every finite p gives a Pareto-optimal point.
+    tasks of small objectives more weight, p = ∞ protects the worst one; every finite p gives a Pareto-optimal point.
 
     Parameters
     ----------
@@ -199,6 +246,11 @@ def pareto_path(
         Threads; None is one, -1 all cores.
     verbose : int, default=None
         0 is silent, 1 shows progress; None shows progress on a terminal once two seconds have passed.
+    task_scale : {"none", "samples"}, default="none"
+        "none" takes the J_t as they are, the paper's form: they grow with the number of samples, so that p ≠ 1 cannot
+        tell a large task from a hard one. "samples" takes J_t / n_t in their place, n_t the total weight of the samples
+        of task t (C counts as a weight where each sample has its own). With tasks of one size both learn the same
+        kernel.
 
     Returns
     -------
@@ -210,7 +262,7 @@ def pareto_path(
     >>> X, y = load_iris(return_X_y=True)
     >>> path = pareto_path(X, y, ps=[0.1, 1.0])
     >>> path.theta.shape, path.objectives.shape
-    ((2, 11), (2, 3))
+    ((2, 13), (2, 3))
     >>> path.models[1].predict(X[:3])
     array([0, 0, 0])
     """
@@ -218,11 +270,14 @@ def pareto_path(
 
     began = perf_counter()
     exponents = check_exponents(ps)
-    parts = check_parts(exponents, s, tol, solver, max_iter, n_jobs)
+    parts = check_parts(exponents, s, tol, solver, max_iter, n_jobs, task_scale)
     reader = PathReader(kernels, task_column, class_weight)
     training = read_training(reader, X, y, tasks=tasks, sample_weight=sample_weight)
     omega = check_task_weight(task_weight, training.tasks)
-    problem = make_problem(training, training.bounds(C), fit_bank(kernels, training), parts, omega)
+    bounds, bank = training.bounds(C), fit_bank(kernels, training)
+    if np.ndim(C):  # a weight for each sample, as in the code that fits a point again
+        training = replace(training, weights=bounds)
+    problem = make_problem(training, bounds, bank, parts, omega)
     with Progress(len(exponents), parts.solver.tol, verbose) as progress:
         run = Run(progress.report)
         points = trace(problem, exponents, parts.solver, progress, run=run)
@@ -232,5 +287,6 @@ def pareto_path(
         "sample_weight": sample_weight is not None,
     }
     given |= {"kernels": kernels, "task_column": task_column, "task_weight": task_weight, "class_weight": class_weight}
-    code = refit_code(s=s, C=C, solver=solver, **given)
-    return ParetoPath.from_solutions(points, training, reader, run, parts.solver.tol, perf_counter() - began, code)
+    code = refit_code(s=s, C=C, solver=solver, task_scale=task_scale, **given)
+    spent = perf_counter() - began
+    return ParetoPath.from_solutions(points, training, reader, run, parts.solver.tol, spent, code, task_scale)

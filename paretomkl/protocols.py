@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ._typing import AnyArray, Array
@@ -129,9 +130,14 @@ class Solver(Protocol):
         """Solve the problem to a relative gap of ``tol``, from another solution where one is given."""
 
 
+@cache
+def _members(protocol: type) -> list[str]:
+    return [name for name in {**vars(protocol), **protocol.__annotations__} if not name.startswith("_")]
+
+
 def check_part(part: Any, protocol: type) -> None:
     """Refuse a part that lacks something, with a sentence that says what."""
-    wanted = [name for name in {**vars(protocol), **protocol.__annotations__} if not name.startswith("_")]
+    wanted = _members(protocol)
     missing = [name for name in wanted if not hasattr(part, name)]
     if missing or isinstance(part, type):
         kind = re.sub(r"(?<=.)([A-Z])", r" \1", protocol.__name__).lower()

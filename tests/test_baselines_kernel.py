@@ -353,7 +353,10 @@ def test_progress_is_shown_when_asked_for(toy, model, verbose, capsys):
         (IndependentMKL(n_jobs=0), "n_jobs must be None"),
         (UniformKernelSVC(C=0.0), "C must be a number greater than 0"),
         (UniformKernelSVC(tol=-1.0), "tol must be a number between 0 and 1"),
-        (UniformKernelSVC(kernels="nice"), "kernels must be 'default', 'paper', 'precomputed' or a sequence"),
+        (
+            UniformKernelSVC(kernels="nice"),
+            r"kernels must be 'default', 'paper', 'precomputed', sources\(…\) or a sequence",
+        ),
         (IndependentSVC(Cs=[]), "Cs is empty; give at least one number"),
         (IndependentSVC(Cs=[1.0, -1.0]), "every entry of Cs must be a number greater than 0"),
         (IndependentSVC(Cs="all"), "every entry of Cs must be a number greater than 0"),

@@ -26,7 +26,7 @@ KERNELS = ["linear", ("rbf", {"sigma": 0.3}), ("rbf", {"sigma": 1.0})]
 
 
 # at a tolerance at which decisions settle: a gap of tol leaves them free by about its square root
-@parametrize_with_checks([SparseMTL(tol=1e-6), SparseMTL(p=0.5, q=1.5, kernels=KERNELS, tol=1e-6)])
+@parametrize_with_checks([SparseMTL(kernels="paper", tol=1e-6), SparseMTL(p=0.5, q=1.5, kernels=KERNELS, tol=1e-6)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -318,7 +318,7 @@ def test_more_than_two_classes(p, q):
     model = SparseMTL(p=p, q=q, C=10.0)
     assert cross_val_score(model, X, y, cv=3).min() > 0.9
     model.fit(X, y)
-    assert model.theta_.shape == model.norms_.shape == (3, 11)
+    assert model.theta_.shape == model.norms_.shape == (3, 13)
     assert model.decision_function(X).shape == (150, 3)
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.predict(X), model.predict(X))

@@ -24,10 +24,12 @@ from typer.testing import CliRunner
 
 import paretomkl
 from paretomkl import PAPER_PS
-from paretomkl._commands import app, parse_kernels, split_names
+from paretomkl._commands import app
 from paretomkl._compiled import ANNOUNCEMENT
 from paretomkl._files import write_whole
-from paretomkl._tables import TableError, _quoted, load_table, read_table
+from paretomkl._kernel_options import parse_kernels, parse_sources, split_names
+from paretomkl._kernels import resolve_columns
+from paretomkl._tables import Columns, Table, TableError, _quoted, load_table, read_table
 
 COMMAND = Path(sys.executable).with_name("paretomkl")
 
@@ -230,7 +232,125 @@ def test_fit_with_given_parameters(folder, tmp_path):
     facts = json.loads(done.stdout)
     assert (facts["p"], facts["C"], facts["cv_score"]) == ("inf", 2, None)
     assert facts["gap"] <= 1e-3
-    assert len(facts["theta"]) == 11
+    assert (facts["s"], facts["capacity"]) == (1.1, 0.5)
+    assert len(facts["theta"]) == 13
+    assert facts["shares"].keys() == facts["theta"].keys()
+    assert sum(facts["shares"].values()) == pytest.approx(1)
+    assert facts["sources"] == {}
+
+
+@pytest.mark.parametrize("folds", [True, False])
+def test_norm_and_capacity_can_be_fixed(folder, tmp_path, folds):
+    words = ("fit", folder / "patients.csv", "-y", "outcome", "-o", tmp_path / "m.skops", "--C", "2", "--no-rivals")
+    words += ("--ps", "1,2") if folds else ("--p", "1")
+    given = ("--s", "3", "--capacity", "0.25")
+    facts = json.loads(run(*words, *given, "--json").stdout)
+    assert (facts["s"], facts["capacity"]) == (3.0, 0.25)
+    assert (facts["cv_score"] is not None) == folds
+    said = run(*words, *given).stdout
+    assert ("p = 1, C = 2, capacity = 0.25, s = 3" in said) == (not folds), "what was not chosen is not called chosen"
+    other = json.loads(run(*words, *given, "--kernels", "linear,rbf:1", "--json").stdout)
+    assert other["capacity"] == 0.25, "any kernels can pay for their capacity"
+    plain = json.loads(run(*words, "--s", "3", "--kernels", "paper", "--json").stdout)
+    assert (plain["capacity"], len(plain["theta"])) == (None, 11)
+
+
+def test_norm_and_capacity_are_chosen_by_folds(folder, tmp_path):
+    words = (folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--C", "1", "--no-rivals")
+    done = run("fit", *words, "--ps", "1,2", "-o", tmp_path / "m.skops")
+    assert re.search(r"cross-validation: p = 1, C = 1, capacity = (0\.5|1), s = (1\.1|2); accuracy", done.stdout)
+    facts = json.loads(run("path", *words, "--points", "15", "--out", tmp_path / "out", "--json").stdout)
+    assert facts["s"] in (1.1, 2.0)
+    assert facts["capacity"] in (0.5, 1.0)
+    table = pd.read_csv(tmp_path / "out" / "path.csv")
+    row = table[table["p"] == float(facts["best_p"])].iloc[0]
+    assert facts["shares"] == pytest.approx({name: row[f"share: {name}"] for name in facts["kernels"]})
+    theta = table[[f"theta: {name}" for name in facts["kernels"]]]
+    assert_allclose((theta ** facts["s"]).sum(axis=1), 1, rtol=1e-6)
+
+
+# ------------------------------------------------------------------------------------------------- sources
+SOURCES = ("--source", "body=a*+bmi", "--source", "place=ward")
+
+
+def test_sources_are_shown_saved_and_used(folder, tmp_path):
+    words = ("fit", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "-o", tmp_path / "m.skops", "--C", "1")
+    done = run(*words, "--p", "1", *SOURCES)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    facts = json.loads(run(*words, "--p", "1", *SOURCES, "--json").stdout)
+    assert facts["sources"].keys() == {"body", "place"}
+    assert len(facts["theta"]) == 26
+    for source, share in facts["sources"].items():
+        assert share == pytest.approx(sum(v for name, v in facts["shares"].items() if name.startswith(f"{source}: ")))
+        assert f"{source} {100 * share:.0f} %" in done.stdout
+    assert done.stdout.splitlines()[1].startswith("Sources: body ")
+    new = json.loads(run("predict", tmp_path / "m.skops", folder / "new.csv", "--json").stdout)
+    assert np.mean(np.array(new["predictions"]) == patients(seed=1)["outcome"]) > 0.8
+    table = load_table(folder / "patients.csv", "outcome", "hospital")
+    bank = paretomkl.kernels.sources({"body": ["age", "bmi"], "place": ["ward=east", "ward=north", "ward=west"]})
+    clf = paretomkl.ParetoMKLClassifier(p=1.0, C=1.0, kernels=bank, task_column="hospital").fit(table.X, table.y)
+    assert_allclose(list(facts["theta"].values()), clf.theta_, atol=1e-9)
+
+
+def test_sources_along_the_path(folder, tmp_path):
+    """In the numbers, in words, on the page, in its code and in its command."""
+    words = ("path", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--C", "1", "--points", "15")
+    words += ("--no-rivals", "--out", tmp_path / "out", *SOURCES)
+    done = run(*words)
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(run(*words, "--json").stdout)
+    table = pd.read_csv(tmp_path / "out" / "path.csv")
+    assert_allclose(table["share of source: body"] + table["share of source: place"], 1)
+    row = table[table["p"] == float(facts["best_p"])].iloc[0]
+    assert facts["sources"] == pytest.approx({name: row[f"share of source: {name}"] for name in ("body", "place")})
+    assert re.search(r"^Sources: body \d+ %, place \d+ %\.$", done.stdout, re.MULTILINE)
+    page = (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1])
+    assert [one["name"] for one in data["sources"]] == ["body", "place"]
+    names: dict[str, object] = {}
+    exec(data["code"].replace("{p}", "1.0"), names)
+    at_one = table[table["p"] == 1].iloc[0]
+    command = re.search(r"`(paretomkl fit .*?)`", data["codeNote"])[1].replace("{p}", "1").replace("model.skops", "{}")
+    again = json.loads(run(*shlex.split(command.format(tmp_path / "m.skops"))[1:], "--json").stdout)
+    assert_allclose(list(again["theta"].values()), names["clf"].theta_, atol=1e-9)
+    assert (again["s"], again["capacity"]) == (facts["s"], facts["capacity"])
+    assert again["sources"]["body"] == pytest.approx(at_one["share of source: body"], abs=0.2)  # of all rows, not most
+
+
+def test_columns_in_no_source_are_one_of_their_own(folder, tmp_path):
+    words = ("fit", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "-o", tmp_path / "m.skops", "--p", "1")
+    done = run(*words, "--C", "1", "--source", "body=age", "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == (
+        "Note: what no --source names is one of its own, 'other columns': bmi, ward; --drop leaves columns out.\n"
+    )
+    assert list(json.loads(done.stdout)["sources"]) == ["body", "other columns"]
+    everything = run(*words, "--C", "1", "--source", "all=*", "--json")
+    assert everything.stderr == ""
+    whole = run(*words, "--C", "1", "--capacity", "0", "--json")  # else kernels pay relative to their source
+    everything = run(*words, "--C", "1", "--capacity", "0", "--source", "all=*", "--json")
+    shares = [list(json.loads(done.stdout)["shares"].values()) for done in (everything, whole)]
+    assert_allclose(*shares, atol=1e-9)
+
+
+def test_patterns_of_sources():
+    """Names before patterns; a column of words is all its indicators, and some of them can be had alone."""
+    columns = Columns("y", "site", ["a_1", "a_2", "b+c", "ward_size"], ["ward", "a_kind"])
+    features = ["a_1", "a_2", "b+c", "ward_size", "ward=east", "ward=west", "a_kind=x"]
+    table = Table(pd.DataFrame([[0] * 8], columns=[*features, "site"]), np.array([0]), columns, None)
+
+    def columns_of(*typed: str) -> dict[str, list[str]]:
+        bank, _ = parse_sources(typed, table)
+        at = {name: resolve_columns(given, 7, features, name) for name, given in bank.kernels.blocks.items()}
+        return {name: [features[k] for k in places] for name, places in at.items()}
+
+    assert columns_of("s=a_*")["s"] == ["a_1", "a_2", "a_kind=x"]
+    assert columns_of("s=*_kind")["s"] == ["a_kind=x"]
+    assert columns_of("s=ward") == {"s": ["ward=east", "ward=west"], "other columns": [*features[:4], "a_kind=x"]}
+    assert columns_of("s=b+c", "t = a_? + ward=w* ")["s"] == ["b+c"]
+    assert columns_of("s=b+c", "t = a_? + ward=w* ")["t"] == ["a_1", "a_2", "ward=west"]
+    assert columns_of("other columns=ward", "t=a_*")["other columns"] == ["ward=east", "ward=west", "b+c", "ward_size"]
 
 
 def test_every_kind_of_file(tmp_path):
@@ -455,6 +575,116 @@ def test_warnings_are_notes(tmp_path):
     assert ".py:" not in done.stderr
 
 
+# --------------------------------------------------------------------------- scores, rare classes, simpler models
+def rare(n: int = 450, n_tasks: int = 1, seed: int = 0) -> pd.DataFrame:
+    """Two Gaussians that overlap, one with 4 % of the rows of every task."""
+    rng = np.random.default_rng(seed)
+    site, ill = np.arange(n) % n_tasks, np.zeros(n, dtype=bool)
+    for t in range(n_tasks):
+        rows = np.flatnonzero(site == t)
+        ill[rng.choice(rows, round(0.04 * len(rows)), replace=False)] = True
+    X = rng.standard_normal((n, 4))
+    X[:, :2] += 1.4 * ill[:, None]
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(outcome=np.where(ill, "ill", "well"))
+    return frame.assign(site=[f"site {t}" for t in site]) if n_tasks > 1 else frame
+
+
+@pytest.mark.parametrize("n_tasks", [1, 3])
+def test_balanced_finds_the_rare_class(tmp_path, n_tasks):
+    rare(n_tasks=n_tasks).to_csv(tmp_path / "t.csv", index=False)
+    new = rare(3000, n_tasks, seed=1)
+    new.drop(columns="outcome").to_csv(tmp_path / "new.csv", index=False)
+    words = ("-y", "outcome", *(("-t", "site") if n_tasks > 1 else ()), "-o", tmp_path / "m.skops", "--no-rivals")
+    recall, balanced_accuracy = {}, {}
+    for options in ((), ("--balanced",)):
+        done = run("fit", tmp_path / "t.csv", *words, *options, "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["scoring"] == ("balanced_accuracy" if options else "accuracy")
+        named = "--balanced weighs the classes alike, --scoring balanced_accuracy judges by both" in done.stderr
+        assert named == (not options)
+        said = json.loads(run("predict", tmp_path / "m.skops", tmp_path / "new.csv", "--json").stdout)["predictions"]
+        right = np.array(said) == new["outcome"]
+        recall[options] = right[new["outcome"] == "ill"].mean()
+        balanced_accuracy[options] = (recall[options] + right[new["outcome"] == "well"].mean()) / 2
+    assert recall[()] < 0.2
+    assert recall[("--balanced",)] > recall[()] + 0.3
+    assert balanced_accuracy[("--balanced",)] > balanced_accuracy[()] + 0.1
+
+
+def test_a_score_is_shown_wherever_there_is_one(tmp_path):
+    rare(n_tasks=3).to_csv(tmp_path / "t.csv", index=False)
+    words = (tmp_path / "t.csv", "-y", "outcome", "-t", "site", "--scoring", "roc_auc", "--C", "1")
+    done = run("fit", *words, "-o", tmp_path / "m.skops")
+    assert done.returncode == 0, done.stderr
+    assert re.search(
+        r"Chosen by 5-fold cross-validation: p = .*, C = 1, capacity = .*, s = .*; ROC AUC 0\.\d{3}\.", done.stdout
+    )
+    assert re.search(r"ROC AUC on the rows it was fitted to [01]\.\d{3}\.", done.stdout)
+    assert "accuracy" not in done.stdout
+    assert "Note: class" not in done.stderr
+    done = run("path", *words, "--points", "15", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"with C = 1, capacity = \S+, s = \S+: ROC AUC 0\.", done.stdout)
+    table = pd.read_csv(tmp_path / "out" / "path.csv")
+    assert {"roc_auc", "roc_auc: site 0"} <= set(table.columns)
+    assert not [name for name in table.columns if "accuracy" in name]
+    page = (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
+    assert "Held-out ROC AUC of the tasks" in page
+    assert "Held-out ROC AUC is 0." in page
+    lines = done.stderr.splitlines()
+    assert len(set(lines)) == len(lines), "a note is written once"
+    facts = json.loads(run("path", *words, "--points", "15", "--out", tmp_path / "out", "--json").stdout)
+    assert (facts["scoring"], facts["score_name"]) == ("roc_auc", "ROC AUC")
+    row = table[table["p"] == float(facts["best_p"])].iloc[0]
+    assert facts["held_out_score"] == pytest.approx(row["roc_auc"])
+    assert facts["task_scores"] == pytest.approx({f"site {t}": row[f"roc_auc: site {t}"] for t in range(3)})
+
+
+def test_simpler_models_are_set_beside(folder, tmp_path):
+    words = (folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--C", "1")
+    done = run("fit", *words, "-o", tmp_path / "m.skops")
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if " % ± " in line]
+    names = ["paretomkl", "one SVM on all tasks together", "one SVM per task", "the majority class"]
+    assert [line.split("  ")[1].strip() for line in lines] == names
+    assert all(len(line) <= 80 for line in lines)
+    facts = json.loads(run("fit", *words, "-o", tmp_path / "m.skops", "--json").stdout)["comparison"]
+    assert list(facts["scores"]) == names
+    assert facts["verdict"] in done.stdout
+    for line, scores in zip(lines, facts["scores"].values(), strict=True):
+        assert f"{100 * scores['mean']:.1f} % ± {100 * scores['standard_error']:.1f}" in line
+    done = run("path", *words, "--points", "15", "--out", tmp_path / "out")
+    assert sum(line.count(" %") == 2 for line in done.stdout.splitlines() if " % ± " in line) == 4, "folds and held out"
+    for command in (("fit", *words, "-o", tmp_path / "m.skops"), ("path", *words, "--points", "15", "--out", tmp_path)):
+        done = run(*command, "--no-rivals")
+        assert done.returncode == 0, done.stderr
+        assert " ± " not in done.stdout
+        assert json.loads(run(*command, "--no-rivals", "--json").stdout)["comparison"] is None
+
+
+def test_folds_that_a_score_needs(tmp_path):
+    few = rare()
+    few.drop(index=few.index[few["outcome"] == "ill"][4:]).to_csv(tmp_path / "few.csv", index=False)
+    words = (tmp_path / "few.csv", "-y", "outcome", "--C", "1", "--no-rivals", "--scoring", "roc_auc")
+    done = run("fit", *words, "-o", tmp_path / "m.skops")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "Note: 4 folds instead of 5: ROC AUC needs rows of two classes in each.\n"
+    assert "Chosen by 4-fold" in done.stdout
+    done = run("path", *words, "--points", "15", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "Note: 3 folds instead of 5" in done.stderr
+
+
+def test_classes_of_many_are_not_rare(tmp_path):
+    rng = np.random.default_rng(0)
+    kind = np.arange(160) % 12
+    frame = pd.DataFrame({"x": kind + 0.1 * rng.standard_normal(160), "kind": [f"k{k}" for k in kind]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = run("fit", tmp_path / "t.csv", "-y", "kind", "-o", tmp_path / "m.skops", "--p", "1", "--C", "1")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+
+
 # ------------------------------------------------------------------------------------------------ bad files
 def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
     frame = patients()
@@ -539,9 +769,23 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         ),
         "infinite": (["inf.csv", "-y", "outcome"], "Column 'age' holds an infinite number in row 4"),
         "rows without target": (["no_y.csv", "-y", "outcome"], "Column 'outcome' is missing in 1 of 120 rows"),
+        "unknown score": ([*good, "--scoring", "roc-auc"], "There is no score 'roc-auc' (--scoring); did you mean"),
+        "score of probabilities": ([*good, "--scoring", "neg_log_loss"], "needs probabilities (--scoring)"),
         "unknown kernel": (["good.csv", "-y", "outcome", "--kernels", "magic"], "There is no kernel 'magic'"),
         "unknown column": (["good.csv", "-y", "outcome", "--kernels", "rbf:1@size"], "There is no column 'size'"),
         "two columns of one name": (["doubled.csv", "-y", "outcome"], "has two columns called 'age'"),
+        "unknown source": ([*good, "--source", "body=agee"], "fits 'agee' (--source body); did you mean 'age'?"),
+        "unknown pattern": (
+            [*good, "--source", "g=g_*"],
+            "fits 'g_*' (--source g); the columns are age, bmi, ward",
+        ),
+        "target as a source": ([*good, "--source", "y=outcome"], "No column to learn from fits 'outcome'"),
+        "a source without columns": ([*good, "--source", "body="], "such as genes=g_* or clinic=age+bmi; got 'body='"),
+        "one source twice": ([*good, "--source", "b=age", "--source", "b=bmi"], "two --source of the name 'b'"),
+        "sources and kernels": (
+            [*good, "--source", "b=age", "--kernels", "paper"],
+            "--source gives each source the default kernels; leave out --kernels.",
+        ),
         "half a degree": (["good.csv", "-y", "outcome", "--kernels", "poly:2.5"], "must be a whole number"),
         "bad number": (["good.csv", "-y", "outcome", "--Cs", "1,two"], "--Cs takes numbers"),
         "too many rows": (["good.csv", "-y", "outcome", "--max-rows", "100"], "more than 100 rows"),
@@ -690,3 +934,4 @@ def test_kernels_from_text():
     made = parse_kernels("rbf:0.5, linear@a+b ,poly:3", ["a", "b=x", "b=y", "b_size"])
     assert made == [("rbf", {"sigma": 0.5}), ("linear", {"columns": ["a", "b=x", "b=y"]}), ("poly", {"degree": 3})]
     assert parse_kernels("default", []) == "default"
+    assert parse_kernels("paper", []) == "paper"

@@ -21,7 +21,7 @@ from numpy.testing import assert_array_equal
 from scipy.io import savemat
 from sklearn.model_selection import cross_val_score
 
-from paretomkl import Gaussian, ParetoMKLClassifier
+from paretomkl import Gaussian, Linear, ParetoMKLClassifier
 from paretomkl.datasets import data_found, fetch, list_datasets, make_multitask
 from paretomkl.datasets._catalogue import DATA_SETS, DatasetInfo
 from paretomkl.datasets._files import DataFile
@@ -47,6 +47,7 @@ COUNTS = {
         "Other_Faults": 673,
     },
     "landmine": {0: 13916, 1: 904},
+    "mfeat": dict.fromkeys(range(10), 200),
 }
 LETTERS = dict(
     zip(
@@ -79,6 +80,7 @@ ENDS = {
     "shuttle": ([48, 22], [46, 4]),
     "vehicle": ([187, 197], [186, 190]),
     "steel": ([-0.2913, 0.5822], [-0.1139, 0.5296]),
+    "mfeat": ([1.3117, 1620.2], [1.5646, 3808]),
 }
 
 
@@ -180,6 +182,30 @@ def test_landmine_fields(shared_data):
     assert made.data[-1, -1] == pytest.approx(0.03426093, abs=1e-8)
 
 
+def test_sources_of_mfeat(shared_data):
+    """The columns of a source are those of its file, whatever stands beside them."""
+    made = fetch("mfeat", data_home=shared_data)
+    assert [column for columns in made.sources.values() for column in columns] == list(range(649))
+    for name, columns in made.sources.items():
+        raw = gzip.decompress((shared_data / f"mfeat/mfeat-{name}.csv.gz").read_bytes())
+        alone = np.loadtxt(raw.decode().splitlines()[1:], delimiter=",")
+        assert_array_equal(made.data[:, columns], alone[:, :-1])
+        assert_array_equal(made.target, alone[:, -1])
+        assert [made.feature_names[column] for column in columns] == [f"{name}_{i}" for i in range(len(columns))]
+    assert len(np.unique(made.data, axis=0)) == 1994
+    made.sources["fou"].clear()  # a copy: the next to fetch it has them all
+    assert len(fetch("mfeat", data_home=shared_data).sources["fou"]) == 76
+    assert fetch("vehicle", data_home=shared_data).sources is None
+
+
+def test_a_kernel_for_each_source_of_mfeat(shared_data):
+    made = fetch("mfeat", data_home=shared_data)
+    rows = np.flatnonzero(np.isin(made.target, (3, 8)))[::10]
+    kernels = [Linear(columns=columns) for columns in made.sources.values()]
+    clf = ParetoMKLClassifier(kernels=kernels).fit(made.data[rows], made.target[rows])
+    assert clf.theta_.shape == (6,)
+
+
 def test_return_X_y(shared_data):
     X, y = fetch("vehicle", data_home=shared_data, return_X_y=True)
     assert (X.shape, y.shape) == ((846, 18), (846,))
@@ -208,7 +234,7 @@ def test_a_frame_with_its_task_column_is_learned_from(shared_data):
 @pytest.fixture
 def mirror(shared_data, tmp_path) -> Path:
     """A copy of some of the files, to be spoilt."""
-    for folder in ("robot", "steel", "landmine", "letter"):
+    for folder in ("robot", "steel", "landmine", "letter", "mfeat"):
         shutil.copytree(shared_data / folder, tmp_path / folder)
         for path in (tmp_path / folder).iterdir():
             path.chmod(0o644)
@@ -242,6 +268,17 @@ def test_letters_unpacked_and_in_another_order(mirror):
     assert counts(fetch("letter", data_home=mirror, raw=True).target) == LETTERS
 
 
+def test_mfeat_unpacked_is_the_same_and_rows_keep_their_order(mirror):
+    path = mirror / "mfeat/mfeat-zer.csv.gz"
+    lines = gzip.decompress(path.read_bytes()).splitlines()
+    packed = fetch("mfeat", data_home=mirror).data
+    path.write_bytes(b"\n".join(lines))
+    assert_array_equal(fetch("mfeat", data_home=mirror).data, packed)
+    path.write_bytes(b"\n".join([*lines[:1], lines[2], lines[1], *lines[3:]]))  # two zeros change places
+    with pytest.raises(ValueError, match="checksum"):
+        fetch("mfeat", data_home=mirror)
+
+
 SPOILT = [
     (
         "robot",
@@ -261,6 +298,7 @@ SPOILT = [
     ("robot", "robot/sensor_readings_4.data", lambda raw: raw.replace(b"Slight", b"Sl1ght", 1), "checksum"),
     ("steel", "steel/Faults.NNA", lambda raw: b"\n".join(raw.splitlines()[1:]), "it has 1940 rows instead of 1941"),
     ("letter", "letter/letter.data.gz", lambda raw: raw[:-100], "it cannot be unpacked"),
+    ("mfeat", "mfeat/mfeat-mor.csv.gz", lambda raw: raw[:-100], "it cannot be unpacked"),
     ("landmine", "landmine/LandmineData.mat", lambda raw: raw[: len(raw) // 2], "it is not a MATLAB file"),
     ("landmine", "landmine/LandmineData.mat", lambda raw: b"<html>", "it is not a MATLAB file"),
 ]
@@ -607,14 +645,17 @@ def test_every_file_is_pinned():
         assert re.fullmatch("[0-9a-f]{64}", file.checksum), path
         assert file.url.startswith("https://"), path
         if file.path != "letter/letter.data.gz":
-            assert re.fullmatch("[0-9a-f]{64}", file.sha256), path
             assert re.search("/[0-9a-f]{40}/", file.url), path
+            assert not file.any_order, path
+        if not path.startswith(("letter/", "mfeat/")):
+            assert re.fullmatch("[0-9a-f]{64}", file.sha256), path
 
 
 def test_list_datasets():
     listed = list_datasets()
     assert [info.name for info in listed] == NAMES
-    assert listed[-1] == ("landmine", "Landmine detection, 29 fields", 14820, 9, 2, 29)
+    assert ("landmine", "Landmine detection, 29 fields", 14820, 9, 2, 29) in listed
+    assert listed[-1][2:] == (2000, 649, 10, 45)
 
 
 # -------------------------------------------------------------------------------------------- synthetic tasks

@@ -248,7 +248,7 @@ def test_the_plain_sum_of_kernels_at_every_p(toy, p):
 
 
 def test_the_advice_of_a_warning_can_be_taken(toy):
-    few = ParetoMKLClassifier(tol=1e-9, max_iter=2)
+    few = ParetoMKLClassifier(kernels="paper", tol=1e-9, max_iter=2)
     with pytest.warns(ConvergenceWarning, match=r"max_iter=2, gap .* Raise max_iter or tol"):
         few.fit(toy.X, toy.y, tasks=toy.tasks)
     with warnings.catch_warnings():

@@ -7,13 +7,15 @@ import warnings
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 import pytest
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 ROOT = Path(__file__).resolve().parents[1]
-EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+MFEAT = ROOT / "examples" / "plot_mfeat.py"
+EXAMPLES = sorted(set((ROOT / "examples").glob("plot_*.py")) - {MFEAT})
 PAGES = sorted(page for page in (ROOT / "doc").rglob("*.md") if re.search(r"^```py", page.read_text("utf-8"), re.M))
 PAGES.append(ROOT / "README.md")
 
@@ -34,6 +36,23 @@ def test_example(example, capsys):
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out
     assert plt.get_fignums()
+
+
+@pytest.mark.slow
+def test_example_on_six_sources(shared_data, monkeypatch, capsys):
+    """It runs where its data are, and what it says of few samples is true: sources apart beat an SVC on all columns."""
+    monkeypatch.setenv("PARETOMKL_DATA", str(shared_data))
+    names = runpy.run_path(str(MFEAT), run_name="__main__")
+    assert capsys.readouterr().out
+    assert plt.get_fignums()
+    for n in (5, 10):
+        assert np.mean(names["accuracy"][n, "sources, uniform"]) > np.mean(names["accuracy"][n, "SVC, all columns"])
+
+
+def test_example_without_its_data_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("PARETOMKL_DATA", str(tmp_path))
+    with pytest.raises(OSError, match="mfeat"):
+        runpy.run_path(str(MFEAT), run_name="__main__")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())

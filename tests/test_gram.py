@@ -48,7 +48,7 @@ def general_bank(A, B):
 
 # bank, and the stack it stands for, of unit diagonals
 BANKS = {
-    "paper": ("default", paper_kernels(X)),
+    "paper": ("paper", paper_kernels(X)),
     "several bases": (
         [general_bank, Laplacian(0.5), Linear(columns=[0, 1]), Gaussian(0.3), Polynomial(3), Laplacian(1.0)],
         [
@@ -310,7 +310,7 @@ def test_no_stack_of_gram_matrices_is_ever_held(cache_mb):
     """Eleven kernels of N² numbers would be 11 N²; what is needed is K_θ, one base, and what makes the base."""
     n = 800
     points = np.random.default_rng(0).uniform(size=(n, 3))
-    fitted = KernelBank(cache_mb=cache_mb).fit(points)
+    fitted = KernelBank("paper", cache_mb=cache_mb).fit(points)
     tracemalloc.start()
     try:
         gram = GramBlocks(fitted, points, [np.arange(n)])

@@ -99,11 +99,11 @@ def test_callables_and_kernel_objects_of_scikit_learn(name, normalize):
 
 def test_the_default_bank_is_that_of_the_paper_with_unit_diagonals():
     for m, K in enumerate(paper_stack(X)):
-        assert_allclose(matrix("default", normalize="auto", theta=np.eye(11)[m]), K, rtol=1e-11, atol=1e-15)
+        assert_allclose(matrix("paper", normalize="auto", theta=np.eye(11)[m]), K, rtol=1e-11, atol=1e-15)
 
 
 def test_the_default_bank_needs_one_base_matrix():
-    assert KernelBank().fit(X).n_bases == 1
+    assert KernelBank("paper").fit(X).n_bases == 1
 
 
 def test_weights_combine_kernels():
@@ -233,17 +233,17 @@ def test_a_weight_of_zero_is_as_good_as_absence(kernels):
     kept = np.flatnonzero(weight)
     bank = KernelBank(kernels, normalize="trace")
     some = data[np.ix_(kept, kept)] if kernels == "precomputed" else data[kept]
-    scale = bank.fit(data, weight=weight).trace_scale
-    assert_allclose(scale, bank.fit(some, weight=weight[kept]).trace_scale, rtol=1e-13)
-    assert_allclose(bank.fit(data, weight=np.full(25, 3.0)).trace_scale, bank.fit(data).trace_scale, rtol=1e-13)
-    assert np.any(np.abs(scale / bank.fit(data).trace_scale - 1) > 1e-3)
+    scale = bank.fit(data, weight=weight).factor
+    assert_allclose(scale, bank.fit(some, weight=weight[kept]).factor, rtol=1e-13)
+    assert_allclose(bank.fit(data, weight=np.full(25, 3.0)).factor, bank.fit(data).factor, rtol=1e-13)
+    assert np.any(np.abs(scale / bank.fit(data).factor - 1) > 1e-3)
 
 
 def test_whole_weights_are_repetitions():
     weight = np.arange(25) % 4
     bank = KernelBank(["linear", "poly"], normalize="trace")
-    repeated = bank.fit(np.repeat(X, weight, axis=0)).trace_scale
-    assert_allclose(bank.fit(X, weight=weight).trace_scale, repeated, rtol=1e-13)
+    repeated = bank.fit(np.repeat(X, weight, axis=0)).factor
+    assert_allclose(bank.fit(X, weight=weight).factor, repeated, rtol=1e-13)
 
 
 # --------------------------------------------------------------------------------------------------- ways to ask for it
@@ -315,7 +315,7 @@ def test_names_tell_parameters_and_columns(kernel, name):
         ([(X_times_Z, {"degree": 2})], "takes only 'columns', not ['degree']; bind other parameters with functools"),
         ([], "kernels is empty; give at least one kernel"),
         ("rbf", "got 'rbf'; for one kernel write ['rbf']"),
-        (3, "kernels must be 'default', 'paper', 'precomputed' or a sequence of kernels, got 3"),
+        (3, "kernels must be 'default', 'paper', 'precomputed', sources(…) or a sequence of kernels, got 3"),
         ([Gaussian(columns=4)], "asks for column 4, but X has 4 columns"),
         ([Gaussian(columns=[0, -5])], "asks for column -5, but X has 4 columns"),
         ([Gaussian(columns=[])], "has an empty list of columns"),
@@ -334,7 +334,7 @@ def test_columns_by_name_need_names():
 
 @pytest.mark.parametrize("normalize", ["units", "uni", None, True, ["unit"], np.array(["unit"])])
 def test_unknown_normalisations_are_refused(normalize):
-    with pytest.raises(ValueError, match="normalize must be 'auto', 'unit', 'trace' or 'none', got"):
+    with pytest.raises(ValueError, match="normalize must be 'auto', 'unit', 'trace', 'capacity' or 'none', got"):
         KernelBank(normalize=normalize).fit(X)
 
 
@@ -415,7 +415,7 @@ def test_far_points_have_a_kernel_of_zero(distance):
 
 def test_duplicates_have_a_kernel_of_one():
     points = np.vstack([X, X, X[::-1]])
-    K = matrix("default", points, fit_on=points, normalize="unit", theta=np.eye(11)[2])  # the narrowest
+    K = matrix("paper", points, fit_on=points, normalize="unit", theta=np.eye(11)[2])  # the narrowest
     same = np.all(points[:, None] == points, axis=2)
     assert_allclose(K[same], 1, rtol=1e-10)
     assert np.all(K[~same] < 1 - 1e-3)
@@ -454,7 +454,7 @@ def test_a_short_vector_has_the_cosine_of_its_direction(kernel):
 
 def test_constant_data_have_finite_kernels():
     points = np.ones((6, 3))
-    assert_allclose(matrix("default", points, fit_on=points, normalize="unit"), 11, rtol=1e-12)
+    assert_allclose(matrix("paper", points, fit_on=points, normalize="unit"), 11, rtol=1e-12)
 
 
 # --------------------------------------------------------------------------------------------------------- precomputed

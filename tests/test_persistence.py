@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 import paretomkl
-from paretomkl import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, ParetoMKLClassifier, Polynomial
+from paretomkl import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, ParetoMKLClassifier, Polynomial, sources
 from paretomkl._persistence import OWN_TYPES, SKLEARN_TYPES
 
 pytest.importorskip("skops")
@@ -43,6 +43,7 @@ MODELS = {
     "grid search": GridSearchCV(ParetoMKLClassifier(), {"C": [1.0, 10.0]}, cv=2),
     "grid search by name": GridSearchCV(ParetoMKLClassifier(), {"C": [1.0, 10.0]}, cv=2, scoring="f1_macro"),
     "kernels of scikit-learn": ParetoMKLClassifier(kernels=[RBF(1.0), 2.0 * Matern(1.0), RBF(0.5) + RBF(0.1)]),
+    "sources": ParetoMKLClassifier(kernels=sources({"left": slice(0, 6), "right": [6, 7, 8]})),
     "pipeline": make_pipeline(SimpleImputer(), MinMaxScaler(), ParetoMKLClassifier(C=10)),
 }
 

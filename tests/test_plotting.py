@@ -160,12 +160,12 @@ def test_objectives_of_very_different_size_have_a_logarithmic_axis():
 # --------------------------------------------------------------------------------------------- kernel weights
 def test_bands_are_the_kernel_weights(path):
     display = KernelWeightsDisplay.from_path(path)
-    assert_allclose(display.band_weights_.sum(axis=1), path.theta.sum(axis=1))
+    assert_allclose(display.band_weights_.sum(axis=1), 1)
     for m, name in enumerate(display.band_names_):
         if name in path.kernel_names:
-            assert_array_equal(display.band_weights_[:, m], path.theta[:, path.kernel_names.index(name)])
+            assert_array_equal(display.band_weights_[:, m], path.kernel_shares[:, path.kernel_names.index(name)])
     top = display.bands_[-1].get_paths()[0].vertices
-    assert_allclose(top[:, 1].max(), path.theta.sum(axis=1).max())
+    assert_allclose(top[:, 1].max(), 1)
     legend = [text.get_text() for text in display.legend_.get_texts()]
     assert len(legend) == len(display.bands_) == len(display.band_names_)
 
@@ -175,7 +175,7 @@ def test_many_kernels_are_pooled(n_kernels):
     theta = np.random.default_rng(0).random((4, n_kernels))
     theta[0, 7] = theta[3, 3] = 5.0
     names = [f"kernel {m}" for m in range(n_kernels)]
-    display = KernelWeightsDisplay(ps=[0.1, 1, 5, np.inf], theta=theta, kernel_names=names).plot()
+    display = KernelWeightsDisplay(ps=[0.1, 1, 5, np.inf], shares=theta, kernel_names=names).plot()
     assert display.band_names_[:2] == ["kernel 3", "kernel 7"]  # heaviest somewhere, in the order of the bank
     assert display.band_names_[-1] == f"{n_kernels - 7} others"
     assert_allclose(display.band_weights_.sum(axis=1), theta.sum(axis=1))
@@ -184,19 +184,19 @@ def test_many_kernels_are_pooled(n_kernels):
 
 def test_nothing_is_pooled_alone():
     theta = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
-    display = KernelWeightsDisplay(ps=[1, 2], theta=theta, kernel_names=["a", "b", "c"]).plot(max_kernels=2)
+    display = KernelWeightsDisplay(ps=[1, 2], shares=theta, kernel_names=["a", "b", "c"]).plot(max_kernels=2)
     assert display.band_names_ == ["a", "b", "c"]
 
 
 def test_one_kernel_and_one_point(single, path):
     assert KernelWeightsDisplay.from_path(single).band_names_ == ["linear"]
-    lone = KernelWeightsDisplay(ps=[np.inf], theta=path.theta[:1], kernel_names=path.kernel_names).plot()
+    lone = KernelWeightsDisplay(ps=[np.inf], shares=path.kernel_shares[:1], kernel_names=path.kernel_names).plot()
     assert np.ptp(lone.bands_[0].get_paths()[0].vertices[:, 0]) > 0
 
 
 def test_names_are_taken_literally():
     names = ["_private", "costs $5 or $6", "x" * 100]
-    display = KernelWeightsDisplay(ps=[1, 2], theta=np.ones((2, 3)), kernel_names=names).plot()
+    display = KernelWeightsDisplay(ps=[1, 2], shares=np.ones((2, 3)), kernel_names=names).plot()
     legend = [text.get_text() for text in display.legend_.get_texts()]
     assert legend[::-1][:2] == names[:2]
     assert len(legend[0]) < 40

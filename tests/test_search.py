@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import warnings
+from contextlib import contextmanager
 from dataclasses import replace
 
 import joblib
@@ -16,10 +18,12 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from paretomkl import Gaussian, ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
+from paretomkl import Gaussian, KernelBank, ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
+from paretomkl._choice import choose
 from paretomkl._progress import Progress
 from paretomkl._reading import PathReader, read_training
-from paretomkl._tracing import check_parts, fit_bank, make_problem, trace_grid
+from paretomkl._tracing import Grid, check_parts, fit_bank, make_problem, trace_grid
+from paretomkl.machines import SVCTasks
 from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer
 from paretomkl.scalarizations import PowerMean
 
@@ -58,23 +62,145 @@ def test_scikit_learn_checks(estimator, check):
 def test_scores_and_choice_are_those_of_a_grid_search(wine, scoring):
     X, y = wine
     cv = StratifiedKFold(4, shuffle=True, random_state=0)
-    ours = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=cv, scoring=scoring, tol=1e-5).fit(X, y)
-    grid = GridSearchCV(ParetoMKLClassifier(tol=1e-5), {"p": PS, "C": CS}, cv=cv, scoring=scoring).fit(X, y)
-    assert ours.best_params_ == grid.best_params_
-    for key in ("mean_test_score", "std_test_score", "split2_test_score", "rank_test_score"):
+    ours = ParetoMKLClassifierCV(ps=PS, Cs=CS, s=1.1, kernels="paper", cv=cv, scoring=scoring, tol=1e-5).fit(X, y)
+    plain = ParetoMKLClassifier(kernels="paper", tol=1e-5)
+    grid = GridSearchCV(plain, {"p": PS, "C": CS}, cv=cv, scoring=scoring).fit(X, y)
+    for key in ("mean_test_score", "std_test_score", "split2_test_score"):
         assert_allclose(ours.cv_results_[key], grid.cv_results_[key], rtol=1e-12)
     assert list(ours.cv_results_["params"]) == list(grid.cv_results_["params"])
-    assert ours.best_score_ == pytest.approx(grid.best_score_)
-    assert_allclose(ours.decision_function(X), grid.decision_function(X), atol=2e-3)
-    assert_array_equal(ours.predict(X), grid.predict(X))
+    assert ours.best_params_["p"] == 1.0  # the best of them are within one standard error of it
+    chosen = plain.set_params(**ours.best_params_).fit(X, y)
+    assert_allclose(ours.decision_function(X), chosen.decision_function(X), atol=2e-3)
+    assert_array_equal(ours.predict(X), chosen.predict(X))
+
+
+def test_every_capacity_and_norm_scores_as_if_fitted_alone(wine):
+    X, y = wine
+    cv = StratifiedKFold(3, shuffle=True, random_state=0)
+    given = {"ps": [0.5, 1.0, np.inf], "Cs": [0.3, 30.0], "s": [1.0, 1.5, np.inf], "capacity": [0.0, 0.7]}
+    ours = ParetoMKLClassifierCV(**given, cv=cv, tol=1e-5, scoring=confidence).fit(X, y)
+    plain = ParetoMKLClassifier(kernels=KernelBank(), tol=1e-5)
+    names = {"p": "ps", "C": "Cs", "s": "s", "kernels__capacity": "capacity"}
+    grid = GridSearchCV(plain, {name: given[of] for name, of in names.items()}, cv=cv, scoring=confidence)
+    expected = {tuple(row[name] for name in names): score for row, score in _rows(grid.fit(X, y))}
+    assert len(ours.cv_results_["params"]) == len(expected) == 36
+    for row, score in _rows(ours):
+        assert score == pytest.approx(expected[row["p"], row["C"], row["s"], row["capacity"]], abs=2e-3)
+    assert ours.cv_results_["max_gap"].max() <= 1e-5
+
+
+def confidence(estimator, X, y):
+    """A score that changes with every change of the model."""
+    return float(np.abs(estimator.decision_function(X)).mean())
+
+
+def _rows(search):
+    return zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True)
+
+
+def test_the_search_over_everything_takes_few_sweeps_more(wine):
+    X, y = wine
+    given = {"ps": [0.1, 0.5, 1.0, 2.0, np.inf], "Cs": [0.1, 1.0, 10.0], "cv": 3}
+    sweeps = []
+    for more in ({"s": 1.1, "capacity": 0.5}, {"s": [1.1, 2.0, np.inf], "capacity": [0.5, 1.0]}):
+        with count_sweeps() as counted:
+            ParetoMKLClassifierCV(**given, **more).fit(X, y)
+        sweeps.append(len(counted))
+    assert sweeps[1] <= 3 * sweeps[0]  # six times as many points
+
+
+@contextmanager
+def count_sweeps():
+    counted, sweep = [], SVCTasks.sweep
+
+    def counting(self, *args, **kwargs):
+        counted.append(1)
+        return sweep(self, *args, **kwargs)
+
+    SVCTasks.sweep = counting
+    try:
+        yield counted
+    finally:
+        SVCTasks.sweep = sweep
+
+
+def test_single_values_fix_a_parameter(wine):
+    X, y = wine
+    fixed = ParetoMKLClassifierCV(ps=1.0, Cs=10.0, s=2.0, capacity=0.25, cv=3).fit(X, y)
+    assert fixed.best_params_ == {"C": 10.0, "p": 1.0}
+    assert fixed.best_estimator_.s == 2.0
+    assert fixed.best_estimator_.kernels == KernelBank(normalize="capacity", capacity=0.25)
+    assert ParetoMKLClassifierCV(ps=1.0, Cs=10.0, s=[2.0], kernels="paper", cv=3).fit(X, y).best_params_ == {
+        "C": 10.0,
+        "p": 1.0,
+        "s": 2.0,
+    }
+    again = clone(fixed.best_estimator_).fit(X, y)
+    assert_allclose(again.decision_function(X), fixed.decision_function(X), atol=2e-2)
+
+
+def test_other_kernels_pay_for_their_capacity_when_asked(wine):
+    X, y = wine
+    stack = np.stack([rbf_kernel(X, gamma=g) for g in (0.1, 1.0, 100.0)], axis=2)
+    for kernels, data in (([Gaussian(0.5), "linear"], X), ("precomputed", stack)):
+        search = ParetoMKLClassifierCV(ps=1.0, Cs=[1.0, 10.0], s=1.1, capacity=[0.0, 1.0], kernels=kernels, cv=3)
+        assert search.fit(data, y).best_params_["capacity"] in (0.0, 1.0)
+        assert search.best_estimator_.kernels.normalize == "capacity"
+    with pytest.raises(ValueError, match="capacity is for normalize='capacity'; the bank has normalize='unit'"):
+        ParetoMKLClassifierCV(kernels=KernelBank("paper", normalize="unit"), capacity=0.5).fit(X, y)
+
+
+def test_the_edge_of_the_grid_is_worth_a_warning(wine):
+    X, y = wine
+    with pytest.warns(UserWarning, match=r"The chosen C=0.3 is the largest of Cs, .*; add 3 to Cs"):
+        ParetoMKLClassifierCV(ps=1.0, Cs=[1e-3, 0.3], cv=3).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ParetoMKLClassifierCV(ps=1.0, Cs=10.0, cv=3).fit(X, y)
+
+
+# ----------------------------------------------------------------------------------------- the rule of choice
+def points(ps, Cs=None):
+    return {"C": np.ones(len(ps)) if Cs is None else np.array(Cs), "p": np.array(ps)}
+
+
+def test_rounding_does_not_decide_and_then_the_loss_does():
+    scores = np.array([[0.9200000000000002, 0.9199999999999999, 0.9]] * 3)
+    everywhere = points([1.0] * 3, [1.0] * 3)
+    everywhere["s"] = np.array([1.0, 1.1, 2.0])
+    assert choose(scores, np.array([0.5, 0.4, 0.1]), everywhere) == 1
+    assert choose(scores, np.array([0.4, 0.5, 0.1]), everywhere) == 0
+    assert choose(scores, np.array([0.4, 0.4, 0.1]), everywhere) == 0
+
+
+def test_an_exponent_nearer_to_one_is_taken_within_one_standard_error():
+    best = np.array([0.90, 0.94, 0.98])  # mean 0.94, standard error 0.023
+    table = np.column_stack([best, best - 0.02, best - 0.03])
+    loss = np.zeros(3)
+    assert choose(table, loss, points([0.1, 1.0, 10.0])) == 1
+    assert choose(table, loss, points([0.1, 20.0, 1.0])) == 0  # p = 1 is too far below
+    assert choose(table, loss, points([0.1, 0.5, 1.0])) == 1
+    assert choose(table, loss, points([np.inf, 0.0, 1.0])) == 1
+    assert choose(table[:1], loss, points([0.1, 1.0, 10.0])) == 0  # one fold knows no error
+    assert choose(np.column_stack([table, [np.nan] * 3]), np.zeros(4), points([0.1, 1.0, 10.0, 2.0])) == 1
+
+
+def test_of_equally_good_costs_the_middle_of_a_plateau_is_taken():
+    noise = np.array([[-0.02], [0.0], [0.02]])  # standard error 0.012
+    mean = np.array([0.91, 0.5, 0.6, 0.904, 0.905, 0.903])
+    at = points([1.0] * 6, [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0])
+    assert choose(mean + noise, np.zeros(6), at) == 4
+    mean[0] = 0.93  # now the others are more than one standard error below
+    assert choose(mean + noise, np.zeros(6), at) == 0
 
 
 def test_the_order_of_the_grid_does_not_matter(wine):
     X, y = wine
-    one = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=3).fit(X, y)
-    other = ParetoMKLClassifierCV(ps=PS[::-1], Cs=CS[::-1], cv=3).fit(X, y)
-    table = one.cv_results_["mean_test_score"].reshape(len(CS), len(PS))
-    assert_array_equal(other.cv_results_["mean_test_score"].reshape(len(CS), len(PS)), table[::-1, ::-1])
+    one = ParetoMKLClassifierCV(ps=PS, Cs=CS, s=1.1, capacity=[0.0, 1.0], cv=3, tol=1e-5).fit(X, y)
+    other = ParetoMKLClassifierCV(ps=PS[::-1], Cs=CS[::-1], s=1.1, capacity=[1.0, 0.0], cv=3, tol=1e-5).fit(X, y)
+    shape = len(CS), 2, len(PS)
+    table = one.cv_results_["mean_test_score"].reshape(shape)
+    assert_array_equal(other.cv_results_["mean_test_score"].reshape(shape), table[::-1, ::-1, ::-1])
 
 
 def test_results_read_into_a_frame(wine):
@@ -82,9 +208,11 @@ def test_results_read_into_a_frame(wine):
     X, y = wine
     search = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=3).fit(X, y)
     table = pd.DataFrame(search.cv_results_)
-    assert len(table) == len(PS) * len(CS)
-    assert {"param_C", "param_p", "mean_test_score", "std_test_score", "rank_test_score", "max_gap"} <= set(table)
-    assert table.loc[search.best_index_, "rank_test_score"] == 1
+    assert len(table) == len(PS) * len(CS) * 2 * 2
+    assert {"param_C", "param_p", "param_s", "param_capacity", "mean_test_score", "std_test_score"} <= set(table)
+    assert {"rank_test_score", "mean_test_log_loss", "max_gap"} <= set(table)
+    assert table["rank_test_score"].min() == 1
+    assert table.loc[search.best_index_, "mean_test_score"] == search.best_score_
     assert table["max_gap"].max() <= search.tol
     assert (table["mean_fit_time"] > 0).all()
     assert (table["std_fit_time"] >= 0).all()
@@ -93,8 +221,10 @@ def test_results_read_into_a_frame(wine):
 def test_the_best_estimator_and_the_path_are_those_of_all_samples(wine):
     X, y = wine
     search = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=3, tol=1e-5).fit(X, y)
-    plain = ParetoMKLClassifier(**search.best_params_, tol=1e-5).fit(X, y)
-    path = pareto_path(X, y, ps=PS, C=search.best_params_["C"], tol=1e-5)
+    chosen = dict(search.best_params_)
+    bank = KernelBank(capacity=chosen.pop("capacity"))
+    plain = ParetoMKLClassifier(**chosen, kernels=bank, tol=1e-5).fit(X, y)
+    path = pareto_path(X, y, ps=PS, C=chosen["C"], s=chosen["s"], kernels=bank, tol=1e-5)
     assert isinstance(search.best_estimator_, ParetoMKLClassifier)
     assert search.best_estimator_.get_params()["p"] == search.best_params_["p"]
     assert_allclose(search.best_estimator_.objective_, plain.objective_, rtol=2e-5)
@@ -132,7 +262,7 @@ def test_folds_are_stratified_by_task_and_label(sites):
         seen.append((set(y_test), set(tasks)))
         return estimator.score(X_test, y_test, tasks=tasks)
 
-    ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=4, scoring=note).fit(X, y, tasks=task)
+    ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], s=1.1, capacity=0.5, cv=4, scoring=note).fit(X, y, tasks=task)
     assert seen == [({1, 2, 7, 8}, {"stroke", "loop"})] * 4
 
 
@@ -141,7 +271,8 @@ def test_scorers_of_several_tasks(sites, average):
     X, y, task = sites
     scorer = make_multitask_scorer("balanced_accuracy", average=average)
     cv = list(MultiTaskStratifiedKFold(3).split(X, y, tasks=task))
-    ours = ParetoMKLClassifierCV(ps=[0.1, np.inf], Cs=[0.01, 1.0], cv=cv, scoring=scorer).fit(X, y, tasks=task)
+    given = {"ps": [0.1, np.inf], "Cs": [0.01, 1.0], "s": 1.1, "capacity": 0.5}
+    ours = ParetoMKLClassifierCV(**given, cv=cv, scoring=scorer).fit(X, y, tasks=task)
     column = np.column_stack([X.astype(object), task])
     grid = GridSearchCV(
         ParetoMKLClassifier(task_column=64),
@@ -197,7 +328,7 @@ def test_cuts_of_a_smaller_cost_certify_the_larger_one(toy):
     training = read_training(PathReader(toy.kernels), toy.X, toy.y, tasks=toy.tasks)
     parts = check_parts(PS, 1.1, 1e-4, "auto", None, None)
     problem = make_problem(training, training.weights, fit_bank(toy.kernels, training), parts)
-    for C, run, points in trace_grid(problem, PS, CS, parts.solver, Progress(1, 1e-4, 0)):
+    for C, _, _, run, points in trace_grid(problem, Grid(PS, CS, [1.1]), parts.solver, Progress(1, 1e-4, 0)):
         bounded = replace(problem, machine=problem.machine.with_bounds(C * problem.machine.C))
         alone = [parts.solver.solve(replace(bounded, scalarization=PowerMean(p, None))) for p in PS]
         assert points[0].machine.C.max() == pytest.approx(C * problem.machine.C.max())
@@ -221,7 +352,7 @@ def test_clone_pickle_and_nesting(wine):
 
 def test_progress_is_shown_when_asked_for(wine, capfd):
     X, y = wine
-    ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=KFold(3, shuffle=True, random_state=0), verbose=1).fit(X, y)
+    ParetoMKLClassifierCV(ps=PS, Cs=CS, s=1.1, capacity=0.5, cv=KFold(3, shuffle=True), verbose=1).fit(X, y)
     shown = capfd.readouterr().err
     assert shown.splitlines()[-1].startswith("█" * 20 + " 30/30 points · done")
     ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=3).fit(X, y)
@@ -275,7 +406,11 @@ def _score_and_process(estimator, X, y):
         ({"Cs": []}, "Cs is empty"),
         ({"Cs": [1.0, -1.0]}, "every entry of Cs must be a number greater than 0, got "),
         ({"Cs": [0.0]}, "every entry of Cs must be a number greater than 0, got "),
-        ({"s": 0.5}, "s must be"),
+        ({"s": 0.5}, "every entry of s must be a number of at least 1, got 0.5"),
+        ({"s": [1.1, np.nan]}, "every entry of s must be a number of at least 1, got nan"),
+        ({"s": []}, "s is empty"),
+        ({"capacity": -1.0}, "every entry of capacity must be a number of at least 0, got -1.0"),
+        ({"capacity": "much"}, "capacity must be 'auto', a number or a sequence of numbers, got 'much'"),
         ({"scoring": "no such scorer"}, "'no such scorer' is not a valid scoring value"),
         ({"scoring": 3}, "scoring must be the name of a scorer or a callable, got 3"),
         ({"scoring": ["accuracy", "f1"]}, "scoring must give one number"),
@@ -333,9 +468,13 @@ def test_weights_count_in_the_scores_where_the_scorer_takes_them(wine, scoring, 
     X = X + rng.normal(scale=0.5, size=X.shape)  # hard enough for weights to matter
     weight = rng.exponential(size=len(y)) ** 3
     cv = list(StratifiedKFold(3).split(X, y))
-    search = ParetoMKLClassifierCV(ps=[0.1, 1.0], Cs=[1.0], cv=cv, scoring=scoring).fit(X, y, sample_weight=weight)
+    fixed = {"s": 1.1, "kernels": "paper"}
+    search = ParetoMKLClassifierCV([0.1, 1.0], [1.0], **fixed, cv=cv, scoring=scoring).fit(X, y, sample_weight=weight)
     for k, (train, test) in enumerate(cv):
-        models = [ParetoMKLClassifier(p=p).fit(X[train], y[train], sample_weight=weight[train]) for p in (0.1, 1.0)]
+        models = [
+            ParetoMKLClassifier(p=p, kernels="paper").fit(X[train], y[train], sample_weight=weight[train])
+            for p in (0.1, 1.0)
+        ]
         expected = [by_hand(model, X[test], y[test], weight[test]) for model in models]
         assert_allclose(search.cv_results_[f"split{k}_test_score"], expected, rtol=1e-12)
 

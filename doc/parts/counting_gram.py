@@ -56,7 +56,7 @@ class CountingGram:
 def main():
     X, y = load_iris(return_X_y=True)
     rows = np.flatnonzero(y != 0)
-    gram = CountingGram(GramBlocks(KernelBank().fit(X), X, [rows]))
+    gram = CountingGram(GramBlocks(KernelBank("paper").fit(X), X, [rows]))
     machine = SVCTasks(gram, np.where(y[rows] == 2, 1.0, -1.0), np.full(len(rows), 10.0))
     solution = CutPool().solve(MultiTaskProblem(machine, PowerMean(1.0), LsBall(1.1)))
     function = machine.decisions(solution.sweep)

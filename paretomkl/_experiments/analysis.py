@@ -147,5 +147,11 @@ def compare(ours: Scores, reference: Scores) -> int:
     return int(np.sign(difference.mean())) if ttest_1samp(difference, 0.0).pvalue < LEVEL else 0
 
 
+def difference(ours: Scores, reference: Scores) -> float:
+    """Mean difference over the runs both have; NaN where there are none."""
+    runs = ours.keys() & reference.keys()
+    return mean({run: ours[run] - reference[run] for run in runs}) if runs else float("nan")
+
+
 def mean(scores: Scores) -> float:
     return float(np.mean(list(scores.values())))

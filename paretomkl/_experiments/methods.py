@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,18 @@ from .._labelling import Samples
 from .._model import FittedTasks, share
 from .._progress import Progress
 from .._reading import PathReader, read_samples, read_training
-from .._tracing import check_parts, fit_bank, make_problem, models_of, trace_grid
+from .._tracing import Grid, check_parts, fit_bank, make_problem, models_of, trace_grid
 from .._typing import AnyArray
 from ..baselines import IndependentMKL, IndependentSVC, MinimaxMTL, PartiallySharedMKL, SparseMTL, UniformKernelSVC
 from ..search import ParetoMKLClassifierCV
 from .plan import Settings
 from .protocol import Split
+from .svc import SharedWidthSVC
+
+PAPER_S = 1.1
+# the grid of "svc"; beside the settings, so that results of the other methods are still those of the same settings
+SVC_CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+SVC_GAMMAS = tuple(2.0**k for k in range(-6, 7, 2))  # times one over the number of features
 
 
 @dataclass
@@ -32,10 +39,10 @@ class Point:
 
     params: what makes it differ from others; cv: mean score over the folds; and, where it was fitted on the whole
     training part and tested, accuracy: of the votes, or the mean over the tasks; right: correct test samples of each
-    task; gap: its certificate; objectives and theta: of "pareto".
+    task; gap: its certificate ("svc" has none); objectives and theta: of "pareto" and "default".
     """
 
-    params: dict[str, float]
+    params: dict[str, Any]
     cv: float
     accuracy: float | None = None
     right: list[int] | None = None
@@ -87,7 +94,7 @@ def pareto(split: Split, settings: Settings) -> Outcome:
     """
     ps, Cs = list(settings.ps), list(settings.Cs)
     train, test = split.train, split.test
-    search = ParetoMKLClassifierCV(ps, Cs, cv=split.folds, kernels=split.kernels, tol=settings.tol)
+    search = ParetoMKLClassifierCV(ps, Cs, s=PAPER_S, cv=split.folds, kernels=split.kernels, tol=settings.tol)
     results = search.fit(train.X, train.y, tasks=train.tasks).cv_results_
     scores = {
         (pair["C"], pair["p"]): cv for pair, cv in zip(results["params"], results["mean_test_score"], strict=True)
@@ -95,13 +102,15 @@ def pareto(split: Split, settings: Settings) -> Outcome:
     reader = PathReader(kernels=split.kernels)
     training = read_training(reader, train.X, train.y, tasks=train.tasks)
     samples = read_samples(reader, test.X, tasks=test.tasks)
-    parts = check_parts(ps, 1.1, settings.final_tol, "auto", None, None)
+    parts = check_parts(ps, PAPER_S, settings.final_tol, "auto", None, None)
     problem = make_problem(training, training.weights, fit_bank(split.kernels, training), parts)
     outcome = Outcome([])
-    for C, run, solutions in trace_grid(problem, ps, Cs, parts.solver, Progress(1, settings.final_tol, 0)):
-        outcome.n_sweeps += run.n_sweeps
-        for solution, model in zip(solutions, models_of(solutions, training), strict=True):
-            point = Point({"C": C, "p": solution.p}, float(scores[C, solution.p]), gap=solution.gap)
+    progress = Progress(1, settings.final_tol, 0)
+    for stretch in trace_grid(problem, Grid(ps, Cs, [PAPER_S]), parts.solver, progress):
+        outcome.n_sweeps += stretch.run.n_sweeps
+        for solution, model in zip(stretch.points, models_of(stretch.points, training), strict=True):
+            cost, p = stretch.C, solution.p
+            point = Point({"C": cost, "p": p}, float(scores[cost, p]), gap=solution.gap)
             put_to_test(model, samples, test.y, point, outcome)
             point.objectives, point.theta = solution.objectives.tolist(), solution.theta.tolist()
             outcome.points.append(point)
@@ -143,7 +152,8 @@ def _fit_and_test(split: Split, model: Any, point: Point, outcome: Outcome) -> N
     model.fit(split.train.X, split.train.y, tasks=split.train.tasks)
     samples = read_samples(model, split.test.X, tasks=split.test.tasks)
     put_to_test(model.model_, samples, split.test.y, point, outcome)
-    point.gap = float(model.gap_)
+    gap = getattr(model, "gap_", None)
+    point.gap = None if gap is None else float(gap)
     outcome.n_sweeps += int(getattr(model, "n_sweeps_", 0))
 
 
@@ -158,6 +168,7 @@ def with_grid(method: str, split: Split, settings: Settings) -> Outcome:
     grids: dict[str, tuple[Make, dict[str, Sequence[float]]]] = {
         "independent": (IndependentMKL, {"C": settings.Cs}),  # the paper's baseline; one C for all tasks
         "uniform": (UniformKernelSVC, {"C": settings.Cs}),
+        "svc": (SharedWidthSVC, {"C": SVC_CS, "gamma": [g / split.train.X.shape[1] for g in SVC_GAMMAS]}),
         "sparse": (SparseMTL, {"C": settings.sparse_Cs, "p": settings.sparse_ps, "q": settings.sparse_qs}),
         "tang": (PartiallySharedMKL, {"C": settings.Cs, "beta": betas}),
         "mm-aep": (partial(MinimaxMTL, "trace"), {"alpha": alphas, "mu": settings.mus}),
@@ -166,23 +177,44 @@ def with_grid(method: str, split: Split, settings: Settings) -> Outcome:
     make, grid = grids[method]
     if method.startswith("mm-"):  # the best of each α is tested, as the paper reports the better α
         return choose_and_test(split, make, combinations(**grid), settings, apart="alpha")
-    return choose_and_test(split, partial(make, kernels=split.kernels), combinations(**grid), settings)
+    if method != "svc":  # it has a kernel of its own
+        make = partial(make, kernels=split.kernels)
+    return choose_and_test(split, make, combinations(**grid), settings)
 
 
 def independent_svc(split: Split, settings: Settings) -> Outcome:
     """What most people would do: for each task an SVM of one Gaussian kernel, C and width by its own folds."""
     point = Point({}, float("nan"))
     outcome = Outcome([point])
-    own = None if split.kernels == "default" else split.kernels  # the nine Gaussians of the default bank
+    own = None if split.kernels == "paper" else split.kernels  # None: the nine Gaussians of the paper's bank
     model = IndependentSVC(Cs=settings.Cs, kernels=own, cv=settings.n_folds, tol=settings.tol)
     _fit_and_test(split, model, point, outcome)
     point.cv = float(np.mean(model.cv_scores_.max(axis=(1, 2))))
     return outcome
 
 
+def default_search(split: Split, settings: Settings) -> Outcome:
+    """The library as it comes: nothing is set but the folds, on which all methods choose; one point, the chosen one."""
+    point = Point({}, float("nan"))
+    outcome = Outcome([point])
+    search = ParetoMKLClassifierCV(cv=split.folds)
+    _fit_and_test(split, search, point, outcome)
+    point.params = {name: _plain(value) for name, value in search.best_params_.items()}
+    point.cv = float(search.best_score_)
+    point.objectives, point.theta = search.objectives_.tolist(), search.theta_.tolist()
+    return outcome
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON has it."""
+    return float(value) if isinstance(value, Real) else str(value)
+
+
 def run_method(method: str, split: Split, settings: Settings) -> Outcome:
     """Run one method; that a candidate did not reach its tolerance shows in its gap, not by a warning."""
-    run = {"pareto": pareto, "independent-svc": independent_svc}.get(method, partial(with_grid, method))
+    own = {"pareto": pareto, "independent-svc": independent_svc, "default": default_search}
+    run = own.get(method, partial(with_grid, method))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", message="The chosen C=")  # the grids are part of the protocol
         return run(split, settings)

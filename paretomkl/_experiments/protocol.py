@@ -45,14 +45,14 @@ class Split:
     """What a method is given, and what it is judged by.
 
     folds: rows of the training part to learn from and to score candidates on; n_tasks: pairs of classes, or tasks;
-    kernels: for the methods that use any.
+    kernels: for the methods of the paper that use any.
     """
 
     train: Part
     test: Part
     folds: list[tuple[IntArray, IntArray]]
     n_tasks: int
-    kernels: Any = "default"
+    kernels: Any = "paper"
 
 
 @cache
@@ -120,7 +120,7 @@ def make_folds(train: Part, seed: int, settings: Settings) -> list[tuple[IntArra
 def make_split(cell: Cell, settings: Settings, data_home: Any = None) -> Split:
     """The split of a cell: the same for all its methods."""
     study = STUDIES[cell.dataset]
-    kernels: Any = "default"
+    kernels: Any = "paper"
     if study.source == "synthetic":
         data, kernels = make_noisy_tasks(cell.seed)
     else:

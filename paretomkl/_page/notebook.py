@@ -11,7 +11,7 @@ import numpy as np
 from .._drawing import ExponentAxis, exponent_label, shorten
 from .._typing import Array, IntArray
 from ..scalarizations import PAPER_PS
-from .words import listing
+from .words import ACCURACY, Measure, listing
 
 if TYPE_CHECKING:
     from ..path import ParetoPath
@@ -30,14 +30,18 @@ def path_html(path: ParetoPath) -> str:
     )
 
 
-def summary_table(path: ParetoPath, overall: Array | None = None) -> str:
-    """What p does to the objectives, whom it listens to, which kernel it takes; at most 13 points of the path."""
-    header = ["p", "M_p", "smallest J", "largest J", "of task", "its weight", "heaviest kernel", "gap"]
+def summary_table(path: ParetoPath, overall: Array | None = None, measure: Measure = ACCURACY) -> str:
+    """What p does to the objectives, whom it listens to, which kernel it takes; at most 13 points of the path.
+
+    overall (n_points,): held-out scores of all tasks together, by this measure.
+    """
+    J = "J / n" if path.task_scale == "samples" else "J"
+    header = ["p", "M_p", f"smallest {J}", f"largest {J}", "of task", "its weight", "heaviest kernel", "gap"]
     if overall is not None:
-        header.insert(-1, "held-out accuracy")
-    lines = []
+        header.insert(-1, f"held-out {measure.name}")
+    lines, shares = [], path.kernel_shares
     for i in _some_points(path.ps):
-        objectives, share = path.objectives[i], path.theta[i] / path.theta[i].sum()
+        objectives, share = path.objectives[i], shares[i]
         worst, heaviest = int(objectives.argmax()), int(share.argmax())
         line = [
             exponent_label(path.ps[i]),
@@ -50,26 +54,28 @@ def summary_table(path: ParetoPath, overall: Array | None = None) -> str:
             f"{path.gap[i]:.0e}",
         ]
         if overall is not None:
-            line.insert(-1, f"{overall[i]:.1%}")
+            line.insert(-1, measure.text(overall[i]))
         lines.append(line)
     return _table(header, lines)
 
 
 def estimator_html(estimator: Any) -> str:
-    """The objectives and the kernel weights of a fitted estimator that has a kernel and weights of all tasks."""
+    """Objectives of the tasks and shares of sources and kernels, for a fitted estimator whose tasks share them."""
     if not (hasattr(estimator, "theta_") and hasattr(estimator, "task_weights_") and estimator.theta_.ndim == 1):
         return ""
-    theta, objectives, weights = estimator.theta_, estimator.objectives_, estimator.task_weights_
+    share, objectives, weights = estimator.kernel_shares_, estimator.objectives_, estimator.task_weights_
     tasks = np.argsort(-objectives, kind="stable")
     of_tasks = [[shorten(estimator.task_names_[t]), f"{objectives[t]:#.5g}", f"{weights[t]:.1%}"] for t in tasks]
-    kernels = np.argsort(-theta, kind="stable")
-    of_kernels = [[shorten(estimator.kernel_names_[m]), f"{theta[m]:.4f}"] for m in kernels]
+    kernels = np.argsort(-share, kind="stable")
+    of_kernels = [[shorten(estimator.kernel_names_[m]), f"{share[m]:.1%}"] for m in kernels]
+    of_sources = [[shorten(name), f"{part:.1%}"] for name, part in getattr(estimator, "source_shares_", {}).items()]
     said = f"M_p = {estimator.objective_:#.5g}, certified gap {estimator.gap_:.0e}, {estimator.n_sweeps_} sweeps"
     return (
         f"<div><p>{html.escape(said)}</p>"
         '<div style="display:flex;flex-wrap:wrap;gap:1.5em;align-items:flex-start">'
         f"{_table(['task', 'objective', 'weight'], _first(of_tasks))}"
-        f"{_table(['kernel', 'weight'], _first(of_kernels))}</div></div>"
+        f"{_table(['source', 'share'], _first(of_sources)) if of_sources else ''}"
+        f"{_table(['kernel', 'share'], _first(of_kernels))}</div></div>"
     )
 
 

@@ -20,8 +20,9 @@ from .._refit import exponent_code
 from .._typing import AnyArray, Array, IntArray
 from ..scalarizations import PAPER_PS
 from . import words
+from .comparison import Comparison
 from .notebook import summary_table
-from .words import CrossValidation
+from .words import ACCURACY, CrossValidation, Measure
 
 if TYPE_CHECKING:
     from ..path import ParetoPath
@@ -71,10 +72,12 @@ def write_page(file: str | os.PathLike[str], path: ParetoPath, **options: Any) -
 def build_page(
     path: ParetoPath,
     *,
-    accuracy: Any = None,
-    accuracy_overall: Any = None,
+    scores: Any = None,
+    scores_overall: Any = None,
+    measure: Measure = ACCURACY,
     n_held_out: Any = None,
     cv: CrossValidation | None = None,
+    comparison: Comparison | None = None,
     title: str = TITLE,
     facts: Sequence[str] = (),
     refit: str | None = None,
@@ -86,14 +89,18 @@ def build_page(
     ----------
     path : ParetoPath
         Dense, with the exponents of :func:`dense_ps`, if it is to move smoothly.
-    accuracy : array-like of shape (n_points, n_tasks), default=None
-        Held-out accuracy of each task at each exponent, in [0, 1]; NaN where a task has no held-out sample.
-    accuracy_overall : array-like of shape (n_points,), default=None
-        Held-out accuracy of all tasks together; None is the mean over the tasks.
+    scores : array-like of shape (n_points, n_tasks), default=None
+        Held-out score of each task at each exponent; NaN where it is not defined.
+    scores_overall : array-like of shape (n_points,), default=None
+        Held-out score of all tasks together; None is the mean over the tasks.
+    measure : Measure
+        What the scores are, and how they are shown; accuracy in per cent unless given.
     n_held_out : array-like of shape (n_tasks,), default=None
         Held-out samples of each task.
     cv : CrossValidation, default=None
         Which p and C cross-validation would pick.
+    comparison : Comparison, default=None
+        How simpler models do, see :func:`~paretomkl.report.compare`.
     title : str
     facts : sequence of str
         Shown below the title, after the numbers of tasks, kernels and exponents.
@@ -109,20 +116,25 @@ def build_page(
         HTML that needs nothing else to be shown.
     """
     rows = np.unique(path.ps, return_index=True)[1]  # by rising p, each once
-    held_out = _held_out(accuracy, accuracy_overall, n_held_out, path)
+    held_out = _held_out(scores, scores_overall, n_held_out, path, measure)
     data = _data(path, rows, held_out, cv)
+    data["measure"] = {"name": measure.name, "percent": measure.percent}
+    if comparison is not None:
+        data["comparison"] = comparison.page_data()
     data |= {"code": path.refit if refit is None else refit, "codeNote": refit_note}
-    tasks, kernels = len(path.task_names), len(path.kernel_names)
+    tasks, kernels, sources = len(path.task_names), len(path.kernel_names), len(path.source_shares)
     counts = [
         f"{tasks} task" + "s" * (tasks != 1),
-        f"{kernels} kernel" + "s" * (kernels != 1),
+        f"{kernels} kernel" + "s" * (kernels != 1) + (f" of {sources} sources" if sources else ""),
         f"{len(rows)} exponents, each certified to {words.percent_above(float(path.gap.max()))}",
         f"{path.n_sweeps} sweeps in {path.seconds['total']:.1f} s",
+        *["objectives per sample"] * (path.task_scale == "samples"),
     ]
     parts = {
         "title": html.escape(title),
         "facts": "".join(f"<li>{html.escape(fact)}</li>" for fact in [*counts, *facts]),
-        "fallback": summary_table(path, None if held_out is None else held_out.overall),
+        "fallback": summary_table(path, None if held_out is None else held_out.overall, measure),
+        "measure": html.escape(measure.name),
         "data": _as_script(data),
         "css": _template("page.css"),
         "js": _template("page.js"),
@@ -132,37 +144,38 @@ def build_page(
 
 # ------------------------------------------------------------------------------------------- what the page knows
 @dataclass(frozen=True)
-class HeldOutAccuracy:
-    """accuracy (n_points, n_tasks), overall (n_points,), and the number of samples of each task, if known."""
+class HeldOutScores:
+    """tasks (n_points, n_tasks), overall (n_points,), the number of samples of each task, if known; the measure."""
 
-    accuracy: Array
+    tasks: Array
     overall: Array
     n_samples: list[int] | None
+    measure: Measure
 
 
-def _held_out(accuracy: Any, overall: Any, n_held_out: Any, path: ParetoPath) -> HeldOutAccuracy | None:
-    if accuracy is None:
+def _held_out(scores: Any, overall: Any, n_held_out: Any, path: ParetoPath, measure: Measure) -> HeldOutScores | None:
+    if scores is None:
         return None
-    of_tasks = np.asarray(accuracy, dtype=float)
+    of_tasks = np.asarray(scores, dtype=float)
     if of_tasks.shape != path.objectives.shape:
         raise ValueError(
-            f"accuracy must have one row per exponent and one column per task, shape {path.objectives.shape}; got "
+            f"scores must have one row per exponent and one column per task, shape {path.objectives.shape}; got "
             f"shape {of_tasks.shape}."
         )
     of_all = np.nanmean(of_tasks, axis=1) if overall is None else np.asarray(overall, dtype=float)
     if of_all.shape != path.ps.shape:
-        raise ValueError(f"accuracy_overall must have one entry per exponent ({len(path)}), got shape {of_all.shape}.")
+        raise ValueError(f"scores_overall must have one entry per exponent ({len(path)}), got shape {of_all.shape}.")
     counts = None if n_held_out is None else [int(n) for n in n_held_out]
     if counts is not None and len(counts) != of_tasks.shape[1]:
         raise ValueError(f"n_held_out must have one entry per task ({of_tasks.shape[1]}), got {len(counts)}.")
-    return HeldOutAccuracy(of_tasks, of_all, counts)
+    return HeldOutScores(of_tasks, of_all, counts, measure)
 
 
-def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutAccuracy | None, cv: CrossValidation | None) -> dict:
+def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutScores | None, cv: CrossValidation | None) -> dict:
     ps = path.ps[rows]
     axis = ExponentAxis(ps)
     reference = axis.nearest(1.0)
-    theta, kernels = pool_kernels(path.theta[rows], path.kernel_names, MAX_KERNELS - 1)
+    shares, kernels = pool_kernels(path.kernel_shares[rows], path.kernel_names, MAX_KERNELS - 1)
     objectives = path.objectives[rows]
     data: dict[str, Any] = {
         "p": [exponent_label(p) for p in ps],
@@ -177,15 +190,18 @@ def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutAccuracy | None, cv
         "objectives": _rounded(objectives.T),
         "weights": _rounded(path.task_weights[rows].T),
         "mean": _rounded(path.objective[rows]),
-        "theta": _rounded(theta.T),
+        "shares": _rounded(shares.T),
+        "sources": [{"name": name, "share": _rounded(share[rows])} for name, share in path.source_shares.items()],
+        "sourceOf": _source_of(path, kernels),
         "gap": _rounded(path.gap[rows]),
         "tol": path.tol,
+        "difficulty": _rounded(path.difficulty[rows].mean(axis=0)),
         "pair": _opposed_pair(objectives, reference),
         "words": _words(path, rows, reference, held_out),
     }
     if held_out is not None:
         data |= {
-            "accuracy": _rounded(held_out.accuracy[rows].T),
+            "scores": _rounded(held_out.tasks[rows].T),
             "overall": _rounded(held_out.overall[rows]),
             "heldOut": held_out.n_samples,
         }
@@ -201,28 +217,42 @@ def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutAccuracy | None, cv
     return data
 
 
-def _words(path: ParetoPath, rows: IntArray, reference: int, held_out: HeldOutAccuracy | None) -> list[dict[str, Any]]:
+def _source_of(path: ParetoPath, kernels: Sequence[str]) -> list[int | None]:
+    """For each of these kernels the place of its source among all; None for one that has none, as a pool."""
+    places = {name: k for k, name in enumerate(path.source_shares)}
+    owner = {str(kernel): kernel.source for kernel in path.models[0].bank.kernels}
+    return [places.get(owner.get(name) or "") for name in kernels]
+
+
+def _words(path: ParetoPath, rows: IntArray, reference: int, held_out: HeldOutScores | None) -> list[dict[str, Any]]:
     """Headline and sentences of every point."""
     at = rows[reference]
     p_there, is_average = float(path.ps[at]), path.ps[at] == 1
     preferences = bool(is_average) and not np.allclose(path.task_weights[at], 1 / len(path.task_names))
+    by_kernel, by_source = path.kernel_shares, path.source_shares
     points = []
     for row in rows:
         p, objectives = float(path.ps[row]), path.objectives[row]
         sentences = [
             words.who_carries(
-                p, path.task_weights[row], objectives, path.task_names, path.task_weights[at] if is_average else None
+                p,
+                path.task_weights[row],
+                objectives,
+                path.task_names,
+                path.task_weights[at] if is_average else None,
+                path.difficulty[row],
             ),
-            *words.change_of_objectives(p_there, objectives, path.objectives[at], path.task_names),
+            *words.change_of_objectives(p_there, objectives, path.objectives[at], path.task_names, path.difficulty[at]),
         ]
         if held_out is not None:
-            there = (None, None) if row == at else (float(held_out.overall[at]), held_out.accuracy[at])
-            overall = float(held_out.overall[row])
-            sentences.append(words.change_of_accuracy(p_there, overall, there[0], held_out.accuracy[row], there[1]))
-        sentences.append(words.heaviest_kernel(path.theta[row], path.kernel_names))
+            there = (None, None) if row == at else (float(held_out.overall[at]), held_out.tasks[at])
+            here = float(held_out.overall[row]), there[0], held_out.tasks[row], there[1]
+            sentences.append(words.change_of_score(p_there, *here, held_out.measure))
+        sentences.append(words.source_shares({name: share[row] for name, share in by_source.items()}))
+        sentences.append(words.heaviest_kernel(by_kernel[row], path.kernel_names))
         points.append(
             {
-                "head": words.headline(p, len(path.task_names), preferences),
+                "head": words.headline(p, len(path.task_names), preferences, path.large_is_hard),
                 "said": [sentence for sentence in sentences if sentence],
                 "certificate": words.certificate(p, float(path.gap[row])),
             }

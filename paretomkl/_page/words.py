@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,21 +20,58 @@ HEADLINES = {
     math.inf: "only the worst task counts",
     -math.inf: "only the easiest task counts",
 }
+BY_OBJECTIVE = {math.inf: "only the largest objective counts", -math.inf: "only the smallest objective counts"}
 NAMED = 3  # tasks that a sentence names at most
 
 
 @dataclass(frozen=True)
+class Measure:
+    """A score and how it is shown.
+
+    Parameters
+    ----------
+    name : str
+        What a sentence calls it: "balanced accuracy".
+    key : str
+        What files call it: "balanced_accuracy".
+    percent : bool
+        Whether it is shown in per cent, and its differences in percentage points.
+    """
+
+    name: str = "accuracy"
+    key: str = "accuracy"
+    percent: bool = True
+
+    def text(self, value: float) -> str:
+        """A value: "91.2 %", "0.912" or "not defined"."""
+        if not math.isfinite(value):
+            return "not defined"
+        return f"{100 * value:.1f} %" if self.percent else f"{value:.3f}"
+
+    def size(self, difference: float) -> str:
+        """A difference without its sign: "2.1 points" or "0.021"."""
+        return points(difference) if self.percent else f"{abs(difference):.3f}"
+
+
+ACCURACY = Measure()
+
+
+@dataclass(frozen=True)
 class CrossValidation:
-    """What a search over p and C found, at the C it chose.
+    """What a search found along p, with the other parameters as it chose them.
 
     Parameters
     ----------
     ps, mean, std : sequences of float
         Exponents that were tried, rising; mean score over the folds, and its standard deviation, for each of them.
     best_p, best_C : float
-        The pair with the best mean score.
+        What it chose.
     n_splits : int
         Folds.
+    measure : Measure
+        What the scores are.
+    best_s, best_capacity : float or None
+        What else it chose; None where there was nothing to choose.
     """
 
     ps: Sequence[float]
@@ -43,16 +80,21 @@ class CrossValidation:
     best_p: float
     best_C: float
     n_splits: int
+    measure: Measure = ACCURACY
+    best_s: float | None = None
+    best_capacity: float | None = None
 
     @classmethod
-    def from_search(cls, search: Any) -> CrossValidation:
-        """From a fitted :class:`~paretomkl.ParetoMKLClassifierCV`."""
-        results = search.cv_results_
-        best_p, best_C = search.best_params_["p"], search.best_params_["C"]
-        rows = np.flatnonzero(results["param_C"] == best_C)
+    def from_search(cls, search: Any, measure: Measure = ACCURACY) -> CrossValidation:
+        """From a fitted :class:`~paretomkl.ParetoMKLClassifierCV`: all p, with the other parameters as chosen."""
+        results, best = search.cv_results_, search.best_params_
+        others = [name for name in best if name != "p"]
+        along = [all(params[name] == best[name] for name in others) for params in results["params"]]
+        rows = np.flatnonzero(along)
         rows = rows[np.argsort(results["param_p"][rows], kind="stable")]
         ps, mean, std = (results[name][rows].tolist() for name in ("param_p", "mean_test_score", "std_test_score"))
-        return cls(ps, mean, std, float(best_p), float(best_C), search.n_splits_)
+        chosen = float(best["p"]), float(best["C"])
+        return cls(ps, mean, std, *chosen, search.n_splits_, measure, best.get("s"), best.get("capacity"))
 
     @property
     def best_score(self) -> float:
@@ -87,7 +129,7 @@ def percent_above(share: float) -> str:
 
 
 def points(difference: float) -> str:
-    """A difference of accuracies in percentage points."""
+    """A difference of shares in percentage points."""
     value = f"{100 * abs(difference):.1f}"
     return f"{value} point" + ("" if value == "1.0" else "s")
 
@@ -104,20 +146,38 @@ def listing(names: Sequence[str]) -> str:
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
+def parameters(values: Mapping[str, float | None]) -> str:
+    """ "C = 10, s = 1.1": those that have a value."""
+    known = {name: exponent_label(value) for name, value in values.items() if value is not None}
+    return ", ".join(f"{name} = {text}" for name, text in known.items())
+
+
 # ------------------------------------------------------------------------------------------------- sentences
-def headline(p: float, n_tasks: int = 2, preferences: bool = False) -> str:
-    """Whom the mean listens to, in half a sentence."""
+def headline(p: float, n_tasks: int = 2, preferences: bool = False, large_is_hard: bool = True) -> str:
+    """Whom the mean listens to, in half a sentence; ``large_is_hard`` as a path has it."""
     if n_tasks == 1:
         return "one task: p changes nothing"
     if p == 1 and preferences:
         return "the average, weighted by your preferences"
-    return HEADLINES.get(p, "hard tasks get more weight" if p > 1 else "easy tasks get more weight")
+    if large_is_hard:
+        return HEADLINES.get(p, "hard tasks get more weight" if p > 1 else "easy tasks get more weight")
+    kind = "large objectives, hard or many samples," if p > 1 else "small objectives, easy or few samples,"
+    return (HEADLINES | BY_OBJECTIVE).get(p, f"tasks with {kind} get more weight")
 
 
 def who_carries(
-    p: float, weights: Array, objectives: Array, names: Sequence[str], reference: Array | None = None
+    p: float,
+    weights: Array,
+    objectives: Array,
+    names: Sequence[str],
+    reference: Array | None = None,
+    difficulty: Array | None = None,
 ) -> str:
-    """Which tasks have most of the weight, and what they have at p = 1 (``reference``: the weights there)."""
+    """Which tasks have most of the weight, and what they have at p = 1 (``reference``: the weights there).
+
+    They are those of the largest (p > 1) or smallest objectives. They are called the hardest or easiest only where they
+    are so by ``difficulty`` too, the objectives per sample; None takes the objectives for it.
+    """
     n_tasks = len(weights)
     if n_tasks == 1:
         return "There is one task only, and its objective is the mean at every p."
@@ -134,31 +194,50 @@ def who_carries(
             return f"The task with the {degree} objective, {which}, carries all the weight."
         many = number_word(len(chosen)).capitalize()
         return f"{many} tasks share the {degree} objective and all the weight: {which}."
-    hard = p > 1
-    order = np.argsort(-objectives if hard else objectives, kind="stable")
-    degree = "hardest" if hard else "easiest"
+    sign = -1 if p > 1 else 1
+    order = np.argsort(sign * objectives, kind="stable")
     count = 1 + int(np.searchsorted(np.cumsum(weights[order]), 0.5))
     third = n_tasks >= 3 and 3 * count > n_tasks
     count = max(1, round(n_tasks / 3)) if third else min(count, n_tasks - 1)
     chosen = order[:count]
+    apt = difficulty is None or set(chosen) == set(np.argsort(sign * difficulty, kind="stable")[:count])
     share = percent(float(weights[chosen].sum()))
     before = "" if reference is None else f" ({percent(float(reference[chosen].sum()))} at p = 1)"
-    if count == 1:
-        degree = {"hardest": "harder", "easiest": "easier"}[degree] if n_tasks == 2 else degree
-        return f"The {degree} task, {shorten(names[chosen[0]])}, carries {share} of the weight{before}."
     which = listing([names[t] for t in chosen])
-    if third and n_tasks > 6:
-        return f"The {degree} third of the tasks carries {share} of the weight{before}: {which}."
-    return f"The {number_word(count)} {degree} tasks carry {share} of the weight{before}: {which}."
+    who = _those_that_carry(p, count, n_tasks, third and n_tasks > 6, apt)
+    if count == 1:
+        return f"{who}, {which}, carries {share} of the weight{before}."
+    return f"{who} {share} of the weight{before}: {which}."
 
 
-def change_of_objectives(reference_p: float, objectives: Array, reference: Array, names: Sequence[str]) -> list[str]:
-    """What the objectives do against those at another p: the hardest, the easiest, and how many gain and lose."""
+def _those_that_carry(p: float, count: int, n_tasks: int, third: bool, apt: bool) -> str:
+    """The hardest or easiest tasks, if these words are ``apt``, else those of the largest or smallest objectives."""
+    ending = "er" if count == 1 and n_tasks == 2 else "est"
+    if apt:
+        degree = ("hard" if p > 1 else "easi") + ending
+        if count == 1:
+            return f"The {degree} task"
+        return f"The {degree} third of the tasks carries" if third else f"The {number_word(count)} {degree} tasks carry"
+    degree = ("larg" if p > 1 else "small") + ending
+    if count == 1:
+        return f"The task with the {degree} objective"
+    few = "third of the" if third else number_word(count)
+    return f"The {few} tasks with the {degree} objectives {'carries' if third else 'carry'}"
+
+
+def change_of_objectives(
+    reference_p: float, objectives: Array, reference: Array, names: Sequence[str], difficulty: Array | None = None
+) -> list[str]:
+    """What the objectives do against those at another p: the hardest, the easiest, and how many gain and lose.
+
+    ``difficulty``, by which tasks are hard or easy, are the objectives per sample at that p; None takes ``reference``.
+    """
     n_tasks = len(objectives)
     change = objectives / reference - 1
     if n_tasks == 1 or not (np.abs(change) >= SAME).any():
         return []
-    hardest, easiest = int(reference.argmax()), int(reference.argmin())
+    by = reference if difficulty is None else difficulty
+    hardest, easiest = int(by.argmax()), int(by.argmin())
     degrees = ("harder", "easier") if n_tasks == 2 else ("hardest", "easiest")
     first = (
         f"Against p = {exponent_label(reference_p)} the {degrees[0]} task's objective ({shorten(names[hardest])}) "
@@ -187,23 +266,28 @@ def _moves(change: float) -> str:
     return f"{'falls' if change < 0 else 'rises'} by {percent(change)}"
 
 
-def change_of_accuracy(
-    reference_p: float, overall: float, overall_there: float | None, accuracy: Array, accuracy_there: Array | None
+def change_of_score(
+    reference_p: float,
+    overall: float,
+    overall_there: float | None,
+    scores: Array,
+    scores_there: Array | None,
+    measure: Measure = ACCURACY,
 ) -> str:
-    """Held-out accuracy, and its difference to that at another p (None at that p itself)."""
-    sentence = f"Held-out accuracy is {100 * overall:.1f} %"
-    if overall_there is None or accuracy_there is None:
+    """Held-out score, and its difference to that at another p (None at that p itself)."""
+    sentence = f"Held-out {measure.name} is {measure.text(overall)}"
+    if overall_there is None or scores_there is None or not math.isfinite(overall - overall_there):
         return sentence + "."
     at = f"at p = {exponent_label(reference_p)}"
     difference = overall - overall_there
     if abs(difference) < SAME:
         sentence += f", as {at}"
     else:
-        sentence += f", {points(difference)} {'more' if difference > 0 else 'less'} than {at}"
-    if len(accuracy) > 1:
-        better = int((accuracy > accuracy_there + 1e-9).sum())
-        worse = int((accuracy < accuracy_there - 1e-9).sum())
-        same = int(np.isfinite(accuracy).sum()) - better - worse
+        sentence += f", {measure.size(difference)} {'more' if difference > 0 else 'less'} than {at}"
+    if len(scores) > 1:
+        better = int((scores > scores_there + 1e-9).sum())
+        worse = int((scores < scores_there - 1e-9).sum())
+        same = int(np.isfinite(scores).sum()) - better - worse
         sentence += (
             f": {number_word(better)} task{' is' if better == 1 else 's are'} better, {number_word(worse)} worse, "
             f"{number_word(same)} as before"
@@ -213,15 +297,22 @@ def change_of_accuracy(
     return sentence + "."
 
 
-def heaviest_kernel(theta: Array, names: Sequence[str]) -> str:
-    """Which kernel carries most, and how many hardly any of the weight."""
-    if len(theta) == 1:
+def heaviest_kernel(shares: Array, names: Sequence[str]) -> str:
+    """Which kernel has the largest of these shares, and how many have hardly any."""
+    if len(shares) == 1:
         return ""
-    share = theta / theta.sum()
-    m = int(share.argmax())
-    light = int((share < 0.01).sum())
-    rest = f"; {number_word(light)} of {len(theta)} kernels carry less than 1 % each" if light > 1 else ""
-    return f"Of the kernel weights {shorten(names[m])} has {percent(float(share[m]))}{rest}."
+    m = int(shares.argmax())
+    light = int((shares < 0.01).sum())
+    rest = f"; {number_word(light)} of {len(shares)} kernels have less than 1 % each" if light > 1 else ""
+    return f"The kernel “{shorten(names[m])}” has {percent(float(shares[m]))} of the variance of predictions{rest}."
+
+
+def source_shares(shares: Mapping[str, float]) -> str:
+    """What each source contributes, the largest first."""
+    if not shares:
+        return ""
+    ranked = sorted(shares.items(), key=lambda item: -item[1])
+    return f"Sources: {', '.join(f'{shorten(name)} {percent(float(share))}' for name, share in ranked)}."
 
 
 def certificate(p: float, gap: float) -> str:
@@ -240,16 +331,19 @@ def certificate(p: float, gap: float) -> str:
 
 def choice(cv: CrossValidation) -> str:
     """Which p cross-validation would pick, and whether that matters."""
+    measure = cv.measure
+    what = "" if measure == ACCURACY else f"{measure.name} "
+    others = parameters({"C": cv.best_C, "capacity": cv.best_capacity, "s": cv.best_s})
     sentence = (
         f"Cross-validation ({cv.n_splits} folds of the training part) would pick p = {exponent_label(cv.best_p)} with "
-        f"C = {cv.best_C:g}: {100 * cv.best_score:.1f} %, standard error {points(cv.standard_error)}."
+        f"{others}: {what}{measure.text(cv.best_score)}, standard error {measure.size(cv.standard_error)}."
     )
     if len(cv.ps) == 1:
         return sentence
     near = [p for p, mean in zip(cv.ps, cv.mean, strict=True) if mean >= cv.best_score - cv.standard_error - 1e-12]
     if 1.0 in cv.ps and cv.best_p != 1.0:
         behind = cv.best_score - cv.mean[list(cv.ps).index(1.0)]
-        sentence += f" The average, p = 1, is {'as good' if behind < SAME else points(behind) + ' behind'}."
+        sentence += f" The average, p = 1, is {'as good' if behind < SAME else measure.size(behind) + ' behind'}."
     if len(near) == len(cv.ps):
         return sentence + f" All {len(near)} exponents tried are within that error: the choice matters little."
     are = "is" if len(near) == 1 else "are"

@@ -66,7 +66,7 @@ class IndependentMKL(KernelTaskClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from paretomkl.baselines import IndependentMKL
     >>> IndependentMKL(C=10).fit(*load_iris(return_X_y=True)).theta_.shape
-    (3, 11)
+    (3, 13)
     """
 
     def __init__(

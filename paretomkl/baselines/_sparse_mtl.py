@@ -67,7 +67,7 @@ class SparseMTL(KernelTaskClassifier):
     >>> from paretomkl.baselines import SparseMTL
     >>> clf = SparseMTL(q=1.5, C=10).fit(*load_iris(return_X_y=True))
     >>> clf.theta_.shape, clf.norms_.shape
-    ((3, 11), (3, 11))
+    ((3, 13), (3, 13))
     """
 
     norms_: Array

@@ -1,4 +1,4 @@
-"""The eight data sets of the paper: their facts, from ``catalogue.toml``, and their form."""
+"""The data sets, eight of the paper and one of several sources: facts, from ``catalogue.toml``, and form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._files import DataFile
-from ._registry import FILES, files_of
+from ._registry import FILES, MFEAT_SOURCES, files_of
 from ._tables import Table, stack
 
 Read = Callable[[DataFile], Table]
@@ -38,7 +38,8 @@ class DataSet:
     """A data set of the catalogue.
 
     files, feature_names: of its form without options; notes, source, reference: for DESCR; class_names: of classes that
-    the files code as numbers; build(data_set, read, **options): from files to contents.
+    the files code as numbers; build(data_set, read, **options): from files to contents; sources: the columns of each
+    named source, where the features come from several.
     """
 
     info: DatasetInfo
@@ -49,6 +50,7 @@ class DataSet:
     reference: str
     class_names: Mapping[int, str] | None = None
     build: Callable[..., Contents] = _all_rows
+    sources: Mapping[str, Sequence[int]] | None = None
 
 
 def _robot(data_set: DataSet, read: Read, n_sensors: int = 4) -> Contents:
@@ -82,11 +84,25 @@ def _letter(data_set: DataSet, read: Read, raw: bool = False) -> Contents:
     return Table(table.data.astype(np.float64), table.target, {"groups": rows, **table.more, **more}), names
 
 
-BUILD = {"robot": _robot, "segment": _segment, "letter": _letter}
+def _mfeat(data_set: DataSet, read: Read) -> Contents:
+    """The sources side by side: all files have the same samples in the same order."""
+    tables = [read(file) for file in data_set.files]
+    return Table(np.hstack([table.data for table in tables]), tables[0].target), data_set.feature_names
+
+
+def _side_by_side(widths: Mapping[str, int]) -> dict[str, list[int]]:
+    """The columns of each source, when one follows the other."""
+    ends = np.cumsum(list(widths.values())).tolist()
+    return {name: list(range(end - width, end)) for (name, width), end in zip(widths.items(), ends, strict=True)}
+
+
+BUILD = {"robot": _robot, "segment": _segment, "letter": _letter, "mfeat": _mfeat}
+SOURCES = {"mfeat": _side_by_side(MFEAT_SOURCES)}
 NUMBERED = {  # features without names of their own
     "satellite": [f"pixel {pixel} band {band}" for pixel in range(1, 10) for band in range(1, 5)],
     "letter": [f"p_{row}_{column}" for row in range(16) for column in range(8)],
     "landmine": [f"feature {i}" for i in range(1, 10)],
+    "mfeat": [f"{source}_{i}" for source, width in MFEAT_SOURCES.items() for i in range(width)],
 }
 
 
@@ -101,6 +117,7 @@ def _data_set(name: str, facts: dict[str, Any]) -> DataSet:
         reference=facts["reference"],
         class_names=None if classes is None else {int(code): label for code, label in classes.items()},
         build=BUILD.get(name, _all_rows),
+        sources=SOURCES.get(name),
     )
 
 

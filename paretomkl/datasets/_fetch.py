@@ -30,7 +30,7 @@ def list_datasets() -> list[DatasetInfo]:
     Examples
     --------
     >>> [info.name for info in list_datasets()]
-    ['robot', 'segment', 'satellite', 'shuttle', 'vehicle', 'steel', 'letter', 'landmine']
+    ['robot', 'segment', 'satellite', 'shuttle', 'vehicle', 'steel', 'letter', 'landmine', 'mfeat']
     """
     return [data_set.info for data_set in DATA_SETS.values()]
 
@@ -68,11 +68,11 @@ def fetch(
     download: bool = True,
     **options: Any,
 ) -> Any:
-    """One of the data sets of the paper, with the values that its public files have, nothing scaled.
+    """One of the data sets of the paper, or mfeat, with the values that its public files have, nothing scaled.
 
     Files are looked for in ``data_home``; without it in the folder that the environment variable ``PARETOMKL_DATA``
     names; without that in the cache of the operating system, into which they are downloaded (with pooch, the extra
-    ``paretomkl[data]``) from public copies whose bytes are known, letter from its own page. A folder that is
+    ``paretomkl[data]``) from public copies at one commit, letter from its own page. A folder that is
     named is only read, never written; its layout is ``robot/sensor_readings_4.data`` and so on, one folder per set.
 
     Every file is compared with a checksum of what it says, not of its bytes: line ends and packing do not matter, so
@@ -82,8 +82,8 @@ def fetch(
     Parameters
     ----------
     name : str
-        ``"robot"``, ``"segment"``, ``"satellite"``, ``"shuttle"``, ``"vehicle"``, ``"steel"``, ``"letter"`` or
-        ``"landmine"``; see `list_datasets`.
+        ``"robot"``, ``"segment"``, ``"satellite"``, ``"shuttle"``, ``"vehicle"``, ``"steel"``, ``"letter"``,
+        ``"landmine"`` or ``"mfeat"``; see `list_datasets`.
     data_home : path-like, default=None
         Folder that holds the files.
     return_X_y : bool, default=False
@@ -103,13 +103,16 @@ def fetch(
         data : array of shape (n_samples, n_features)
             Feature values as in the files.
         target : array of shape (n_samples,)
-            Class names, or the numbers that the files have in their place (satellite, shuttle, landmine).
+            Class names, or the numbers that the files have in their place (satellite, shuttle, landmine,
+            mfeat).
         tasks : array of shape (n_samples,) or None
             The task of each row: pairs of letters, or the landmine fields 1 to 29. None for the other sets, whose
             tasks are the pairs of classes.
         feature_names, target_names, task_names : lists
             One name per column of data; per class, classes being sorted; per task, in the order of the rows (None
             without tasks).
+        sources : dict of str to list of int, or None
+            Of a set whose features come from several sources (mfeat), the columns of each; None for the others.
         DESCR : str
             What the set is, with its source and reference.
 
@@ -117,8 +120,8 @@ def fetch(
 
     Notes
     -----
-    Reading and checking takes 10 to 100 ms, of shuttle and letter 0.3 to 0.5 s; letter as eight tasks is an array of
-    47 MB.
+    Reading and checking takes 10 to 100 ms, of shuttle, letter and mfeat 0.3 to 0.5 s; letter as eight tasks is an
+    array of 47 MB.
 
     Examples
     --------
@@ -169,6 +172,7 @@ def _bunch(data_set: DataSet, table: Table, feature_names: Sequence[str]) -> Any
         feature_names=list(feature_names),
         target_names=names,
         task_names=task_names,
+        sources=None if data_set.sources is None else {name: list(own) for name, own in data_set.sources.items()},
         DESCR="\n\n".join(described) + "\n",
         **more,
     )

@@ -118,7 +118,7 @@ def read_fields(raw: bytes) -> Table:
 
 
 def _unpacked(raw: bytes) -> bytes:
-    """Some servers unpack a .gz file on the way."""
+    """What a .gz file holds; some servers unpack it on the way, and copies of one set may be packed or not."""
     if not raw.startswith(b"\x1f\x8b"):
         return raw
     try:
@@ -130,7 +130,7 @@ def _unpacked(raw: bytes) -> bytes:
 def _split(raw: bytes, n_columns: int, delimiter: str | None = None, skip: tuple[str, ...] = ()) -> list[list[str]]:
     """Lines of columns; quotation marks, which one copy has around each line, are dropped."""
     rows = []
-    for number, line in enumerate(raw.decode("latin-1").replace('"', "").splitlines(), start=1):
+    for number, line in enumerate(_unpacked(raw).decode("latin-1").replace('"', "").splitlines(), start=1):
         if not line.strip() or line.startswith(skip):
             continue
         row = line.split(delimiter)

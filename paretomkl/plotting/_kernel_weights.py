@@ -1,8 +1,8 @@
-"""Kernel weights along the path."""
+"""Kernels and sources along the path."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -13,20 +13,21 @@ from ..path import ParetoPath
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NEGLIGIBLE = 1e-2  # of the heaviest weight: a kernel that stays below is not named
+NEGLIGIBLE = 1e-2  # of the largest share: a kernel that stays below is not named
 
 
 class KernelWeightsDisplay:
-    """Kernel weights θ against p, stacked: the height of a band is θ_m, that of the whole stack their sum.
+    """The share of each kernel in the variance of predictions against p, stacked to one.
 
-    The kernels that are heaviest somewhere on the path have a band each, in the order of the bank; all the others are
-    pooled in one band on top.
+    The share is θ_m v_m / Σ θ v with v_m the variance of kernel m within a task: weights θ of kernels on different
+    scales do not compare. The kernels that are heaviest somewhere on the path have a band each, in the order of the
+    bank; all the others are pooled in one band on top.
 
     Parameters
     ----------
     ps : array-like of shape (n_points,)
         Exponents, in any order.
-    theta : array-like of shape (n_points, n_kernels)
+    shares : array-like of shape (n_points, n_kernels)
     kernel_names : list of n_kernels str
 
     Attributes
@@ -45,21 +46,35 @@ class KernelWeightsDisplay:
     >>> path = pareto_path(*load_iris(return_X_y=True), C=100.0)
     >>> display = plotting.KernelWeightsDisplay.from_path(path, max_kernels=3)
     >>> len(display.bands_), display.band_names_[-1]
-    (4, '8 others')
+    (4, '10 others')
     """
 
-    def __init__(self, *, ps: Any, theta: Any, kernel_names: list[str]):
+    def __init__(self, *, ps: Any, shares: Any, kernel_names: list[str]):
         self.ps = np.asarray(ps, dtype=float)
-        self.theta = np.asarray(theta, dtype=float)
+        self.shares = np.asarray(shares, dtype=float)
         self.kernel_names = list(kernel_names)
 
     @classmethod
-    def from_path(cls, path: ParetoPath, *, max_kernels: int = 7, ax: Axes | None = None) -> KernelWeightsDisplay:
-        """Draw the kernel weights of a path, or of that of a search; see ``plot`` for the other parameters."""
+    def from_path(
+        cls,
+        path: ParetoPath,
+        *,
+        by: Literal["kernel", "source"] = "kernel",
+        max_kernels: int = 7,
+        ax: Axes | None = None,
+    ) -> KernelWeightsDisplay:
+        """Draw the kernels of a path, or of that of a search, or their sources; see ``plot`` for other parameters."""
         from . import _style
 
         path = _style.path_of(path)
-        return cls(ps=path.ps, theta=path.theta, kernel_names=path.kernel_names).plot(ax, max_kernels=max_kernels)
+        if by not in ("kernel", "source"):
+            raise ValueError(f"by must be 'kernel' or 'source', got {by!r}.")
+        shares, names = path.kernel_shares, path.kernel_names
+        if by == "source":
+            if not path.source_shares:
+                raise ValueError("The kernels of this path have no named sources; make them with kernels=sources({…}).")
+            shares, names = np.column_stack(list(path.source_shares.values())), list(path.source_shares)
+        return cls(ps=path.ps, shares=shares, kernel_names=names).plot(ax, max_kernels=max_kernels)
 
     def plot(self, ax: Axes | None = None, *, max_kernels: int = 7) -> KernelWeightsDisplay:
         """Draw on the axes given, or in a new figure, and name ``max_kernels`` kernels at most.
@@ -72,9 +87,9 @@ class KernelWeightsDisplay:
         ax = _style.axes_or_new(ax)
         exponents = _style.Exponents(self.ps)
         order = np.argsort(self.ps, kind="stable")
-        heaviest = self.theta.max(axis=0)
+        heaviest = self.shares.max(axis=0)
         count = max(1, int((heaviest > NEGLIGIBLE * heaviest.max()).sum()))
-        weights, names = pool_kernels(self.theta[order], self.kernel_names, min(max_kernels, count))
+        weights, names = pool_kernels(self.shares[order], self.kernel_names, min(max_kernels, count))
         x, heights = exponents.places(self.ps[order]), weights
         if len(x) == 1:  # one point is no area
             x, heights = exponents.around(x), np.repeat(heights, 2, axis=0)
@@ -83,7 +98,7 @@ class KernelWeightsDisplay:
         edge: dict[str, Any] = {"edgecolor": _style.background(ax), "linewidth": 0.6}
         self.bands_ = ax.stackplot(x, heights.T, colors=fill, labels=names, **edge)
         ax.margins(0)
-        ax.set_ylabel(r"kernel weights $\theta_m$, stacked")
+        ax.set_ylabel("share of the variance, stacked")
         self.legend_ = _style.legend_beside(ax, self.bands_[::-1], names[::-1])  # the uppermost first, as drawn
         self.band_names_, self.band_weights_ = names, weights
         self.ax_, self.figure_ = ax, ax.figure

@@ -16,17 +16,19 @@ class ObjectivesDisplay:
     """Task objectives J_t against p, one line per task, and their power mean M_p in bold; or their change from one p.
 
     Up to seven tasks have a colour each, more are coloured by their mean objective along the path. Of more than twelve
-    the three hardest and the three easiest are named.
+    the three uppermost and the three lowermost lines are named.
 
     Parameters
     ----------
     ps : array-like of shape (n_points,)
         Exponents, in any order.
     objectives : array-like of shape (n_points, n_tasks)
-        J_t.
+        J_t, or J_t / n_t.
     objective : array-like of shape (n_points,)
         M_p.
     task_names : list of n_tasks str
+    symbol : str, default="$J_t$"
+        What the objectives are called on the axis.
 
     Attributes
     ----------
@@ -48,11 +50,12 @@ class ObjectivesDisplay:
     ['0 vs 1', '0 vs 2', '1 vs 2']
     """
 
-    def __init__(self, *, ps: Any, objectives: Any, objective: Any, task_names: list[str]):
+    def __init__(self, *, ps: Any, objectives: Any, objective: Any, task_names: list[str], symbol: str = "$J_t$"):
         self.ps = np.asarray(ps, dtype=float)
         self.objectives = np.asarray(objectives, dtype=float)
         self.objective = np.asarray(objective, dtype=float)
         self.task_names = list(task_names)
+        self.symbol = symbol
 
     @classmethod
     def from_path(
@@ -69,7 +72,9 @@ class ObjectivesDisplay:
         from . import _style
 
         path = _style.path_of(path)
-        display = cls(ps=path.ps, objectives=path.objectives, objective=path.objective, task_names=path.task_names)
+        symbol = "$J_t / n_t$" if path.task_scale == "samples" else "$J_t$"
+        values, means, names = path.objectives, path.objective, path.task_names
+        display = cls(ps=path.ps, objectives=values, objective=means, task_names=names, symbol=symbol)
         return display.plot(ax, tasks=tasks, relative_to=relative_to, yscale=yscale, line_kw=line_kw)
 
     def plot(
@@ -112,12 +117,12 @@ class ObjectivesDisplay:
             values, level = values / order - 1, 1.0
             ax.axhline(0.0, **_style.GUIDE)
             _style.percents(ax.yaxis)
-            ax.set_ylabel(f"change of the task objective $J_t$ from {_style.at_exponent(relative_to)}")
+            ax.set_ylabel(f"change of the task objective {self.symbol} from {_style.at_exponent(relative_to)}")
         else:
             if yscale == "auto":
                 yscale = "log" if values.max() > 20 * values.min() else "linear"
             ax.set_yscale(yscale)
-            ax.set_ylabel("task objective $J_t$")
+            ax.set_ylabel(f"task objective {self.symbol}")
         bold = (self.objective, "$M_p$") if start is None and len(self.task_names) > 1 else None
         drawn = _style.draw_lines(
             ax, self.ps, values, names, bold, (order, order_name), least_range=0.02 * level, line_kw=line_kw

@@ -1,7 +1,35 @@
 """The page that shows the trade-off: one HTML file with linked pictures, certified numbers and plain words."""
 
+from typing import TYPE_CHECKING, Any
+
+from .._page.comparison import Comparison, Contender
 from .._page.page import build_page, dense_ps, write_page
-from .._page.words import CrossValidation
+from .._page.words import CrossValidation, Measure
 from ._trade_off import TradeOff, held_out_split, trade_off_page
 
-__all__ = ["CrossValidation", "TradeOff", "build_page", "dense_ps", "held_out_split", "trade_off_page", "write_page"]
+if TYPE_CHECKING:
+    from .._rivals import compare
+
+__all__ = [
+    "Comparison",
+    "Contender",
+    "CrossValidation",
+    "Measure",
+    "TradeOff",
+    "build_page",
+    "compare",
+    "dense_ps",
+    "held_out_split",
+    "trade_off_page",
+    "write_page",
+]
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that exists
+
+    def __getattr__(name: str) -> Any:
+        """What needs scikit-learn, which takes a second to import, is imported when first asked for."""
+        if name == "compare":
+            from .._rivals import compare
+
+            return compare
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

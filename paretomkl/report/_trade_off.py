@@ -1,4 +1,4 @@
-"""From data to the page: hold some samples out, choose C, trace a dense path, judge every model of it."""
+"""From data to the page: hold some samples out, choose C, s and κ, trace a dense path, judge every model of it."""
 
 from __future__ import annotations
 
@@ -11,24 +11,30 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from .._files import check_writable, write_whole
-from .._model import decide_all, share
+from .._kernels import as_bank
+from .._model import decide_all
+from .._page.comparison import Comparison
 from .._page.page import TITLE, build_page, dense_ps
-from .._page.words import CrossValidation
+from .._page.words import CrossValidation, Measure, parameters
 from .._refit import refit_code
-from .._typing import Array, IntArray
+from .._typing import Array, IntArray, TaskScale
 from .._validation import check_count, check_number
 from ..path import PAPER_PS, ParetoPath, pareto_path
+
+if TYPE_CHECKING:
+    from .._judging import Judge
 
 # scikit-learn, which takes a second to import, and all that needs it are imported in the functions
 
 MOST_PARTS = 10  # the held-out share is a fraction with at most this denominator
-LAPS = ("cross-validation", "path", "accuracy", "page")
+LAPS = ("cross-validation", "path", "scores", "rivals", "page")
 DECISION_BYTES = 256 * 2**20  # of the models judged at a time
+DEFAULT_NORM = 1.1  # s where nothing chooses it, as in pareto_path
 
 
 @dataclass(frozen=True)
@@ -39,36 +45,47 @@ class TradeOff:
     ----------
     path : ParetoPath
         The dense path on the training part.
-    accuracy : array of shape (n_points, n_tasks)
-        Share of the held-out samples on the right side of each task; of a pair of classes, those of these classes.
-    accuracy_overall : array of shape (n_points,)
-        What ``score`` says of the held-out samples: plain accuracy of the votes where classes are the tasks, else the
-        mean over the tasks.
+    scores : array of shape (n_points, n_tasks)
+        Score of the held-out samples of each task, NaN where it is not defined; of a pair of classes, those of these
+        classes. Accuracy unless ``scoring`` was given.
+    scores_overall : array of shape (n_points,)
+        Score of all tasks together: that of the votes where classes are the tasks, else the mean over the tasks.
+    measure : Measure
+        What the scores are.
     n_held_out : array of shape (n_tasks,)
     train, test : arrays of int
         The samples of either part.
-    C, cv : float, and CrossValidation or None
+    C, s, capacity : floats
+        Those of the path; capacity is None where kernels do not pay for theirs.
+    cv : CrossValidation or None
+    comparison : Comparison or None
+        The scores of simpler models.
     seconds : dict
-        Where the time went: ``"cross-validation"``, ``"path"``, ``"accuracy"`` and ``"page"``.
+        Where the time went: ``"cross-validation"``, ``"path"``, ``"scores"``, ``"rivals"`` and ``"page"``.
     html, file : str, and pathlib.Path or None
         The page, and where it was written.
     """
 
     path: ParetoPath
-    accuracy: Array
-    accuracy_overall: Array
+    scores: Array
+    scores_overall: Array
+    measure: Measure
     n_held_out: IntArray
     train: IntArray
     test: IntArray
     C: float
+    s: float
+    capacity: float | None
     cv: CrossValidation | None
+    comparison: Comparison | None
     seconds: dict[str, float]
     html: str
     file: Path | None
 
     def __repr__(self) -> str:
         size = len(self.html.encode()) / 1e6
-        return f"TradeOff({self.path!r}, C={self.C:g}, {len(self.test)} held-out samples, page of {size:.2f} MB)"
+        chosen = f"C={self.C:g}, s={self.s:g}"
+        return f"TradeOff({self.path!r}, {chosen}, {len(self.test)} held-out samples, page of {size:.2f} MB)"
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own."""
@@ -85,13 +102,17 @@ def trade_off_page(
     tasks: Any = None,
     task_column: Any = None,
     kernels: Any = "default",
-    s: float = 1.1,
+    s: float | Sequence[float] | None = None,
+    capacity: float | Sequence[float] | Literal["auto"] = "auto",
     C: float | None = None,
     Cs: Sequence[float] = (0.1, 1.0, 10.0, 100.0),
     task_weight: Any = None,
     class_weight: Any = None,
+    task_scale: TaskScale = "none",
     test_size: float = 0.25,
     cv: Any = 5,
+    scoring: Any = None,
+    rivals: bool = True,
     random_state: Any = 0,
     n_points: int = 121,
     tol: float = 1e-5,
@@ -104,14 +125,21 @@ def trade_off_page(
 ) -> TradeOff:
     """Show what p does to these tasks: one HTML file with a slider over a dense, certified path.
 
-    Some samples are held out, by task and label alike. On the others cross-validation chooses C (and says which p it
-    would pick), a path of ``n_points`` exponents is traced at that C, and every model of it is judged on the held-out
-    samples.
+    Some samples are held out, by task and label alike. On the others cross-validation chooses C, s and the capacity of
+    kernels (and says which p it would pick), a path of ``n_points`` exponents is traced with these, and every model of
+    it is judged on the held-out samples. Simpler models are set beside the choice, on the same folds and the same
+    held-out samples.
 
     Parameters
     ----------
-    X, y, tasks, task_column, kernels, s, task_weight, class_weight
+    X, y, tasks, task_column, kernels, task_weight, class_weight, task_scale
         As in :class:`~paretomkl.ParetoMKLClassifier` and its ``fit``.
+    s : float, or sequence of float, default=None
+        Norm of the kernel weights, or several to choose from. None leaves it to cross-validation, as
+        :class:`~paretomkl.ParetoMKLClassifierCV` does; it is 1.1 with ``cv=None``.
+    capacity : float, sequence of float, or "auto", default="auto"
+        Exponent κ of the kernels' capacity, or several to choose from, as in
+        :class:`~paretomkl.ParetoMKLClassifierCV`; with ``cv=None`` "auto" is that of ``kernels``.
     C : float, default=None
         Cost of a margin violation; None leaves it to cross-validation.
     Cs : sequence of float
@@ -119,7 +147,15 @@ def trade_off_page(
     test_size : float, default=0.25
         Share of the samples to hold out; taken as a fraction of at most ten parts.
     cv : int, splitter or None, default=5
-        Folds of the training part; None does without cross-validation, and needs C.
+        Folds of the training part; None does without cross-validation, needs C and has nothing to choose, and shows no
+        simpler models.
+    scoring : str or scorer, default=None
+        What the parameters are chosen by and the held-out samples are judged by, for each task and in the mean over the
+        tasks: accuracy, or the name of another score of scikit-learn ("balanced_accuracy", "roc_auc", "f1", …;
+        "worst_accuracy" and its like are the lowest score of a task), or a scorer of scikit-learn or of
+        :func:`~paretomkl.model_selection.make_multitask_scorer`.
+    rivals : bool, default=True
+        Whether to show how simpler models do, see :func:`compare`.
     random_state : int, RandomState or None, default=0
         Seed of the split.
     n_points : int, default=121
@@ -132,7 +168,8 @@ def trade_off_page(
     loading : str
         Lines of Python that make X, y and tasks, shown before the line that fits a model again.
     refit_note : str, default=None
-        Shown below that line, see :func:`build_page`; ``{C}`` is C. None says how the samples were split.
+        Shown below that line, see :func:`build_page`; ``{C}``, ``{s}`` and ``{capacity}`` are their values. None says
+        how the samples were split.
     n_jobs : int, default=None
         Folds at a time, and threads of the path; -1 is all cores.
     verbose : int, default=None
@@ -147,54 +184,153 @@ def trade_off_page(
     >>> from sklearn.datasets import load_iris
     >>> from paretomkl.report import trade_off_page
     >>> result = trade_off_page(*load_iris(return_X_y=True), C=10.0, cv=None, n_points=20)
-    >>> result.accuracy.shape, len(result.test)
+    >>> result.scores.shape, len(result.test)
     ((20, 3), 38)
     """
+    from .._judging import make_judge
+
     ps = dense_ps(n_points)
-    _check(C, cv, n_points, file)
+    _check(C, s, capacity, cv, n_points, file)
+    judge = make_judge(scoring)
     train, test = held_out_split(
         X, y, tasks=tasks, task_column=task_column, test_size=test_size, random_state=random_state
     )
     fit_on, judge_on = (_part(X, y, tasks, rows, train, kernels) for rows in (train, test))
+    judge = judge.of_samples(**fit_on, kernels=kernels, task_column=task_column)
     weights = {"task_weight": task_weight, "class_weight": class_weight}
-    given: dict[str, Any] = {"s": s, "kernels": kernels, "task_column": task_column, **weights}
-    running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
-    times = [perf_counter()]
-    found = None if cv is None else _cross_validate(fit_on, Cs if C is None else [C], cv, given | running)
-    C = C if found is None else found.best_C
-    assert C is not None
-    times.append(perf_counter())
-    path = pareto_path(**fit_on, ps=ps, C=C, tol=tol, **given, **running)
-    times.append(perf_counter())
-    accuracy, overall, n_held_out = _judge(path, **judge_on)
-    times.append(perf_counter())
-    path = replace(path, refit=refit_code(C=C, tol=tol, tasks=tasks is not None, loading=loading, **given))
+    given: dict[str, Any] = {"kernels": kernels, "task_column": task_column, "task_scale": task_scale, **weights}
+    study = _Study(fit_on, judge_on, judge, given, {"n_jobs": n_jobs, "verbose": verbose})
+    search = None if cv is None else study.search(Cs if C is None else [C], s, capacity, cv)
+    setting = _Setting.fixed(kernels, C, s, capacity) if search is None else _Setting.chosen(search)
+    found, path, judged, comparison = study.run(ps, tol, setting, search, rivals)
+    code = refit_code(tol=tol, tasks=tasks is not None, loading=loading, **given | setting.keywords())
+    path = replace(path, refit=code)
     if refit_note is None:
         refit_note = _how_to_split(tasks is not None, task_column, test_size, random_state)
-    page = build_page(
-        path,
-        accuracy=accuracy,
-        accuracy_overall=overall,
-        n_held_out=n_held_out,
-        cv=found,
-        title=title,
-        facts=[f"s = {s:g}, C = {C:g}", f"learned from {len(train)} samples, judged on {len(test)} others"],
-        refit_note=refit_note.replace("{C}", repr(float(C))),
-    )
+    facts = [setting.words(), f"learned from {len(train)} samples, judged on {len(test)} others"]
+    told: dict[str, Any] = {"title": title, "facts": facts, "refit_note": setting.filled_in(refit_note)}
+    page = build_page(path, **judged, cv=found, comparison=comparison, **told)
     written = None if file is None else write_whole(file, page)
-    times.append(perf_counter())
-    seconds = dict(zip(LAPS, np.diff(times).tolist(), strict=True))
-    return TradeOff(path, accuracy, overall, n_held_out, train, test, float(C), found, seconds, page, written)
+    rows: dict[str, Any] = {"train": train, "test": test}
+    chosen: dict[str, Any] = {"C": setting.C, "s": setting.s, "capacity": setting.capacity, "cv": found}
+    return TradeOff(
+        path, **judged, **rows, **chosen, comparison=comparison, seconds=study.seconds(), html=page, file=written
+    )
 
 
-def _check(C: float | None, cv: Any, n_points: int, file: str | os.PathLike[str] | None) -> None:
+@dataclass(frozen=True)
+class _Setting:
+    """What a path is traced with besides its exponents."""
+
+    kernels: Any
+    C: float
+    s: float
+
+    @classmethod
+    def fixed(cls, kernels: Any, C: Any, s: Any, capacity: Any) -> _Setting:
+        """As given, where there is nothing to choose by."""
+        if not isinstance(capacity, str):
+            kernels = replace(as_bank(kernels), normalize="capacity", capacity=_only(capacity))
+        return cls(kernels, float(C), DEFAULT_NORM if s is None else _only(s))
+
+    @classmethod
+    def chosen(cls, search: Any) -> _Setting:
+        best = search.best_estimator_
+        return cls(best.kernels, float(best.C), float(best.s))
+
+    @property
+    def capacity(self) -> float | None:
+        """κ, or None where kernels do not pay for their capacity."""
+        bank = as_bank(self.kernels)
+        return float(bank.capacity) if bank.normalization == "capacity" else None
+
+    def keywords(self) -> dict[str, Any]:
+        """As :func:`pareto_path` takes them."""
+        return {"kernels": self.kernels, "C": self.C, "s": self.s}
+
+    def words(self) -> str:
+        return parameters({"C": self.C, "capacity": self.capacity, "s": self.s})
+
+    def filled_in(self, note: str) -> str:
+        """Text with the values in the place of {C}, {s} and {capacity}."""
+        for name in ("C", "s", "capacity"):
+            note = note.replace(f"{{{name}}}", repr(getattr(self, name)))
+        return note
+
+
+class _Study:
+    """Learns from one part of the samples, judges on the other, and keeps the time."""
+
+    def __init__(
+        self,
+        fit_on: dict[str, Any],
+        judge_on: dict[str, Any],
+        judge: Judge,
+        given: dict[str, Any],
+        running: dict[str, Any],
+    ):
+        self.fit_on, self.judge_on, self.judge = fit_on, judge_on, judge
+        self.given, self.running = given, running
+        self.times = [perf_counter()]
+
+    def run(
+        self, ps: Sequence[float], tol: float, setting: _Setting, search: Any, rivals: bool
+    ) -> tuple[CrossValidation | None, ParetoPath, dict[str, Any], Comparison | None]:
+        """What a search (or None) found, the path, the scores of its models, and those of simpler ones."""
+        found = None if search is None else CrossValidation.from_search(search, self.judge.measure)
+        self.lap()
+        path = pareto_path(**self.fit_on, ps=ps, tol=tol, **self.given | setting.keywords(), **self.running)
+        self.lap()
+        scores, overall, n_held_out = _judge(path, self.judge, **self.judge_on)
+        self.lap()
+        comparison = None
+        if rivals and found is not None:
+            comparison = self.compare(search, float(overall[list(path.ps).index(found.best_p)]))
+        self.lap()
+        measure = self.judge.measure
+        judged = {"scores": scores, "scores_overall": overall, "measure": measure, "n_held_out": n_held_out}
+        return found, path, judged, comparison
+
+    def search(self, Cs: Sequence[float], s: Any, capacity: Any, cv: Any) -> Any:
+        """A fitted search over p, C, s and capacity."""
+        from ..search import ParetoMKLClassifierCV
+
+        given = self.given | self.running | {"capacity": capacity} | ({} if s is None else {"s": s})
+        return ParetoMKLClassifierCV(PAPER_PS, Cs, cv=cv, scoring=self.judge.scoring, **given).fit(**self.fit_on)
+
+    def compare(self, search: Any, at_choice: float) -> Comparison:
+        """Ours beside the rivals; its held-out score is that of the page at the p it chooses."""
+        from .._rivals import compare
+
+        held_out = self.judge_on["X"], self.judge_on["y"], self.judge_on["tasks"]
+        found = compare(search, **self.fit_on, held_out=held_out, **self.running)
+        return replace(found, ours=replace(found.ours, held_out=at_choice))
+
+    def lap(self) -> None:
+        """A stage has ended."""
+        self.times.append(perf_counter())
+
+    def seconds(self) -> dict[str, float]:
+        """Of all stages, the last of which ends now."""
+        return dict(zip(LAPS, np.diff([*self.times, perf_counter()]).tolist(), strict=True))
+
+
+def _check(C: float | None, s: Any, capacity: Any, cv: Any, n_points: int, file: str | os.PathLike[str] | None) -> None:
     if C is not None:
         check_number("C", C, lambda v: 0 < v < np.inf, "greater than 0")
     elif cv is None:
         raise ValueError("cv=None leaves nothing to choose C by; give C.")
+    for name, value in (("s", s), ("capacity", capacity)):
+        if cv is None and np.size(value) != 1:
+            raise ValueError(f"cv=None leaves nothing to choose {name} by; give one {name}.")
     check_count("n_points", n_points)
     if file is not None:
         check_writable(file)
+
+
+def _only(value: Any) -> Any:
+    """A number, or the only one of a sequence."""
+    return np.asarray(value).item()
 
 
 def _part(X: Any, y: Any, tasks: Any, rows: IntArray, train: IntArray, kernels: Any) -> dict[str, Any]:
@@ -202,13 +338,6 @@ def _part(X: Any, y: Any, tasks: Any, rows: IntArray, train: IntArray, kernels: 
     from .._reading import take_rows
 
     return {"X": take_rows(X, rows, train, kernels), "y": take_rows(y, rows), "tasks": take_rows(tasks, rows)}
-
-
-def _cross_validate(part: dict[str, Any], Cs: Sequence[float], cv: Any, given: dict[str, Any]) -> CrossValidation:
-    from ..search import ParetoMKLClassifierCV
-
-    central = sorted(PAPER_PS, key=lambda p: abs(np.log(p)))  # among equals the nearest to the average is chosen
-    return CrossValidation.from_search(ParetoMKLClassifierCV(central, Cs, cv=cv, **given).fit(**part))
 
 
 def held_out_split(
@@ -246,8 +375,8 @@ def held_out_split(
     return np.setdiff1d(np.concatenate(parts[0]), test), test
 
 
-def _judge(path: ParetoPath, X: Any, y: Any, tasks: Any) -> tuple[Array, Array, IntArray]:
-    """Accuracy of every task and of all together for every model, and the number of samples of each task."""
+def _judge(path: ParetoPath, judge: Judge, X: Any, y: Any, tasks: Any) -> tuple[Array, Array, IntArray]:
+    """Score of every task and of all together for every model, and the number of samples of each task."""
     from .._reading import read_samples
 
     samples = read_samples(path.reader, X, tasks=tasks)
@@ -258,11 +387,10 @@ def _judge(path: ParetoPath, X: Any, y: Any, tasks: Any) -> tuple[Array, Array, 
     for first in range(0, len(models), step):
         some = list(models.values())[first : first + step]
         for model, decisions in zip(some, decide_all(some, samples), strict=True):
-            right, belongs = labelling.right(decisions, y)
-            judged[id(model)] = share(right, belongs), labelling.score(decisions, samples, y)
-    accuracy = np.array([judged[id(model)][0] for model in path.models])
+            judged[id(model)] = judge.judge(labelling, decisions, samples, y)
+    scores = np.array([judged[id(model)][0] for model in path.models])
     overall = np.array([judged[id(model)][1] for model in path.models])
-    return accuracy, overall, belongs.sum(axis=0)
+    return scores, overall, labelling.right(decisions, y)[1].sum(axis=0)
 
 
 def _how_to_split(tasks: bool, task_column: Any, test_size: float, random_state: Any) -> str:

@@ -68,6 +68,11 @@ class BaseSolver:
         sweep = replace(solution.sweep, warm=machine.grown_start(solution.sweep.warm, factor))
         return replace(solution, sweep=sweep, machine=machine, state=None)
 
+    def rescaled(self, solution: Solution, problem: MultiTaskProblem, ratio: Array) -> Solution:
+        """A start for ``problem``, whose kernels are ``ratio`` (n_kernels,) times as large and all else the same."""
+        sweep = replace(solution.sweep, theta=solution.theta / ratio)
+        return replace(solution, sweep=sweep, machine=problem.machine, state=None)
+
     def solution(
         self,
         problem: MultiTaskProblem,

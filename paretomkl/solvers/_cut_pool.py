@@ -54,15 +54,23 @@ class Pool:
         """
         steepest = self.weight_set.support(slopes)
         scale = np.minimum(1.0, linear / np.maximum(2 * steepest, 1e-300))
-        self.cuts.linear[0] = np.maximum(self.cuts.linear[0], scale * linear - scale**2 * steepest)
+        self.cuts.linear[0] = np.max(
+            [self.cuts.linear[0], *np.atleast_2d(scale * linear - scale**2 * steepest)], axis=0
+        )
 
-    def moved(self, weight_set: WeightSet) -> Pool:
-        """The cuts of this pool for another set of weights; the points seen so far need not lie in it."""
-        moved = Pool(self.machine, weight_set)
-        moved.cuts = self.cuts.copy()
-        moved.cuts.linear[0] = 0.0
-        for linear, slopes in zip(self.cuts.linear[1:], self.cuts.slopes[1:], strict=True):
-            moved.raise_floor(linear, slopes)
+    def moved(self, machine: Machine, weight_set: WeightSet, ratio: Array | float = 1.0) -> Pool:
+        """The cuts of this pool for another set of weights; the points seen so far need not lie in it.
+
+        The machine may be one of the same tasks whose kernels are ``ratio`` (n_kernels,) times as large: a kernel
+        multiplied by c has a quadratic form, and a slope of every cut, c times as large.
+        """
+        moved = Pool(machine, weight_set)
+        live = self.cuts.live
+        live[0] = True
+        cuts = moved.cuts = self.cuts.copy(np.flatnonzero(live.any(axis=1)))
+        cuts.slopes *= ratio
+        cuts.linear[0] = 0.0
+        moved.raise_floor(cuts.linear[1:], cuts.slopes[1:])
         return moved
 
     def grown(self, factor: float, theta: Array, problem: MultiTaskProblem) -> Pool:
@@ -176,17 +184,37 @@ class CutPool(BaseSolver):
         pool = solution.state.grown(factor, solution.theta, problem)
         return replace(super().grown(solution, problem, factor), state=pool)
 
+    def rescaled(self, solution: Solution, problem: MultiTaskProblem, ratio: Array) -> Solution:
+        """With all cuts, which hold for every scale of the kernels."""
+        pool = solution.state.moved(problem.machine, problem.weight_set, ratio)
+        return replace(super().rescaled(solution, problem, ratio), state=pool)
+
     def _pool(self, problem: MultiTaskProblem, init: Solution | None) -> Pool:
         """The pool of the solution to start from, if its cuts are those of this problem; else an empty one."""
         carried = None if init is None else init.state
         if not isinstance(carried, Pool) or carried.machine is not problem.machine:
             return Pool(problem.machine, problem.weight_set)
-        return carried if carried.weight_set == problem.weight_set else carried.moved(problem.weight_set)
+        same = carried.weight_set == problem.weight_set
+        return carried if same else carried.moved(problem.machine, problem.weight_set)
 
     def _warm_up(self, problem: MultiTaskProblem, pool: Pool, init: Solution | None, run: Run) -> None:
-        """A few steps of block-coordinate descent at p = 1 (cuts do not know p)."""
+        """A few steps of block-coordinate descent at p = 1 (cuts do not know p); where cuts were carried along, one.
+
+        That one is made where these cuts have their least mean.
+        """
         theta, warm = self.begin(problem, init)
-        for _ in range(1 if len(pool.cuts.linear) > 1 else WARM_UP):  # with cuts carried along one value will do
+        carried = init is not None and len(pool.cuts.linear) > 1
+        if init is not None and carried:
+            greatest = problem.weight_set.greatest(len(theta))
+            everyone = np.ones(problem.machine.n_tasks)
+            if greatest is None:
+                unit = init.sweep.upper.mean()
+                with run.timed("master"):
+                    theta, _, _ = pool.minimize(unit * everyone, everyone / len(everyone), 1.0, theta, 0.01, mark=False)
+                theta = problem.weight_set.scale_to_boundary(theta)
+            else:
+                theta = greatest
+        for _ in range(1 if carried else WARM_UP):
             sweep = run.sweep(problem.machine, theta, warm, self.task_rtol)
             pool.add(sweep)
             run.note(problem.scalarization.p, problem.relative_gap(sweep))

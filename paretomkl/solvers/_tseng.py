@@ -45,11 +45,11 @@ class Cuts(NamedTuple):
 class Saddle:
     """min over θ, max over (β, λ) of Φ, with the distances of the steps.
 
-        Φ(θ, β, λ) = Σ_t β_t'1 − θ'G^t(β_t) / (2 λ_t),    0 ≤ β_t ≤ λ_t C,   β_t'y_t = 0,   Σ_t ω_t (λ_t/ω_t)^q ≤ 1
+        Φ(θ, β, λ) = Σ_t c_t (β_t'1 − θ'G^t(β_t) / (2 λ_t)),   0 ≤ β_t ≤ λ_t C,  β_t'y_t = 0,  Σ_t ω_t (λ_t/ω_t)^q ≤ 1
         D(u, u_k)  = D_θ(θ, θ_k) + Σ_t (‖β_t − β_t,k‖² + (λ_t − λ_t,k)²) / w_t
 
-    with q = p/(p−1), β_t = λ_t α_t, and D_θ the Bregman divergence of ‖θ‖_s^s / s (of ‖θ‖²/2 for s = 1). ``beta`` is
-    kept in units of ``unit``, the size of α. The paper has w = 1 and unit = 1.
+    with q = p/(p−1), β_t = λ_t α_t, c the ``scale`` of the machine, and D_θ the Bregman divergence of ‖θ‖_s^s / s (of
+    ‖θ‖²/2 for s = 1). ``beta`` is kept in units of ``unit``, the size of α. The paper has c = 1, w = 1 and unit = 1.
     """
 
     def __init__(self, problem: MultiTaskProblem, unit: float):
@@ -77,19 +77,19 @@ class Saddle:
     def gradient(self, u: Point) -> tuple[Point, Cuts]:
         """(∇_θ Φ, ∇_β Φ, ∇_λ Φ), and the cuts at α = β / λ.
 
-        ∇_β = 1 − Y K_θ Y α, ∇_λ = ½ θ'G(α), ∇_θ = −½ Σ_t λ_t G^t(α_t): one K_θ, one product with it per task, one
-        pass for G.
+        ∇_β = c (1 − Y K_θ Y α), ∇_λ = ½ c θ'G(α), ∇_θ = −½ Σ_t λ_t c_t G^t(α_t): one K_θ, one product with it per
+        task, one pass for G.
         """
-        gram, signs = self.machine.gram, self.machine.signs
+        gram, signs, scale = self.machine.gram, self.machine.signs, self.machine.scale
         lam = self.divisor(u.lam)
         alpha = self.unit * u.beta / self.spread(lam)
         v = signs * alpha
         errors = np.empty(len(v))
         with gram.combined(u.theta) as K:
             errors_of_tasks(K.flat, K.layout, signs, v, errors)
-        forms = gram.quadratic_forms(v)
-        slopes = Point(-0.5 * lam @ forms, self.unit * signs * errors, 0.5 * forms @ u.theta)
-        return slopes, Cuts(np.add.reduceat(alpha, self.ptr[:-1]), forms)
+        forms = scale[:, None] * gram.quadratic_forms(v)
+        slopes = Point(-0.5 * lam @ forms, self.unit * self.spread(scale) * signs * errors, 0.5 * forms @ u.theta)
+        return slopes, Cuts(scale * np.add.reduceat(alpha, self.ptr[:-1]), forms)
 
     def step(self, u: Point, slopes: Point, zeta: float) -> Point:
         """argmin over feasible v of v'q + ζ D(v, u), where q = (∇_θ Φ, −∇_β Φ, −∇_λ Φ)."""

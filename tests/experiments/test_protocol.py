@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
-from paretomkl import ParetoMKLClassifier
-from paretomkl._experiments.methods import Outcome, Point, combinations, run_method
+from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV
+from paretomkl._experiments.methods import SVC_CS, SVC_GAMMAS, Outcome, Point, combinations, run_method
 from paretomkl._experiments.plan import FULL, METHODS, QUICK, STUDIES, Cell, make_plan
 from paretomkl._experiments.protocol import Part, Split, draw_parts, load, make_folds, make_split
+from paretomkl._kernels import paper_kernels
 from paretomkl._labelling import Labelling
 from paretomkl.baselines import UniformKernelSVC
 
@@ -62,6 +69,21 @@ def test_seeds_are_shared_by_methods_and_fractions_and_differ_between_runs():
         assert len(seeds) == 20
         assert len({seed for _, seed in seeds}) == 20
     assert Cell("segment", 10, "pareto", 4).seed == 548684568  # results that are published depend on it
+
+
+def test_published_results_stay_those_of_these_settings():
+    """Other settings would make every cell run again, and a results file refuse to go on."""
+    kept = json.dumps(FULL.as_dict(), sort_keys=True)
+    assert hashlib.sha256(kept.encode()).hexdigest()[:12] == "b4a5e3215aa0"
+
+
+def test_what_a_user_does_instead_can_be_run_alone():
+    plan = make_plan(methods=["svc", "default"], runs=2)
+    assert {cell.method for cell in plan} == {"svc", "default"}
+    assert {cell.dataset for cell in plan} == {name for name, study in STUDIES.items() if name == study.source} - {
+        "synthetic"
+    }, "the sets of the paper, not their variants"
+    assert len(plan) == 2 * 2 * 8 * 3
 
 
 @pytest.mark.parametrize(("what", "name"), [("datasets", "iris"), ("methods", "forest")])
@@ -144,7 +166,10 @@ def test_methods_report_what_the_estimator_scores(method, data):
             assert all(0 <= right <= n for right, n in zip(point.right, outcome.n_test, strict=True))
             if data.tasks is not None:
                 assert_allclose(point.accuracy, np.mean(np.array(point.right) / outcome.n_test))
-    assert outcome.gap <= QUICK.final_tol
+    if method == "svc":
+        assert np.isnan(outcome.gap), "LIBSVM certifies nothing"
+    else:
+        assert outcome.gap <= QUICK.final_tol
 
 
 @pytest.mark.parametrize("data", [classes_data(), tasks_data()], ids=["classes", "tasks"])
@@ -156,7 +181,7 @@ def test_pareto_is_the_estimator_at_every_C_and_p(data):
     ]
     train, test = split.train, split.test
     for point in outcome.points[:2]:
-        clf = ParetoMKLClassifier(**point.params, tol=1e-6).fit(train.X, train.y, tasks=train.tasks)
+        clf = ParetoMKLClassifier(**point.params, kernels="paper", tol=1e-6).fit(train.X, train.y, tasks=train.tasks)
         assert_allclose(point.objectives, clf.objectives_, rtol=0.05)
         assert abs(point.accuracy - clf.score(test.X, test.y, tasks=test.tasks)) <= 0.03
         scores = []
@@ -171,17 +196,77 @@ def test_candidates_are_scored_in_every_fold_and_the_best_is_fitted_on_all():
     outcome = run_method("uniform", split, QUICK)
     for point, C in zip(outcome.points, QUICK.Cs, strict=True):
         scores = [
-            UniformKernelSVC(C=C, tol=QUICK.tol)
+            UniformKernelSVC(C=C, kernels="paper", tol=QUICK.tol)
             .fit(split.train.X[fit], split.train.y[fit])
             .score(split.train.X[rest], split.train.y[rest])
             for fit, rest in split.folds
         ]
         assert_allclose(point.cv, np.mean(scores))
     best = max(outcome.points, key=lambda point: point.cv)
-    clf = UniformKernelSVC(C=best.params["C"]).fit(split.train.X, split.train.y)
+    clf = UniformKernelSVC(C=best.params["C"], kernels="paper").fit(split.train.X, split.train.y)
     assert outcome.chosen is best
     assert_allclose(best.accuracy, clf.score(split.test.X, split.test.y))
     assert sum(point.tested for point in outcome.points) == 1
+
+
+def grid_of(split: Split) -> dict:
+    d = split.train.X.shape[1]
+    return {"svc__C": SVC_CS, "svc__gamma": [gamma / d for gamma in SVC_GAMMAS]}
+
+
+def test_svc_on_classes_is_a_grid_search_of_scikit_learn():
+    split = toy_split(classes_data(), 3)
+    outcome = run_method("svc", split, QUICK)
+    # equal votes by confidence, as for all methods here
+    pipeline = make_pipeline(StandardScaler(), SVC(break_ties=True, tol=QUICK.tol))
+    search = GridSearchCV(pipeline, grid_of(split), cv=split.folds).fit(split.train.X, split.train.y)
+    assert_allclose([point.cv for point in outcome.points], search.cv_results_["mean_test_score"])
+    assert {f"svc__{name}": value for name, value in outcome.chosen.params.items()} == search.best_params_
+    assert_allclose(outcome.chosen.accuracy, search.score(split.test.X, split.test.y))
+
+
+def test_svc_on_tasks_has_one_width_and_cost_for_all():
+    """By hand: columns standardised over all tasks, an SVC for each, candidates by the mean over tasks and folds."""
+    split = toy_split(tasks_data(), 3)
+    outcome = run_method("svc", split, QUICK)
+
+    def accuracy(fit: Part, rest: Part, C: float, gamma: float) -> float:
+        scaler = StandardScaler().fit(fit.X)
+        scores = []
+        for task in (1, 2, 3):
+            own, asked = fit.tasks == task, rest.tasks == task
+            machine = SVC(C=C, gamma=gamma, tol=QUICK.tol).fit(scaler.transform(fit.X[own]), fit.y[own])
+            scores.append(machine.score(scaler.transform(rest.X[asked]), rest.y[asked]))
+        return float(np.mean(scores))
+
+    assert len(outcome.points) == len(SVC_CS) * len(SVC_GAMMAS)
+    for point in outcome.points[::5]:
+        by_fold = [accuracy(split.train[fit], split.train[rest], **point.params) for fit, rest in split.folds]
+        assert_allclose(point.cv, np.mean(by_fold))
+    assert_allclose(outcome.chosen.accuracy, accuracy(split.train, split.test, **outcome.chosen.params))
+
+
+@pytest.mark.parametrize("data", [classes_data(), tasks_data()], ids=["classes", "tasks"])
+def test_the_default_is_the_search_as_it_comes(data):
+    split = toy_split(data, 3)
+    outcome = run_method("default", split, QUICK)
+    (point,) = outcome.points
+    train, test = split.train, split.test
+    search = ParetoMKLClassifierCV(cv=split.folds).fit(train.X, train.y, tasks=train.tasks)
+    assert point.params == search.best_params_
+    assert point.cv == search.best_score_
+    assert_allclose(point.accuracy, search.score(test.X, test.y, tasks=test.tasks))
+    assert_allclose(point.theta, search.theta_)
+    assert point.gap == search.gap_
+
+
+def test_the_methods_of_the_paper_have_its_bank():
+    split = toy_split(classes_data(), 3)
+    assert split.kernels == "paper"
+    named = replace(split, kernels=paper_kernels())
+    for method in ("pareto", "uniform", "independent"):
+        one, two = run_method(method, split, QUICK), run_method(method, named, QUICK)
+        assert [point.accuracy for point in one.points] == [point.accuracy for point in two.points]
 
 
 def test_minimax_tests_the_best_of_each_alpha():
@@ -241,7 +326,9 @@ def test_segment_without_duplicates_never_tests_what_it_trained_on(shared_data):
 
 
 def test_splits_are_paired_across_methods(shared_data):
+    """And have the paper's kernels, whatever the library's default is."""
     splits = [make_split(Cell("vehicle", 10, method, 3), FULL, shared_data) for method in METHODS]
+    assert {split.kernels for split in splits} == {"paper"}
     for split in splits[1:]:
         assert_array_equal(split.train.X, splits[0].train.X)
         assert_array_equal(split.test.X, splits[0].test.X)

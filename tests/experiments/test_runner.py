@@ -280,6 +280,15 @@ def test_the_estimate_runs_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_published_results_count_as_done(tmp_path):
+    published = Path(__file__).resolve().parents[2] / "doc" / "experiments" / "results.csv.gz"
+    assert {one.cell for one in read_export(published)} <= set(make_plan())
+    done = reproduce("--estimate", "--resume", str(published), "--results", str(tmp_path / "r.sqlite"), "--runs", "18")
+    assert done.exit_code == 0, done.output
+    left = {line.split()[0]: line.split()[1] for line in done.output.splitlines() if len(line.split()) > 2}
+    assert {left[method] for method in METHODS if method not in ("svc", "default")} == {"0"}
+
+
 def test_without_running_the_report_is_of_what_is_there(tmp_path):
     path = tmp_path / "r.sqlite"
     with Results(path, QUICK) as results:

@@ -12,6 +12,7 @@ import pytest
 
 import paretomkl
 from paretomkl._demo import digits
+from paretomkl.kernels import sources
 from paretomkl.report import TradeOff, trade_off_page
 
 UGLY = '<b>x</b>"&</script>'  # a task name that must be shown as it is
@@ -75,6 +76,15 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> TradeOff:
     X, y, tasks = two_machines()
     file = tmp_path_factory.mktemp("pages") / "two.html"
     return trade_off_page(X, y, tasks=tasks, Cs=[1.0, 10.0], file=file, title="Two <machines> & more", verbose=0)
+
+
+@pytest.fixture(scope="session")
+def sourced(tmp_path_factory: pytest.TempPathFactory) -> TradeOff:
+    """Two tasks and two sources, the first of which tells more."""
+    X, y, tasks = two_machines(40)
+    file = tmp_path_factory.mktemp("pages") / "sourced.html"
+    kernels = sources({"A & B": [0, 1], "</script>": slice(2, 4)})
+    return trade_off_page(X, y, tasks=tasks, kernels=kernels, Cs=[1.0, 10.0], cv=3, n_points=20, file=file, verbose=0)
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ import pytest
 import sklearn
 
 from paretomkl import PAPER_PS, ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
+from paretomkl.kernels import sources
 from paretomkl.report import dense_ps
 
 from .conftest import two_machines
@@ -47,9 +48,10 @@ def test_fitted_estimator_shows_its_weights():
     clf.fit(X, y, tasks=tasks)
     for shown in (clf._repr_html_(), clf._repr_mimebundle_()["text/html"]):
         assert "sk-top-container" in shown  # scikit-learn's own diagram comes first
-        assert f"<td>{clf.theta_.max():.4f}</td>" in shown
+        assert f"<td>{clf.kernel_shares_.max():.1%}</td>" in shown
         assert f"<td>{clf.objectives_.max():#.5g}</td>" in shown
-        assert "5 more" in shown  # of eleven kernels
+        assert "7 more" in shown  # of thirteen kernels
+        assert "source" not in shown.rpartition("certified gap")[2]
         assert "&lt;b&gt;x" in shown
     assert re.search(r"certified gap \de-\d\d", shown)
 
@@ -57,7 +59,16 @@ def test_fitted_estimator_shows_its_weights():
 def test_fitted_search_shows_its_weights():
     X, y, tasks = two_machines(20)
     search = ParetoMKLClassifierCV(ps=[0.5, 1.0], Cs=[1.0], cv=2).fit(X, y, tasks=tasks)
-    assert f"<td>{np.max(search.theta_):.4f}</td>" in search._repr_html_()
+    assert f"<td>{np.max(search.kernel_shares_):.1%}</td>" in search._repr_html_()
+
+
+def test_sources_have_a_table_of_their_own():
+    X, y, tasks = two_machines(20)
+    clf = ParetoMKLClassifier(kernels=sources({"left & low": [0, 1], "right": [2, 3]})).fit(X, y, tasks=tasks)
+    shown = clf._repr_html_()
+    for name, share in clf.source_shares_.items():
+        assert f"<td>{name.replace('&', '&amp;')}</td><td>{share:.1%}</td>" in shown
+    assert sum(clf.source_shares_.values()) == pytest.approx(1)
 
 
 def test_plain_text_stays_plain():

@@ -7,8 +7,10 @@ import os
 import re
 import stat
 import time
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -17,9 +19,12 @@ from numpy.testing import assert_allclose
 
 from paretomkl import PAPER_PS, ParetoMKLClassifier, pareto_path
 from paretomkl._drawing import ExponentAxis, pool_kernels
+from paretomkl._kernels import as_bank
 from paretomkl._page.page import MAX_KERNELS
+from paretomkl._page.words import source_shares
 from paretomkl._refit import exponent_code, refit_code
-from paretomkl.report import build_page, dense_ps, write_page
+from paretomkl.kernels import Gaussian, KernelBank, Linear, sources
+from paretomkl.report import build_page, dense_ps, trade_off_page, write_page
 
 from .conftest import UGLY, two_machines
 
@@ -54,11 +59,11 @@ def test_numbers_survive(many):
     for name, values in [
         ("objectives", path.objectives.T),
         ("weights", path.task_weights.T),
-        ("theta", path.theta.T),
+        ("shares", path.kernel_shares.T),
         ("mean", path.objective),
         ("gap", path.gap),
-        ("accuracy", many.accuracy.T),
-        ("overall", many.accuracy_overall),
+        ("scores", many.scores.T),
+        ("overall", many.scores_overall),
     ]:
         assert_allclose(np.array(data[name], dtype=float), values, rtol=1e-5, atol=1e-12, err_msg=name)
     assert data["p"][-1] == "∞"
@@ -67,11 +72,11 @@ def test_numbers_survive(many):
 
 
 def test_missing_accuracies_are_null(two):
-    accuracy = two.accuracy.copy()
-    accuracy[:, 0] = np.nan
-    data = embedded(build_page(two.path, accuracy=accuracy))
-    assert set(data["accuracy"][0]) == {None}
-    assert data["overall"][0] == pytest.approx(accuracy[0, 1], rel=1e-5)
+    scores = two.scores.copy()
+    scores[:, 0] = np.nan
+    data = embedded(build_page(two.path, scores=scores))
+    assert set(data["scores"][0]) == {None}
+    assert data["overall"][0] == pytest.approx(scores[0, 1], rel=1e-5)
 
 
 def test_points_are_shown_by_rising_p_once_each():
@@ -122,9 +127,9 @@ def test_page_without_scripts_has_a_table(two):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"accuracy": np.ones((3, 2))}, r"accuracy must have one row per exponent.*\(121, 2\); got shape \(3, 2\)"),
-        ({"accuracy": np.ones((121, 2)), "accuracy_overall": [1.0]}, r"accuracy_overall must have one entry per expon"),
-        ({"accuracy": np.ones((121, 2)), "n_held_out": [1]}, r"n_held_out must have one entry per task \(2\), got 1"),
+        ({"scores": np.ones((3, 2))}, r"scores must have one row per exponent.*\(121, 2\); got shape \(3, 2\)"),
+        ({"scores": np.ones((121, 2)), "scores_overall": [1.0]}, r"scores_overall must have one entry per expon"),
+        ({"scores": np.ones((121, 2)), "n_held_out": [1]}, r"n_held_out must have one entry per task \(2\), got 1"),
     ],
 )
 def test_wrong_shapes_leave_the_old_file(two, tmp_path, options, message):
@@ -181,7 +186,45 @@ def test_refit_code_is_python():
         """task_column='site').fit(X, y, tasks=tasks)"""
     )
     assert "kernels=kernels" in refit_code(kernels=[np.minimum])
+    assert "kernels=kernels" in refit_code(kernels=KernelBank([np.minimum]))
     assert refit_code(C=np.ones(3)).endswith("C=1.0).fit(X, y, sample_weight=C)")
+
+
+@pytest.mark.parametrize(
+    ("kernels", "written"),
+    [
+        ("default", None),
+        ("paper", "kernels='paper'"),
+        (KernelBank("default", normalize="capacity", capacity=0.5), None),
+        (KernelBank("default", normalize="capacity", capacity=1.0), "kernels=KernelBank('default', capacity=1.0)"),
+        (KernelBank(["linear"], normalize="capacity"), "kernels=KernelBank(['linear'], normalize='capacity')"),
+        ([Gaussian(2.0, columns=["a"]), Linear()], "kernels=[Gaussian(columns=('a',), sigma=2.0), Linear()]"),
+        (sources({"A": "a*", "B": slice(1, 3)}), "kernels=sources({'A': 'a*', 'B': slice(1, 3, None)})"),
+        (
+            replace(sources(A=np.arange(2)), normalize="capacity", capacity=1.0),
+            "kernels=sources({'A': (0, 1)}).set_params(capacity=1.0)",
+        ),
+    ],
+)
+def test_refit_code_writes_banks(kernels, written):
+    """What it writes makes the same bank."""
+    code = refit_code(kernels=kernels)
+    if written is None:
+        assert "kernels" not in code
+        return
+    assert f", {written})" in code
+    names: dict[str, Any] = {}
+    exec(code.rpartition("\n")[0] + f"\n{written}", names)
+    X = np.random.default_rng(0).random((20, 3))
+    one, other = (as_bank(bank).fit(X, ["a", "b", "c"]) for bank in (kernels, names["kernels"]))
+    assert one.kernels == other.kernels
+    assert_allclose(one.factor, other.factor)
+
+
+def test_sources_too_long_to_write_keep_their_capacity():
+    bank = sources({"genes": [f"gene {k}" for k in range(100)]})
+    assert "kernels=kernels)" in refit_code(kernels=bank)
+    assert "kernels=kernels.set_params(capacity=1.0))" in refit_code(kernels=replace(bank, capacity=1.0))
 
 
 # ------------------------------------------------------------------------------------------------ in a browser
@@ -237,7 +280,7 @@ class Page:
         )
         return {task: [text.replace("\u00a0", " ") for text in texts] for task, texts in rows}
 
-    def theta(self) -> list[str]:
+    def shares(self) -> list[str]:
         return self.driver.execute_script(
             "return [...document.querySelectorAll('#kernels b')].map(node => node.textContent)"
         )
@@ -255,9 +298,19 @@ class Page:
         node.click()
 
 
+def assert_shares(texts: list[str], shares: np.ndarray) -> None:
+    """Percentages with one digit, or that they are less."""
+    for text, share in zip(texts, shares, strict=True):
+        assert text.endswith("\u00a0%")
+        if text.startswith("<"):
+            assert 0 < share < 5.1e-4
+        else:
+            assert_allclose(number(text), 100 * share, atol=0.0501)
+
+
 def assert_shows(page: Page, result, index: int) -> None:
     """Everything on the page is that of this point of the path."""
-    path, accuracy = result.path, result.accuracy
+    path, accuracy = result.path, result.scores
     one = list(path.ps).index(1.0)
     cells = page.cells()
     assert sorted(cells) == list(range(len(path.task_names)))
@@ -268,15 +321,11 @@ def assert_shows(page: Page, result, index: int) -> None:
         assert_allclose(number(weight), 100 * path.task_weights[index, t], atol=0.0501)
         assert_allclose(number(right), 100 * accuracy[index, t], atol=0.0501)
         assert_allclose(number(gain), 100 * (accuracy[index, t] - accuracy[one, t]), atol=0.0501)
-    for text, theta in zip(page.theta(), path.theta[index], strict=True):
-        if text == "<0.0001":
-            assert 0 < theta < 1e-4
-        else:
-            assert_allclose(float(text), theta, atol=5.1e-5)
+    assert_shares(page.shares(), path.kernel_shares[index])
     gap = page.text("#fig-gap .legend .key:first-child").split(": ")[1]
     assert_allclose(number(gap), path.gap[index], rtol=0.06)
     overall = page.text("#fig-overall .legend .key:first-child").split(": ")[1]
-    assert_allclose(number(overall), 100 * result.accuracy_overall[index], atol=0.0501)
+    assert_allclose(number(overall), 100 * result.scores_overall[index], atol=0.0501)
 
 
 @pytest.mark.parametrize("problem", ["many", "two"])
@@ -303,6 +352,35 @@ def test_words_and_lines_of_a_point(driver, many):
         assert page.text("#sentences") == "".join(told["said"])
         assert page.text("#certificate-words") == told["certificate"]
     assert page.text("#cv-words").startswith("Cross-validation (3 folds of the training part) would pick p = ")
+
+
+def test_simpler_models_stand_beside_ours(driver, two):
+    page, found = Page(driver, two.file), two.comparison
+    script = "return [...document.querySelectorAll('#rivals tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+    rows = [[text.replace("\u00a0", " ") for text in row] for row in driver.execute_script(script)]
+    expected = [[one.name, found.text(one), found.measure.text(one.held_out)] for one in found.contenders]
+    assert rows == expected
+    assert found.ours.held_out == two.scores_overall[list(two.path.ps).index(two.cv.best_p)]
+    assert page.text("#verdict") == found.verdict
+
+
+def test_page_follows_the_measure(driver, tmp_path):
+    """Another score, shown as a number; a task whose held-out samples have one class."""
+    X, y, tasks = two_machines()
+    result = trade_off_page(X, y, tasks=tasks, C=1.0, cv=3, scoring="roc_auc", n_points=15, verbose=0)
+    scores = result.scores.copy()
+    scores[:, 0] = np.nan
+    shown = {"scores": scores, "measure": result.measure, "cv": result.cv, "comparison": result.comparison}
+    page = Page(driver, write_page(tmp_path / "page.html", result.path, **shown))
+    text = page.text("main")
+    for words in ("Held-out ROC AUC of the tasks", "ROC AUC overall", "held-out ROC AUC"):
+        assert words in text
+    assert re.search(r"Held-out ROC AUC is [01]\.\d{3}\.", text)
+    assert "accuracy" not in text.replace(page.text("#no-accuracy"), "")
+    row = list(result.path.ps).index(result.cv.best_p)
+    assert [cells[4] for _, cells in sorted(page.cells().items())] == ["not defined", f"{scores[row, 1]:.3f}"]
+    errors, _ = page.drain()
+    assert errors == []
 
 
 def test_page_starts_at_the_choice_of_cross_validation(driver, two):
@@ -467,7 +545,7 @@ def test_pressing_into_a_picture_moves_p(driver, two):
 def test_values_and_changes(driver, two, figure):
     page = Page(driver, two.file, "#p=50.0")
     index, one = list(two.path.ps).index(50.0), list(two.path.ps).index(1.0)
-    values = {"objectives": two.path.objectives, "accuracy": two.accuracy}[figure]
+    values = {"objectives": two.path.objectives, "accuracy": two.scores}[figure]
 
     def legend() -> list[float]:
         return driver.execute_script(
@@ -481,12 +559,51 @@ def test_values_and_changes(driver, two, figure):
     assert_allclose([number(text) for text in legend()], scale * values[index], rtol=1e-3)
 
 
+def test_sources_and_kernels(driver, sourced):
+    """By source first, by kernel on request; both follow p, and what is marked in one is not in the other."""
+    page, path = Page(driver, sourced.file), sourced.path
+    names = "return [...document.querySelectorAll('#kernels span:nth-child(2)')].map(node => node.textContent)"
+    by_source = np.column_stack(list(path.source_shares.values()))
+    for index in (0, len(path) - 1):
+        page.slide(index)
+        assert_shares(page.shares(), by_source[index])
+        said = {name: float(share[index]) for name, share in path.source_shares.items()}
+        assert source_shares(said) in page.text("#sentences")
+    assert driver.execute_script(names) == list(path.source_shares) == ["A & B", "</script>"]
+    page.click("#kernels li:first-child button")
+    assert len(driver.find_elements("css selector", "#fig-kernels .area.hot")) == 1
+    page.click("#fig-kernels .modes button:nth-child(2)")
+    assert driver.execute_script(names) == path.kernel_names
+    assert_shares(page.shares(), path.kernel_shares[-1])
+    assert len(driver.find_elements("css selector", "#fig-kernels .area")) == 26
+    assert driver.find_elements("css selector", "#fig-kernels .area.hot") == []
+    assert "of each kernel" in page.find("#fig-kernels svg").get_attribute("aria-label")
+    page.slide(3)
+    assert_shares(page.shares(), path.kernel_shares[3])
+    colors = driver.execute_script(
+        "return [...document.querySelectorAll('#fig-kernels .area')].map(node => getComputedStyle(node).fill)"
+    )
+    assert len(set(colors)) == 8, "four shades of the colour of either source"
+    assert "θ" not in page.text("main")
+    assert page.drain()[0] == []
+
+
+@pytest.mark.parametrize("p", [1.0, np.inf])
+def test_code_fits_a_model_of_sources_again(sourced, p):
+    X, y, tasks = two_machines(40)
+    given: dict[str, Any] = {"X": X[sourced.train], "y": y[sourced.train], "tasks": tasks[sourced.train]}
+    exec(sourced.path.refit.replace("{p}", exponent_code(p)), given)
+    row = list(sourced.path.ps).index(p)
+    assert_allclose(given["clf"].objective_, sourced.path.objective[row], rtol=2e-5)
+    assert list(given["clf"].source_shares_) == list(sourced.path.source_shares)
+
+
 def test_names_are_shown_literally(driver, two):
-    page = Page(driver, two.file)
+    page = Page(driver, two.file, "#p=50.0")  # its sentences name the tasks
     assert UGLY in [cells[0] for cells in page.cells().values()]
     assert page.text("h1") == "Two <machines> & more"
     assert UGLY in page.text("#sentences")
-    assert driver.execute_script("return document.querySelectorAll('#page li b, td b').length") == len(page.theta())
+    assert driver.execute_script("return document.querySelectorAll('#page li b, td b').length") == len(page.shares())
     assert UGLY in [option.text for option in page.find("#front-x").find_elements("tag name", "option")]
 
 
@@ -513,7 +630,7 @@ def test_themes(driver, two, scheme):
     assert same == (scheme == "dark")  # lines have a colour for either paper
 
 
-@pytest.mark.parametrize("problem", ["many", "two"])
+@pytest.mark.parametrize("problem", ["many", "two", "sourced"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_fits_the_screen(driver, request, problem, width):
     result = request.getfixturevalue(problem)
@@ -560,7 +677,7 @@ def test_one_task(driver, one):
     page.slide(2)
     ((cells),) = page.cells().values()
     assert_allclose(number(cells[1]), path.objectives[2, 0], rtol=1e-4)
-    assert_allclose([float(text.replace("<", "")) for text in page.theta()], path.theta[2], atol=1.01e-4)
+    assert_shares(page.shares(), path.kernel_shares[2])
     assert page.drain()[0] == []
 
 
@@ -615,3 +732,30 @@ def test_printed(driver, many):
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 5
     page.slide(5)  # and it still works afterwards
     assert page.text("#p-now") == f"p = {embedded(many.html)['p'][5]}"
+
+
+# --------------------------------------------------------------------------------------- hard is not large
+@pytest.mark.parametrize("task_scale", ["none", "samples"])
+def test_large_tasks_are_not_called_hard(task_scale):
+    """A large task with a clear border, a small one that is noise; p = 5 listens to one or to the other."""
+    rng = np.random.default_rng(0)
+    X = rng.random((100, 2))
+    y = np.where(np.arange(100) < 90, X[:, 0] > 0.5, np.arange(100) % 2)
+    tasks = np.where(np.arange(100) < 90, "large", "noise")
+    path = pareto_path(X, y, tasks=tasks, ps=[0.5, 1.0, 5.0], kernels=["linear"], verbose=0, task_scale=task_scale)
+    page = build_page(path)
+    data = embedded(page)
+    assert_allclose(data["difficulty"], path.difficulty.mean(axis=0), rtol=1e-5)
+    assert data["difficulty"][0] < data["difficulty"][1], "the colours go from easy to hard by objective per sample"
+    head, said = data["words"][2]["head"], data["words"][2]["said"][0]
+    table = "smallest J</th><th>largest J</th>"
+    if task_scale == "none":
+        assert head == "tasks with large objectives, hard or many samples, get more weight"
+        assert said.startswith("The task with the larger objective, large, carries")
+        assert table in page
+        assert "objectives per sample</li>" not in page
+    else:
+        assert head == "hard tasks get more weight"
+        assert said.startswith("The harder task, noise, carries")
+        assert table.replace("J<", "J / n<") in page
+        assert "objectives per sample</li>" in page

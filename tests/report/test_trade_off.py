@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from paretomkl import ParetoMKLClassifier
 from paretomkl._demo import digits
+from paretomkl.kernels import KernelBank
 from paretomkl.report import held_out_split, trade_off_page
 
 from .conftest import two_machines
@@ -29,11 +30,12 @@ def test_accuracies_are_those_of_the_models(many):
     X, y = digits(300)
     display = AccuracyDisplay.from_path(many.path, X[many.train], X[many.test], y[many.test])
     plt.close(display.figure_)
-    assert_allclose(many.accuracy, display.scores, atol=1e-12)
+    assert_allclose(many.scores, display.scores, atol=1e-12)
     for p in (0.01, 1.0, np.inf):
-        clf = ParetoMKLClassifier(p=p, C=many.C, tol=1e-5).fit(X[many.train], y[many.train])
+        given = {"s": many.s, "kernels": KernelBank(capacity=many.capacity)}
+        clf = ParetoMKLClassifier(p=p, C=many.C, tol=1e-5, **given).fit(X[many.train], y[many.train])
         row = list(many.path.ps).index(p)
-        assert many.accuracy_overall[row] == pytest.approx(clf.score(X[many.test], y[many.test]), abs=0.014)  # a sample
+        assert many.scores_overall[row] == pytest.approx(clf.score(X[many.test], y[many.test]), abs=0.014)  # a sample
     pairs = [{int(name[0]), int(name[-1])} for name in many.path.task_names]
     assert_array_equal(many.n_held_out, [np.isin(y[many.test], list(pair)).sum() for pair in pairs])
 
@@ -42,7 +44,8 @@ def test_cross_validation_chooses(many):
     assert many.cv.best_C == many.C
     assert many.cv.best_score == max(many.cv.mean)
     assert many.cv.n_splits == 3
-    assert set(many.seconds) == {"cross-validation", "path", "accuracy", "page"}
+    assert (many.s, many.capacity) == (many.cv.best_s, many.cv.best_capacity)
+    assert set(many.seconds) == {"cross-validation", "path", "scores", "rivals", "page"}
 
 
 def test_every_point_is_certified(many):
@@ -59,6 +62,35 @@ def test_given_cost_is_kept():
     assert "<iframe srcdoc=" in result._repr_html_()
 
 
+def test_norm_and_capacity_are_chosen_or_given():
+    """The path has what cross-validation chose; a number fixes it; kernels that do not pay have no capacity."""
+    X, y, tasks = two_machines(20)
+    quick = {"tasks": tasks, "C": 3.0, "n_points": 15, "verbose": 0, "rivals": False}
+    searched = trade_off_page(X, y, cv=2, s=[1.0, 3.0], capacity=[0.0, 0.7], **quick)
+    assert searched.s in (1.0, 3.0)
+    assert searched.capacity in (0.0, 0.7)
+    assert (searched.s, searched.capacity) == (searched.cv.best_s, searched.cv.best_capacity)
+    assert f"C = 3, capacity = {searched.capacity:g}, s = {searched.s:g}</li>" in searched.html
+    fixed = trade_off_page(X, y, cv=2, s=searched.s, capacity=searched.capacity, **quick)
+    assert (fixed.cv.best_s, fixed.cv.best_capacity) == (None, None)
+    alone = trade_off_page(X, y, cv=None, s=searched.s, capacity=[searched.capacity], **quick)
+    for other in (fixed, alone):
+        assert (other.s, other.capacity) == (searched.s, searched.capacity)
+        assert_allclose(other.path.objective, searched.path.objective, rtol=2e-5)
+    plain = trade_off_page(X, y, cv=2, kernels="paper", **quick)
+    assert plain.capacity is None
+    assert "capacity" not in plain.path.refit
+
+
+def test_task_scale_is_passed_on():
+    X, y, tasks = two_machines(40)
+    few = np.flatnonzero((tasks == "pump") | (np.arange(80) % 2 == 0))
+    result = trade_off_page(X[few], y[few], tasks=tasks[few], task_scale="samples", **QUICK)
+    assert result.path.task_scale == "samples"
+    assert "task_scale='samples'" in result.path.refit
+    assert "objectives per sample</li>" in result.html
+
+
 def test_three_ways_to_say_the_tasks_agree():
     pandas = pytest.importorskip("pandas")
     X, y, tasks = two_machines(40)
@@ -66,20 +98,20 @@ def test_three_ways_to_say_the_tasks_agree():
     frame = pandas.DataFrame(X, columns=list("abcd")).assign(site=tasks)
     by_column = trade_off_page(frame, y, task_column="site", **QUICK)
     assert_array_equal(by_column.test, by_label.test)
-    assert_allclose(by_column.accuracy, by_label.accuracy)
-    assert_allclose(by_column.accuracy_overall, by_label.accuracy_overall)
-    assert_allclose(by_label.accuracy_overall, by_label.accuracy.mean(axis=1))
+    assert_allclose(by_column.scores, by_label.scores)
+    assert_allclose(by_column.scores_overall, by_label.scores_overall)
+    assert_allclose(by_label.scores_overall, by_label.scores.mean(axis=1))
     assert "task_column='site').fit(X, y)" in by_column.path.refit.replace(", tol=1e-5", "")
     names = by_label.path.task_names
     matrix = np.where(tasks[:, None] == np.array(names), (y == "yes").astype(float)[:, None], np.nan)
     by_matrix = trade_off_page(X, pandas.DataFrame(matrix, columns=names), **QUICK)
     assert by_matrix.path.task_names == names
-    assert by_matrix.accuracy.shape == by_label.accuracy.shape
+    assert by_matrix.scores.shape == by_label.scores.shape
     # words with gaps in plain lists are read as the same labels
     rows = [[label if task == name else None for name in names] for label, task in zip(y, tasks, strict=True)]
     by_lists = trade_off_page(X, rows, **QUICK)
     assert_array_equal(by_lists.test, by_matrix.test)
-    assert_allclose(by_lists.accuracy, by_matrix.accuracy)
+    assert_allclose(by_lists.scores, by_matrix.scores)
     assert_array_equal(by_lists.n_held_out, by_matrix.n_held_out)
 
 
@@ -91,7 +123,7 @@ def test_precomputed_kernels_agree():
     one = trade_off_page(stack, y, tasks=tasks, kernels="precomputed", **QUICK)
     other = trade_off_page(X, y, tasks=tasks, kernels=kernels, **QUICK)
     assert_allclose(one.path.objective, other.path.objective, rtol=2e-5)
-    assert_allclose(one.accuracy, other.accuracy, atol=0.1)
+    assert_allclose(one.scores, other.scores, atol=0.1)
 
 
 @pytest.mark.parametrize(("test_size", "share"), [(0.25, 0.25), (0.3, 0.3), (1 / 3, 1 / 3), (0.5, 0.5)])
@@ -129,15 +161,17 @@ def test_task_without_held_out_samples_has_no_accuracy():
     result = trade_off_page(X[kept], y[kept], tasks=tasks[kept], test_size=0.1, **QUICK)
     t = result.path.task_names.index("pump")
     assert result.n_held_out[t] == 0
-    assert np.isnan(result.accuracy[:, t]).all()
-    assert np.isfinite(result.accuracy[:, 1 - t]).all()
-    assert '"accuracy":[[' in result.html
+    assert np.isnan(result.scores[:, t]).all()
+    assert np.isfinite(result.scores[:, 1 - t]).all()
+    assert '"scores":[[' in result.html
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"C": None, "cv": None}, "cv=None leaves nothing to choose C by; give C."),
+        ({"s": [1.1, 2.0]}, "cv=None leaves nothing to choose s by; give one s."),
+        ({"capacity": [0.5, 1.0]}, "cv=None leaves nothing to choose capacity by; give one capacity."),
         ({"C": -1.0}, "C must be a number greater than 0, got C=-1.0."),
         ({"test_size": 1.5}, "test_size must be a number between 0 and 1, got test_size=1.5."),
         ({"test_size": 0.01}, "test_size must be from 0.1 to 0.9, got 0.01."),

@@ -92,20 +92,60 @@ def test_no_change_is_not_mentioned():
     assert words.change_of_objectives(1.0, same, same, ["a", "b"]) == []
 
 
-def test_change_of_accuracy():
+def test_change_of_score():
     there, here = np.array([0.9, 0.8, np.nan, 0.7]), np.array([0.95, 0.8, np.nan, 0.65])
-    assert words.change_of_accuracy(1.0, 0.936, 0.928, here, there) == (
+    assert words.change_of_score(1.0, 0.936, 0.928, here, there) == (
         "Held-out accuracy is 93.6 %, 0.8 points more than at p = 1: one task is better, one worse, one as before."
     )
-    assert words.change_of_accuracy(1.0, 0.928, None, there, None) == "Held-out accuracy is 92.8 %."
-    assert words.change_of_accuracy(1.0, 0.9, 0.9, there[:2], there[:2]) == (
+    assert words.change_of_score(1.0, 0.928, None, there, None) == "Held-out accuracy is 92.8 %."
+    assert words.change_of_score(1.0, 0.9, 0.9, there[:2], there[:2]) == (
         "Held-out accuracy is 90.0 %, as at p = 1, task by task."
     )
 
 
+def test_sentences_follow_the_measure():
+    here, there = np.array([0.9, 0.8]), np.array([0.9, 0.85])
+    auc = words.Measure("ROC AUC", "roc_auc", percent=False)
+    assert words.change_of_score(1.0, 0.85, 0.875, here, there, auc) == (
+        "Held-out ROC AUC is 0.850, 0.025 less than at p = 1: no tasks are better, one worse, one as before."
+    )
+    nan = math.nan
+    assert words.change_of_score(1.0, nan, 0.9, here, there, auc) == "Held-out ROC AUC is not defined."
+    cv = words.CrossValidation([0.5, 1.0], [0.8, 0.9], [0.02, 0.02], 1.0, 10.0, 4, auc)
+    assert "would pick p = 1 with C = 10: ROC AUC 0.900, standard error 0.010." in words.choice(cv)
+
+
+def test_choice_along_p_whatever_else_was_searched():
+    """Rows of other parameters than the chosen ones are left out."""
+    from types import SimpleNamespace
+
+    grid = [{"C": C, "s": s, "p": p} for C in (1.0, 10.0) for s in (1.1, 2.0) for p in (1.0, 0.5)]
+    mean = np.arange(8) / 10
+    results = {"params": grid, "param_p": np.array([one["p"] for one in grid]), "mean_test_score": mean}
+    results["std_test_score"] = np.zeros(8)
+    search = SimpleNamespace(cv_results_=results, best_params_=grid[5], n_splits_=3)
+    cv = words.CrossValidation.from_search(search)
+    assert (cv.ps, cv.mean, cv.best_C) == ([0.5, 1.0], [0.5, 0.4], 10.0)
+    assert (cv.best_s, cv.best_capacity) == (grid[5]["s"], None)
+
+
 def test_heaviest_kernel():
     said = words.heaviest_kernel(np.array([0.63, 0.369, 0.0005, 0.0005]), ["rbf", "linear", "poly", "cosine"])
-    assert said == "Of the kernel weights rbf has 63 %; two of 4 kernels carry less than 1 % each."
+    assert said == "The kernel “rbf” has 63 % of the variance of predictions; two of 4 kernels have less than 1 % each."
+
+
+def test_shares_of_sources():
+    assert words.source_shares({"clinic": 0.29, "genes": 0.71}) == "Sources: genes 71 %, clinic 29 %."
+    assert words.source_shares({"genes": 0.9999, "clinic": 0.0001}) == (
+        "Sources: genes more than 99 %, clinic less than 0.1 %."
+    )
+    assert words.source_shares({}) == ""
+
+
+def test_parameters_that_were_chosen():
+    assert words.parameters({"p": np.inf, "C": 10.0, "capacity": None, "s": 1.1}) == "p = ∞, C = 10, s = 1.1"
+    cv = words.CrossValidation([1.0], [0.9], [0.02], 1.0, 10.0, 4, best_s=2.0, best_capacity=0.5)
+    assert "would pick p = 1 with C = 10, capacity = 0.5, s = 2: 90.0 %" in words.choice(cv)
 
 
 @pytest.mark.parametrize(
@@ -174,3 +214,47 @@ def test_names_in_a_sentence():
     assert words.listing([name]) == "the very long name o…obody wants to read"
     assert words.listing(["a", "b", "c"]) == "a, b and c"
     assert words.listing(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+
+
+# ------------------------------------------------------------------------------- hard is not large, easy is not small
+@pytest.mark.parametrize(
+    ("p", "said"),
+    [
+        (1.0, "the plain average: every task counts the same"),
+        (0.5, "tasks with small objectives, easy or few samples, get more weight"),
+        (2.0, "tasks with large objectives, hard or many samples, get more weight"),
+        (math.inf, "only the largest objective counts"),
+        (-math.inf, "only the smallest objective counts"),
+    ],
+)
+def test_headline_where_large_tasks_are_not_the_hard_ones(p, said):
+    assert words.headline(p, large_is_hard=False) == said
+
+
+@pytest.mark.parametrize(
+    ("p", "n_tasks", "said"),
+    [
+        (5.0, 9, "The two tasks with the largest objectives carry 81 % of the weight: a and b."),
+        (5.0, 2, "The task with the larger objective, a, carries 53 % of the weight."),
+        (0.1, 3, "The task with the smallest objective, c, carries 50 % of the weight."),
+        (0.1, 9, "The third of the tasks with the smallest objectives carries 33 % of the weight: i, h and g."),
+    ],
+)
+def test_who_carries_where_size_decides(p, n_tasks, said):
+    """The tasks are as hard as they are small."""
+    shares = {
+        (5.0, 9): [0.43, 0.38, 0.05, 0.04, 0.03, 0.03, 0.02, 0.01, 0.01],
+        (5.0, 2): [0.53, 0.47],
+        (0.1, 3): [0.2, 0.3, 0.5],
+        (0.1, 9): [0.111, 0.111, 0.111, 0.111, 0.111, 0.112, 0.111, 0.111, 0.111],
+    }
+    objectives = np.arange(n_tasks, 0, -1.0)
+    given = (p, np.array(shares[p, n_tasks]), objectives, NAMES[:n_tasks], None)
+    assert words.who_carries(*given, difficulty=1 / objectives) == said
+    assert words.who_carries(*given, difficulty=3 * objectives) == words.who_carries(*given)
+
+
+def test_hardest_and_easiest_are_so_per_sample():
+    here, there, sizes = np.array([1.08, 2.0, 2.907]), np.array([1.0, 2.0, 3.0]), np.array([1.0, 10.0, 6.0])
+    said = words.change_of_objectives(1.0, here, there, ["a", "b", "c"], there / sizes)
+    assert said[0] == ("Against p = 1 the hardest task's objective (a) rises by 8 %, the easiest's (b) stays as it is.")

@@ -3,17 +3,15 @@
 // ------------------------------------------------------------------------------------------------ the data
 // arrays by task or kernel first, by point of the path second; null where there is no number
 const D = JSON.parse(document.getElementById("data").textContent);
-const N = D.x.length, T = D.tasks.length, M = D.kernels.length, ONE = D.reference;
+const N = D.x.length, T = D.tasks.length, ONE = D.reference;
 const FEW = 7;  // tasks that can have a colour and a legend entry each
 const $ = id => document.getElementById(id);
 const range = n => [...Array(n).keys()];
 const clamp = (v, low, high) => Math.min(high, Math.max(low, v));
 const sum = values => values.reduce((a, b) => a + b, 0);
-const shares = range(N).map(i => sum(D.theta.map(row => row[i])) || 1);
 const against = (rows, f) => rows.map(row => row.map(v => v == null || row[ONE] == null ? null : f(v, row[ONE])));
 const CHANGE = against(D.objectives, (v, one) => v / one - 1);
-const GAIN = D.accuracy && against(D.accuracy, (v, one) => v - one);
-const SHARE = D.theta.map(row => row.map((v, i) => v / shares[i]));
+const GAIN = D.scores && against(D.scores, (v, one) => v - one);
 
 // ------------------------------------------------------------------------------------------------ numbers
 const NONE = "–";
@@ -33,9 +31,11 @@ function percent(v) {
   return minus((100 * v).toFixed(places)).replace(/^−(0\.?0*)$/, "$1") + "\u00a0%";
 }
 const change = v => v == null ? NONE : plus(v, percent(v));
-const accuracy = v => v == null ? NONE : (100 * v).toFixed(1) + "\u00a0%";
-const points = v => v == null ? NONE : plus(v, minus((100 * v).toFixed(1)).replace(/^−0\.0$/, "0.0"));
-const weight = v => v == null ? NONE : v >= 0.00005 ? v.toFixed(4) : v === 0 ? "0" : "<0.0001";
+const UNDEFINED = "not defined";
+const MEASURE = D.measure.name, SHARE_OF_ONE = D.measure.percent;
+const score = v => v == null ? UNDEFINED : SHARE_OF_ONE ? (100 * v).toFixed(1) + "\u00a0%" : minus(v.toFixed(3));
+const points = v => v == null ? NONE : plus(v, minus(SHARE_OF_ONE ? (100 * v).toFixed(1) : v.toFixed(3)).replace(/^−(0\.0+)$/, "$1"));
+const share = v => (v >= 0.0005 ? (100 * v).toFixed(1) : v > 0 ? "<0.1" : "0") + "\u00a0%";
 const gap = v => digits(v, 4);
 const short = (name, n = 24) =>
   name.length <= n ? name : name.slice(0, Math.ceil(n / 2)).trimEnd() + "…" + name.slice(name.length - Math.floor(n / 2) + 1).trimStart();
@@ -55,19 +55,29 @@ function viridis(t) {
   const mixed = [0, 2, 4].map(o => Math.round((1 - part) * channel(VIRIDIS[k], o) + part * channel(VIRIDIS[k + 1], o)));
   return `rgb(${mixed.join(",")})`;
 }
+const paler = (color, t) => `color-mix(in srgb, ${color}, white ${Math.round(100 * t)}%)`;
 const ramp = t => [viridis(0.82 * (1 - t)), viridis(0.36 + 0.64 * t)];  // salient at t = 1 on either paper
 const ranks = values => {
   const order = range(values.length).sort((a, b) => values[a] - values[b]), rank = [];
   order.forEach((k, at) => { rank[k] = values.length > 1 ? at / (values.length - 1) : 1; });
   return rank;
 };
-const difficulty = ranks(D.objectives.map(row => sum(row) / N));
+const difficulty = ranks(D.difficulty);
 const taskColors = range(T).map(t => T <= FEW ? HUES[t] : ramp(difficulty[t]));
-const kernelColors = (() => {
-  const order = range(M).sort((a, b) => Math.max(...SHARE[b]) - Math.max(...SHARE[a])), colors = [];
+function areaColors(rows) {  // the largest have a colour, in the order of the rows
+  const order = range(rows.length).sort((a, b) => Math.max(...rows[b]) - Math.max(...rows[a])), colors = [];
   order.slice(0, AREAS.length).sort((a, b) => a - b).forEach((m, k) => { colors[m] = AREAS[k]; });
-  return range(M).map(m => colors[m] || GREYS[m % 2]);
-})();
+  return rows.map((_, m) => colors[m] || GREYS[m % 2]);
+}
+function kernelColors() {  // with sources: shades of that of the source
+  if (!D.sources.length) return areaColors(D.shares);
+  const colors = areaColors(D.sources.map(one => one.share)), shades = {};
+  return D.sourceOf.map(k => {
+    if (k == null) return GREYS[0];
+    const place = shades[k] = (shades[k] ?? -1) + 1;
+    return colors[k].map(color => paler(color, 0.45 * (place % 4) / 3));
+  });
+}
 const colored = (node, [light, dark]) => {
   node.classList.add("c");
   node.style.setProperty("--l", light);
@@ -94,7 +104,7 @@ const swatch = (colors, extra = "") => {
 };
 
 // ------------------------------------------------------------------------------------------------ the state
-const S = { i: D.start, hover: { task: null, kernel: null }, marked: { task: new Set(), kernel: new Set() }, find: "" };
+const S = { i: D.start, hover: { task: null, kernel: null, source: null }, marked: { task: new Set(), kernel: new Set(), source: new Set() }, find: "" };
 const views = [];  // each may have draw(), move() after p has changed, paint() after marks have changed
 
 function setP(i) {
@@ -177,7 +187,7 @@ const drawingWidth = host => onPaper ? (host.closest(".wide") ? 780 : 390) : Mat
 const textWidth = text => 6.6 * text.length;
 
 // ------------------------------------------------------------------------------------------------ pictures over p
-/* spec: kind ("task", "kernel" or none), rows (series by point), colors, names, bold (one series), boldName, format,
+/* spec: kind ("task", "kernel", "source" or none), rows (series by point), colors, names, bold (one series), boldName, format,
    tick (format of the axis), stacked, zero, log, least, include, bottom, extra(layer, scales), note */
 function picture(figure, spec) {
   const host = figure.querySelector(".plot");
@@ -436,6 +446,10 @@ const lowHigh = (rows, format) => () => {
 const ofTasks = { kind: "task", names: D.tasks, colors: taskColors };
 const percentTick = v => minus(+(100 * v).toPrecision(4) + "") + " %";
 const signedTick = v => plus(v, percentTick(v));
+const numberTick = v => minus(+v.toPrecision(4) + "");
+const scoreTick = SHARE_OF_ONE ? percentTick : numberTick;
+const pointsTick = v => plus(v, numberTick(SHARE_OF_ONE ? 100 * v : v));
+const initial = text => text[0].toUpperCase() + text.slice(1);
 
 function objectivesFigure() {
   const figure = $("fig-objectives");
@@ -463,13 +477,13 @@ function weightsFigure() {
 }
 function accuracyFigure() {
   const figure = $("fig-accuracy");
-  if (!D.accuracy) return figure.remove();
+  if (!D.scores) return figure.remove();
   const spec = { ...ofTasks, more: (t, i) => [D.heldOut ? `of ${D.heldOut[t]} held-out samples` : "", `weight ${percent(D.weights[t][i])}`].filter(Boolean) };
-  spec.label = label("Held-out accuracy of each task", lowHigh(() => spec.rows, () => spec.format));
-  const value = ["accuracy", { rows: D.accuracy, format: accuracy, tick: percentTick, zero: null, least: 0.02, include: [] },
-    "Share of the held-out samples of each task on its right side."];
-  const gains = [`difference to p = ${D.p[ONE]}`, { rows: GAIN, format: v => points(v) + " points", tick: v => plus(v, minus(+(100 * v).toPrecision(4) + "")), zero: 0, least: 0.02, include: [0] },
-    `Percentage points more (above zero) or less than at p = ${D.p[ONE]}; a step is one held-out sample or more.`];
+  spec.label = label(`Held-out ${MEASURE} of each task`, lowHigh(() => spec.rows, () => spec.format));
+  const value = [MEASURE, { rows: D.scores, format: score, tick: scoreTick, zero: null, least: 0.02, include: [] },
+    MEASURE === "accuracy" ? "Share of the held-out samples of each task on its right side." : `${initial(MEASURE)} on the held-out samples of each task.`];
+  const gains = [`difference to p = ${D.p[ONE]}`, { rows: GAIN, format: v => points(v) + (SHARE_OF_ONE && v != null ? " points" : ""), tick: pointsTick, zero: 0, least: 0.02, include: [0] },
+    `${SHARE_OF_ONE ? "Percentage points more" : "More"} (above zero) or less than at p = ${D.p[ONE]}; a step is one held-out sample or more.`];
   const onChange = modes(figure, spec, N > 1 ? [gains, value] : [value]);
   const view = picture(figure, spec);
   const below = legend(figure, spec);
@@ -478,9 +492,9 @@ function accuracyFigure() {
 function overallFigure() {
   const figure = $("fig-overall");
   if (!D.overall && !D.cv) return figure.remove();
-  const spec = { rows: [], colors: [], names: [], bold: D.overall || null, boldName: "held-out accuracy", format: accuracy, tick: percentTick, least: 0.02,
+  const spec = { rows: [], colors: [], names: [], bold: D.overall || null, boldName: `held-out ${MEASURE}`, format: score, tick: scoreTick, least: 0.02,
     include: D.cv ? D.cv.mean.flatMap((v, k) => [v - D.cv.std[k], v + D.cv.std[k]]) : [] };
-  spec.label = label("Accuracy of all tasks together", () => (D.overall ? accuracy(D.overall[S.i]) : NONE));
+  spec.label = label(`${initial(MEASURE)} of all tasks together`, () => (D.overall ? score(D.overall[S.i]) : NONE));
   spec.extra = (layer, { x, y }) => {
     if (!D.cv) return;
     const at = k => `${x(D.cv.x[k]).toFixed(1)} `, order = range(D.cv.x.length);
@@ -494,25 +508,56 @@ function overallFigure() {
     : "Of all tasks together on the held-out samples.";
   picture(figure, spec);
   const keysShown = [];
-  if (D.overall) keysShown.push(["bold-key", () => `held-out samples: ${accuracy(D.overall[S.i])}`]);
+  if (D.overall) keysShown.push(["bold-key", () => `held-out samples: ${score(D.overall[S.i])}`]);
   if (D.cv) keysShown.push(["cv-key", () => "cross-validation"]);
   legend(figure, spec, keysShown);
 }
+function rivalsCard() {
+  const card = $("rivals"), C = D.comparison;
+  if (!C) return card.remove();
+  card.hidden = false;
+  const heldOut = C.rows.some(row => row.heldOut != null);
+  const cells = (tag, texts) => texts.slice(0, heldOut ? 3 : 2).map(text => make(tag, { textContent: text }));
+  card.querySelector(".note").textContent = `${initial(MEASURE)} of what one would do instead, on the same ${C.folds} folds of the training part${heldOut ? " and on the same held-out samples" : ""}.`;
+  card.querySelector("thead tr").append(...cells("th", ["", `${C.folds} folds`, "held out"]));
+  card.querySelector("tbody").append(...C.rows.map((row, k) => {
+    const line = make("tr", { className: k ? "" : "ours" }, ...cells("td", [row.name, row.text, row.heldOut || ""].map(unbroken)));
+    line.style.setProperty("--w", row.bar || 0);
+    return line;
+  }));
+  $("verdict").textContent = unbroken(C.verdict);
+  $("rivals-how").textContent = C.how;
+}
 function kernelsFigure() {
   const figure = $("fig-kernels"), list = $("kernels");
-  const spec = { kind: "kernel", names: D.kernels, colors: kernelColors, rows: SHARE, stacked: true, format: percent, tick: percentTick, bottom: 0,
-    more: (m, i) => [`θ = ${weight(D.theta[m][i])}`] };
-  const heaviest = () => range(M).reduce((a, b) => D.theta[b][S.i] > D.theta[a][S.i] ? b : a);
-  spec.label = label("Share of each kernel", () => `most has ${D.kernels[heaviest()]}, ${percent(SHARE[heaviest()][S.i])}`);
-  picture(figure, spec);
-  const buttons = D.kernels.map((name, m) => {
-    const button = make("button", { type: "button" }, swatch(kernelColors[m]), make("span", { textContent: name }), make("b"));
-    linked(button, "kernel", m);
-    list.append(make("li", {}, button));
-    return button;
-  });
-  const move = () => buttons.forEach((button, m) => { button.lastChild.textContent = weight(D.theta[m][S.i]); });
-  views.push({ redraw: move, move, paint: () => press(buttons, "kernel") });
+  const spec = { stacked: true, format: share, tick: percentTick, bottom: 0 };
+  const choice = (kind, names, rows, colors) => [`by ${kind}`, { kind, names, rows, colors }, `Share of each ${kind} in the variance of predictions, stacked.`];
+  const choices = [choice("kernel", D.kernels, D.shares, kernelColors())];
+  if (D.sources.length) {
+    const rows = D.sources.map(one => one.share);
+    choices.unshift(choice("source", D.sources.map(one => one.name), rows, areaColors(rows)));
+  }
+  const onChange = modes(figure, spec, choices);
+  const heaviest = () => range(spec.rows.length).reduce((a, b) => spec.rows[b][S.i] > spec.rows[a][S.i] ? b : a);
+  spec.label = () => label(`Share of each ${spec.kind}`, () => `most has ${spec.names[heaviest()]}, ${share(spec.rows[heaviest()][S.i])}`)();
+  const view = picture(figure, spec);
+  let buttons = [];
+  function fill() {
+    buttons = spec.names.map((name, m) => {
+      const button = make("button", { type: "button" }, swatch(spec.colors[m]), make("span", { textContent: name }), make("b"));
+      linked(button, spec.kind, m);
+      return button;
+    });
+    list.replaceChildren(...buttons.map(button => make("li", {}, button)));
+    list.setAttribute("aria-label", `Share of each ${spec.kind} at this p`);
+    move();
+    paint();
+  }
+  const move = () => buttons.forEach((button, m) => { button.lastChild.textContent = share(spec.rows[m][S.i]); });
+  const paint = () => press(buttons, spec.kind);
+  onChange(() => { view.redraw(); fill(); });
+  fill();
+  views.push({ move, paint });
 }
 function gapFigure() {
   const figure = $("fig-gap");
@@ -624,9 +669,9 @@ function tasksTable() {
     { title: `change from ${atOne}`, rows: CHANGE, text: change, tone: v => toned(v, true) },
     { title: "weight", rows: D.weights, text: percent, bar: true },
   ];
-  if (D.accuracy) {
-    columns.push({ title: "held-out accuracy", rows: D.accuracy, text: accuracy });
-    columns.push({ title: `points against ${atOne}`, rows: GAIN, text: points, tone: v => toned(v, false) });
+  if (D.scores) {
+    columns.push({ title: `held-out ${MEASURE}`, rows: D.scores, text: score });
+    columns.push({ title: `${SHARE_OF_ONE ? "points" : "difference"} against ${atOne}`, rows: GAIN, text: points, tone: v => toned(v, false) });
   }
   let sorted = 1, up = false, shown = "";
   const heads = columns.map((column, c) => {
@@ -676,9 +721,9 @@ function tasksTable() {
   function paint() {
     press(buttons, "task");
     rows.forEach((row, t) => row.classList.toggle("hot", S.hover.task === t || S.marked.task.has(t)));
-    $("clear").hidden = !S.marked.task.size && !S.marked.kernel.size;
+    $("clear").hidden = !Object.values(S.marked).some(set => set.size);
   }
-  $("clear").addEventListener("click", () => { S.marked.task.clear(); S.marked.kernel.clear(); repaint(); });
+  $("clear").addEventListener("click", () => { Object.values(S.marked).forEach(set => set.clear()); repaint(); });
   const find = $("find");
   if (T <= FEW) find.parentNode.remove();
   find.addEventListener("input", () => {
@@ -793,12 +838,13 @@ S.i = asked() >= 0 ? asked() : S.i;
 addEventListener("hashchange", () => asked() >= 0 && setP(asked()));
 theme();
 $("page").hidden = false;
-$("no-accuracy").hidden = !!D.accuracy;
+$("no-accuracy").hidden = !!D.scores;
 control();
 objectivesFigure();
 weightsFigure();
 accuracyFigure();
 overallFigure();
+rivalsCard();
 frontFigure();
 kernelsFigure();
 gapFigure();

@@ -1,0 +1,72 @@
+"""Which row of a table of cross-validated scores to take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ._typing import Array, IntArray
+
+_TIE = 1e-9  # of a score: what two sums of the same numbers may differ by
+_SAME_LOSS = 1e-3  # of a loss: what models may differ by that are the same but for the accuracy of the solver
+
+
+def choose(scores: Array, losses: Array, points: Mapping[str, Array]) -> int:
+    """The row to take, given the score of each fold (n_folds, n_rows), greater is better, and the loss of each row.
+
+    ``points`` are the parameters of the rows, C and p among them. The highest mean score wins, among equal ones the
+    least loss. But rows within one standard error of it are no worse as far as the folds can tell. Of these the ones
+    with p nearest to one are taken, for p = 1 needs no reason; and of these the one whose score, averaged with those of
+    the next smaller and larger C, is highest: a plateau is a better bet than a peak. The least loss breaks ties.
+    """
+    mean = scores.mean(axis=0)
+    everyone = np.arange(len(mean))
+    best = _best(mean, losses, everyone)
+    error = scores[:, best].std(ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else 0.0
+    as_good = everyone[mean >= mean[best] - error - _tie(mean[best])]
+    distance = np.array([_distance_from_one(p) for p in points["p"][as_good].tolist()])
+    return _best(steadied(mean, points), losses, as_good[distance == distance.min()])
+
+
+def steadied(mean: Array, points: Mapping[str, Array]) -> Array:
+    """Each score averaged with those of the next smaller and the next larger C, all else the same.
+
+    At an end of the grid, and where a neighbour has no score, the score itself stands in for it.
+    """
+    levels, at = np.unique(points["C"], return_inverse=True)
+    others = [points[name] for name in points if name != "C"]
+    _, line = np.unique(np.column_stack([*others, np.zeros(len(mean))]), axis=0, return_inverse=True)
+    table = np.full((line.max() + 1, len(levels) + 2), np.nan)
+    table[line.ravel(), at + 1] = mean
+    around = [np.where(np.isnan(side), mean, side) for side in (table[line.ravel(), at], table[line.ravel(), at + 2])]
+    return (around[0] + mean + around[1]) / 3
+
+
+def _best(mean: Array, losses: Array, rows: IntArray) -> int:
+    """Of some rows the one of highest score, NaN being lowest, then of least loss, then the first."""
+    score = np.where(np.isnan(mean[rows]), -np.inf, mean[rows])
+    tied = rows[score >= score.max() - _tie(score.max())]
+    loss = np.where(np.isnan(losses[tied]), np.inf, losses[tied])
+    return int(tied[np.flatnonzero(loss <= (1 + _SAME_LOSS) * loss.min())[0]])
+
+
+def _tie(score: float) -> float:
+    return _TIE * max(1.0, abs(score)) if np.isfinite(score) else 0.0
+
+
+def _distance_from_one(p: float) -> float:
+    """Steps of the mean: p = 0 lies between the positive and the negative exponents."""
+    return abs(math.log(p)) if p > 0 else 1e3 - p
+
+
+def edge_of(values: Sequence[float], chosen: float, mean: Array, of_row: Array) -> str | None:
+    """ "largest" or "smallest" if that is what the chosen value is and all others score less; else None."""
+    distinct = sorted(set(values))
+    if len(distinct) == 1 or chosen not in (distinct[0], distinct[-1]):
+        return None
+    here, elsewhere = np.nanmax(mean[of_row == chosen]), np.nanmax(mean[of_row != chosen], initial=-np.inf)
+    if here <= elsewhere + _tie(here):
+        return None
+    return "smallest" if chosen == distinct[0] else "largest"

@@ -1,0 +1,185 @@
+"""What models are judged by: a score with the words to show it, task by task and for all tasks together."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import accuracy_score, get_scorer_names
+
+from ._labelling import Labelling, Samples
+from ._model import share
+from ._page.words import ACCURACY, Measure
+from ._reading import PathReader, read_training
+from ._scorers import Metric, MultiTaskScorer, Part, make_multitask_scorer, metric_of
+from ._tasks import array_of
+from ._typing import AnyArray, Array
+
+# name of a scikit-learn scorer: what it is called in a sentence, and whether it is shown in per cent
+NAMES = {
+    "accuracy": ("accuracy", True),
+    "balanced_accuracy": ("balanced accuracy", True),
+    "f1": ("F1", False),
+    "f1_macro": ("macro F1", False),
+    "f1_weighted": ("weighted F1", False),
+    "precision": ("precision", True),
+    "precision_macro": ("macro precision", True),
+    "recall": ("recall", True),
+    "recall_macro": ("macro recall", True),
+    "roc_auc": ("ROC AUC", False),
+    "average_precision": ("average precision", False),
+    "matthews_corrcoef": ("Matthews correlation", False),
+}
+WORST = "worst_"  # before a name: the lowest score of a task instead of the mean over the tasks
+OF_PROBABILITIES = ("log_loss", "brier", "roc_auc_ov")  # in names of scorers that need probabilities
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A score, for each task and for all tasks together.
+
+    measure: what it is called and how it is shown; scorer: what searches choose by; metric: its function.
+    """
+
+    measure: Measure
+    scorer: MultiTaskScorer
+    metric: Metric
+
+    @property
+    def scoring(self) -> MultiTaskScorer | None:
+        """For ``scoring=`` of a search; None is the mean over the tasks of their accuracy."""
+        return None if self.measure == ACCURACY else self.scorer
+
+    def of_samples(
+        self, X: Any, y: Any, *, tasks: Any = None, kernels: Any = "default", task_column: Any = None
+    ) -> Judge:
+        """The same for the tasks of these samples, see :meth:`of_tasks`."""
+        return self.of_tasks(read_training(PathReader(kernels, task_column), X, y, tasks=tasks).labelling)
+
+    def of_tasks(self, labelling: Labelling) -> Judge:
+        """The same for these tasks: scores of two classes refuse more, and scores of one class name it."""
+        for source in labelling.distinct_sources:
+            pairs = [pair for pair, of in zip(labelling.pairs, labelling.sources, strict=True) if of == source]
+            if len(pairs) > 1 and self.metric.of_two_classes:
+                classes = len({label for pair in pairs for label in pair})
+                whose = "y" if source is None else f"task {source!r}"
+                raise ValueError(
+                    f"The score {self.measure.key} compares two classes, and {whose} has {classes}; use "
+                    "balanced_accuracy or f1_macro."
+                )
+        positive = {self._positive(pair) for pair in labelling.pairs}
+        if len(positive) > 1 or None in positive:
+            return self
+        return replace(self, measure=replace(self.measure, name=f"{self.measure.name} of class {positive.pop()!r}"))
+
+    def _positive(self, pair: tuple[Any, Any]) -> Any:
+        """The class that a score favours; None if it treats both alike."""
+        if not (self.metric.of_two_classes and self.metric.takes("pos_label")):
+            return None
+        if "pos_label" in self.metric.arguments:
+            return self.metric.arguments["pos_label"]
+        return 1 if 1 in pair else pair[1]
+
+    def score(self, truth: AnyArray, response: AnyArray, classes: list[Any] | None) -> float:
+        """Score of some samples; NaN where there are none, or too few classes among them.
+
+        truth (n,): labels; response (n,): predicted labels, or scores that favour the second of two ``classes``.
+        """
+        if not len(truth):
+            return np.nan
+        part = Part("", np.arange(len(truth)), truth, response, classes)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # labels that are predicted and absent, or never predicted
+            return self.metric.score(part, "predict" if self.metric.of_labels else "decision_function", None)
+
+    def overall(self, scores: Sequence[float] | Array) -> float:
+        """Mean over the tasks that have a score, or the lowest of these."""
+        known = [float(value) for value in scores if not np.isnan(value)]
+        if not known:
+            return np.nan
+        return min(known) if self.scorer.average == "worst" else float(np.mean(known))
+
+    def score_model(self, model: Any, X: Any, y: Any) -> float:
+        """Score of a fitted estimator that finds the task of each sample in X; NaN where it is not defined."""
+        if self.scoring is None:
+            return float(model.score(X, y))
+        found = self.scorer.score(model, X, y)
+        assert isinstance(found, float)
+        return found
+
+    def judge(self, labelling: Labelling, decisions: Array, samples: Samples, y: Any) -> tuple[Array, float]:
+        """Score of each binary task, (n_tasks,), and of all together, from decisions (n_samples, n_tasks)."""
+        right, belongs = labelling.right(decisions, y)
+        if self.measure == ACCURACY:
+            return share(right, belongs), labelling.score(decisions, samples, y)
+        truth = labelling.truth(y)
+        scores = np.array([self._task_score(labelling, t, truth, decisions, belongs) for t in range(labelling.n_tasks)])
+        if len(labelling.distinct_sources) == labelling.n_tasks:
+            return scores, self.overall(scores)
+        labels = labelling.labels(decisions)  # by the votes of the pairs
+        groups = [(plain_labels(truth[rows]), plain_labels(labels[rows])) for rows, _ in labelling.groups(samples)]
+        return scores, self.overall([self.score(labels, answers, None) for labels, answers in groups])
+
+    def _task_score(self, labelling: Labelling, t: int, truth: AnyArray, decisions: Array, belongs: AnyArray) -> float:
+        rows = np.flatnonzero(belongs[:, t])
+        labels = (truth if truth.ndim == 1 else truth[:, t])[rows]
+        pair = list(labelling.pairs[t])
+        answer = decisions[rows, t]
+        if self.metric.of_labels:
+            answer = array_of(pair)[(answer > 0).astype(int)]
+        return self.score(plain_labels(labels), answer, pair)
+
+
+def make_judge(scoring: Any = None, option: str = "scoring") -> Judge:
+    """From the name of a score, a scorer of scikit-learn or of :func:`make_multitask_scorer`; None is accuracy.
+
+    ``worst_`` before a name asks for the lowest score of a task. ``option`` is what messages call the argument.
+    """
+    if scoring is None:
+        scoring = "accuracy"
+    if isinstance(scoring, str):
+        plain = scoring.removeprefix(WORST)
+        _check_name(plain, option)
+        scorer = make_multitask_scorer(plain, average="macro" if plain == scoring else "worst")
+    elif isinstance(scoring, MultiTaskScorer) and scoring.average is not None:
+        scorer = scoring
+    elif hasattr(scoring, "_score_func"):
+        scorer = make_multitask_scorer(scoring)
+    else:
+        raise ValueError(
+            f"{option} must be the name of a score, a scorer of scikit-learn, or one of make_multitask_scorer that "
+            f"gives one number; got {scoring!r}."
+        )
+    metric = metric_of(scorer)
+    assert metric is not None
+    if "predict_proba" in metric.responses and "decision_function" not in metric.responses:
+        raise ValueError(_no_probabilities(metric.name, option))
+    words, percent = NAMES.get(metric.name, (metric.name.replace("_", " "), metric.function is accuracy_score))
+    worst = scorer.average == "worst"
+    key = WORST * worst + metric.name
+    return Judge(Measure(f"{words} of the worst task" if worst else words, key, percent), scorer, metric)
+
+
+def _check_name(name: str, option: str) -> None:
+    if name in NAMES:
+        return
+    known = name in get_scorer_names()
+    if known and any(part in name for part in OF_PROBABILITIES):
+        raise ValueError(_no_probabilities(name, option))
+    near = get_close_matches(name, NAMES, n=1)
+    if near and not known:
+        raise ValueError(f"There is no score {name!r} ({option}); did you mean {near[0]!r}?")
+    raise ValueError(f"{name!r} is not a score for classes ({option}); known are {', '.join(NAMES)}.")
+
+
+def _no_probabilities(name: str, option: str) -> str:
+    return f"The score {name} needs probabilities ({option}), which support vector machines do not give; try roc_auc."
+
+
+def plain_labels(labels: AnyArray) -> AnyArray:
+    """Labels of one task are often of one type, even if those of all tasks are not."""
+    return array_of(labels.tolist()) if labels.dtype.kind == "O" else labels

@@ -1,0 +1,133 @@
+"""Kernels and their sources as they are typed in the shell."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ._kernels import NAMED_KERNELS, KernelBank, sources
+from ._tables import Table, TableError
+
+FIRST_PARAMETER = {"rbf": "sigma", "gaussian": "sigma", "laplacian": "gamma", "poly": "degree", "polynomial": "degree"}
+OTHERS = "other columns"  # the source of columns that no other has
+MOST_NAMED = 12  # columns that a message lists
+
+
+def split_names(text: str) -> list[str]:
+    """Names separated by commas, those that hold a comma in quotation marks; blanks around them do not count."""
+    return [name.strip() for row in csv.reader([text], skipinitialspace=True) for name in row if name.strip()]
+
+
+def parse_kernels(text: str, names: Sequence[str]) -> Any:
+    """Kernels from text: ``default``, ``paper``, or ``rbf:0.5,linear,laplacian:2@age+bmi`` with columns after the @.
+
+    ``names`` are the columns after encoding; a column of words stands for all its indicators.
+    """
+    if text in ("default", "paper"):
+        return text
+    kernels: list[tuple[str, dict[str, Any]]] = []
+    for item in split_names(text):
+        spec, at, chosen = item.partition("@")
+        name, _, value = spec.partition(":")
+        if name not in NAMED_KERNELS:
+            raise TableError(f"There is no kernel {name!r} (--kernels); known are {', '.join(sorted(NAMED_KERNELS))}.")
+        parameters = _kernel_parameter(name, value, item) if value else {}
+        if at and not chosen:
+            raise TableError(f"No column follows the @ in {item!r} (--kernels).")
+        if chosen:
+            columns = [chosen] if chosen in names else chosen.split("+")
+            parameters["columns"] = [found for column in columns for found in _encoded(column, names)]
+        # a kernel has several names
+        if any(NAMED_KERNELS[name] is NAMED_KERNELS[other] and parameters == its for other, its in kernels):
+            raise TableError(f"--kernels names {item!r} twice.")
+        kernels.append((name, parameters))
+    if not kernels:
+        raise TableError("--kernels names no kernel.")
+    return kernels
+
+
+def _kernel_parameter(name: str, value: str, item: str) -> dict[str, Any]:
+    if name not in FIRST_PARAMETER:
+        raise TableError(f"Kernel {name!r} has no parameter, got {item!r} (--kernels).")
+    try:
+        number = float(value)
+    except ValueError:
+        raise TableError(f"{value!r} in {item!r} (--kernels) is not a number.") from None
+    if FIRST_PARAMETER[name] != "degree":
+        return {FIRST_PARAMETER[name]: number}
+    if not number.is_integer():
+        raise TableError(f"The degree in {item!r} (--kernels) must be a whole number.")
+    return {"degree": int(number)}
+
+
+def _encoded(column: str, names: Sequence[str]) -> list[str]:
+    found = [name for name in names if name == column] or [name for name in names if name.startswith(f"{column}=")]
+    if not found:
+        raise TableError(f"There is no column {column!r} (--kernels); the columns are {', '.join(names)}.")
+    return found
+
+
+def parse_sources(given: Sequence[str], table: Table) -> tuple[KernelBank, list[str]]:
+    """Sources from texts such as ``genes=g_*`` and ``clinic=age+ward``, and the columns of the file that none has.
+
+    A pattern fits the names of the file and those of indicators; a column of words stands for all its indicators.
+    Columns in no source form a further one.
+    """
+    owner = _owners(table)
+    blocks: dict[str, list[str]] = {}
+    taken: set[str] = set()
+    for item in given:
+        name, _, typed = (part.strip() for part in item.partition("="))
+        if not name or not typed:
+            raise TableError(f"--source takes a name and columns, such as genes=g_* or clinic=age+bmi; got {item!r}.")
+        if name in blocks:
+            raise TableError(f"There are two --source of the name {name!r}; join their columns with a +.")
+        patterns = [typed] if typed in owner.values() else [part.strip() for part in typed.split("+")]
+        found = {pattern: _fitting(pattern, name, owner) for pattern in patterns}
+        # a pattern that says the same to a bank is shorter than the names it fits
+        blocks[name] = [
+            column
+            for pattern, columns in found.items()
+            for column in ([pattern] if columns == _matches(pattern, {c: c for c in owner}) else columns)
+        ]
+        taken.update(*found.values())
+    rest = [column for column in owner if column not in taken]
+    if rest:
+        blocks[OTHERS] = blocks.get(OTHERS, []) + rest
+    short = {name: columns[0] if len(columns) == 1 else columns for name, columns in blocks.items()}
+    return sources(short), list(dict.fromkeys(owner[column] for column in rest))
+
+
+def _owners(table: Table) -> dict[str, str]:
+    """For each encoded column the one of the file that it comes from."""
+    words = sorted(table.columns.words, key=len)  # the longest that fits is the last
+    numbers = set(table.columns.numbers)
+    owner = {column: column for column in table.features}
+    for word in words:
+        owner |= {c: word for c in owner if c not in numbers and c.startswith(f"{word}=")}
+    return owner
+
+
+def _matches(pattern: str, owner: dict[str, str]) -> list[str]:
+    """Encoded columns whose own name or owner is the pattern; if there are none, those whose name or owner it fits."""
+    exact = [column for column, of_file in owner.items() if pattern in (column, of_file)]
+    return exact or [c for c, of_file in owner.items() if fnmatchcase(c, pattern) or fnmatchcase(of_file, pattern)]
+
+
+def _fitting(pattern: str, source: str, owner: dict[str, str]) -> list[str]:
+    found = _matches(pattern, owner)
+    if not found:
+        names = list(dict.fromkeys(owner.values()))
+        near = get_close_matches(pattern, names, n=1) or get_close_matches(pattern.strip("*?"), names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"the columns are {listed_columns(names)}."
+        raise TableError(f"No column to learn from fits {pattern!r} (--source {source}); {hint}")
+    return found
+
+
+def listed_columns(names: Sequence[str]) -> str:
+    """Names, of many the first."""
+    rest = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + f" and {rest} more" * (rest > 0)

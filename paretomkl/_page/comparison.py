@@ -1,0 +1,145 @@
+"""A model beside what a user would do instead: their scores on the same folds, and what follows, in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from .words import ACCURACY, Measure
+
+OURS = "paretomkl"
+HOW = (
+    "In each fold every method has the parameters that the other folds choose; ± is the standard error over the folds."
+)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """The scores of one method.
+
+    Parameters
+    ----------
+    name : str
+    folds : array of shape (n_folds,)
+        Score of each fold, NaN where it is not defined.
+    held_out : float, default=None
+        Score of samples that no fold has seen.
+    """
+
+    name: str
+    folds: Array
+    held_out: float | None = None
+
+    @property
+    def mean(self) -> float:
+        """Over the folds that have a score."""
+        return float(np.mean(self._known)) if len(self._known) else math.nan
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean; NaN for a single fold."""
+        return _standard_error(self._known)
+
+    @property
+    def _known(self) -> Array:
+        return self.folds[~np.isnan(self.folds)]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A model and its rivals on the same folds.
+
+    Parameters
+    ----------
+    ours : Contender
+    rivals : sequence of Contender
+    measure : Measure
+        What the scores are.
+    """
+
+    ours: Contender
+    rivals: Sequence[Contender]
+    measure: Measure = ACCURACY
+
+    def __str__(self) -> str:
+        return "\n".join([*(f"{c.name}: {self.text(c)}" for c in self.contenders), self.verdict])
+
+    @property
+    def contenders(self) -> list[Contender]:
+        """Ours first, then the rivals."""
+        return [self.ours, *self.rivals]
+
+    @property
+    def best_rival(self) -> Contender:
+        """The rival with the highest mean."""
+        return max(self.rivals, key=lambda rival: -math.inf if math.isnan(rival.mean) else rival.mean)
+
+    def lead(self, rival: Contender) -> tuple[float, float]:
+        """Ours less a rival: mean over the folds, and its standard error (of the differences, fold by fold)."""
+        difference = self.ours.folds - rival.folds
+        difference = difference[~np.isnan(difference)]
+        return (float(difference.mean()), _standard_error(difference)) if len(difference) else (math.nan, math.nan)
+
+    def text(self, contender: Contender) -> str:
+        """Mean and standard error: "91.2 % ± 1.1" or "0.912 ± 0.011"."""
+        measure, error = self.measure, contender.standard_error
+        if math.isnan(contender.mean) or math.isnan(error):
+            return measure.text(contender.mean)
+        return f"{measure.text(contender.mean)} ± " + (f"{100 * error:.1f}" if measure.percent else f"{error:.3f}")
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: whether ours is better than the best rival, by more than the folds scatter."""
+        rival, measure = self.best_rival, self.measure
+        lead, error = self.lead(rival)
+        if math.isnan(lead):
+            return "The folds do not tell which is better."
+        name = rival.name[0].upper() + rival.name[1:]
+        both = f"{measure.text(rival.mean)} against {measure.text(self.ours.mean)}"
+        # where all folds but one are equal the difference is its own standard error, up to rounding
+        if abs(lead) <= max(1e-12, 0.0 if math.isnan(error) else error * (1 + 1e-9)):
+            return f"{name} does as well: {both}, within the error of the folds."
+        if lead < 0:
+            return f"{name} is better by {measure.size(lead)}: {both}; consider it, or other kernels."
+        return f"The best of the others, {rival.name}, is {measure.size(lead)} behind: {both}."
+
+    def facts(self) -> dict[str, Any]:
+        """Numbers by name, for JSON; None where there is none."""
+        return {
+            "folds": len(self.ours.folds),
+            "scores": {
+                c.name: {"mean": _number(c.mean), "standard_error": _number(c.standard_error)}
+                | ({} if c.held_out is None else {"held_out": _number(c.held_out)})
+                for c in self.contenders
+            },
+            "verdict": self.verdict,
+        }
+
+    def page_data(self) -> dict[str, Any]:
+        """What the page shows."""
+        means = [c.mean for c in self.contenders if not math.isnan(c.mean)]
+        low = min([0.0, *means])
+        width = (max(means, default=0.0) - low) or 1.0
+        rows = [
+            {
+                "name": c.name,
+                "text": self.text(c),
+                "bar": None if math.isnan(c.mean) else round((c.mean - low) / width, 4),
+                "heldOut": None if c.held_out is None else self.measure.text(c.held_out),
+            }
+            for c in self.contenders
+        ]
+        return {"rows": rows, "verdict": self.verdict, "how": HOW, "folds": len(self.ours.folds)}
+
+
+def _standard_error(values: Array) -> float:
+    return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,304 @@
+"""What a user would do instead, against the same in plain scikit-learn."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import balanced_accuracy_score, get_scorer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+
+from paretomkl import ParetoMKLClassifierCV, _rivals
+from paretomkl._choice import choose
+from paretomkl._rivals import GRID, best, choices
+from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer
+from paretomkl.report import Comparison, Contender, Measure, compare
+
+KERNELS = [("rbf", {"sigma": 0.5}), ("linear", {})]
+QUICK = {"ps": [1.0, 10.0], "Cs": [1.0, 10.0], "kernels": KERNELS}
+
+
+def three_sites(n: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sites with borders of their own, columns of unlike scale."""
+    rng = np.random.default_rng(seed)
+    X, sites = rng.standard_normal((n, 3)), np.array(["a", "b", "c"])[np.arange(n) % 3]
+    slope = {"a": 1.0, "b": -1.0, "c": 0.0}
+    score = X[:, 0] + np.array([slope[site] for site in sites]) * X[:, 1] + 0.5 * rng.standard_normal(n)
+    return X * [1.0, 10.0, 0.1], np.where(score > 0.3, "yes", "no"), sites
+
+
+def folds_of(y: np.ndarray, sites: np.ndarray | None, n_folds: int = 4) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Any folds will do, if every part has all classes of all sites."""
+    fold = np.random.default_rng(1).permutation(np.arange(len(y)) % n_folds)
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
+
+
+def rival(comparison: Comparison, name: str) -> Contender:
+    return next(one for one in comparison.rivals if one.name == name)
+
+
+def in_each_fold_the_choice_of_the_others(scores: np.ndarray) -> list[float]:
+    """scores (n_pairs, n_folds)"""
+    found = []
+    for k in range(scores.shape[1]):
+        others = np.delete(scores, k, axis=1).mean(axis=1).round(12)
+        found.append(scores[int(np.flatnonzero(others == others.max())[0]), k])
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ the choice
+def test_a_fold_has_no_say_in_its_own_choice():
+    scores = np.array([[0.9, 0.5, 0.5], [0.1, 0.6, 0.6]])
+    assert_array_equal(choices(scores), [1, 0, 0])  # the first fold alone prefers candidate 0
+    changed = scores + np.array([0.0, 0.0, 9.0]) * np.array([[0.0], [1.0]])
+    assert choices(changed)[2] == choices(scores)[2]
+
+
+def test_of_equals_the_first_is_chosen_and_undefined_scores_do_not_count():
+    third = 1 / 3
+    assert best(np.array([[0.92, 0.92, 0.92], [0.92 + 1e-16, 0.92, 0.92]])) == 0
+    assert best(np.array([[third, third], [third + 1e-14, third]])) == 0
+    assert best(np.array([[np.nan, 0.5], [0.4, np.nan], [np.nan, np.nan]])) == 0
+    assert_array_equal(choices(np.array([[np.nan], [0.5]])), [1])
+
+
+def test_ours_is_chosen_by_the_rule_of_the_search_and_by_the_other_folds():
+    X, y, sites = three_sites()
+    search = ParetoMKLClassifierCV(cv=4, ps=[0.5, 1.0, 10.0], Cs=[0.1, 1.0, 10.0]).fit(X, y, tasks=sites)
+    results = search.cv_results_
+    scores = np.array([results[f"split{k}_test_score"] for k in range(4)])
+    points = {name: results[f"param_{name}"] for name in ("C", "capacity", "p", "s")}
+    chosen = [choose(np.delete(scores, k, axis=0), results["mean_test_log_loss"], points) for k in range(4)]
+    assert_array_equal(compare(search, X, y, tasks=sites).ours.folds, scores[np.arange(4), chosen])
+
+
+def test_folds_are_those_of_the_search():
+    """Whatever it was shuffled by: the majority of each training part, on its test part."""
+    X, y, _ = three_sites()
+    y = np.where(np.random.default_rng(0).random(len(y)) < 0.2, "rare", y)
+    for seed in (None, 7):
+        search = ParetoMKLClassifierCV(cv=4, random_state=seed, **QUICK).fit(X, y)
+        folds = MultiTaskStratifiedKFold(4, shuffle=True, random_state=seed or 0).split(X, y)
+        expected = [(y[test] == Counter(sorted(y[train])).most_common(1)[0][0]).mean() for train, test in folds]
+        assert_allclose(rival(compare(search, X, y), "the majority class").folds, expected)
+
+
+def test_the_grid_begins_in_its_middle():
+    assert GRID[0] == (1.0, 1.0)
+    assert len(set(GRID)) == 12
+
+
+# ---------------------------------------------------------------------------------------- against scikit-learn
+@pytest.mark.parametrize("scoring", [None, "balanced_accuracy", "f1_macro"])
+def test_one_svm_is_that_of_scikit_learn(scoring):
+    X, y = load_iris(return_X_y=True)
+    X = np.random.default_rng(0).permutation(X.T).T + np.random.default_rng(1).normal(0, 0.4, X.shape)
+    folds = folds_of(y, None)
+    search = ParetoMKLClassifierCV(cv=folds, scoring=scoring, **QUICK).fit(X, y)
+    found = compare(search, X, y)
+    assert [one.name for one in found.rivals] == ["one SVM", "the majority class"]
+    scorer = get_scorer(scoring or "accuracy")
+    scores = [
+        [
+            scorer(make_pipeline(StandardScaler(), SVC(C=C, gamma=width / 4)).fit(X[train], y[train]), X[test], y[test])
+            for train, test in folds
+        ]
+        for C, width in GRID  # four standardised columns: gamma="scale" is 1/4
+    ]
+    assert_allclose(rival(found, "one SVM").folds, in_each_fold_the_choice_of_the_others(np.array(scores)), atol=1e-12)
+    dummy = [scorer(DummyClassifier().fit(X[train], y[train]), X[test], y[test]) for train, test in folds]
+    assert_allclose(found.rivals[-1].folds, dummy)
+    results = search.cv_results_
+    ours = np.array([results[f"split{k}_test_score"] for k in range(4)]).T
+    assert set(found.ours.folds) <= set(ours.ravel())
+    assert found.ours.mean <= search.best_score_ + 1e-12
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"yes": 3.0}])
+def test_svms_of_tasks_are_those_of_scikit_learn(class_weight):
+    pandas = pytest.importorskip("pandas")
+    X, y, sites = three_sites()
+    folds = folds_of(y, sites)
+    scorer = make_multitask_scorer("balanced_accuracy")
+    search = ParetoMKLClassifierCV(cv=folds, scoring=scorer, class_weight=class_weight, **QUICK)
+    found = compare(search.fit(X, y, tasks=sites), X, y, tasks=sites)
+    assert [one.name for one in found.rivals][:2] == ["one SVM on all tasks together", "one SVM per task"]
+    frame = pandas.DataFrame(X, columns=list("uvw")).assign(site=sites)
+    each, together = np.zeros((2, 3, len(GRID), len(folds)))
+    columns = make_column_transformer((StandardScaler(), list("uvw")), (OneHotEncoder(), ["site"]))
+    for k, (train, test) in enumerate(folds):
+        scale = 1 / columns.fit_transform(frame.iloc[train]).var() / 6
+        for g, (C, width) in enumerate(GRID):
+            whole = make_pipeline(columns, SVC(C=C, gamma=width * scale, class_weight=class_weight))
+            said = whole.fit(frame.iloc[train], y[train]).predict(frame)
+            for t, site in enumerate("abc"):
+                mine, there = train[sites[train] == site], test[sites[test] == site]
+                own = make_pipeline(StandardScaler(), SVC(C=C, gamma=width / 3, class_weight=class_weight))
+                together[t, g, k] = balanced_accuracy_score(y[there], said[there])
+                each[t, g, k] = balanced_accuracy_score(y[there], own.fit(X[mine], y[mine]).predict(X[there]))
+    per_task = np.mean([in_each_fold_the_choice_of_the_others(of_task) for of_task in each], axis=0)
+    assert_allclose(rival(found, "one SVM per task").folds, per_task, atol=1e-12)
+    expected = in_each_fold_the_choice_of_the_others(together.mean(axis=0))
+    assert_allclose(rival(found, "one SVM on all tasks together").folds, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "roc_auc", "f1"])
+def test_columns_of_y_are_tasks_like_any_other(metric):
+    X, y, sites = three_sites()
+    folds, scorer = folds_of(y, sites), make_multitask_scorer(metric)
+    matrix = np.where(sites[:, None] == np.array(["a", "b", "c"]), (y == "yes").astype(float)[:, None], np.nan)
+    one = compare(ParetoMKLClassifierCV(cv=folds, scoring=scorer, **QUICK).fit(X, y, tasks=sites), X, y, tasks=sites)
+    other = compare(ParetoMKLClassifierCV(cv=folds, scoring=scorer, **QUICK).fit(X, matrix), X, matrix)
+    for a, b in zip(one.contenders, other.contenders, strict=True):
+        assert a.name == b.name
+        assert_allclose(a.folds, b.folds, atol=1e-12)
+    if metric == "roc_auc":
+        assert one.rivals[-1].mean == 0.5
+
+
+def test_tasks_may_have_labels_of_their_own():
+    X, y, sites = three_sites()
+    own = np.array([f"{label} {site}" for label, site in zip(y, sites, strict=True)])
+    folds, scorer = folds_of(y, sites), make_multitask_scorer("roc_auc")
+    search = ParetoMKLClassifierCV(cv=folds, scoring=scorer, **QUICK)
+    few, many = (compare(search.fit(X, labels, tasks=sites), X, labels, tasks=sites) for labels in (y, own))
+    assert_allclose(rival(many, "one SVM per task").folds, rival(few, "one SVM per task").folds)
+    assert np.isfinite(rival(many, "one SVM on all tasks together").folds).all()
+
+
+def test_held_out_samples_are_judged_by_the_chosen_models():
+    X, y, sites = three_sites(200)
+    new, rest = np.arange(200) < 60, np.arange(200) >= 60
+    search = ParetoMKLClassifierCV(cv=3, **QUICK).fit(X[rest], y[rest], tasks=sites[rest])
+    found = compare(search, X[rest], y[rest], tasks=sites[rest], held_out=(X[new], y[new], sites[new]))
+    assert found.ours.held_out == search.score(X[new], y[new], tasks=sites[new])
+    counts = [max(np.mean(y[rest & (sites == s)] == label) for label in ("yes", "no")) for s in "abc"]
+    said = [("yes" if np.mean(y[rest & (sites == s)] == "yes") > 0.5 else "no") for s in "abc"]
+    expected = np.mean([np.mean(y[new & (sites == s)] == label) for s, label in zip("abc", said, strict=True)])
+    assert found.rivals[-1].held_out == pytest.approx(expected)
+    assert found.rivals[-1].mean == pytest.approx(np.mean(counts), abs=0.05)
+    assert all(0.5 < one.held_out <= 1 for one in found.rivals[:2])
+
+
+# ------------------------------------------------------------------------------------------------------ edges
+def test_the_chosen_pair_learns_from_all_rows(monkeypatch):
+    X, y, sites = three_sites()
+    search = ParetoMKLClassifierCV(cv=folds_of(y, sites), **QUICK).fit(X, y)
+    monkeypatch.setattr(_rivals, "GRID", [(10.0, 1.0)])
+    whole = compare(search, X, y)
+    monkeypatch.setattr(_rivals, "MOST_ROWS", 30)
+    assert_allclose(compare(search, X, y).rivals[0].folds, whole.rivals[0].folds)
+    kept = _rivals._thinned(np.arange(1000), (np.arange(1000) % 100 == 0).astype(int))  # noqa: SLF001
+    assert len(kept) == 31
+    assert (kept % 100 == 0).sum() == 1
+
+
+def test_a_fold_without_a_class_is_scored_all_the_same():
+    X, y, sites = three_sites()
+    y = np.where((sites == "a") & (np.arange(120) > 20), "no", y)  # the few of "yes" are in the first rows
+    y[[3, 6]] = "yes"
+    parts = np.array_split(np.arange(120), 4)
+    folds = [(np.setdiff1d(np.arange(120), part), part) for part in parts[1:]]
+    search = ParetoMKLClassifierCV(cv=folds, scoring=make_multitask_scorer("roc_auc"), **QUICK)
+    with pytest.warns(UserWarning, match="roc_auc is undefined"):
+        found = compare(search.fit(X, y, tasks=sites), X, y, tasks=sites)
+    assert all(np.isfinite(one.folds).all() for one in found.contenders)
+
+
+def test_precomputed_kernels_are_compared_with_the_majority_only():
+    X, y, sites = three_sites()
+    stack = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))[:, :, None]
+    search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0, 10.0], cv=3, kernels="precomputed").fit(stack, y, tasks=sites)
+    held_out = (stack[:30], y[:30], sites[:30])
+    found = compare(search, stack, y, tasks=sites, held_out=held_out)
+    assert [one.name for one in found.rivals] == ["the majority class"]
+
+
+def test_scores_over_all_tasks_at_once_are_refused():
+    X, y, sites = three_sites()
+    search = ParetoMKLClassifierCV(scoring="f1_macro", cv=3, **QUICK).fit(X, y, tasks=sites)
+    with pytest.raises(ValueError, match=r"use scoring=make_multitask_scorer\('f1_macro'\)"):
+        compare(search, X, y, tasks=sites)
+
+
+def test_progress_names_what_is_done(capsys):
+    X, y, sites = three_sites()
+    search = ParetoMKLClassifierCV(cv=3, **QUICK).fit(X, y, tasks=sites)
+    compare(search, X, y, tasks=sites, verbose=1)
+    assert "folds · SVMs to compare with" in capsys.readouterr().err
+    compare(search, X, y, tasks=sites)
+    assert capsys.readouterr().err == ""
+
+
+# ------------------------------------------------------------------------------------------------------ words
+def versus(ours: list[float], theirs: list[float], measure: Measure | None = None) -> Comparison:
+    dull = Contender("the majority class", np.full(len(ours), 0.5))
+    rivals = [Contender("one SVM per task", np.array(theirs)), dull]
+    return Comparison(Contender("paretomkl", np.array(ours)), rivals, measure or Measure())
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "said"),
+    [
+        (
+            [0.90, 0.92, 0.91],
+            [0.91, 0.91, 0.913],
+            "One SVM per task does as well: 91.1 % against 91.0 %, within the error of the folds.",
+        ),
+        (
+            [0.90, 0.92, 0.91],
+            [0.92, 0.94, 0.933],
+            "One SVM per task is better by 2.1 points: 93.1 % against 91.0 %; consider it, or other kernels.",
+        ),
+        (
+            [0.92, 0.94, 0.933],
+            [0.90, 0.92, 0.91],
+            "The best of the others, one SVM per task, is 2.1 points behind: 91.0 % against 93.1 %.",
+        ),
+        (
+            [0.5] * 3,
+            [0.4] * 3,
+            "The majority class does as well: 50.0 % against 50.0 %, within the error of the folds.",
+        ),
+        (
+            [0.90, 0.92, 0.9171428571428571],
+            [0.90, 0.92, 0.91],
+            "One SVM per task does as well: 91.0 % against 91.2 %, within the error of the folds.",
+        ),
+        ([np.nan] * 2, [0.5, 0.6], "The folds do not tell which is better."),
+    ],
+)
+def test_verdict(ours, theirs, said):
+    assert versus(ours, theirs).verdict == said
+
+
+def test_differences_are_paired_by_fold():
+    """Folds that scatter by ten points, and a difference of two in each of them."""
+    ours = np.array([0.7, 0.8, 0.9])
+    found = versus(ours.tolist(), (ours + 0.02).tolist())
+    assert found.ours.standard_error == pytest.approx(0.1 / np.sqrt(3))
+    assert "is better by 2.0 points" in found.verdict
+    lead, error = found.lead(found.rivals[0])
+    assert (lead, error) == pytest.approx((-0.02, 0.0), abs=1e-12)
+
+
+def test_numbers_of_a_comparison():
+    found = versus([0.8, 0.9, np.nan], [0.7, 0.7, 0.7], Measure("ROC AUC", "roc_auc", percent=False))
+    assert found.text(found.ours) == "0.850 ± 0.050"
+    assert found.facts()["scores"]["paretomkl"] == pytest.approx({"mean": 0.85, "standard_error": 0.05})
+    rows = found.page_data()["rows"]
+    assert [row["bar"] for row in rows] == [
+        1.0,
+        pytest.approx(0.7 / 0.85, abs=1e-4),
+        pytest.approx(0.5 / 0.85, abs=1e-4),
+    ]
+    one = versus([0.8], [0.7])
+    assert one.text(one.ours) == "80.0 %"
+    assert one.facts()["scores"]["paretomkl"]["standard_error"] is None
