@@ -47,12 +47,12 @@ TRIAL = Settings((100, 200, 400), (2, 5, 10), (1, 5, 10), (2, 3, 5), limit=10.0,
 # ------------------------------------------------------------------------------------------------ problems
 def one_task(n: int) -> Arguments:
     X, y = data.blobs(n, 2)
-    return {"X": X, "y": y, "ps": [1.0]}
+    return {"X": X, "y": y, "ps": [1.0], "kernels": "paper"}
 
 
 def six_classes(n: int) -> Arguments:
     X, y = data.blobs(n, 6)
-    return {"X": X, "y": y, "ps": PAPER_PS}
+    return {"X": X, "y": y, "ps": PAPER_PS, "kernels": "paper"}
 
 
 def widths(n_kernels: int) -> Arguments:
@@ -81,7 +81,7 @@ def disjoint_tasks(n_tasks: int) -> Arguments:
 
 def one_vs_one(n_classes: int) -> Arguments:
     X, y = data.blobs(20 * n_classes, n_classes)
-    return {"X": X, "y": y, "ps": PAPER_PS}
+    return {"X": X, "y": y, "ps": PAPER_PS, "kernels": "paper"}
 
 
 # ----------------------------------------------------------------------------------------------- measuring
