@@ -48,7 +48,7 @@ def chosen(estimator, **grid):
 
 
 methods = {
-    "Pareto path, p and C by\ncross-validation": ParetoMKLClassifierCV(Cs=Cs, kernels=kernels, cv=3, **common),
+    "Pareto path, p, C and s by\ncross-validation": ParetoMKLClassifierCV(Cs=Cs, kernels=kernels, cv=3, **common),
     "average (p = 1)": chosen(ParetoMKLClassifier(kernels=kernels, **common), C=Cs),
     "worst task (p = ∞)": chosen(ParetoMKLClassifier(p=np.inf, kernels=kernels, **common), C=Cs),
     "PartiallySharedMKL": chosen(PartiallySharedMKL(kernels=kernels, **common), C=Cs, beta=[0.5, 2.0]),

@@ -3,8 +3,8 @@ Reading the trade-off
 =====================
 
 Tasks that share a kernel want different things from it. The exponent p says who is heard: p = 1 is the average, a large
-p heeds the hard tasks, a small one the easy ones. Each p gives a point on the *Pareto front*, where no task can be
-served better without another one being served worse. Three pictures to read it by.
+p heeds tasks with large objectives, a small one those with small ones. Each p gives a point on the *Pareto front*,
+where no task can be served better without another one being served worse. Three pictures to read it by.
 """
 
 # %%
@@ -12,7 +12,8 @@ served better without another one being served worse. Three pictures to read it 
 # ---------
 #
 # Six data sources, one kernel for each. Two sources matter to both tasks; beside them each task has one of its own, and
-# there the interests part. The second task has more samples, and a tenth of its labels are wrong: it is the harder one.
+# there the interests part. The second task has more samples, and a tenth of its labels are wrong: its
+# objective is the larger one.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -59,11 +60,12 @@ plt.show()
 # Forty-five tasks
 # ----------------
 #
-# Ten digits are 45 pairs of digits. Along the path the hardest pair gains and the easy ones pay for it, and the kernel
-# becomes narrower: for hard pairs, details matter. The bold line is M_p, the mean that is minimised.
+# Ten digits are 45 pairs of digits. Along the path the hardest pair gains and the easy ones pay for it, and weight
+# moves from the linear kernel and the widest Gaussian to narrower ones: for hard pairs, details matter. The bold line
+# is M_p, the mean that is minimised.
 
 X, y = load_digits(return_X_y=True)
-path = pareto_path(X[:200] / 16, y[:200], ps=PAPER_PS)
+path = pareto_path(X[:200], y[:200], ps=PAPER_PS, C=10)
 print(path)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.2), layout="constrained")
