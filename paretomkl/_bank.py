@@ -91,7 +91,7 @@ class FittedBank:
         self.base_kernels: list[Kernel] = []
         self.base_columns: list[IntArray] = []
         for m, kernel in enumerate(kernels):
-            key: tuple = (kernel.metric, tuple(columns[m])) if columns and kernel.metric != "custom" else (m,)
+            key: tuple = (kernel.metric, columns[m].tobytes()) if columns and kernel.metric != "custom" else (m,)
             if key not in keys:
                 keys[key] = len(keys)
                 self.base_kernels.append(kernel)
@@ -102,7 +102,7 @@ class FittedBank:
         """Take from the training samples what the bank needs of them: centres, and the factor of every kernel."""
         if not self.precomputed:
             features = self._standardized(X)
-            self.centre = [np.average(features[:, seen], axis=0, weights=weight) for seen in self.base_columns]
+            self.centre = [np.average(_take(features, seen), axis=0, weights=weight) for seen in self.base_columns]
         groups = groups or [(np.arange(len(X)), np.ones(len(X)) if weight is None else weight)]
         # to show shares a rough measure will do, of very many kernels a rougher one
         rough = min(_MOST_LOOKED_AT, max(32, int(math.sqrt(_MOST_VALUES / self.n_kernels))))
@@ -161,34 +161,25 @@ class FittedBank:
         rng = np.random.default_rng(0)
         if len(groups) > most:
             groups = [groups[k] for k in np.sort(rng.choice(len(groups), most, replace=False))]
-        variance, rank, n_ranks = np.zeros((3, self.n_kernels))
+        drawn: list[tuple[IntArray, Array]] = []
         for rows, weight in groups:
             there = np.flatnonzero(weight > 0)
             if len(there) > most:
                 there = np.sort(rng.choice(there, most, replace=False))
-            v, r = self._spread(X, rows[there], weight[there] / weight[there].sum())
-            variance += v / len(groups)
-            rank += r
-            n_ranks += r > 0
+            drawn.append((rows[there], weight[there] / weight[there].sum()))
+        everyone = np.unique(np.concatenate([rows for rows, _ in drawn]))
+        # kernels among all samples at once where the groups overlap so much that this is less work, as pairs of classes
+        together = len(everyone) <= most and sum(len(rows) ** 2 for rows, _ in drawn) >= len(everyone) ** 2
+        variance, rank, n_ranks = np.zeros((3, self.n_kernels))
+        for among, members in [(everyone, drawn)] if together else [(np.unique(part[0]), [part]) for part in drawn]:
+            places = [(np.searchsorted(among, rows), weight) for rows, weight in members]
+            for m, K in enumerate(self._each_kernel(X[np.ix_(among, among)] if self.precomputed else X[among])):
+                for at, weight in places:
+                    v, r = _spread(K[np.ix_(at, at)], weight)
+                    variance[m] += v / len(drawn)
+                    rank[m] += r
+                    n_ranks[m] += r > 0
         return variance, rank / np.maximum(n_ranks, 1) + (n_ranks == 0)
-
-    def _spread(self, X: AnyArray, rows: IntArray, weight: Array) -> tuple[Array, Array]:
-        """v = tr(K_c) and r = v² / ‖K_c‖² under weights of sum one; r is zero for a constant kernel.
-
-        With m_i = Σ_j w_j K_ij and g = w'Kw: tr(K_c) = Σ w_i K_ii − g, ‖K_c‖² = Σ w_i w_j K_ij² − 2 Σ w_i m_i² + g².
-        """
-        variance, rank = np.zeros((2, self.n_kernels))
-        for m, K in enumerate(self._each_kernel(X[np.ix_(rows, rows)] if self.precomputed else X[rows])):
-            size = np.abs(K).max()
-            K /= size or 1.0  # squares neither overflow nor vanish
-            K -= K[0, 0]  # centring takes a constant off anyway; now a kernel that hardly varies keeps its digits
-            sums, trace = K @ weight, weight @ np.diag(K)
-            mean = sums @ weight
-            v = trace - mean
-            norm = weight @ np.square(K, out=K) @ weight - 2 * sums**2 @ weight + mean**2
-            if v > _NO_VARIANCE and norm > 0:
-                variance[m], rank[m] = size * v, v**2 / norm
-        return variance, rank
 
     def _each_kernel(self, X: AnyArray) -> Iterator[Array]:
         """The matrices of the base kernels among samples before their factors, (n, n) each, some made at a time."""
@@ -233,7 +224,7 @@ class FittedBank:
         centred_squares: list[Array] = []
         squares = np.zeros((len(self.base_kernels), len(X)))
         for b, seen in enumerate(self.base_columns):
-            part = X[:, seen]
+            part = _take(X, seen)
             if self.base_kernels[b].metric == "sqeuclidean":
                 squares[b] = np.einsum("ij,ij->i", part, part)
                 part = part - self.centre[b]  # distances keep their digits when the data lie far from the origin
@@ -258,7 +249,7 @@ class FittedBank:
         part, base_of_part = X, -1
         for kernel, b in zip(self.kernels, self.base.tolist(), strict=True):
             if b != base_of_part:
-                part, base_of_part = X[:, self.base_columns[b]], b
+                part, base_of_part = _take(X, self.base_columns[b]), b
             yield kernel.diagonal(part, squares[b])
 
     def panel(self, left: Side, rows: IntArray, right: Side, columns: IntArray) -> Array:
@@ -320,6 +311,28 @@ class FittedBank:
             for theta, combined in zip(thetas, out, strict=True):
                 combine_rows(self.program, theta, pairs, 0, len(rows), tile, combined[first * n_columns :])
         return out.reshape(len(thetas), len(left), n_columns)
+
+
+def _take(X: Array, columns: IntArray) -> Array:
+    """Some columns of X; X itself, and no copy, where they are all of them in order."""
+    whole = len(columns) == X.shape[1] and np.array_equal(columns, np.arange(X.shape[1]))
+    return X if whole else X[:, columns]
+
+
+def _spread(K: Array, weight: Array) -> tuple[float, float]:
+    """v = tr(K_c) and r = v² / ‖K_c‖² of a kernel matrix under weights of sum one; both are zero for a constant one.
+
+    With m_i = Σ_j w_j K_ij and g = w'Kw: tr(K_c) = Σ w_i K_ii − g, ‖K_c‖² = Σ w_i w_j K_ij² − 2 Σ w_i m_i² + g². K is
+    used up.
+    """
+    size = float(np.abs(K).max())
+    K /= size or 1.0  # squares neither overflow nor vanish
+    K -= K[0, 0]  # centring takes a constant off anyway; now a kernel that hardly varies keeps its digits
+    sums, trace = K @ weight, weight @ np.diag(K)
+    mean = sums @ weight
+    v = float(trace - mean)
+    norm = float(weight @ np.square(K, out=K) @ weight - 2 * sums**2 @ weight + mean**2)
+    return (size * v, v**2 / norm) if v > _NO_VARIANCE and norm > 0 else (0.0, 0.0)
 
 
 def _refine_small(distances: Array, x: Array, z: Array, x_squares: Array, z_squares: Array) -> None:

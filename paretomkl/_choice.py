@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -61,9 +61,12 @@ def _distance_from_one(p: float) -> float:
     return abs(math.log(p)) if p > 0 else 1e3 - p
 
 
-def edge_of(values: Sequence[float], chosen: float, mean: Array, of_row: Array) -> str | None:
-    """ "largest" or "smallest" if that is what the chosen value is and all others score less; else None."""
-    distinct = sorted(set(values))
+def edge_of(chosen: float, mean: Array, of_row: Array) -> str | None:
+    """Whether the chosen value of a parameter is its largest or smallest one, if all others score less; else None.
+
+    ``of_row`` holds the value in each row, ``mean`` its score.
+    """
+    distinct = np.unique(of_row)
     if len(distinct) == 1 or chosen not in (distinct[0], distinct[-1]):
         return None
     here, elsewhere = np.nanmax(mean[of_row == chosen]), np.nanmax(mean[of_row != chosen], initial=-np.inf)

@@ -287,7 +287,7 @@ def about(
 @command("Example: `paretomkl demo --samples 500 --page digits.html`, then open `digits.html`.")
 def demo(
     samples: Annotated[int, Option(min=20, max=1797, help="How many digits to learn from.")] = 200,
-    C: Annotated[float, Option("--C", min=1e-6, help="Cost of a margin violation.")] = 1.0,
+    C: Annotated[float, Option("--C", min=1e-6, help="Cost of a margin violation.")] = 10.0,
     s: Annotated[float, Option("--s", min=1.0, help="Norm of the kernel weights; 1 is sparse.")] = 1.1,
     tol: Tolerance = 1e-3,
     page: Annotated[Path, Option(help="Where to write the page with the slider.")] = Path("paretomkl-demo.html"),

@@ -421,7 +421,12 @@ class KernelBank:
         standardize = self.made_from_data if self.standardize == "auto" else self.standardize
         standardizer = Standardizer.of(X, weight) if standardize else None
         kernels = self._kernel_list(X if standardizer is None else standardizer(X), feature_names, weight)
-        columns = [resolve_columns(kernel.columns, X.shape[1], feature_names, f"Kernel {kernel}") for kernel in kernels]
+        resolved: dict[Columns, IntArray] = {}  # the kernels of a source have the same columns
+        for kernel in kernels:
+            if kernel.columns not in resolved:
+                found = resolve_columns(kernel.columns, X.shape[1], feature_names, f"Kernel {kernel}")
+                resolved[kernel.columns] = found
+        columns = [resolved[kernel.columns] for kernel in kernels]
         fitted = FittedBank(kernels, columns, self.normalization, standardizer, self.cache_mb)
         fitted.bind(X, weight, groups, self.capacity)
         return fitted

@@ -312,7 +312,7 @@ class ParetoMKLClassifierCV(KernelTaskClassifier):
 
     def _warn_of_edge(self, Cs: Array, mean: Array) -> None:
         C = self.best_params_["C"]
-        edge = edge_of(Cs.tolist(), C, mean, Cs)
+        edge = edge_of(C, mean, Cs)
         if edge is not None:
             beyond = C * 10 if edge == "largest" else C / 10
             warnings.warn(
