@@ -125,7 +125,7 @@ def our_time(X: Any, y: Any, repeats: int, **parameters: Any) -> tuple[float, Pa
 
 def pairs_of(y: np.ndarray, tasks: np.ndarray | None = None) -> list[oracles.Task]:
     """Tasks in the form of the oracles."""
-    return [(task.rows, task.signs) for task in make_tasks(y, tasks)]
+    return [(task.rows, task.targets) for task in make_tasks(y, tasks)]
 
 
 def small_problem(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -50,7 +50,7 @@ class Labelling:
     kind: Kind
     names: list[str]
     sources: list[Hashable]
-    pairs: list[tuple[Any, Any]]
+    pairs: list[tuple[Any, ...]]
     classes: Any
 
     @classmethod

@@ -179,7 +179,7 @@ def _task_weights(tasks: list[Task], sample_weight: Array | None, class_weight: 
             raise ValueError(f"sample_weight must not be negative (task {task.name!r}).")
         factor = np.ones(len(weight))
         for sign, label in ((-1, task.classes[0]), (1, task.classes[1])):
-            of_class = task.signs == sign
+            of_class = task.targets == sign
             total = weight[of_class].sum()
             if not total > 0:
                 raise ValueError(f"Task {task.name!r} has no sample of class {label!r} with a positive weight.")

@@ -21,16 +21,17 @@ FOLDS = (
 
 @dataclass(frozen=True)
 class Task:
-    """One binary problem.
+    """One problem: to tell two classes apart, to predict a number, or to find what is unlike the rest.
 
-    name: what messages and tables call it; rows (n,): its samples, rising; signs (n,): ±1; classes: the labels of −1
-    and +1; source: the task label or column it came from (``None`` where there is only one).
+    name: what messages and tables call it; rows (n,): its samples, rising; targets (n,): ±1 for classes, else numbers;
+    classes: the labels of −1 and +1, empty where there are none; source: the task label or column it came from (``None``
+    where there is only one).
     """
 
     name: str
     rows: IntArray
-    signs: Array
-    classes: tuple[Any, Any]
+    targets: Array
+    classes: tuple[Any, ...] = ()
     source: Hashable = None
 
 

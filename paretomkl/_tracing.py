@@ -113,7 +113,7 @@ def make_machine(
     """The SVMs of these tasks; ``bounds`` holds C for each sample of each task, ``shared`` as in GramBlocks."""
     gram = GramBlocks(bank, X, [task.rows for task in tasks], n_jobs, shared)
     gram.check_positive_semidefinite()
-    return SVCTasks(gram, np.concatenate([task.signs for task in tasks]), np.concatenate(bounds), scale)
+    return SVCTasks(gram, np.concatenate([task.targets for task in tasks]), np.concatenate(bounds), scale)
 
 
 def make_problem(

@@ -112,7 +112,7 @@ def check_bounds(C: Any, n_samples: int, tasks: list[Task]) -> Array:
         raise ValueError("C must not have negative, infinite or missing entries.")
     for task in tasks:
         for sign, label in ((-1, task.classes[0]), (1, task.classes[1])):
-            if not (bound[task.rows[task.signs == sign]] > 0).any():
+            if not (bound[task.rows[task.targets == sign]] > 0).any():
                 raise ValueError(f"Task {task.name!r} has no sample of class {label!r} with C > 0.")
     return bound
 

@@ -49,7 +49,7 @@ def make_toy(seed: int = 0, n_tasks: int = 3, n: int = 18, n_features: int = 3) 
     bank = as_bank(kernels).fit(X)
     side = bank.side(X)
     Ks = np.array([bank.cross(side, side, row) for row in np.eye(len(kernels))])
-    pairs = [(task.rows, task.signs) for task in make_tasks(y, tasks)]
+    pairs = [(task.rows, task.targets) for task in make_tasks(y, tasks)]
     return Toy(X, y, tasks, kernels, Ks, pairs)
 
 

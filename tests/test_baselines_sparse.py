@@ -43,7 +43,7 @@ def make_mixed(seed: int = 0, n_tasks: int = 3, n: int = 24) -> Toy:
     bank = as_bank(kernels).fit(X)
     side = bank.side(X)
     Ks = np.array([bank.cross(side, side, row) for row in np.eye(len(kernels))])
-    return Toy(X, y, tasks, kernels, Ks, [(task.rows, task.signs) for task in make_tasks(y, tasks)])
+    return Toy(X, y, tasks, kernels, Ks, [(task.rows, task.targets) for task in make_tasks(y, tasks)])
 
 
 @pytest.fixture(scope="module")

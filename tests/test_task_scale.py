@@ -25,7 +25,7 @@ def unlike() -> Toy:
     toy = make_toy(n=30)
     kept = np.concatenate([own[:size] for size, own in zip(SIZES, np.arange(90).reshape(3, 30), strict=True)])
     tasks, y = toy.tasks[kept], toy.y[kept]
-    pairs = [(task.rows, task.signs) for task in make_tasks(y, tasks)]
+    pairs = [(task.rows, task.targets) for task in make_tasks(y, tasks)]
     return Toy(toy.X[kept], y, tasks, toy.kernels, toy.Ks[:, kept[:, None], kept], pairs)
 
 

@@ -17,7 +17,7 @@ NAN = float("nan")
 
 def summary(tasks):
     """What distinguishes tasks, in a form that can be compared."""
-    return [(task.name, task.rows.tolist(), task.signs.tolist(), task.classes, task.source) for task in tasks]
+    return [(task.name, task.rows.tolist(), task.targets.tolist(), task.classes, task.source) for task in tasks]
 
 
 # ------------------------------------------------------------------------------------------------------- one vector y
@@ -42,7 +42,7 @@ def test_pairs_cover_every_sample_once_for_each_other_class(y):
     times = np.bincount(np.concatenate([task.rows for task in tasks]), minlength=len(y))
     assert_array_equal(times, n_classes - 1)
     for task in tasks:
-        assert_array_equal(np.array(y)[task.rows], np.where(task.signs > 0, task.classes[1], task.classes[0]))
+        assert_array_equal(np.array(y)[task.rows], np.where(task.targets > 0, task.classes[1], task.classes[0]))
         assert np.all(np.diff(task.rows) > 0)
 
 
@@ -67,7 +67,7 @@ def test_labels_of_any_type(y, classes):
     (task,) = make_tasks(y)
     assert task.classes == classes
     signs = [1.0 if label == classes[1] else -1.0 for label in np.asarray(y).tolist()]
-    assert_array_equal(task.signs, signs)
+    assert_array_equal(task.targets, signs)
 
 
 def test_distinct_labels_are_sorted_where_they_can_be():

@@ -48,6 +48,6 @@ class SharedWidthSVC(MultiTaskClassifier):
         scaler = StandardScaler().fit(training.samples.data)
         X = scaler.transform(training.samples.data)
         machines = [
-            SVC(C=self.C, gamma=self.gamma, tol=self.tol).fit(X[task.rows], task.signs) for task in training.tasks
+            SVC(C=self.C, gamma=self.gamma, tol=self.tol).fit(X[task.rows], task.targets) for task in training.tasks
         ]
         return SVCModel(training.labelling, scaler, machines)

@@ -40,7 +40,7 @@ class AlphaMinimax(InteriorPoint):
     def __init__(self, features: Array, tasks: list[Task], weights: list[Array], cap: float, free: int):
         # a sample of no weight would have no interior
         pairs = zip(tasks, weights, strict=True)
-        parts = [(task.rows[w > 0], task.signs[w > 0], w[w > 0] / w.sum()) for task, w in pairs]
+        parts = [(task.rows[w > 0], task.targets[w > 0], w[w > 0] / w.sum()) for task, w in pairs]
         self.rows = [features[rows] * signs[:, None] for rows, signs, _ in parts]  # y_i x_i
         self.signs, self.cost = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
         sizes, T, n = [len(rows) for rows in self.rows], len(tasks), len(self.cost)

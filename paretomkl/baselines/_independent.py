@@ -276,7 +276,7 @@ def make_folds(training: Training, cv: Any) -> list[Fold]:
 
 def split_task(task: Task, present: IntArray, cv: Any) -> list[tuple[IntArray, IntArray]]:
     """Training and held-out samples of each fold, by their place within the task."""
-    signs = task.signs[present]
+    signs = task.targets[present]
     if isinstance(cv, numbers.Integral):
         rarer = int(min((signs < 0).sum(), (signs > 0).sum()))
         if rarer < 2:
@@ -293,7 +293,7 @@ def check_folds(task: Task, parts: list[tuple[IntArray, IntArray]]) -> None:
     if not parts:
         raise ValueError(f"Task {task.name!r} has no held-out sample in any split of cv.")
     for train, _ in parts:
-        if len(np.unique(task.signs[train])) < 2:
+        if len(np.unique(task.targets[train])) < 2:
             raise ValueError(f"Task {task.name!r} has one class only in the training part of a split of cv. {FOLDS}")
 
 
@@ -312,14 +312,14 @@ def cross_validate(
         start=gram.layout.start[block],
         size=gram.layout.size[block],
     )
-    signs = np.concatenate([tasks[fold.task].signs[fold.train] for fold in folds])
+    signs = np.concatenate([tasks[fold.task].targets[fold.train] for fold in folds])
     unit = np.concatenate([weights[fold.task][fold.train] for fold in folds])
     accuracy = np.empty((len(folds), len(costs), gram.n_kernels))
 
     def score(f: int, K: Array, dual: Array, intercept: float) -> float:
         fold = folds[f]
         decisions = K @ dual[layout.ptr[f] : layout.ptr[f + 1]] + intercept
-        right = (decisions > 0) == (tasks[fold.task].signs[fold.test] > 0)
+        right = (decisions > 0) == (tasks[fold.task].targets[fold.test] > 0)
         return float(np.average(right, weights=weights[fold.task][fold.test]))
 
     for m, theta in enumerate(np.eye(gram.n_kernels)):

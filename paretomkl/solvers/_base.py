@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from .._run import Report, Run
 from .._typing import Array
-from ..machines._svc import SVCTasks
+from ..machines import KernelTasks
 from ..problem import MultiTaskProblem
 from ..solution import Solution
 from ..sweep import Sweep
@@ -64,7 +64,7 @@ class BaseSolver:
 
     def grown(self, solution: Solution, problem: MultiTaskProblem, factor: float) -> Solution:
         """A start for ``problem``, whose C is ``factor`` ≥ 1 times that of the solution's and all else the same."""
-        machine: SVCTasks = problem.machine  # type: ignore[assignment]
+        machine: KernelTasks = problem.machine  # type: ignore[assignment]
         sweep = replace(solution.sweep, warm=machine.grown_start(solution.sweep.warm, factor))
         return replace(solution, sweep=sweep, machine=machine, state=None)
 

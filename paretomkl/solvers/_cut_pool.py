@@ -74,19 +74,21 @@ class Pool:
         return moved
 
     def grown(self, factor: float, theta: Array, problem: MultiTaskProblem) -> Pool:
-        """The cuts that this pool has for the same tasks with bounds C that are ``factor`` ≥ 1 times as large.
+        """The cuts that this pool has for the same tasks with costs C that are ``factor`` ≥ 1 times as large.
 
-        cα is feasible there for 0 ≤ c ≤ factor; c makes the cut c a − ½ c² θ'G as high as can be at the given θ.
+        A cut holds for every larger C. Where C bounds the dual, cα is feasible there for 0 ≤ c ≤ factor; c makes the
+        cut c a − ½ c² θ'G as high as can be at the given θ.
         The values J_t(θ) seen so far do not hold there: the new pool has no sweep.
         """
         grown = Pool(problem.machine, self.weight_set)
         live = self.cuts.live
         live[0] = True
         cuts = grown.cuts = self.cuts.copy(np.flatnonzero(live.any(axis=1)))
-        steepness = 2 * cuts.slopes @ theta
-        scale = np.clip(cuts.linear / np.maximum(steepness, 1e-300), 1.0, factor)
-        scale[0] = 1.0
-        cuts.linear, cuts.slopes = scale * cuts.linear, scale[:, :, None] ** 2 * cuts.slopes
+        if getattr(problem.machine, "homogeneous", False):
+            steepness = 2 * cuts.slopes @ theta
+            scale = np.clip(cuts.linear / np.maximum(steepness, 1e-300), 1.0, factor)
+            scale[0] = 1.0
+            cuts.linear, cuts.slopes = scale * cuts.linear, scale[:, :, None] ** 2 * cuts.slopes
         cuts.idle = np.minimum(cuts.idle, 0)
         return grown
 

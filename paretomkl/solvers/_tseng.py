@@ -80,7 +80,7 @@ class Saddle:
         ∇_β = c (1 − Y K_θ Y α), ∇_λ = ½ c θ'G(α), ∇_θ = −½ Σ_t λ_t c_t G^t(α_t): one K_θ, one product with it per
         task, one pass for G.
         """
-        gram, signs, scale = self.machine.gram, self.machine.signs, self.machine.scale
+        gram, signs, scale = self.machine.gram, self.machine.targets, self.machine.scale
         lam = self.divisor(u.lam)
         alpha = self.unit * u.beta / self.spread(lam)
         v = signs * alpha
@@ -100,7 +100,7 @@ class Saddle:
             u.beta + self.spread(reach) * slopes.beta,
             u.lam + reach * slopes.lam,
             self.ptr,
-            self.machine.signs,
+            self.machine.targets,
             self.C,
             self.omega,
             self.w,

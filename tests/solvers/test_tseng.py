@@ -46,7 +46,7 @@ def random_point(problem, saddle, seed=0):
 def phi(problem, saddle, u):
     """Σ_t β_t'1 − θ'G(β_t) / (2 λ_t), straight from the formula."""
     beta = saddle.unit * u.beta
-    forms = problem.machine.gram.quadratic_forms(problem.machine.signs * beta)
+    forms = problem.machine.gram.quadratic_forms(problem.machine.targets * beta)
     return beta.sum() - 0.5 * np.sum(forms @ u.theta / saddle.divisor(u.lam))
 
 

@@ -1,0 +1,81 @@
+"""What all machines over Gram blocks share."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from .._typing import Array
+from ..protocols import Gram, check_part
+from ..sweep import Decisions, Sweep
+
+
+class KernelTasks:
+    """T tasks whose functions lie in the space of the kernel Σ_m θ_m K_m; a subclass says what a task is.
+
+    Parameters
+    ----------
+    gram : Gram
+    targets : flat array over the samples of all tasks
+        Labels ±1, or numbers to predict.
+    C : flat array, what an error of each sample of each task costs
+    scale : array of shape (n_tasks,), default=None
+        What the objectives and with them cuts and bounds are multiplied by, 1/n_t for objectives per sample; None is 1.
+        Duals, decisions and intercepts do not depend on it.
+    """
+
+    # whether the linear part of a cut is proportional to the dual it is made from, and C only bounds that dual
+    homogeneous: ClassVar[bool] = True
+
+    def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None):
+        check_part(gram, Gram)
+        self.gram = gram
+        self.targets = np.ascontiguousarray(targets, dtype=np.float64)
+        self.C = np.ascontiguousarray(C, dtype=np.float64)
+        self.scale = np.ones(self.n_tasks) if scale is None else np.asarray(scale, dtype=np.float64)
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.gram.layout.size)
+
+    @property
+    def n_kernels(self) -> int:
+        return self.gram.n_kernels
+
+    def sweep(self, theta: Array, warm: Any = None, rtol: float = 1e-6) -> Sweep:
+        """Solve every task at θ to a relative duality gap of rtol, from the ``warm`` of an earlier sweep."""
+        raise NotImplementedError
+
+    def decisions(self, sweep: Sweep) -> Decisions:
+        """The functions of the tasks as they were solved in a sweep of this machine."""
+        raise NotImplementedError
+
+    def of_tasks(self, values: Array) -> Array:
+        """Sums over the samples of each task, (n_tasks,)."""
+        return np.add.reduceat(values, self.gram.layout.ptr[:-1])
+
+    def swept(self, theta: Array, linear: Array, dual: Array, gap: Array, warm: Any) -> Sweep:
+        """The sweep of duals v, feasible at every θ: cuts a_t − ½ Σ_m θ_m v'K_m v and, with the duality gap, bounds."""
+        linear = self.scale * linear
+        # rounding may leave a form of zero below it
+        forms = self.scale[:, None] * np.maximum(self.gram.quadratic_forms(dual), 0.0)
+        lower = linear - 0.5 * (forms * theta).sum(axis=1)
+        return Sweep(theta, linear, forms, lower, lower + self.scale * np.maximum(gap, 0.0), warm)
+
+    def with_bounds(self, C: Array) -> Self:
+        """The same tasks with other costs, on the same kernels."""
+        other = copy(self)
+        other.C = np.ascontiguousarray(C, dtype=np.float64)
+        return other
+
+    def paying(self, capacity: float) -> Self:
+        """The same tasks with kernels that pay another price for their capacity."""
+        other = copy(self)
+        other.gram = self.gram.paying(capacity)  # type: ignore[attr-defined]
+        return other
+
+    def grown_start(self, warm: Any, factor: float) -> Any:
+        """A start for these tasks from that of tasks whose costs are these divided by ``factor``."""
+        return warm

@@ -1,0 +1,117 @@
+"""Kernel ridge regression over shared Gram blocks: one linear system for all tasks on the same samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from .._parallel import run_chunks
+from .._typing import Array, IntArray
+from ..gram import CombinedGram
+from ..sweep import Decisions, Sweep
+from ._base import KernelTasks
+
+REFINEMENTS = 3  # of a solution whose gap is too large; beyond these rounding stands in the way
+
+
+class RidgeStart(NamedTuple):
+    """What a ridge sweep leaves: flat duals and the intercepts of the tasks."""
+
+    dual: Array
+    intercepts: Array
+
+
+class RidgeTasks(KernelTasks):
+    """T kernel ridge regressions whose Gram matrices are combinations Σ_m θ_m K_m.
+
+        J_t(θ) = scale_t · min over f, b of  ½ ‖f‖² + ½ Σ_i C_i (y_i − f(x_i) − b)²
+               = scale_t · max over {α'1 = 0} of  α'y − ½ Σ_i α_i² / C_i − ½ α'K_θα
+
+    The optimum solves (K_θ + diag(1/C)) α + b 1 = y, 1'α = 0: with a Cholesky factor, shared by all tasks with the same
+    samples and costs, so that many outputs cost little more than one.
+
+    Parameters
+    ----------
+    gram : Gram
+    targets : flat array of the numbers to predict
+    C : flat array, what the square of an error costs, for each sample of each task; a sample of cost zero is left out
+    scale : array of shape (n_tasks,), default=None
+        What the objectives and with them cuts and bounds are multiplied by; None is 1.
+    """
+
+    homogeneous: ClassVar[bool] = False
+
+    def sweep(self, theta: Array, warm: RidgeStart | None = None, rtol: float = 1e-6) -> Sweep:
+        """Solve every task at θ. The systems are solved directly, so that there is nothing to start from."""
+        dual, gap, intercepts = np.zeros(len(self.targets)), np.zeros(self.n_tasks), np.zeros(self.n_tasks)
+        with self.gram.combined(theta) as K:
+
+            def work(tasks: IntArray) -> None:
+                self._solve(K, tasks, rtol, dual, gap, intercepts)
+
+            run_chunks(work, [(tasks,) for tasks in self._same_systems()], self.gram.n_jobs)
+        linear = self.of_tasks(dual * self.targets - 0.5 * _divided(dual**2, self.C))
+        return self.swept(theta, linear, dual, gap, RidgeStart(dual, intercepts))
+
+    def decisions(self, sweep: Sweep) -> Decisions:
+        """f_t(x) = Σ_i α_ti k_θ(x_i, x) + b_t."""
+        start: RidgeStart = sweep.warm
+        return Decisions(np.split(start.dual, self.gram.layout.ptr[1:-1]), start.intercepts)
+
+    def _same_systems(self) -> list[IntArray]:
+        """Tasks with the same samples and the same costs, together."""
+        ptr, idx, start, _ = self.gram.layout
+        alike: dict[tuple, list[int]] = {}
+        for t in range(self.n_tasks):
+            mine = slice(ptr[t], ptr[t + 1])
+            alike.setdefault((start[t], idx[mine].tobytes(), self.C[mine].tobytes()), []).append(t)
+        return [np.array(tasks) for tasks in alike.values()]
+
+    def _solve(self, K: CombinedGram, tasks: IntArray, rtol: float, dual: Array, gap: Array, intercepts: Array) -> None:
+        """Solve tasks that share their system; their parts of the results are filled in."""
+        ptr = self.gram.layout.ptr
+        places = ptr[tasks][:, None] + np.arange(ptr[tasks[0] + 1] - ptr[tasks[0]])
+        C = self.C[places[0]]
+        counts = np.flatnonzero(C > 0)
+        places, C = places[:, counts], C[counts]
+        y, own = self.targets[places].T, K.of_task(int(tasks[0]), counts, counts)
+        solve = _solver(own, C)
+        alpha, b = np.zeros_like(y), np.zeros(len(tasks))
+        # a solution of (K + 1/C) α + b = y, Σα = 0 from one of the system alone and the column of ones
+        ones = solve(np.ones(len(C)))
+        for _ in range(1 + REFINEMENTS):
+            missing = y - own @ alpha - alpha / C[:, None] - b
+            step = solve(missing)
+            offset = step.sum(axis=0) / ones.sum()
+            alpha, b = alpha + step - ones[:, None] * offset, b + offset
+            alpha -= alpha.mean(axis=0)  # the plane Σα = 0 to the last digit: the dual has to be feasible
+            values = own @ alpha
+            # the loss and its conjugate differ by ½ Σ C (r − α/C)², with r = y − Kα − b
+            found = 0.5 * C @ (y - values - b - alpha / C[:, None]) ** 2
+            value = (alpha * (y - 0.5 * values - 0.5 * alpha / C[:, None])).sum(axis=0)
+            if (found <= rtol * value).all():
+                break
+        dual[places], gap[tasks], intercepts[tasks] = alpha.T, found, b
+
+
+def _solver(K: Array, C: Array) -> Callable[[Array], Array]:
+    """A function that solves (K + diag(1/C)) x = r, nearly where rounding has made the matrix indefinite."""
+    system = K.copy()
+    system[np.diag_indices_from(system)] += 1 / C
+    jitter = 1e-14 * np.trace(system) / len(system)
+    while True:
+        try:
+            factor = cho_factor(system, lower=True, check_finite=False)
+        except LinAlgError:
+            system[np.diag_indices_from(system)] += jitter
+            jitter *= 10
+        else:
+            return lambda right: cho_solve(factor, right, check_finite=False)
+
+
+def _divided(values: Array, by: Array) -> Array:
+    """values / by, and zero where by is."""
+    return np.divide(values, by, out=np.zeros_like(values), where=by > 0)
