@@ -1,7 +1,7 @@
 """Multi-task multiple kernel learning along the Pareto front.
 
-T binary SVM tasks share one learned kernel, a weighted sum of M base kernels; the library minimises the power mean of
-the task objectives, and so traces a path on their Pareto front.
+T tasks share one learned kernel, a weighted sum of M base kernels; the library minimises the power mean of the task
+objectives, and so traces a path on their Pareto front.
 """
 
 from importlib import import_module
@@ -17,10 +17,16 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from . import baselines, datasets, model_selection, plotting, report, tables
-    from .estimators import ParetoMKLClassifier
-    from .search import ParetoMKLClassifierCV
+    from .estimators import ParetoMKLClassifier, ParetoMKLOutlierDetector, ParetoMKLRegressor
+    from .search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
 
-_ESTIMATORS = {"ParetoMKLClassifier": ".estimators", "ParetoMKLClassifierCV": ".search"}
+_ESTIMATORS = {
+    "ParetoMKLClassifier": ".estimators",
+    "ParetoMKLClassifierCV": ".search",
+    "ParetoMKLOutlierDetector": ".estimators",
+    "ParetoMKLRegressor": ".estimators",
+    "ParetoMKLRegressorCV": ".search",
+}
 _MODULES = {"baselines", "datasets", "model_selection", "plotting", "report", "tables"}
 
 __all__ = [
@@ -33,6 +39,9 @@ __all__ = [
     "Linear",
     "ParetoMKLClassifier",
     "ParetoMKLClassifierCV",
+    "ParetoMKLOutlierDetector",
+    "ParetoMKLRegressor",
+    "ParetoMKLRegressorCV",
     "ParetoPath",
     "Polynomial",
     "TaskModel",

@@ -122,6 +122,10 @@ class FittedBank:
         side = self.side(X)
         return np.array(list(self._diagonals(self._standardized(X), side.squares))) * side.scale**2
 
+    def diagonals(self, X: AnyArray) -> Array:
+        """k_m(x, x) of samples X, (n_kernels, n)."""
+        return self.factor[:, None] * self._scaled_diagonals(X)
+
     def paying(self, capacity: float) -> FittedBank:
         """The same bank with another exponent κ of the effective rank."""
         other = copy(self)
@@ -314,9 +318,9 @@ class FittedBank:
 
 
 def _take(X: Array, columns: IntArray) -> Array:
-    """Some columns of X; X itself, and no copy, where they are all of them in order."""
+    """Some columns of X, row by row in memory, so that sums do not depend on its layout; of all columns no copy."""
     whole = len(columns) == X.shape[1] and np.array_equal(columns, np.arange(X.shape[1]))
-    return X if whole else X[:, columns]
+    return np.ascontiguousarray(X if whole else X[:, columns])
 
 
 def _spread(K: Array, weight: Array) -> tuple[float, float]:

@@ -1,64 +1,29 @@
-"""What all multi-task classifiers share: reading, prediction and scores."""
+"""What all multi-task classifiers share."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
-import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.base import ClassifierMixin
 
-from ._kernels import is_precomputed
-from ._labelling import Samples
+from ._estimator import MultiTaskEstimator
 from ._model import FittedTasks
-from ._reading import Training, read_samples, read_training
+from ._reading import Training, read_training
 from ._typing import AnyArray, Array, ClassWeight
 
-if TYPE_CHECKING:
 
-    class _Estimator:
-        """What type checkers see of scikit-learn's base classes, which have no types: Any would hide misspelt names."""
+class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
+    """A classifier that wraps one fitted model of several tasks; it has the parameter ``class_weight`` too."""
 
-        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
-        def set_params(self, **params: Any) -> Self: ...
-        def __sklearn_tags__(self) -> Any: ...
-else:
-
-    class _Estimator(ClassifierMixin, BaseEstimator):
-        pass
-
-
-class MultiTaskClassifier(_Estimator):
-    """A classifier that wraps one fitted model of several tasks.
-
-    A subclass has the parameters ``task_column``, ``class_weight`` and ``random_state``, and a method ``_learn`` that
-    solves the tasks and returns their model.
-    """
-
-    task_column: int | str | None
     class_weight: ClassWeight
-    random_state: int | np.random.RandomState | None
-
     model_: FittedTasks
-    n_features_in_: int
-    feature_names_in_: AnyArray
 
-    # so that tasks= is routed without set_fit_request and its like, where routing is on
-    __metadata_request__fit: ClassVar = {"tasks": True}
-    __metadata_request__predict: ClassVar = {"tasks": True}
     __metadata_request__decision_function: ClassVar = {"tasks": True}
-    __metadata_request__score: ClassVar = {"tasks": True}
 
-    def _learn(self, training: Training) -> FittedTasks:
-        """Solve the tasks and return their model."""
-        raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        stack = is_precomputed(getattr(self, "kernels", None))
-        tags.input_tags.pairwise = tags.input_tags.three_d_array = stack
-        return tags
+    def read_data(
+        self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
+    ) -> Training:
+        return read_training(self, X, y, tasks=tasks, sample_weight=sample_weight)
 
     # ------------------------------------------------------------------------------------------------ fit
     def fit(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> Self:
@@ -81,29 +46,8 @@ class MultiTaskClassifier(_Estimator):
         self : object
         """
         self._forget()
-        self.model_ = self._learn(read_training(self, X, y, tasks=tasks, sample_weight=sample_weight))
+        self.model_ = self._learn(self.read_data(X, y, tasks=tasks, sample_weight=sample_weight))
         return self
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit has learned, of which the next one may not have all; check what no fit reads."""
-        check_random_state(self.random_state)
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
-
-    @property
-    def n_tasks_(self) -> int:
-        """Number of tasks."""
-        return self.model_.tasks.n_tasks
-
-    @property
-    def task_names_(self) -> list[str]:
-        """What messages and tables call the tasks."""
-        return self.model_.tasks.names
-
-    @property
-    def sources_(self) -> list[Any]:
-        """The labels of ``tasks=``, or the columns of y, that the tasks come from."""
-        return self.model_.tasks.distinct_sources
 
     @property
     def classes_(self) -> Any:
@@ -111,10 +55,6 @@ class MultiTaskClassifier(_Estimator):
         return self.model_.tasks.classes
 
     # -------------------------------------------------------------------------------------------- predict
-    def _samples(self, X: Any, tasks: Any) -> Samples:
-        check_is_fitted(self)
-        return read_samples(self, X, tasks=tasks)
-
     def decision_function(self, X: Any, *, tasks: Any = None) -> Array:
         """Signed distances, up to scale.
 
@@ -166,6 +106,4 @@ class MultiTaskClassifier(_Estimator):
         score : float
             Tasks without a label of positive weight are left out.
         """
-        samples = self._samples(X, tasks)
-        check_consistent_length(samples.data, y, sample_weight)
-        return self.model_.score(samples, y, weight=sample_weight)
+        return self._scored(X, y, tasks, sample_weight)

@@ -120,7 +120,7 @@ class Judge:
         scores = np.array([self._task_score(labelling, t, truth, decisions, belongs) for t in range(labelling.n_tasks)])
         if len(labelling.distinct_sources) == labelling.n_tasks:
             return scores, self.overall(scores)
-        labels = labelling.labels(decisions)  # by the votes of the pairs
+        labels = labelling.predictions(decisions)  # by the votes of the pairs
         groups = [(plain_labels(truth[rows]), plain_labels(labels[rows])) for rows, _ in labelling.groups(samples)]
         return scores, self.overall([self.score(labels, answers, None) for labels, answers in groups])
 

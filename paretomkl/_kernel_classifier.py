@@ -1,10 +1,10 @@
-"""What all kernel methods share: f_t(x) = Σ_i y_i α_ti k_t(x_i, x) + b_t."""
+"""What all kernel methods share: f_t(x) = Σ_i v_ti k_t(x_i, x) + b_t."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -19,9 +19,10 @@ from .solution import Solution
 E = TypeVar("E")
 
 
-class KernelTaskClassifier(FittedTables, MultiTaskClassifier):
-    """A multi-task classifier whose model is a :class:`TaskModel`, with the attributes that follow from it."""
+class KernelFit(FittedTables):
+    """The attributes of an estimator that follow from its :class:`TaskModel` and its optimum."""
 
+    C: float
     kernels: Any  # KernelLike; for IndependentSVC None too
     verbose: int | None
     model_: TaskModel
@@ -29,26 +30,6 @@ class KernelTaskClassifier(FittedTables, MultiTaskClassifier):
     objective_: float
     gap_: float
     n_sweeps_: int
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        kernels: KernelLike = "default",
-        task_column: int | str | None = None,
-        tol: float = 1e-3,
-        class_weight: ClassWeight = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-    ):
-        self.C = C
-        self.kernels = kernels
-        self.task_column = task_column
-        self.tol = tol
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
 
     def _cost(self) -> float:
         """C, checked."""
@@ -115,6 +96,62 @@ class KernelTaskClassifier(FittedTables, MultiTaskClassifier):
     def intercept_(self) -> Array:
         """(n_tasks,)."""
         return self.model_.intercepts
+
+    def contributions(self, X: Any, *, tasks: Any = None, by: Literal["kernel", "source"] = "kernel") -> Array:
+        """What each kernel adds to the decision (or, in regression, to the prediction) of each sample.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+        tasks : array-like of shape (n_samples,), default=None
+            The task of each row, where ``fit`` had ``tasks=``.
+        by : {"kernel", "source"}, default="kernel"
+            "source" adds up the kernels of each named source, in the order of ``source_shares_``.
+
+        Returns
+        -------
+        parts : array of shape (n_samples, n_kernels), or (n_samples, n_tasks, n_kernels)
+            The second where a sample has several tasks: for a matrix y and for pairs of classes. Summed over the last
+            axis they are the decision less ``intercept_`` (in regression the prediction less that of zero kernels).
+        """
+        if by not in ("kernel", "source"):
+            raise ValueError(f"by must be 'kernel' or 'source', got {by!r}.")
+        samples = self._samples(X, tasks)  # type: ignore[attr-defined]
+        model = self.model_
+        parts = model.contributions(samples) * getattr(model.tasks, "spread", np.ones(1))[:, None]
+        if by == "source":
+            sums = model.bank.by_source(parts)
+            if not sums:
+                raise ValueError("The kernels have no named sources; make them with kernels=sources({…}).")
+            parts = np.stack(list(sums.values()), axis=-1)
+        one_each = model.tasks.kind in ("tasks", "single") and len(set(model.tasks.sources)) == model.tasks.n_tasks
+        return np.nansum(parts, axis=1) if one_each or model.tasks.n_tasks == 1 else parts
+
+
+class KernelTaskClassifier(KernelFit, MultiTaskClassifier):
+    """A multi-task classifier whose model is a :class:`TaskModel`."""
+
+    model_: TaskModel
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        kernels: KernelLike = "default",
+        task_column: int | str | None = None,
+        tol: float = 1e-3,
+        class_weight: ClassWeight = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.C = C
+        self.kernels = kernels
+        self.task_column = task_column
+        self.tol = tol
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
 
 
 def keep_solution(estimator: Any, solution: Solution, n_sweeps: int) -> None:

@@ -290,6 +290,11 @@ def default_kernels(X: Array, weight: Array | None = None, **where: Any) -> list
     ]
 
 
+def one_gaussian(X: Array, weight: Array | None = None, **where: Any) -> list[Kernel]:
+    """A Gaussian whose width is the typical distance of standardised samples X: where widths cannot be learned."""
+    return [Gaussian(typical_distances(X, weight)[0], name="gaussian ×1", **where)]
+
+
 def as_kernel(spec: Any, position: int = 0) -> Kernel:
     """A kernel from an object, a name, a callable, or a pair of one of the latter two and a dict of parameters."""
     if isinstance(spec, Kernel):
@@ -330,9 +335,13 @@ def as_kernel(spec: Any, position: int = 0) -> Kernel:
 # --------------------------------------------------------------------------------------------------- banks
 @dataclass(frozen=True)
 class Sources:
-    """Named blocks of columns, each with kernels of its own; made by :func:`sources`."""
+    """Named blocks of columns, each with kernels of its own; made by :func:`sources`.
+
+    With ``one_width`` each has a single Gaussian of the typical distance in place of a default bank.
+    """
 
     blocks: Mapping[str, Any]
+    one_width: bool = False
 
 
 @dataclass
@@ -366,7 +375,7 @@ class KernelBank:
         rows at a time, whenever they are needed.
     """
 
-    kernels: Literal["default", "paper", "precomputed"] | Sources | Iterable[KernelSpec] = "default"
+    kernels: Literal["default", "paper", "precomputed", "one width"] | Sources | Iterable[KernelSpec] = "default"
     normalize: Normalization = "auto"
     capacity: float = 0.5
     standardize: bool | Literal["auto"] = "auto"
@@ -391,7 +400,15 @@ class KernelBank:
     @property
     def made_from_data(self) -> bool:
         """Whether kernels and their widths follow from the samples."""
-        return isinstance(self.kernels, Sources) or (isinstance(self.kernels, str) and self.kernels == "default")
+        return isinstance(self.kernels, Sources) or (
+            isinstance(self.kernels, str) and self.kernels in ("default", "one width")
+        )
+
+    def with_one_width(self) -> KernelBank:
+        """A bank made from the data with one Gaussian per source in place of many kernels; others stay as they are."""
+        if isinstance(self.kernels, Sources):
+            return replace(self, kernels=replace(self.kernels, one_width=True))
+        return replace(self, kernels="one width") if self.made_from_data else self
 
     @property
     def normalization(self) -> Normalization:
@@ -421,12 +438,12 @@ class KernelBank:
         standardize = self.made_from_data if self.standardize == "auto" else self.standardize
         standardizer = Standardizer.of(X, weight) if standardize else None
         kernels = self._kernel_list(X if standardizer is None else standardizer(X), feature_names, weight)
-        resolved: dict[Columns, IntArray] = {}  # the kernels of a source have the same columns
-        for kernel in kernels:
-            if kernel.columns not in resolved:
-                found = resolve_columns(kernel.columns, X.shape[1], feature_names, f"Kernel {kernel}")
-                resolved[kernel.columns] = found
-        columns = [resolved[kernel.columns] for kernel in kernels]
+        columns: list[IntArray] = []
+        for k, kernel in enumerate(kernels):  # the kernels of a source have the same columns, one after the other
+            if k and kernel.columns == kernels[k - 1].columns:
+                columns.append(columns[-1])
+            else:
+                columns.append(resolve_columns(kernel.columns, X.shape[1], feature_names, f"Kernel {kernel}"))
         fitted = FittedBank(kernels, columns, self.normalization, standardizer, self.cache_mb)
         fitted.bind(X, weight, groups, self.capacity)
         return fitted
@@ -455,9 +472,11 @@ class KernelBank:
         if isinstance(self.kernels, Sources):
             return self._source_kernels(self.kernels, X, names, weight)
         if isinstance(self.kernels, str):
-            if self.kernels not in ("default", "paper"):
+            if self.kernels == "paper":
+                return paper_kernels()
+            if not self.made_from_data:
                 raise ValueError(f"{wanted}, got {self.kernels!r}; for one kernel write [{self.kernels!r}].")
-            return default_kernels(X, weight) if self.kernels == "default" else paper_kernels()
+            return default_kernels(X, weight) if self.kernels == "default" else one_gaussian(X, weight)
         if not isinstance(self.kernels, Iterable):
             raise ValueError(f"{wanted}, got {self.kernels!r}.")
         kernels = [as_kernel(spec, position) for position, spec in enumerate(self.kernels)]
@@ -471,7 +490,8 @@ class KernelBank:
         kernels: list[Kernel] = []
         for source, columns in given.blocks.items():
             seen = resolve_columns(columns, X.shape[1], names, f"Source {source!r}")
-            kernels += default_kernels(X[:, seen], weight, columns=seen, source=source)
+            make = one_gaussian if given.one_width else default_kernels
+            kernels += make(X[:, seen], weight, columns=seen, source=source)
         return kernels
 
 

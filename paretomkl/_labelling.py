@@ -1,8 +1,8 @@
-"""From the decisions of the tasks to labels and accuracies."""
+"""What prediction has to know of the tasks: which rows are whose, and what their decisions mean as labels."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ from ._tasks import (
 )
 from ._typing import AnyArray, Array, IntArray
 
-Kind = Literal["classes", "tasks", "matrix"]
+Kind = Literal["classes", "single", "tasks", "matrix"]
 
 
 @dataclass(frozen=True)
@@ -39,25 +39,17 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Labelling:
-    """What prediction has to know of the tasks.
+class TaskSet:
+    """Which samples are whose; a subclass says what the decisions f_t(x) of the tasks mean.
 
-    kind: whether the tasks are the pairs of classes of y, the tasks named by a column or ``tasks=``, or columns of y;
-    names; sources: the task label, or the column of y, that each task comes from (None where there is only one); pairs:
-    the labels of −1 and +1 of each task; classes: array of shape (n_classes,), or for "matrix" one array per task.
+    kind: whether the tasks are the pairs of classes of y, the one column of it, the tasks named by a column or
+    ``tasks=``, or the columns of a matrix y; names; sources: the task label, or the column of y, that each task comes
+    from (None where there is only one).
     """
 
     kind: Kind
     names: list[str]
     sources: list[Hashable]
-    pairs: list[tuple[Any, ...]]
-    classes: Any
-
-    @classmethod
-    def of(cls, tasks: Sequence[Task], kind: Kind, classes: list[Any]) -> Labelling:
-        pairs = [task.classes for task in tasks]
-        known = [array_of(list(pair)) for pair in pairs] if kind == "matrix" else array_of(classes)
-        return cls(kind, [task.name for task in tasks], [task.source for task in tasks], pairs, known)
 
     @property
     def n_tasks(self) -> int:
@@ -85,6 +77,36 @@ class Labelling:
             groups.append((everyone[equal_labels(samples.sources, source)], mine))
         return groups
 
+    def predictions(self, decisions: Array) -> AnyArray:
+        """What ``predict`` returns, from f_t(x) (n_samples, n_tasks), NaN where a task is not asked."""
+        raise NotImplementedError
+
+    def score(self, decisions: Array, samples: Samples, y: Any, weight: Array | None = None) -> float:
+        """How good the predictions are, greater is better: a mean over the tasks."""
+        raise NotImplementedError
+
+    def loss(self, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
+        """A function of decisions that hardly ever has the same value twice, to choose among equal scores."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Labelling(TaskSet):
+    """Tasks that tell classes apart.
+
+    pairs: the labels of −1 and +1 of each task; classes: array of shape (n_classes,), or for "matrix" one array per
+    task.
+    """
+
+    pairs: list[tuple[Any, ...]]
+    classes: Any
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], kind: Kind, classes: list[Any]) -> Labelling:
+        pairs = [task.classes for task in tasks]
+        known = [array_of(list(pair)) for pair in pairs] if kind == "matrix" else array_of(classes)
+        return cls(kind, [task.name for task in tasks], [task.source for task in tasks], pairs, known)
+
     # ------------------------------------------------------------------------------------------------ labels
     def scores(self, decisions: Array) -> Array:
         """What ``decision_function`` returns, from f_t(x) (n_samples, n_tasks), NaN where a task is not asked."""
@@ -108,7 +130,7 @@ class Labelling:
         scores[~asked] = -1.0
         return scores
 
-    def labels(self, decisions: Array) -> AnyArray:
+    def predictions(self, decisions: Array) -> AnyArray:
         """Predicted labels, (n_samples,), or (n_samples, n_tasks) for a matrix."""
         scores = self.scores(decisions)
         if self.kind != "matrix":
@@ -136,7 +158,7 @@ class Labelling:
 
         Tasks without a label of positive weight are left out.
         """
-        predicted, truth = self.labels(decisions), self.truth(y)
+        predicted, truth = self.predictions(decisions), self.truth(y)
         if truth.shape != predicted.shape:
             raise ValueError(f"y must have the shape {predicted.shape} of the predictions, got shape {truth.shape}.")
         weight = np.ones(len(truth)) if weight is None else np.asarray(weight, dtype=float)
@@ -154,6 +176,10 @@ class Labelling:
         if not scores:
             raise ValueError("There is nothing to score: y has no label of positive weight.")
         return float(np.mean(scores))
+
+    def loss(self, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
+        sides = self.sides(y)
+        return lambda decisions: log_loss(decisions, sides, weight)
 
     def sides(self, y: Any) -> Array:
         """On which side of which task each sample is, (n_samples, n_tasks): −1 or 1, and 0 where it is on neither.

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
 from ._bank import FittedBank
-from ._labelling import Labelling, Samples
+from ._labelling import Labelling, Samples, TaskSet
 from ._tasks import Task, as_sources
 from ._typing import AnyArray, Array, IntArray
 from .sweep import Decisions
@@ -24,7 +24,7 @@ TOGETHER = 8  # models whose kernels are combined in one product
 class FittedTasks:
     """What all fitted models offer, given ``tasks`` and a method that evaluates some tasks at some rows."""
 
-    tasks: Labelling
+    tasks: Any  # a Labelling, Targets or Regions
 
     def _values(self, data: AnyArray, rows: IntArray, tasks: IntArray) -> Array:
         """f_t(x) of some tasks for some rows of the data, (n_rows, n_tasks asked)."""
@@ -42,16 +42,18 @@ class FittedTasks:
         return decisions
 
     def predict(self, samples: Any, tasks: Any = None) -> AnyArray:
-        """Labels of shape (n_samples,), or (n_samples, n_tasks) where y was a matrix."""
-        return self.tasks.labels(self.decisions(samples, tasks))
+        """Labels or numbers of shape (n_samples,), or (n_samples, n_tasks) where y was a matrix."""
+        return self.tasks.predictions(self.decisions(samples, tasks))
 
     def score(self, samples: Any, y: Any, tasks: Any = None, weight: Array | None = None) -> float:
-        """Mean over the tasks of the task accuracy; plain accuracy where the classes are the tasks."""
+        """Mean over the tasks of accuracy or R²; plain accuracy where the classes are the tasks."""
         samples = as_samples(samples, tasks)
         return self.tasks.score(self.decisions(samples), samples, y, weight)
 
     def task_accuracy(self, samples: Any, y: Any, tasks: Any = None) -> Array:
         """Share of samples on the right side of each task, (n_tasks,); NaN for a task without samples."""
+        if not isinstance(self.tasks, Labelling):
+            raise TypeError("Only tasks that tell classes apart have an accuracy.")
         right, belongs = self.tasks.right(self.decisions(samples, tasks), y)
         return share(right, belongs)
 
@@ -70,28 +72,31 @@ class Support:
 
 @dataclass(frozen=True)
 class TaskModel(FittedTasks):
-    """The functions f_t(x) = Σ_i dual_ti k_θ(x_i, x) + b_t of all tasks.
+    """The functions f_t(x) = Σ_i dual_ti k_θ(x_i, x) + d k_θ(x, x) + b_t of all tasks.
 
     Attributes
     ----------
     bank : FittedBank
         The base kernels.
-    tasks : Labelling
-        What the tasks are and which labels they tell apart.
+    tasks : TaskSet
+        What the tasks are, and what their decisions mean.
     support : Support
         The training samples x_i, of all tasks.
     theta : array of shape (n_kernels,), or (n_tasks, n_kernels)
         Kernel weights.
     dual : sparse matrix of shape (n_tasks, n_support)
     intercepts : array of shape (n_tasks,)
+    diagonal : float
+        d, which is zero for all machines but SVDD.
     """
 
     bank: FittedBank
-    tasks: Labelling
+    tasks: Any
     support: Support
     theta: Array
     dual: csr_matrix
     intercepts: Array
+    diagonal: float = 0.0
 
     def trimmed(self) -> TaskModel:
         """The same with no more support vectors than it needs; models of a path share theirs."""
@@ -122,7 +127,32 @@ class TaskModel(FittedTasks):
         for first in range(0, len(rows), step):
             part = _part(bank, data, rows[first : first + step], self.support.rows[used])
             out[first : first + step] += bank.cross(bank.side(part), right, theta) @ coefficients
+            if self.diagonal:
+                out[first : first + step] += self.diagonal * (theta @ bank.diagonals(part))[:, None]
         return out
+
+    def contributions(self, samples: Any, tasks: Any = None) -> Array:
+        """What each kernel adds to each decision, (n_samples, n_tasks, n_kernels); NaN where a task is not asked.
+
+        f_t(x) − b_t is their sum.
+        """
+        samples = as_samples(samples, tasks)
+        bank = self.bank
+        parts = np.full((len(samples), self.tasks.n_tasks, bank.n_kernels), np.nan)
+        for rows, asked in self.tasks.groups(samples):
+            dual = self.dual[asked]
+            used = np.unique(dual.indices)
+            coefficients, right = dual[:, used].T.toarray(), self.support.side(bank, used)
+            weights = np.broadcast_to(self.theta, (self.tasks.n_tasks, bank.n_kernels))[asked] * bank.factor
+            step = max(1, int(BATCH_BYTES // (8 * max(1, len(used)) * bank.n_kernels)))
+            for first in range(0, len(rows), step):
+                batch = rows[first : first + step]
+                part = _part(bank, samples.data, batch, self.support.rows[used])
+                values = (bank.stack(bank.side(part), right) @ coefficients).transpose(1, 2, 0)
+                if self.diagonal:
+                    values = values + self.diagonal * (bank.diagonals(part) / bank.factor[:, None]).T[:, None]
+                parts[np.ix_(batch, asked)] = values * weights
+        return parts
 
 
 @dataclass(frozen=True)
@@ -159,7 +189,7 @@ class Fit(NamedTuple):
     decisions: Decisions
 
 
-def make_models(data: AnyArray, tasks: Sequence[Task], labelling: Labelling, fits: Sequence[Fit]) -> list[TaskModel]:
+def make_models(data: AnyArray, tasks: Sequence[Task], labelling: TaskSet, fits: Sequence[Fit]) -> list[TaskModel]:
     """One model for each fit to the same data; they share the union of their support vectors.
 
     Their banks may differ in the factors of the kernels only.
@@ -173,15 +203,16 @@ def make_models(data: AnyArray, tasks: Sequence[Task], labelling: Labelling, fit
     for fit, dual in zip(fits, duals, strict=True):
         matrix = csr_matrix((dual, rows, starts), shape=(len(tasks), len(data)))
         matrix.eliminate_zeros()
-        models.append(TaskModel(fit.bank, labelling, support, fit.theta, matrix[:, used], fit.decisions.intercepts))
+        _, intercepts, diagonal = fit.decisions
+        models.append(TaskModel(fit.bank, labelling, support, fit.theta, matrix[:, used], intercepts, diagonal))
     return models
 
 
 def decide_all(models: Sequence[TaskModel], samples: Samples) -> Array:
     """Decisions of models made together, (n_models, n_samples, n_tasks): base kernels are made once for all of them."""
     one = models[0]
-    if len(models) == 1:
-        return one.decisions(samples)[None]
+    if len(models) == 1 or one.diagonal:
+        return np.array([model.decisions(samples) for model in models])
     bank, data, n_tasks = one.bank, samples.data, one.tasks.n_tasks
     weights = np.array([model.theta * model.bank.factor for model in models])
     duals = vstack([model.dual for model in models], format="csr")

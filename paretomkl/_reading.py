@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,14 @@ from sklearn.utils.validation import _check_sample_weight, check_array, column_o
 
 from ._kernels import is_precomputed
 from ._labelling import Kind, Labelling, Samples
+from ._targets import Regions, Targets
 from ._tasks import (
     Task,
     as_labels,
     as_sources,
     find_task_column,
+    make_number_tasks,
+    make_sample_tasks,
     make_tasks,
     refuse_missing,
     task_column_of,
@@ -28,6 +31,7 @@ from ._tasks import (
 from ._typing import AnyArray, Array, IntArray
 from ._validation import check_bounds, check_stack, numbers_only, shown
 
+CLASSIFYING, PREDICTING, DETECTING = ("svc", "ls-svc"), ("ridge", "svr"), ("one-class", "svdd")  # machines
 LARGEST_COST = 1e100  # its square, times the square of any sensible number of samples, is still a double
 
 
@@ -42,7 +46,7 @@ class Training:
     samples: Samples
     tasks: list[Task]
     weights: list[Array]
-    labelling: Labelling
+    labelling: Any  # a Labelling, Targets or Regions
 
     def bounds(self, C: Any) -> list[Array]:
         """C times weight for each sample of each task; C is one number, or one for each sample of X."""
@@ -73,10 +77,31 @@ class Training:
 class PathReader(BaseEstimator):
     """Reads for ``pareto_path``, which is not an estimator, and again for samples to predict."""
 
-    def __init__(self, kernels: Any = "default", task_column: Any = None, class_weight: Any = None):
+    def __init__(
+        self,
+        kernels: Any = "default",
+        task_column: Any = None,
+        class_weight: Any = None,
+        machine: str = "svc",
+        normalize_y: bool = True,
+    ):
         self.kernels = kernels
         self.task_column = task_column
         self.class_weight = class_weight
+        self.machine = machine
+        self.normalize_y = normalize_y
+
+    def read_data(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> Training:
+        """Training data as the machine needs them: with labels, with numbers, or without y."""
+        if self.machine in CLASSIFYING:
+            return read_training(self, X, y, tasks=tasks, sample_weight=sample_weight)
+        if self.class_weight is not None:
+            raise ValueError(f"class_weight is for classes; machine={self.machine!r} has none.")
+        if self.machine in PREDICTING:
+            return read_regression(self, X, y, tasks=tasks, sample_weight=sample_weight)
+        if y is not None:
+            raise ValueError(f"machine={self.machine!r} learns without labels; pass y=None.")
+        return read_detection(self, X, tasks=tasks, sample_weight=sample_weight)
 
 
 def read_training(owner: Any, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> Training:
@@ -95,6 +120,56 @@ def read_training(owner: Any, X: Any, y: Any, *, tasks: Any = None, sample_weigh
     kind: Kind = "matrix" if labels.ndim == 2 else "classes" if samples.sources is None else "tasks"
     labelling = Labelling.of(made, kind, [] if kind == "matrix" else unique_labels(labels))
     return Training(samples, made, _task_weights(made, weight, owner.class_weight), labelling)
+
+
+def read_regression(
+    owner: Any, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
+) -> Training:
+    """Read what a regression was given; targets are standardised within tasks if ``owner.normalize_y``.
+
+    ``strict`` as in :func:`~paretomkl._tasks.make_number_tasks`.
+    """
+    samples = read_samples(owner, X, tasks=tasks, reset=True)
+    if y is None:
+        raise ValueError("y is missing: learning requires y to be passed, but the target y is None.")
+    if np.ndim(y) == 2 and np.shape(y)[1] == 1:
+        y = column_or_1d(y, warn=True)
+    made = make_number_tasks(y, samples.sources, strict)
+    n_rows = len(y) if hasattr(y, "__len__") else np.shape(y)[0]
+    if n_rows != len(samples):
+        raise ValueError(f"X and y must have one row per sample: X has {len(samples)}, y has {n_rows}.")
+    weights = _sample_weights(made, samples, sample_weight)
+    centre, spread = np.zeros(len(made)), np.ones(len(made))
+    if owner.normalize_y:
+        for t, (task, weight) in enumerate(zip(made, weights, strict=True)):
+            centre[t] = np.average(task.targets, weights=weight)
+            deviation = np.sqrt(np.average((task.targets - centre[t]) ** 2, weights=weight))
+            spread[t] = deviation if deviation > 1e-12 * np.abs(task.targets).max() else 1.0
+        made = [
+            replace(task, targets=(task.targets - mean) / unit)
+            for task, mean, unit in zip(made, centre, spread, strict=True)
+        ]
+    kind: Kind = "matrix" if np.ndim(y) == 2 else "single" if samples.sources is None else "tasks"
+    return Training(samples, made, weights, Targets.of(made, kind, centre, spread))
+
+
+def read_detection(owner: Any, X: Any, *, tasks: Any = None, sample_weight: Any = None) -> Training:
+    """Read samples without targets."""
+    samples = read_samples(owner, X, tasks=tasks, reset=True)
+    made = make_sample_tasks(len(samples), samples.sources)
+    kind: Kind = "single" if samples.sources is None else "tasks"
+    return Training(samples, made, _sample_weights(made, samples, sample_weight), Regions.of(made, kind))
+
+
+def _sample_weights(tasks: list[Task], samples: Samples, sample_weight: Any) -> list[Array]:
+    """The weight of each sample of each task; every task must keep some."""
+    if sample_weight is None:
+        return [np.ones(len(task.rows)) for task in tasks]
+    weight = _check_sample_weight(sample_weight, samples.data, ensure_non_negative=True)
+    for task in tasks:
+        if not weight[task.rows].sum() > 0:
+            raise ValueError(f"Task {task.name!r} has no sample with a positive weight.")
+    return [weight[task.rows].astype(float) for task in tasks]
 
 
 def read_samples(owner: Any, X: Any, *, tasks: Any = None, reset: bool = False) -> Samples:

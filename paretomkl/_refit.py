@@ -21,10 +21,15 @@ DEFAULTS = {
     "solver": "auto",
     "class_weight": None,
     "task_scale": "none",
+    "machine": "svc",
+    "loss": "squared",
+    "epsilon": 0.1,
+    "normalize_y": True,
 }
 
 
 def refit_code(
+    estimator: str = "ParetoMKLClassifier",
     *,
     s: float = 1.1,
     C: Any = 1.0,
@@ -37,8 +42,8 @@ def refit_code(
     """Python code with ``{p}`` in the place of the exponent, to be replaced by :func:`exponent_code`.
 
     A C for each sample becomes ``sample_weight``; tasks and sample_weight say whether the samples have any; loading are
-    lines that make X, y and tasks, imports first; others are more parameters of ``ParetoMKLClassifier``. What has no
-    short literal is written as a variable of the same name.
+    lines that make X, y and tasks, imports first; others are more parameters of the estimator. What has no short
+    literal is written as a variable of the same name.
 
     Examples
     --------
@@ -62,11 +67,22 @@ def refit_code(
         parameters.append(f"tol={float(tol)!r}".replace("e-0", "e-"))
     weight = " * ".join(["C"] * each + ["sample_weight"] * sample_weight)
     given = ["X", "y"] + [f"sample_weight={weight}"] * bool(weight) + ["tasks=tasks"] * tasks
-    line = f"clf = ParetoMKLClassifier({', '.join(parameters)}).fit({', '.join(given)})"
-    imports = ["from paretomkl import ParetoMKLClassifier"]
+    name = "clf" if estimator.endswith("Classifier") else "reg"
+    line = f"{name} = {estimator}({', '.join(parameters)}).fit({', '.join(given)})"
+    imports = [f"from paretomkl import {estimator}"]
     if needed:
         imports.append(f"from paretomkl.kernels import {', '.join(sorted(needed))}")
     return "\n".join([*imports, loading, line])
+
+
+def path_refit_code(machine: str, epsilon: float, normalize_y: bool, class_weight: Any = None, **given: Any) -> str:
+    """The code of a point of ``pareto_path``; empty for machines whose estimator has ν in place of C."""
+    if machine in ("svc", "ls-svc"):
+        return refit_code(machine=machine, class_weight=class_weight, **given)
+    if machine in ("ridge", "svr"):
+        options: dict[str, Any] = {} if machine == "ridge" else {"loss": "epsilon_insensitive", "epsilon": epsilon}
+        return refit_code("ParetoMKLRegressor", normalize_y=normalize_y, **options, **given)
+    return ""
 
 
 def exponent_code(p: float) -> str:

@@ -24,8 +24,8 @@ class Task:
     """One problem: to tell two classes apart, to predict a number, or to find what is unlike the rest.
 
     name: what messages and tables call it; rows (n,): its samples, rising; targets (n,): ±1 for classes, else numbers;
-    classes: the labels of −1 and +1, empty where there are none; source: the task label or column it came from (``None``
-    where there is only one).
+    classes: the labels of −1 and +1, empty where there are none; source: the task label or column it came from
+    (``None`` where there is only one).
     """
 
     name: str
@@ -54,6 +54,89 @@ def make_tasks(y: Any, tasks: Any = None) -> list[Task]:
         return _pairs(labels, np.arange(len(labels)), source=None)
     rows = {source: np.flatnonzero(equal_labels(sources, source)) for source in unique_labels(sources)}
     return [task for source, own in rows.items() for task in _pairs(labels, own, source)]
+
+
+def make_number_tasks(y: Any, tasks: Any = None, strict: bool = True) -> list[Task]:
+    """Tasks that predict numbers: the samples of each entry of ``tasks``, or the columns of a matrix y with gaps.
+
+    Tasks of a single sample, or of one value throughout, are refused if ``strict``: there is nothing to learn in them.
+    In a fold of a search they may occur by chance.
+    """
+    values = as_numbers(y)
+    if values.ndim == 2:
+        if tasks is not None:
+            raise ValueError("tasks cannot be given together with a matrix y, whose columns are the tasks.")
+        names = column_names(y)
+        sources: list[Any] = list(range(values.shape[1])) if names is None else names
+        known = [np.flatnonzero(~np.isnan(column)) for column in values.T]
+        made = [
+            Task(str(source), rows, column[rows], (), source)
+            for source, rows, column in zip(sources, known, values.T, strict=True)
+        ]
+        empty = [task.name for task in made if len(task.rows) == 0]
+        if empty:
+            raise ValueError(f"Task {empty[0]!r} is empty: no sample has a number in its column of y.")
+    else:
+        labels = as_sources(tasks, len(values))
+        if labels is None:
+            made = [Task("y", np.arange(len(values)), values)]
+        else:
+            rows_of = {source: np.flatnonzero(equal_labels(labels, source)) for source in unique_labels(labels)}
+            made = [Task(str(source), rows, values[rows], (), source) for source, rows in rows_of.items()]
+    for task in made if strict else ():
+        where = "y" if task.source is None else f"Task {task.name!r}"
+        if len(task.rows) < 2:
+            raise ValueError(f"{where} has only one sample; a task needs two samples or more to learn from.")
+        if (task.targets == task.targets[0]).all():
+            raise ValueError(f"{where} has the same target, {task.targets[0]:g}, in all samples: nothing to learn.")
+    return made
+
+
+def make_sample_tasks(n_samples: int, tasks: Any = None) -> list[Task]:
+    """Tasks without targets: all samples, or those of each entry of ``tasks``; each has two samples or more."""
+    labels = as_sources(tasks, n_samples)
+    if labels is None:
+        made = [Task("X", np.arange(n_samples), np.ones(n_samples))]
+    else:
+        rows_of = {source: np.flatnonzero(equal_labels(labels, source)) for source in unique_labels(labels)}
+        made = [Task(str(source), rows, np.ones(len(rows)), (), source) for source, rows in rows_of.items()]
+    for task in made:
+        if len(task.rows) < 2:
+            where = "X" if task.source is None else f"Task {task.name!r}"
+            raise ValueError(f"{where} has only one sample; a task needs two samples or more to learn from.")
+    return made
+
+
+def as_numbers(y: Any) -> Array:
+    """Targets as floats of shape (n,) or (n, n_tasks), NaN in a matrix only."""
+    labels = as_labels(y, "y")
+    if labels.ndim not in (1, 2):
+        raise ValueError(f"y must have one or two dimensions, got {labels.ndim}.")
+    if labels.dtype.kind == "O":
+        labels = np.where(missing_labels(labels), np.nan, labels)
+    try:
+        values = labels.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers for regression, got {_first_word(labels)!r}.") from error
+    if labels.dtype.kind in "USmM":
+        raise ValueError(f"y must hold numbers for regression, got {labels.ravel()[0]!s:.40}.")
+    if np.isinf(values).any():
+        raise ValueError("y must not hold infinity; it has infinite entries.")
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim == 1:
+        refuse_missing(values, "y")
+    return values
+
+
+def _first_word(labels: AnyArray) -> Any:
+    """The first entry that is not a number."""
+    for label in labels.ravel().tolist():
+        try:
+            float(label)
+        except (TypeError, ValueError):
+            return label
+    return labels.ravel()[0]
 
 
 def stack_tasks(

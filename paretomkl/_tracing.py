@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,9 +18,9 @@ from ._progress import Progress
 from ._run import Run
 from ._tasks import Task
 from ._typing import AnyArray, Array, SolverLike, TaskScale
-from ._validation import check_count, check_number, check_task_scale
+from ._validation import check_count, check_number, check_task_scale, shown
 from .gram import GramBlocks
-from .machines import SVCTasks
+from .machines import MACHINES, KernelTasks, SVCTasks
 from .problem import MultiTaskProblem
 from .protocols import Solver
 from .scalarizations import PowerMean
@@ -32,50 +33,71 @@ if TYPE_CHECKING:
     from ._reading import Training
 
 
+class Point(NamedTuple):
+    """A point of a grid; None for what its kernels or its machine do not have."""
+
+    C: float
+    capacity: float | None
+    epsilon: float | None
+    p: float
+    s: float
+
+
 @dataclass(frozen=True)
 class Grid:
-    """Exponents, costs, capacities (None: the bank as it is) and norms to combine with each other.
+    """Exponents, costs, norms, capacities (None: the bank as it is) and ε of SVR to combine with each other.
 
-    ``points`` are (C, capacity, p, s) in the order of scikit-learn's ParameterGrid.
+    ``points`` are in the order of scikit-learn's ParameterGrid.
     """
 
     ps: Sequence[float]
     Cs: Sequence[float]
     norms: Sequence[float]
     capacities: Sequence[float] | None = None
+    epsilons: Sequence[float] | None = None
 
     @property
-    def points(self) -> list[tuple[float, float | None, float, float]]:
-        return list(product(self.Cs, self.capacities or (None,), self.ps, self.norms))
+    def points(self) -> list[Point]:
+        choices = self.Cs, self.capacities or (None,), self.epsilons or (None,), self.ps, self.norms
+        return [Point(*values) for values in product(*choices)]
 
     @property
     def size(self) -> int:
         return len(self.points)
 
     def columns(self) -> dict[str, Array]:
-        """The parameters of every point, one array of length ``size`` each; no capacity where there is none."""
-        named = dict(zip(("C", "capacity", "p", "s"), np.array(self.points, dtype=float).T, strict=True))
-        return named if self.capacities is not None else {k: v for k, v in named.items() if k != "capacity"}
+        """The parameters of every point, one array of length ``size`` each; only those that the points have."""
+        named = dict(zip(Point._fields, np.array(self.points, dtype=float).T, strict=True))
+        absent = {"capacity": self.capacities is None, "epsilon": self.epsilons is None}
+        return {name: values for name, values in named.items() if not absent.get(name)}
 
 
 class Stretch(NamedTuple):
-    """A path at one C, capacity and norm: what it has cost, and the solutions in the order of the exponents."""
+    """A path at one C, capacity, ε and norm: what it has cost, and the solutions in the order of the exponents."""
 
     C: float
     capacity: float | None
+    epsilon: float | None
     s: float
     run: Run
     points: list[Solution]
 
+    def at(self, p: float) -> Point:
+        return Point(self.C, self.capacity, self.epsilon, p, self.s)
+
 
 @dataclass(frozen=True)
 class Parts:
-    """The parameters that do not depend on the data, checked: solver, s, the number of threads, task_scale."""
+    """The parameters that do not depend on the data, checked.
+
+    ``make`` builds the machine from Gram store, targets, costs and scale.
+    """
 
     solver: Solver
     s: float
     n_jobs: int
     task_scale: TaskScale = "none"
+    make: Callable[..., KernelTasks] = SVCTasks
 
 
 def check_parts(
@@ -86,13 +108,24 @@ def check_parts(
     max_iter: int | None,
     n_jobs: int | None,
     task_scale: TaskScale = "none",
+    machine: str = "svc",
+    epsilon: float = 0.1,
 ) -> Parts:
     check_number("s", s, lambda v: v >= 1, "at least 1")
     check_number("tol", tol, lambda v: 0 < v < 1, "between 0 and 1")
     if max_iter is not None:
         check_count("max_iter", max_iter)
     made = make_solver(solver, ps, tol=tol, max_iter=max_iter)
-    return Parts(made, float(s), effective_jobs(n_jobs), check_task_scale(task_scale))
+    if not isinstance(machine, str) or machine not in MACHINES:
+        raise ValueError(f"machine must be one of {list(MACHINES)}, got {shown(machine)}.")
+    if machine != "svc" and getattr(made, "name", "") == "tseng":
+        raise ValueError(f"solver='tseng' is written for machine='svc', not for {machine!r}; use solver='auto'.")
+    make: Callable[..., KernelTasks] = MACHINES[machine]
+    if machine == "svr":
+        check_number("epsilon", epsilon, lambda v: 0 <= v < np.inf, "of at least 0")
+        make = partial(make, epsilon=float(epsilon))
+    on_simplex = machine == "svdd"  # its objective would fall to zero with the weights
+    return Parts(made, 1.0 if on_simplex else float(s), effective_jobs(n_jobs), check_task_scale(task_scale), make)
 
 
 def fit_bank(kernels: KernelLike, training: Training) -> FittedBank:
@@ -109,11 +142,12 @@ def make_machine(
     n_jobs: int = 1,
     shared: bool = True,
     scale: Array | None = None,
-) -> SVCTasks:
-    """The SVMs of these tasks; ``bounds`` holds C for each sample of each task, ``shared`` as in GramBlocks."""
+    make: Callable[..., KernelTasks] = SVCTasks,
+) -> Any:
+    """The machine of these tasks; ``bounds`` holds C for each sample of each task, ``shared`` as in GramBlocks."""
     gram = GramBlocks(bank, X, [task.rows for task in tasks], n_jobs, shared)
     gram.check_positive_semidefinite()
-    return SVCTasks(gram, np.concatenate([task.targets for task in tasks]), np.concatenate(bounds), scale)
+    return make(gram, np.concatenate([task.targets for task in tasks]), np.concatenate(bounds), scale)
 
 
 def make_problem(
@@ -121,7 +155,8 @@ def make_problem(
 ) -> MultiTaskProblem:
     """The problem at p = 1."""
     scale = 1 / training.task_sizes if parts.task_scale == "samples" else None
-    machine = make_machine(bank, training.samples.data, training.tasks, bounds, parts.n_jobs, scale=scale)
+    data, tasks = training.samples.data, training.tasks
+    machine = make_machine(bank, data, tasks, bounds, parts.n_jobs, scale=scale, make=parts.make)
     return MultiTaskProblem(machine, PowerMean(1.0, omega), LsBall(parts.s))
 
 
@@ -136,8 +171,7 @@ def models_of(points: Sequence[Solution], training: Training) -> list[TaskModel]
     distinct: dict[int, Fit] = {}
     for point in points:
         if id(point.sweep) not in distinct:
-            machine = point.machine
-            assert isinstance(machine, SVCTasks)
+            machine: Any = point.machine
             distinct[id(point.sweep)] = Fit(machine.gram.bank, point.theta, machine.decisions(point.sweep))
     made = make_models(training.samples.data, training.tasks, training.labelling, list(distinct.values()))
     model_of = dict(zip(distinct, made, strict=True))
@@ -165,12 +199,21 @@ def trace(
 
 
 def trace_grid(problem: MultiTaskProblem, grid: Grid, solver: Any, progress: Progress) -> Iterator[Stretch]:
-    """The path for each C, capacity and s.
+    """The path for each C, capacity, ε and s.
 
     The problem given is that of C = 1. C rises: what a dual says at one C it says at every larger one. Capacities and
     norms go back and forth, so that every path starts from its neighbour; they share duals and cuts, which hold for
     every s and every scale of the kernels.
     """
+    for epsilon in grid.epsilons or (None,):
+        machine: Any = problem.machine
+        there = problem if epsilon is None else replace(problem, machine=machine.with_epsilon(epsilon))
+        yield from _trace_costs(there, grid, epsilon, solver, progress)
+
+
+def _trace_costs(
+    problem: MultiTaskProblem, grid: Grid, epsilon: float | None, solver: Any, progress: Progress
+) -> Iterator[Stretch]:
     machine: Any = problem.machine
     capacities = grid.capacities or (None,)
     turns = [(capacity, s) for k, capacity in enumerate(capacities) for s in grid.norms[:: 1 - 2 * (k % 2)]]
@@ -185,7 +228,7 @@ def trace_grid(problem: MultiTaskProblem, grid: Grid, solver: Any, progress: Pro
             init = None if last is None else _carried(last, here, solver, C / last_C)
             points = trace(here, grid.ps, solver, progress, init, run)
             last, last_C = points[list(grid.ps).index(walking_order(grid.ps)[0])], C
-            yield Stretch(C, capacity, s, run, points)
+            yield Stretch(C, capacity, epsilon, s, run, points)
 
 
 def _carried(last: Solution, here: MultiTaskProblem, solver: Any, growth: float) -> Solution:

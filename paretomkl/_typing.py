@@ -15,6 +15,7 @@ Array: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 AnyArray: TypeAlias = NDArray[Any]
 
+MachineName: TypeAlias = Literal["svc", "ls-svc", "ridge", "svr", "one-class", "svdd"]
 TaskScale: TypeAlias = Literal["none", "samples"]
 ClassWeight: TypeAlias = "Mapping[Any, float] | Literal['balanced'] | None"
 SolverLike: TypeAlias = "Literal['auto', 'cut-pool', 'bcd', 'tseng'] | Solver"

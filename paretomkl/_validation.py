@@ -111,7 +111,9 @@ def check_bounds(C: Any, n_samples: int, tasks: list[Task]) -> Array:
     if not (np.isfinite(bound).all() and (bound >= 0).all()):
         raise ValueError("C must not have negative, infinite or missing entries.")
     for task in tasks:
-        for sign, label in ((-1, task.classes[0]), (1, task.classes[1])):
+        if not (bound[task.rows] > 0).any():
+            raise ValueError(f"Task {task.name!r} has no sample with C > 0.")
+        for sign, label in zip((-1, 1), task.classes, strict=False):  # no classes where targets are numbers
             if not (bound[task.rows[task.targets == sign]] > 0).any():
                 raise ValueError(f"Task {task.name!r} has no sample of class {label!r} with C > 0.")
     return bound

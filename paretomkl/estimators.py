@@ -2,25 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from sklearn.base import OutlierMixin
 
-from ._kernel_classifier import KernelTaskClassifier, keep_solution
-from ._kernels import KernelLike
+from ._bank import FittedBank
+from ._estimator import MultiTaskEstimator
+from ._kernel_classifier import KernelFit, KernelTaskClassifier, keep_solution
+from ._kernels import KernelLike, as_bank
 from ._model import TaskModel
 from ._progress import Progress
-from ._reading import Training
+from ._reading import Training, read_detection
+from ._regressor import KernelTaskRegressor
 from ._run import Run
-from ._tracing import check_parts, fit_bank, make_problem, models_of, trace
-from ._typing import Array, ClassWeight, SolverLike, TaskScale
-from ._validation import check_exponent, check_task_weight
+from ._tracing import Parts, check_parts, fit_bank, make_problem, models_of, trace
+from ._typing import AnyArray, Array, ClassWeight, SolverLike, TaskScale
+from ._validation import check_exponent, check_number, check_task_weight, shown
+from .problem import MultiTaskProblem
 
-__all__ = ["ParetoMKLClassifier"]
+__all__ = ["ParetoMKLClassifier", "ParetoMKLOutlierDetector", "ParetoMKLRegressor"]
 
 
-class ParetoMKLClassifier(KernelTaskClassifier):
+class ParetoLearner:
+    """How an estimator with p, C and s learns: one point of a path."""
+
+    p: float
+    s: float
+    kernels: Any
+    task_weight: Any
+    solver: Any
+    tol: float
+    n_jobs: int | None
+    verbose: int | None
+    max_iter: int | None
+    task_scale: TaskScale
+    task_weights_: Array
+    _cost: Callable[[], float]  # of KernelFit
+
+    def _machine(self) -> dict[str, Any]:
+        """Which machine solves the tasks, and its parameters: ``machine`` and perhaps ``epsilon``."""
+        raise NotImplementedError
+
+    def parts(self, exponents: Sequence[float], n_jobs: int | None = None) -> Parts:
+        """Solver, machine and the like, checked."""
+        given = self.s, self.tol, self.solver, self.max_iter, n_jobs, self.task_scale
+        return check_parts(exponents, *given, **self._machine())
+
+    def problem(self, training: Training, bounds: list[Array], parts: Parts) -> MultiTaskProblem:
+        """The problem of these data at p = 1."""
+        omega = check_task_weight(self.task_weight, training.tasks)
+        return make_problem(training, bounds, fit_bank(self.kernels, training), parts, omega)
+
+    def _learn(self, training: Training) -> TaskModel:
+        exponents = [check_exponent(self.p)]
+        parts = self.parts(exponents, self.n_jobs)
+        problem = self.problem(training, training.bounds(self._cost()), parts)
+        with Progress(1, self.tol, self.verbose) as progress:
+            run = Run(progress.report)
+            points = trace(problem, exponents, parts.solver, progress, run=run)
+        keep_solution(self, points[0], run.n_sweeps)
+        return models_of(points, training)[0]
+
+
+class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
     """Support vector classifiers that share one learned kernel, balanced by the power mean of their objectives.
 
         minimise over θ ≥ 0, ‖θ‖_s ≤ 1     M_p(J_1(θ), …, J_T(θ)),      M_p(g) = (Σ_t ω_t g_t^p)^(1/p)
@@ -62,6 +110,8 @@ class ParetoMKLClassifier(KernelTaskClassifier):
         "none" takes the J_t as they are, the paper's form: they grow with the number of samples, so that p ≠ 1 cannot
         tell a large task from a hard one. "samples" takes J_t / n_t in their place, n_t the total weight of the samples
         of task t (their number where all weights are one). With tasks of one size both learn the same kernel.
+    machine : {"svc", "ls-svc"}, default="svc"
+        What a task is: a support vector machine, or least squares on labels ±1, ½ ‖f‖² + (C/2) Σ_i (1 − y_i f(x_i))².
 
     Attributes
     ----------
@@ -101,8 +151,6 @@ class ParetoMKLClassifier(KernelTaskClassifier):
     ((13,), (3,))
     """
 
-    task_weights_: Array
-
     def __init__(
         self,
         p: float = 1.0,
@@ -119,6 +167,7 @@ class ParetoMKLClassifier(KernelTaskClassifier):
         random_state: int | np.random.RandomState | None = None,
         max_iter: int | None = None,
         task_scale: TaskScale = "none",
+        machine: Literal["svc", "ls-svc"] = "svc",
     ):
         super().__init__(C, kernels, task_column, tol, class_weight, n_jobs, verbose, random_state)
         self.p = p
@@ -127,14 +176,305 @@ class ParetoMKLClassifier(KernelTaskClassifier):
         self.solver = solver
         self.max_iter = max_iter
         self.task_scale = task_scale
+        self.machine = machine
 
-    def _learn(self, training: Training) -> TaskModel:
+    def _machine(self) -> dict[str, Any]:
+        if self.machine not in ("svc", "ls-svc"):
+            raise ValueError(f"machine must be 'svc' or 'ls-svc', got {shown(self.machine)}.")
+        return {"machine": self.machine}
+
+
+class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
+    """Kernel regressions that share one learned kernel, balanced by the power mean of their objectives.
+
+        minimise over θ ≥ 0, ‖θ‖_s ≤ 1     M_p(J_1(θ), …, J_T(θ))
+
+        squared:                J_t(θ) = min over f, b of  ½ ‖f‖² + (C/2) Σ_i (y_i − f(x_i) − b)²
+        epsilon_insensitive:    J_t(θ) = min over f, b of  ½ ‖f‖² + C Σ_i max(0, |y_i − f(x_i) − b| − ε)
+
+    with f in the space of the kernel Σ_m θ_m K_m. One vector y is one task; a column of X, ``tasks=`` or a matrix y
+    gives several.
+
+    Parameters
+    ----------
+    loss : {"squared", "epsilon_insensitive"}, default="squared"
+        Kernel ridge regression, or support vector regression. With the squared loss all outputs on the same samples
+        share one factorisation: ten cost little more than one.
+    epsilon : float, default=0.1
+        Errors below ε cost nothing; with ``normalize_y`` in units of the standard deviation of the task.
+    C : float, default=1.0
+        Cost of an error.
+    p : float, default=1.0
+        Exponent of the mean: 1 is the average of the tasks, p < 1 gives tasks of small objectives more weight, p > 1
+        those of large ones, ``inf`` protects the worst.
+    s : float, default=1.1
+        Norm of the kernel weights, at least 1; 1 is sparse.
+    kernels : "default", "paper", "precomputed", sequence or KernelBank, default="default"
+        Base kernels, see :class:`KernelBank`. The default bank standardises the features itself.
+    task_column : int or str, default=None
+        The column of X that names the task of each row. It is not used as a feature.
+    normalize_y : bool, default=True
+        Whether targets are brought to mean zero and standard deviation one within each task, so that the objectives of
+        the tasks can be compared; predictions are in the units of y either way.
+    task_weight : mapping or array-like of shape (n_tasks,), default=None
+        Preferences ω among the tasks.
+    solver : {"auto", "bcd"} or solver object, default="auto"
+        "auto" is the cut pool.
+    tol : float, default=1e-3
+        Relative gap at which to stop.
+    n_jobs : int, default=None
+        Threads; -1 is all cores.
+    verbose : int, default=0
+        1 shows progress.
+    random_state : int, RandomState or None, default=None
+        Not used: the method is deterministic. Present for a common interface.
+    max_iter : int, default=None
+        Sweeps allowed; None is the solver's own default.
+    task_scale : {"none", "samples"}, default="none"
+        "samples" takes J_t / n_t in place of J_t, n_t the total weight of the samples of task t.
+
+    Attributes
+    ----------
+    theta_ : array of shape (n_kernels,)
+        Learned kernel weights.
+    kernel_shares_ : array of shape (n_kernels,)
+        θ_m v_m / Σ θ v with v_m the variance of kernel m within a task: weights on a common scale.
+    source_shares_ : dict
+        The same summed over the kernels of each named source.
+    objectives_, task_weights_ : arrays of shape (n_tasks,)
+        J_t at ``theta_``, and η, summing to one.
+    objective_, gap_ : float
+        M_p of ``objectives_``, and its relative certificate, never below the truth.
+    n_sweeps_ : int
+        Passes over the tasks.
+    task_names_, kernel_names_ : lists of str
+    support_, support_vectors_, dual_coef_, intercept_
+        The functions of the tasks, for targets as ``normalize_y`` leaves them.
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from paretomkl import ParetoMKLRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = ParetoMKLRegressor(C=0.1).fit(X, y)
+    >>> bool(reg.score(X, y) > 0.5)
+    True
+    >>> reg.contributions(X[:2]).shape
+    (2, 13)
+    """
+
+    def __init__(
+        self,
+        loss: Literal["squared", "epsilon_insensitive"] = "squared",
+        epsilon: float = 0.1,
+        C: float = 1.0,
+        p: float = 1.0,
+        s: float = 1.1,
+        kernels: KernelLike = "default",
+        task_column: int | str | None = None,
+        normalize_y: bool = True,
+        task_weight: Mapping[Any, float] | Sequence[float] | Array | None = None,
+        solver: SolverLike = "auto",
+        tol: float = 1e-3,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+        max_iter: int | None = None,
+        task_scale: TaskScale = "none",
+    ):
+        self.loss = loss
+        self.epsilon = epsilon
+        self.C = C
+        self.p = p
+        self.s = s
+        self.kernels = kernels
+        self.task_column = task_column
+        self.normalize_y = normalize_y
+        self.task_weight = task_weight
+        self.solver = solver
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.task_scale = task_scale
+
+    def _machine(self) -> dict[str, Any]:
+        return {"machine": machine_of_loss(self.loss), "epsilon": self.epsilon}
+
+
+def machine_of_loss(loss: Any) -> str:
+    """The machine of a loss, checked."""
+    machines = {"squared": "ridge", "epsilon_insensitive": "svr"}
+    if not isinstance(loss, str) or loss not in machines:
+        raise ValueError(f"loss must be 'squared' or 'epsilon_insensitive', got {shown(loss)}.")
+    return machines[loss]
+
+
+class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierMixin, MultiTaskEstimator):
+    """Find samples unlike the rest of their task, with kernels that all tasks share.
+
+        one-class:    J_t(θ) = min over f of  ½ ‖f‖² + C_t Σ_i max(0, 1 − f(x_i))
+        svdd:         J_t(θ) = min over a, R of  R² + C_t Σ_i max(0, ‖φ(x_i) − a‖² − R²),   Σ_m θ_m = 1
+
+    with C_t = 1 / (ν n_t). A sample is an outlier if f_t(x), or R² − ‖φ(x) − a‖², is below the threshold of its task,
+    which leaves the share ``contamination`` of the training samples outside.
+
+    Parameters
+    ----------
+    method : {"one-class", "svdd"}, default="one-class"
+        A half-space away from the origin, or the smallest ball.
+    contamination : float, default=0.1
+        Share of outliers among the training samples, in (0, 0.5].
+    nu : float, default=None
+        ν, in (0, 1]: the larger, the more samples may be left out when the function is learned. None is
+        ``contamination``.
+    p : float, default=1.0
+        Exponent of the mean of the tasks.
+    s : float, default=2.0
+        Norm of the kernel weights for "one-class"; SVDD has Σθ = 1.
+    kernels : "default", "precomputed", sequence or KernelBank, default="default"
+        "default" is one Gaussian as wide as the typical distance, for each of several
+        :func:`~paretomkl.kernels.sources`. Widths cannot be learned without labels: the widest Gaussian of a source
+        always wins, whatever the data. A bank with several kernels of the same columns gives a warning.
+    task_column, task_weight, solver, tol, n_jobs, verbose, random_state, max_iter, task_scale
+        As in :class:`ParetoMKLRegressor`.
+
+    Attributes
+    ----------
+    offset_ : array of shape (n_tasks,)
+        The threshold of each task: ``decision_function`` is ``score_samples`` less that of the task.
+    theta_, kernel_shares_, source_shares_, objectives_, task_weights_, objective_, gap_, n_sweeps_, task_names_, …
+        As in :class:`ParetoMKLRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from paretomkl import ParetoMKLOutlierDetector
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> X[0] = 8.0
+    >>> detector = ParetoMKLOutlierDetector(contamination=0.05).fit(X)
+    >>> int(detector.predict(X)[0]), int((detector.predict(X) < 0).sum())
+    (-1, 5)
+    """
+
+    __metadata_request__decision_function: ClassVar = {"tasks": True}
+    __metadata_request__score_samples: ClassVar = {"tasks": True}
+
+    model_: Any
+    offset_: Array
+
+    def __init__(
+        self,
+        method: Literal["one-class", "svdd"] = "one-class",
+        contamination: float = 0.1,
+        nu: float | None = None,
+        p: float = 1.0,
+        s: float = 2.0,
+        kernels: KernelLike = "default",
+        task_column: int | str | None = None,
+        task_weight: Mapping[Any, float] | Sequence[float] | Array | None = None,
+        solver: SolverLike = "auto",
+        tol: float = 1e-3,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+        max_iter: int | None = None,
+        task_scale: TaskScale = "none",
+    ):
+        self.method = method
+        self.contamination = contamination
+        self.nu = nu
+        self.p = p
+        self.s = s
+        self.kernels = kernels
+        self.task_column = task_column
+        self.task_weight = task_weight
+        self.solver = solver
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.task_scale = task_scale
+
+    def _machine(self) -> dict[str, Any]:
+        if not isinstance(self.method, str) or self.method not in ("one-class", "svdd"):
+            raise ValueError(f"method must be 'one-class' or 'svdd', got {shown(self.method)}.")
+        return {"machine": self.method}
+
+    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the shared kernel and the region of each task.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            With ``task_column`` one of the columns names the task of each row. With ``kernels="precomputed"`` a stack
+            of shape (n_samples, n_samples, n_kernels).
+        y : ignored
+            Present for a common interface.
+        tasks : array-like of shape (n_samples,), default=None
+            The task of each row, where no column of X names it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplies C, sample by sample.
+
+        Returns
+        -------
+        self : object
+        """
+        self._forget()
+        check_number("contamination", self.contamination, lambda v: 0 < v <= 0.5, "in (0, 0.5]")
+        nu = self.contamination if self.nu is None else self.nu
+        check_number("nu", nu, lambda v: 0 < v <= 1, "in (0, 1]")
         exponents = [check_exponent(self.p)]
-        parts = check_parts(exponents, self.s, self.tol, self.solver, self.max_iter, self.n_jobs, self.task_scale)
-        omega = check_task_weight(self.task_weight, training.tasks)
-        problem = make_problem(training, training.bounds(self._cost()), fit_bank(self.kernels, training), parts, omega)
+        parts = self.parts(exponents, self.n_jobs)
+        training = read_detection(self, X, tasks=tasks, sample_weight=sample_weight)
+        bank = fit_bank(as_bank(self.kernels).with_one_width(), training)
+        if self.method == "svdd" and bank.precomputed:
+            raise ValueError("method='svdd' needs k(x, x) of new samples, which a precomputed stack does not hold.")
+        _warn_of_widths(bank)
+        bounds = [weight / (nu * weight.sum()) for weight in training.weights]
+        problem = make_problem(training, bounds, bank, parts, check_task_weight(self.task_weight, training.tasks))
         with Progress(1, self.tol, self.verbose) as progress:
             run = Run(progress.report)
             points = trace(problem, exponents, parts.solver, progress, run=run)
         keep_solution(self, points[0], run.n_sweeps)
-        return models_of(points, training)[0]
+        model = models_of(points, training)[0]
+        decisions = model.decisions(training.samples)
+        threshold = np.array(
+            [np.percentile(decisions[task.rows, t], 100 * self.contamination) for t, task in enumerate(training.tasks)]
+        )
+        self.model_ = replace(model, tasks=replace(model.tasks, threshold=threshold))
+        self.offset_ = threshold
+        return self
+
+    def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
+        """How usual samples are for their task, (n_samples,): f_t(x), or R² less the squared distance to the centre."""
+        decisions = self.model_.decisions(self._samples(X, tasks))
+        return np.nansum(decisions, axis=1)
+
+    def decision_function(self, X: Any, *, tasks: Any = None) -> Array:
+        """``score_samples`` less the threshold of the task, (n_samples,); negative for outliers."""
+        return self.model_.tasks.margins(self.model_.decisions(self._samples(X, tasks)))
+
+    def predict(self, X: Any, *, tasks: Any = None) -> AnyArray:
+        """1 for samples like the rest of their task, −1 for outliers, (n_samples,)."""
+        return self.model_.predict(self._samples(X, tasks))
+
+    def fit_predict(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> AnyArray:
+        """``fit`` and then ``predict`` on the same samples."""
+        return self.fit(X, tasks=tasks, sample_weight=sample_weight).predict(X, tasks=tasks)
+
+
+def _warn_of_widths(bank: FittedBank) -> None:
+    """Say what several kernels of the same columns come to when there are no labels."""
+    seen = [tuple(bank.base_columns[b]) for b in bank.base] if not bank.precomputed else []
+    if len(set(seen)) < len(seen):
+        warnings.warn(
+            "Several kernels see the same columns. Which of them fits cannot be learned without labels: among "
+            "Gaussians the widest gets the weight, whatever the data. Give one kernel per source.",
+            UserWarning,
+            stacklevel=3,
+        )

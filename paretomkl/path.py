@@ -15,10 +15,10 @@ import numpy as np
 from ._kernels import KernelLike
 from ._model import TaskModel
 from ._progress import Progress
-from ._refit import refit_code
+from ._refit import path_refit_code
 from ._run import Run
 from ._tracing import check_parts, fit_bank, make_problem, models_of, trace
-from ._typing import Array, ClassWeight, IntArray, SolverLike, TaskScale
+from ._typing import Array, ClassWeight, IntArray, MachineName, SolverLike, TaskScale
 from ._validation import check_exponents, check_task_weight
 from .scalarizations import PAPER_PS
 from .solution import Solution
@@ -185,7 +185,7 @@ class ParetoPath:
 
 def pareto_path(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     tasks: Any = None,
     ps: Sequence[float] = PAPER_PS,
@@ -202,6 +202,9 @@ def pareto_path(
     n_jobs: int | None = None,
     verbose: int | None = None,
     task_scale: TaskScale = "none",
+    machine: MachineName = "svc",
+    epsilon: float = 0.1,
+    normalize_y: bool = True,
 ) -> ParetoPath:
     """Minimise the power mean of the task objectives for each exponent p.
 
@@ -215,8 +218,8 @@ def pareto_path(
     X : array-like or frame of shape (n_samples, n_features)
         Samples; with ``kernels="precomputed"`` a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-        Labels. Two classes are one task, more are one task for each pair. A matrix has one task per column, with
-        NaN for "not labelled".
+        Labels, or numbers for the machines that predict them; None for those that need neither. Two classes are one
+        task, more are one task for each pair. A matrix has one task per column, with NaN for "not known".
     tasks : array-like of shape (n_samples,), default=None
         The task each sample belongs to.
     ps : sequence of float, default=PAPER_PS
@@ -251,6 +254,19 @@ def pareto_path(
         tell a large task from a hard one. "samples" takes J_t / n_t in their place, n_t the total weight of the samples
         of task t (C counts as a weight where each sample has its own). With tasks of one size both learn the same
         kernel.
+    machine : {"svc", "ls-svc", "ridge", "svr", "one-class", "svdd"}, default="svc"
+        What a task minimises over f and its intercept b, with r_i = y_i − f(x_i) − b:
+
+        - "svc": ½ ‖f‖² + C Σ max(0, 1 − y_i (f(x_i) + b)), labels; "ls-svc": ½ ‖f‖² + (C/2) Σ r_i² on labels ±1;
+        - "ridge": ½ ‖f‖² + (C/2) Σ r_i²; "svr": ½ ‖f‖² + C Σ max(0, |r_i| − ε), numbers;
+        - "one-class": ½ ‖f‖² + C Σ max(0, 1 − f(x_i)), b = 0; "svdd": the smallest ball, R² + C Σ max(0, ‖φ(x_i) − a‖²
+          − R²), with Σ_m θ_m = 1 whatever s is; both without y. Give these one kernel per source: widths cannot be
+          learned without labels.
+    epsilon : float, default=0.1
+        ε of "svr"; with ``normalize_y`` in units of the standard deviation of the task.
+    normalize_y : bool, default=True
+        Whether numbers to predict are brought to mean zero and standard deviation one within each task, so that
+        objectives compare.
 
     Returns
     -------
@@ -266,13 +282,13 @@ def pareto_path(
     >>> path.models[1].predict(X[:3])
     array([0, 0, 0])
     """
-    from ._reading import PathReader, read_training  # here: scikit-learn takes a second to import
+    from ._reading import PathReader  # here: scikit-learn takes a second to import
 
     began = perf_counter()
     exponents = check_exponents(ps)
-    parts = check_parts(exponents, s, tol, solver, max_iter, n_jobs, task_scale)
-    reader = PathReader(kernels, task_column, class_weight)
-    training = read_training(reader, X, y, tasks=tasks, sample_weight=sample_weight)
+    parts = check_parts(exponents, s, tol, solver, max_iter, n_jobs, task_scale, machine, epsilon)
+    reader = PathReader(kernels, task_column, class_weight, machine, normalize_y)
+    training = reader.read_data(X, y, tasks=tasks, sample_weight=sample_weight)
     omega = check_task_weight(task_weight, training.tasks)
     bounds, bank = training.bounds(C), fit_bank(kernels, training)
     if np.ndim(C):  # a weight for each sample, as in the code that fits a point again
@@ -287,6 +303,6 @@ def pareto_path(
         "sample_weight": sample_weight is not None,
     }
     given |= {"kernels": kernels, "task_column": task_column, "task_weight": task_weight, "class_weight": class_weight}
-    code = refit_code(s=s, C=C, solver=solver, task_scale=task_scale, **given)
+    code = path_refit_code(machine, epsilon, normalize_y, s=s, C=C, solver=solver, task_scale=task_scale, **given)
     spent = perf_counter() - began
     return ParetoPath.from_solutions(points, training, reader, run, parts.solver.tol, spent, code, task_scale)

@@ -81,7 +81,7 @@ def put_to_test(model: FittedTasks, samples: Samples, y: AnyArray, point: Point,
     decisions = model.decisions(samples)
     right, belongs = model.tasks.right(decisions, y)
     by_votes = model.tasks.kind == "classes"  # else the mean over the tasks
-    point.accuracy = float(np.mean(model.tasks.labels(decisions) == y if by_votes else share(right, belongs)))
+    point.accuracy = float(np.mean(model.tasks.predictions(decisions) == y if by_votes else share(right, belongs)))
     point.right = right.sum(axis=0).tolist()
     outcome.tasks, outcome.n_test = list(model.tasks.names), belongs.sum(axis=0).tolist()
 

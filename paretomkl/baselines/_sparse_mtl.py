@@ -116,6 +116,6 @@ class SparseMTL(KernelTaskClassifier):
         self.history_ = np.array(history)
         self._keep(point.losses, gap, run.n_sweeps, history[-1])
         # a task without kernels is its intercept, and needs no support vectors
-        duals, intercepts = machine.decisions(point.sweep)
+        duals, intercepts, _ = machine.decisions(point.sweep)
         kept = [dual * used for dual, used in zip(duals, theta.max(axis=1) > 0, strict=True)]
         return make_model(bank, training, theta, Decisions(kept, intercepts))

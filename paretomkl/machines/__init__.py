@@ -5,4 +5,10 @@ from ._ls_svc import LeastSquaresSVCTasks
 from ._ridge import RidgeTasks
 from ._svc import SVCTasks
 
-__all__ = ["KernelTasks", "LeastSquaresSVCTasks", "RidgeTasks", "SVCTasks"]
+__all__ = ["MACHINES", "KernelTasks", "LeastSquaresSVCTasks", "RidgeTasks", "SVCTasks"]
+
+MACHINES: dict[str, type[KernelTasks]] = {
+    "svc": SVCTasks,
+    "ls-svc": LeastSquaresSVCTasks,
+    "ridge": RidgeTasks,
+}

@@ -1,0 +1,95 @@
+"""What all multi-task estimators share: reading, prediction and scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from ._kernels import is_precomputed
+from ._labelling import Samples
+from ._model import FittedTasks
+from ._reading import Training, read_samples
+from ._typing import AnyArray
+
+if TYPE_CHECKING:
+
+    class _Estimator:
+        """What type checkers see of scikit-learn's base classes, which have no types: Any would hide misspelt names."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+        def __sklearn_tags__(self) -> Any: ...
+else:
+
+    class _Estimator(BaseEstimator):
+        pass
+
+
+class MultiTaskEstimator(_Estimator):
+    """An estimator that wraps one fitted model of several tasks.
+
+    A subclass has the parameters ``task_column`` and ``random_state``, a method ``read_data`` for the training data,
+    and a method ``_learn`` that solves the tasks and returns their model.
+    """
+
+    task_column: int | str | None
+    random_state: int | np.random.RandomState | None
+
+    model_: Any  # FittedTasks
+    n_features_in_: int
+    feature_names_in_: AnyArray
+
+    # so that tasks= is routed without set_fit_request and its like, where routing is on
+    __metadata_request__fit: ClassVar = {"tasks": True}
+    __metadata_request__predict: ClassVar = {"tasks": True}
+    __metadata_request__score: ClassVar = {"tasks": True}
+
+    def read_data(
+        self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
+    ) -> Training:
+        """The training data, checked; not ``strict`` for a part of data that were."""
+        raise NotImplementedError
+
+    def _learn(self, training: Training) -> FittedTasks:
+        """Solve the tasks and return their model."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        stack = is_precomputed(getattr(self, "kernels", None))
+        tags.input_tags.pairwise = tags.input_tags.three_d_array = stack
+        return tags
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit has learned, of which the next one may not have all; check what no fit reads."""
+        check_random_state(self.random_state)
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+
+    @property
+    def n_tasks_(self) -> int:
+        """Number of tasks."""
+        return self.model_.tasks.n_tasks
+
+    @property
+    def task_names_(self) -> list[str]:
+        """What messages and tables call the tasks."""
+        return self.model_.tasks.names
+
+    @property
+    def sources_(self) -> list[Any]:
+        """The labels of ``tasks=``, or the columns of y, that the tasks come from."""
+        return self.model_.tasks.distinct_sources
+
+    def _samples(self, X: Any, tasks: Any) -> Samples:
+        check_is_fitted(self)
+        return read_samples(self, X, tasks=tasks)
+
+    def _scored(self, X: Any, y: Any, tasks: Any, sample_weight: Any) -> float:
+        samples = self._samples(X, tasks)
+        check_consistent_length(samples.data, y, sample_weight)
+        return self.model_.score(samples, y, weight=sample_weight)

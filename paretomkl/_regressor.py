@@ -1,0 +1,86 @@
+"""What all multi-task regressors share."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from sklearn.base import RegressorMixin
+
+from ._estimator import MultiTaskEstimator
+from ._kernel_classifier import KernelFit
+from ._reading import Training, read_regression
+from ._typing import Array
+
+
+class KernelTaskRegressor(KernelFit, RegressorMixin, MultiTaskEstimator):
+    """A regressor whose model is a :class:`TaskModel` of several tasks; it has the parameter ``normalize_y`` too."""
+
+    normalize_y: bool
+    model_: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def read_data(
+        self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
+    ) -> Training:
+        return read_regression(self, X, y, tasks=tasks, sample_weight=sample_weight, strict=strict)
+
+    def fit(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the shared kernel and all tasks.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            With ``task_column`` one of the columns names the task of each row. With ``kernels="precomputed"`` a stack
+            of shape (n_samples, n_samples, n_kernels).
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            Numbers to predict; a matrix has one task per column, NaN for "not known".
+        tasks : array-like of shape (n_samples,), default=None
+            The task of each row, where no column of X names it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplies C, sample by sample.
+
+        Returns
+        -------
+        self : object
+        """
+        self._forget()
+        self.model_ = self._learn(self.read_data(X, y, tasks=tasks, sample_weight=sample_weight))
+        return self
+
+    def predict(self, X: Any, *, tasks: Any = None) -> Array:
+        """Predict numbers.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            With ``kernels="precomputed"`` of shape (n_samples, n_train, n_kernels).
+        tasks : array-like of shape (n_samples,), default=None
+            The task of each row, where ``fit`` had ``tasks=``.
+
+        Returns
+        -------
+        y : array of shape (n_samples,), or (n_samples, n_tasks) after a fit on a matrix y
+        """
+        return self.model_.predict(self._samples(X, tasks))
+
+    def score(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> float:
+        """Mean over the tasks of R², the share of the variance within the task that is explained.
+
+        Parameters
+        ----------
+        X, tasks
+            As in ``predict``.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            True numbers. A frame has its columns matched to the tasks by name; NaN is left out.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        score : float
+            Tasks with fewer than two samples are left out.
+        """
+        return self._scored(X, y, tasks, sample_weight)

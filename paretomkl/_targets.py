@@ -1,0 +1,109 @@
+"""What the decisions of tasks mean where y holds numbers, or where there is no y."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._labelling import Kind, Samples, TaskSet
+from ._tasks import Task, labels_by_task
+from ._typing import AnyArray, Array
+
+
+@dataclass(frozen=True)
+class Targets(TaskSet):
+    """Tasks that predict numbers: y = centre_t + spread_t · f_t(x).
+
+    centre, spread: arrays of shape (n_tasks,).
+    """
+
+    centre: Array
+    spread: Array
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], kind: Kind, centre: Array, spread: Array) -> Targets:
+        return cls(kind, [task.name for task in tasks], [task.source for task in tasks], centre, spread)
+
+    def predictions(self, decisions: Array) -> Array:
+        """Predicted numbers, (n_samples,), or (n_samples, n_tasks) for a matrix."""
+        values = self.centre + self.spread * decisions
+        return values if self.kind == "matrix" else np.nansum(values, axis=1)  # a sample has one task only
+
+    def truth(self, y: Any) -> Array:
+        """Numbers to compare predictions with, (n_samples,), or (n_samples, n_tasks) in the order of the tasks."""
+        if self.kind == "matrix":
+            return np.asarray(labels_by_task(y, list(self.sources)), dtype=float)
+        truth = np.asarray(y, dtype=float)
+        return truth[:, 0] if truth.ndim == 2 and truth.shape[1] == 1 else truth
+
+    def by_task(self, samples: Samples, y: Any, predicted: Array) -> list[tuple[Array, Array, AnyArray]]:
+        """Truth, prediction and rows of each task that some sample with a known y belongs to."""
+        truth = self.truth(y)
+        if truth.shape != predicted.shape:
+            raise ValueError(f"y must have the shape {predicted.shape} of the predictions, got shape {truth.shape}.")
+        if self.kind == "matrix":
+            rows = [np.flatnonzero(~np.isnan(truth[:, t])) for t in range(self.n_tasks)]
+            return [(truth[r, t], predicted[r, t], r) for t, r in enumerate(rows) if len(r)]
+        return [(truth[rows], predicted[rows], rows) for rows, _ in self.groups(samples)]
+
+    def score(self, decisions: Array, samples: Samples, y: Any, weight: Array | None = None) -> float:
+        """Mean over the tasks of R² = 1 − Σ (y − ŷ)² / Σ (y − ȳ)².
+
+        Tasks with fewer than two samples of positive weight are left out, since it is not defined there.
+        """
+        scores = []
+        for truth, predicted, rows in self.by_task(samples, y, self.predictions(decisions)):
+            own = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=float)[rows]
+            if (own > 0).sum() >= 2:
+                scores.append(r_squared(truth, predicted, own))
+        if not scores:
+            raise ValueError("There is nothing to score: R² needs a task with two samples of positive weight.")
+        return float(np.mean(scores))
+
+    def loss(self, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
+        """Mean over the tasks of the mean squared error, in units of the spread of the task."""
+        truth = self.truth(y)
+        truth = truth if truth.ndim == 2 else truth[:, None]
+        known = ~np.isnan(truth)
+        own = np.ones(len(truth)) if weight is None else np.asarray(weight, dtype=float)
+        wanted = (np.where(known, truth, 0.0) - self.centre) / self.spread
+
+        def loss(decisions: Array) -> float:
+            counts = (known & ~np.isnan(decisions)) * own[:, None]
+            squares = np.where(counts > 0, np.nan_to_num(decisions) - wanted, 0.0) ** 2
+            total = counts.sum(axis=0)
+            there = total > 0
+            return float(np.mean((counts * squares).sum(axis=0)[there] / total[there])) if there.any() else np.nan
+
+        return loss
+
+
+@dataclass(frozen=True)
+class Regions(TaskSet):
+    """Tasks that tell the usual (+1) from the unusual (−1): x is usual if f_t(x) ≥ threshold_t, (n_tasks,)."""
+
+    threshold: Array
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], kind: Kind) -> Regions:
+        return cls(kind, [task.name for task in tasks], [task.source for task in tasks], np.zeros(len(tasks)))
+
+    def margins(self, decisions: Array) -> Array:
+        """f_t(x) − threshold_t of the task of each sample, (n_samples,)."""
+        return np.nansum(decisions - self.threshold, axis=1)
+
+    def predictions(self, decisions: Array) -> AnyArray:
+        """+1 or −1 for each sample."""
+        return np.where(self.margins(decisions) >= 0, 1, -1)
+
+
+def r_squared(truth: Array, predicted: Array, weight: Array) -> float:
+    """1 − Σ w (y − ŷ)² / Σ w (y − ȳ)²; for constant y one if it is met and else zero, as in scikit-learn."""
+    missed = weight @ (truth - predicted) ** 2
+    varied = weight @ (truth - np.average(truth, weights=weight)) ** 2
+    if varied == 0:
+        return 1.0 if missed == 0 else 0.0
+    return float(1 - missed / varied)
