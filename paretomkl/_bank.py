@@ -113,9 +113,9 @@ class FittedBank:
         if self.normalize == "capacity":
             self.factor = self._capacity_factor(capacity)
         elif self.normalize == "trace":
-            self.factor = _inverse(np.average(self._scaled_diagonals(X), axis=1, weights=weight))
+            self.factor = _inverse(np.average(self.scaled_diagonals(X), axis=1, weights=weight))
 
-    def _scaled_diagonals(self, X: AnyArray) -> Array:
+    def scaled_diagonals(self, X: AnyArray) -> Array:
         """k_m(x, x) of the training samples before the factors, (n_kernels, n)."""
         if self.precomputed:
             return np.einsum("iim->mi", X)

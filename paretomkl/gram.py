@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from functools import cached_property
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
@@ -103,6 +104,7 @@ class GramBlocks:
         self.bank = bank
         self.n_jobs = n_jobs
         self.side = bank.side(X)
+        self._X, self._rows = X, np.concatenate(rows)
         self.samples, block = _connected_blocks(rows, len(X)) if shared else (rows, np.arange(len(rows)))
         size = np.array([len(samples) for samples in self.samples])
         tasks = np.argsort(block, kind="stable")
@@ -257,6 +259,15 @@ class GramBlocks:
                 total += G
         self._supports.give_back(room)
         return total * self.bank.factor
+
+    def diagonals(self) -> Array:
+        """k_m(x, x) of the samples of all tasks, one task after the other, (n_kernels, n_entries)."""
+        return self._plain_diagonals * self.bank.factor[:, None]
+
+    @cached_property
+    def _plain_diagonals(self) -> Array:
+        """The same before the factors, which are all that stores with another capacity differ in."""
+        return self.bank.scaled_diagonals(self._X)[:, self._rows]
 
     def cross(self, X: AnyArray, theta: Array) -> Array:
         """Σ_m θ_m K_m between other samples X and all samples of the store, (len(X), n_samples)."""

@@ -34,9 +34,9 @@ class Sweep:
 
 
 class Decisions(NamedTuple):
-    """The functions f_t(x) = Σ_i dual_ti k_θ(x_ti, x) + diagonal · k_θ(x, x) + intercept_t that a sweep stands for.
+    """The functions f_t(x) = Σ_i dual_ti k_θ(x_ti, x) + intercept_t + diagonal · k_θ(x, x) that a sweep stands for.
 
-    dual: one array per task, over the samples of that task; intercepts (n_tasks,).
+    dual: one array per task, over the samples of that task; intercepts (n_tasks,); diagonal: not zero only for balls.
     """
 
     dual: list[Array]

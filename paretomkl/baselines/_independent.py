@@ -24,7 +24,7 @@ from .._typing import Array, ClassWeight, IntArray
 from .._validation import check_grid, check_number, shown
 from ..gram import TaskLayout
 from ..machines import SVCTasks
-from ..machines._smo import solve_tasks
+from ..machines._smo import classifier_box, solve_tasks
 from ..problem import MultiTaskProblem
 from ..scalarizations import PowerMean
 from ..solution import Solution
@@ -328,7 +328,8 @@ def cross_validate(
             held_out = [K.of_task(fold.task, fold.test, fold.train) for fold in folds]
             for k, C in enumerate(costs):
                 progress.show(f"{gram.bank.names[m]} · C={C:g}")
-                solved = solve_tasks(K.flat, layout, signs, C * unit, dual, rtol, gram.n_jobs)
+                box = classifier_box(signs, C * unit, len(folds))
+                solved = solve_tasks(K.flat, layout, signs, box, dual, rtol, gram.n_jobs)
                 accuracy[:, k, m] = [score(f, K_f, dual, solved.intercept[f]) for f, K_f in enumerate(held_out)]
                 progress.done()
     return np.array([accuracy[block == t].mean(axis=0) for t in range(len(tasks))])

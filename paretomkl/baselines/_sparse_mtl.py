@@ -17,7 +17,6 @@ from .._run import Run
 from .._tracing import fit_bank, make_machine, make_model
 from .._typing import Array, ClassWeight
 from .._validation import check_count, check_number
-from ..sweep import Decisions
 from ._mixed_norm import Search
 
 
@@ -116,6 +115,6 @@ class SparseMTL(KernelTaskClassifier):
         self.history_ = np.array(history)
         self._keep(point.losses, gap, run.n_sweeps, history[-1])
         # a task without kernels is its intercept, and needs no support vectors
-        duals, intercepts, _ = machine.decisions(point.sweep)
-        kept = [dual * used for dual, used in zip(duals, theta.max(axis=1) > 0, strict=True)]
-        return make_model(bank, training, theta, Decisions(kept, intercepts))
+        decisions = machine.decisions(point.sweep)
+        kept = [dual * used for dual, used in zip(decisions.dual, theta.max(axis=1) > 0, strict=True)]
+        return make_model(bank, training, theta, decisions._replace(dual=kept))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .._typing import Array
+from .._typing import AnyArray, Array
 from ..protocols import Gram, check_part
 from ..sweep import Decisions, Sweep
+
+TINY = 1e-9  # of a typical cost: the objective of a task that costs nothing
 
 
 class KernelTasks:
@@ -28,6 +31,8 @@ class KernelTasks:
 
     # whether the linear part of a cut is proportional to the dual it is made from, and C only bounds that dual
     homogeneous: ClassVar[bool] = True
+    # whether a dual may shrink towards zero and cuts follow the scale of a kernel: linear part from the dual alone
+    scalable: ClassVar[bool] = True
 
     def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None):
         check_part(gram, Gram)
@@ -63,6 +68,27 @@ class KernelTasks:
         forms = self.scale[:, None] * np.maximum(self.gram.quadratic_forms(dual), 0.0)
         lower = linear - 0.5 * (forms * theta).sum(axis=1)
         return Sweep(theta, linear, forms, lower, lower + self.scale * np.maximum(gap, 0.0), warm)
+
+    def fitted_by_constants(self, tube: Array | float = 0.0) -> AnyArray:
+        """Tasks whose targets lie within 2 ``tube``, samples of cost zero aside: J_t = 0 under every kernel."""
+        counts, begin = self.C > 0, self.gram.layout.ptr[:-1]
+        highest = np.maximum.reduceat(np.where(counts, self.targets, -np.inf), begin)
+        lowest = np.minimum.reduceat(np.where(counts, self.targets, np.inf), begin)
+        return highest - lowest <= 2 * np.asarray(tube)
+
+    def without_cost(self, sweep: Sweep, tasks: AnyArray, power: int = 1) -> Sweep:
+        """The sweep with a small constant for the objectives of tasks that cost nothing.
+
+        Means of objectives want them positive. A constant changes no minimiser of M_p but at p = −∞, and its weight in
+        the mean is negligible for p ≥ 1: it is TINY times what errors of the size of the targets would cost.
+        """
+        if not tasks.any():
+            return sweep
+        size = np.maximum.reduceat(np.abs(self.targets), self.gram.layout.ptr[:-1])
+        cost = np.maximum(self.of_tasks(self.C), 1e-100) * np.where(size > 0, size, 1.0) ** power
+        tiny = TINY * self.scale * cost
+        linear, lower, upper = (np.where(tasks, tiny, old) for old in (sweep.linear, sweep.lower, sweep.upper))
+        return replace(sweep, linear=linear, forms=np.where(tasks[:, None], 0.0, sweep.forms), lower=lower, upper=upper)
 
     def with_bounds(self, C: Array) -> Self:
         """The same tasks with other costs, on the same kernels."""

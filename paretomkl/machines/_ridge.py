@@ -31,7 +31,8 @@ class RidgeTasks(KernelTasks):
                = scale_t · max over {α'1 = 0} of  α'y − ½ Σ_i α_i² / C_i − ½ α'K_θα
 
     The optimum solves (K_θ + diag(1/C)) α + b 1 = y, 1'α = 0: with a Cholesky factor, shared by all tasks with the same
-    samples and costs, so that many outputs cost little more than one.
+    samples and costs, so that many outputs cost little more than one. A task with constant targets has J_t = 0 under
+    every kernel; a small positive constant stands for it.
 
     Parameters
     ----------
@@ -54,7 +55,8 @@ class RidgeTasks(KernelTasks):
 
             run_chunks(work, [(tasks,) for tasks in self._same_systems()], self.gram.n_jobs)
         linear = self.of_tasks(dual * self.targets - 0.5 * _divided(dual**2, self.C))
-        return self.swept(theta, linear, dual, gap, RidgeStart(dual, intercepts))
+        sweep = self.swept(theta, linear, dual, gap, RidgeStart(dual, intercepts))
+        return self.without_cost(sweep, self.fitted_by_constants(), power=2)
 
     def decisions(self, sweep: Sweep) -> Decisions:
         """f_t(x) = Σ_i α_ti k_θ(x_i, x) + b_t."""

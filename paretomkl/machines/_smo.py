@@ -1,11 +1,17 @@
-"""Compiled sequential minimal optimisation for many SVM tasks over shared Gram blocks.
+"""Compiled sequential minimal optimisation for the tasks of all support vector machines over shared Gram blocks.
 
-A task of n samples with signs y, bounds C and Gram matrix K is, in the signed dual v = y∘α,
+A task of n samples with targets y, bounds low ≤ 0 ≤ high, a tube of half-width ε and Gram matrix K is
 
-    J = max  Σ_i y_i v_i − ½ v'Kv     s.t.  Σ_i v_i = 0,   v_i between 0 and y_i C_i.
+    J = max  Σ_i y_i v_i − ε Σ_i |v_i| − ½ v'Kv     s.t.  low ≤ v ≤ high,   Σ_i v_i fixed by the start.
 
-With the errors e = y − Kv the gradient is e itself, a pair (i, j) moves along v_i += δ, v_j −= δ, and for every
-offset b the duality gap is Σ_i [C_i max(0, u_i) − α_i u_i] with u_i = y_i (e_i − b): a sum of non-negative terms.
+A classifier has y = ±1, v = y∘α and v_i between 0 and y_i C_i. With the errors e = y − Kv the gradient is e itself,
+less ε on the way from zero and plus ε on the way back; a pair (i, j) moves along v_i += δ, v_j −= δ, and for every
+offset b the duality gap is a sum of non-negative terms, with u = e − b
+
+    Σ_i [high_i max(0, u_i − ε) − low_i max(0, −u_i − ε) − v_i u_i + ε |v_i|].
+
+A task without intercept has no Σ_i v_i to keep: it is not ``balanced``. Then b = 0, and a variable may also move alone,
+as if its partner were a sample with k = 0, y = 0 and no bounds.
 """
 
 from __future__ import annotations
@@ -26,6 +32,7 @@ MAX_STEPS = 10_000_000  # pair steps of one task; reached only when the toleranc
 CHECK_EVERY = 8  # pair steps between two evaluations of the duality gap, which costs about half a step
 PATIENCE = 5  # pair steps per sample before the free variables are moved together
 MOST_NEWTON_STEPS = 50  # in a row
+NEWTON_WORK = 150  # times n², the cubes of the free variables that Newton steps in a row may cost: some pair steps each
 STALLED = 20  # pair steps per sample without a rise of the dual value that end the search
 
 
@@ -55,15 +62,25 @@ def compute_errors(K: Array, at: int, y: Array, v: Array, e: Array) -> None:
 
 
 @inner_njit()
-def value_and_gap(e: Array, y: Array, C: Array, v: Array, b: float) -> tuple[float, float]:
-    """The dual value Σ y v − ½ v'Kv, with Kv = y − e, and the duality gap for the offset b."""
+def value_and_gap(e: Array, y: Array, box: TaskBox, v: Array, b: float) -> tuple[float, float]:
+    """The dual value Σ y v − ε Σ |v| − ½ v'Kv, with Kv = y − e, and the duality gap for the offset b."""
+    low, high, epsilon, _ = box
     value = 0.0
     gap = 0.0
     for k in range(len(e)):
-        u = y[k] * (e[k] - b)
-        value += v[k] * (y[k] + e[k])
-        gap += C[k] * max(0.0, u) - y[k] * v[k] * u
+        u = e[k] - b
+        tube = epsilon * abs(v[k])
+        value += v[k] * (y[k] + e[k]) - 2.0 * tube
+        gap += high[k] * max(0.0, u - epsilon) - low[k] * max(0.0, -u - epsilon) - v[k] * u + tube
     return 0.5 * value, gap
+
+
+@inner_njit()
+def note_moves(k: int, v: Array, box: TaskBox, rise: Array, fall: Array) -> None:
+    """What has to be added to e_k for the slope along a rise of v_k and along a fall; ∓∞ where its bound forbids it."""
+    low, high, epsilon, _ = box
+    rise[k] = -np.inf if v[k] >= high[k] else epsilon if v[k] < 0.0 else -epsilon
+    fall[k] = np.inf if v[k] <= low[k] else -epsilon if v[k] > 0.0 else epsilon
 
 
 # The three loops of a pair step have no branches, so that they run as vector instructions; no value in them is NaN.
@@ -80,34 +97,27 @@ def find_largest(x: Array) -> tuple[int, float]:
 
 
 @inner_njit(fastmath={"contract", "reassoc", "nsz", "nnan"})
-def most_violating(e: Array, v: Array, low: Array, high: Array, score: Array) -> tuple[int, float, float]:
-    """The sample of largest error among those that can rise, its error, and the least error of those that can fall."""
+def most_violating(e: Array, rise: Array, fall: Array, balanced: bool, score: Array) -> tuple[int, float, float]:
+    """The sample of steepest rise, its slope, and the least slope of those that can fall; -1: none, or the partner."""
     e_down = np.inf
     for k in range(len(e)):
-        score[k] = e[k] if v[k] < high[k] else -np.inf
-        e_down = min(e_down, e[k] if v[k] > low[k] else np.inf)
+        score[k] = e[k] + rise[k]
+        e_down = min(e_down, e[k] + fall[k])
     i, e_up = find_largest(score)
+    if not balanced:  # the partner of variables that move alone has the error zero
+        return (i, e_up, min(e_down, 0.0)) if e_up > 0.0 else (-1, 0.0, min(e_down, 0.0))
     return (i, e_up, e_down) if e_up > -np.inf else (-1, e_up, e_down)
 
 
 @inner_njit(fastmath={"contract", "reassoc", "nsz", "nnan"})
 def best_partner(
-    row: Array,
-    diagonal: Array,
-    diagonal_i: float,
-    e: Array,
-    e_up: float,
-    v: Array,
-    low: Array,
-    flat: float,
-    score: Array,
-) -> int:
-    """Among the samples that can fall and err less than e_up, the one of largest gain slope² / curvature; -1: none."""
+    row: Array, diagonal: Array, diagonal_i: float, e: Array, e_up: float, fall: Array, flat: float, score: Array
+) -> tuple[int, float]:
+    """Among the samples that fall less steeply than e_up, the one of largest gain slope² / curvature, and that gain."""
     for k in range(len(e)):
-        slope = max(e_up - e[k], 0.0) if v[k] > low[k] else 0.0
+        slope = max(e_up - (e[k] + fall[k]), 0.0)
         score[k] = slope * slope / max(diagonal_i + diagonal[k] - 2.0 * row[k], flat)
-    j, gain = find_largest(score)
-    return j if gain > 0.0 else -1
+    return find_largest(score)
 
 
 @inner_njit(fastmath={"contract"})
@@ -116,47 +126,66 @@ def update_errors(row_i: Array, row_j: Array, delta: float, e: Array) -> None:
         e[k] -= delta * (row_i[k] - row_j[k])
 
 
+@inner_njit()
+def offset(i: int, e_up: float, e_down: float, balanced: bool) -> float:
+    """The b between the slopes of those that can rise and those that can fall."""
+    if not balanced:
+        return 0.0
+    if i < 0 or e_down == np.inf:
+        b = e_down if i < 0 else e_up  # all at one bound: any offset beyond it is optimal
+        return b if abs(b) < np.inf else 0.0
+    return 0.5 * (e_up + e_down)
+
+
+@inner_njit()
+def raised(v: float, high: float, epsilon: float) -> float:
+    """How far v can rise at one slope: to its bound, and with a tube to zero first."""
+    return 0.0 if epsilon > 0.0 and v < 0.0 else high
+
+
+@inner_njit()
+def lowered(v: float, low: float, epsilon: float) -> float:
+    """How far v can fall at one slope."""
+    return 0.0 if epsilon > 0.0 and v > 0.0 else low
+
+
 @inner_njit(_nrt=True)
 def solve_task(
-    K: Array, at: int, y: Array, C: Array, v: Array, rtol: float, max_steps: int
+    K: Array, at: int, y: Array, box: TaskBox, v: Array, rtol: float, max_steps: int
 ) -> tuple[float, float, float, int]:
     """Improve v in place until gap ≤ rtol · J; return (dual value, duality gap, offset b, pair steps).
 
     The Gram matrix (n, n) begins at ``at`` of the flat K. Working sets are chosen by second-order gain (Fan, Chen, Lin
     2005).
     """
+    low, high, epsilon, balanced = box
     n = len(y)
     e = np.empty(n)
     diagonal = np.empty(n)
     score = np.empty(n)
-    low = np.empty(n)
-    high = np.empty(n)
+    rise = np.empty(n)
+    fall = np.empty(n)
+    alone = np.zeros(0 if balanced else n)  # the row of the partner of variables that move alone
     top = 0.0
     room = 0.0
     for k in range(n):
         diagonal[k] = K[at + k * n + k]
         top = max(top, diagonal[k])
-        low[k] = min(0.0, y[k] * C[k])
-        high[k] = max(0.0, y[k] * C[k])
-        room += C[k]
+        room += high[k] - low[k]
         v[k] = min(max(v[k], low[k]), high[k])
+        note_moves(k, v, box, rise, fall)
     flat = 1e-14 * top + 1e-300  # curvature of a pair of equal samples: its step goes to the box
 
     compute_errors(K, at, y, v, e)
-    i, e_up, e_down = most_violating(e, v, low, high, score)
+    i, e_up, e_down = most_violating(e, rise, fall, balanced, score)
     drift = 0.0  # bound of the rounding in e since it was last computed from scratch
     steps = 0
     b = 0.0
     while True:
         violation = e_up - e_down
         if steps % CHECK_EVERY == 0 or violation <= 1e-12 * (1.0 + abs(e_up)) or steps >= max_steps:
-            if i < 0 or e_down == np.inf:
-                b = e_down if i < 0 else e_up  # all at one bound: any offset beyond it is optimal
-                if not abs(b) < np.inf:
-                    b = 0.0
-            else:
-                b = 0.5 * (e_up + e_down)
-            value, gap = value_and_gap(e, y, C, v, b)
+            b = offset(i, e_up, e_down, balanced)
+            value, gap = value_and_gap(e, y, box, v, b)
             exhausted = violation <= 1e-15 * (1.0 + abs(e_up)) or steps >= max_steps
             if gap <= rtol * value or exhausted:
                 if drift * room <= 0.01 * rtol * value:
@@ -165,26 +194,63 @@ def solve_task(
                 compute_errors(K, at, y, v, e)
                 drift = 0.0
                 if exhausted:
-                    value, gap = value_and_gap(e, y, C, v, b)
+                    value, gap = value_and_gap(e, y, box, v, b)
                     return value, gap, b, steps
-                i, e_up, e_down = most_violating(e, v, low, high, score)
+                i, e_up, e_down = most_violating(e, rise, fall, balanced, score)
                 continue
         # i can rise and violates most; its partner j can fall and promises the largest gain
-        row_i = K[at + i * n :]
-        j = best_partner(row_i, diagonal, diagonal[i], e, e_up, v, low, flat, score)
-        if j < 0:
-            value, gap = value_and_gap(e, y, C, v, b)
+        row_i = K[at + i * n :] if i >= 0 else alone
+        diagonal_i = diagonal[i] if i >= 0 else 0.0
+        j, gain = best_partner(row_i, diagonal, diagonal_i, e, e_up, fall, flat, score)
+        if not balanced and i >= 0 and e_up * e_up > gain * max(diagonal_i, flat):
+            j, gain = -1, 1.0
+        if not gain > 0.0:
+            value, gap = value_and_gap(e, y, box, v, b)
             return value, gap, b, steps
-        room_i = high[i] - v[i]
-        room_j = v[j] - low[j]
-        curvature = max(diagonal[i] + diagonal[j] - 2.0 * row_i[j], flat)
-        delta = min((e_up - e[j]) / curvature, room_i, room_j)
-        v[i] = high[i] if delta == room_i else v[i] + delta
-        v[j] = low[j] if delta == room_j else v[j] - delta
+        stop_i = raised(v[i], high[i], epsilon) if i >= 0 else 0.0
+        stop_j = lowered(v[j], low[j], epsilon) if j >= 0 else 0.0
+        room_i = stop_i - v[i] if i >= 0 else np.inf
+        room_j = v[j] - stop_j if j >= 0 else np.inf
+        e_j = e[j] + fall[j] if j >= 0 else 0.0
+        curvature = diagonal_i + diagonal[j] - 2.0 * row_i[j] if j >= 0 else diagonal_i
+        delta = min((e_up - e_j) / max(curvature, flat), room_i, room_j)
+        if i >= 0:
+            v[i] = stop_i if delta == room_i else v[i] + delta
+            note_moves(i, v, box, rise, fall)
+        if j >= 0:
+            v[j] = stop_j if delta == room_j else v[j] - delta
+            note_moves(j, v, box, rise, fall)
         drift += 2e-16 * (delta * top + 1.0)
-        update_errors(row_i, K[at + j * n :], delta, e)
-        i, e_up, e_down = most_violating(e, v, low, high, score)
+        update_errors(row_i, K[at + j * n :] if j >= 0 else alone, delta, e)
+        i, e_up, e_down = most_violating(e, rise, fall, balanced, score)
         steps += 1
+
+
+class Box(NamedTuple):
+    """Where the duals of all tasks may lie, and what they pay for their size.
+
+    low, high: flat over the samples of all tasks; epsilon: the tube of each task, (n_tasks,); balanced: whether the sum
+    of the duals of a task is kept, which is what its intercept is for.
+    """
+
+    low: Array
+    high: Array
+    epsilon: Array
+    balanced: bool = True
+
+
+class TaskBox(NamedTuple):
+    """The same for one task."""
+
+    low: Array
+    high: Array
+    epsilon: float
+    balanced: bool
+
+
+def classifier_box(y: Array, C: Array, n_tasks: int) -> Box:
+    """That of classifiers with signs y: v between 0 and y C."""
+    return Box(np.minimum(0.0, y * C), np.maximum(0.0, y * C), np.zeros(n_tasks))
 
 
 class Solved(NamedTuple):
@@ -198,7 +264,7 @@ class Solved(NamedTuple):
 
 @njit()
 def solve_range(
-    first: int, last: int, K: Array, layout: TaskLayout, y: Array, C: Array, v: Array, rtol: float, solved: Solved
+    first: int, last: int, K: Array, layout: TaskLayout, y: Array, box: Box, v: Array, rtol: float, solved: Solved
 ) -> int:
     """Pair steps on tasks first..last-1, each warm from its part of v (in place), up to PATIENCE for each sample.
 
@@ -207,6 +273,7 @@ def solve_range(
     n_unsolved = 0
     ptr, idx, start, size = layout
     value, gap, intercept, steps = solved
+    low, high, epsilon, balanced = box
     for t in range(first, last):
         begin = ptr[t]
         end = ptr[t + 1]
@@ -217,22 +284,23 @@ def solve_range(
             gram = np.empty(n * n)
             at = 0
             copy_gram(K, start[t], size[t], idx[begin:end], gram)
+        own = TaskBox(low[begin:end], high[begin:end], epsilon[t], balanced)
         value[t], gap[t], intercept[t], steps[t] = solve_task(
-            gram, at, y[begin:end], C[begin:end], v[begin:end], rtol, PATIENCE * n
+            gram, at, y[begin:end], own, v[begin:end], rtol, PATIENCE * n
         )
         n_unsolved += steps[t] >= PATIENCE * n and gap[t] > rtol * value[t]
     return n_unsolved
 
 
-def solve_tasks(K: Array, layout: TaskLayout, y: Array, C: Array, v: Array, rtol: float, n_jobs: int = 1) -> Solved:
+def solve_tasks(K: Array, layout: TaskLayout, y: Array, box: Box, v: Array, rtol: float, n_jobs: int = 1) -> Solved:
     """Solve all tasks of a layout to a relative duality gap of rtol, each warm from its part of v (in place).
 
-    K is the flat storage of the layout; y, C and v are flat over the samples of all tasks.
+    K is the flat storage of the layout; y and v are flat over the samples of all tasks.
     """
     n_tasks = len(layout.size)
     value, gap, intercept = np.empty((3, n_tasks))
     solved = Solved(value, gap, intercept, np.empty(n_tasks, dtype=np.int64))
-    problem = (K, layout, y, C, v, rtol, solved)
+    problem = (K, layout, y, box, v, rtol, solved)
 
     def work(first: int, last: int) -> None:
         if solve_range(first, last, *problem):
@@ -244,7 +312,7 @@ def solve_tasks(K: Array, layout: TaskLayout, y: Array, C: Array, v: Array, rtol
 
 
 def finish_task(
-    t: int, K: Array, layout: TaskLayout, y: Array, C: Array, v: Array, rtol: float, solved: Solved
+    t: int, K: Array, layout: TaskLayout, y: Array, box: Box, v: Array, rtol: float, solved: Solved
 ) -> None:
     """Move the free variables and take pair steps in turn, until they solve the task or no longer raise its value.
 
@@ -260,28 +328,32 @@ def finish_task(
             if solved.value[t] - value_then <= 1e-14 * solved.value[t]:
                 break
             value_then, next_look = solved.value[t], steps + STALLED * (n + 100)
-        move_free_variables(K, layout.start[t], layout.size[t], layout.idx[mine], y[mine], C[mine], v[mine])
-        solve_range(t, t + 1, K, layout, y, C, v, rtol, solved)
+        own = TaskBox(box.low[mine], box.high[mine], float(box.epsilon[t]), box.balanced)
+        move_free_variables(K, layout.start[t], layout.size[t], layout.idx[mine], y[mine], own, v[mine])
+        solve_range(t, t + 1, K, layout, y, box, v, rtol, solved)
         steps += int(solved.steps[t])
     solved.steps[t] = steps
 
 
 @njit()
-def move_free_variables(K: Array, start: int, size: int, idx: IntArray, y: Array, C: Array, v: Array) -> None:
+def move_free_variables(K: Array, start: int, size: int, idx: IntArray, y: Array, box: TaskBox, v: Array) -> None:
     """Newton steps on the variables strictly inside the box, the others held, until one step stays inside.
 
     Pair steps crawl where the Gram matrix of the free variables is nearly singular (large C, few features). The
     Newton direction solves [K_FF + εI, 1; 1', 0] [d; b] = [e_F; 0] and is followed to the best point inside the box, so
-    that each step either ends on the optimum of the face or puts one more variable on its bound. The arguments are
-    those of one task; v is updated.
+    that each step either ends on the optimum of the face or puts one more variable on its bound. With a tube zero is
+    a bound too. The arguments are those of one task; v is updated.
     """
     n = len(y)
     free = np.empty(n, np.int64)
-    low = np.empty(n)
-    high = np.empty(n)
+    low = box.low.copy()
+    high = box.high.copy()
+    epsilon = box.epsilon
     for k in range(n):
-        low[k] = min(0.0, y[k] * C[k])
-        high[k] = max(0.0, y[k] * C[k])
+        if epsilon > 0.0:
+            low[k] = 0.0 if v[k] >= 0.0 else low[k]
+            high[k] = 0.0 if v[k] <= 0.0 else high[k]
+    work = 0.0
     for _ in range(min(n, MOST_NEWTON_STEPS)):
         f = 0
         trace = 0.0
@@ -290,17 +362,17 @@ def move_free_variables(K: Array, start: int, size: int, idx: IntArray, y: Array
                 free[f] = k
                 f += 1
                 trace += K[start + idx[k] * (size + 1)]
-        if f < 2 or not trace > 0.0:
+        if f < 1 + box.balanced or not trace > 0.0:
             return
         A = np.empty(f * f)
         e = np.empty(f)
         d = np.empty(f)
         for a in range(f):
             row = K[start + idx[free[a]] * size :]
-            e[a] = y[free[a]] - dot_at(row, idx, 0, v, n)
+            e[a] = y[free[a]] - (epsilon if v[free[a]] > 0.0 else -epsilon) - dot_at(row, idx, 0, v, n)
             for c in range(f):
                 A[a * f + c] = row[idx[free[c]]]
-        newton_direction(A, 1e-13 * trace, e, d)
+        newton_direction(A, 1e-13 * trace, e, box.balanced, d)
         slope = 0.0
         curvature = 0.0
         length = np.inf
@@ -331,18 +403,21 @@ def move_free_variables(K: Array, start: int, size: int, idx: IntArray, y: Array
                     moved = low[k]
             excess += moved - v[k]
             v[k] = moved
-        for a in range(f):  # what rounding and the box left over goes to a variable that has room for it
+        for a in range(f if box.balanced else 0):  # what rounding and the box left over goes where there is room for it
             k = free[a]
             if low[k] < v[k] - excess and v[k] - excess < high[k]:
                 v[k] -= excess
                 break
-        if length < to_box:
+        work += float(f) ** 3
+        if length < to_box or work > NEWTON_WORK * float(n) ** 2:
             return
 
 
 @njit(fastmath={"contract"})
-def newton_direction(A: Array, ridge: float, e: Array, d: Array) -> None:
+def newton_direction(A: Array, ridge: float, e: Array, balanced: bool, d: Array) -> None:
     """d with Σ d = 0 and (A + ridge I) d + b 1 = e for some b; A (f, f) is flat, and its lower triangle is overwritten.
+
+    Where the sum need not be kept, b = 0 instead.
 
     With the Cholesky factor of A + ridge I, d = x − b u where x and u solve for e and for 1. A pivot that rounding has
     taken is replaced by the ridge.
@@ -367,6 +442,8 @@ def newton_direction(A: Array, ridge: float, e: Array, d: Array) -> None:
         for j in range(i):
             d[j] -= d[i] * row[j]
             u[j] -= u[i] * row[j]
+    if not balanced:
+        return
     b = sum_d / sum_u
     for i in range(f):
         d[i] -= b * u[i]

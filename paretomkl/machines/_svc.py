@@ -9,7 +9,7 @@ import numpy as np
 from .._typing import Array, IntArray
 from ..sweep import Decisions, Sweep
 from ._base import KernelTasks
-from ._smo import solve_tasks
+from ._smo import classifier_box, solve_tasks
 
 
 class SVCStart(NamedTuple):
@@ -41,8 +41,9 @@ class SVCTasks(KernelTasks):
         A dual that is feasible at one θ is feasible at all, since θ is not in the constraints.
         """
         dual = np.zeros(len(self.targets)) if warm is None else warm.dual.copy()
+        box = classifier_box(self.targets, self.C, self.n_tasks)
         with self.gram.combined(theta) as K:
-            solved = solve_tasks(K.flat, K.layout, self.targets, self.C, dual, rtol, self.gram.n_jobs)
+            solved = solve_tasks(K.flat, K.layout, self.targets, box, dual, rtol, self.gram.n_jobs)
         start = SVCStart(dual, solved.intercept, solved.steps)
         return self.swept(theta, self.of_tasks(np.abs(dual)), dual, solved.gap, start)
 

@@ -50,10 +50,12 @@ class Pool:
     def raise_floor(self, linear: Array, slopes: Array) -> None:
         """Raise the constant cuts, which keep the master's unknowns positive.
 
-        cα is feasible for 0 ≤ c ≤ 1 too: J_t ≥ max over c of c a − c² h(½G), whatever θ, h the support function.
+        J_t ≥ a − h(½G), whatever θ, h the support function. Where cα is feasible for 0 ≤ c ≤ 1 too,
+        J_t ≥ max over c of c a − c² h(½G).
         """
         steepest = self.weight_set.support(slopes)
-        scale = np.minimum(1.0, linear / np.maximum(2 * steepest, 1e-300))
+        scalable = getattr(self.machine, "scalable", True)
+        scale = np.minimum(1.0, linear / np.maximum(2 * steepest, 1e-300)) if scalable else 1.0
         self.cuts.linear[0] = np.max(
             [self.cuts.linear[0], *np.atleast_2d(scale * linear - scale**2 * steepest)], axis=0
         )
@@ -62,9 +64,12 @@ class Pool:
         """The cuts of this pool for another set of weights; the points seen so far need not lie in it.
 
         The machine may be one of the same tasks whose kernels are ``ratio`` (n_kernels,) times as large: a kernel
-        multiplied by c has a quadratic form, and a slope of every cut, c times as large.
+        multiplied by c has a quadratic form, and a slope of every cut, c times as large. Where slopes are more than
+        that, no cut is kept for other scales.
         """
         moved = Pool(machine, weight_set)
+        if np.any(ratio != 1.0) and not getattr(machine, "scalable", True):
+            return moved
         live = self.cuts.live
         live[0] = True
         cuts = moved.cuts = self.cuts.copy(np.flatnonzero(live.any(axis=1)))

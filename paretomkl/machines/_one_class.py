@@ -1,0 +1,56 @@
+"""One-class support vector machines in hinge form over shared Gram blocks."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._typing import Array, IntArray
+from ..sweep import Decisions, Sweep
+from ._base import KernelTasks
+from ._smo import Box, solve_tasks
+
+
+class OneClassStart(NamedTuple):
+    """What a one-class sweep leaves for the next: flat duals α and steps of the tasks."""
+
+    dual: Array
+    steps: IntArray
+
+
+class OneClassTasks(KernelTasks):
+    """T one-class machines whose Gram matrices are combinations Σ_m θ_m K_m.
+
+        J_t(θ) = scale_t · min over f of  ½ ‖f‖² + Σ_i C_i max(0, 1 − f(x_i))
+               = scale_t · max over {0 ≤ α ≤ C} of  α'1 − ½ α'K_θα
+
+    There is no intercept: the hyperplane f = 1 parts the samples from the origin. α / Σα solves the ν one-class SVM of
+    Schölkopf et al. with ν = Σα / (C n), where C is the same for all n samples; its offset ρ is 1 / Σα.
+
+    Parameters
+    ----------
+    gram : Gram
+    targets : flat array of ones
+        All samples are of the one class; other machines have something to say here.
+    C : flat array of upper bounds of the dual variables, one for each sample of each task
+    scale : array of shape (n_tasks,), default=None
+        What the objectives and with them cuts and bounds are multiplied by; None is 1.
+    """
+
+    def sweep(self, theta: Array, warm: OneClassStart | None = None, rtol: float = 1e-6) -> Sweep:
+        """Solve every task at θ to a relative duality gap of rtol, starting from the duals of an earlier sweep."""
+        dual = np.zeros(len(self.C)) if warm is None else warm.dual.copy()
+        box = Box(np.zeros_like(self.C), self.C, np.zeros(self.n_tasks), balanced=False)
+        with self.gram.combined(theta) as K:
+            solved = solve_tasks(K.flat, K.layout, np.ones_like(self.C), box, dual, rtol, self.gram.n_jobs)
+        return self.swept(theta, self.of_tasks(dual), dual, solved.gap, OneClassStart(dual, solved.steps))
+
+    def decisions(self, sweep: Sweep) -> Decisions:
+        """f_t(x) − 1 = Σ_i α_ti k_θ(x_i, x) − 1, at least zero inside."""
+        start: OneClassStart = sweep.warm
+        return Decisions(np.split(start.dual, self.gram.layout.ptr[1:-1]), np.full(self.n_tasks, -1.0))
+
+    def grown_start(self, warm: OneClassStart, factor: float) -> OneClassStart:
+        """A start for these tasks from that of tasks whose bounds are these divided by ``factor``."""
+        return warm._replace(dual=np.clip(factor * warm.dual, 0.0, self.C))  # rounding may carry it beyond

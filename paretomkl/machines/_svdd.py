@@ -1,0 +1,105 @@
+"""Support vector domain description over shared Gram blocks."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from .._typing import Array, IntArray
+from ..protocols import Gram
+from ..sweep import Decisions, Sweep
+from ._base import TINY, KernelTasks
+from ._smo import Box, solve_tasks
+
+ROUNDING = 1e-9  # by which kernel weights may exceed a sum of one, and costs fall short of it
+
+
+class SVDDStart(NamedTuple):
+    """What an SVDD sweep leaves for the next: flat duals α, offsets (R² − α'Kα) / 2 and pair steps of the tasks."""
+
+    dual: Array
+    offsets: Array
+    steps: IntArray
+
+
+class SVDDTasks(KernelTasks):
+    """T smallest balls around the samples under the kernels Σ_m θ_m K_m with Σ_m θ_m = 1.
+
+        R²_t(θ) = min over a, R of  R² + Σ_i C_i max(0, ‖φ_θ(x_i) − a‖² − R²)
+                = max over {0 ≤ α ≤ C, α'1 = 1} of  Σ_i α_i k_θ(x_i, x_i) − α'K_θα
+
+    R² rises with θ, so that the sum of the weights must not fall below one; solvers want objectives that fall. With A_t
+    at least every k_m(x_i, x_i) of the task,
+
+        J_t(θ) = scale_t · (A_t (1 − Σ_m θ_m) + R²_t(θ) + 10⁻⁹ A_t)
+
+    falls and is convex, and is R² where Σθ = 1: use it with ``LsBall(1.0)``. The last term keeps it positive where all
+    samples of a task look alike to the kernel. A cut is A_t − Σ_m θ_m (A_t − Σ_i α_i k_m(x_i, x_i) + α'K_mα).
+
+    Parameters
+    ----------
+    gram : GramBlocks
+        A Gram store with ``diagonals()``, the k_m(x, x) of the samples of all tasks.
+    targets : flat array of ones
+        All samples are of the one class; other machines have something to say here.
+    C : flat array of upper bounds of the dual variables, of sum at least one in every task
+        1 / (ν n) in a task of n samples leaves a fraction of about ν outside.
+    scale : array of shape (n_tasks,), default=None
+        What the objectives and with them cuts and bounds are multiplied by; None is 1.
+    """
+
+    homogeneous: ClassVar[bool] = False
+    scalable: ClassVar[bool] = False
+
+    def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None):
+        super().__init__(gram, targets, C, scale)
+        _check_sums(self.of_tasks(self.C))
+
+    def with_bounds(self, C: Array) -> Self:
+        """The same tasks with other costs, on the same kernels."""
+        other = super().with_bounds(C)
+        _check_sums(self.of_tasks(other.C))
+        return other
+
+    def sweep(self, theta: Array, warm: SVDDStart | None = None, rtol: float = 1e-6) -> Sweep:
+        """Solve every task at θ to a relative duality gap of rtol, starting from the duals of an earlier sweep."""
+        if theta.sum() > 1 + ROUNDING * len(theta):
+            raise ValueError(f"SVDD wants kernel weights that sum to one, s = 1; these sum to {theta.sum():.3g}.")
+        diagonals = self.gram.diagonals()  # type: ignore[attr-defined]
+        dual = self._first_dual() if warm is None else warm.dual.copy()
+        # half of the problem has the form of the others: targets ½ k(x, x), and a quadratic form with factor ½
+        targets = 0.5 * theta @ diagonals
+        box = Box(np.zeros_like(self.C), self.C, np.zeros(self.n_tasks))
+        with self.gram.combined(theta) as K:
+            solved = solve_tasks(K.flat, K.layout, targets, box, dual, rtol, self.gram.n_jobs)
+        begin = self.gram.layout.ptr[:-1]
+        top = self.scale * np.maximum.reduceat(diagonals.max(axis=0), begin)
+        spread = np.add.reduceat(dual * diagonals, begin, axis=1).T - self.gram.quadratic_forms(dual)
+        slopes = np.maximum(top[:, None] - self.scale[:, None] * np.maximum(spread, 0.0), 0.0)
+        linear = (1 + TINY) * top
+        lower = linear - slopes @ theta
+        upper = lower + 2 * self.scale * np.maximum(solved.gap, 0.0)
+        return Sweep(theta, linear, 2 * slopes, lower, upper, SVDDStart(dual, solved.intercept, solved.steps))
+
+    def _first_dual(self) -> Array:
+        """As much as C allows for the first samples of each task, one in all."""
+        before = np.cumsum(self.C) - self.C
+        before -= np.repeat(before[self.gram.layout.ptr[:-1]], np.diff(self.gram.layout.ptr))
+        dual = np.clip(1.0 - before, 0.0, self.C)
+        return dual / np.repeat(self.of_tasks(dual), np.diff(self.gram.layout.ptr))
+
+    def decisions(self, sweep: Sweep) -> Decisions:
+        """f_t(x) = R² − ‖φ_θ(x) − a‖² = 2 Σ_i α_ti k_θ(x_i, x) − k_θ(x, x) + b_t with b = R² − α'K_θα."""
+        start: SVDDStart = sweep.warm
+        return Decisions(np.split(2 * start.dual, self.gram.layout.ptr[1:-1]), 2 * start.offsets, -1.0)
+
+
+def _check_sums(total: Array) -> None:
+    """Refuse costs, here their sums over the tasks, that leave no dual of sum one."""
+    if np.any(total < 1 - ROUNDING):
+        t = int(np.argmin(total))
+        raise ValueError(
+            f"The costs C of task {t} sum to {total[t]:.3g}, but SVDD needs a sum of at least one: take C = 1 / (ν n) "
+            "in a task of n samples, with 0 < ν ≤ 1."
+        )

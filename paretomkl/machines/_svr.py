@@ -1,0 +1,82 @@
+"""Support vector regression over shared Gram blocks."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from .._typing import Array, IntArray
+from ..protocols import Gram
+from ..sweep import Decisions, Sweep
+from ._base import KernelTasks
+from ._smo import Box, solve_tasks
+
+
+class SVRStart(NamedTuple):
+    """What an SVR sweep leaves for the next: flat duals β, intercepts and pair steps of the tasks."""
+
+    dual: Array
+    intercepts: Array
+    steps: IntArray
+
+
+class SVRTasks(KernelTasks):
+    """T support vector regressions whose Gram matrices are combinations Σ_m θ_m K_m.
+
+        J_t(θ) = scale_t · min over f, b of  ½ ‖f‖² + Σ_i C_i max(0, |y_i − f(x_i) − b| − ε)
+               = scale_t · max over {|β| ≤ C, β'1 = 0} of  β'y − ε ‖β‖₁ − ½ β'K_θβ
+
+    A task whose targets lie within 2ε costs nothing under any kernel: f = 0 and a constant will do. A small positive
+    constant stands for its J_t = 0, so that every M_p is defined. The task has no say in θ then; for p < 1 it has
+    nearly all the task weight, as the smallest objective.
+
+    Parameters
+    ----------
+    gram : Gram
+    targets : flat array of the numbers to predict
+    C : flat array, what an error beyond ε costs, for each sample of each task; a sample of cost zero is left out
+    scale : array of shape (n_tasks,), default=None
+        What the objectives and with them cuts and bounds are multiplied by; None is 1.
+    epsilon : float or array of shape (n_tasks,), default=0.1
+        Errors up to ε cost nothing. A cut holds for every smaller ε.
+    """
+
+    def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None, epsilon: float | Array = 0.1):
+        super().__init__(gram, targets, C, scale)
+        self.epsilon = _checked(epsilon, self.n_tasks)
+
+    def with_epsilon(self, epsilon: float | Array) -> Self:
+        """The same tasks with another tube, on the same kernels."""
+        other = copy(self)
+        other.epsilon = _checked(epsilon, self.n_tasks)
+        return other
+
+    def sweep(self, theta: Array, warm: SVRStart | None = None, rtol: float = 1e-6) -> Sweep:
+        """Solve every task at θ to a relative duality gap of rtol, starting from the duals of an earlier sweep."""
+        idle = self.fitted_by_constants(self.epsilon)
+        dual = np.zeros(len(self.targets)) if warm is None else warm.dual.copy()
+        dual[np.repeat(idle, np.diff(self.gram.layout.ptr))] = 0.0
+        box = Box(-self.C, self.C, self.epsilon)
+        with self.gram.combined(theta) as K:
+            solved = solve_tasks(K.flat, K.layout, self.targets, box, dual, rtol, self.gram.n_jobs)
+        linear = self.of_tasks(dual * self.targets) - self.epsilon * self.of_tasks(np.abs(dual))
+        start = SVRStart(dual, solved.intercept, solved.steps)
+        return self.without_cost(self.swept(theta, linear, dual, solved.gap, start), idle)
+
+    def decisions(self, sweep: Sweep) -> Decisions:
+        """f_t(x) = Σ_i β_ti k_θ(x_i, x) + b_t."""
+        start: SVRStart = sweep.warm
+        return Decisions(np.split(start.dual, self.gram.layout.ptr[1:-1]), start.intercepts)
+
+    def grown_start(self, warm: SVRStart, factor: float) -> SVRStart:
+        """A start for these tasks from that of tasks whose costs are these divided by ``factor``."""
+        return warm._replace(dual=np.clip(factor * warm.dual, -self.C, self.C))  # rounding may carry it beyond
+
+
+def _checked(epsilon: float | Array, n_tasks: int) -> Array:
+    """ε of each task, (n_tasks,)."""
+    if not np.all(np.isfinite(epsilon)) or np.any(np.asarray(epsilon) < 0):
+        raise ValueError(f"epsilon must be a number of at least zero, got {epsilon}.")
+    return np.array(np.broadcast_to(epsilon, n_tasks), dtype=np.float64)
