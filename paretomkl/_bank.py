@@ -124,7 +124,7 @@ class FittedBank:
 
     def diagonals(self, X: AnyArray) -> Array:
         """k_m(x, x) of samples X, (n_kernels, n)."""
-        return self.factor[:, None] * self._scaled_diagonals(X)
+        return self.factor[:, None] * self.scaled_diagonals(X)
 
     def paying(self, capacity: float) -> FittedBank:
         """The same bank with another exponent κ of the effective rank."""

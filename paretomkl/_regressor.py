@@ -65,7 +65,8 @@ class KernelTaskRegressor(KernelFit, RegressorMixin, MultiTaskEstimator):
         -------
         y : array of shape (n_samples,), or (n_samples, n_tasks) after a fit on a matrix y
         """
-        return self.model_.predict(self._samples(X, tasks))
+        samples = self._samples(X, tasks)
+        return self.model_.predict(samples)
 
     def score(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> float:
         """Mean over the tasks of R², the share of the variance within the task that is explained.

@@ -452,20 +452,31 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierMixin, MultiTask
 
     def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
         """How usual samples are for their task, (n_samples,): f_t(x), or R² less the squared distance to the centre."""
-        decisions = self.model_.decisions(self._samples(X, tasks))
-        return np.nansum(decisions, axis=1)
+        samples = self._samples(X, tasks)
+        return np.nansum(self.model_.decisions(samples), axis=1)
 
     def decision_function(self, X: Any, *, tasks: Any = None) -> Array:
         """``score_samples`` less the threshold of the task, (n_samples,); negative for outliers."""
-        return self.model_.tasks.margins(self.model_.decisions(self._samples(X, tasks)))
+        samples = self._samples(X, tasks)
+        return self.model_.tasks.margins(self.model_.decisions(samples))
 
     def predict(self, X: Any, *, tasks: Any = None) -> AnyArray:
         """1 for samples like the rest of their task, −1 for outliers, (n_samples,)."""
-        return self.model_.predict(self._samples(X, tasks))
+        samples = self._samples(X, tasks)
+        return self.model_.predict(samples)
 
     def fit_predict(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> AnyArray:
         """``fit`` and then ``predict`` on the same samples."""
         return self.fit(X, tasks=tasks, sample_weight=sample_weight).predict(X, tasks=tasks)
+
+
+def _threshold(values: Array, weight: Array, share: float) -> float:
+    """Between the values of which ``share`` of the weight lies below, and the rest."""
+    order = np.argsort(values, kind="stable")
+    order = order[weight[order] > 0]
+    below = np.cumsum(weight[order]) <= share * weight.sum() * (1 + 1e-12)
+    k = int(below.sum())
+    return float(values[order[k]] if k == 0 else 0.5 * (values[order[k - 1]] + values[order[k]]))
 
 
 def _warn_of_widths(bank: FittedBank) -> None:

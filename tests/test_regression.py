@@ -273,7 +273,7 @@ def test_bad_parameters_are_named_before_any_work(toy, parameters, message, monk
 
 
 def test_paths_say_what_their_machine_needs(toy):
-    X, y, tasks = toy
+    X, y, _ = toy
     with pytest.raises(ValueError, match="machine must be one of"):
         pareto_path(X, y, machine="tree")
     with pytest.raises(ValueError, match="learns without labels; pass y=None"):
