@@ -31,7 +31,7 @@ OWN_TYPES = _types(
         "paretomkl.baselines._partially_shared": "PartiallySharedMKL",
         "paretomkl.baselines._sparse_mtl": "SparseMTL",
         "paretomkl.estimators": "ParetoMKLClassifier",
-        "paretomkl.model_selection": "MultiTaskScorer MultiTaskStratifiedKFold",
+        "paretomkl.model_selection": "MultiTaskKFold MultiTaskScorer MultiTaskShuffleSplit MultiTaskStratifiedKFold",
         "paretomkl.path": "ParetoPath",
         "paretomkl.search": "ParetoMKLClassifierCV _own_score",
         "paretomkl.solution": "Solution",
