@@ -1,9 +1,9 @@
 """The public files of the data sets, as listed in ``registry.txt``, and how they are read.
 
-Most are downloaded from a copy whose bytes are known: a repository at one commit, with the SHA-256 of the file. Where
-the bytes are not known the content decides: mfeat comes from a repository at one commit too, whose line ends were not
-seen, computer from an archive at one commit, MNIST from a mirror that packs it differently, Letter from its original
-page, where the rows may have another order.
+Most are downloaded from a copy whose bytes are known: a repository at one commit, with the SHA-256 of the file; for
+MNIST a mirror of the original files, with their SHA-256. Where the bytes are not known the content decides: mfeat comes
+from a repository at one commit too, whose line ends were not seen, computer from one that packs it into an archive,
+Letter from its original page, where the rows may have another order.
 """
 
 from __future__ import annotations
