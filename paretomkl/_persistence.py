@@ -33,7 +33,7 @@ OWN_TYPES = _types(
         "paretomkl.baselines._partially_shared": "PartiallySharedMKL",
         "paretomkl.baselines._sparse_mtl": "SparseMTL",
         "paretomkl.estimators": "ParetoMKLClassifier ParetoMKLOutlierDetector ParetoMKLRegressor",
-        "paretomkl.model_selection": "MultiTaskScorer MultiTaskStratifiedKFold",
+        "paretomkl.model_selection": "MultiTaskKFold MultiTaskScorer MultiTaskShuffleSplit MultiTaskStratifiedKFold",
         "paretomkl.path": "ParetoPath",
         "paretomkl.search": "ParetoMKLClassifierCV ParetoMKLRegressorCV",
         "paretomkl.solution": "Solution",
@@ -55,6 +55,10 @@ SKLEARN_TYPES = _types(
         "sklearn.metrics._classification": (
             "accuracy_score balanced_accuracy_score f1_score jaccard_score matthews_corrcoef precision_score "
             "recall_score"
+        ),
+        "sklearn.metrics._regression": (
+            "explained_variance_score max_error mean_absolute_error mean_squared_error median_absolute_error r2_score "
+            "root_mean_squared_error"
         ),
         "sklearn.metrics._ranking": "average_precision_score roc_auc_score",
         "sklearn.metrics._scorer": "_PassthroughScorer _Scorer",

@@ -1,7 +1,8 @@
-"""Folds that hold every label of every task."""
+"""Folds that hold every label of every task, and for regression splits within each task, at random or by time."""
 
 from __future__ import annotations
 
+import copy
 import numbers
 import warnings
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import BaseShuffleSplit, KFold, StratifiedKFold, check_cv
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -29,7 +30,62 @@ from ._typing import AnyArray, IntArray
 MATRIX_AND_TASKS = "Pass a matrix y, whose columns are the tasks, or the task of each row, not both."
 
 
-class MultiTaskStratifiedKFold(StratifiedKFold):
+class _TaskFolds:
+    """What folds over tasks have in common: where the tasks come from, and dealing the samples out."""
+
+    __metadata_request__split: ClassVar = {"groups": True, "tasks": True}
+    n_splits: int
+    shuffle: bool
+    random_state: Any
+    task_column: Any
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None, tasks: Any = None
+    ) -> Iterator[tuple[IntArray, IntArray]]:
+        """Indices of training and test parts.
+
+        Parameters
+        ----------
+        X : array-like or frame of n_samples rows
+            Its values are used only with a ``task_column``.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            Targets; a matrix has one task per column, NaN or None where a sample has no target of that task.
+        groups, tasks : array-like of shape (n_samples,), default=None
+            The task of each row: two names for one thing. Without metadata routing scikit-learn passes ``groups`` on.
+
+        Yields
+        ------
+        train, test : arrays of int
+        """
+        tasks = _given_tasks(X, self.task_column, groups, tasks)
+        check_consistent_length(X, y, tasks)
+        cells = self._make_cells(X, y, tasks)
+        if self.n_splits > cells.n_samples:
+            raise ValueError(f"n_splits={self.n_splits} is more than the number of samples, {cells.n_samples}.")
+        self._check_sizes(cells)
+        rng = check_random_state(self.random_state) if self.shuffle else None
+        fold = _deal(cells, self.n_splits, rng) if cells.disjoint else _balance(cells, self.n_splits, rng)
+        self._check_spread(cells, fold)
+        everyone = np.arange(cells.n_samples)
+        return ((everyone[fold != f], everyone[fold == f]) for f in range(self.n_splits))
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, tasks: Any = None) -> int:
+        """Number of folds; scikit-learn passes the arguments of :meth:`split`, which change nothing."""
+        return self.n_splits
+
+    def _make_cells(self, X: Any, y: Any, tasks: Any) -> Cells:
+        raise NotImplementedError
+
+    def _check_sizes(self, cells: Cells) -> None:
+        """Refuse cells that are too small for any folds."""
+        raise NotImplementedError
+
+    def _check_spread(self, cells: Cells, fold: IntArray) -> None:
+        """Refuse the folds (n_samples,) where they are not what the class promises."""
+        raise NotImplementedError
+
+
+class MultiTaskStratifiedKFold(_TaskFolds, StratifiedKFold):
     """Folds that are stratified by task and label together.
 
     The tasks come from a column of X (``task_column``), from ``groups=`` or ``tasks=`` in :meth:`split`, or from a
@@ -77,7 +133,6 @@ class MultiTaskStratifiedKFold(StratifiedKFold):
     """
 
     __module__ = "paretomkl.model_selection"  # where users import it from, and saved models look for it
-    __metadata_request__split: ClassVar = {"groups": True, "tasks": True}
 
     def __init__(
         self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None, task_column: Any = None
@@ -85,54 +140,15 @@ class MultiTaskStratifiedKFold(StratifiedKFold):
         super().__init__(n_splits, shuffle=shuffle, random_state=random_state)
         self.task_column = task_column
 
-    def split(
-        self, X: Any, y: Any = None, groups: Any = None, tasks: Any = None
-    ) -> Iterator[tuple[IntArray, IntArray]]:
-        """Indices of training and test parts.
-
-        Parameters
-        ----------
-        X : array-like or frame of n_samples rows
-            Used only with a ``task_column``.
-        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            Labels; a matrix has one task per column, NaN or None for "not labelled".
-        groups, tasks : array-like of shape (n_samples,), default=None
-            The task of each row: two names for one thing. Without metadata routing scikit-learn passes ``groups`` on.
-
-        Yields
-        ------
-        train, test : arrays of int
-        """
-        ways = {"task_column": self.task_column, "groups": groups, "tasks": tasks}
-        given = [name for name, value in ways.items() if value is not None]
-        if len(given) > 1:
-            raise ValueError(f"Pass {given[0]} or {given[1]}, not both.")
-        if self.task_column is not None:
-            tasks = task_column_of(X, self.task_column)
-        elif groups is not None:
-            tasks = groups
-        check_consistent_length(X, y, tasks)
-        cells = _make_cells(y, tasks)
-        if self.n_splits > cells.n_samples:
-            raise ValueError(f"n_splits={self.n_splits} is more than the number of samples, {cells.n_samples}.")
-        self._check_sizes(cells)
-        rng = check_random_state(self.random_state) if self.shuffle else None
-        fold = _deal(cells, self.n_splits, rng) if cells.disjoint else _balance(cells, self.n_splits, rng)
-        _check_spread(cells, fold)
-        everyone = np.arange(cells.n_samples)
-        return ((everyone[fold != f], everyone[fold == f]) for f in range(self.n_splits))
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, tasks: Any = None) -> int:
-        """Number of folds; scikit-learn passes the arguments of :meth:`split`, which change nothing."""
-        return self.n_splits
+    def _make_cells(self, X: Any, y: Any, tasks: Any) -> Cells:
+        return _label_cells(y, tasks)
 
     def _check_sizes(self, cells: Cells) -> None:
-        sizes = np.bincount(cells.columns, minlength=len(cells.names))
+        sizes = cells.sizes
         if len(sizes) == 0:
             raise ValueError("y has no label at all.")
         smallest = int(sizes.argmin())
-        task, label = cells.names[smallest]
-        where = "y" if task is None else f"Task {task!r}"
+        label, where = cells.names[smallest][1], cells.where(smallest)
         if sizes[smallest] == 1:
             raise ValueError(
                 f"{where} has a single sample of label {label!r}; cross-validation needs two or more, so that every "
@@ -146,42 +162,277 @@ class MultiTaskStratifiedKFold(StratifiedKFold):
                 stacklevel=3,
             )
 
+    def _check_spread(self, cells: Cells, fold: IntArray) -> None:
+        """Every training part must have some of every cell; samples of many cells may make that impossible."""
+        present = cells.count(fold, self.n_splits) > 0
+        n_folds = present.sum(axis=1)
+        if (n_folds < 2).any():
+            task, label = cells.names[int(n_folds.argmin())]
+            raise ValueError(
+                f"All samples of label {label!r} of task {task!r} fall into one fold, and its training part has none; "
+                "use more folds, or shuffle=True with another random_state."
+            )
 
-def _check_spread(cells: Cells, fold: IntArray) -> None:
-    """Every training part must have some of every cell; samples of many cells may make that impossible."""
-    present = np.zeros((len(cells.names), fold.max() + 1), dtype=bool)
-    present[cells.columns, fold[cells.rows]] = True
-    n_folds = present.sum(axis=1)
-    if (n_folds < 2).any():
-        task, label = cells.names[int(n_folds.argmin())]
+
+class MultiTaskKFold(_TaskFolds, KFold):
+    """Folds within each task, for regression: every fold has its share of every task.
+
+    The tasks come from a column of X (``task_column``), from ``groups=`` or ``tasks=`` in :meth:`split`, or from a
+    matrix y with one task per column, NaN or None for "no target". Without tasks and without shuffling the folds are
+    those of :class:`sklearn.model_selection.KFold`.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, at least 2.
+    shuffle : bool, default=False
+        Whether to shuffle the samples of each task before they are dealt out.
+    random_state : int, RandomState or None, default=None
+        Seed of the shuffling.
+    task_column : int or str, default=None
+        The column of X, by index or by name, that names the task of each row.
+
+    Notes
+    -----
+    Where each sample belongs to one task, the sizes of a task and of the folds differ by at most one between folds. A
+    task may have fewer samples than there are folds: some test parts then have none of it. Where samples have targets
+    of several tasks, the folds are as even over the tasks as :class:`MultiTaskStratifiedKFold` makes them over labels;
+    where every sample has all targets, they are even.
+
+    Every training part must keep at least two samples of every task; otherwise it is an error.
+
+    Where metadata routing is on, ``groups`` and ``tasks`` are requested by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from paretomkl.model_selection import MultiTaskKFold
+    >>> tasks = np.array(["a", "a", "a", "a", "a", "b", "b", "b"])
+    >>> for train, test in MultiTaskKFold(n_splits=3).split(np.zeros((8, 1)), tasks=tasks):
+    ...     print(test, tasks[test])
+    [0 1 5] ['a' 'a' 'b']
+    [2 3 6] ['a' 'a' 'b']
+    [4 7] ['a' 'b']
+    """
+
+    __module__ = "paretomkl.model_selection"
+
+    def __init__(
+        self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None, task_column: Any = None
+    ) -> None:
+        super().__init__(n_splits, shuffle=shuffle, random_state=random_state)
+        self.task_column = task_column
+
+    def _make_cells(self, X: Any, y: Any, tasks: Any) -> Cells:
+        return _task_cells(X, y, tasks)
+
+    def _check_sizes(self, cells: Cells) -> None:
+        self._check_kept(cells, -(-cells.sizes // self.n_splits))
+
+    def _check_spread(self, cells: Cells, fold: IntArray) -> None:
+        self._check_kept(cells, cells.count(fold, self.n_splits).max(axis=1))
+
+    def _check_kept(self, cells: Cells, most: IntArray) -> None:
+        """most (n_cells,): the largest number of samples of each task that one fold takes out of training."""
+        kept = cells.sizes - most
+        least = int(kept.argmin())
+        if kept[least] < 2:
+            raise ValueError(
+                f"{cells.where(least)} has {cells.sizes[least]} samples, of which a training part keeps {kept[least]} "
+                f"with n_splits={self.n_splits}; regression needs two or more: leave the task out or use more folds."
+            )
+
+
+class MultiTaskShuffleSplit(BaseShuffleSplit):
+    """Random splits within each task, for regression: a share or a number of the samples of every task for training.
+
+    The tasks are given as for :class:`MultiTaskKFold`; the other samples of each task are for testing.
+
+    Parameters
+    ----------
+    n_splits : int, default=10
+        Number of splits, each drawn independently.
+    train_size : float or int, default=0.75
+        A float in (0, 1) is the share of each task for training, rounded to whole samples; an int the number of samples
+        of each task, at least 2.
+    random_state : int, RandomState or None, default=None
+        Seed of the drawing.
+    task_column : int or str, default=None
+        The column of X, by index or by name, that names the task of each row.
+
+    Notes
+    -----
+    Where samples have targets of several tasks (a matrix y), ``train_size`` is the share or number of all samples.
+
+    Every training part must keep at least two samples of every task and every test part one; otherwise it is an error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from paretomkl.model_selection import MultiTaskShuffleSplit
+    >>> tasks = np.repeat(["a", "b"], [10, 4])
+    >>> splits = MultiTaskShuffleSplit(n_splits=2, train_size=0.5, random_state=0)
+    >>> for train, test in splits.split(np.zeros((14, 1)), tasks=tasks):
+    ...     print(tasks[train])
+    ['a' 'a' 'a' 'a' 'a' 'b' 'b']
+    ['a' 'a' 'a' 'a' 'a' 'b' 'b']
+    """
+
+    __module__ = "paretomkl.model_selection"
+    __metadata_request__split: ClassVar = {"groups": True, "tasks": True}
+
+    def __init__(
+        self, n_splits: int = 10, *, train_size: float = 0.75, random_state: Any = None, task_column: Any = None
+    ) -> None:
+        super().__init__(n_splits, train_size=train_size, random_state=random_state)
+        self.task_column = task_column
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None, tasks: Any = None
+    ) -> Iterator[tuple[IntArray, IntArray]]:
+        """Indices of training and test parts.
+
+        Parameters
+        ----------
+        X : array-like or frame of n_samples rows
+            Its values are used only with a ``task_column``.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks), default=None
+            Used only where it is a matrix, with one task per column, NaN or None for "no target".
+        groups, tasks : array-like of shape (n_samples,), default=None
+            The task of each row: two names for one thing. Without metadata routing scikit-learn passes ``groups`` on.
+
+        Yields
+        ------
+        train, test : arrays of int
+            In rising order.
+        """
+        tasks = _given_tasks(X, self.task_column, groups, tasks)
+        check_consistent_length(X, y, tasks)
+        cells = _task_cells(X, y, tasks)
+        if cells.disjoint:
+            pools = [cells.rows[cells.columns == c] for c in range(len(cells.names))]
+        else:
+            pools = [np.arange(cells.n_samples)]
+        rng = check_random_state(self.random_state)
+        shares = [
+            _n_train(self.train_size, len(pool), cells.where(c) if cells.disjoint else "y")
+            for c, pool in enumerate(pools)
+        ]
+        return iter([self._draw(cells, pools, shares, rng) for _ in range(self.n_splits)])
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, tasks: Any = None) -> int:
+        """Number of splits; scikit-learn passes the arguments of :meth:`split`, which change nothing."""
+        return self.n_splits
+
+    def _draw(self, cells: Cells, pools: list[IntArray], shares: list[int], rng: Any) -> tuple[IntArray, IntArray]:
+        drawn = [rng.permutation(pool) for pool in pools]
+        train = np.sort(np.concatenate([rows[:n] for rows, n in zip(drawn, shares, strict=True)]))
+        test = np.sort(np.concatenate([rows[n:] for rows, n in zip(drawn, shares, strict=True)]))
+        in_test = np.zeros(cells.n_samples, dtype=int)
+        in_test[test] = 1
+        for c, (n_train, n_test) in enumerate(cells.count(in_test, 2).tolist()):
+            if n_train < 2 or n_test < 1:
+                raise ValueError(
+                    f"{cells.where(c)} has {n_train} samples in a training part and {n_test} in its test part, and "
+                    "needs two and one; leave the task out or change train_size."
+                )
+        return train, test
+
+
+def split_by_time(tasks: Any, time: Any, train_size: float = 0.75) -> tuple[IntArray, IntArray]:
+    """The first part of each task for training, what comes later for testing.
+
+    Within each task all training samples are earlier than all test samples: training ends before the time of the first
+    test sample, and samples at one time stay together.
+
+    Parameters
+    ----------
+    tasks : array-like of shape (n_samples,) or None
+        The task of each sample; None is one task.
+    time : array-like of shape (n_samples,)
+        When each sample was taken: numbers or dates, in any order. Round them to keep samples of one day together, as
+        in ``np.floor(time)``.
+    train_size : float or int, default=0.75
+        A float in (0, 1) is the share of each task for training, an int the number of samples of each task, at least 2.
+        Where samples at one time stand on the boundary, it is the most.
+
+    Returns
+    -------
+    train, test : arrays of int
+        In rising order; ``[(train, test)]`` may be passed on as ``cv=``.
+
+    Examples
+    --------
+    >>> from paretomkl.model_selection import split_by_time
+    >>> train, test = split_by_time(["a", "a", "b", "a", "b", "b", "a"], [3, 1, 10, 2, 30, 20, 4], train_size=0.6)
+    >>> train, test
+    (array([1, 2, 3, 5]), array([0, 4, 6]))
+    """
+    times = as_labels(time, "time")
+    if times.ndim != 1 or times.dtype.kind not in "iufmM":
+        raise ValueError(f"time must be a vector of numbers or dates, got shape {times.shape} of type {times.dtype}.")
+    refuse_missing(times, "time")
+    in_train = np.zeros(len(times), dtype=bool)
+    for task, rows in rows_of_tasks(tasks, len(times)):
+        where = "tasks=None" if task is None else f"Task {task!r}"
+        own = times[rows]
+        first_of_test = np.sort(own)[_n_train(train_size, len(rows), where)]
+        in_train[rows] = own < first_of_test
+        if in_train[rows].sum() < 2:
+            raise ValueError(f"{where} has fewer than two samples before {first_of_test}, where its test part begins.")
+    return np.flatnonzero(in_train), np.flatnonzero(~in_train)
+
+
+def _n_train(train_size: Any, n: int, where: str) -> int:
+    """How many of n samples are for training: at least two, and not all."""
+    count = isinstance(train_size, numbers.Integral)
+    if not (train_size >= 2 if count else isinstance(train_size, float | np.floating) and 0 < train_size < 1):
+        raise ValueError(f"train_size must be a share in (0, 1) or a whole number of at least 2, got {train_size!r}.")
+    n_train = int(train_size) if count else round(train_size * n)
+    if not 2 <= n_train < n:
         raise ValueError(
-            f"All samples of label {label!r} of task {task!r} fall into one fold, and its training part has none; use "
-            "more folds, or shuffle=True with another random_state."
+            f"{where} has {n} samples, too few for train_size={train_size!r}: training needs two or more, testing one "
+            "or more."
         )
+    return n_train
+
+
+def _given_tasks(X: Any, task_column: Any, groups: Any, tasks: Any) -> Any:
+    """The task of each row, given in one way at most; None without tasks."""
+    ways = {"task_column": task_column, "groups": groups, "tasks": tasks}
+    given = [name for name, value in ways.items() if value is not None]
+    if len(given) > 1:
+        raise ValueError(f"Pass {given[0]} or {given[1]}, not both.")
+    if task_column is not None:
+        return task_column_of(X, task_column)
+    return tasks if groups is None else groups
 
 
 def make_splits(
-    cv: Any, X: Any, y: Any, tasks: Any = None, groups: Any = None, random_state: Any = 0
+    cv: Any, X: Any, y: Any, tasks: Any = None, groups: Any = None, random_state: Any = 0, *, stratify: bool = True
 ) -> list[tuple[IntArray, IntArray]]:
     """Training and test parts for whatever scikit-learn's ``cv=`` may be; X is without a task column.
 
-    An int is a :class:`MultiTaskStratifiedKFold` with that many folds, None one with five. They are shuffled: the rows
-    of a file are often sorted, and then folds of neighbouring rows resemble neither each other nor what is to come.
+    An int is a :class:`MultiTaskStratifiedKFold` with that many folds, or with ``stratify=False``, for regression, a
+    :class:`MultiTaskKFold`; None has five. They are shuffled: the rows of a file are often sorted, and then folds of
+    neighbouring rows resemble neither each other nor what is to come.
     """
     if cv is None or isinstance(cv, numbers.Integral):
         seed = 0 if random_state is None else random_state
-        cv = MultiTaskStratifiedKFold(5 if cv is None else int(cv), shuffle=True, random_state=seed)
-    if isinstance(cv, MultiTaskStratifiedKFold) and groups is not None:
+        folds = MultiTaskStratifiedKFold if stratify else MultiTaskKFold
+        cv = folds(5 if cv is None else int(cv), shuffle=True, random_state=seed)
+    of_tasks = isinstance(cv, _TaskFolds | MultiTaskShuffleSplit)
+    if of_tasks and groups is not None:
         raise ValueError(
-            "The folds of MultiTaskStratifiedKFold, and of a number as cv=, do not keep groups together; for groups "
-            "give a splitter that does, such as GroupKFold."
+            f"The folds of {type(cv).__name__}, and of a number as cv=, do not keep groups together; for groups give a "
+            "splitter that does, such as GroupKFold."
         )
-    if isinstance(cv, MultiTaskStratifiedKFold) and tasks is not None:
-        # its own task_column is no longer in X
-        plain = MultiTaskStratifiedKFold(cv.n_splits, shuffle=cv.shuffle, random_state=cv.random_state)
+    if of_tasks and tasks is not None:
+        plain = copy.copy(cv)
+        plain.task_column = None  # no longer in X
         return list(plain.split(X, y, tasks=tasks))
     everyone = np.arange(len(y))
-    parts = check_cv(cv, y, classifier=True).split(X, y, groups)
+    parts = check_cv(cv, y, classifier=stratify).split(X, y, groups)
     splits = [(everyone[train], everyone[test]) for train, test in parts]
     if not splits:
         raise ValueError("cv has no folds.")
@@ -190,9 +441,10 @@ def make_splits(
 
 @dataclass(frozen=True)
 class Cells:
-    """Which samples have which label of which task.
+    """Which samples have which label of which task; for regression a cell is a whole task.
 
-    names: task (None where there are none) and label of each cell; rows, columns: sample and cell of each label given.
+    names: task (None where there are none) and label (None for regression) of each cell; rows, columns: sample and cell
+    of each label or target given.
     """
 
     names: list[tuple[Any, Any]]
@@ -205,8 +457,41 @@ class Cells:
         """Whether no sample is in two cells."""
         return len(np.unique(self.rows)) == len(self.rows)
 
+    @property
+    def sizes(self) -> IntArray:
+        """Samples of each cell, (n_cells,)."""
+        return np.bincount(self.columns, minlength=len(self.names))
 
-def _make_cells(y: Any, tasks: Any) -> Cells:
+    def count(self, fold: IntArray, n_folds: int) -> IntArray:
+        """Samples of each cell in each fold, (n_cells, n_folds); fold (n_samples,)."""
+        counts = np.zeros((len(self.names), n_folds), dtype=int)
+        np.add.at(counts, (self.columns, fold[self.rows]), 1)
+        return counts
+
+    def where(self, cell: int) -> str:
+        """What messages call the task of a cell."""
+        task = self.names[cell][0]
+        return "y" if task is None else f"Task {task!r}"
+
+
+def _task_cells(X: Any, y: Any, tasks: Any) -> Cells:
+    """One cell for each task."""
+    targets = None if y is None else as_vector_or_matrix(y)
+    if targets is not None and targets.ndim == 2:
+        if tasks is not None:
+            raise ValueError(MATRIX_AND_TASKS)
+        if targets.shape[1] == 0:
+            raise ValueError("y has no columns.")
+        rows, columns = np.nonzero(~missing_labels(targets))
+        names = column_names(y) or list(range(targets.shape[1]))
+        return Cells([(name, None) for name in names], rows, columns, len(targets))
+    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+    parts = rows_of_tasks(tasks, n_samples)
+    columns = np.repeat(np.arange(len(parts)), [len(rows) for _, rows in parts])
+    return Cells([(task, None) for task, _ in parts], np.concatenate([rows for _, rows in parts]), columns, n_samples)
+
+
+def _label_cells(y: Any, tasks: Any) -> Cells:
     labels = as_vector_or_matrix(y)
     everyone = np.arange(len(labels))
     if labels.ndim == 2:

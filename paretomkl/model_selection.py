@@ -1,6 +1,13 @@
-"""Cross-validation of several tasks: folds that hold every label of every task, and scores task by task."""
+"""Cross-validation of several tasks: folds and splits within the tasks, and scores task by task."""
 
 from ._scorers import MultiTaskScorer, make_multitask_scorer
-from ._splits import MultiTaskStratifiedKFold
+from ._splits import MultiTaskKFold, MultiTaskShuffleSplit, MultiTaskStratifiedKFold, split_by_time
 
-__all__ = ["MultiTaskScorer", "MultiTaskStratifiedKFold", "make_multitask_scorer"]
+__all__ = [
+    "MultiTaskKFold",
+    "MultiTaskScorer",
+    "MultiTaskShuffleSplit",
+    "MultiTaskStratifiedKFold",
+    "make_multitask_scorer",
+    "split_by_time",
+]

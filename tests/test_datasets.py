@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import zipfile
 from collections import Counter
 from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -26,7 +27,16 @@ from paretomkl.datasets import data_found, fetch, list_datasets, make_multitask
 from paretomkl.datasets._catalogue import DATA_SETS, DatasetInfo
 from paretomkl.datasets._files import DataFile
 from paretomkl.datasets._registry import FILES
-from paretomkl.datasets._tables import Table, read_columns, read_fields, read_indicators, read_letters
+from paretomkl.datasets._tables import (
+    Table,
+    read_columns,
+    read_fields,
+    read_idx,
+    read_indicators,
+    read_letters,
+    read_survey,
+)
+from paretomkl.model_selection import MultiTaskKFold, MultiTaskShuffleSplit, split_by_time
 
 NAMES = list(DATA_SETS)
 
@@ -48,6 +58,7 @@ COUNTS = {
     },
     "landmine": {0: 13916, 1: 904},
     "mfeat": dict.fromkeys(range(10), 200),
+    "mnist": dict(enumerate((6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958))),
 }
 LETTERS = dict(
     zip(
@@ -92,9 +103,12 @@ def counts(labels) -> dict:
 def test_sizes_names_and_numbers(shared_data, name):
     made = fetch(name, data_home=shared_data)
     info = DATA_SETS[name].info
-    n_classes = len(made.target_names)
+    n_classes = len(made.target_names or [])
     n_tasks = len(made.task_names) if made.tasks is not None else n_classes * (n_classes - 1) // 2
     assert (*made.data.shape, n_classes, n_tasks) == info[2:]
+    assert (
+        made.kind == info.kind == ("regression" if name in ("school", "parkinsons", "computer") else "classification")
+    )
     assert made.data.dtype == np.float64
     assert np.isfinite(made.data).all()
     assert len(made.target) == len(made.data)
@@ -206,6 +220,111 @@ def test_a_kernel_for_each_source_of_mfeat(shared_data):
     assert clf.theta_.shape == (6,)
 
 
+# -------------------------------------------------------------------------------------- sets for regression
+@pytest.mark.parametrize(
+    ("name", "shape", "n_tasks", "smallest", "largest", "low", "high"),
+    [
+        ("school", (15362, 28), 139, 22, 251, 1, 70),
+        ("parkinsons", (5875, 18), 42, 101, 168, 7, 54.992),
+        ("computer", (3800, 13), 190, 20, 20, 0, 10),
+    ],
+)
+def test_regression_sets(shared_data, name, shape, n_tasks, smallest, largest, low, high):
+    made = fetch(name, data_home=shared_data)
+    assert made.data.shape == shape
+    assert made.target.dtype == np.float64
+    assert (made.target.min(), made.target.max()) == (low, high)
+    assert made.target_names is None
+    assert made.task_names == list(range(1, n_tasks + 1))
+    sizes = counts(made.tasks).values()
+    assert (min(sizes), max(sizes)) == (smallest, largest)
+    assert f"{n_tasks} tasks. Target from {low:.4g} to {high:.4g}, mean" in made.DESCR
+    X, y, tasks = fetch(name, data_home=shared_data, return_X_y=True)
+    for ours, other in ((X, made.data), (y, made.target), (tasks, made.tasks)):
+        assert_array_equal(ours, other)
+    frame = fetch(name, data_home=shared_data, as_frame=True).frame
+    assert list(frame.columns) == [*made.feature_names, "task", "target"]
+    assert_array_equal(frame["target"], made.target)
+
+
+def test_school_columns_are_what_they_are_called(shared_data):
+    made = fetch("school", data_home=shared_data)
+    assert made.target.var() == pytest.approx(161.8, abs=0.05)
+    assert made.data.max() == 91  # bytes in the file: arithmetic on those would wrap around
+    own = {stem: [c for c, name in enumerate(made.feature_names) if name.startswith(f"{stem}_")] for stem in
+           ("year", "gender", "band", "ethnic_group", "school_gender", "school_denomination")}  # fmt: skip
+    for stem, columns in own.items():
+        total = made.data[:, columns].sum(axis=1)
+        assert (total == 1).sum() == (15347 if stem == "band" else 15362)
+        of_school = {tuple(row) for row in np.column_stack([made.tasks, made.data[:, columns]]).tolist()}
+        assert (len(of_school) == 139) == stem.startswith("school_")
+    assert (made.data[:, made.feature_names.index("constant")] == 1).all()
+    assert [len(columns) for columns in own.values()] == [3, 2, 3, 11, 3, 3]
+
+
+def test_targets_and_times_of_parkinsons(shared_data):
+    lines = (shared_data / "parkinsons/parkinsons_updrs.data").read_text().splitlines()
+    header, values = lines[0].split("\t"), np.array([line.split("\t") for line in lines[1:]], dtype=float)
+    total, motor = (
+        fetch("parkinsons", data_home=shared_data, **options) for options in ({}, {"target": "motor_UPDRS"})
+    )
+    for made, target in ((total, "total_UPDRS"), (motor, "motor_UPDRS")):
+        assert_array_equal(made.target, values[:, header.index(target)])
+        assert_array_equal(made.time, values[:, header.index("test_time")])
+        assert_array_equal(made.tasks, values[:, 0])
+        assert_array_equal(made.data, values[:, [header.index(name) for name in made.feature_names]])
+    assert set(header) - set(total.feature_names) == {"subject#", "test_time", "motor_UPDRS", "total_UPDRS"}
+    with pytest.raises(ValueError, match="parkinsons has target 'total_UPDRS' or 'motor_UPDRS', got target='UPDRS'"):
+        fetch("parkinsons", data_home=shared_data, target="UPDRS")
+    with pytest.raises(TypeError, match="'school' has no option 'target'"):
+        fetch("school", data_home=shared_data, target="score")
+
+
+def test_ratings_of_computers(shared_data):
+    made = fetch("computer", data_home=shared_data)
+    assert set(np.unique(made.data)) == {-1.0, 1.0}
+    products = made.data.reshape(190, 20, 13)
+    assert (products == products[0]).all()
+    assert len(np.unique(products[0], axis=0)) == 20
+    assert_array_equal(made.target[:4], [6, 3, 5, 7])
+    assert_array_equal(made.target[20:24], [5, 3, 3, 7])
+    ratings = made.target.reshape(190, 20)
+    assert np.flatnonzero(np.ptp(ratings, axis=1) == 0) + 1 == [123]
+    effects = np.linalg.lstsq(products[0], ratings.mean(axis=0) - ratings.mean(), rcond=None)[0]
+    assert made.feature_names[int(effects.argmin())] == "price"
+    known = made.respondents.reshape(190, 20, 7)
+    assert (known == known[:, :1]).all()
+    assert_array_equal(known[:2, 0], [[1, 0, 1, 1, 1, 4, 9], [1, 0, 0, 1, 1, 1, 6]])
+
+
+def test_the_usual_splits_of_the_regression_sets(shared_data):
+    school, parkinsons, computer = (fetch(name, data_home=shared_data) for name in ("school", "parkinsons", "computer"))
+    for train_size in (0.75, 0.9):
+        splits = MultiTaskShuffleSplit(2, train_size=train_size, random_state=0)
+        for train, test in splits.split(school.data, school.target, tasks=school.tasks):
+            assert len(train) / 15362 == pytest.approx(train_size, abs=0.005)
+            assert len(set(school.tasks[test])) == 139
+    ((train, test),) = MultiTaskShuffleSplit(1, train_size=8).split(computer.data, tasks=computer.tasks)
+    assert set(counts(computer.tasks[train]).values()) == {8}
+    assert len(test) == 190 * 12
+    train, test = split_by_time(parkinsons.tasks, np.floor(parkinsons.time), 0.75)
+    assert len(train) / 5875 == pytest.approx(0.75, abs=0.03)
+    for person in parkinsons.task_names:
+        last = np.floor(parkinsons.time[train][parkinsons.tasks[train] == person]).max()
+        assert last < np.floor(parkinsons.time[test][parkinsons.tasks[test] == person]).min()
+    for _, test in MultiTaskKFold(5).split(school.data, tasks=school.tasks):
+        assert len(set(school.tasks[test])) == 139
+
+
+def test_mnist_parts_keep_their_order(shared_data):
+    made = fetch("mnist", data_home=shared_data)
+    assert made.target[:5].tolist() == [5, 0, 4, 1, 9]
+    assert made.target[60000:60005].tolist() == [7, 2, 1, 0, 4]
+    assert made.data[:60000].mean() == pytest.approx(33.3184, abs=1e-4)
+    assert made.data.max() == 255
+    assert made.data[0, made.feature_names.index("p_5_12")] == 3  # the first stroke of the first image
+
+
 def test_return_X_y(shared_data):
     X, y = fetch("vehicle", data_home=shared_data, return_X_y=True)
     assert (X.shape, y.shape) == ((846, 18), (846,))
@@ -234,11 +353,20 @@ def test_a_frame_with_its_task_column_is_learned_from(shared_data):
 @pytest.fixture
 def mirror(shared_data, tmp_path) -> Path:
     """A copy of some of the files, to be spoilt."""
-    for folder in ("robot", "steel", "landmine", "letter", "mfeat"):
+    for folder in ("robot", "steel", "landmine", "letter", "mfeat", "school", "parkinsons", "computer"):
         shutil.copytree(shared_data / folder, tmp_path / folder)
         for path in (tmp_path / folder).iterdir():
             path.chmod(0o644)
     return tmp_path
+
+
+# MD5 of the original MNIST files, unpacked, as published; copies differ in how they are packed
+MNIST_UNPACKED = {
+    "mnist/train-images-idx3-ubyte.gz": "6bbc9ace898e44ae57da46a324031adb",
+    "mnist/train-labels-idx1-ubyte.gz": "a25bea736e30d166cdddb491f175f624",
+    "mnist/t10k-images-idx3-ubyte.gz": "2646ac647ad5339dbf082846283269ea",
+    "mnist/t10k-labels-idx1-ubyte.gz": "27ae3e4e09519cfbb04c329615203637",
+}
 
 
 def test_known_bytes(shared_data):
@@ -246,7 +374,9 @@ def test_known_bytes(shared_data):
         raw = (shared_data / path).read_bytes()
         if path == "steel/Faults.NNA" and not raw.startswith(b'"'):  # the public copy has each line in quotation marks
             raw = b"".join(b'"' + line + b'"\r\n' for line in raw.splitlines())
-        if file.sha256 is not None:
+        if path in MNIST_UNPACKED:
+            assert hashlib.md5(gzip.decompress(raw)).hexdigest() == MNIST_UNPACKED[path], path
+        elif file.sha256 is not None:
             assert hashlib.sha256(raw).hexdigest() == file.sha256, path
 
 
@@ -279,7 +409,25 @@ def test_mfeat_unpacked_is_the_same_and_rows_keep_their_order(mirror):
         fetch("mfeat", data_home=mirror)
 
 
+def test_a_survey_in_its_archive_is_the_same(mirror):
+    """The public copy is a .zip archive."""
+    path = mirror / "computer/conjointAnalysisComputerBuyers.mat"
+    plain, raw = fetch("computer", data_home=mirror), path.read_bytes()
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("conjointAnalysisComputerBuyers/meta.txt", "a survey")
+        archive.writestr("conjointAnalysisComputerBuyers/conjointAnalysisComputerBuyers.mat", raw)
+    assert_array_equal(fetch("computer", data_home=mirror).target, plain.target)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("meta.txt", "a survey")
+    with pytest.raises(ValueError, match="it cannot be unpacked"):
+        fetch("computer", data_home=mirror)
+
+
 SPOILT = [
+    ("school", "school/school.mat", lambda raw: raw[: len(raw) // 2], "it is not a MATLAB file with X, Y"),
+    ("computer", "computer/conjointAnalysisComputerBuyers.mat", lambda raw: b"PK\x03\x04" + raw, "cannot be unpacked"),
+    ("parkinsons", "parkinsons/parkinsons_updrs.data", lambda raw: raw.replace(b"28.199", b"28.198", 1), "checksum"),
+    ("parkinsons", "parkinsons/parkinsons_updrs.data", lambda raw: raw[:-500], r"rows instead of 5875|columns instead"),
     (
         "robot",
         "robot/sensor_readings_4.data",
@@ -400,6 +548,48 @@ def test_landmine_cells(tmp_path):
         read_fields(mat_bytes(tmp_path / "uneven.mat", features, labels[::-1]))
     with pytest.raises(ValueError, match="not a MATLAB file"):
         read_fields(b"MATLAB 5.0 MAT-file" + bytes(200))
+
+
+def test_school_cells(tmp_path):
+    path = tmp_path / "school.mat"
+    bytes_ = np.array([[200, 1], [100, 2]], dtype=np.uint8)
+    savemat(path, {"X": cells(bytes_, bytes_[:1]), "Y": cells(np.array([[7], [9]], dtype=np.uint8), np.array([[250]]))})
+    table = read_fields(path.read_bytes(), "X", "Y", np.float64)
+    assert_array_equal(table.data * 2, [[400, 2], [200, 4], [400, 2]])
+    assert (table.target.dtype, table.target.tolist()) == (np.float64, [7, 9, 250])
+    savemat(path, {"X": cells(bytes_, bytes_[:, :1]), "Y": cells(bytes_[:, :1], bytes_[:, :1])})
+    with pytest.raises(ValueError, match="its cells X and Y do not hold tables"):
+        read_fields(path.read_bytes(), "X", "Y")
+
+
+def test_surveys(tmp_path):
+    path = tmp_path / "survey.mat"
+    survey = {
+        "designMarix": np.array([[1, -1, 1], [1, 1, 1]], dtype=np.int16),
+        "likeBuy": np.array([[3, 4], [5, 6], [7, 8]], dtype=np.uint8),
+        "computerDataZ": np.array([[1], [2], [3]], dtype=np.uint8),
+    }
+    savemat(path, survey)
+    table = read_survey(path.read_bytes())
+    assert_array_equal(table.data, [[-1, 1], [1, 1]] * 3)
+    assert table.target.tolist() == [3, 4, 5, 6, 7, 8]
+    assert table.more["tasks"].tolist() == [1, 1, 2, 2, 3, 3]
+    assert table.more["respondents"].tolist() == [[1], [1], [2], [2], [3], [3]]
+    savemat(path, survey | {"likeBuy": survey["likeBuy"].T})
+    with pytest.raises(ValueError, match=r"ratings have shape \(2, 3\) for 3 respondents and 2 products"):
+        read_survey(path.read_bytes())
+
+
+def test_idx_files():
+    labels = b"\x00\x00\x08\x01" + (3).to_bytes(4) + bytes([7, 0, 9])
+    images = b"\x00\x00\x08\x03" + b"".join(n.to_bytes(4) for n in (2, 1, 3)) + bytes([1, 2, 3, 253, 254, 255])
+    assert read_idx(gzip.compress(labels)).target.tolist() == [7, 0, 9]
+    assert_array_equal(read_idx(images).data, [[1, 2, 3], [253, 254, 255]])
+    with pytest.raises(ValueError, match="it has 5 values instead of 2 x 1 x 3"):
+        read_idx(images[:-1])
+    for raw in (b"", b"<html>", images[:10], b"\x00\x00\x0d" + images[3:], b"\x00\x00\x08\x02" + images[4:]):
+        with pytest.raises(ValueError, match="it is not an idx file of labels or images"):
+            read_idx(raw)
 
 
 def test_checksum_sees_values_labels_and_order():
@@ -645,9 +835,9 @@ def test_every_file_is_pinned():
         assert re.fullmatch("[0-9a-f]{64}", file.checksum), path
         assert file.url.startswith("https://"), path
         if file.path != "letter/letter.data.gz":
-            assert re.search("/[0-9a-f]{40}/", file.url), path
+            assert path in MNIST_UNPACKED or re.search("/[0-9a-f]{40}/", file.url), path  # MNIST: by its bytes alone
             assert not file.any_order, path
-        if not path.startswith(("letter/", "mfeat/")):
+        if not path.startswith(("letter/", "mfeat/", "computer/")):
             assert re.fullmatch("[0-9a-f]{64}", file.sha256), path
 
 
@@ -655,7 +845,10 @@ def test_list_datasets():
     listed = list_datasets()
     assert [info.name for info in listed] == NAMES
     assert ("landmine", "Landmine detection, 29 fields", 14820, 9, 2, 29) in listed
-    assert listed[-1][2:] == (2000, 649, 10, 45)
+    by_name = {info.name: info for info in listed}
+    assert by_name["mfeat"][2:] == (2000, 649, 10, 45)
+    assert by_name["school"][2:] == (15362, 28, 0, 139)
+    assert [name for name, info in by_name.items() if info.kind == "regression"] == ["school", "parkinsons", "computer"]
 
 
 # -------------------------------------------------------------------------------------------- synthetic tasks

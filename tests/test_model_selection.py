@@ -47,7 +47,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from paretomkl import ParetoMKLClassifier
 from paretomkl._splits import make_splits
-from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer
+from paretomkl.model_selection import (
+    MultiTaskKFold,
+    MultiTaskShuffleSplit,
+    MultiTaskStratifiedKFold,
+    make_multitask_scorer,
+    split_by_time,
+)
 from tests.conftest import Toy, make_toy
 
 KERNELS = ["linear", ("rbf", {"sigma": 1.0})]
@@ -298,6 +304,163 @@ def test_splitter_is_a_citizen(toy):
         assert repr(copy) == repr(splitter)
 
 
+# ------------------------------------------------------------ folds and splits for regression
+@EXAMPLES
+@given(data=st.data(), n_splits=st.integers(2, 6), seed=st.sampled_from([None, 0, 1]))
+def test_tasks_are_even_over_the_folds_of_a_regression(data, n_splits, seed):
+    tasks = np.repeat(np.arange(4), data.draw(st.lists(st.integers(4, 20), min_size=4, max_size=4)))
+    tasks = tasks[np.random.default_rng(0).permutation(len(tasks))]
+    splitter = MultiTaskKFold(n_splits, shuffle=seed is not None, random_state=seed)
+    y = np.linspace(0, 1, len(tasks))  # no two targets are equal: nothing to stratify by
+    parts = list(splitter.split(y[:, None], y, tasks=tasks))
+    fold = fold_of_rows(parts, len(tasks))
+    for t in range(4):
+        assert spread(fold, tasks == t, n_splits) <= 1
+        assert min((tasks[train] == t).sum() for train, _ in parts) >= 2
+    assert spread(fold, np.ones(len(tasks), dtype=bool), n_splits) <= 1
+
+
+def test_without_tasks_it_is_k_fold():
+    X = np.zeros((23, 1))
+    for (train, test), (train_, test_) in zip(MultiTaskKFold(4).split(X), KFold(4).split(X), strict=True):
+        assert_array_equal(train, train_)
+        assert_array_equal(test, test_)
+
+
+def test_targets_of_a_matrix_are_spread():
+    rng = np.random.default_rng(0)
+    full = rng.standard_normal((103, 4))
+    gaps = np.where(rng.random(full.shape) < 0.6, full, np.nan)
+    shuffled = MultiTaskKFold(5, shuffle=True, random_state=0)
+    fold = fold_of_rows(shuffled.split(full, full), 103)
+    assert spread(fold, np.arange(103), 5) == 1
+    assert (np.diff(fold) < 0).sum() > 20  # shuffled
+    fold = fold_of_rows(shuffled.split(full, gaps), 103)
+    by_chance = fold_of_rows(KFold(5, shuffle=True, random_state=0).split(full), 103)
+    given = ~np.isnan(gaps)
+    assert max(spread(fold, given[:, t], 5) for t in range(4)) <= 2
+    assert max(spread(by_chance, given[:, t], 5) for t in range(4)) > 4
+
+
+@pytest.mark.parametrize("splitter", [MultiTaskKFold(3), MultiTaskShuffleSplit(3, train_size=0.6, random_state=0)])
+def test_regression_splitters_take_tasks_in_all_ways(toy, splitter):
+    y = np.linspace(0, 1, 54)
+    expected = [test.tolist() for _, test in splitter.split(toy.X, y, groups=toy.tasks)]
+    by_column = clone(splitter, safe=False)
+    by_column.task_column = "site"
+    matrix = np.where(np.unique(toy.tasks)[None, :] == toy.tasks[:, None], y[:, None], np.nan)
+    for parts in (
+        splitter.split(toy.X, y, tasks=list(toy.tasks)),
+        splitter.split(toy.X, matrix),
+        by_column.split(frame_of(toy), y),
+    ):
+        assert [test.tolist() for _, test in parts] == expected
+    # without and with metadata routing
+    model = LinearRegression()
+    scores = cross_validate(model, toy.X, y, groups=toy.tasks, cv=splitter)["test_score"]
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = cross_validate(model, toy.X, y, params={"tasks": toy.tasks}, cv=splitter)["test_score"]
+    by_hand = [
+        model.fit(toy.X[train], y[train]).score(toy.X[test], y[test])
+        for train, test in splitter.split(toy.X, y, toy.tasks)
+    ]
+    assert_allclose(scores, by_hand)
+    assert_allclose(routed, by_hand)
+    assert splitter.get_n_splits(toy.X, y) == 3
+    assert repr(pickle.loads(pickle.dumps(splitter))) == repr(splitter)
+
+
+def test_random_splits_take_a_share_or_a_number_of_every_task():
+    tasks = np.repeat(["a", "b", "c"], [20, 9, 4])
+    for train_size, sizes in (
+        (0.75, (15, 7, 3)),
+        (3, (3, 3, 3)),
+        (np.int64(2), (2, 2, 2)),
+        (np.float32(0.5), (10, 4, 2)),
+    ):
+        splits = list(MultiTaskShuffleSplit(4, train_size=train_size, random_state=0).split(tasks, tasks=tasks))
+        assert len({tuple(train) for train, _ in splits}) == 4
+        for train, test in splits:
+            assert tuple((tasks[train] == task).sum() for task in "abc") == sizes
+            assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(33))
+    again = MultiTaskShuffleSplit(4, train_size=np.float32(0.5), random_state=0).split(tasks, tasks=tasks)
+    assert [train.tolist() for train, _ in again] == [train.tolist() for train, _ in splits]
+
+
+def test_random_splits_of_a_matrix_take_a_share_of_all_samples():
+    matrix = np.random.default_rng(0).standard_normal((40, 3))
+    matrix[::4, 1] = np.nan
+    for train, test in MultiTaskShuffleSplit(5, train_size=0.6, random_state=0).split(matrix, matrix):
+        assert (len(train), len(test)) == (24, 16)
+        assert not set(train) & set(test)
+    matrix[3:, 2] = np.nan
+    with pytest.raises(ValueError, match=r"Task 2 has \d samples in a training part and \d in its test part"):
+        MultiTaskShuffleSplit(20, train_size=0.6, random_state=0).split(matrix, matrix)
+
+
+@EXAMPLES
+@given(data=st.data(), train_size=st.floats(0.4, 0.8))
+def test_what_is_trained_on_comes_before_what_is_tested(data, train_size):
+    size = data.draw(st.integers(12, 40))
+    tasks = np.arange(size) % 3
+    time = data.draw(hnp.arrays(float, size, elements=st.integers(0, 1000), unique=True))
+    train, test = split_by_time(tasks, time, train_size)
+    assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(size))
+    for t in range(3):
+        earlier, later = time[train[tasks[train] == t]], time[test[tasks[test] == t]]
+        assert earlier.max() < later.min()
+        assert len(earlier) == round(train_size * (tasks == t).sum())
+
+
+def test_samples_at_one_time_stay_together():
+    time = np.array([5, 1, 2, 3, 3, 3, 4])
+    train, test = split_by_time(None, time, 4)
+    assert_array_equal(time[train], [1, 2])
+    assert_array_equal(time[test], [5, 3, 3, 3, 4])
+    assert_array_equal(split_by_time(None, time, 5)[0], [1, 2, 3, 4, 5])
+    dates = np.datetime64("2020-01-01") + time
+    assert_array_equal(split_by_time(None, dates, 4)[0], train)
+
+
+FEW = ["a"] * 9 + ["b"] * 3
+
+
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        (
+            lambda: MultiTaskKFold(2).split(TWELVE, tasks=FEW),
+            "Task 'b' has 3 samples, of which a training part keeps 1",
+        ),
+        (lambda: MultiTaskKFold(5).split(TWELVE, tasks=["a"] * 10 + ["b"] * 2), "Task 'b' has 2 samples, .* keeps 1"),
+        (lambda: MultiTaskKFold(2).split(TWELVE[:3]), "y has 3 samples, of which a training part keeps 1"),
+        (lambda: MultiTaskKFold(13).split(TWELVE), "n_splits=13 is more than the number of samples, 12"),
+        (lambda: MultiTaskKFold().split(TWELVE, np.full((12, 2), np.nan)), "Task 0 has 0 samples"),
+        (lambda: MultiTaskKFold().split(TWELVE, np.empty((12, 0))), "y has no columns"),
+        (lambda: MultiTaskKFold().split(TWELVE, np.eye(12), tasks=FEW), "Pass a matrix y, .* or the task of each row"),
+        (lambda: MultiTaskKFold().split(TWELVE, tasks=FEW, groups=FEW), "Pass groups or tasks, not both"),
+        (lambda: MultiTaskKFold().split(TWELVE, tasks=[None, *FEW[1:]]), "tasks is missing for sample 0"),
+        (lambda: MultiTaskKFold().split(TWELVE, TWELVE[:6]), "inconsistent numbers of samples"),
+        (lambda: MultiTaskShuffleSplit(train_size=3).split(TWELVE, tasks=FEW), "Task 'b' has 3 samples, too few for"),
+        (lambda: MultiTaskShuffleSplit(train_size=0.2).split(TWELVE, tasks=FEW), "Task 'b' has 3 samples, too few for"),
+        *[
+            (lambda size=size: MultiTaskShuffleSplit(train_size=size).split(TWELVE), "train_size must be a share in")
+            for size in (0.0, 1.0, 1, -3, True, np.nan, "half", None)
+        ],
+        (lambda: split_by_time(FEW, TWELVE, 1.5), "train_size must be a share in"),
+        (lambda: split_by_time(FEW, TWELVE, 3), "Task 'b' has 3 samples, too few for train_size=3"),
+        (lambda: split_by_time(None, [0, 1, 1, 1], 3), "has fewer than two samples before 1"),
+        (lambda: split_by_time(FEW, TWELVE[:5], 0.5), r"tasks must have one entry per sample \(5\)"),
+        (lambda: split_by_time(FEW, [np.nan, *TWELVE[1:]], 0.5), "time is missing for sample 0"),
+        (lambda: split_by_time(FEW, FEW, 0.5), "time must be a vector of numbers or dates"),
+        (lambda: split_by_time(FEW, TWELVE[:, None], 0.5), "time must be a vector of numbers or dates"),
+    ],
+)
+def test_what_a_regression_cannot_split_is_said(split, message):
+    with pytest.raises(ValueError, match=message):
+        split()
+
+
 # ------------------------------------------------------------ make_splits
 @pytest.mark.parametrize("cv", [None, 5, np.int64(5), MultiTaskStratifiedKFold(5, task_column="gone")], ids=str)
 def test_numbers_of_folds_mean_folds_over_the_tasks(toy, cv):
@@ -324,6 +487,29 @@ def test_splitters_and_iterables_are_taken_as_scikit_learn_takes_them(toy):
         make_splits("five", toy.X, toy.y)
     with pytest.raises(ValueError, match="cv has no folds"):
         make_splits([], toy.X, toy.y)
+
+
+def test_a_regression_makes_folds_within_tasks(toy):
+    y = np.linspace(0, 1, 54)
+    expected = fold_of_rows(MultiTaskKFold(4, shuffle=True, random_state=0).split(toy.X, y, toy.tasks), 54)
+    assert_array_equal(fold_of_rows(make_splits(4, toy.X, y, toy.tasks, stratify=False), 54), expected)
+    assert len(make_splits(None, toy.X, y, toy.tasks, stratify=False)) == 5
+    other = fold_of_rows(make_splits(4, toy.X, y, toy.tasks, random_state=1, stratify=False), 54)
+    assert (other != expected).any()
+    # a splitter whose task column is no longer in X, and one that is left as it was
+    for cv in (MultiTaskKFold(3, task_column="gone"), MultiTaskShuffleSplit(3, task_column="gone", random_state=0)):
+        for train, test in make_splits(cv, toy.X, y, toy.tasks, stratify=False):
+            assert set(toy.tasks[train]) == set(toy.tasks[test]) == set(TASKS)
+        assert cv.task_column == "gone"
+        with pytest.raises(ValueError, match=f"{type(cv).__name__}, and of a number as cv=, do not keep groups"):
+            make_splits(cv, toy.X, y, toy.tasks, groups=np.arange(54), stratify=False)
+    matrix = np.where(np.random.default_rng(0).random((54, 3)) < 0.7, y[:, None], np.nan)
+    fold = fold_of_rows(make_splits(3, toy.X, matrix, stratify=False), 54)
+    assert max(spread(fold, ~np.isnan(matrix[:, t]), 3) for t in range(3)) <= 2
+    by_time = split_by_time(toy.tasks, np.arange(54))
+    ((train, test),) = make_splits([by_time], toy.X, y, toy.tasks, stratify=False)
+    assert_array_equal(train, by_time[0])
+    assert_array_equal(test, by_time[1])
 
 
 # ------------------------------------------------------------ scores against the plain metrics

@@ -41,6 +41,14 @@ MODELS = {
         ps=[1.0], Cs=[1.0], cv=StratifiedKFold(2), scoring=paretomkl.model_selection.make_multitask_scorer("f1_macro")
     ),
     "grid search": GridSearchCV(ParetoMKLClassifier(), {"C": [1.0, 10.0]}, cv=2),
+    "grid search on our folds": GridSearchCV(
+        ParetoMKLClassifier(),
+        {"C": [1.0, 10.0]},
+        cv=paretomkl.model_selection.MultiTaskKFold(2, shuffle=True, random_state=0),
+    ),
+    "grid search on our splits": GridSearchCV(
+        ParetoMKLClassifier(), {"C": [1.0]}, cv=paretomkl.model_selection.MultiTaskShuffleSplit(2, random_state=0)
+    ),
     "grid search by name": GridSearchCV(ParetoMKLClassifier(), {"C": [1.0, 10.0]}, cv=2, scoring="f1_macro"),
     "kernels of scikit-learn": ParetoMKLClassifier(kernels=[RBF(1.0), 2.0 * Matern(1.0), RBF(0.5) + RBF(0.1)]),
     "sources": ParetoMKLClassifier(kernels=sources({"left": slice(0, 6), "right": [6, 7, 8]})),

@@ -1,4 +1,4 @@
-"""The data sets, eight of the paper and one of several sources: facts, from ``catalogue.toml``, and form."""
+"""The data sets, eight of the paper and others beyond it: facts, from ``catalogue.toml``, and form."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,10 @@ Contents = tuple[Table, Sequence[str]]  # "tasks" among its further vectors, and
 
 
 class DatasetInfo(NamedTuple):
-    """A data set in short; ``n_tasks`` is the number of pairs of classes where the set has no tasks of its own."""
+    """A data set in short; ``n_tasks`` is the number of pairs of classes where the set has no tasks of its own.
+
+    ``n_classes`` is 0 where the target is a quantity, which ``kind`` says in words.
+    """
 
     name: str
     title: str
@@ -27,6 +30,11 @@ class DatasetInfo(NamedTuple):
     n_features: int
     n_classes: int
     n_tasks: int
+
+    @property
+    def kind(self) -> Literal["classification", "regression"]:
+        """What the target is for."""
+        return "classification" if self.n_classes else "regression"
 
 
 def _all_rows(data_set: DataSet, read: Read) -> Contents:
@@ -90,19 +98,62 @@ def _mfeat(data_set: DataSet, read: Read) -> Contents:
     return Table(np.hstack([table.data for table in tables]), tables[0].target), data_set.feature_names
 
 
+UPDRS = ("total_UPDRS", "motor_UPDRS")
+
+
+def _parkinsons(data_set: DataSet, read: Read, target: str = "total_UPDRS") -> Contents:
+    """The columns of the file after the person: age, sex, test_time, motor_UPDRS, total_UPDRS, 16 of the voice."""
+    if target not in UPDRS:
+        raise ValueError(f"parkinsons has target {' or '.join(map(repr, UPDRS))}, got target={target!r}.")
+    table, names = _all_rows(data_set, read)
+    persons, values = table.target, table.data
+    score = values[:, 4] if target == "total_UPDRS" else values[:, 3]
+    return Table(np.delete(values, [2, 3, 4], axis=1), score, {"tasks": persons, "time": values[:, 2]}), names
+
+
+def _mnist(data_set: DataSet, read: Read) -> Contents:
+    """Images and labels have files of their own, in turn."""
+    tables = [read(file) for file in data_set.files]
+    images, labels = tables[::2], tables[1::2]
+    pixels = np.concatenate([table.data for table in images], dtype=np.float64)
+    return Table(pixels, np.concatenate([table.target for table in labels])), data_set.feature_names
+
+
 def _side_by_side(widths: Mapping[str, int]) -> dict[str, list[int]]:
     """The columns of each source, when one follows the other."""
     ends = np.cumsum(list(widths.values())).tolist()
     return {name: list(range(end - width, end)) for (name, width), end in zip(widths.items(), ends, strict=True)}
 
 
-BUILD = {"robot": _robot, "segment": _segment, "letter": _letter, "mfeat": _mfeat}
+BUILD = {
+    "robot": _robot,
+    "segment": _segment,
+    "letter": _letter,
+    "mfeat": _mfeat,
+    "parkinsons": _parkinsons,
+    "mnist": _mnist,
+}
+SCHOOL_COLUMNS = {  # indicators of the pupil, then of the school
+    "year": 3,
+    "percent_free_meals": 1,
+    "percent_band_1": 1,
+    "gender": 2,
+    "band": 3,
+    "ethnic_group": 11,
+    "school_gender": 3,
+    "school_denomination": 3,
+    "constant": 1,
+}
 SOURCES = {"mfeat": _side_by_side(MFEAT_SOURCES)}
 NUMBERED = {  # features without names of their own
     "satellite": [f"pixel {pixel} band {band}" for pixel in range(1, 10) for band in range(1, 5)],
     "letter": [f"p_{row}_{column}" for row in range(16) for column in range(8)],
     "landmine": [f"feature {i}" for i in range(1, 10)],
     "mfeat": [f"{source}_{i}" for source, width in MFEAT_SOURCES.items() for i in range(width)],
+    "school": [
+        name if width == 1 else f"{name}_{i}" for name, width in SCHOOL_COLUMNS.items() for i in range(1, width + 1)
+    ],
+    "mnist": [f"p_{row}_{column}" for row in range(28) for column in range(28)],
 }
 
 

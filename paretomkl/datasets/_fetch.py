@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._typing import AnyArray
 from ._catalogue import DATA_SETS, DataSet, DatasetInfo
 from ._files import cache_folder, given_folder, optional, read_file
 from ._tables import Table
@@ -25,12 +26,15 @@ def list_datasets() -> list[DatasetInfo]:
     -------
     list of DatasetInfo
         Named tuples ``(name, title, n_samples, n_features, n_classes, n_tasks)``. Where a set has no tasks of its own,
-        ``n_tasks`` counts the pairs of its classes.
+        ``n_tasks`` counts the pairs of its classes. ``n_classes`` is 0 where the target is a quantity; the attribute
+        ``kind`` is ``"classification"`` or ``"regression"``.
 
     Examples
     --------
-    >>> [info.name for info in list_datasets()]
-    ['robot', 'segment', 'satellite', 'shuttle', 'vehicle', 'steel', 'letter', 'landmine', 'mfeat']
+    >>> [info.name for info in list_datasets() if info.kind == "classification"]
+    ['robot', 'segment', 'satellite', 'shuttle', 'vehicle', 'steel', 'letter', 'landmine', 'mfeat', 'mnist']
+    >>> [(info.name, info.n_samples, info.n_tasks) for info in list_datasets() if info.kind == "regression"]
+    [('school', 15362, 139), ('parkinsons', 5875, 42), ('computer', 3800, 190)]
     """
     return [data_set.info for data_set in DATA_SETS.values()]
 
@@ -68,12 +72,12 @@ def fetch(
     download: bool = True,
     **options: Any,
 ) -> Any:
-    """One of the data sets of the paper, or mfeat, with the values that its public files have, nothing scaled.
+    """One of the data sets of the paper, or of those beyond it, with the values of its public files, nothing scaled.
 
     Files are looked for in ``data_home``; without it in the folder that the environment variable ``PARETOMKL_DATA``
     names; without that in the cache of the operating system, into which they are downloaded (with pooch, the extra
-    ``paretomkl[data]``) from public copies at one commit, letter from its own page. A folder that is
-    named is only read, never written; its layout is ``robot/sensor_readings_4.data`` and so on, one folder per set.
+    ``paretomkl[data]``) from public copies at one commit, letter from its own page, mnist from a mirror. A folder that
+    is named is only read, never written; its layout is ``robot/sensor_readings_4.data`` and so on, one folder per set.
 
     Every file is compared with a checksum of what it says, not of its bytes: line ends and packing do not matter, so
     another copy of the same data will do. The environment variable ``PARETOMKL_DATA_URL`` replaces the public hosts by
@@ -83,11 +87,12 @@ def fetch(
     ----------
     name : str
         ``"robot"``, ``"segment"``, ``"satellite"``, ``"shuttle"``, ``"vehicle"``, ``"steel"``, ``"letter"``,
-        ``"landmine"`` or ``"mfeat"``; see `list_datasets`.
+        ``"landmine"``, ``"mfeat"`` or ``"mnist"`` for classification; ``"school"``, ``"parkinsons"`` or ``"computer"``
+        for regression; see `list_datasets`.
     data_home : path-like, default=None
         Folder that holds the files.
     return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch; of a set with tasks of its own, whose labels mean nothing without
+        Return ``(data, target)`` instead of a Bunch; of a set with tasks of its own, whose targets mean nothing without
         them, ``(data, target, tasks)``.
     as_frame : bool, default=False
         Make ``data`` a pandas DataFrame, ``target`` and ``tasks`` Series, and add ``frame``: all of them in one.
@@ -95,7 +100,8 @@ def fetch(
         Download what the cache lacks; False makes that an error.
     **options
         Of one set each: ``n_sensors`` of robot (4, 2 or 24), ``drop_duplicates`` of segment (False or True), ``raw`` of
-        letter (True: all 26 letters, no tasks).
+        letter (True: all 26 letters, no tasks), ``target`` of parkinsons (``"total_UPDRS"`` or ``"motor_UPDRS"``; the
+        other one is not among the features).
 
     Returns
     -------
@@ -104,24 +110,28 @@ def fetch(
             Feature values as in the files.
         target : array of shape (n_samples,)
             Class names, or the numbers that the files have in their place (satellite, shuttle, landmine,
-            mfeat).
+            mfeat, mnist); for regression the quantity to predict.
         tasks : array of shape (n_samples,) or None
-            The task of each row: pairs of letters, or the landmine fields 1 to 29. None for the other sets, whose
-            tasks are the pairs of classes.
+            The task of each row: pairs of letters, the landmine fields 1 to 29, the schools, persons or respondents
+            of the regression sets from 1. None for the other sets, whose tasks are the pairs of classes.
+        kind : str
+            ``"classification"`` or ``"regression"``.
         feature_names, target_names, task_names : lists
-            One name per column of data; per class, classes being sorted; per task, in the order of the rows (None
-            without tasks).
+            One name per column of data; per class, classes being sorted (None for regression); per task, in the order
+            of the rows (None without tasks).
         sources : dict of str to list of int, or None
             Of a set whose features come from several sources (mfeat), the columns of each; None for the others.
         DESCR : str
             What the set is, with its source and reference.
 
-        Letter adds ``groups`` (equal for the same image) and ``folds``.
+        Letter adds ``groups`` (equal for the same image) and ``folds``; parkinsons ``time`` (n_samples,), the days
+        since a person's first visit, for `paretomkl.model_selection.split_by_time`; computer ``respondents``
+        (n_samples, 7), what is known of the respondent of each row.
 
     Notes
     -----
-    Reading and checking takes 10 to 100 ms, of shuttle, letter and mfeat 0.3 to 0.5 s; letter as eight tasks is an
-    array of 47 MB.
+    Reading and checking takes 10 to 100 ms, of shuttle, letter and mfeat 0.3 to 0.5 s, of mnist 1 s; letter as eight
+    tasks is an array of 47 MB, mnist one of 439 MB.
 
     Examples
     --------
@@ -155,14 +165,12 @@ def _known(name: str) -> DataSet:
 def _bunch(data_set: DataSet, table: Table, feature_names: Sequence[str]) -> Any:
     from sklearn.utils import Bunch  # here: scikit-learn takes a second to import
 
-    classes, counts = np.unique(table.target, return_counts=True)
-    names = [str(label) if data_set.class_names is None else data_set.class_names[label] for label in classes.tolist()]
+    names, of_target = _described_target(data_set, table.target)
     more = {"tasks": None} | dict(table.more)
     task_names = None if more["tasks"] is None else list(dict.fromkeys(more["tasks"].tolist()))
     of_tasks = "" if task_names is None else f", {len(task_names)} tasks"
     facts = f"{len(table)} samples, {table.data.shape[1]} features{of_tasks}"
-    sizes = ", ".join(f"{label} {count}" for label, count in zip(names, counts.tolist(), strict=True))
-    facts += f". Samples per class: {sizes}."
+    facts += f". {of_target}"
     title = data_set.info.title
     paragraphs = (data_set.notes, facts, f"Reference: {data_set.reference}", f"Source: {data_set.source}")
     described = [f"{title}\n{'=' * len(title)}", *(fill(paragraph, 100) for paragraph in paragraphs)]
@@ -172,10 +180,22 @@ def _bunch(data_set: DataSet, table: Table, feature_names: Sequence[str]) -> Any
         feature_names=list(feature_names),
         target_names=names,
         task_names=task_names,
+        kind=data_set.info.kind,
         sources=None if data_set.sources is None else {name: list(own) for name, own in data_set.sources.items()},
         DESCR="\n\n".join(described) + "\n",
         **more,
     )
+
+
+def _described_target(data_set: DataSet, target: AnyArray) -> tuple[list[str] | None, str]:
+    """Names of the classes, None for a quantity; and a sentence for DESCR."""
+    if data_set.info.kind == "regression":
+        span = f"from {target.min():.4g} to {target.max():.4g}"
+        return None, f"Target {span}, mean {target.mean():.4g}, standard deviation {target.std():.4g}."
+    classes, counts = np.unique(target, return_counts=True)
+    names = [str(label) if data_set.class_names is None else data_set.class_names[label] for label in classes.tolist()]
+    sizes = ", ".join(f"{label} {count}" for label, count in zip(names, counts.tolist(), strict=True))
+    return names, f"Samples per class: {sizes}."
 
 
 def _make_frames(bunch: Any) -> None:

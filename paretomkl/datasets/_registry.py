@@ -1,8 +1,9 @@
 """The public files of the data sets, as listed in ``registry.txt``, and how they are read.
 
-Most are downloaded from a copy whose bytes are known: a repository at one commit, with the SHA-256 of the file. Where
-the bytes are not known the content decides: mfeat comes from a repository at one commit too, whose line ends were not
-seen, Letter from its original page, where the rows may have another order.
+Most are downloaded from a copy whose bytes are known: a repository at one commit, with the SHA-256 of the file; for
+MNIST a mirror of the original files, with their SHA-256. Where the bytes are not known the content decides: mfeat comes
+from a repository at one commit too, whose line ends were not seen, computer from one that packs it into an archive,
+Letter from its original page, where the rows may have another order.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from ._files import DataFile
-from ._tables import Table, read_columns, read_fields, read_indicators, read_letters
+from ._tables import Table, read_columns, read_fields, read_idx, read_indicators, read_letters, read_survey
 
 STEEL_CLASSES = ("Pastry", "Z_Scratch", "K_Scatch", "Stains", "Dirtiness", "Bumps", "Other_Faults")
 MFEAT_SOURCES = {"fou": 76, "fac": 216, "kar": 64, "pix": 240, "zer": 47, "mor": 6}
@@ -34,6 +37,10 @@ READERS: dict[str, Callable[[bytes], Table]] = {
         )
         for name, width in MFEAT_SOURCES.items()
     },
+    "school": partial(read_fields, features="X", labels="Y", label_type=np.float64),
+    "parkinsons": partial(read_columns, n_columns=22, label=0, skip=("subject#",), label_type=int),
+    "computer": read_survey,
+    "mnist": read_idx,
 }
 """By path, or by folder where all its files are alike."""
 

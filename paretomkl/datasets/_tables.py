@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from .._typing import AnyArray
 
 @dataclass(frozen=True)
 class Table:
-    """What a file holds: data (n_rows, n_columns), target (n_rows,), and further vectors of n_rows entries by name."""
+    """What a file holds: data (n_rows, n_columns), target (n_rows,), and further arrays of n_rows entries by name."""
 
     data: AnyArray
     target: AnyArray
@@ -100,31 +101,90 @@ def read_letters(raw: bytes) -> Table:
     return Table(image, np.array(letters), {"folds": np.array(folds, dtype=np.int64)})
 
 
-def read_fields(raw: bytes) -> Table:
-    """The landmine fields: MATLAB cells ``feature`` (each n x 9) and ``label`` (each n x 1), one pair per field."""
-    from scipy.io import loadmat
-
+def read_fields(
+    raw: bytes, features: str = "feature", labels: str = "label", label_type: type[np.generic] = np.int64
+) -> Table:
+    """Tasks in MATLAB cells: ``features`` (each n x d) and ``labels`` (each n x 1), one pair per task."""
+    cells = _matlab(raw, [features, labels])
     try:
-        cells = loadmat(BytesIO(raw), variable_names=["feature", "label"])
-        features, labels = list(cells["feature"].ravel()), list(cells["label"].ravel())
-        data = np.vstack(features).astype(np.float64)
-        target = np.concatenate([column.ravel() for column in labels]).astype(np.int64)
-    except Exception as error:  # a damaged file fails in the reader in any of a dozen ways
-        raise ValueError(f"it is not a MATLAB file with the cells feature and label ({error})") from error
-    sizes = [len(block) for block in features]
-    if sizes != [column.size for column in labels]:
-        raise ValueError("a field has features and labels of different length")
+        blocks, columns = list(cells[features].ravel()), list(cells[labels].ravel())
+        data = np.vstack(blocks).astype(np.float64)
+        target = np.concatenate([column.ravel() for column in columns]).astype(label_type)
+    except ValueError as error:
+        raise ValueError(f"its cells {features} and {labels} do not hold tables ({error})") from error
+    sizes = [len(block) for block in blocks]
+    if sizes != [column.size for column in columns]:
+        raise ValueError("a task has features and labels of different length")
     return Table(data, target, {"tasks": np.repeat(np.arange(1, len(sizes) + 1), sizes)})
 
 
-def _unpacked(raw: bytes) -> bytes:
-    """What a .gz file holds; some servers unpack it on the way, and copies of one set may be packed or not."""
-    if not raw.startswith(b"\x1f\x8b"):
-        return raw
+def read_survey(raw: bytes) -> Table:
+    """The computer buyers: a rating of every product by every respondent, one respondent after the other.
+
+    ``designMarix`` (n_products, 1 + n_attributes) begins with a column of ones, which is left out; ``likeBuy``
+    (n_respondents, n_products) has the ratings, ``computerDataZ`` (n_respondents, 7) what is known of the respondents.
+    """
+    cells = _matlab(raw, ["designMarix", "likeBuy", "computerDataZ"])
+    design, ratings, known = (cells[name] for name in ("designMarix", "likeBuy", "computerDataZ"))
+    if ratings.shape != (len(known), len(design)):
+        raise ValueError(
+            f"its ratings have shape {ratings.shape} for {len(known)} respondents and {len(design)} products"
+        )
+    n_respondents, n_products = ratings.shape
+    return Table(
+        np.tile(design[:, 1:].astype(np.float64), (n_respondents, 1)),
+        ratings.ravel().astype(np.float64),
+        {
+            "tasks": np.repeat(np.arange(1, n_respondents + 1), n_products),
+            "respondents": np.repeat(known.astype(np.float64), n_products, axis=0),
+        },
+    )
+
+
+def read_idx(raw: bytes) -> Table:
+    """An idx file of bytes: labels (n,), as a table without columns, or images (n, height, width), with 0 as target."""
+    raw = _unpacked(raw)
+    n_dims = raw[3] if raw[:3] == b"\x00\x00\x08" else 0  # two zeros, the code of unsigned bytes, the dimensions
+    head = 4 + 4 * n_dims
+    if n_dims not in (1, 3) or len(raw) < head:
+        raise ValueError("it is not an idx file of labels or images")
+    shape = np.frombuffer(raw[4:head], dtype=">u4").tolist()
+    values = np.frombuffer(raw[head:], dtype=np.uint8)
+    if values.size != np.prod(shape):
+        raise ValueError(f"it has {values.size} values instead of {' x '.join(map(str, shape))}")
+    n = shape[0]
+    if n_dims == 1:
+        return Table(np.empty((n, 0)), values.astype(np.int64))
+    return Table(values.reshape(n, -1), np.zeros(n, dtype=np.int64))
+
+
+def _matlab(raw: bytes, names: list[str]) -> dict[str, AnyArray]:
+    """The variables of a MATLAB file, which may be alone in a .zip archive."""
+    from scipy.io import loadmat
+
+    raw = _unpacked(raw)
     try:
-        return gzip.decompress(raw)
-    except (OSError, EOFError, zlib.error) as error:
+        cells = loadmat(BytesIO(raw), variable_names=names)
+        return {name: cells[name] for name in names}
+    except Exception as error:  # a damaged file fails in the reader in any of a dozen ways
+        raise ValueError(f"it is not a MATLAB file with {', '.join(names)} ({error})") from error
+
+
+def _unpacked(raw: bytes) -> bytes:
+    """What a .gz file holds, or the one MATLAB file in a .zip archive.
+
+    Some servers unpack on the way, and copies of one set may be packed or not.
+    """
+    try:
+        if raw.startswith(b"\x1f\x8b"):
+            return gzip.decompress(raw)
+        if raw.startswith(b"PK\x03\x04"):
+            with zipfile.ZipFile(BytesIO(raw)) as archive:
+                (name,) = [name for name in archive.namelist() if name.endswith(".mat")]
+                return archive.read(name)
+    except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile) as error:
         raise ValueError(f"it cannot be unpacked ({error})") from error
+    return raw
 
 
 def _split(raw: bytes, n_columns: int, delimiter: str | None = None, skip: tuple[str, ...] = ()) -> list[list[str]]:
