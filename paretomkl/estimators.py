@@ -443,9 +443,9 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierMixin, MultiTask
         keep_solution(self, points[0], run.n_sweeps)
         model = models_of(points, training)[0]
         decisions = model.decisions(training.samples)
-        threshold = np.array(
-            [np.percentile(decisions[task.rows, t], 100 * self.contamination) for t, task in enumerate(training.tasks)]
-        )
+        pairs = zip(training.tasks, training.weights, strict=True)
+        own = [(decisions[task.rows, t], weight) for t, (task, weight) in enumerate(pairs)]
+        threshold = np.array([_threshold(values, weight, self.contamination) for values, weight in own])
         self.model_ = replace(model, tasks=replace(model.tasks, threshold=threshold))
         self.offset_ = threshold
         return self
@@ -471,12 +471,14 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierMixin, MultiTask
 
 
 def _threshold(values: Array, weight: Array, share: float) -> float:
-    """Between the values of which ``share`` of the weight lies below, and the rest."""
+    """The least value with more than ``share`` of the weight at or below it; less than that lies below it.
+
+    A little less, so that the sample itself is inside although its value may be rounded in another way next time.
+    """
     order = np.argsort(values, kind="stable")
     order = order[weight[order] > 0]
-    below = np.cumsum(weight[order]) <= share * weight.sum() * (1 + 1e-12)
-    k = int(below.sum())
-    return float(values[order[k]] if k == 0 else 0.5 * (values[order[k - 1]] + values[order[k]]))
+    k = int((np.cumsum(weight[order]) <= share * weight.sum() * (1 + 1e-12)).sum())
+    return float(values[order[k]] - 1e-13 * np.abs(values[order]).max())
 
 
 def _warn_of_widths(bank: FittedBank) -> None:
