@@ -43,11 +43,15 @@ toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the templates list methods
 
 # -- examples
-EXAMPLES = ("quick_start", "tasks", "sources", "mfeat", "capacity", "trade_off", "choose_p", "strings")
+EXAMPLES = (
+    *("quick_start", "tasks", "sources", "mfeat", "capacity", "trade_off", "choose_p", "strings"),
+    *("regression", "outliers"),
+)
 # shown in any case, run only where the data set is at hand: a build needs no network
-shown_only = "" if data_found()["mfeat"] else "(?!mfeat)"
+NEEDED = {"mfeat": "mfeat", "regression": "school"}
+shown_only = "|".join(name for name, data in NEEDED.items() if not data_found()[data])
 sphinx_gallery_conf = {
-    "filename_pattern": rf"plot_{shown_only}",
+    "filename_pattern": rf"plot_(?!{shown_only})" if shown_only else "plot_",
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "within_subsection_order": ExplicitOrder([f"plot_{name}.py" for name in EXAMPLES] + ["*"]),

@@ -14,8 +14,8 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 ROOT = Path(__file__).resolve().parents[1]
-MFEAT = ROOT / "examples" / "plot_mfeat.py"
-EXAMPLES = sorted(set((ROOT / "examples").glob("plot_*.py")) - {MFEAT})
+MFEAT, REGRESSION = (ROOT / "examples" / f"plot_{name}.py" for name in ("mfeat", "regression"))  # need data sets
+EXAMPLES = sorted(set((ROOT / "examples").glob("plot_*.py")) - {MFEAT, REGRESSION})
 PAGES = sorted(page for page in (ROOT / "doc").rglob("*.md") if re.search(r"^```py", page.read_text("utf-8"), re.M))
 PAGES.append(ROOT / "README.md")
 
@@ -49,10 +49,22 @@ def test_example_on_six_sources(shared_data, monkeypatch, capsys):
         assert np.mean(names["accuracy"][n, "sources, uniform"]) > np.mean(names["accuracy"][n, "SVC, all columns"])
 
 
-def test_example_without_its_data_says_so(tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_example_of_regression(shared_data, monkeypatch, capsys):
+    """It runs where its data are, and its order of the methods is as it says: shared, own, uniform, kernel ridge."""
+    monkeypatch.setenv("PARETOMKL_DATA", str(shared_data))
+    names = runpy.run_path(str(REGRESSION), run_name="__main__")
+    assert capsys.readouterr().out
+    assert plt.get_fignums()
+    mean = {name: values.mean() for name, values in names["scores"].items()}
+    assert mean["shared kernel"] > mean["own kernel"] > mean["uniform weights"] > mean["KernelRidge"]
+
+
+@pytest.mark.parametrize(("example", "data"), [(MFEAT, "mfeat"), (REGRESSION, "school")], ids=["mfeat", "regression"])
+def test_example_without_its_data_says_so(example, data, tmp_path, monkeypatch):
     monkeypatch.setenv("PARETOMKL_DATA", str(tmp_path))
-    with pytest.raises(OSError, match="mfeat"):
-        runpy.run_path(str(MFEAT), run_name="__main__")
+    with pytest.raises(OSError, match=data):
+        runpy.run_path(str(example), run_name="__main__")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
