@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from sklearn.base import RegressorMixin
-
-from ._estimator import MultiTaskEstimator
+from ._estimator import MultiTaskEstimator, RegressorKind
 from ._kernel_classifier import KernelFit
 from ._reading import Training, read_regression
 from ._typing import Array
+from ._validation import shown
 
 
-class KernelTaskRegressor(KernelFit, RegressorMixin, MultiTaskEstimator):
+class KernelTaskRegressor(KernelFit, RegressorKind, MultiTaskEstimator):
     """A regressor whose model is a :class:`TaskModel` of several tasks; it has the parameter ``normalize_y`` too."""
 
     normalize_y: bool
@@ -85,3 +84,11 @@ class KernelTaskRegressor(KernelFit, RegressorMixin, MultiTaskEstimator):
             Tasks with fewer than two samples are left out.
         """
         return self._scored(X, y, tasks, sample_weight)
+
+
+def machine_of_loss(loss: Any) -> str:
+    """The machine of a loss, checked."""
+    machines = {"squared": "ridge", "epsilon_insensitive": "svr"}
+    if not isinstance(loss, str) or loss not in machines:
+        raise ValueError(f"loss must be 'squared' or 'epsilon_insensitive', got {shown(loss)}.")
+    return machines[loss]

@@ -250,7 +250,7 @@ def test_code_of_a_path_fits_the_point_again(toy):
 def test_bad_data_are_named_before_any_work(toy, change, message, monkeypatch):
     X, y, tasks = toy
     given = {"y": y, "tasks": tasks} | change
-    monkeypatch.setattr("paretomkl.estimators.fit_bank", lambda *_: pytest.fail("work was done"))
+    monkeypatch.setattr("paretomkl._learner.fit_bank", lambda *_: pytest.fail("work was done"))
     with pytest.raises(ValueError, match=message):
         ParetoMKLRegressor().fit(X, **given)
 
@@ -266,7 +266,7 @@ def test_bad_data_are_named_before_any_work(toy, change, message, monkeypatch):
 )
 def test_bad_parameters_are_named_before_any_work(toy, parameters, message, monkeypatch):
     X, y, tasks = toy
-    monkeypatch.setattr("paretomkl.estimators.trace", lambda *_, **__: pytest.fail("work was done"))
+    monkeypatch.setattr("paretomkl._learner.trace", lambda *_, **__: pytest.fail("work was done"))
     with pytest.raises(ValueError, match=message):
         ParetoMKLRegressor(**parameters).fit(X, y, tasks=tasks)
 
