@@ -112,7 +112,7 @@ class KernelFit(FittedTables):
         -------
         parts : array of shape (n_samples, n_kernels), or (n_samples, n_tasks, n_kernels)
             The second where a sample has several tasks: for a matrix y and for pairs of classes. Summed over the last
-            axis they are the decision less ``intercept_`` (in regression the prediction less that of zero kernels).
+            axis they are the decision less ``intercept_`` (in regression the prediction less its constant part).
         """
         if by not in ("kernel", "source"):
             raise ValueError(f"by must be 'kernel' or 'source', got {by!r}.")

@@ -52,7 +52,7 @@ class Targets(TaskSet):
     def score(self, decisions: Array, samples: Samples, y: Any, weight: Array | None = None) -> float:
         """Mean over the tasks of R² = 1 − Σ (y − ŷ)² / Σ (y − ȳ)².
 
-        Tasks with fewer than two samples of positive weight are left out, since it is not defined there.
+        Tasks with fewer than two samples of positive weight are left out: R² is not defined for them.
         """
         scores = []
         for truth, predicted, rows in self.by_task(samples, y, self.predictions(decisions)):
@@ -83,7 +83,7 @@ class Targets(TaskSet):
 
 @dataclass(frozen=True)
 class Regions(TaskSet):
-    """Tasks that tell the usual (+1) from the unusual (−1): x is usual if f_t(x) ≥ threshold_t, (n_tasks,)."""
+    """Tasks that separate typical samples (+1) from outliers (−1): x is typical if f_t(x) ≥ threshold_t, (n_tasks,)."""
 
     threshold: Array
 
@@ -101,7 +101,7 @@ class Regions(TaskSet):
 
 
 def r_squared(truth: Array, predicted: Array, weight: Array) -> float:
-    """1 − Σ w (y − ŷ)² / Σ w (y − ȳ)²; for constant y one if it is met and else zero, as in scikit-learn."""
+    """1 − Σ w (y − ŷ)² / Σ w (y − ȳ)²; for constant y, 1 if predicted exactly and 0 otherwise, as in scikit-learn."""
     missed = weight @ (truth - predicted) ** 2
     varied = weight @ (truth - np.average(truth, weights=weight)) ** 2
     if varied == 0:

@@ -171,8 +171,8 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
     task_column : int or str, default=None
         The column of X that names the task of each row. It is not used as a feature.
     normalize_y : bool, default=True
-        Whether targets are brought to mean zero and standard deviation one within each task, so that the objectives of
-        the tasks can be compared; predictions are in the units of y either way.
+        Whether targets are centred and scaled to standard deviation one within each task, so that the objectives of the
+        tasks can be compared; predictions are in the units of y either way.
     task_weight : mapping or array-like of shape (n_tasks,), default=None
         Preferences ω among the tasks.
     solver : {"auto", "bcd"} or solver object, default="auto"
@@ -268,8 +268,8 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         one-class:    J_t(θ) = min over f of  ½ ‖f‖² + C_t Σ_i max(0, 1 − f(x_i))
         svdd:         J_t(θ) = min over a, R of  R² + C_t Σ_i max(0, ‖φ(x_i) − a‖² − R²),   Σ_m θ_m = 1
 
-    with C_t = 1 / (ν n_t). A sample is an outlier if f_t(x), or R² − ‖φ(x) − a‖², is below the threshold of its task,
-    which leaves the share ``contamination`` of the training samples outside.
+    with C_t = 1 / (ν n_t). A sample is an outlier if f_t(x) − 1, or R² − ‖φ(x) − a‖², is below the threshold of its
+    task, which leaves the share ``contamination`` of the training samples outside.
 
     Parameters
     ----------
@@ -400,7 +400,7 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         return self
 
     def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
-        """How usual samples are for their task, (n_samples,): f_t(x), or R² less the squared distance to the centre."""
+        """How typical samples are for their task, (n_samples,): f_t(x) − 1, or R² − ‖φ(x) − a‖²."""
         samples = self._samples(X, tasks)
         return np.nansum(self.model_.decisions(samples), axis=1)
 
@@ -422,7 +422,7 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
 def _threshold(values: Array, weight: Array, share: float) -> float:
     """The least value with more than ``share`` of the weight at or below it; less than that lies below it.
 
-    A little less, so that the sample itself is inside although its value may be rounded in another way next time.
+    A little less, so that the sample itself stays inside if its value is rounded differently next time.
     """
     order = np.argsort(values, kind="stable")
     order = order[weight[order] > 0]
@@ -431,7 +431,7 @@ def _threshold(values: Array, weight: Array, share: float) -> float:
 
 
 def _warn_of_widths(bank: FittedBank) -> None:
-    """Say what several kernels of the same columns come to when there are no labels."""
+    """Warn that the choice among kernels of the same columns cannot be learned without labels."""
     seen = [tuple(bank.base_columns[b]) for b in bank.base] if not bank.precomputed else []
     if len(set(seen)) < len(seen):
         warnings.warn(

@@ -210,7 +210,7 @@ def pareto_path(
 
         minimise over θ ≥ 0, ‖θ‖_s ≤ 1     M_p(J_1(θ), …, J_T(θ)),      M_p(g) = (Σ_t ω_t g_t^p)^(1/p)
 
-    with J_t(θ) the optimum of SVM task t under the kernel Σ_m θ_m K_m. p = 1 is the average of the tasks, p < 1 gives
+    with J_t(θ) the optimum of task t under the kernel Σ_m θ_m K_m. p = 1 is the average of the tasks, p < 1 gives
     tasks of small objectives more weight, p = ∞ protects the worst one; every finite p gives a Pareto-optimal point.
 
     Parameters
@@ -265,8 +265,8 @@ def pareto_path(
     epsilon : float, default=0.1
         ε of "svr"; with ``normalize_y`` in units of the standard deviation of the task.
     normalize_y : bool, default=True
-        Whether numbers to predict are brought to mean zero and standard deviation one within each task, so that
-        objectives compare.
+        Whether numbers to predict are centred and scaled to standard deviation one within each task, so that objectives
+        can be compared.
 
     Returns
     -------

@@ -25,7 +25,7 @@ class KernelTasks:
         Labels ±1, or numbers to predict.
     C : flat array, what an error of each sample of each task costs
     scale : array of shape (n_tasks,), default=None
-        What the objectives and with them cuts and bounds are multiplied by, 1/n_t for objectives per sample; None is 1.
+        Factor of the objectives, and with them of cuts and bounds: 1/n_t for objectives per sample; None is 1.
         Duals, decisions and intercepts do not depend on it.
     """
 
@@ -82,7 +82,7 @@ class KernelTasks:
     def without_cost(self, sweep: Sweep, tasks: AnyArray, power: int = 1) -> Sweep:
         """The sweep with a small constant for the objectives of tasks that cost nothing.
 
-        Means of objectives want them positive. A constant changes no minimiser of M_p but at p = −∞, and its part in
+        Power means need positive objectives. A constant changes no minimiser of M_p except at p = −∞, and its part in
         the mean is negligible for p ≥ 1: it is TINY times what errors as large as the targets of the tasks are wide
         would cost.
         """

@@ -25,17 +25,17 @@ class OneClassTasks(KernelTasks):
         J_t(θ) = scale_t · min over f of  ½ ‖f‖² + Σ_i C_i max(0, 1 − f(x_i))
                = scale_t · max over {0 ≤ α ≤ C} of  α'1 − ½ α'K_θα
 
-    There is no intercept: the hyperplane f = 1 parts the samples from the origin. α / Σα solves the ν one-class SVM of
-    Schölkopf et al. with ν = Σα / (C n), where C is the same for all n samples; its offset ρ is 1 / Σα.
+    There is no intercept: the hyperplane f = 1 separates the samples from the origin. α / Σα solves the ν one-class SVM
+    of Schölkopf et al. with ν = Σα / (C n), where C is the same for all n samples; its offset ρ is 1 / Σα.
 
     Parameters
     ----------
     gram : Gram
     targets : flat array of ones
-        All samples are of the one class; other machines have something to say here.
+        Not used, since all samples belong to one class; present for a common interface.
     C : flat array of upper bounds of the dual variables, one for each sample of each task
     scale : array of shape (n_tasks,), default=None
-        What the objectives and with them cuts and bounds are multiplied by; None is 1.
+        Factor of the objectives, and with them of cuts and bounds; None is 1.
     """
 
     def sweep(self, theta: Array, warm: OneClassStart | None = None, rtol: float = 1e-6) -> Sweep:

@@ -14,7 +14,7 @@ from ..gram import CombinedGram
 from ..sweep import Decisions, Sweep
 from ._base import KernelTasks
 
-REFINEMENTS = 3  # of a solution whose gap is too large; beyond these rounding stands in the way
+REFINEMENTS = 3  # of a solution whose gap is too large; more would not help against rounding
 
 
 class RidgeStart(NamedTuple):
@@ -40,13 +40,13 @@ class RidgeTasks(KernelTasks):
     targets : flat array of the numbers to predict
     C : flat array, what the square of an error costs, for each sample of each task; a sample of cost zero is left out
     scale : array of shape (n_tasks,), default=None
-        What the objectives and with them cuts and bounds are multiplied by; None is 1.
+        Factor of the objectives, and with them of cuts and bounds; None is 1.
     """
 
     homogeneous: ClassVar[bool] = False
 
     def sweep(self, theta: Array, warm: RidgeStart | None = None, rtol: float = 1e-6) -> Sweep:
-        """Solve every task at θ. The systems are solved directly, so that there is nothing to start from."""
+        """Solve every task at θ. The systems are solved directly, so ``warm`` is not used."""
         dual, gap, intercepts = np.zeros(len(self.targets)), np.zeros(self.n_tasks), np.zeros(self.n_tasks)
         with self.gram.combined(theta) as K:
 
@@ -100,7 +100,7 @@ class RidgeTasks(KernelTasks):
 
 
 def _solver(K: Array, C: Array) -> Callable[[Array], Array]:
-    """A function that solves (K + diag(1/C)) x = r, nearly where rounding has made the matrix indefinite."""
+    """A function that solves (K + diag(1/C)) x = r, approximately where rounding has made the matrix indefinite."""
     system = K.copy()
     system[np.diag_indices_from(system)] += 1 / C
     jitter = 1e-14 * np.trace(system) / len(system)

@@ -31,7 +31,7 @@ class SVCTasks(KernelTasks):
     targets : flat array of ±1 over the samples of all tasks
     C : flat array of upper bounds of the dual variables, one for each sample of each task
     scale : array of shape (n_tasks,), default=None
-        What the objectives and with them cuts and bounds are multiplied by, 1/n_t for objectives per sample; None is 1.
+        Factor of the objectives, and with them of cuts and bounds: 1/n_t for objectives per sample; None is 1.
         Duals, decisions and intercepts do not depend on it.
     """
 

@@ -43,11 +43,11 @@ class SVDDTasks(KernelTasks):
     gram : GramBlocks
         A Gram store with ``diagonals()``, the k_m(x, x) of the samples of all tasks.
     targets : flat array of ones
-        All samples are of the one class; other machines have something to say here.
+        Not used, since all samples belong to one class; present for a common interface.
     C : flat array of upper bounds of the dual variables, of sum at least one in every task
         1 / (ν n) in a task of n samples leaves a fraction of about ν outside.
     scale : array of shape (n_tasks,), default=None
-        What the objectives and with them cuts and bounds are multiplied by; None is 1.
+        Factor of the objectives, and with them of cuts and bounds; None is 1.
     """
 
     homogeneous: ClassVar[bool] = False

@@ -28,9 +28,9 @@ class SVRTasks(KernelTasks):
         J_t(θ) = scale_t · min over f, b of  ½ ‖f‖² + Σ_i C_i max(0, |y_i − f(x_i) − b| − ε)
                = scale_t · max over {|β| ≤ C, β'1 = 0} of  β'y − ε ‖β‖₁ − ½ β'K_θβ
 
-    A task whose targets lie within 2ε costs nothing under any kernel: f = 0 and a constant will do. A small positive
-    constant stands for its J_t = 0, so that every M_p is defined. The task has no say in θ then; for p < 1 it has
-    nearly all the task weight, as the smallest objective.
+    A task whose targets lie within 2ε costs nothing under any kernel: f = 0 and a constant suffice. A small positive
+    constant stands for its J_t = 0, so that every M_p is defined. Such a task has no influence on θ, although
+    for p < 1 it has nearly all the task weight, as the smallest objective.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class SVRTasks(KernelTasks):
     targets : flat array of the numbers to predict
     C : flat array, what an error beyond ε costs, for each sample of each task; a sample of cost zero is left out
     scale : array of shape (n_tasks,), default=None
-        What the objectives and with them cuts and bounds are multiplied by; None is 1.
+        Factor of the objectives, and with them of cuts and bounds; None is 1.
     epsilon : float or array of shape (n_tasks,), default=0.1
         Errors up to ε cost nothing. A cut holds for every smaller ε.
     """
