@@ -32,7 +32,7 @@ MAX_STEPS = 10_000_000  # pair steps of one task; reached only when the toleranc
 CHECK_EVERY = 8  # pair steps between two evaluations of the duality gap, which costs about half a step
 PATIENCE = 5  # pair steps per sample before the free variables are moved together
 MOST_NEWTON_STEPS = 50  # in a row
-NEWTON_WORK = 150  # times n², the cubes of the free variables that Newton steps in a row may cost: some pair steps each
+NEWTON_WORK = 150  # times n²: the most that Σ f³ over f free variables reaches in a row; then pair steps are cheaper
 STALLED = 20  # pair steps per sample without a rise of the dual value that end the search
 
 
