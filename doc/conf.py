@@ -92,8 +92,8 @@ html_sidebars = {page: [] for page in alone}  # pages without others beside them
 
 
 def skip_routing(app, what, name, obj, skip, options):
-    """scikit-learn gives every estimator set_fit_request and its like; their text refers to its own pages."""
-    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
+    """Leave out set_fit_request and its like, whose text refers to scikit-learn's pages, and private types."""
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing|plain_type|held_out_type", name) else None
 
 
 def setup(app):

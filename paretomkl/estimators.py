@@ -147,7 +147,7 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
         minimise over θ ≥ 0, ‖θ‖_s ≤ 1     M_p(J_1(θ), …, J_T(θ))
 
         squared:                J_t(θ) = min over f, b of  ½ ‖f‖² + (C/2) Σ_i (y_i − f(x_i) − b)²
-        epsilon_insensitive:    J_t(θ) = min over f, b of  ½ ‖f‖² + C Σ_i max(0, |y_i − f(x_i) − b| − ε)
+        epsilon_insensitive:    J_t(θ) = min over f, b of  ½ ‖f‖² + C Σ_i max(0, abs(y_i − f(x_i) − b) − ε)
 
     with f in the space of the kernel Σ_m θ_m K_m. One vector y is one task; a column of X, ``tasks=`` or a matrix y
     gives several.

@@ -258,7 +258,7 @@ def pareto_path(
         What a task minimises over f and its intercept b, with r_i = y_i − f(x_i) − b:
 
         - "svc": ½ ‖f‖² + C Σ max(0, 1 − y_i (f(x_i) + b)), labels; "ls-svc": ½ ‖f‖² + (C/2) Σ r_i² on labels ±1;
-        - "ridge": ½ ‖f‖² + (C/2) Σ r_i²; "svr": ½ ‖f‖² + C Σ max(0, |r_i| − ε), numbers;
+        - "ridge": ½ ‖f‖² + (C/2) Σ r_i²; "svr": ½ ‖f‖² + C Σ max(0, abs(r_i) − ε), numbers;
         - "one-class": ½ ‖f‖² + C Σ max(0, 1 − f(x_i)), b = 0; "svdd": the smallest ball, R² + C Σ max(0, ‖φ(x_i) − a‖²
           − R²), with Σ_m θ_m = 1 whatever s is; both without y. Give these one kernel per source: widths cannot be
           learned without labels.

@@ -25,8 +25,8 @@ class SVRStart(NamedTuple):
 class SVRTasks(KernelTasks):
     """T support vector regressions whose Gram matrices are combinations Σ_m θ_m K_m.
 
-        J_t(θ) = scale_t · min over f, b of  ½ ‖f‖² + Σ_i C_i max(0, |y_i − f(x_i) − b| − ε)
-               = scale_t · max over {|β| ≤ C, β'1 = 0} of  β'y − ε ‖β‖₁ − ½ β'K_θβ
+        J_t(θ) = scale_t · min over f, b of  ½ ‖f‖² + Σ_i C_i max(0, abs(y_i − f(x_i) − b) − ε)
+               = scale_t · max over {−C ≤ β ≤ C, β'1 = 0} of  β'y − ε ‖β‖₁ − ½ β'K_θβ
 
     A task whose targets lie within 2ε costs nothing under any kernel: f = 0 and a constant suffice. A small positive
     constant stands for its J_t = 0, so that every M_p is defined. Such a task has no influence on θ, although
