@@ -91,9 +91,12 @@ alone = (
 html_sidebars = {page: [] for page in alone}  # pages without others beside them
 
 
+INTERNAL = "plain_type|held_out_type|plain_estimator|read_data|parts|problem"  # of estimators
+
+
 def skip_routing(app, what, name, obj, skip, options):
-    """Leave out set_fit_request and its like, whose text refers to scikit-learn's pages, and private types."""
-    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing|plain_type|held_out_type", name) else None
+    """Leave out set_fit_request and its like, whose text refers to scikit-learn's pages, and what is for our own use."""
+    return True if re.fullmatch(rf"set_\w+_request|get_metadata_routing|{INTERNAL}", name) else None
 
 
 def setup(app):
