@@ -95,7 +95,7 @@ INTERNAL = "plain_type|held_out_type|plain_estimator|read_data|parts|problem"  #
 
 
 def skip_routing(app, what, name, obj, skip, options):
-    """Leave out set_fit_request and its like, whose text refers to scikit-learn's pages, and what is for our own use."""
+    """Leave out set_fit_request and its like, whose text refers to scikit-learn's pages, and internal members."""
     return True if re.fullmatch(rf"set_\w+_request|get_metadata_routing|{INTERNAL}", name) else None
 
 

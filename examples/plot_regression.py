@@ -88,8 +88,8 @@ for name, values in scores.items():
 # On the splits 0 to 4, with the best of three C for each, the mean R² is 0.22 for the shared kernel, 0.20 for kernels
 # of their own and 0.19 for uniform weights, in this order every time.
 #
-# Along p, at the chosen C and κ, R² moves little. A large p minimises the largest objective, that of the school whose 40
-# pupils are hardest to predict; on other pupils this does not raise R² here, neither the mean nor that of the worst.
+# Along p, at the chosen C and κ, R² moves little. A large p minimises the largest objective, that of the school whose
+# 40 pupils are hardest to predict; on other pupils this does not raise R² here, neither the mean nor that of the worst.
 
 chosen = learned.best_estimator_
 path = pareto_path(
