@@ -207,7 +207,7 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
     >>> from sklearn.datasets import load_diabetes
     >>> from paretomkl import ParetoMKLRegressorCV
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> search = ParetoMKLRegressorCV(ps=1.0, Cs=[0.01, 0.1, 1.0]).fit(X[:200], y[:200])
+    >>> search = ParetoMKLRegressorCV(ps=1.0, Cs=[0.1, 1.0, 10.0]).fit(X[:200], y[:200])
     >>> sorted(search.best_params_)
     ['C', 'capacity', 'p', 's']
     """
