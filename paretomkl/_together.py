@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -19,6 +19,12 @@ from ._validation import shown
 Share: TypeAlias = Literal["nothing", "kernel", "function", "everything"]
 SHARES: tuple[Share, ...] = get_args(Share)
 """From nothing to everything."""
+_CALLED = {
+    "nothing": "separate models",
+    "kernel": "a shared kernel alone",
+    "function": "a common and a separate part",
+    "everything": "one model for all",
+}
 
 
 def check_share(share: Any) -> Share:
@@ -228,6 +234,29 @@ class SeparateModel(FittedTasks):
     @property
     def intercepts(self) -> Array:
         return np.concatenate([model.intercepts for model in self.models])
+
+
+def sharing_in_words(
+    scores: Mapping[Share, tuple[float, float]], best: Share, common: float | None, scoring: Any = None
+) -> str:
+    """What the ways to share came to, given the mean score of each and its standard error."""
+    found = {
+        "nothing": "The tasks share nothing",
+        "kernel": "The tasks share their kernel, not their functions",
+        "function": "The tasks share part of their function",
+        "everything": "One function serves all tasks",
+    }[best]
+    if best == "function" and common is not None:
+        found += f": {common:.0%} of it is common"
+    points = scoring is None or (isinstance(scoring, str) and "accuracy" in scoring)
+    others = []
+    for way, (mean, _) in scores.items():
+        if way == best:
+            continue
+        lost = scores[best][0] - mean
+        amount = f"{abs(100 * lost):.1f} points" if points else f"{abs(lost):.3g}"
+        others.append(f"{_CALLED[way]} would {'lose' if lost >= 0 else 'gain'} {amount}")
+    return found + (f"; {', '.join(others)}" if others else "") + "."
 
 
 def long_form(labels: AnyArray) -> tuple[IntArray, IntArray]:
