@@ -30,6 +30,7 @@ from ._refit import refit_code
 from ._run import Run
 from ._scorers import check_scorer, scorer_takes
 from ._splits import make_splits
+from ._tasks import is_matrix
 from ._together import SHARES, Share, check_share, sharing_in_words
 from ._tracing import Grid, Parts, Point, models_of, trace, trace_grid
 from ._typing import Array, IntArray
@@ -140,8 +141,8 @@ class PathSearch:
 
         Where there is one task all ways are the same. Tasks of one class have functions of their own in no way.
         """
-        matrix = given["y"] is not None and len(np.shape(given["y"])) == 2 and np.shape(given["y"])[1] > 1
-        if len(grids) > 1 and not (matrix or given["tasks"] is not None or self.task_column is not None):
+        several = given["tasks"] is not None or self.task_column is not None or is_matrix(given["y"])
+        if len(grids) > 1 and not several:
             way: Share = "kernel" if "kernel" in grids else next(iter(grids))
             if not isinstance(self.share, str):
                 grids = {way: grids[way]}

@@ -50,6 +50,11 @@ class Together(TaskSet):
             raise AttributeError("Numbers have no classes.")
         return [self.whole.classes] * self.n_tasks if self.kind == "matrix" else self.whole.classes
 
+    @property
+    def spread(self) -> Array:
+        """What the decisions of the problem are multiplied by in predictions."""
+        return self.whole.spread if isinstance(self.whole, Targets) else np.ones(1)
+
     def coded_samples(self, samples: Samples) -> Samples:
         """The samples as the problem sees them; for a matrix y every sample once for each task, task by task."""
         if self.kind == "matrix":
