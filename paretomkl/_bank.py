@@ -106,8 +106,8 @@ class FittedBank:
         groups = groups or [(np.arange(len(X)), np.ones(len(X)) if weight is None else weight)]
         # to show shares a rough measure will do, of very many kernels a rougher one
         rough = min(_MOST_LOOKED_AT, max(32, int(math.sqrt(_MOST_VALUES / self.n_kernels))))
-        most = _MOST_MEASURED if self.normalize == "capacity" else rough
-        self.variance, self.effective_rank = self._measure(X, groups, most)
+        self.most_measured = _MOST_MEASURED if self.normalize == "capacity" else rough
+        self.variance, self.effective_rank = self._measure(X, groups, self.most_measured)
         self.capacity = capacity
         self.factor = np.ones(self.n_kernels)
         if self.normalize == "capacity":
@@ -133,16 +133,8 @@ class FittedBank:
         return other
 
     def _capacity_factor(self, capacity: float) -> Array:
-        """1 / (v r^κ), and zero for a kernel that is constant within every task.
-
-        Kernels of a named source pay relative to the smallest r of that source: a source of many columns should not
-        cost more than one of few.
-        """
-        rank = self.effective_rank.copy()
-        owners = np.array([kernel.source or "" for kernel in self.kernels])
-        for source in set(owners.tolist()) - {""}:
-            rank[owners == source] /= rank[owners == source].min()
-        return _inverse(self.variance) * rank**-capacity
+        owners = [kernel.source or "" for kernel in self.kernels]
+        return capacity_factor(self.variance, self.effective_rank, owners, capacity)
 
     def variance_share(self, theta: Array) -> Array:
         """Share of each kernel in the variance within tasks that Σ_m θ_m K_m gives a function, (…, n_kernels)."""
@@ -177,15 +169,15 @@ class FittedBank:
         variance, rank, n_ranks = np.zeros((3, self.n_kernels))
         for among, members in [(everyone, drawn)] if together else [(np.unique(part[0]), [part]) for part in drawn]:
             places = [(np.searchsorted(among, rows), weight) for rows, weight in members]
-            for m, K in enumerate(self._each_kernel(X[np.ix_(among, among)] if self.precomputed else X[among])):
+            for m, K in enumerate(self.each_kernel(X[np.ix_(among, among)] if self.precomputed else X[among])):
                 for at, weight in places:
-                    v, r = _spread(K[np.ix_(at, at)], weight)
+                    v, r = spread(K[np.ix_(at, at)], weight)
                     variance[m] += v / len(drawn)
                     rank[m] += r
                     n_ranks[m] += r > 0
         return variance, rank / np.maximum(n_ranks, 1) + (n_ranks == 0)
 
-    def _each_kernel(self, X: AnyArray) -> Iterator[Array]:
+    def each_kernel(self, X: AnyArray) -> Iterator[Array]:
         """The matrices of the base kernels among samples before their factors, (n, n) each, some made at a time."""
         if self.precomputed:
             yield from np.moveaxis(np.array(X, dtype=np.float64), 2, 0)
@@ -323,7 +315,7 @@ def _take(X: Array, columns: IntArray) -> Array:
     return np.ascontiguousarray(X if whole else X[:, columns])
 
 
-def _spread(K: Array, weight: Array) -> tuple[float, float]:
+def spread(K: Array, weight: Array) -> tuple[float, float]:
     """v = tr(K_c) and r = v² / ‖K_c‖² of a kernel matrix under weights of sum one; both are zero for a constant one.
 
     With m_i = Σ_j w_j K_ij and g = w'Kw: tr(K_c) = Σ w_i K_ii − g, ‖K_c‖² = Σ w_i w_j K_ij² − 2 Σ w_i m_i² + g². K is
@@ -348,6 +340,18 @@ def _refine_small(distances: Array, x: Array, z: Array, x_squares: Array, z_squa
             row, column = first + i[at : at + 4096], j[at : at + 4096]
             difference = x[row] - z[column]
             distances[row, column] = np.einsum("ij,ij->i", difference, difference)
+
+
+def capacity_factor(variance: Array, rank: Array, owners: list[str], capacity: float) -> Array:
+    """1 / (v r^κ) of each kernel, and zero for a kernel that is constant within every task.
+
+    Kernels of a named source (not "") pay relative to the smallest r of that source: a source of many columns should
+    not cost more than one of few.
+    """
+    rank, of = rank.copy(), np.array(owners)
+    for source in set(owners) - {""}:
+        rank[of == source] /= rank[of == source].min()
+    return _inverse(variance) * rank**-capacity
 
 
 def _inverse(values: Array) -> Array:

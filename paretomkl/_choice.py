@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import TypeVar
 
 import numpy as np
 
 from ._typing import Array, IntArray
+
+W = TypeVar("W")
 
 _TIE = 1e-9  # of a score: what two sums of the same numbers may differ by
 _SAME_LOSS = 1e-3  # of a loss: what models may differ by that are the same but for the accuracy of the solver
@@ -42,6 +45,22 @@ def steadied(mean: Array, points: Mapping[str, Array]) -> Array:
     table[line.ravel(), at + 1] = mean
     around = [np.where(np.isnan(side), mean, side) for side in (table[line.ravel(), at], table[line.ravel(), at + 2])]
     return (around[0] + mean + around[1]) / 3
+
+
+def choose_way(scores: Mapping[W, Array], small: bool) -> W:
+    """What tasks are to share, given the fold scores of each way, from nothing to everything.
+
+    The highest mean wins. Where tasks are ``small``, ways to share more whose scores fall behind it by no more than one
+    standard error of the difference are no worse as far as the folds can tell: the one that shares most is taken.
+    """
+    ways = list(scores)
+    best = max(ways, key=lambda way: float(scores[way].mean()))
+    if small:
+        for way in ways[: ways.index(best) : -1]:
+            behind = scores[best] - scores[way]
+            if behind.mean() <= behind.std(ddof=1) / np.sqrt(len(behind)):
+                return way
+    return best
 
 
 def _best(mean: Array, losses: Array, rows: IntArray) -> int:

@@ -124,8 +124,8 @@ class KernelFit(FittedTables):
             if not sums:
                 raise ValueError("The kernels have no named sources; make them with kernels=sources({…}).")
             parts = np.stack(list(sums.values()), axis=-1)
-        one_each = model.tasks.kind in ("tasks", "single") and len(set(model.tasks.sources)) == model.tasks.n_tasks
-        return np.nansum(parts, axis=1) if one_each or model.tasks.n_tasks == 1 else parts
+        several = (~np.isnan(parts[:, :, 0])).sum(axis=1).max(initial=0) > 1
+        return parts if several else np.nansum(parts, axis=1)
 
 
 class KernelTaskClassifier(KernelFit, MultiTaskClassifier):

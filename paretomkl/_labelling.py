@@ -37,6 +37,10 @@ class Samples:
     def __len__(self) -> int:
         return len(self.data)
 
+    def __getitem__(self, rows: slice) -> Samples:
+        sources = None if self.sources is None else self.sources[rows]
+        return Samples(self.data[rows], sources, self.names)
+
 
 @dataclass(frozen=True)
 class TaskSet:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ._kernel_classifier import keep_solution
-from ._model import TaskModel
+from ._kernels import is_precomputed
 from ._progress import Progress
-from ._reading import Training
+from ._reading import Training, apart, read_together
 from ._run import Run
+from ._together import SeparateModel, Share, SharedModel, check_share
 from ._tracing import Parts, check_parts, fit_bank, make_problem, models_of, trace
 from ._typing import Array, TaskScale
 from ._validation import check_exponent, check_task_weight
@@ -29,7 +33,9 @@ class ParetoLearner:
     verbose: int | None
     max_iter: int | None
     task_scale: TaskScale
+    share: Share
     task_weights_: Array
+    common_share_: float
     _cost: Callable[[], float]  # of KernelFit
 
     def _machine(self) -> dict[str, Any]:
@@ -46,12 +52,54 @@ class ParetoLearner:
         omega = check_task_weight(self.task_weight, training.tasks)
         return make_problem(training, bounds, fit_bank(self.kernels, training), parts, omega)
 
-    def _learn(self, training: Training) -> TaskModel:
+    def _learn(self, training: Training) -> Any:
         exponents = [check_exponent(self.p)]
         parts = self.parts(exponents, self.n_jobs)
-        problem = self.problem(training, training.bounds(self._cost()), parts)
+        bounds = training.bounds(self._cost())
+        if check_share(self.share) == "nothing":
+            return self._learn_apart(training, parts)
         with Progress(1, self.tol, self.verbose) as progress:
             run = Run(progress.report)
-            points = trace(problem, exponents, parts.solver, progress, run=run)
+            points = trace(self.problem(training, bounds, parts), exponents, parts.solver, progress, run=run)
         keep_solution(self, points[0], run.n_sweeps)
-        return models_of(points, training)[0]
+        model = models_of(points, training)[0]
+        if training.together is None:
+            return model
+        shared = SharedModel(model, training.together)
+        self.common_share_ = shared.common_share
+        return shared
+
+    def _learn_apart(self, training: Training, parts: Parts) -> SeparateModel:
+        """Each task by itself, with a bank, kernel weights and functions of its own."""
+        alone, models, solutions = apart(training), [], []
+        with Progress(len(alone), self.tol, self.verbose) as progress:
+            run = Run(progress.report)
+            for own in alone:
+                problem = make_problem(own, own.bounds(self._cost()), fit_bank(self.kernels, own), parts)
+                points = trace(problem, [1.0], parts.solver, progress, run=run)
+                solutions.append(points[0])
+                models.append(models_of(points, own)[0])
+        self.objectives_ = np.concatenate([solution.objectives for solution in solutions])
+        self.task_weights_ = np.full(len(self.objectives_), 1 / len(self.objectives_))
+        self.objective_, self.gap_ = float(self.objectives_.mean()), max(solution.gap for solution in solutions)
+        self.n_sweeps_ = max(solution.n_sweeps for solution in solutions)
+        return SeparateModel(models, training.labelling)
+
+
+def read_shared(owner: Any, read: Any, numbers: bool, X: Any, y: Any, tasks: Any, sample_weight: Any) -> Training:
+    """The training data of an estimator as its ``share`` wants them; ``read`` reads those of tasks apart."""
+    share = check_share(owner.share)
+    if share in ("function", "everything"):
+        several = tasks is not None or owner.task_column is not None or (len(np.shape(y)) == 2 and np.shape(y)[1] > 1)
+        if is_precomputed(owner.kernels):
+            raise ValueError(f"share={share!r} needs features; with precomputed kernels use 'kernel' or 'nothing'.")
+        if several:
+            coded = share == "function"
+            given = {"tasks": tasks, "sample_weight": sample_weight, "coded": coded, "numbers": numbers}
+            training = read_together(owner, X, y, **given)
+            if training.together is not None and training.together.n_tasks > 1:
+                return training
+        warnings.warn(
+            f"There is one task only, so that share={share!r} is the same as 'kernel'.", UserWarning, stacklevel=4
+        )
+    return read(owner, X, y, tasks=tasks, sample_weight=sample_weight)

@@ -211,7 +211,7 @@ def make_models(data: AnyArray, tasks: Sequence[Task], labelling: TaskSet, fits:
 def decide_all(models: Sequence[TaskModel], samples: Samples) -> Array:
     """Decisions of models made together, (n_models, n_samples, n_tasks): base kernels are made once for all of them."""
     one = models[0]
-    if len(models) == 1 or one.diagonal:
+    if len(models) == 1 or one.diagonal or one.theta.ndim == 2:
         return np.array([model.decisions(samples) for model in models])
     bank, data, n_tasks = one.bank, samples.data, one.tasks.n_tasks
     weights = np.array([model.theta * model.bank.factor for model in models])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 from uuid import uuid4
 
 import numpy as np
@@ -17,19 +18,21 @@ from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ._choice import choose, edge_of
+from ._choice import choose, choose_way, edge_of
 from ._kernel_classifier import fitted_at
 from ._kernels import as_bank
 from ._labelling import Samples
-from ._model import TaskModel, decide_all
+from ._model import FittedTasks, decide_all
 from ._parallel import effective_jobs
 from ._progress import Progress
-from ._reading import Training, read_samples, take_rows
+from ._reading import Training, apart, read_samples, take_rows
 from ._refit import refit_code
 from ._run import Run
 from ._scorers import check_scorer, scorer_takes
 from ._splits import make_splits
-from ._tracing import Grid, Point, models_of, trace, trace_grid
+from ._tasks import is_matrix
+from ._together import SHARES, Share, check_share, sharing_in_words
+from ._tracing import Grid, Parts, Point, models_of, trace, trace_grid
 from ._typing import Array, IntArray
 from ._validation import check_exponents, check_grid, check_task_scale, shown
 from .path import ParetoPath
@@ -37,6 +40,7 @@ from .solvers import CutPool
 
 NORMS = (1.1, 2.0)
 CAPACITIES = (0.5, 1.0)
+SMALL_TASK = 100  # samples of a task on average: below, ways to share more are taken if the folds allow
 
 _live: dict[str, Progress] = {}  # progress bars by token: a fold run in this process finds its own, elsewhere none
 
@@ -48,6 +52,8 @@ class PathSearch:
     ``cv``, ``scoring`` and ``error_score``; and names the estimator and its form for held-out samples.
     """
 
+    best_share_: Share
+    sharing_: dict[Share, tuple[float, float]]
     plain_type: ClassVar[Any]
     held_out_type: ClassVar[Any]
     stratify: ClassVar[bool] = True
@@ -81,6 +87,7 @@ class PathSearch:
     error_score: Any
     max_iter: int | None
     task_scale: Any
+    share: Any
 
     get_params: Callable[..., dict[str, Any]]
     _forget: Callable[[], None]
@@ -98,23 +105,61 @@ class PathSearch:
             For a ``cv`` that is a splitter which keeps groups together.
         """
         self._forget()
-        grid = self._grid()
+        grids = {way: self._grid(way) for way in self._ways()}
         effective_jobs(self.n_jobs)
         check_task_scale(self.task_scale)
         plain = self.plain_estimator()
-        plain.parts(grid.ps)
-        training = plain.read_data(X, y, tasks=tasks, sample_weight=sample_weight)
-        tasks = None if tasks is None else training.samples.sources
+        plain.parts(next(iter(grids.values())).ps)
+        samples = read_samples(plain, X, tasks=tasks, reset=True)
+        grids, sizes = self._possible(grids, {"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight})
+        tasks = None if tasks is None else samples.sources
         X, y, sample_weight, tasks, groups = indexable(X, y, sample_weight, tasks, groups)
         self.scorer_ = own_score if self.scoring is None else check_scorer(self.scoring, plain)
-        data, sources = training.samples.data, training.samples.sources
-        splits = make_splits(self.cv, data, y, sources, groups, self.random_state, stratify=self.stratify)
-        with Progress(len(splits) * grid.size + len(grid.ps), self.tol, self.verbose) as progress:
-            folds = self._run_folds(X, y, sample_weight, tasks, splits, grid, progress)
-            self._tabulate(folds, grid)
-            self._refit(plain, training, grid, progress)
+        splits = make_splits(
+            self.cv, samples.data, y, samples.sources, groups, self.random_state, stratify=self.stratify
+        )
+        n_points = sum(grid.size for grid in grids.values())
+        with Progress(len(splits) * n_points + len(self._exponents()), self.tol, self.verbose) as progress:
+            folds = self._run_folds(X, y, sample_weight, tasks, splits, grids, progress)
+            self._tabulate(folds, grids, sizes)
+            self._refit({"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight}, grids, progress)
         self.n_splits_ = len(splits)
         return self
+
+    def _ways(self) -> list[Share]:
+        """What the tasks may share, from nothing to everything."""
+        given = [self.share] if isinstance(self.share, str) else list(self.share)
+        if not given:
+            raise ValueError("share is empty; give at least one of 'nothing', 'kernel', 'function', 'everything'.")
+        return sorted({check_share(way) for way in given}, key=SHARES.index)
+
+    def _exponents(self) -> list[float]:
+        return check_exponents(self.ps)
+
+    def _possible(self, grids: dict[Share, Grid], given: dict[str, Any]) -> tuple[dict[Share, Grid], Array]:
+        """The ways to share that these data allow, and the sizes of the tasks.
+
+        Where there is one task all ways are the same. Tasks of one class have functions of their own in no way.
+        """
+        several = given["tasks"] is not None or self.task_column is not None or is_matrix(given["y"])
+        if len(grids) > 1 and not several:
+            way: Share = "kernel" if "kernel" in grids else next(iter(grids))
+            if not isinstance(self.share, str):
+                grids = {way: grids[way]}
+        sizes, refused = np.zeros(0), {}
+        for way in list(grids):
+            try:
+                training = self.plain_estimator(share=way).read_data(**given)
+            except ValueError as error:
+                refused[way] = error
+            else:
+                sizes = training.task_sizes if training.together is None else sizes
+        if len(refused) == len(grids):
+            raise next(iter(refused.values()))
+        if refused:
+            first = next(iter(refused.values()))
+            warnings.warn(f"Without share={' and '.join(map(repr, refused))}: {first}", UserWarning, stacklevel=3)
+        return {way: grid for way, grid in grids.items() if way not in refused}, sizes
 
     def score(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> float:
         """The ``scoring`` of the search on these samples; without one that of the plain estimator."""
@@ -122,8 +167,8 @@ class PathSearch:
         given = _routed(self.scorer_, {"tasks": tasks, "sample_weight": sample_weight})
         return _one_number(self.scorer_(self.best_estimator_, X, y, **given))
 
-    def _grid(self) -> Grid:
-        """What to choose from, checked."""
+    def _grid(self, way: Share = "kernel") -> Grid:
+        """What to choose from, checked; p plays a part for tasks that share their kernel only."""
         for name in ("ps", "Cs", "s", "capacity", "epsilon"):
             if isinstance(getattr(self, name, None), Iterator):
                 raise ValueError(f"{name} is an iterator, which can be read only once; pass a list.")
@@ -135,8 +180,9 @@ class PathSearch:
             capacity = CAPACITIES if bank.normalization == "capacity" else None
         elif bank.normalize not in ("auto", "capacity"):
             raise ValueError(f"capacity is for normalize='capacity'; the bank has normalize={bank.normalize!r}.")
+        exponents = self._exponents()
         return Grid(
-            check_exponents(self.ps),
+            exponents if way == "kernel" else [1.0],
             check_grid("Cs", self.Cs),
             check_grid("s", self.s, "of at least 1", lambda v: 1 <= v <= np.inf),
             None if capacity is None else check_grid("capacity", capacity, "of at least 0", lambda v: 0 <= v < np.inf),
@@ -147,11 +193,11 @@ class PathSearch:
         """Values of ε to choose from, for machines that have it."""
         return None
 
-    def plain_estimator(self, kind: Any = None) -> Any:
+    def plain_estimator(self, kind: Any = None, share: Share = "kernel") -> Any:
         """The estimator whose parameters are chosen, not fitted; folds run side by side, each on one thread."""
-        own = self.get_params(deep=False)
-        shared = own.keys() & self.plain_type().get_params(deep=False).keys() - {"n_jobs", "verbose", "s", "epsilon"}
-        plain = (kind or self.plain_type)(**{name: own[name] for name in shared})
+        own, chosen = self.get_params(deep=False), {"n_jobs", "verbose", "s", "epsilon", "share"}
+        shared = own.keys() & self.plain_type().get_params(deep=False).keys() - chosen
+        plain = (kind or self.plain_type)(**{name: own[name] for name in shared}, share=share)
         if not isinstance(self.capacity, str):  # asking for capacities asks for kernels that pay for them
             plain.kernels = replace(as_bank(self.kernels), normalize="capacity")
         return plain
@@ -163,9 +209,9 @@ class PathSearch:
         sample_weight: Any,
         tasks: Any,
         splits: list[tuple[IntArray, IntArray]],
-        grid: Grid,
+        grids: dict[Share, Grid],
         progress: Progress,
-    ) -> list[_Fold]:
+    ) -> dict[Share, list[_Fold]]:
         token = uuid4().hex
         _live[token] = progress
 
@@ -177,42 +223,50 @@ class PathSearch:
             jobs = (
                 delayed(_run_fold)(
                     self.error_score,
-                    _Fold(k, grid),
-                    self.plain_estimator(self.held_out_type),
+                    _Fold(k, way, grid),
+                    self.plain_estimator(self.held_out_type, way),
                     part(train, train),
                     part(test, train),
                     self.scorer_,
                     token,
                 )
                 for k, (train, test) in enumerate(splits)
+                for way, grid in grids.items()
             )
-            folds: list[_Fold] = []
+            folds: dict[Share, list[_Fold]] = {way: [] for way in grids}
             # threads suit compiled loops; a backend that the user has set up takes precedence
             for fold in Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator_unordered")(jobs):
-                folds.append(fold)
+                folds[fold.way].append(fold)
                 if not fold.shown:
-                    progress.done(grid.size)
-                    progress.show(f"fold {len(folds)} of {len(splits)}")
-            return sorted(folds, key=lambda fold: fold.number)
+                    progress.done(fold.grid.size)
+                    progress.show(f"fold {len(folds[fold.way])} of {len(splits)}")
+            return {way: sorted(done, key=lambda fold: fold.number) for way, done in folds.items()}
         finally:
             del _live[token]
 
-    def _tabulate(self, folds: list[_Fold], grid: Grid) -> None:
-        scores = np.array([fold.scores for fold in folds])
-        losses = np.array([fold.losses for fold in folds])
-        counted = _counted(folds, self.error_score)
+    def _tabulate(self, folds: dict[Share, list[_Fold]], grids: dict[Share, Grid], sizes: Array) -> None:
+        by_fold = list(zip(*folds.values(), strict=True))
+        scores, losses, gaps, seconds = (
+            np.array([np.concatenate([getattr(fold, name) for fold in together]) for together in by_fold])
+            for name in ("scores", "losses", "gaps", "seconds")
+        )
+        counted = _counted([fold for together in by_fold for fold in together], self.error_score)
+        counted = [all(counted[k : k + len(grids)]) for k in range(0, len(counted), len(grids))]
         mean = scores[counted].mean(axis=0)
         if np.isnan(mean).all():
             raise ValueError("No point of the grid has a score in every fold; look at scoring and cv.")
-        seconds = np.array([fold.seconds for fold in folds])
-        values = grid.columns()
+        values: dict[str, Any] = {}
+        for name in next(iter(grids.values())).columns():
+            values[name] = np.concatenate([grid.columns()[name] for grid in grids.values()])
+        share = np.concatenate([np.full(grid.size, way, dtype=object) for way, grid in grids.items()])
         single = ("s", "capacity", "epsilon")
         fixed = {name for name in single if isinstance(getattr(self, name, None), numbers.Real)}
-        searched = [name for name in values if name not in fixed]
-        rows = zip(*(values[name].tolist() for name in searched), strict=True)
+        columns = values | ({} if isinstance(self.share, str) else {"share": share})
+        searched = [name for name in sorted(columns) if name not in fixed]
+        rows = zip(*(columns[name].tolist() for name in searched), strict=True)
         points = [dict(zip(searched, row, strict=True)) for row in rows]
         results: dict[str, Any] = {"mean_fit_time": seconds.mean(axis=0), "std_fit_time": seconds.std(axis=0)}
-        results |= {f"param_{name}": values[name] for name in searched}
+        results |= {f"param_{name}": columns[name] for name in searched}
         results["params"] = points
         for k, of_fold in enumerate(scores):
             results[f"split{k}_test_score"] = of_fold
@@ -221,13 +275,28 @@ class PathSearch:
         worst_of_all = np.nanmin(mean) - 1
         filled = np.where(np.isnan(mean), worst_of_all, mean).round(9)  # sums of the same numbers differ by rounding
         results["rank_test_score"] = rankdata(-filled, method="min").astype(np.int32)
-        results[f"mean_test_{self.loss_name}"] = losses[counted].mean(axis=0)
-        results["max_gap"] = np.max([fold.gaps for fold in folds], axis=0)
+        loss = results[f"mean_test_{self.loss_name}"] = losses[counted].mean(axis=0)
+        results["max_gap"] = gaps.max(axis=0)
         self.cv_results_ = results
-        self.best_index_ = choose(scores[counted], results[f"mean_test_{self.loss_name}"], values)
+        candidates: dict[Share, int] = {}
+        for way in grids:
+            own = np.flatnonzero(share == way)
+            here = {name: column[own] for name, column in values.items()}
+            candidates[way] = int(own[choose(scores[counted][:, own], loss[own], here)])
+        way = self._choose_way({way: scores[counted][:, k] for way, k in candidates.items()}, sizes)
+        self.best_index_ = candidates[way]
         self.best_params_ = points[self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
-        self._warn_of_edge(values["C"], mean)
+        own = share == way
+        self._warn_of_edge(values["C"][own], mean[own])
+
+    def _choose_way(self, scores: dict[Share, Array], sizes: Array) -> Share:
+        """What to share, given the score of the best point of each way in each fold; keeps what is to be shown."""
+        small = len(sizes) > 0 and float(np.mean(sizes)) < SMALL_TASK
+        self.best_share_ = choose_way(scores, small)
+        count = np.sqrt(len(next(iter(scores.values()))))
+        self.sharing_ = {way: (float(s.mean()), float(s.std(ddof=1) / count)) for way, s in scores.items()}
+        return self.best_share_
 
     def _warn_of_edge(self, Cs: Array, mean: Array) -> None:
         C = self.best_params_["C"]
@@ -240,15 +309,28 @@ class PathSearch:
                 stacklevel=4,
             )
 
-    def _refit(self, plain: Any, training: Training, grid: Grid, progress: Progress) -> None:
+    def _refit(self, given: dict[str, Any], grids: dict[Share, Grid], progress: Progress) -> None:
         began = perf_counter()
-        chosen = {name: float(values[self.best_index_]) for name, values in grid.columns().items()}
-        C, p, plain.s = chosen["C"], chosen["p"], chosen["s"]
+        grid, plain = grids[self.best_share_], self.plain_estimator(share=self.best_share_)
+        first = sum(other.size for way, other in grids.items() if SHARES.index(way) < SHARES.index(self.best_share_))
+        chosen = {name: float(values[self.best_index_ - first]) for name, values in grid.columns().items()}
+        plain.C, plain.p, plain.s = chosen["C"], chosen["p"], chosen["s"]
         if "capacity" in chosen:
             plain.kernels = replace(as_bank(plain.kernels), normalize="capacity", capacity=chosen["capacity"])
         if "epsilon" in chosen:
             plain.epsilon = chosen["epsilon"]
-        ps = list(grid.ps)
+        if self.best_share_ == "kernel":
+            self.best_estimator_ = self._refit_path(plain, plain.read_data(**given), list(grid.ps), progress, began)
+        else:
+            self.best_estimator_ = plain.fit(**given)
+        self.refit_time_ = perf_counter() - began
+        best = self.best_estimator_
+        for name in vars(best).keys() - best.get_params(deep=False).keys():
+            setattr(self, name, getattr(best, name))
+
+    def _refit_path(self, plain: Any, training: Training, ps: list[float], progress: Progress, began: float) -> Any:
+        """The whole path at the chosen C, s and capacity; the estimator at the chosen p."""
+        C, p = plain.C, plain.p
         parts = plain.parts(ps)
         problem = plain.problem(training, training.bounds(C), parts)
         run = Run(progress.report)
@@ -258,12 +340,15 @@ class PathSearch:
         named = {name: value for name, value in plain.get_params(deep=False).items() if name not in skipped}
         code = refit_code(self.plain_type.__name__, s=plain.s, C=C, tol=self.tol, tasks=by_argument, **named)
         spent = perf_counter() - began
-        path = ParetoPath.from_solutions(points, training, plain, run, self.tol, spent, code, self.task_scale)
+        self.path_ = ParetoPath.from_solutions(points, training, plain, run, self.tol, spent, code, self.task_scale)
         k = ps.index(p)
-        best = fitted_at(plain, points[k], path.models[k].trimmed(), C, run.n_sweeps)
-        self.path_, self.best_estimator_, self.refit_time_ = path, best, spent
-        for name in vars(best).keys() - best.get_params(deep=False).keys():
-            setattr(self, name, getattr(best, name))
+        return fitted_at(plain, points[k], self.path_.models[k].trimmed(), C, run.n_sweeps)
+
+    @property
+    def sharing_in_words_(self) -> str:
+        """What the search has found about the ways to share, in a sentence or two."""
+        check_is_fitted(self)
+        return sharing_in_words(self.sharing_, self.best_share_, getattr(self, "common_share_", None), self.scoring)
 
 
 class HeldOut:
@@ -276,22 +361,24 @@ class HeldOut:
 
 
 @dataclass(frozen=True)
-class _DecidedModel(TaskModel):
+class _Decided(FittedTasks):
     """A model whose decisions about the held-out samples are known."""
 
-    held_out: Samples | None = None
-    decided: Array | None = None
+    tasks: Any
+    held_out: Samples
+    decided: Array
 
     def decisions(self, samples: Any, tasks: Any = None) -> Array:
-        known = samples is self.held_out and self.decided is not None
-        return self.decided if known else super().decisions(samples, tasks)  # type: ignore[return-value]
+        if samples is not self.held_out:
+            raise ValueError("While parameters are chosen, models are asked about the samples held out only.")
+        return self.decided
 
 
 class _Fold:
     """Scores, losses, gaps and seconds of all points of one fold, in the order of the grid; and what went wrong."""
 
-    def __init__(self, number: int, grid: Grid):
-        self.number, self.grid = number, grid
+    def __init__(self, number: int, way: Share, grid: Grid):
+        self.number, self.way, self.grid = number, way, grid
         self.scores, self.losses, self.gaps, self.seconds = np.full((4, grid.size), np.nan)
         self.shown = False
         self.error: Exception | None = None
@@ -313,6 +400,15 @@ def _run_fold(error_score: float | str, fold: _Fold, *others: Any) -> _Fold:
     return fold
 
 
+class _Judged(NamedTuple):
+    """A point of the grid: its gap, its share of the seconds, and its decisions about the held-out samples."""
+
+    point: Point
+    gap: float
+    seconds: float
+    decided: Array
+
+
 def _score_fold(
     fold: _Fold, estimator: Any, train: dict[str, Any], test: dict[str, Any], scorer: Any, token: str
 ) -> None:
@@ -324,30 +420,69 @@ def _score_fold(
     parts = estimator.parts(grid.ps)
     solver = parts.solver
     if isinstance(solver, CutPool) and solver is not estimator.solver:
-        solver = replace(solver, borrow=1.0)  # scores ask for models within tol, not for a path without steps
+        # scores ask for models within tol, not for a path without steps
+        parts = replace(parts, solver=replace(solver, borrow=1.0))
     training.bounds(max(grid.Cs))
-    problem = estimator.problem(training, training.weights, parts)
     held_out = read_samples(estimator, test["X"], tasks=test["tasks"])
     estimator.known = (test["X"], held_out)
     given = _routed(scorer, {"tasks": test["tasks"], "sample_weight": test["sample_weight"]})
-    stretches = list(trace_grid(problem, grid, solver, progress or Progress(1, estimator.tol, 0)))
-    models = models_of([point for stretch in stretches for point in stretch.points], training)
-    distinct = {id(model): model for model in models}  # several points may have the same sweep, and with it the model
-    decided = dict(zip(distinct, decide_all(list(distinct.values()), held_out), strict=True))
-    loss = training.labelling.loss(test["y"], test["sample_weight"])
+    tasks = training.together or training.labelling
+    loss = tasks.loss(test["y"], test["sample_weight"])
+    judge = _judge_apart if fold.way == "nothing" else _judge_together
     verdicts: dict[int, tuple[float, float]] = {}
     found = {}
-    of_point = iter(models)
-    for stretch in stretches:
-        share = sum(stretch.run.seconds.values()) / len(grid.ps)
-        for p, point, model in zip(grid.ps, stretch.points, of_point, strict=False):
-            if id(model) not in verdicts:
-                known = _DecidedModel(**vars(model), held_out=held_out, decided=decided[id(model)])
-                fitted = fitted_at(estimator, point, known, stretch.C, stretch.run.n_sweeps)
-                score = _one_number(scorer(fitted, test["X"], test["y"], **given))
-                verdicts[id(model)] = score, loss(decided[id(model)])
-            found[stretch.at(p)] = *verdicts[id(model)], point.gap, share
+    judged = judge(estimator, training, grid, parts, progress or Progress(1, estimator.tol, 0), held_out)
+    for point, gap, seconds, decided in judged:  # several points may have the same sweep, and with it the decisions
+        if id(decided) not in verdicts:
+            fitted = copy(estimator)
+            fitted.model_, fitted.p, fitted.C = _Decided(tasks, held_out, decided), point.p, point.C
+            score = _one_number(scorer(fitted, test["X"], test["y"], **given))
+            verdicts[id(decided)] = score, loss(decided)
+        found[point] = *verdicts[id(decided)], gap, seconds
     fold.fill(found)
+
+
+def _judge_together(
+    estimator: Any, training: Training, grid: Grid, parts: Parts, progress: Progress, held_out: Samples
+) -> list[_Judged]:
+    """Tasks that are one problem: one pool of cuts, and all models in one pass over the held-out samples."""
+    problem = estimator.problem(training, training.weights, parts)
+    stretches = list(trace_grid(problem, grid, parts.solver, progress))
+    models = models_of([point for stretch in stretches for point in stretch.points], training)
+    distinct = {id(model): model for model in models}
+    shared = training.together
+    seen = held_out if shared is None else shared.coded_samples(held_out)
+    values = decide_all(list(distinct.values()), seen)
+    decided = dict(
+        zip(distinct, values if shared is None else [shared.shaped(of_model) for of_model in values], strict=True)
+    )
+    of_point = iter(models)
+    return [
+        _Judged(stretch.at(p), point.gap, sum(stretch.run.seconds.values()) / len(grid.ps), decided[id(model)])
+        for stretch in stretches
+        for p, point, model in zip(grid.ps, stretch.points, of_point, strict=False)
+    ]
+
+
+def _judge_apart(
+    estimator: Any, training: Training, grid: Grid, parts: Parts, progress: Progress, held_out: Samples
+) -> list[_Judged]:
+    """Tasks that share nothing: a search for each of them, at the same points."""
+    tasks = training.labelling
+    decided = {point: np.full((len(held_out), tasks.n_tasks), np.nan) for point in grid.points}
+    gaps, seconds = dict.fromkeys(grid.points, 0.0), dict.fromkeys(grid.points, 0.0)
+    groups = tasks.groups(held_out)
+    quiet = Progress(1, estimator.tol, 0)
+    for source, own in zip(tasks.distinct_sources, apart(training), strict=True):
+        mine = np.array([t for t, other in enumerate(tasks.sources) if other == source])
+        rows = [rows for rows, asked in groups if np.isin(mine, asked).all()]
+        seen = Samples(held_out.data[rows[0]]) if rows else None
+        for point, gap, spent, values in _judge_together(estimator, own, grid, parts, quiet, seen or held_out[:0]):
+            gaps[point], seconds[point] = max(gaps[point], gap), seconds[point] + spent
+            if rows:
+                decided[point][np.ix_(rows[0], mine)] = values
+    progress.done(grid.size)
+    return [_Judged(point, gaps[point], seconds[point], decided[point]) for point in grid.points]
 
 
 def _counted(folds: list[_Fold], error_score: float | str) -> list[bool]:

@@ -18,9 +18,11 @@ from ._labelling import Kind, Labelling, Samples
 from ._targets import Regions, Targets
 from ._tasks import (
     Task,
+    array_of,
     as_labels,
     as_numbers,
     as_sources,
+    column_names,
     find_task_column,
     make_number_tasks,
     make_sample_tasks,
@@ -29,6 +31,7 @@ from ._tasks import (
     task_column_of,
     unique_labels,
 )
+from ._together import Together, long_form, numbered
 from ._typing import AnyArray, Array, IntArray
 from ._validation import check_bounds, check_stack, numbers_only, shown
 
@@ -48,6 +51,7 @@ class Training:
     tasks: list[Task]
     weights: list[Array]
     labelling: Any  # a Labelling, Targets or Regions
+    together: Together | None = None  # the tasks, where their samples are in one problem
 
     def bounds(self, C: Any) -> list[Array]:
         """C times weight for each sample of each task; C is one number, or one for each sample of X."""
@@ -150,6 +154,54 @@ def read_regression(
         ]
     kind: Kind = "matrix" if targets.ndim == 2 else "single" if samples.sources is None else "tasks"
     return Training(samples, made, weights, Targets.of(made, kind, centre, spread))
+
+
+def read_together(
+    owner: Any, X: Any, y: Any, *, tasks: Any, sample_weight: Any, coded: bool, numbers: bool
+) -> Training:
+    """Read tasks whose samples make one problem, or one for each pair of classes; with the code of their task if coded.
+
+    ``numbers`` says whether y holds numbers to predict, else labels. A task may have one class only.
+    """
+    samples = read_samples(owner, X, tasks=tasks, reset=True)
+    values: AnyArray = as_numbers(y) if numbers else _read_labels(y)
+    if len(values) != len(samples):
+        raise ValueError(f"X and y must have one row per sample: X has {len(samples)}, y has {len(values)}.")
+    weight = None if sample_weight is None else _check_sample_weight(sample_weight, samples.data)
+    matrix = values.ndim == 2
+    codes: AnyArray
+    if matrix:
+        rows, codes = long_form(values)
+        sources: list[Any] = column_names(y) or list(range(values.shape[1]))
+        values, data = values[rows, codes], samples.data[rows]
+        weight = None if weight is None else weight[rows]
+    else:
+        assert samples.sources is not None
+        sources, codes = numbered(samples.sources)
+        data = samples.data
+    if coded:
+        data = np.column_stack([data, codes])
+    one = Samples(data, None, samples.names)
+    if numbers:
+        training = _one_regression(owner, one, values, weight)
+    else:
+        made = make_tasks(values)
+        labelling = Labelling.of(made, "classes", unique_labels(values))
+        training = Training(one, made, _task_weights(made, weight, owner.class_weight), labelling)
+    kind: Kind = "matrix" if matrix else "tasks"
+    together = Together(kind, [str(source) for source in sources], sources, training.labelling, coded)
+    return replace(training, together=together)
+
+
+def _one_regression(owner: Any, samples: Samples, values: Array, weight: Array | None) -> Training:
+    made = make_number_tasks(values)
+    weights = _sample_weights(made, samples, weight)
+    centre, spread = np.zeros(1), np.ones(1)
+    if owner.normalize_y:  # of all tasks together: what sets their levels apart is there to be learned
+        centre[0] = np.average(values, weights=weights[0])
+        spread[0] = np.sqrt(np.average((values - centre[0]) ** 2, weights=weights[0]))
+        made = [replace(made[0], targets=(values - centre[0]) / spread[0])]
+    return Training(samples, made, weights, Targets.of(made, "single", centre, spread))
 
 
 def read_detection(owner: Any, X: Any, *, tasks: Any = None, sample_weight: Any = None) -> Training:
@@ -278,6 +330,27 @@ def _class_weight(class_weight: Mapping[Any, Any], label: Any) -> float:
     if not (isinstance(weight, numbers.Real) and 0 < float(weight) < np.inf):
         raise ValueError(f"class_weight of class {label!r} must be positive, got {weight!r}.")
     return float(weight)
+
+
+def apart(training: Training) -> list[Training]:
+    """The training data of each task by itself, in the order of the distinct sources."""
+    labelling, data = training.labelling, training.samples.data
+    alone = []
+    for source in labelling.distinct_sources:
+        mine = [t for t, other in enumerate(labelling.sources) if other == source]
+        rows = np.unique(np.concatenate([training.tasks[t].rows for t in mine]))
+        tasks = [
+            replace(training.tasks[t], rows=np.searchsorted(rows, training.tasks[t].rows), source=None) for t in mine
+        ]
+        own = data[rows] if data.ndim == 2 else data[np.ix_(rows, rows)]
+        if isinstance(labelling, Targets):
+            part: Any = Targets.of(tasks, "single", labelling.centre[mine], labelling.spread[mine])
+        else:
+            classes = unique_labels(array_of([label for task in tasks for label in task.classes]))
+            part = Labelling.of(tasks, "classes", classes)
+        weights = [training.weights[t] for t in mine]
+        alone.append(Training(Samples(own, None, training.samples.names), tasks, weights, part))
+    return alone
 
 
 def take_rows(values: Any, rows: IntArray, columns: IntArray | None = None, kernels: Any = None) -> Any:

@@ -22,6 +22,7 @@ DEFAULTS = {
     "class_weight": None,
     "task_scale": "none",
     "machine": "svc",
+    "share": "kernel",
     "loss": "squared",
     "epsilon": 0.1,
     "normalize_y": True,

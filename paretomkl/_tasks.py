@@ -282,6 +282,12 @@ def as_labels(values: Any, name: str) -> AnyArray:
     return labels
 
 
+def is_matrix(y: Any) -> bool:
+    """Whether y has several columns, each of them a task."""
+    labels: AnyArray = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+    return labels.ndim == 2 and labels.shape[1] > 1
+
+
 def as_sources(tasks: Any, n_samples: int, name: str = "tasks") -> AnyArray | None:
     """The task of each sample, (n_samples,); None where there are none."""
     if tasks is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ._bank import FittedBank
+from ._coupled import CoupledBank, CoupledGram
 from ._kernels import KernelLike, as_bank
 from ._model import Fit, TaskModel, make_models
 from ._parallel import effective_jobs
@@ -128,14 +129,18 @@ def check_parts(
     return Parts(made, 1.0 if on_simplex else float(s), effective_jobs(n_jobs), check_task_scale(task_scale), make)
 
 
-def fit_bank(kernels: KernelLike, training: Training) -> FittedBank:
-    samples = training.samples
+def fit_bank(kernels: KernelLike, training: Training) -> Any:
+    """The bank of the samples, a CoupledBank where they carry the code of their task."""
+    samples, bank = training.samples, as_bank(kernels)
     groups = [(task.rows, weight) for task, weight in zip(training.tasks, training.weights, strict=True)]
-    return as_bank(kernels).fit(samples.data, samples.names, training.sample_weight, groups)
+    if training.together is None or not training.together.coded:
+        return bank.fit(samples.data, samples.names, training.sample_weight, groups)
+    base = bank.fit(samples.data[:, :-1], samples.names, training.sample_weight, groups)
+    return CoupledBank(base, samples.data, groups, bank.capacity)
 
 
 def make_machine(
-    bank: FittedBank,
+    bank: Any,
     X: AnyArray,
     tasks: Sequence[Task],
     bounds: Sequence[Array],
@@ -145,13 +150,15 @@ def make_machine(
     make: Callable[..., KernelTasks] = SVCTasks,
 ) -> Any:
     """The machine of these tasks; ``bounds`` holds C for each sample of each task, ``shared`` as in GramBlocks."""
-    gram = GramBlocks(bank, X, [task.rows for task in tasks], n_jobs, shared)
+    rows = [task.rows for task in tasks]
+    coupled = isinstance(bank, CoupledBank)
+    gram: Any = CoupledGram(bank, X, rows, n_jobs) if coupled else GramBlocks(bank, X, rows, n_jobs, shared)
     gram.check_positive_semidefinite()
     return make(gram, np.concatenate([task.targets for task in tasks]), np.concatenate(bounds), scale)
 
 
 def make_problem(
-    training: Training, bounds: Sequence[Array], bank: FittedBank, parts: Parts, omega: Array | None = None
+    training: Training, bounds: Sequence[Array], bank: Any, parts: Parts, omega: Array | None = None
 ) -> MultiTaskProblem:
     """The problem at p = 1."""
     scale = 1 / training.task_sizes if parts.task_scale == "samples" else None

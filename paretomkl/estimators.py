@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -13,11 +14,12 @@ from ._bank import FittedBank
 from ._estimator import MultiTaskEstimator, OutlierKind
 from ._kernel_classifier import KernelFit, KernelTaskClassifier, keep_solution
 from ._kernels import KernelLike, as_bank
-from ._learner import ParetoLearner
+from ._learner import ParetoLearner, read_shared
 from ._progress import Progress
-from ._reading import read_detection
+from ._reading import Training, read_detection, read_regression, read_training
 from ._regressor import KernelTaskRegressor, machine_of_loss
 from ._run import Run
+from ._together import Share
 from ._tracing import fit_bank, make_problem, models_of, trace
 from ._typing import AnyArray, Array, ClassWeight, SolverLike, TaskScale
 from ._validation import check_exponent, check_number, check_task_weight, shown
@@ -69,6 +71,12 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         of task t (their number where all weights are one). With tasks of one size both learn the same kernel.
     machine : {"svc", "ls-svc"}, default="svc"
         What a task is: a support vector machine, or least squares on labels ±1, ½ ‖f‖² + (C/2) Σ_i (1 − y_i f(x_i))².
+    share : {"nothing", "kernel", "function", "everything"}, default="kernel"
+        What tasks (of ``tasks=``, ``task_column`` or a matrix y) have in common. "nothing": each has kernel weights and
+        a function of its own; "kernel": the weights; "function": f_t = f_0 + g_t, with kernels for the common part and
+        for the parts of the tasks whose weights are learned together, and penalised task intercepts; "everything": one
+        function for all. p plays a part for "kernel" only. With "function" and "everything" a task may have one class
+        only, and prediction for a task that was not there in training uses f_0.
 
     Attributes
     ----------
@@ -88,6 +96,8 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         Relative certificate, never below the truth.
     n_sweeps_ : int
         Passes over the tasks.
+    common_share_ : float
+        With ``share="function"`` the share of f_0 in the variance of the functions.
     classes_ : array of shape (n_classes,), or list of arrays
     task_names_, kernel_names_ : lists of str
     support_ : array of shape (n_support,)
@@ -125,6 +135,7 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         max_iter: int | None = None,
         task_scale: TaskScale = "none",
         machine: Literal["svc", "ls-svc"] = "svc",
+        share: Share = "kernel",
     ):
         super().__init__(C, kernels, task_column, tol, class_weight, n_jobs, verbose, random_state)
         self.p = p
@@ -134,11 +145,18 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         self.max_iter = max_iter
         self.task_scale = task_scale
         self.machine = machine
+        self.share = share
 
     def _machine(self) -> dict[str, Any]:
         if self.machine not in ("svc", "ls-svc"):
             raise ValueError(f"machine must be 'svc' or 'ls-svc', got {shown(self.machine)}.")
         return {"machine": self.machine}
+
+    def read_data(
+        self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
+    ) -> Training:
+        """The training data as ``share`` wants them, checked."""
+        return read_shared(self, read_training, False, X, y, tasks, sample_weight)
 
 
 class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
@@ -189,6 +207,12 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
         Sweeps allowed; None is the solver's own default.
     task_scale : {"none", "samples"}, default="none"
         "samples" takes J_t / n_t in place of J_t, n_t the total weight of the samples of task t.
+    share : {"nothing", "kernel", "function", "everything"}, default="kernel"
+        What tasks (of ``tasks=``, ``task_column`` or a matrix y) have in common. "nothing": each has kernel weights and
+        a function of its own; "kernel": the weights; "function": f_t = f_0 + g_t, with kernels for the common part and
+        for the parts of the tasks whose weights are learned together, and penalised task intercepts; "everything": one
+        function for all. p plays a part for "kernel" only. With "function" and "everything" targets are standardised
+        over all tasks together, and prediction for a task that was not there in training uses f_0.
 
     Attributes
     ----------
@@ -198,6 +222,8 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
         θ_m v_m / Σ θ v with v_m the variance of kernel m within a task: weights on a common scale.
     source_shares_ : dict
         The same summed over the kernels of each named source.
+    common_share_ : float
+        With ``share="function"`` the share of f_0 in the variance of the functions.
     objectives_, task_weights_ : arrays of shape (n_tasks,)
         J_t at ``theta_``, and η, summing to one.
     objective_, gap_ : float
@@ -240,6 +266,7 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
         random_state: int | np.random.RandomState | None = None,
         max_iter: int | None = None,
         task_scale: TaskScale = "none",
+        share: Share = "kernel",
     ):
         self.loss = loss
         self.epsilon = epsilon
@@ -257,9 +284,16 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
         self.random_state = random_state
         self.max_iter = max_iter
         self.task_scale = task_scale
+        self.share = share
 
     def _machine(self) -> dict[str, Any]:
         return {"machine": machine_of_loss(self.loss), "epsilon": self.epsilon}
+
+    def read_data(
+        self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
+    ) -> Training:
+        """The training data as ``share`` wants them, checked; not ``strict`` for a part of data that were."""
+        return read_shared(self, partial(read_regression, strict=strict), True, X, y, tasks, sample_weight)
 
 
 class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskEstimator):
@@ -314,6 +348,7 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
 
     model_: Any
     offset_: Array
+    share = "kernel"
 
     def __init__(
         self,

@@ -150,9 +150,18 @@ class GramBlocks:
 
     def paying(self, capacity: float) -> GramBlocks:
         """The same with kernels that pay another price for their capacity; samples and base matrices are shared."""
+        return self.with_bank(self.bank.paying(capacity))
+
+    def with_bank(self, bank: FittedBank) -> GramBlocks:
+        """The same with a bank that differs in the factors of its kernels only."""
         other = copy(self)
-        other.bank = self.bank.paying(capacity)
+        other.bank = bank
         return other
+
+    def block(self, flat: Array, b: int) -> Array:
+        """The matrix of block b in flat storage, (n, n); changing it changes the storage."""
+        n = self._size[b]
+        return flat[self._start[b] : self._start[b] + n * n].reshape(n, n)
 
     def _make_support(self) -> tuple[IntArray, IntArray, Support]:
         """Room for the support vectors of any dual, and two numbers for each sample."""

@@ -11,6 +11,7 @@ from ._kernel_classifier import KernelTaskClassifier
 from ._kernels import KernelLike
 from ._path_search import NORMS, HeldOut, PathSearch
 from ._regressor import KernelTaskRegressor, machine_of_loss
+from ._together import Share
 from ._typing import Array, ClassWeight, SolverLike, TaskScale
 from ._validation import check_grid
 from .estimators import ParetoMKLClassifier, ParetoMKLRegressor
@@ -62,6 +63,10 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         tasks of the task accuracy (plain accuracy for multi-class). It has to give one number.
     kernels, task_column, task_weight, solver, tol, class_weight, verbose, max_iter, task_scale, machine
         As in :class:`ParetoMKLClassifier`.
+    share : str or sequence of str, default="kernel"
+        What tasks have in common: "nothing", "kernel", "function" or "everything", see :class:`ParetoMKLClassifier`.
+        Of a sequence the way of highest score is taken, on the same folds; where tasks have fewer than 100 samples on
+        average, the way that shares most among those within one standard error of it.
     n_jobs : int, default=None
         Folds at a time; -1 is all cores. ``joblib.parallel_config`` chooses where they run, on a cluster too.
     random_state : int, RandomState or None, default=None
@@ -85,7 +90,13 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         ``rank_test_score``; and ``mean_test_log_loss``, ``max_gap``, the largest certificate among the folds, and
         ``mean_fit_time`` and ``std_fit_time``, of the point's share of its path.
     path_ : ParetoPath
-        The whole path on all samples at the chosen C, s and capacity.
+        The whole path on all samples at the chosen C, s and capacity; where tasks share their kernel only.
+    best_share_ : str
+        What the tasks share.
+    sharing_ : dict
+        For each way to share the mean score of its best point and its standard error over the folds.
+    sharing_in_words_ : str
+        The same in a sentence.
     scorer_ : callable
         What scored the held-out samples, and what ``score`` uses.
     n_splits_ : int
@@ -132,6 +143,7 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         max_iter: int | None = None,
         task_scale: TaskScale = "none",
         machine: Literal["svc", "ls-svc"] = "svc",
+        share: Share | Sequence[Share] = "kernel",
     ):
         self.ps = ps
         self.Cs = Cs
@@ -152,6 +164,7 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         self.max_iter = max_iter
         self.task_scale = task_scale
         self.machine = machine
+        self.share = share
 
 
 class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
@@ -187,6 +200,10 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
         tasks of R².
     kernels, task_column, normalize_y, task_weight, solver, tol, verbose, max_iter, task_scale
         As in :class:`ParetoMKLRegressor`.
+    share : str or sequence of str, default="kernel"
+        What tasks have in common: "nothing", "kernel", "function" or "everything", see :class:`ParetoMKLRegressor`.
+        Of a sequence the way of highest score is taken, on the same folds; where tasks have fewer than 100 samples on
+        average, the way that shares most among those within one standard error of it.
     n_jobs : int, default=None
         Folds at a time; -1 is all cores.
     random_state : int, RandomState or None, default=None
@@ -241,6 +258,7 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
         error_score: float | Literal["raise"] = np.nan,
         max_iter: int | None = None,
         task_scale: TaskScale = "none",
+        share: Share | Sequence[Share] = "kernel",
     ):
         self.loss = loss
         self.epsilon = epsilon
@@ -262,6 +280,7 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
         self.error_score = error_score
         self.max_iter = max_iter
         self.task_scale = task_scale
+        self.share = share
 
     def _epsilons(self) -> list[float] | None:
         if machine_of_loss(self.loss) != "svr":

@@ -1,0 +1,279 @@
+"""Tasks that share more than a kernel: their samples in one problem, and its functions task by task again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from ._coupled import UNKNOWN
+from ._labelling import Labelling, Samples, TaskSet
+from ._model import FittedTasks, TaskModel, as_samples
+from ._targets import Targets, r_squared
+from ._tasks import equal_labels, labels_by_task, missing_labels, same_labels, unique_labels
+from ._typing import AnyArray, Array, IntArray
+from ._validation import shown
+
+Share: TypeAlias = Literal["nothing", "kernel", "function", "everything"]
+SHARES: tuple[Share, ...] = get_args(Share)
+"""From nothing to everything."""
+_CALLED = {
+    "nothing": "separate models",
+    "kernel": "a shared kernel alone",
+    "function": "a common and a separate part",
+    "everything": "one model for all",
+}
+
+
+def check_share(share: Any) -> Share:
+    if not isinstance(share, str) or share not in SHARES:
+        raise ValueError(f"share must be 'nothing', 'kernel', 'function' or 'everything', got {shown(share)}.")
+    return share
+
+
+@dataclass(frozen=True)
+class Together(TaskSet):
+    """Tasks whose samples are in one problem.
+
+    whole: what the decisions of that problem mean; coded: whether its samples carry the code of their task.
+    """
+
+    whole: Labelling | Targets
+    coded: bool
+
+    @property
+    def classes(self) -> Any:
+        """All labels; one array for each column of a matrix y."""
+        if not isinstance(self.whole, Labelling):
+            raise AttributeError("Numbers have no classes.")
+        return [self.whole.classes] * self.n_tasks if self.kind == "matrix" else self.whole.classes
+
+    @property
+    def spread(self) -> Array:
+        """What the decisions of the problem are multiplied by in predictions."""
+        return self.whole.spread if isinstance(self.whole, Targets) else np.ones(1)
+
+    def coded_samples(self, samples: Samples) -> Samples:
+        """The samples as the problem sees them; for a matrix y every sample once for each task, task by task."""
+        if self.kind == "matrix":
+            codes = np.repeat(np.arange(self.n_tasks, dtype=float), len(samples))
+            data = np.tile(samples.data, (self.n_tasks, 1))
+        else:
+            codes, data = self.codes(samples), samples.data
+        return Samples(np.column_stack([data, codes]) if self.coded else data)
+
+    def codes(self, samples: Samples) -> Array:
+        """The number of the task of each sample, −1 for a task that was not there in training."""
+        if samples.sources is None:
+            raise ValueError(
+                f"The model was fitted with tasks ({self.sources[:5]} …); name the task of each row with tasks=."
+            )
+        codes = np.full(len(samples), UNKNOWN)
+        for code, source in enumerate(self.sources):
+            codes[equal_labels(samples.sources, source)] = code
+        return codes
+
+    def unknown(self, samples: Samples) -> IntArray:
+        """Rows of tasks that were not there in training: for these only the common part predicts."""
+        return np.flatnonzero(self.codes(samples) == UNKNOWN) if self.kind != "matrix" else np.empty(0, dtype=np.int64)
+
+    def shaped(self, decisions: Array) -> Array:
+        """Decisions about coded samples as decisions about samples: for a matrix y with a column for each task."""
+        return decisions.reshape(self.n_tasks, -1).T if self.kind == "matrix" else decisions
+
+    def predictions(self, decisions: Array) -> AnyArray:
+        if self.kind != "matrix":
+            return self.whole.predictions(decisions)
+        return np.stack([self.whole.predictions(column[:, None]) for column in decisions.T], axis=1)
+
+    def scores(self, decisions: Array) -> Array:
+        """What ``decision_function`` returns."""
+        assert isinstance(self.whole, Labelling)
+        return decisions if self.kind == "matrix" else self.whole.scores(decisions)
+
+    def by_task(self, samples: Samples, y: Any, predicted: AnyArray) -> list[tuple[AnyArray, AnyArray, IntArray]]:
+        """Truth, prediction and rows of each task that some sample with a known y belongs to."""
+        if self.kind == "matrix":
+            truth = labels_by_task(y, list(self.sources))
+            columns = [np.flatnonzero(~missing_labels(truth[:, t])) for t in range(self.n_tasks)]
+            return [(truth[rows, t], predicted[rows, t], rows) for t, rows in enumerate(columns) if len(rows)]
+        truth = self.whole.truth(y)
+        assert samples.sources is not None
+        groups = [np.flatnonzero(equal_labels(samples.sources, source)) for source in unique_labels(samples.sources)]
+        return [(truth[rows], predicted[rows], rows) for rows in groups]
+
+    def score(self, decisions: Array, samples: Samples, y: Any, weight: Array | None = None) -> float:
+        """Mean over the tasks of the task accuracy, or of R²."""
+        scores = []
+        for truth, predicted, rows in self.by_task(samples, y, self.predictions(decisions)):
+            own = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=float)[rows]
+            if isinstance(self.whole, Targets):
+                if (own > 0).sum() >= 2:
+                    scores.append(r_squared(truth.astype(float), predicted, own))
+            elif own.sum() > 0:
+                scores.append(float(np.average(same_labels(truth, predicted), weights=own)))
+        if not scores:
+            raise ValueError("There is nothing to score: y has no entry of positive weight.")
+        return float(np.mean(scores))
+
+    def loss(self, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
+        if self.kind != "matrix":
+            return self.whole.loss(y, weight)
+        truth = labels_by_task(y, list(self.sources))
+        columns = [np.flatnonzero(~missing_labels(truth[:, t])) for t in range(self.n_tasks)]
+        parts = [
+            (t, rows, self.whole.loss(truth[rows, t], None if weight is None else np.asarray(weight)[rows]))
+            for t, rows in enumerate(columns)
+            if len(rows)
+        ]
+        return lambda decisions: float(np.mean([loss(decisions[rows, t][:, None]) for t, rows, loss in parts]))
+
+
+@dataclass(frozen=True)
+class SharedModel(FittedTasks):
+    """The functions of tasks that are one problem: ``whole`` is its model, ``tasks`` leads back to the tasks."""
+
+    whole: TaskModel
+    tasks: Together
+
+    def decisions(self, samples: Any, tasks: Any = None) -> Array:
+        samples = as_samples(samples, tasks)
+        return self.tasks.shaped(self.whole.decisions(self.tasks.coded_samples(samples)))
+
+    def contributions(self, samples: Any, tasks: Any = None) -> Array:
+        """What each kernel adds to each decision, (n_samples, n_columns, n_kernels)."""
+        samples = as_samples(samples, tasks)
+        parts = self.whole.contributions(self.tasks.coded_samples(samples))
+        if self.tasks.kind != "matrix":
+            return parts
+        return parts[:, 0].reshape(self.tasks.n_tasks, len(samples), -1).transpose(1, 0, 2)
+
+    def trimmed(self) -> SharedModel:
+        return replace(self, whole=self.whole.trimmed())
+
+    @property
+    def bank(self) -> Any:
+        return self.whole.bank
+
+    @property
+    def theta(self) -> Array:
+        return self.whole.theta
+
+    @property
+    def support(self) -> Any:
+        return self.whole.support
+
+    @property
+    def dual(self) -> Any:
+        return self.whole.dual
+
+    @property
+    def intercepts(self) -> Array:
+        return self.whole.intercepts
+
+    @property
+    def common_share(self) -> float:
+        """Share of the common part in the variance of the functions: one where the tasks share everything."""
+        return self.bank.common_share(self.theta) if self.tasks.coded else 1.0
+
+
+@dataclass(frozen=True)
+class SeparateModel(FittedTasks):
+    """Models of tasks that share nothing, in the order of ``tasks.distinct_sources``, and what the tasks are."""
+
+    models: list[TaskModel]
+    tasks: Any
+
+    def decisions(self, samples: Any, tasks: Any = None) -> Array:
+        samples = as_samples(samples, tasks)
+        return self.assembled(samples, [model.decisions for model in self.models])
+
+    def assembled(self, samples: Samples, of_models: list[Callable[[Samples], Array]]) -> Array:
+        """The decisions of each model about the samples of its tasks, (n_samples, n_tasks); NaN elsewhere."""
+        decisions = np.full((len(samples), self.tasks.n_tasks), np.nan)
+        known = self.tasks.distinct_sources
+        for rows, asked in self.tasks.groups(samples):
+            of_source: dict[Hashable, list[int]] = {}
+            for t in asked.tolist():
+                of_source.setdefault(self.tasks.sources[t], []).append(t)
+            for source, mine in of_source.items():
+                decide = of_models[known.index(source)]
+                decisions[np.ix_(rows, mine)] = decide(Samples(samples.data[rows]))
+        return decisions
+
+    def contributions(self, samples: Any, tasks: Any = None) -> Array:
+        raise AttributeError("Tasks that share nothing have kernels of their own; there are no common contributions.")
+
+    def trimmed(self) -> SeparateModel:
+        return replace(self, models=[model.trimmed() for model in self.models])
+
+    @property
+    def bank(self) -> SeparateModel:
+        return self  # each task has its own; what is asked of a bank is asked of all of them
+
+    @property
+    def names(self) -> list[str]:
+        return self.models[0].bank.names
+
+    @property
+    def theta(self) -> Array:
+        """Kernel weights, (n_tasks, n_kernels)."""
+        return np.concatenate([np.tile(model.theta, (model.tasks.n_tasks, 1)) for model in self.models])
+
+    def variance_share(self, theta: Array) -> Array:
+        """Share of each kernel in the variance of the functions of each task, (n_tasks, n_kernels)."""
+        shares = [model.bank.variance_share(np.tile(model.theta, (model.tasks.n_tasks, 1))) for model in self.models]
+        return np.concatenate(shares)
+
+    def by_source(self, share: Array) -> dict[str, Array]:
+        return self.models[0].bank.by_source(share)
+
+    @property
+    def support(self) -> Any:
+        raise AttributeError("Tasks that share nothing have support vectors of their own; see model_.models.")
+
+    dual = support
+
+    @property
+    def intercepts(self) -> Array:
+        return np.concatenate([model.intercepts for model in self.models])
+
+
+def sharing_in_words(
+    scores: Mapping[Share, tuple[float, float]], best: Share, common: float | None, scoring: Any = None
+) -> str:
+    """What the ways to share came to, given the mean score of each and its standard error."""
+    found = {
+        "nothing": "The tasks share nothing",
+        "kernel": "The tasks share their kernel, not their functions",
+        "function": "The tasks share part of their function",
+        "everything": "One function serves all tasks",
+    }[best]
+    if best == "function" and common is not None:
+        found += f": {common:.0%} of it is common"
+    points = scoring is None or (isinstance(scoring, str) and "accuracy" in scoring)
+    others = []
+    for way, (mean, _) in scores.items():
+        if way == best:
+            continue
+        lost = scores[best][0] - mean
+        amount = f"{abs(100 * lost):.1f} points" if points else f"{abs(lost):.3g}"
+        others.append(f"{_CALLED[way]} would {'lose' if lost >= 0 else 'gain'} {amount}")
+    return found + (f"; {', '.join(others)}" if others else "") + "."
+
+
+def long_form(labels: AnyArray) -> tuple[IntArray, IntArray]:
+    """Row and column of every known entry of a matrix, column by column."""
+    column, row = np.nonzero(~missing_labels(labels).T)
+    return row, column
+
+
+def numbered(sources: AnyArray) -> tuple[list[Hashable], Array]:
+    """The distinct tasks, and the number of the task of each sample."""
+    known = unique_labels(sources)
+    codes = np.empty(len(sources))
+    for code, source in enumerate(known):
+        codes[equal_labels(sources, source)] = code
+    return known, codes
