@@ -311,9 +311,8 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         A half-space away from the origin, or the smallest ball.
     contamination : float, default=0.1
         Share of outliers among the training samples, in (0, 0.5].
-    nu : float, default=None
-        ν, in (0, 1]: the larger, the more samples may be left out when the function is learned. None is
-        ``contamination``.
+    nu : float, default=0.5
+        ν, in (0, 1]: the larger, the more samples may be left out when the function is learned.
     p : float, default=1.0
         Exponent of the mean of the tasks.
     s : float, default=2.0
@@ -354,7 +353,7 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         self,
         method: Literal["one-class", "svdd"] = "one-class",
         contamination: float = 0.1,
-        nu: float | None = None,
+        nu: float = 0.5,
         p: float = 1.0,
         s: float = 2.0,
         kernels: KernelLike = "default",
@@ -410,16 +409,19 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         """
         self._forget()
         check_number("contamination", self.contamination, lambda v: 0 < v <= 0.5, "in (0, 0.5]")
-        nu = self.contamination if self.nu is None else self.nu
-        check_number("nu", nu, lambda v: 0 < v <= 1, "in (0, 1]")
+        check_number("nu", self.nu, lambda v: 0 < v <= 1, "in (0, 1]")
         exponents = [check_exponent(self.p)]
         parts = self.parts(exponents, self.n_jobs)
         training = read_detection(self, X, tasks=tasks, sample_weight=sample_weight)
-        bank = fit_bank(as_bank(self.kernels).with_one_width(), training)
+        kernels = as_bank(self.kernels).with_one_width()
+        if self.method == "one-class" and kernels.made_from_data and kernels.normalize == "auto":
+            # ν is as asked only where k(x, x) is about one; a division by the variance would shrink it
+            kernels = replace(kernels, normalize="trace")
+        bank = fit_bank(kernels, training)
         if self.method == "svdd" and bank.precomputed:
             raise ValueError("method='svdd' needs k(x, x) of new samples, which a precomputed stack does not hold.")
         _warn_of_widths(bank)
-        bounds = [weight / (nu * weight.sum()) for weight in training.weights]
+        bounds = [weight / (self.nu * weight.sum()) for weight in training.weights]
         problem = make_problem(training, bounds, bank, parts, check_task_weight(self.task_weight, training.tasks))
         with Progress(1, self.tol, self.verbose) as progress:
             run = Run(progress.report)
