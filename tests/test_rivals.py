@@ -15,9 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from paretomkl import ParetoMKLClassifierCV, _rivals
+from paretomkl import ParetoMKLClassifierCV, _contest, _rivals
 from paretomkl._choice import choose
-from paretomkl._rivals import GRID, best, choices
+from paretomkl._contest import best, choices
+from paretomkl._rivals import GRID
 from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer
 from paretomkl.report import Comparison, Contender, Measure, compare
 
@@ -193,9 +194,9 @@ def test_the_chosen_pair_learns_from_all_rows(monkeypatch):
     search = ParetoMKLClassifierCV(cv=folds_of(y, sites), **QUICK).fit(X, y)
     monkeypatch.setattr(_rivals, "GRID", [(10.0, 1.0)])
     whole = compare(search, X, y)
-    monkeypatch.setattr(_rivals, "MOST_ROWS", 30)
+    monkeypatch.setattr(_contest, "MOST_ROWS", 30)
     assert_allclose(compare(search, X, y).rivals[0].folds, whole.rivals[0].folds)
-    kept = _rivals._thinned(np.arange(1000), (np.arange(1000) % 100 == 0).astype(int))  # noqa: SLF001
+    kept = _contest.thinned(np.arange(1000), (np.arange(1000) % 100 == 0).astype(int))
     assert len(kept) == 31
     assert (kept % 100 == 0).sum() == 1
 
