@@ -9,13 +9,14 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import accuracy_score, get_scorer_names
+from sklearn.metrics import accuracy_score, get_scorer_names, r2_score
 
 from ._labelling import Labelling, Samples
 from ._model import share
 from ._page.words import ACCURACY, R2, Measure
 from ._reading import PathReader, read_training
 from ._scorers import Metric, MultiTaskScorer, Part, make_multitask_scorer, metric_of
+from ._targets import r_squared
 from ._tasks import array_of
 from ._typing import AnyArray, Array, IntArray
 
@@ -160,11 +161,17 @@ class NumberJudge(Judge):
     def of_tasks(self, labelling: Any) -> Judge:
         return self
 
+    def score(self, truth: AnyArray, response: AnyArray, classes: list[Any] | None = None) -> float:
+        """Score of some samples; NaN where it is not defined. truth, response (n,): numbers."""
+        if self.metric.function is r2_score and not self.metric.arguments:  # much faster than scikit-learn's
+            return r_squared(truth, response, np.ones(len(truth))) if len(truth) > 1 else np.nan
+        return super().score(truth, response, classes)
+
     def counts(self, targets: Any, decisions: Array, y: Any) -> IntArray:
         return np.array([len(rows) for _, _, rows in targets.by_task(decisions, y)])
 
     def judge(self, targets: Any, decisions: Array, samples: Samples, y: Any) -> tuple[Array, float]:
-        scores = [self.score(truth, predicted, None) for truth, predicted, _ in targets.by_task(decisions, y)]
+        scores = [self.score(truth, predicted) for truth, predicted, _ in targets.by_task(decisions, y)]
         return np.array(scores), self.overall(scores)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.kernel_ridge import KernelRidge
+from scipy.linalg import eigh, solve
 
 from ._contest import Contest, Entries, Fold, GaussianKernels, Pair, Team, usual_gamma
 from ._kernels import as_bank
@@ -102,11 +102,13 @@ class NumberContest(Contest):
         learned, asked = entries.groups[fold.train], entries.groups[fold.test]
         scaled = (targets - mean[learned]) / spread[learned]
         kernels, scale = GaussianKernels(train, test), usual_gamma(train)
+        duals: dict[float, Callable[[float], Array]] = {}
         found: list[AnyArray] = []
         for penalty, width in grid:
             learn, answer = kernels.at(width * scale)
-            machine = KernelRidge(alpha=penalty, kernel="precomputed").fit(learn, scaled)
-            found.append(mean[asked] + spread[asked] * machine.predict(answer))
+            if width not in duals:
+                duals[width] = _solved(learn, scaled, len(grid) > 1)
+            found.append(mean[asked] + spread[asked] * (answer @ duals[width](penalty)))
         return found
 
     def contender(self, name: str, teams: Sequence[Team]) -> Contender:
@@ -175,3 +177,12 @@ def _at_point(search: Any, point: dict[str, float], n_jobs: int | None) -> Any:
     if capacity is not None:
         plain.kernels = replace(as_bank(plain.kernels), normalize="capacity", capacity=float(capacity))
     return plain.set_params(**given, n_jobs=n_jobs, verbose=0)
+
+
+def _solved(K: Array, y: Array, often: bool) -> Callable[[float], Array]:
+    """A function of the penalty that gives (K + penalty I)⁻¹ y; ``often`` is worth an eigendecomposition."""
+    if not often:
+        return lambda penalty: np.asarray(solve(K + penalty * np.eye(len(K)), y, assume_a="pos"))
+    values, vectors = eigh(K)
+    along = vectors.T @ y
+    return lambda penalty: np.asarray(vectors @ (along / (np.maximum(values, 0.0) + penalty)))

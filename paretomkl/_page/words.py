@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._drawing import exponent_label, shorten
+from .._targets import Regions, Targets
 from .._typing import Array
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -46,7 +47,7 @@ class Measure:
     in_units: bool = False
 
     def text(self, value: float) -> str:
-        """A value: "91.2 %", "0.912", "-104.2" or "not defined"."""
+        """A value: "91.2 %", "0.912", "−104.2" or "not defined"."""
         if not math.isfinite(value):
             return "not defined"
         return f"{100 * value:.1f} %" if self.percent else self._number(value)
@@ -64,11 +65,34 @@ class Measure:
         return abs(difference) < SAME * (abs(value) if self.in_units else 1.0)
 
     def _number(self, value: float, digits: int = 4) -> str:
-        return in_digits(value, digits) if self.in_units else f"{value:.3f}"
+        return (in_digits(value, digits) if self.in_units else f"{value:.3f}").replace("-", "−")
 
 
 ACCURACY = Measure()
 R2 = Measure("R²", "r2", percent=False)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the tasks of a path do, in words.
+
+    measure: what they are judged by; machine: whose optimum the objective of a task is; call: Python that makes a page
+    with held-out scores, empty where there are none.
+    """
+
+    measure: Measure
+    machine: str
+    call: str
+
+
+CLASSIFYING = Kind(ACCURACY, "support\n    vector machine", 'trade_off_page(X, y, file="trade_off.html")')
+PREDICTING = Kind(R2, "regression", 'trade_off_page(X, y, machine="ridge", file="trade_off.html")')
+DETECTING = Kind(ACCURACY, "one-class machine", "")
+
+
+def kind_of(tasks: Any) -> Kind:
+    """Of what a model knows of its tasks."""
+    return PREDICTING if isinstance(tasks, Targets) else DETECTING if isinstance(tasks, Regions) else CLASSIFYING
 
 
 @dataclass(frozen=True)
