@@ -208,33 +208,24 @@ def trade_off_page(
     """
     from .._judging import make_judge
 
-    ps = dense_ps(n_points)
+    ps, regression = dense_ps(n_points), machine in PREDICTING
     _check(C, s, capacity, cv, n_points, file, machine, class_weight)
-    regression = machine in PREDICTING
     judge = make_judge(scoring, regression=regression)
-    train, test = held_out_split(
-        X,
-        y,
-        tasks=tasks,
-        task_column=task_column,
-        test_size=test_size,
-        random_state=random_state,
-        stratify=not regression,
-    )
+    by: dict[str, Any] = {"task_column": task_column, "test_size": test_size, "random_state": random_state}
+    train, test = held_out_split(X, y, tasks=tasks, **by, stratify=not regression)
     fit_on, judge_on = (_part(X, y, tasks, rows, train, kernels) for rows in (train, test))
     judge = judge.of_samples(**fit_on, kernels=kernels, task_column=task_column)
-    given: dict[str, Any] = {"kernels": kernels, "task_column": task_column, "task_scale": task_scale}
-    given["task_weight"] = task_weight
+    weights = {"task_scale": task_scale, "task_weight": task_weight}
+    given: dict[str, Any] = {"kernels": kernels, "task_column": task_column, **weights}
     of_machine = _Machine(machine, class_weight, normalize_y)
     study = _Study(fit_on, judge_on, judge, of_machine, given, {"n_jobs": n_jobs, "verbose": verbose})
     search = None if cv is None else study.search(Cs if C is None else [C], s, capacity, epsilon, cv)
-    fixed = (kernels, C, s, capacity, of_machine.epsilon(epsilon))
-    setting = _Setting.fixed(*fixed) if search is None else _Setting.chosen(search, of_machine)
+    setting = study.setting(search, kernels, C, s, capacity, epsilon)
     found, path, judged, comparison = study.run(ps, tol, setting, search, rivals)
     code = of_machine.refit_code(tol=tol, tasks=tasks is not None, loading=loading, **given | setting.keywords())
     path = replace(path, refit=code)
     if refit_note is None:
-        refit_note = _how_to_split(tasks is not None, task_column, test_size, random_state, not regression)
+        refit_note = _how_to_split(tasks is not None, **by, stratify=not regression)
     facts = [setting.words(), f"learned from {len(train)} samples, judged on {len(test)} others"]
     told: dict[str, Any] = {"title": title, "facts": facts, "refit_note": setting.filled_in(refit_note)}
     page = build_page(path, **judged, cv=found, comparison=comparison, **told)
@@ -365,6 +356,12 @@ class _Study:
         """A fitted search over p, C, s, capacity and ε."""
         grid = {"ps": PAPER_PS, "Cs": Cs, "s": s, "capacity": capacity, "cv": cv, "scoring": self.judge.scoring}
         return self.machine.search(epsilon, **grid, **self.given, **self.running).fit(**self.fit_on)
+
+    def setting(self, search: Any, kernels: Any, C: Any, s: Any, capacity: Any, epsilon: Any) -> _Setting:
+        """What a search has chosen; without one what is given."""
+        if search is not None:
+            return _Setting.chosen(search, self.machine)
+        return _Setting.fixed(kernels, C, s, capacity, self.machine.epsilon(epsilon))
 
     def compare(self, search: Any, at_choice: float) -> Comparison:
         """Ours beside the rivals; its held-out score is that of the page at the p it chooses."""

@@ -520,17 +520,17 @@ function rivalsCard() {
   card.hidden = false;
   const heldOut = C.rows.some(row => row.heldOut != null);
   const errors = C.rows.some(row => row.rmse != null);
-  const cells = (tag, [name, text, last, rmse]) => [name, text, ...(heldOut ? [last] : []), ...(errors ? [rmse] : [])]
-    .map(content => make(tag, { textContent: content }));
+  const cells = (tag, texts) => texts.map((textContent, k) => make(tag, { textContent, className: k === 3 ? "rmse" : "" }))
+    .filter((_, k) => k < 2 || (k === 2 ? heldOut : errors));
   card.querySelector(".note").textContent = `${initial(MEASURE)} of what one would do instead, on the same ${C.folds} folds of the training part${heldOut ? " and on the same held-out samples" : ""}.`;
-  card.querySelector("thead tr").append(...cells("th", ["", `${C.folds} folds`, "held out", "RMSE of the folds"]));
+  card.querySelector("thead tr").append(...cells("th", ["", `${C.folds} folds`, "held out", "RMSE"]));
   card.querySelector("tbody").append(...C.rows.map((row, k) => {
     const line = make("tr", { className: k ? "" : "ours" }, ...cells("td", [row.name, row.text, row.heldOut || "", row.rmse || ""].map(unbroken)));
     line.style.setProperty("--w", row.bar || 0);
     return line;
   }));
   $("verdict").textContent = unbroken(C.verdict);
-  $("rivals-how").textContent = C.how;
+  $("rivals-how").textContent = C.how + (errors ? " RMSE, the root mean squared error, is that of the folds." : "");
 }
 function kernelsFigure() {
   const figure = $("fig-kernels"), list = $("kernels");
