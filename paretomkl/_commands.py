@@ -145,7 +145,7 @@ class Options:
         return {name: value for name in ("s", "capacity") if (value := getattr(self, name)) is not None}
 
     @property
-    def machine(self) -> str:
+    def machine(self) -> Any:
         """Of a regression."""
         from .estimators import machine_of_loss
 
@@ -156,7 +156,7 @@ class Options:
         return machine_of_loss(self.loss or "squared")
 
     def load(self, file: Path, target: str) -> Table:
-        """The table; a note says whether its target was taken for classes or numbers, if it could be either."""
+        """The table, if its target and these options go together."""
         self.machine  # noqa: B018  # refuses what is wrong before the file is read
         table = load_table(file, target, **self.table_keywords())
         insisted = "--classification" if table.regression else "--regression"
@@ -167,13 +167,6 @@ class Options:
         if not table.regression and (self.loss is not None or self.epsilon is not None):
             advice = f"leave them out, or use {insisted}"
             raise TableError(f"--loss and --epsilon are for numbers, and {target!r} holds classes; {advice}.")
-        distinct = len(set(table.y.tolist()))
-        if self.regression is None and table.regression:
-            note(
-                f"{target!r} holds {distinct} different numbers, so this is a regression; {insisted} predicts classes."
-            )
-        elif self.regression is None and table.y.dtype.kind in "iuf" and distinct > 2:
-            note(f"{target!r} holds {distinct} different numbers, taken for classes; {insisted} predicts numbers.")
         return table
 
     def judge(self, regression: bool) -> "Judge":
@@ -374,7 +367,7 @@ def path(
     table = options.load(file, target)
     judge = options.judge(table.regression)
     _check_rare(table, 1 - test_size, "path holds some rows out and divides the others into folds")
-    _note_rare_classes(table, options)
+    _note_target(table, options)
     again = _fitting_command(file, target, options).replace("`", "``")
     found = trade_off_page(
         table.X,
@@ -431,8 +424,13 @@ def _check_rare(table: Table, share: float, why: str) -> None:
         raise TableError(f"{whose[0].upper()}{whose[1:]} has {rows}, and {needed} are needed: {why}. {advice}".strip())
 
 
-def _note_rare_classes(table: Table, options: Options) -> None:
-    """Name the options for classes so rare that accuracy hardly sees them."""
+def _note_target(table: Table, options: Options) -> None:
+    """Say whether a target of numbers was taken for classes; and which options there are for rare classes."""
+    distinct, target = len(set(table.y.tolist())), table.columns.target
+    if options.regression is None and table.regression:
+        note(f"{target!r} holds {distinct} different numbers, so this is a regression; --classification takes classes.")
+    elif options.regression is None and table.y.dtype.kind in "iuf" and distinct > 2:
+        note(f"{target!r} holds {distinct} different numbers, taken for classes; --regression predicts numbers.")
     if table.regression or options.balanced or options.scoring is not None:
         return
     tasks = table.tasks
@@ -724,7 +722,7 @@ def _fit_table(
     if options.epsilon is not None:
         parameters["epsilon"] = options.epsilon
     if Cs is not None and len(ps) * len(Cs) == 1:
-        _note_rare_classes(table, options)
+        _note_target(table, options)
         if options.capacity is not None:
             parameters["kernels"] = replace(
                 as_bank(parameters["kernels"]), normalize="capacity", capacity=options.capacity
@@ -733,7 +731,7 @@ def _fit_table(
         model = plain(p=ps[0], C=Cs[0], s=options.s or DEFAULT_NORM, **parameters)
         return Fitted(model.fit(table.X, table.y), judge)
     _check_rare(table, 1.0, "cross-validation divides the rows into folds; with --p and --C there is none")
-    _note_rare_classes(table, options)
+    _note_target(table, options)
     cv = _folds(table, cv, judge)
     parameters |= options.searched() | {"cv": cv, "scoring": judge.scoring, "n_jobs": options.jobs}
     parameters |= {} if Cs is None else {"Cs": Cs}

@@ -61,10 +61,6 @@ SKLEARN_TYPES = _types(
             "root_mean_squared_error"
         ),
         "sklearn.metrics._ranking": "average_precision_score roc_auc_score",
-        "sklearn.metrics._regression": (
-            "explained_variance_score max_error mean_absolute_error mean_squared_error median_absolute_error r2_score "
-            "root_mean_squared_error"
-        ),
         "sklearn.metrics._scorer": "_PassthroughScorer _Scorer",
         "sklearn.model_selection._split": (
             "GroupKFold KFold LeaveOneGroupOut ShuffleSplit StratifiedGroupKFold StratifiedKFold StratifiedShuffleSplit"

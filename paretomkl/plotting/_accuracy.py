@@ -130,8 +130,8 @@ class AccuracyDisplay:
         X_test : array-like of shape (n_test, n_features)
             With precomputed kernels of shape (n_test, n_train, n_kernels).
         y_test : array-like of shape (n_test,) or (n_test, n_tasks)
-            Labels or numbers in the form that ``pareto_path`` was given. A task that is a pair of classes is judged by the samples
-            of these classes.
+            Labels or numbers in the form that ``pareto_path`` was given. A task that is a pair of classes is judged by
+            the samples of these classes.
         tasks_test : array-like of shape (n_test,), default=None
             The task of each sample, if ``pareto_path`` was given ``tasks``.
         relative_to, ax, line_kw

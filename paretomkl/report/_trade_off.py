@@ -24,7 +24,7 @@ from .._page.page import TITLE, build_page, dense_ps
 from .._page.words import CrossValidation, Measure, parameters
 from .._refit import path_refit_code
 from .._targets import Targets
-from .._typing import Array, IntArray, TaskScale
+from .._typing import Array, IntArray, MachineName, TaskScale
 from .._validation import check_count, check_number, shown
 from ..path import PAPER_PS, ParetoPath, pareto_path
 
@@ -130,7 +130,7 @@ def trade_off_page(
     refit_note: str | None = None,
     n_jobs: int | None = None,
     verbose: int | None = None,
-    machine: Literal["svc", "ls-svc", "ridge", "svr"] = "svc",
+    machine: MachineName = "svc",
     epsilon: float | Sequence[float] | None = None,
     normalize_y: bool = True,
 ) -> TradeOff:
@@ -263,7 +263,8 @@ class _Machine:
 
         known = {name: value for name, value in given.items() if value is not None}
         if not self.predicts:
-            return ParetoMKLClassifierCV(**known, class_weight=self.class_weight, machine=self.name)
+            known |= {"class_weight": self.class_weight, "machine": self.name}
+            return ParetoMKLClassifierCV(**known)
         if self.name == "svr":
             known |= {"loss": "epsilon_insensitive"} | ({} if epsilon is None else {"epsilon": epsilon})
         return ParetoMKLRegressorCV(**known, normalize_y=self.normalize_y)
