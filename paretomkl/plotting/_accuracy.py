@@ -194,8 +194,8 @@ class AccuracyDisplay:
         multi_task = isinstance(final, MultiTaskClassifier | KernelTaskRegressor)
         if not multi_task or f"{prefix}p" not in estimator.get_params():
             raise ValueError(
-                "from_estimator needs a multi-task classifier or regressor with a parameter p, or a Pipeline that ends "
-                f"in one; got {type(final).__name__}."
+                "from_estimator needs a multi-task classifier with a parameter p, such a regressor, or a Pipeline that "
+                f"ends in one; got {type(final).__name__}."
             )
         given = {} if tasks_train is None else {f"{prefix}tasks": tasks_train}
         scores = []
