@@ -52,9 +52,13 @@ DEFAULT_NORM = 1.1  # s of a model that is fitted without folds
 
 ABOUT_SCORES = (
     "`--scoring` takes `accuracy` (the default), `balanced_accuracy` (the default with `--balanced`), `roc_auc`, "
-    "`average_precision`, `f1`, `precision`, `recall`, `f1_macro` or `matthews_corrcoef`: the mean over the tasks, or "
-    "with `worst_` before the name the lowest score of a task."
+    "`average_precision`, `f1`, `precision`, `recall`, `f1_macro` or `matthews_corrcoef`; for regression `r2` (the "
+    "default), `neg_mean_squared_error`, `neg_root_mean_squared_error`, `neg_mean_absolute_error` or "
+    "`explained_variance`: the mean over the tasks, or with `worst_` before the name the lowest score of a task.\n\n"
+    "A target with decimals, or with more than 20 different whole numbers, is predicted as a number; "
+    "`--classification` takes its values for classes, `--regression` insists on numbers."
 )
+MOST_TASKS = 12  # that a table of errors lists
 RARE = 0.1  # share of a class below which accuracy hardly sees it
 
 app = typer.Typer(
@@ -69,7 +73,7 @@ app = typer.Typer(
 
 # ------------------------------------------------------------------------------------------------ options
 TableFile = Annotated[Path, Argument(help="CSV, Parquet, Arrow or NumPy file.")]
-Target = Annotated[str, Option("--target", "-y", help="Column that holds the classes.")]
+Target = Annotated[str, Option("--target", "-y", help="Column that holds the classes, or numbers to predict.")]
 Tolerance = Annotated[float, Option(min=1e-8, max=0.5, help="Relative gap to certify at every p.")]
 Delimiter = Annotated[str | None, Option(help="Between the columns of a text file; default a comma, in .tsv a tab.")]
 Decimal = Annotated[str, Option(help="Decimal point of a text file: a point or a comma.")]
@@ -87,8 +91,20 @@ class Options:
     ] = None
     s: Annotated[float | None, Option("--s", min=1.0, help="Norm of the kernel weights; default: by folds.")] = None
     capacity: Annotated[float | None, Option(min=0.0, help="How much flexible kernels pay; default: by folds.")] = None
-    C: Annotated[float | None, Option("--C", min=1e-9, help="Cost of a margin violation; default: by folds.")] = None
-    Cs: Annotated[str, Option("--Cs", help="Values of C to choose from.")] = "0.1,1,10,100"
+    C: Annotated[float | None, Option("--C", min=1e-9, help="Cost of an error; default: by folds.")] = None
+    Cs: Annotated[
+        str | None, Option("--Cs", help="Values of C to choose from; default: 0.1,1,10,100, for regression 0.01 too.")
+    ] = None
+    regression: Annotated[
+        bool | None,
+        Option("--regression/--classification", help="Predict numbers, or classes; default: what the target holds."),
+    ] = None
+    loss: Annotated[str | None, Option(help="Of a regression: `squared` (the default) or `epsilon_insensitive`.")] = (
+        None
+    )
+    epsilon: Annotated[
+        float | None, Option(min=0.0, help="Errors that cost nothing, in standard deviations; default: by folds.")
+    ] = None
     categorical: Annotated[str, Option(help="Columns of categories, if they look otherwise; with commas.")] = ""
     drop: Annotated[str, Option(help="Columns to leave out, separated by commas.")] = ""
     scoring: Annotated[str | None, Option(help="Score to choose by and to show, see below.")] = None
@@ -128,11 +144,43 @@ class Options:
         """Norm and capacity as a search takes them, those that are given."""
         return {name: value for name in ("s", "capacity") if (value := getattr(self, name)) is not None}
 
-    def judge(self) -> "Judge":
+    @property
+    def machine(self) -> Any:
+        """Of a regression."""
+        from .estimators import machine_of_loss
+
+        if self.loss not in (None, "squared", "epsilon_insensitive"):
+            raise TableError(f"--loss is squared or epsilon_insensitive, got {self.loss!r}.")
+        if self.epsilon is not None and self.loss != "epsilon_insensitive":
+            raise TableError("--epsilon is for --loss epsilon_insensitive.")
+        return machine_of_loss(self.loss or "squared")
+
+    def load(self, file: Path, target: str) -> Table:
+        """The table, if its target and these options go together."""
+        self.machine  # noqa: B018  # refuses what is wrong before the file is read
+        table = load_table(file, target, **self.table_keywords())
+        insisted = "--classification" if table.regression else "--regression"
+        if table.regression and self.balanced:
+            raise TableError(
+                f"--balanced weighs classes, and {target!r} holds numbers; leave it out, or use {insisted}."
+            )
+        if not table.regression and (self.loss is not None or self.epsilon is not None):
+            advice = f"leave them out, or use {insisted}"
+            raise TableError(f"--loss and --epsilon are for numbers, and {target!r} holds classes; {advice}.")
+        return table
+
+    def judge(self, regression: bool) -> "Judge":
         """What models are judged by; accuracy would choose the models that leave rare classes alone."""
         from ._judging import make_judge
 
-        return make_judge(self.scoring or ("balanced_accuracy" if self.balanced else None), "--scoring")
+        scoring = self.scoring or ("balanced_accuracy" if self.balanced else None)
+        return make_judge(scoring, "--scoring", regression)
+
+    def costs(self) -> list[float] | None:
+        """Values of C to choose from; None is the default."""
+        if self.C is not None:
+            return [self.C]
+        return None if self.Cs is None else parse_numbers(self.Cs, "--Cs")
 
     @property
     def class_weight(self) -> str | None:
@@ -316,11 +364,10 @@ def path(
     from .report import trade_off_page
 
     folder = _check_folder(out or Path(f"{Path(file.name.removesuffix('.gz')).stem}-path"))
-    judge = options.judge()
-    table = load_table(file, target, **options.table_keywords())
-    needed = ceil(2 / (1 - test_size))  # two are left for folds
-    _check_rare_classes(table, needed, "path holds some rows out and divides the others into folds")
-    _note_rare_classes(table, options)
+    table = options.load(file, target)
+    judge = options.judge(table.regression)
+    _check_rare(table, 1 - test_size, "path holds some rows out and divides the others into folds")
+    _note_target(table, options)
     again = _fitting_command(file, target, options).replace("`", "``")
     found = trade_off_page(
         table.X,
@@ -329,7 +376,9 @@ def path(
         kernels=options.bank(table),
         **options.searched(),
         C=options.C,
-        Cs=parse_numbers(options.Cs, "--Cs"),
+        Cs=options.costs(),
+        machine=options.machine if table.regression else "svc",
+        epsilon=options.epsilon,
         class_weight=options.class_weight,
         scoring=judge.scoring,
         rivals=not options.no_rivals,
@@ -358,23 +407,33 @@ def _check_folder(out: Path) -> Path:
     return out
 
 
-def _check_rare_classes(table: Table, needed: int, why: str) -> None:
-    """Refuse classes with too few rows to be divided."""
-    tasks = [""] * len(table.y) if table.columns.task is None else table.X[table.columns.task]
-    for (label, task), n in Counter(zip(table.y.tolist(), tasks, strict=True)).items():
-        if n < needed:
-            whose = f"Class {label!r}" + f" of task {task!r}" * bool(task)
-            raise TableError(
-                f"{whose} has {n} row{'s' * (n > 1)}, and {needed} are needed: {why}. Leave it out, or merge it with "
-                "another."
-            )
+def _check_rare(table: Table, share: float, why: str) -> None:
+    """Refuse classes, or tasks of a regression, with too few rows to be divided; ``share`` of them are left for folds.
+
+    Two of a class are needed there, and three of a task, so that two are left to learn from.
+    """
+    needed = ceil((3 if table.regression else 2) / share)
+    cells = table.tasks if table.regression else zip(table.y.tolist(), table.tasks, strict=True)
+    for cell, n in Counter(cells).items():
+        if n >= needed:
+            continue
+        label, task = (None, cell) if table.regression else cell
+        whose = " of ".join([f"class {label!r}"] * (label is not None) + [f"task {task!r}"] * bool(task)) or "the table"
+        advice = "" if not task and label is None else "Leave it out, or merge it with another."
+        rows = f"{n} row{'s' * (n > 1)}"
+        raise TableError(f"{whose[0].upper()}{whose[1:]} has {rows}, and {needed} are needed: {why}. {advice}".strip())
 
 
-def _note_rare_classes(table: Table, options: Options) -> None:
-    """Name the options for classes so rare that accuracy hardly sees them."""
-    if options.balanced or options.scoring is not None:
+def _note_target(table: Table, options: Options) -> None:
+    """Say whether a target of numbers was taken for classes; and which options there are for rare classes."""
+    distinct, target = len(set(table.y.tolist())), table.columns.target
+    if options.regression is None and table.regression:
+        note(f"{target!r} holds {distinct} different numbers, so this is a regression; --classification takes classes.")
+    elif options.regression is None and table.y.dtype.kind in "iuf" and distinct > 2:
+        note(f"{target!r} holds {distinct} different numbers, taken for classes; --regression predicts numbers.")
+    if table.regression or options.balanced or options.scoring is not None:
         return
-    tasks = [""] * len(table.y) if table.columns.task is None else table.X[table.columns.task].tolist()
+    tasks = table.tasks
     cells, sizes = Counter(zip(tasks, table.y.tolist(), strict=True)), Counter(tasks)
     n_classes = Counter(task for task, _ in cells)
     # of many classes each has a small share
@@ -396,11 +455,10 @@ def _folds(table: Table, folds: int, judge: "Judge", share: float = 1.0) -> int:
 
     ``share`` of the rows are divided into folds.
     """
-    if not judge.metric.compares_classes:
+    if table.regression or not judge.metric.compares_classes:
         return folds
-    tasks = [""] * len(table.y) if table.columns.task is None else table.X[table.columns.task].tolist()
     rarest: dict[Any, int] = {}
-    for (task, _), n in Counter(zip(tasks, table.y.tolist(), strict=True)).items():
+    for (task, _), n in Counter(zip(table.tasks, table.y.tolist(), strict=True)).items():
         rarest[task] = min(rarest.get(task, n), n)
     most = max(2, int(share * max(rarest.values())))
     if most < folds:
@@ -421,12 +479,13 @@ def _loading_code(file: Path, target: str, options: Options) -> str:
 def _fitting_command(file: Path, target: str, options: Options) -> str:
     """The command that fits a model again, with places for {p}, {C}, {s} and {capacity}."""
     words = ["paretomkl", "fit", str(file), "--target", target]
-    found = replace(options, C=None, Cs=Options.Cs, s=None, capacity=None)
+    found = replace(options, C=None, Cs=None, s=None, capacity=None, epsilon=None)
     for name, value in replace(found, scoring=None, no_rivals=False, jobs=None, as_json=False).given().items():
-        option = "--" + name.replace("_", "-")
+        option = "--classification" if name == "regression" and not value else "--" + name.replace("_", "-")
         for one in value if isinstance(value, list) else [value]:
-            words += [option] if one is True else [option, str(one)]
+            words += [option] if isinstance(one, bool) else [option, str(one)]
     chosen = "--p {p} --C {C} --s {s}" + " --capacity {capacity}" * options.pays
+    chosen += " --epsilon {epsilon}" * (options.loss == "epsilon_insensitive")
     return f"{shlex.join(words)} --tol {PAGE_TOL:g} --out model.skops {chosen}"
 
 
@@ -465,7 +524,7 @@ def _report_path(found: Any, page: Path, numbers: Path, output: Output) -> None:
 
     path, here = found.path, _at_choice(found)
     n_tasks = len(path.task_names)
-    chosen = parameters({"C": found.C, "capacity": found.capacity, "s": found.s})
+    chosen = parameters({name: getattr(found, name) for name in ("C", "capacity", "s", "epsilon")})
     title = f"Pareto path of {n_tasks} task{'s' * (n_tasks > 1)}, {chosen}"
     output.say(path_table(path, title, rows=[k for k, p in enumerate(path.ps) if p in PAPER_PS]))
     if found.cv is not None:
@@ -487,6 +546,7 @@ def _report_path(found: Any, page: Path, numbers: Path, output: Output) -> None:
             "C": found.C,
             "s": _finite(found.s),
             "capacity": found.capacity,
+            "epsilon": found.epsilon,
             "best_p": None if found.cv is None else _finite(float(found.cv.best_p)),
             "scoring": found.measure.key,
             "score_name": found.measure.name,
@@ -529,19 +589,52 @@ def _say_comparison(comparison: Any, output: Output) -> None:
     from rich.table import Table
 
     from ._page.comparison import HOW
+    from ._page.words import in_digits
 
     if comparison is None:
         return
     measure, held_out = comparison.measure, comparison.ours.held_out is not None
+    errors = all(one.errors is not None for one in comparison.contenders)
     table = Table(header_style="bold", box=SIMPLE_HEAD)
     table.add_column(measure.name[0].upper() + measure.name[1:])
-    for name in [f"{len(comparison.ours.folds)} folds"] + ["held out"] * held_out:
+    for name in [f"{len(comparison.ours.folds)} folds"] + ["held out"] * held_out + ["RMSE"] * errors:
         table.add_column(name, justify="right", no_wrap=True)
     for one in comparison.contenders:
-        table.add_row(one.name, comparison.text(one), *([measure.text(one.held_out)] if held_out else []))
+        further = [measure.text(one.held_out)] if held_out else []
+        further += [in_digits(one.errors.overall_rmse)] if errors else []
+        table.add_row(one.name, comparison.text(one), *further)
     output.say(table)
     output.say(comparison.verdict)
     output.say(HOW)
+    if errors and len(comparison.ours.errors.tasks) > 1:
+        _say_errors({one.name: one.errors for one in comparison.contenders}, output)
+
+
+def _say_errors(errors: dict[str, Any], output: Output) -> None:
+    """R² of each task by the name of the method, and the root mean squared error of the first."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from ._drawing import shorten
+    from ._page.words import R2, in_digits
+
+    ours, *others = errors.values()
+    table = Table(header_style="bold", box=SIMPLE_HEAD)
+    table.add_column("R² by task", no_wrap=True)
+    short = {"one kernel ridge on all tasks together": "one for all", "one kernel ridge per task": "one each"}
+    for name in ("rows", *(short.get(name, name.removesuffix(" of each task")) for name in errors), "RMSE"):
+        table.add_column(name, justify="right")
+    order = np.argsort(ours.r2, kind="stable")  # the worst first, NaN last
+    for t in order[: MOST_TASKS if len(order) > MOST_TASKS + 1 else None]:
+        values = [R2.text(one.r2[t]) for one in (ours, *others)]
+        table.add_row(shorten(ours.tasks[t]), str(ours.rows[t]), *values, in_digits(ours.rmse[t]))
+    if len(order) > MOST_TASKS + 1:
+        table.add_row(f"and {len(order) - MOST_TASKS} more, all better")
+    mean = [R2.text(one.mean_r2) for one in (ours, *others)]
+    table.add_row("mean", str(ours.rows.sum()), *mean, in_digits(ours.overall_rmse), style="bold")
+    output.say(table)
+    whose = "ours, " if others else ""
+    output.say(f"The mean of R² is over the tasks; RMSE is {whose}in units of the target, below that of all rows.")
 
 
 # ---------------------------------------------------------------------------------------------------- fit
@@ -576,17 +669,14 @@ def fit(
     exponents = parse_numbers(ps, "--ps") if p is None else parse_numbers(p, "--p")
     if p is not None and len(exponents) > 1:
         raise TableError(f"--p takes one exponent, got {p!r}; to choose among several use --ps {p}.")
-    judge = options.judge()
-    table = load_table(file, target, **options.table_keywords())
-    parameters = {
-        "kernels": options.bank(table),
-        "task_column": table.columns.task,
-        "class_weight": options.class_weight,
-        "tol": tol,
-        "verbose": None,
-    }
-    Cs = [options.C] if options.C is not None else parse_numbers(options.Cs, "--Cs")
-    fitted = _fit_table(table, exponents, Cs, cv, judge, options, parameters)
+    table = options.load(file, target)
+    judge = options.judge(table.regression)
+    parameters = {"kernels": options.bank(table), "task_column": table.columns.task, "tol": tol, "verbose": None}
+    if not table.regression:
+        parameters["class_weight"] = options.class_weight
+    elif options.loss is not None:
+        parameters["loss"] = options.loss
+    fitted = _fit_table(table, exponents, options.costs(), cv, judge, options, parameters)
     # the model behind its encoder, and the columns it needs
     pipeline = make_pipeline(table.encoder, fitted.model)
     save_model({"kind": MODEL_KIND, "version": __version__, **vars(table.columns), "model": pipeline}, out)
@@ -608,11 +698,16 @@ class Fitted:
         bank = self.model.model_.bank
         return float(bank.capacity) if bank.normalize == "capacity" else None
 
+    @property
+    def epsilon(self) -> float | None:
+        """ε of the model; None where it has none."""
+        return float(self.model.epsilon) if getattr(self.model, "loss", "") == "epsilon_insensitive" else None
+
 
 def _fit_table(
     table: Table,
     ps: list[float],
-    Cs: list[float],
+    Cs: list[float] | None,
     cv: int,
     judge: "Judge",
     options: Options,
@@ -620,23 +715,28 @@ def _fit_table(
 ) -> Fitted:
     """Fit one model, or search for the best by cross-validation and set it beside simpler ones."""
     from ._rivals import compare
-    from .estimators import ParetoMKLClassifier
-    from .search import ParetoMKLClassifierCV
+    from .estimators import ParetoMKLClassifier, ParetoMKLRegressor
+    from .search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
 
     judge = judge.of_samples(table.X, table.y, task_column=table.columns.task)
-    if len(ps) * len(Cs) == 1:
-        _note_rare_classes(table, options)
+    if options.epsilon is not None:
+        parameters["epsilon"] = options.epsilon
+    if Cs is not None and len(ps) * len(Cs) == 1:
+        _note_target(table, options)
         if options.capacity is not None:
             parameters["kernels"] = replace(
                 as_bank(parameters["kernels"]), normalize="capacity", capacity=options.capacity
             )
-        model = ParetoMKLClassifier(p=ps[0], C=Cs[0], s=options.s or DEFAULT_NORM, **parameters)
+        plain = ParetoMKLRegressor if table.regression else ParetoMKLClassifier
+        model = plain(p=ps[0], C=Cs[0], s=options.s or DEFAULT_NORM, **parameters)
         return Fitted(model.fit(table.X, table.y), judge)
-    _check_rare_classes(table, 2, "cross-validation divides the rows into folds; with --p and --C there is none")
-    _note_rare_classes(table, options)
+    _check_rare(table, 1.0, "cross-validation divides the rows into folds; with --p and --C there is none")
+    _note_target(table, options)
     cv = _folds(table, cv, judge)
-    parameters |= options.searched()
-    search = ParetoMKLClassifierCV(ps, Cs, cv=cv, scoring=judge.scoring, n_jobs=options.jobs, **parameters)
+    parameters |= options.searched() | {"cv": cv, "scoring": judge.scoring, "n_jobs": options.jobs}
+    parameters |= {} if Cs is None else {"Cs": Cs}
+    searching = ParetoMKLRegressorCV if table.regression else ParetoMKLClassifierCV
+    search = searching(ps=ps, **parameters)
     model = search.fit(table.X, table.y).best_estimator_
     comparison = None
     if not options.no_rivals:
@@ -649,7 +749,7 @@ def _report_fit(table: Table, fitted: Fitted, out: Path, output: Output) -> None
 
     model, measure, search = fitted.model, fitted.judge.measure, fitted.search
     train = fitted.judge.score_model(model, table.X, table.y)
-    used = {"p": model.p, "C": model.C, "capacity": fitted.capacity, "s": model.s}
+    used = {"p": model.p, "C": model.C, "capacity": fitted.capacity, "s": model.s, "epsilon": fitted.epsilon}
     named = parameters(used if search is None else {name: search.best_params_.get(name) for name in used})
     by_source = getattr(model, "source_shares_", {})
     if search is None:
@@ -669,6 +769,7 @@ def _report_fit(table: Table, fitted: Fitted, out: Path, output: Output) -> None
             "C": model.C,
             "s": _finite(model.s),
             "capacity": fitted.capacity,
+            "epsilon": fitted.epsilon,
             "scoring": measure.key,
             "score_name": measure.name,
             "cv_score": None if search is None else search.best_score_,
@@ -703,8 +804,13 @@ def predict(
     pipeline, columns = _load_model_file(model)
     frame = read_table(file, delimiter=parse_delimiter(delimiter), decimal=decimal, max_rows=sys.maxsize - 1)
     inputs = _read_inputs(frame, columns, pipeline, file)
-    table = _predictions(pipeline, inputs, columns.target, scores)
-    _report_predictions(table, out, Output(as_json))
+    if not _predicts_numbers(pipeline):
+        _report_predictions(_predictions(pipeline, inputs, columns.target, scores), out, Output(as_json))
+        return
+    if scores:
+        raise TableError("--scores adds the decision scores of classes, and this model predicts numbers; leave it out.")
+    table = _predictions(pipeline, inputs, columns.target, scores=False)
+    _report_numbers(table, _errors_of(table, frame, columns), out, Output(as_json))
 
 
 def _load_model_file(file: Path) -> tuple[Any, Columns]:
@@ -763,6 +869,63 @@ def _report_predictions(table: Frame, out: Path | None, output: Output) -> None:
         facts["predictions"] = table[target].tolist()
         if scores:
             facts["scores"] = {name: table[name].tolist() for name in scores}
+    output.finish(facts)
+
+
+def _predicts_numbers(pipeline: Any) -> bool:
+    from sklearn.base import is_regressor
+
+    return bool(is_regressor(pipeline[-1]))
+
+
+def _errors_of(predicted: Frame, frame: Frame, columns: Columns) -> Any:
+    """How far predictions are off, task by task, where the table has the target too; else None."""
+    import pandas as pd
+
+    from ._page.comparison import TaskErrors
+    from ._targets import r_squared
+
+    if columns.target not in frame.columns:
+        return None
+    truth = pd.to_numeric(frame[columns.target], errors="coerce").to_numpy(dtype=float)
+    known = np.isfinite(truth)
+    if not known.any():
+        return None
+    tasks = np.full(len(truth), "all rows") if columns.task is None else columns.read(frame)[columns.task].to_numpy()
+    numbers = predicted[columns.target].to_numpy()
+    names = list(dict.fromkeys(tasks[known].tolist()))
+    parts = [(truth[mine], numbers[mine]) for mine in (known & (tasks == name) for name in names)]
+    r2 = [r_squared(own, answer, np.ones(len(own))) if len(own) > 1 else np.nan for own, answer in parts]
+    rmse = [np.sqrt(np.mean((own - answer) ** 2)) for own, answer in parts]
+    return TaskErrors(names, np.array([len(own) for own, _ in parts]), np.array(r2), np.array(rmse))
+
+
+def _report_numbers(table: Frame, errors: Any, out: Path | None, output: Output) -> None:
+    from ._page.words import R2, in_digits
+
+    numbers = table[table.columns[0]]
+    facts: dict[str, Any] = {"rows": len(table)}
+    if out is not None:
+        write_whole(out, table.to_csv(index=False))
+        low, middle, high = (in_digits(float(v)) for v in (numbers.min(), numbers.mean(), numbers.max()))
+        output.say(f"{len(table)} rows: predictions from {low} to {high}, mean {middle}. Written: {out}.")
+        facts["predictions"] = str(out)
+    else:
+        if not output.as_json:
+            table.to_csv(sys.stdout, index=False)
+        facts["predictions"] = numbers.tolist()
+    if errors is not None:
+        facts |= errors.facts()
+        if out is not None and len(errors.tasks) > 1:
+            _say_errors({"R²": errors}, output)
+        else:
+            said = (
+                f"R² {R2.text(errors.mean_r2)}, RMSE {in_digits(errors.overall_rmse)} against the target in the table."
+            )
+            if out is not None:
+                output.say(said)
+            elif not output.as_json:
+                note(said)  # standard output holds the predictions
     output.finish(facts)
 
 

@@ -9,15 +9,16 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import accuracy_score, get_scorer_names
+from sklearn.metrics import accuracy_score, get_scorer_names, r2_score
 
 from ._labelling import Labelling, Samples
 from ._model import share
-from ._page.words import ACCURACY, Measure
+from ._page.words import ACCURACY, R2, Measure
 from ._reading import PathReader, read_training
 from ._scorers import Metric, MultiTaskScorer, Part, make_multitask_scorer, metric_of
+from ._targets import r_squared
 from ._tasks import array_of
-from ._typing import AnyArray, Array
+from ._typing import AnyArray, Array, IntArray
 
 # name of a scikit-learn scorer: what it is called in a sentence, and whether it is shown in per cent
 NAMES = {
@@ -33,6 +34,16 @@ NAMES = {
     "roc_auc": ("ROC AUC", False),
     "average_precision": ("average precision", False),
     "matthews_corrcoef": ("Matthews correlation", False),
+}
+# the same for numbers, and whether it is in units of the target
+NUMBER_NAMES = {
+    "r2": ("R²", False),
+    "explained_variance": ("explained variance", False),
+    "neg_mean_squared_error": ("negative mean squared error", True),
+    "neg_root_mean_squared_error": ("negative root mean squared error", True),
+    "neg_mean_absolute_error": ("negative mean absolute error", True),
+    "neg_median_absolute_error": ("negative median absolute error", True),
+    "neg_max_error": ("negative largest error", True),
 }
 WORST = "worst_"  # before a name: the lowest score of a task instead of the mean over the tasks
 OF_PROBABILITIES = ("log_loss", "brier", "roc_auc_ov")  # in names of scorers that need probabilities
@@ -51,8 +62,8 @@ class Judge:
 
     @property
     def scoring(self) -> MultiTaskScorer | None:
-        """For ``scoring=`` of a search; None is the mean over the tasks of their accuracy."""
-        return None if self.measure == ACCURACY else self.scorer
+        """For ``scoring=`` of a search; None is the mean over the tasks of their accuracy, or of R²."""
+        return None if self.measure in (ACCURACY, R2) else self.scorer
 
     def of_samples(
         self, X: Any, y: Any, *, tasks: Any = None, kernels: Any = "default", task_column: Any = None
@@ -111,6 +122,10 @@ class Judge:
         assert isinstance(found, float)
         return found
 
+    def counts(self, labelling: Labelling, decisions: Array, y: Any) -> IntArray:
+        """Samples of each binary task, (n_tasks,)."""
+        return np.asarray(labelling.right(decisions, y)[1].sum(axis=0))
+
     def judge(self, labelling: Labelling, decisions: Array, samples: Samples, y: Any) -> tuple[Array, float]:
         """Score of each binary task, (n_tasks,), and of all together, from decisions (n_samples, n_tasks)."""
         right, belongs = labelling.right(decisions, y)
@@ -134,16 +149,42 @@ class Judge:
         return self.score(plain_labels(labels), answer, pair)
 
 
-def make_judge(scoring: Any = None, option: str = "scoring") -> Judge:
-    """From the name of a score, a scorer of scikit-learn or of :func:`make_multitask_scorer`; None is accuracy.
+class NumberJudge(Judge):
+    """The same for tasks that predict numbers."""
+
+    def of_samples(
+        self, X: Any, y: Any, *, tasks: Any = None, kernels: Any = "default", task_column: Any = None
+    ) -> Judge:
+        PathReader(kernels, task_column, machine="ridge").read_data(X, y, tasks=tasks)  # refuses what cannot be learned
+        return self
+
+    def of_tasks(self, labelling: Any) -> Judge:
+        return self
+
+    def score(self, truth: AnyArray, response: AnyArray, classes: list[Any] | None = None) -> float:
+        """Score of some samples; NaN where it is not defined. truth, response (n,): numbers."""
+        if self.metric.function is r2_score and not self.metric.arguments:  # much faster than scikit-learn's
+            return r_squared(truth, response, np.ones(len(truth))) if len(truth) > 1 else np.nan
+        return super().score(truth, response, classes)
+
+    def counts(self, targets: Any, decisions: Array, y: Any) -> IntArray:
+        return np.array([len(rows) for _, _, rows in targets.by_task(decisions, y)])
+
+    def judge(self, targets: Any, decisions: Array, samples: Samples, y: Any) -> tuple[Array, float]:
+        scores = [self.score(truth, predicted) for truth, predicted, _ in targets.by_task(decisions, y)]
+        return np.array(scores), self.overall(scores)
+
+
+def make_judge(scoring: Any = None, option: str = "scoring", regression: bool = False) -> Judge:
+    """From the name of a score, a scorer of scikit-learn or of :func:`make_multitask_scorer`; None is accuracy or R².
 
     ``worst_`` before a name asks for the lowest score of a task. ``option`` is what messages call the argument.
     """
     if scoring is None:
-        scoring = "accuracy"
+        scoring = "r2" if regression else "accuracy"
     if isinstance(scoring, str):
         plain = scoring.removeprefix(WORST)
-        _check_name(plain, option)
+        _check_name(plain, option, regression)
         scorer = make_multitask_scorer(plain, average="macro" if plain == scoring else "worst")
     elif isinstance(scoring, MultiTaskScorer) and scoring.average is not None:
         scorer = scoring
@@ -158,22 +199,31 @@ def make_judge(scoring: Any = None, option: str = "scoring") -> Judge:
     assert metric is not None
     if "predict_proba" in metric.responses and "decision_function" not in metric.responses:
         raise ValueError(_no_probabilities(metric.name, option))
-    words, percent = NAMES.get(metric.name, (metric.name.replace("_", " "), metric.function is accuracy_score))
+    plainly = metric.name.replace("_", " ")
+    if regression:
+        words, in_units = NUMBER_NAMES.get(metric.name, (plainly, True))
+        shown = {"percent": False, "in_units": in_units}
+    else:
+        words, percent = NAMES.get(metric.name, (plainly, metric.function is accuracy_score))
+        shown = {"percent": percent}
     worst = scorer.average == "worst"
     key = WORST * worst + metric.name
-    return Judge(Measure(f"{words} of the worst task" if worst else words, key, percent), scorer, metric)
+    measure = Measure(f"{words} of the worst task" if worst else words, key, **shown)
+    return (NumberJudge if regression else Judge)(measure, scorer, metric)
 
 
-def _check_name(name: str, option: str) -> None:
-    if name in NAMES:
+def _check_name(name: str, option: str, regression: bool) -> None:
+    names = NUMBER_NAMES if regression else NAMES
+    if name in names:
         return
     known = name in get_scorer_names()
-    if known and any(part in name for part in OF_PROBABILITIES):
+    if known and not regression and any(part in name for part in OF_PROBABILITIES):
         raise ValueError(_no_probabilities(name, option))
-    near = get_close_matches(name, NAMES, n=1)
+    near = get_close_matches(name, names, n=1)
     if near and not known:
         raise ValueError(f"There is no score {name!r} ({option}); did you mean {near[0]!r}?")
-    raise ValueError(f"{name!r} is not a score for classes ({option}); known are {', '.join(NAMES)}.")
+    what = "numbers" if regression else "classes"
+    raise ValueError(f"{name!r} is not a score for {what} ({option}); known are {', '.join(names)}.")
 
 
 def _no_probabilities(name: str, option: str) -> str:

@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal as DecimalNumber
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,8 +23,9 @@ __all__ = ["Columns", "Table", "TableError", "load_table", "read_table"]
 Frame: TypeAlias = Any  # of pandas, which is imported where it is used
 
 MAX_ROWS = 20_000  # a kernel compares all pairs of rows
-MAX_LABELS = 20  # different values in a target; more look like measurements or names, if they are decimal numbers …
-FEW_ROWS = 10  # … or have fewer rows each
+MAX_LABELS = 20  # different values in a target that names classes; more whole numbers are measurements …
+FEW_LABELS = 10  # … and so are more than these …
+FEW_ROWS = 10  # … where each has fewer rows
 CHUNK = 200_000  # rows read at a time when some are to be sampled
 MOST_CATEGORIES = 50  # different texts in a column; more look like names
 MOSTLY_NUMBERS = 0.5  # share of numbers from which on texts in a column look like mistakes
@@ -411,8 +413,8 @@ def _text(value: Any) -> str:
     return str(value).strip()
 
 
-def _as_numbers(column: Any) -> Any:
-    """Numbers as floats, whatever type a file gave them."""
+def _as_numbers(column: Any, purpose: str = "") -> Any:
+    """Numbers as floats, whatever type a file gave them; messages name the purpose."""
     import pandas as pd
 
     numbers = pd.to_numeric(column, errors="coerce").astype(float)
@@ -422,7 +424,7 @@ def _as_numbers(column: Any) -> Any:
         value = column.iloc[row]
         comma = isinstance(value, str) and DECIMAL_COMMA.fullmatch(value.strip())
         advice = "; if the comma is a decimal point, use --decimal ," if comma else ""
-        raise TableError(f"Column {column.name!r} must hold numbers; row {row + 1} has {value!r}{advice}.")
+        raise TableError(f"Column {column.name!r} must hold numbers{purpose}; row {row + 1} has {value!r}{advice}.")
     infinite = np.isinf(numbers.to_numpy())
     if infinite.any():
         raise TableError(f"Column {column.name!r} holds an infinite number in row {int(infinite.argmax()) + 1}.")
@@ -439,22 +441,30 @@ class Table:
     X : frame of shape (n_samples, n_columns)
         Numbers scaled to [0, 1], an indicator for each word, and the task column, if there is one, as text.
     y : array of shape (n_samples,)
-        The classes.
+        The classes, or the numbers to predict.
     columns : Columns
         What the columns of the file are for.
     encoder : ColumnTransformer
         Makes X of the inputs, and of those of new rows.
+    regression : bool
+        Whether y are numbers to predict.
     """
 
     X: Frame
     y: AnyArray
     columns: Columns
     encoder: Any
+    regression: bool = False
 
     @property
     def features(self) -> list[str]:
         """Columns of X that kernels see."""
         return [name for name in self.X.columns if name != self.columns.task]
+
+    @property
+    def tasks(self) -> list[str]:
+        """The task of each row; empty text where there are none."""
+        return [""] * len(self.y) if self.columns.task is None else self.X[self.columns.task].tolist()
 
 
 def load_table(
@@ -465,6 +475,7 @@ def load_table(
     categorical: Sequence[str] = (),
     drop: Sequence[str] = (),
     impute: bool = False,
+    regression: bool | None = None,
     delimiter: str | None = None,
     decimal: str = ".",
     max_rows: int = MAX_ROWS,
@@ -478,11 +489,15 @@ def load_table(
     file, delimiter, decimal, max_rows, sample, seed
         As in :func:`read_table`.
     target, task : str
-        Columns that hold the classes, and the task of each row (None: there are no tasks).
+        Columns that hold the classes or numbers to predict, and the task of each row (None: there are no tasks).
     categorical, drop : sequences of str
         Columns of categories that look like numbers or names, and columns to leave out.
     impute : bool
         Fill in missing values with the median or the commonest category; else they are refused.
+    regression : bool, default=None
+        Whether the target holds numbers to predict, or names classes. None decides: numbers with decimals are to be
+        predicted, and so are whole numbers with more than 20 different values, or with more than 10 where each has
+        fewer than 10 rows on average; all else are classes.
 
     Examples
     --------
@@ -495,17 +510,56 @@ def load_table(
     >>> table.X.columns.tolist(), table.y.tolist()
     (['size', 'colour=blue', 'colour=red'], ['a', 'b', 'a'])
     """
-    import pandas as pd
 
     frame = read_table(file, delimiter=delimiter, decimal=decimal, max_rows=max_rows, sample=sample, seed=seed)
     columns = _choose_columns(frame, target, task, categorical, drop, impute)
-    labels = frame[target]
-    if labels.dtype == object or isinstance(labels.dtype, pd.StringDtype):
-        labels = _as_text(labels)
-    _check_classes(labels, None if task is None else _as_text(frame[task]))
+    regression = _measures(frame[target]) if regression is None else regression
+    tasks = None if task is None else _as_text(frame[task])
+    y = _numbers_of(frame[target], tasks) if regression else _classes_of(frame[target], tasks)
     encoder = _make_encoder(columns, impute)
     X = encoder.fit_transform(columns.read(frame))
-    return Table(X, labels.to_numpy(), columns, encoder)
+    return Table(X, y.to_numpy(), columns, encoder, regression)
+
+
+def _measures(target: Any) -> bool:
+    """Whether a target looks like measurements: few whole numbers are the codes of classes."""
+    import pandas as pd
+
+    numeric = pd.api.types.is_numeric_dtype(target) or target.map(lambda value: isinstance(value, DecimalNumber)).all()
+    if not numeric or pd.api.types.is_bool_dtype(target):
+        return False
+    values = target.astype(float)
+    if (values % 1 != 0).any():  # infinite ones too, which are refused later
+        return True
+    distinct = values.nunique()
+    return distinct > MAX_LABELS or (distinct > FEW_LABELS and len(values) < FEW_ROWS * distinct)
+
+
+def _numbers_of(target: Any, tasks: Any) -> Any:
+    """The numbers to predict, checked."""
+    import pandas as pd
+
+    column = target.astype(object) if isinstance(target.dtype, pd.CategoricalDtype) else target
+    values = _as_numbers(column, " to predict (--regression)")
+    groups = [("", values)] if tasks is None else values.groupby(tasks, observed=True)
+    for task, own in groups:
+        whose = f"Task {task!r}" if tasks is not None else f"Column {target.name!r} (--target)"
+        advice = ": leave its rows out" if tasks is not None else ""
+        if len(own) < 2:
+            raise TableError(f"{whose} has one row only; regression needs two or more{advice}.")
+        if own.nunique() < 2:
+            raise TableError(f"{whose} has the same target, {own.iloc[0]:g}, in all rows, so nothing to learn{advice}.")
+    return values
+
+
+def _classes_of(target: Any, tasks: Any) -> Any:
+    """The classes, checked; numbers with decimals are taken for their text."""
+    import pandas as pd
+
+    text = target.dtype == object or isinstance(target.dtype, pd.StringDtype)
+    _check_classes(_as_text(target) if text else target, tasks)
+    decimals = pd.api.types.is_float_dtype(target) and (target % 1 != 0).any()
+    return _as_text(target) if text or decimals else target
 
 
 def _check_classes(labels: Any, tasks: Any) -> None:
@@ -514,7 +568,7 @@ def _check_classes(labels: Any, tasks: Any) -> None:
     if distinct > MAX_LABELS and measured:
         raise TableError(
             f"Column {labels.name!r} (--target) holds {distinct} different values in {len(labels)} rows; a target "
-            "names classes, so group the values first."
+            "names classes, so group the values first, or let --regression predict numbers."
         )
     if distinct < 2:
         raise TableError(f"Column {labels.name!r} (--target) holds one class only, {labels.iloc[0]!r}.")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._labelling import Kind, Samples, TaskSet
 from ._tasks import Task, labels_by_task
-from ._typing import AnyArray, Array
+from ._typing import AnyArray, Array, IntArray
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,17 @@ class Targets(TaskSet):
         truth = np.asarray(y, dtype=float)
         return truth[:, 0] if truth.ndim == 2 and truth.shape[1] == 1 else truth
 
-    def by_task(self, samples: Samples, y: Any, predicted: Array) -> list[tuple[Array, Array, AnyArray]]:
-        """Truth, prediction and rows of each task that some sample with a known y belongs to."""
-        truth = self.truth(y)
+    def by_task(self, decisions: Array, y: Any) -> list[tuple[Array, Array, IntArray]]:
+        """Truth, prediction and rows of every task: of the samples with a known y that it was asked about."""
+        truth, predicted = self.truth(y), self.predictions(decisions)
         if truth.shape != predicted.shape:
             raise ValueError(f"y must have the shape {predicted.shape} of the predictions, got shape {truth.shape}.")
-        if self.kind == "matrix":
-            rows = [np.flatnonzero(~np.isnan(truth[:, t])) for t in range(self.n_tasks)]
-            return [(truth[r, t], predicted[r, t], r) for t, r in enumerate(rows) if len(r)]
-        return [(truth[rows], predicted[rows], rows) for rows, _ in self.groups(samples)]
+        truth, predicted = (
+            np.broadcast_to(v if v.ndim == 2 else v[:, None], decisions.shape) for v in (truth, predicted)
+        )
+        asked = ~np.isnan(decisions) & ~np.isnan(truth)
+        rows = [np.flatnonzero(of_task) for of_task in asked.T]
+        return [(truth[of_task, t], predicted[of_task, t], of_task) for t, of_task in enumerate(rows)]
 
     def score(self, decisions: Array, samples: Samples, y: Any, weight: Array | None = None) -> float:
         """Mean over the tasks of R² = 1 − Σ (y − ŷ)² / Σ (y − ȳ)².
@@ -55,7 +57,7 @@ class Targets(TaskSet):
         Tasks with fewer than two samples of positive weight are left out: R² is not defined for them.
         """
         scores = []
-        for truth, predicted, rows in self.by_task(samples, y, self.predictions(decisions)):
+        for truth, predicted, rows in self.by_task(decisions, y):
             own = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=float)[rows]
             if (own > 0).sum() >= 2:
                 scores.append(r_squared(truth, predicted, own))

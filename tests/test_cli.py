@@ -704,6 +704,12 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
     (folder / "broken.parquet").write_bytes(b"PAR1 not really")
     (folder / "table.xyz").write_text("1,2\n")
     frame.assign(outcome=np.random.default_rng(0).random(len(frame))).to_csv(folder / "numbers.csv", index=False)
+    at, values = np.arange(len(frame)), np.random.default_rng(0).random(len(frame))
+    frame.assign(outcome=np.where(at % 2, values, 7.5)).to_csv(folder / "constant.csv", index=False)
+    frame.assign(outcome=np.where(at == 3, np.nan, values)).to_csv(folder / "no_number.csv", index=False)
+    frame.assign(outcome=np.where(at == 3, np.inf, values)).to_csv(folder / "endless.csv", index=False)
+    small = frame.assign(outcome=values, hospital=np.where(at < 2, "tiny", "large"))
+    small.to_csv(folder / "small_task.csv", index=False)
     frame.assign(age=np.where(np.arange(len(frame)) == 3, np.inf, frame["age"])).to_csv(folder / "inf.csv", index=False)
     frame.assign(outcome=frame["outcome"].where(np.arange(len(frame)) != 4)).to_csv(folder / "no_y.csv", index=False)
     days = pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(len(frame)) % 30, unit="D")
@@ -734,7 +740,10 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
             ["commas.csv", "-y", "outcome", "--delimiter", ";"],
             "Column 'bmi' holds numbers with a comma",
         ),
-        "many whole numbers": (["ages.csv", "-y", "outcome"], "holds 60 different values in 120 rows"),
+        "many whole numbers": (
+            ["ages.csv", "-y", "outcome", "--classification"],
+            "holds 60 different values in 120 rows",
+        ),
         "row numbers": (["numbered.csv", "-y", "outcome"], "leave it out with --drop 'Unnamed: 0'"),
         "rows too long": (["too_long.csv", "-y", "outcome"], "hold more values than its first line names columns"),
         "a remark": (["remark.csv", "-y", "outcome"], "begins with a comment"),
@@ -764,8 +773,37 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         "damaged": (["broken.parquet", "-y", "outcome"], "broken.parquet cannot be read"),
         "unknown kind": (["table.xyz", "-y", "outcome"], "table.xyz: unsupported file type; supported are .csv"),
         "a target of numbers": (
-            ["numbers.csv", "-y", "outcome"],
+            ["numbers.csv", "-y", "outcome", "--classification"],
             "different values in 120 rows; a target names classes",
+        ),
+        "words to predict": (
+            [*good, "--regression"],
+            "Column 'outcome' must hold numbers to predict (--regression); row",
+        ),
+        "balanced numbers": (
+            ["numbers.csv", "-y", "outcome", "--balanced"],
+            "--balanced weighs classes, and 'outcome'",
+        ),
+        "loss of classes": ([*good, "--loss", "squared"], "--loss and --epsilon are for numbers, and 'outcome' holds"),
+        "unknown loss": (
+            ["numbers.csv", "-y", "outcome", "--loss", "huber"],
+            "--loss is squared or epsilon_insensitive",
+        ),
+        "ε of the squared loss": (["numbers.csv", "-y", "outcome", "--epsilon", "0.1"], "--epsilon is for --loss"),
+        "accuracy of numbers": (["numbers.csv", "-y", "outcome", "--scoring", "accuracy"], "not a score for numbers"),
+        "R² of classes": ([*good, "--scoring", "r2"], "'r2' is not a score for classes (--scoring)"),
+        "constant in a task": (
+            ["constant.csv", "-y", "outcome", "-t", "hospital"],
+            "Task 'St. Bo' has the same target, 7.5, in all rows",
+        ),
+        "numbers missing": (["no_number.csv", "-y", "outcome"], "Column 'outcome' is missing in 1 of 120 rows"),
+        "an infinite number to predict": (
+            ["endless.csv", "-y", "outcome"],
+            "'outcome' holds an infinite number in row 4",
+        ),
+        "a task of two rows": (
+            ["small_task.csv", "-y", "outcome", "-t", "hospital"],
+            "Task 'tiny' has 2 rows, and",
         ),
         "infinite": (["inf.csv", "-y", "outcome"], "Column 'age' holds an infinite number in row 4"),
         "rows without target": (["no_y.csv", "-y", "outcome"], "Column 'outcome' is missing in 1 of 120 rows"),
@@ -935,3 +973,179 @@ def test_kernels_from_text():
     assert made == [("rbf", {"sigma": 0.5}), ("linear", {"columns": ["a", "b=x", "b=y"]}), ("poly", {"degree": 3})]
     assert parse_kernels("default", []) == "default"
     assert parse_kernels("paper", []) == "paper"
+
+
+# ------------------------------------------------------------------------------------------------- regression
+def costs(n: int = 120, seed: int = 0) -> pd.DataFrame:
+    """The patients with what they cost, which depends on the hospital too."""
+    frame = patients(n, seed).drop(columns="outcome")
+    slope = np.where(frame["hospital"] == "St. Bo", 1.0, 3.0)
+    noise = 5 * np.random.default_rng(seed).standard_normal(n)
+    return frame.assign(cost=(100 + slope * frame["age"] + 40 * (frame["ward"] == "east") + noise).round(2))
+
+
+@pytest.fixture(scope="module")
+def priced(folder) -> Path:
+    costs().to_csv(folder / "costs.csv", index=False)
+    costs(40, seed=1).to_csv(folder / "new_costs.csv", index=False)
+    return folder / "costs.csv"
+
+
+@pytest.fixture(scope="module")
+def regressor(priced, folder) -> tuple[Path, Done]:
+    words = ("fit", priced, "-y", "cost", "-t", "hospital", "-o", folder / "cost.skops", "--Cs", "1,10", "--cv", "3")
+    done = run(*words, "--ps", "1,10")
+    assert done.returncode == 0, done.stderr
+    return folder / "cost.skops", done
+
+
+@pytest.mark.parametrize(
+    ("values", "regression"),
+    [
+        ([0, 1] * 30, False),
+        ([True, False] * 30, False),
+        (list(range(1, 8)) * 9, False),
+        (list(range(10)) * 6, False),
+        (list(range(20)) * 10, False),  # ten rows of each: the codes of twenty classes
+        (["3", "4"] * 30, False),
+        (["a", "b"] * 30, False),
+        ([1.0, 2.0] * 30, False),  # as Parquet and NumPy may hold whole numbers
+        ([0.5, 1.0, 2.0] * 20, True),
+        (list(range(15)) * 4, True),
+        (list(range(30)) * 10, True),
+        ([-3, 10**6] + list(range(60)), True),
+    ],
+)
+def test_what_is_predicted_as_a_number(tmp_path, values, regression):
+    file = tmp_path / "t.parquet"
+    pd.DataFrame({"x": np.arange(len(values)) % 7, "y": values}).to_parquet(file)
+    table = load_table(file, "y")
+    assert table.regression == regression
+    assert (
+        (table.y.dtype == float)
+        if regression
+        else list(table.y) == [str(v) if isinstance(v, str) else v for v in values]
+    )
+
+
+def test_the_target_can_be_insisted_on(tmp_path):
+    file = tmp_path / "t.parquet"
+    pd.DataFrame({"x": np.arange(60) % 7, "y": [1, 2, 3] * 20, "z": [0.5, 1.0] * 30}).to_parquet(file)
+    numbers = load_table(file, "y", regression=True, drop=["z"])
+    assert numbers.regression
+    assert numbers.y.dtype == float
+    classes = load_table(file, "z", regression=False, drop=["y"])
+    assert set(classes.y) == {"0.5", "1"}
+    words = ("fit", file, "--drop", "z", "-o", tmp_path / "m.skops", "--p", "1", "--C", "1", "-y", "y")
+    assert "3 different numbers, taken for classes; --regression predicts numbers" in run(*words).stderr
+    done = run(*words, "--regression", "--json")
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["scoring"] == "r2"
+
+
+def test_fit_of_numbers_says_how_good_it_is(regressor):
+    _, done = regressor
+    assert "'cost' holds 120 different numbers, so this is a regression; --classification takes classes" in done.stderr
+    assert re.search(r"Chosen by 3-fold cross-validation: p = .*; R² 0\.\d{3}\.", done.stdout)
+    for name in ("one kernel ridge on all tasks together", "one kernel ridge per task", "the mean of each task"):
+        assert name in done.stdout
+    assert re.search(r"^ +St\. Bo +60( +−?\d\.\d{3}){4} +\d+\.\d+ +$", done.stdout, re.MULTILINE)
+    assert re.search(r"^ +mean +120( +−?\d\.\d{3}){4} +\d+\.\d+ +$", done.stdout, re.MULTILINE)
+    assert "accuracy" not in done.stdout
+
+
+def test_fit_of_numbers_for_programs(priced, tmp_path):
+    words = (
+        "fit",
+        priced,
+        "-y",
+        "cost",
+        "-t",
+        "hospital",
+        "-o",
+        tmp_path / "m.skops",
+        "--ps",
+        "1",
+        "--cv",
+        "3",
+        "--json",
+    )
+    given = (
+        "--Cs",
+        "1,10",
+        "--loss",
+        "epsilon_insensitive",
+        "--epsilon",
+        "0.2",
+        "--scoring",
+        "neg_mean_absolute_error",
+    )
+    facts = json.loads(run(*words, *given).stdout)
+    assert (facts["scoring"], facts["epsilon"]) == ("neg_mean_absolute_error", 0.2)
+    assert facts["cv_score"] < 0
+    ours = facts["comparison"]["scores"]["paretomkl"]
+    assert ours["tasks"].keys() == {"St. Anna", "St. Bo"}
+    assert ours["tasks"]["St. Bo"]["rows"] == 60
+    mean = facts["comparison"]["scores"]["the mean of each task"]
+    frame = costs()
+    for task, spread in frame.groupby("hospital")["cost"].std(ddof=0).items():
+        assert ours["tasks"][task]["rmse"] < 0.5 * spread
+        assert mean["tasks"][task]["rmse"] == pytest.approx(spread, rel=0.05)
+        assert mean["tasks"][task]["r2"] < 0
+    assert paretomkl.load_model(tmp_path / "m.skops")["model"][-1].loss == "epsilon_insensitive"
+
+
+def test_a_saved_regressor_predicts_numbers(regressor, folder, tmp_path):
+    model, _ = regressor
+    done = run("predict", model, folder / "new_costs.csv", "--out", tmp_path / "p.csv")
+    assert done.returncode == 0, done.stderr
+    predicted, truth = pd.read_csv(tmp_path / "p.csv")["cost"], costs(40, seed=1)
+    assert np.corrcoef(predicted, truth["cost"])[0, 1] > 0.9
+    facts = json.loads(run("predict", model, folder / "new_costs.csv", "--json").stdout)
+    assert_allclose(facts["predictions"], predicted)
+    for task, rows in truth.groupby("hospital").groups.items():
+        error = predicted[rows] - truth["cost"][rows]
+        r2 = 1 - (error**2).sum() / ((truth["cost"][rows] - truth["cost"][rows].mean()) ** 2).sum()
+        assert facts["tasks"][task]["r2"] == pytest.approx(r2)
+        assert facts["tasks"][task]["rmse"] == pytest.approx(np.sqrt((error**2).mean()))
+        assert re.search(rf"{re.escape(task)} +20 +{r2:.3f}", done.stdout)
+    costs(40, seed=1).drop(columns="cost").to_csv(tmp_path / "blind.csv", index=False)
+    blind = run("predict", model, tmp_path / "blind.csv")
+    assert blind.stderr == ""
+    assert_allclose([float(line) for line in blind.stdout.split()[1:]], predicted)
+    assert "--scores adds" in run("predict", model, tmp_path / "blind.csv", "--scores").stderr
+
+
+def test_path_of_numbers(priced, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = (
+        "path",
+        priced,
+        "-y",
+        "cost",
+        "-t",
+        "hospital",
+        "--C",
+        "10",
+        "--s",
+        "1.1",
+        "--points",
+        "15",
+        "--out",
+        "out",
+    )
+    done = run(*words, "--loss", "epsilon_insensitive", "--epsilon", "0.05", "--capacity", "1")
+    assert done.returncode == 0, done.stderr
+    table = pd.read_csv(tmp_path / "out" / "path.csv")
+    assert table["r2"].gt(0.5).all()
+    assert {"r2: St. Bo", "objective: St. Bo"} <= set(table.columns)
+    page = (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
+    assert "Predictions against the truth" in page
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1])
+    names: dict[str, object] = {}
+    exec(data["code"].replace("{p}", "1.0"), names)
+    command = re.search(r"`(paretomkl fit .*?)`", data["codeNote"])[1].replace("{p}", "1")
+    assert "--loss epsilon_insensitive" in command
+    assert "--epsilon 0.05" in command
+    facts = json.loads(run(*shlex.split(command)[1:], "--json").stdout)
+    assert_allclose(list(facts["theta"].values()), names["reg"].theta_, atol=1e-9)

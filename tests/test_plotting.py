@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
+from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
-from paretomkl import PAPER_PS, ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
+from paretomkl import PAPER_PS, ParetoMKLClassifier, ParetoMKLClassifierCV, ParetoMKLRegressor, pareto_path
 from paretomkl.model_selection import MultiTaskStratifiedKFold
 from paretomkl.plotting import (
     AccuracyDisplay,
@@ -553,3 +554,32 @@ def test_a_search_is_drawn_by_its_path(display):
         for one in (search, search.path_)
     ]
     assert_array_equal(*accuracies)
+
+
+def test_regressions_are_drawn_by_r2():
+    rng = np.random.default_rng(0)
+    X, tasks = rng.random((90, 3)), np.array(["a", "b", "c"])[np.arange(90) % 3]
+    y = 7 * np.sin(4 * X[:, 0]) + (tasks == "b") * X[:, 1] + 0.3 * rng.standard_normal(90)
+    train, test = slice(0, 60), slice(60, 90)
+    given = {"C": 10.0, "kernels": "paper", "tol": 1e-6}
+    path = pareto_path(X[train], y[train], tasks=tasks[train], machine="ridge", ps=[1.0, 10.0], verbose=0, **given)
+    display = AccuracyDisplay.from_path(path, None, X[test], y[test], tasks_test=tasks[test])
+    predicted = path.models[1].predict(X[test], tasks[test])
+    expected = [r2_score(y[test][own], predicted[own]) for own in (tasks[test] == name for name in "abc")]
+    assert_allclose(display.scores[1], expected)
+    assert display.ax_.get_ylabel() == "R²"
+    again = AccuracyDisplay.from_estimator(
+        ParetoMKLRegressor(**given),
+        *(X[train], y[train], X[test], y[test]),
+        ps=[1.0, 10.0],
+        tasks_train=tasks[train],
+        tasks_test=tasks[test],
+        relative_to=1.0,
+    )
+    assert_allclose(again.scores, display.scores, atol=5e-3)
+    assert again.ax_.get_ylabel() == "R², difference to $p$ = 1"
+    with pytest.raises(ValueError, match="Task 'b' has 0 samples in the test data; R² needs two"):
+        AccuracyDisplay.from_path(path, None, X[[0, 3]], y[[0, 3]], tasks_test=tasks[[0, 3]])
+    alone = pareto_path(X, ps=[1.0], machine="one-class", kernels=[("rbf", {"sigma": 1.0})], verbose=0)
+    with pytest.raises(ValueError, match="no score to draw"):
+        AccuracyDisplay.from_path(alone, None, X, None)

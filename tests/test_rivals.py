@@ -10,14 +10,23 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
-from sklearn.metrics import balanced_accuracy_score, get_scorer
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics import balanced_accuracy_score, get_scorer, r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from paretomkl import ParetoMKLClassifierCV, _rivals
+from paretomkl import (
+    ParetoMKLClassifierCV,
+    ParetoMKLRegressor,
+    ParetoMKLRegressorCV,
+    _contest,
+    _rival_numbers,
+    _rivals,
+)
 from paretomkl._choice import choose
-from paretomkl._rivals import GRID, best, choices
+from paretomkl._contest import best, choices
+from paretomkl._rivals import GRID
 from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer
 from paretomkl.report import Comparison, Contender, Measure, compare
 
@@ -193,9 +202,9 @@ def test_the_chosen_pair_learns_from_all_rows(monkeypatch):
     search = ParetoMKLClassifierCV(cv=folds_of(y, sites), **QUICK).fit(X, y)
     monkeypatch.setattr(_rivals, "GRID", [(10.0, 1.0)])
     whole = compare(search, X, y)
-    monkeypatch.setattr(_rivals, "MOST_ROWS", 30)
+    monkeypatch.setattr(_contest, "MOST_ROWS", 30)
     assert_allclose(compare(search, X, y).rivals[0].folds, whole.rivals[0].folds)
-    kept = _rivals._thinned(np.arange(1000), (np.arange(1000) % 100 == 0).astype(int))  # noqa: SLF001
+    kept = _contest.thinned(np.arange(1000), (np.arange(1000) % 100 == 0).astype(int))
     assert len(kept) == 31
     assert (kept % 100 == 0).sum() == 1
 
@@ -302,3 +311,116 @@ def test_numbers_of_a_comparison():
     one = versus([0.8], [0.7])
     assert one.text(one.ours) == "80.0 %"
     assert one.facts()["scores"]["paretomkl"]["standard_error"] is None
+
+
+# ----------------------------------------------------------------------------------------------------- numbers
+def priced_sites(n: int = 90) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    X, _, sites = three_sites(n)
+    noise = np.random.default_rng(5).standard_normal(n)
+    return X, 50 + 5 * np.sin(2 * X[:, 0]) + np.where(sites == "a", 1.0, -0.5) * X[:, 1] + noise, sites
+
+
+@pytest.fixture(scope="module")
+def priced():
+    X, y, sites = priced_sites()
+    folds = folds_of(y, sites, 3)
+    search = ParetoMKLRegressorCV(ps=[1.0, 10.0], Cs=[0.1, 1.0], kernels=KERNELS, s=1.1, cv=folds)
+    search.fit(X, y, tasks=sites)
+    return search, folds, compare(search, X, y, tasks=sites, held_out=(X[:30] + 0.1, y[:30], sites[:30]))
+
+
+def ridge(train: np.ndarray, test: np.ndarray, y: np.ndarray, alpha: float, width: float) -> np.ndarray:
+    """As a user would write it."""
+    gamma = width / (train.shape[1] * train.var())
+    return y.mean() + KernelRidge(alpha=alpha, kernel="rbf", gamma=gamma).fit(train, y - y.mean()).predict(test)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_kernel_ridge_is_that_of_scikit_learn(priced, together):
+    _, folds, found = priced
+    X, y, sites = priced_sites()
+    answers = np.empty((len(_rival_numbers.GRID), len(y)))
+    for train, test in folds:
+        for mine in [np.full(len(y), True)] if together else [sites == name for name in "abc"]:
+            learn, judge = train[mine[train]], test[mine[test]]
+            scaler = StandardScaler().fit(X[learn])
+            parts = [scaler.transform(X[rows]) for rows in (learn, judge)]
+            if together:
+                indicators = [(sites[rows, None] == np.array(["a", "b", "c"])).astype(float) for rows in (learn, judge)]
+                parts = [np.hstack(both) for both in zip(parts, indicators, strict=True)]
+            for k, pair in enumerate(_rival_numbers.GRID):
+                answers[k, judge] = ridge(*parts, y[learn], *pair)
+
+    def score(answer: np.ndarray, test: np.ndarray, names: str) -> float:
+        return np.mean([r2_score(y[own], answer[own]) for own in (test[sites[test] == name] for name in names)])
+
+    chosen = np.empty(len(y))
+    for names in ["abc"] if together else list("abc"):
+        scores = np.array([[score(answer, test, names) for _, test in folds] for answer in answers])
+        for k, best_pair in enumerate(choices(scores)):
+            rows = folds[k][1][np.isin(sites[folds[k][1]], list(names))]
+            chosen[rows] = answers[best_pair, rows]
+    name = "one kernel ridge " + ("on all tasks together" if together else "per task")
+    one = rival(found, name)
+    assert_allclose(one.folds, [score(chosen, test, "abc") for _, test in folds], atol=1e-8)
+    assert_allclose(one.errors.r2, [r2_score(y[sites == t], chosen[sites == t]) for t in "abc"], atol=1e-8)
+    rmse = [np.sqrt(np.mean((y - chosen)[sites == t] ** 2)) for t in "abc"]
+    assert_allclose(one.errors.rmse, rmse, atol=1e-8)
+    assert one.errors.overall_rmse == pytest.approx(np.sqrt(np.mean((y - chosen) ** 2)))
+
+
+def test_errors_of_ours_are_those_of_models_fitted_by_hand(priced):
+    search, folds, found = priced
+    X, y, sites = priced_sites()
+    results = search.cv_results_
+    scores = np.array([results[f"split{k}_test_score"] for k in range(3)])
+    points = {name: results[f"param_{name}"] for name in ("C", "p")}
+    predicted = np.empty(len(y))
+    for k, (train, test) in enumerate(folds):
+        chosen = choose(np.delete(scores, k, axis=0), results["mean_test_squared_error"], points)
+        reg = ParetoMKLRegressor(**results["params"][chosen], s=1.1, kernels=KERNELS, tol=1e-5)
+        predicted[test] = reg.fit(X[train], y[train], tasks=sites[train]).predict(X[test], tasks=sites[test])
+        assert found.ours.folds[k] == scores[k, chosen]
+    by_hand = [r2_score(y[sites == t], predicted[sites == t]) for t in "abc"]
+    assert_allclose(found.ours.errors.r2, by_hand, atol=5e-3)
+    facts = found.facts()["scores"]["paretomkl"]
+    assert facts["tasks"]["b"]["rows"] == 30
+    assert facts["mean_r2"] == pytest.approx(np.mean(by_hand), abs=5e-3)
+
+
+def test_the_mean_of_each_task(priced):
+    _, folds, found = priced
+    _, y, sites = priced_sites()
+    mean = np.empty(len(y))
+    for train, test in folds:
+        for name in "abc":
+            mean[test[sites[test] == name]] = y[train[sites[train] == name]].mean()
+    assert_allclose(found.rivals[-1].errors.r2, [r2_score(y[sites == t], mean[sites == t]) for t in "abc"])
+    held_out = [r2_score(y[:30][sites[:30] == t], np.full(10, y[sites == t].mean())) for t in "abc"]
+    assert found.rivals[-1].held_out == pytest.approx(np.mean(held_out))
+
+
+def test_outputs_of_unlike_units_are_compared():
+    """One machine for all outputs has them on one scale, so that a change of units changes nothing."""
+    X, y, _ = priced_sites()
+    matrix = np.column_stack([y, X[:, 2] + 0.1 * y])
+    matrix[:15, 1] = np.nan
+    given = {"ps": [1.0], "Cs": [1.0], "kernels": KERNELS, "cv": 3}
+    plain, scaled = (
+        compare(ParetoMKLRegressorCV(**given).fit(X, one), X, one) for one in (matrix, matrix * [1.0, 1000.0])
+    )
+    for a, b in zip(plain.contenders, scaled.contenders, strict=True):
+        assert_allclose(a.errors.r2, b.errors.r2, atol=1e-6)
+        assert_allclose(a.errors.rmse * [1, 1000], b.errors.rmse, rtol=1e-5)
+    assert_array_equal(plain.ours.errors.rows, [90, 75])
+
+
+def test_without_tasks_there_is_one_kernel_ridge_and_one_mean():
+    X, y, _ = priced_sites()
+    scoring = "neg_mean_squared_error"
+    search = ParetoMKLRegressorCV(ps=[1.0], Cs=[1.0], kernels=KERNELS, cv=3, scoring=scoring).fit(X, y)
+    found = compare(search, X, y)
+    assert [one.name for one in found.rivals] == ["one kernel ridge", "the mean"]
+    assert found.measure.name == "negative mean squared error"
+    mean = found.rivals[-1]
+    assert mean.mean == pytest.approx(-(mean.errors.overall_rmse**2), rel=1e-9)  # folds of one size

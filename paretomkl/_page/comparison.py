@@ -9,13 +9,50 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Array
-from .words import ACCURACY, Measure
+from .._typing import Array, IntArray
+from .words import ACCURACY, Measure, in_digits
 
 OURS = "paretomkl"
 HOW = (
     "In each fold every method has the parameters that the other folds choose; ± is the standard error over the folds."
 )
+
+
+@dataclass(frozen=True)
+class TaskErrors:
+    """How far the predictions of numbers are off, over the samples of all folds, each predicted where it is held out.
+
+    Parameters
+    ----------
+    tasks : list of n_tasks str
+    rows : array of shape (n_tasks,)
+        Samples of each task.
+    r2, rmse : arrays of shape (n_tasks,)
+        R², NaN where it is not defined, and root mean squared error in units of the target.
+    """
+
+    tasks: list[str]
+    rows: IntArray
+    r2: Array
+    rmse: Array
+
+    @property
+    def mean_r2(self) -> float:
+        """Over the tasks that have it."""
+        known = self.r2[~np.isnan(self.r2)]
+        return float(known.mean()) if len(known) else math.nan
+
+    @property
+    def overall_rmse(self) -> float:
+        """Of all samples together."""
+        known = self.rows > 0
+        return float(np.sqrt(np.average(self.rmse[known] ** 2, weights=self.rows[known])))
+
+    def facts(self) -> dict[str, Any]:
+        """Numbers by name, for JSON."""
+        rows = zip(self.tasks, self.rows.tolist(), self.r2.tolist(), self.rmse.tolist(), strict=True)
+        by_task = {name: {"rows": n, "r2": _number(r2), "rmse": _number(rmse)} for name, n, r2, rmse in rows}
+        return {"mean_r2": _number(self.mean_r2), "rmse": _number(self.overall_rmse), "tasks": by_task}
 
 
 @dataclass(frozen=True)
@@ -29,11 +66,14 @@ class Contender:
         Score of each fold, NaN where it is not defined.
     held_out : float, default=None
         Score of samples that no fold has seen.
+    errors : TaskErrors, default=None
+        Of predicted numbers.
     """
 
     name: str
     folds: Array
     held_out: float | None = None
+    errors: TaskErrors | None = None
 
     @property
     def mean(self) -> float:
@@ -90,7 +130,7 @@ class Comparison:
         measure, error = self.measure, contender.standard_error
         if math.isnan(contender.mean) or math.isnan(error):
             return measure.text(contender.mean)
-        return f"{measure.text(contender.mean)} ± " + (f"{100 * error:.1f}" if measure.percent else f"{error:.3f}")
+        return f"{measure.text(contender.mean)} ± {measure.error(error)}"
 
     @property
     def verdict(self) -> str:
@@ -115,6 +155,7 @@ class Comparison:
             "scores": {
                 c.name: {"mean": _number(c.mean), "standard_error": _number(c.standard_error)}
                 | ({} if c.held_out is None else {"held_out": _number(c.held_out)})
+                | ({} if c.errors is None else c.errors.facts())
                 for c in self.contenders
             },
             "verdict": self.verdict,
@@ -132,6 +173,7 @@ class Comparison:
                 "bar": None if math.isnan(c.mean) else round((c.mean - low) / width, 4),
                 "heldOut": None if c.held_out is None else self.measure.text(c.held_out),
             }
+            | ({} if c.errors is None else {"rmse": in_digits(c.errors.overall_rmse)})
             for c in self.contenders
         ]
         return {"rows": rows, "verdict": self.verdict, "how": HOW, "folds": len(self.ours.folds)}

@@ -22,7 +22,8 @@ from ..scalarizations import PAPER_PS
 from . import words
 from .comparison import Comparison
 from .notebook import summary_table
-from .words import ACCURACY, CrossValidation, Measure
+from .numbers import Predictions
+from .words import CrossValidation, Measure
 
 if TYPE_CHECKING:
     from ..path import ParetoPath
@@ -74,8 +75,9 @@ def build_page(
     *,
     scores: Any = None,
     scores_overall: Any = None,
-    measure: Measure = ACCURACY,
+    measure: Measure | None = None,
     n_held_out: Any = None,
+    predictions: Predictions | None = None,
     cv: CrossValidation | None = None,
     comparison: Comparison | None = None,
     title: str = TITLE,
@@ -94,9 +96,11 @@ def build_page(
     scores_overall : array-like of shape (n_points,), default=None
         Held-out score of all tasks together; None is the mean over the tasks.
     measure : Measure
-        What the scores are, and how they are shown; accuracy in per cent unless given.
+        What the scores are, and how they are shown; unless given, accuracy in per cent, or R² of numbers.
     n_held_out : array-like of shape (n_tasks,), default=None
         Held-out samples of each task.
+    predictions : Predictions, default=None
+        Predicted and true numbers of held-out samples at each exponent.
     cv : CrossValidation, default=None
         Which p and C cross-validation would pick.
     comparison : Comparison, default=None
@@ -116,9 +120,13 @@ def build_page(
         HTML that needs nothing else to be shown.
     """
     rows = np.unique(path.ps, return_index=True)[1]  # by rising p, each once
+    kind = words.kind_of(path.models[0].tasks)
+    measure = measure or kind.measure
     held_out = _held_out(scores, scores_overall, n_held_out, path, measure)
     data = _data(path, rows, held_out, cv)
-    data["measure"] = {"name": measure.name, "percent": measure.percent}
+    data["measure"] = {"name": measure.name, "percent": measure.percent, "inUnits": measure.in_units}
+    if predictions is not None:
+        data["numbers"] = predictions.page_data(rows)
     if comparison is not None:
         data["comparison"] = comparison.page_data()
     data |= {"code": path.refit if refit is None else refit, "codeNote": refit_note}
@@ -135,11 +143,25 @@ def build_page(
         "facts": "".join(f"<li>{html.escape(fact)}</li>" for fact in [*counts, *facts]),
         "fallback": summary_table(path, None if held_out is None else held_out.overall, measure),
         "measure": html.escape(measure.name),
+        "machine": kind.machine,
+        "numbers": "" if predictions is None else _template("numbers.html"),
+        "without_scores": _without_scores(kind, measure),
         "data": _as_script(data),
         "css": _template("page.css"),
         "js": _template("page.js"),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _template("page.html"))
+
+
+def _without_scores(kind: words.Kind, measure: Measure) -> str:
+    """How to have a page with scores; empty where there can be none."""
+    if not kind.call:
+        return ""
+    return (
+        _template("without_scores.html")
+        .replace("{{measure}}", html.escape(measure.name))
+        .replace("{{call}}", html.escape(kind.call, quote=False))
+    )
 
 
 # ------------------------------------------------------------------------------------------- what the page knows

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._drawing import exponent_label, shorten
+from .._targets import Regions, Targets
 from .._typing import Array
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -36,24 +37,62 @@ class Measure:
         What files call it: "balanced_accuracy".
     percent : bool
         Whether it is shown in per cent, and its differences in percentage points.
+    in_units : bool, default=False
+        Whether it is in units of what is predicted: of any size, and shown with four digits.
     """
 
     name: str = "accuracy"
     key: str = "accuracy"
     percent: bool = True
+    in_units: bool = False
 
     def text(self, value: float) -> str:
-        """A value: "91.2 %", "0.912" or "not defined"."""
+        """A value: "91.2 %", "0.912", "−104.2" or "not defined"."""
         if not math.isfinite(value):
             return "not defined"
-        return f"{100 * value:.1f} %" if self.percent else f"{value:.3f}"
+        return f"{100 * value:.1f} %" if self.percent else self._number(value)
 
     def size(self, difference: float) -> str:
         """A difference without its sign: "2.1 points" or "0.021"."""
-        return points(difference) if self.percent else f"{abs(difference):.3f}"
+        return points(difference) if self.percent else self._number(abs(difference))
+
+    def error(self, value: float) -> str:
+        """A standard error behind a value, without the sign of per cent."""
+        return f"{100 * value:.1f}" if self.percent else self._number(value, 2)
+
+    def same(self, difference: float, value: float) -> bool:
+        """Whether a difference to a value is none to a reader."""
+        return abs(difference) < SAME * (abs(value) if self.in_units else 1.0)
+
+    def _number(self, value: float, digits: int = 4) -> str:
+        return (in_digits(value, digits) if self.in_units else f"{value:.3f}").replace("-", "−")
 
 
 ACCURACY = Measure()
+R2 = Measure("R²", "r2", percent=False)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the tasks of a path do, in words.
+
+    measure: what they are judged by; machine: whose optimum the objective of a task is; call: Python that makes a page
+    with held-out scores, empty where there are none.
+    """
+
+    measure: Measure
+    machine: str
+    call: str
+
+
+CLASSIFYING = Kind(ACCURACY, "support\n    vector machine", 'trade_off_page(X, y, file="trade_off.html")')
+PREDICTING = Kind(R2, "regression", 'trade_off_page(X, y, machine="ridge", file="trade_off.html")')
+DETECTING = Kind(ACCURACY, "one-class machine", "")
+
+
+def kind_of(tasks: Any) -> Kind:
+    """Of what a model knows of its tasks."""
+    return PREDICTING if isinstance(tasks, Targets) else DETECTING if isinstance(tasks, Regions) else CLASSIFYING
 
 
 @dataclass(frozen=True)
@@ -70,7 +109,7 @@ class CrossValidation:
         Folds.
     measure : Measure
         What the scores are.
-    best_s, best_capacity : float or None
+    best_s, best_capacity, best_epsilon : float or None
         What else it chose; None where there was nothing to choose.
     """
 
@@ -83,10 +122,11 @@ class CrossValidation:
     measure: Measure = ACCURACY
     best_s: float | None = None
     best_capacity: float | None = None
+    best_epsilon: float | None = None
 
     @classmethod
     def from_search(cls, search: Any, measure: Measure = ACCURACY) -> CrossValidation:
-        """From a fitted :class:`~paretomkl.ParetoMKLClassifierCV`: all p, with the other parameters as chosen."""
+        """From a fitted search, such as :class:`~paretomkl.ParetoMKLClassifierCV`: all p, the others as chosen."""
         results, best = search.cv_results_, search.best_params_
         others = [name for name in best if name != "p"]
         along = [all(params[name] == best[name] for name in others) for params in results["params"]]
@@ -94,7 +134,8 @@ class CrossValidation:
         rows = rows[np.argsort(results["param_p"][rows], kind="stable")]
         ps, mean, std = (results[name][rows].tolist() for name in ("param_p", "mean_test_score", "std_test_score"))
         chosen = float(best["p"]), float(best["C"])
-        return cls(ps, mean, std, *chosen, search.n_splits_, measure, best.get("s"), best.get("capacity"))
+        others_chosen = {f"best_{name}": best.get(name) for name in ("s", "capacity", "epsilon")}
+        return cls(ps, mean, std, *chosen, search.n_splits_, measure, **others_chosen)
 
     @property
     def best_score(self) -> float:
@@ -126,6 +167,13 @@ def percent_above(share: float) -> str:
         return "0.0001 %"
     scale = 10.0 ** math.floor(math.log10(value))
     return f"{math.ceil(value / scale * (1 - 1e-12)) * scale:.4f}".rstrip("0").rstrip(".") + " %"
+
+
+def in_digits(value: float, digits: int = 4) -> str:
+    """A number of any size with so many digits, without an exponent unless it is tiny or huge."""
+    if value == 0 or not 1e-4 <= abs(value) < 1e9:
+        return f"{value:.{digits}g}"
+    return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
 
 
 def points(difference: float) -> str:
@@ -280,7 +328,7 @@ def change_of_score(
         return sentence + "."
     at = f"at p = {exponent_label(reference_p)}"
     difference = overall - overall_there
-    if abs(difference) < SAME:
+    if measure.same(difference, overall):
         sentence += f", as {at}"
     else:
         sentence += f", {measure.size(difference)} {'more' if difference > 0 else 'less'} than {at}"
@@ -333,7 +381,7 @@ def choice(cv: CrossValidation) -> str:
     """Which p cross-validation would pick, and whether that matters."""
     measure = cv.measure
     what = "" if measure == ACCURACY else f"{measure.name} "
-    others = parameters({"C": cv.best_C, "capacity": cv.best_capacity, "s": cv.best_s})
+    others = parameters({"C": cv.best_C, "capacity": cv.best_capacity, "s": cv.best_s, "epsilon": cv.best_epsilon})
     sentence = (
         f"Cross-validation ({cv.n_splits} folds of the training part) would pick p = {exponent_label(cv.best_p)} with "
         f"{others}: {what}{measure.text(cv.best_score)}, standard error {measure.size(cv.standard_error)}."
@@ -343,7 +391,8 @@ def choice(cv: CrossValidation) -> str:
     near = [p for p, mean in zip(cv.ps, cv.mean, strict=True) if mean >= cv.best_score - cv.standard_error - 1e-12]
     if 1.0 in cv.ps and cv.best_p != 1.0:
         behind = cv.best_score - cv.mean[list(cv.ps).index(1.0)]
-        sentence += f" The average, p = 1, is {'as good' if behind < SAME else measure.size(behind) + ' behind'}."
+        as_good = behind <= 0 or measure.same(behind, cv.best_score)
+        sentence += f" The average, p = 1, is {'as good' if as_good else measure.size(behind) + ' behind'}."
     if len(near) == len(cv.ps):
         return sentence + f" All {len(near)} exponents tried are within that error: the choice matters little."
     are = "is" if len(near) == 1 else "are"

@@ -1,4 +1,4 @@
-"""Accuracy of the tasks along the path."""
+"""Accuracy, or R², of the tasks along the path."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._labelling import Labelling
 from .._model import decide_all, share
+from .._targets import Regions, Targets, r_squared
 from .._typing import Array
 from .._validation import check_exponents
 from ..path import PAPER_PS, ParetoPath
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 class AccuracyDisplay:
     """Accuracy of each task against p, or its difference to that at one p, and the mean over the tasks in bold.
+
+    Tasks that predict numbers have R² in its place.
 
     Up to seven lines have a colour each, more are coloured by their score. Of more than twelve the three uppermost and
     the three lowermost are named.
@@ -118,7 +120,7 @@ class AccuracyDisplay:
         ax: Axes | None = None,
         line_kw: dict[str, Any] | None = None,
     ) -> AccuracyDisplay:
-        """Draw the accuracies of the classifiers that a path holds.
+        """Draw the accuracies of the classifiers, or R² of the regressors, that a path holds.
 
         Parameters
         ----------
@@ -128,8 +130,8 @@ class AccuracyDisplay:
         X_test : array-like of shape (n_test, n_features)
             With precomputed kernels of shape (n_test, n_train, n_kernels).
         y_test : array-like of shape (n_test,) or (n_test, n_tasks)
-            Labels in the form that ``pareto_path`` was given. A task that is a pair of classes is judged by the samples
-            of these classes.
+            Labels or numbers in the form that ``pareto_path`` was given. A task that is a pair of classes is judged by
+            the samples of these classes.
         tasks_test : array-like of shape (n_test,), default=None
             The task of each sample, if ``pareto_path`` was given ``tasks``.
         relative_to, ax, line_kw
@@ -141,9 +143,10 @@ class AccuracyDisplay:
         path = _style.path_of(path)
         _style.baseline(path.ps, relative_to)
         samples = read_samples(path.reader, X_test, tasks=tasks_test)
-        labelling = path.models[0].tasks
-        scores = [_accuracies(labelling, decisions, y_test) for decisions in decide_all(path.models, samples)]
-        return cls.from_scores(path.ps, scores, path.task_names, relative_to=relative_to, ax=ax, line_kw=line_kw)
+        tasks = path.models[0].tasks
+        scores = [_task_scores(tasks, decisions, y_test) for decisions in decide_all(path.models, samples)]
+        drawing: dict[str, Any] = {"relative_to": relative_to, "ax": ax, "line_kw": line_kw}
+        return cls.from_scores(path.ps, scores, path.task_names, score_name=_score_name(tasks), **drawing)
 
     @classmethod
     def from_estimator(
@@ -161,11 +164,11 @@ class AccuracyDisplay:
         ax: Axes | None = None,
         line_kw: dict[str, Any] | None = None,
     ) -> AccuracyDisplay:
-        """Fit a clone for each p and draw its accuracies on test samples.
+        """Fit a clone for each p and draw its accuracies, or R², on test samples.
 
         Parameters
         ----------
-        estimator : multi-task classifier with a parameter p, or a Pipeline that ends in one
+        estimator : multi-task classifier or regressor with a parameter p, or a Pipeline that ends in one
             Not changed. It may have its tasks from classes, ``task_column``, ``tasks=`` or a matrix y. A task that is a
             pair of classes is judged by the samples of these classes.
         X_train, y_train, X_test, y_test
@@ -180,6 +183,7 @@ class AccuracyDisplay:
 
         from .._classifier import MultiTaskClassifier
         from .._reading import read_samples
+        from .._regressor import KernelTaskRegressor
         from . import _style  # asks for matplotlib before any work
 
         exponents = check_exponents(ps)
@@ -187,10 +191,11 @@ class AccuracyDisplay:
         steps = getattr(estimator, "steps", None)
         prefix = "" if steps is None else f"{steps[-1][0]}__"
         final = estimator if steps is None else steps[-1][1]
-        if not isinstance(final, MultiTaskClassifier) or f"{prefix}p" not in estimator.get_params():
+        multi_task = isinstance(final, MultiTaskClassifier | KernelTaskRegressor)
+        if not multi_task or f"{prefix}p" not in estimator.get_params():
             raise ValueError(
-                "from_estimator needs a multi-task classifier with a parameter p, or a Pipeline that ends in one; got "
-                f"{type(final).__name__}."
+                "from_estimator needs a multi-task classifier with a parameter p, such a regressor, or a Pipeline that "
+                f"ends in one; got {type(final).__name__}."
             )
         given = {} if tasks_train is None else {f"{prefix}tasks": tasks_train}
         scores = []
@@ -199,8 +204,10 @@ class AccuracyDisplay:
             model = fitted if steps is None else fitted[-1]
             data = X_test if steps is None or len(steps) == 1 else fitted[:-1].transform(X_test)
             samples = read_samples(model, data, tasks=tasks_test)
-            scores.append(_accuracies(model.model_.tasks, model.model_.decisions(samples), y_test))
-        return cls.from_scores(exponents, scores, model.task_names_, relative_to=relative_to, ax=ax, line_kw=line_kw)
+            scores.append(_task_scores(model.model_.tasks, model.model_.decisions(samples), y_test))
+        drawing: dict[str, Any] = {"relative_to": relative_to, "ax": ax, "line_kw": line_kw}
+        name = _score_name(model.model_.tasks)
+        return cls.from_scores(exponents, scores, model.task_names_, score_name=name, **drawing)
 
     @classmethod
     def from_cv_results(
@@ -216,7 +223,7 @@ class AccuracyDisplay:
 
         Parameters
         ----------
-        search : fitted ParetoMKLClassifierCV or GridSearchCV, or its ``cv_results_``
+        search : fitted ParetoMKLClassifierCV, ParetoMKLRegressorCV or GridSearchCV, or its ``cv_results_``
             With p among the parameters searched.
         by : str, default=None
             A parameter that has a line for each of its values, such as "C". None draws one line. At each point it is
@@ -291,8 +298,20 @@ class AccuracyDisplay:
         return self
 
 
-def _accuracies(tasks: Labelling, decisions: Array, y: Any) -> Array:
-    """Share of samples on the right side of each task, (n_tasks,)."""
+def _score_name(tasks: Any) -> str:
+    return "R²" if isinstance(tasks, Targets) else "accuracy"
+
+
+def _task_scores(tasks: Any, decisions: Array, y: Any) -> Array:
+    """Share of samples on the right side of each task, or its R², (n_tasks,)."""
+    if isinstance(tasks, Regions):
+        raise ValueError("A path of outlier detectors has no score to draw: there are no labels to compare with.")
+    if isinstance(tasks, Targets):
+        parts = tasks.by_task(decisions, y)
+        for name, (_, _, rows) in zip(tasks.names, parts, strict=True):
+            if len(rows) < 2:
+                raise ValueError(f"Task {name!r} has {len(rows)} samples in the test data; R² needs two or more.")
+        return np.array([r_squared(truth, predicted, np.ones(len(rows))) for truth, predicted, rows in parts])
     right, belongs = tasks.right(decisions, y)
     for name, n_samples in zip(tasks.names, belongs.sum(axis=0), strict=True):
         if n_samples == 0:

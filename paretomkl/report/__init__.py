@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .._page.comparison import Comparison, Contender
+from .._page.comparison import Comparison, Contender, TaskErrors
+from .._page.numbers import Predictions
 from .._page.page import build_page, dense_ps, write_page
 from .._page.words import CrossValidation, Measure
 from ._trade_off import TradeOff, held_out_split, trade_off_page
@@ -15,6 +16,8 @@ __all__ = [
     "Contender",
     "CrossValidation",
     "Measure",
+    "Predictions",
+    "TaskErrors",
     "TradeOff",
     "build_page",
     "compare",

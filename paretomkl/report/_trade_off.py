@@ -19,11 +19,13 @@ from .._files import check_writable, write_whole
 from .._kernels import as_bank
 from .._model import decide_all
 from .._page.comparison import Comparison
+from .._page.numbers import Predictions
 from .._page.page import TITLE, build_page, dense_ps
 from .._page.words import CrossValidation, Measure, parameters
-from .._refit import refit_code
-from .._typing import Array, IntArray, TaskScale
-from .._validation import check_count, check_number
+from .._refit import path_refit_code
+from .._targets import Targets
+from .._typing import Array, IntArray, MachineName, TaskScale
+from .._validation import check_count, check_number, shown
 from ..path import PAPER_PS, ParetoPath, pareto_path
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ MOST_PARTS = 10  # the held-out share is a fraction with at most this denominato
 LAPS = ("cross-validation", "path", "scores", "rivals", "page")
 DECISION_BYTES = 256 * 2**20  # of the models judged at a time
 DEFAULT_NORM = 1.1  # s where nothing chooses it, as in pareto_path
+EPSILON = 0.1  # the same for ε
+CLASSIFYING, PREDICTING = ("svc", "ls-svc"), ("ridge", "svr")  # machines
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class TradeOff:
         The dense path on the training part.
     scores : array of shape (n_points, n_tasks)
         Score of the held-out samples of each task, NaN where it is not defined; of a pair of classes, those of these
-        classes. Accuracy unless ``scoring`` was given.
+        classes. Accuracy, or R² of numbers, unless ``scoring`` was given.
     scores_overall : array of shape (n_points,)
         Score of all tasks together: that of the votes where classes are the tasks, else the mean over the tasks.
     measure : Measure
@@ -55,8 +59,8 @@ class TradeOff:
     n_held_out : array of shape (n_tasks,)
     train, test : arrays of int
         The samples of either part.
-    C, s, capacity : floats
-        Those of the path; capacity is None where kernels do not pay for theirs.
+    C, s, capacity, epsilon : floats
+        Those of the path; capacity is None where kernels do not pay for theirs, epsilon where the machine has none.
     cv : CrossValidation or None
     comparison : Comparison or None
         The scores of simpler models.
@@ -64,6 +68,8 @@ class TradeOff:
         Where the time went: ``"cross-validation"``, ``"path"``, ``"scores"``, ``"rivals"`` and ``"page"``.
     html, file : str, and pathlib.Path or None
         The page, and where it was written.
+    predictions : Predictions or None
+        Predicted and true numbers of held-out samples; None where classes are predicted.
     """
 
     path: ParetoPath
@@ -81,6 +87,8 @@ class TradeOff:
     seconds: dict[str, float]
     html: str
     file: Path | None
+    epsilon: float | None = None
+    predictions: Predictions | None = None
 
     def __repr__(self) -> str:
         size = len(self.html.encode()) / 1e6
@@ -105,7 +113,7 @@ def trade_off_page(
     s: float | Sequence[float] | None = None,
     capacity: float | Sequence[float] | Literal["auto"] = "auto",
     C: float | None = None,
-    Cs: Sequence[float] = (0.1, 1.0, 10.0, 100.0),
+    Cs: Sequence[float] | None = None,
     task_weight: Any = None,
     class_weight: Any = None,
     task_scale: TaskScale = "none",
@@ -122,13 +130,16 @@ def trade_off_page(
     refit_note: str | None = None,
     n_jobs: int | None = None,
     verbose: int | None = None,
+    machine: MachineName = "svc",
+    epsilon: float | Sequence[float] | None = None,
+    normalize_y: bool = True,
 ) -> TradeOff:
     """Show what p does to these tasks: one HTML file with a slider over a dense, certified path.
 
-    Some samples are held out, by task and label alike. On the others cross-validation chooses C, s and the capacity of
-    kernels (and says which p it would pick), a path of ``n_points`` exponents is traced with these, and every model of
-    it is judged on the held-out samples. Simpler models are set beside the choice, on the same folds and the same
-    held-out samples.
+    Some samples are held out, by task and label alike (where numbers are predicted, by task). On the others
+    cross-validation chooses C, s and the capacity of kernels (and says which p it would pick), a path of ``n_points``
+    exponents is traced with these, and every model of it is judged on the held-out samples. Simpler models are set
+    beside the choice, on the same folds and the same held-out samples.
 
     Parameters
     ----------
@@ -141,9 +152,9 @@ def trade_off_page(
         Exponent κ of the kernels' capacity, or several to choose from, as in
         :class:`~paretomkl.ParetoMKLClassifierCV`; with ``cv=None`` "auto" is that of ``kernels``.
     C : float, default=None
-        Cost of a margin violation; None leaves it to cross-validation.
-    Cs : sequence of float
-        To choose from.
+        Cost of a margin violation, or of an error; None leaves it to cross-validation.
+    Cs : sequence of float, default=None
+        To choose from: 0.1, 1, 10 and 100 unless given, and 0.01 too where numbers are predicted.
     test_size : float, default=0.25
         Share of the samples to hold out; taken as a fraction of at most ten parts.
     cv : int, splitter or None, default=5
@@ -153,7 +164,8 @@ def trade_off_page(
         What the parameters are chosen by and the held-out samples are judged by, for each task and in the mean over the
         tasks: accuracy, or the name of another score of scikit-learn ("balanced_accuracy", "roc_auc", "f1", …;
         "worst_accuracy" and its like are the lowest score of a task), or a scorer of scikit-learn or of
-        :func:`~paretomkl.model_selection.make_multitask_scorer`.
+        :func:`~paretomkl.model_selection.make_multitask_scorer`. Numbers are judged by R², or by
+        "neg_mean_squared_error", "neg_mean_absolute_error", ….
     rivals : bool, default=True
         Whether to show how simpler models do, see :func:`compare`.
     random_state : int, RandomState or None, default=0
@@ -174,6 +186,13 @@ def trade_off_page(
         Folds at a time, and threads of the path; -1 is all cores.
     verbose : int, default=None
         0 is silent, 1 shows progress; None shows progress on a terminal once two seconds have passed.
+    machine : {"svc", "ls-svc", "ridge", "svr"}, default="svc"
+        As in :func:`~paretomkl.pareto_path`. The last two predict numbers, and the page shows R², predictions against
+        the truth, and the residuals of each task.
+    epsilon : float, or sequence of float, default=None
+        ε of "svr", or several to choose from. None leaves it to cross-validation; it is 0.1 with ``cv=None``.
+    normalize_y : bool, default=True
+        As in :func:`~paretomkl.pareto_path`.
 
     Returns
     -------
@@ -189,33 +208,70 @@ def trade_off_page(
     """
     from .._judging import make_judge
 
-    ps = dense_ps(n_points)
-    _check(C, s, capacity, cv, n_points, file)
-    judge = make_judge(scoring)
-    train, test = held_out_split(
-        X, y, tasks=tasks, task_column=task_column, test_size=test_size, random_state=random_state
-    )
+    ps, regression = dense_ps(n_points), machine in PREDICTING
+    _check(C, s, capacity, cv, n_points, file, machine, class_weight)
+    judge = make_judge(scoring, regression=regression)
+    by: dict[str, Any] = {"task_column": task_column, "test_size": test_size, "random_state": random_state}
+    train, test = held_out_split(X, y, tasks=tasks, **by, stratify=not regression)
     fit_on, judge_on = (_part(X, y, tasks, rows, train, kernels) for rows in (train, test))
     judge = judge.of_samples(**fit_on, kernels=kernels, task_column=task_column)
-    weights = {"task_weight": task_weight, "class_weight": class_weight}
-    given: dict[str, Any] = {"kernels": kernels, "task_column": task_column, "task_scale": task_scale, **weights}
-    study = _Study(fit_on, judge_on, judge, given, {"n_jobs": n_jobs, "verbose": verbose})
-    search = None if cv is None else study.search(Cs if C is None else [C], s, capacity, cv)
-    setting = _Setting.fixed(kernels, C, s, capacity) if search is None else _Setting.chosen(search)
+    weights = {"task_scale": task_scale, "task_weight": task_weight}
+    given: dict[str, Any] = {"kernels": kernels, "task_column": task_column, **weights}
+    of_machine = _Machine(machine, class_weight, normalize_y)
+    study = _Study(fit_on, judge_on, judge, of_machine, given, {"n_jobs": n_jobs, "verbose": verbose})
+    search = None if cv is None else study.search(Cs if C is None else [C], s, capacity, epsilon, cv)
+    setting = study.setting(search, kernels, C, s, capacity, epsilon)
     found, path, judged, comparison = study.run(ps, tol, setting, search, rivals)
-    code = refit_code(tol=tol, tasks=tasks is not None, loading=loading, **given | setting.keywords())
+    code = of_machine.refit_code(tol=tol, tasks=tasks is not None, loading=loading, **given | setting.keywords())
     path = replace(path, refit=code)
     if refit_note is None:
-        refit_note = _how_to_split(tasks is not None, task_column, test_size, random_state)
+        refit_note = _how_to_split(tasks is not None, **by, stratify=not regression)
     facts = [setting.words(), f"learned from {len(train)} samples, judged on {len(test)} others"]
     told: dict[str, Any] = {"title": title, "facts": facts, "refit_note": setting.filled_in(refit_note)}
     page = build_page(path, **judged, cv=found, comparison=comparison, **told)
     written = None if file is None else write_whole(file, page)
     rows: dict[str, Any] = {"train": train, "test": test}
     chosen: dict[str, Any] = {"C": setting.C, "s": setting.s, "capacity": setting.capacity, "cv": found}
-    return TradeOff(
-        path, **judged, **rows, **chosen, comparison=comparison, seconds=study.seconds(), html=page, file=written
-    )
+    chosen |= {"epsilon": setting.epsilon, "comparison": comparison}
+    return TradeOff(path, **judged, **rows, **chosen, seconds=study.seconds(), html=page, file=written)
+
+
+@dataclass(frozen=True)
+class _Machine:
+    """What a task is, with the parameters that only some machines have."""
+
+    name: str
+    class_weight: Any
+    normalize_y: bool
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it predicts numbers."""
+        return self.name in PREDICTING
+
+    def epsilon(self, given: Any) -> float | None:
+        """ε where nothing chooses it; None for machines that have none."""
+        return None if self.name != "svr" else EPSILON if given is None else float(_only(given))
+
+    def keywords(self) -> dict[str, Any]:
+        """As :func:`pareto_path` takes them."""
+        return {"machine": self.name, "class_weight": self.class_weight, "normalize_y": self.normalize_y}
+
+    def search(self, epsilon: Any, **given: Any) -> Any:
+        """A search that is not fitted yet; None of what is given is the default."""
+        from ..search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
+
+        known = {name: value for name, value in given.items() if value is not None}
+        if not self.predicts:
+            known |= {"class_weight": self.class_weight, "machine": self.name}
+            return ParetoMKLClassifierCV(**known)
+        if self.name == "svr":
+            known |= {"loss": "epsilon_insensitive"} | ({} if epsilon is None else {"epsilon": epsilon})
+        return ParetoMKLRegressorCV(**known, normalize_y=self.normalize_y)
+
+    def refit_code(self, epsilon: float | None = None, **given: Any) -> str:
+        value = EPSILON if epsilon is None else epsilon
+        return path_refit_code(self.name, value, self.normalize_y, self.class_weight, **given)
 
 
 @dataclass(frozen=True)
@@ -225,18 +281,20 @@ class _Setting:
     kernels: Any
     C: float
     s: float
+    epsilon: float | None = None
 
     @classmethod
-    def fixed(cls, kernels: Any, C: Any, s: Any, capacity: Any) -> _Setting:
+    def fixed(cls, kernels: Any, C: Any, s: Any, capacity: Any, epsilon: float | None) -> _Setting:
         """As given, where there is nothing to choose by."""
         if not isinstance(capacity, str):
             kernels = replace(as_bank(kernels), normalize="capacity", capacity=_only(capacity))
-        return cls(kernels, float(C), DEFAULT_NORM if s is None else _only(s))
+        return cls(kernels, float(C), DEFAULT_NORM if s is None else _only(s), epsilon)
 
     @classmethod
-    def chosen(cls, search: Any) -> _Setting:
+    def chosen(cls, search: Any, machine: _Machine) -> _Setting:
         best = search.best_estimator_
-        return cls(best.kernels, float(best.C), float(best.s))
+        epsilon = None if machine.name != "svr" else float(best.epsilon)
+        return cls(best.kernels, float(best.C), float(best.s), epsilon)
 
     @property
     def capacity(self) -> float | None:
@@ -246,14 +304,15 @@ class _Setting:
 
     def keywords(self) -> dict[str, Any]:
         """As :func:`pareto_path` takes them."""
-        return {"kernels": self.kernels, "C": self.C, "s": self.s}
+        epsilon = {} if self.epsilon is None else {"epsilon": self.epsilon}
+        return {"kernels": self.kernels, "C": self.C, "s": self.s, **epsilon}
 
     def words(self) -> str:
-        return parameters({"C": self.C, "capacity": self.capacity, "s": self.s})
+        return parameters({name: getattr(self, name) for name in ("C", "capacity", "s", "epsilon")})
 
     def filled_in(self, note: str) -> str:
-        """Text with the values in the place of {C}, {s} and {capacity}."""
-        for name in ("C", "s", "capacity"):
+        """Text with the values in the place of {C}, {s}, {capacity} and {epsilon}."""
+        for name in ("C", "s", "capacity", "epsilon"):
             note = note.replace(f"{{{name}}}", repr(getattr(self, name)))
         return note
 
@@ -266,11 +325,12 @@ class _Study:
         fit_on: dict[str, Any],
         judge_on: dict[str, Any],
         judge: Judge,
+        machine: _Machine,
         given: dict[str, Any],
         running: dict[str, Any],
     ):
         self.fit_on, self.judge_on, self.judge = fit_on, judge_on, judge
-        self.given, self.running = given, running
+        self.machine, self.given, self.running = machine, given, running
         self.times = [perf_counter()]
 
     def run(
@@ -279,9 +339,10 @@ class _Study:
         """What a search (or None) found, the path, the scores of its models, and those of simpler ones."""
         found = None if search is None else CrossValidation.from_search(search, self.judge.measure)
         self.lap()
-        path = pareto_path(**self.fit_on, ps=ps, tol=tol, **self.given | setting.keywords(), **self.running)
+        given = self.given | setting.keywords() | self.machine.keywords() | self.running
+        path = pareto_path(**self.fit_on, ps=ps, tol=tol, **given)
         self.lap()
-        scores, overall, n_held_out = _judge(path, self.judge, **self.judge_on)
+        scores, overall, n_held_out, predictions = _judge(path, self.judge, **self.judge_on)
         self.lap()
         comparison = None
         if rivals and found is not None:
@@ -289,14 +350,19 @@ class _Study:
         self.lap()
         measure = self.judge.measure
         judged = {"scores": scores, "scores_overall": overall, "measure": measure, "n_held_out": n_held_out}
+        judged["predictions"] = predictions
         return found, path, judged, comparison
 
-    def search(self, Cs: Sequence[float], s: Any, capacity: Any, cv: Any) -> Any:
-        """A fitted search over p, C, s and capacity."""
-        from ..search import ParetoMKLClassifierCV
+    def search(self, Cs: Sequence[float] | None, s: Any, capacity: Any, epsilon: Any, cv: Any) -> Any:
+        """A fitted search over p, C, s, capacity and ε."""
+        grid = {"ps": PAPER_PS, "Cs": Cs, "s": s, "capacity": capacity, "cv": cv, "scoring": self.judge.scoring}
+        return self.machine.search(epsilon, **grid, **self.given, **self.running).fit(**self.fit_on)
 
-        given = self.given | self.running | {"capacity": capacity} | ({} if s is None else {"s": s})
-        return ParetoMKLClassifierCV(PAPER_PS, Cs, cv=cv, scoring=self.judge.scoring, **given).fit(**self.fit_on)
+    def setting(self, search: Any, kernels: Any, C: Any, s: Any, capacity: Any, epsilon: Any) -> _Setting:
+        """What a search has chosen; without one what is given."""
+        if search is not None:
+            return _Setting.chosen(search, self.machine)
+        return _Setting.fixed(kernels, C, s, capacity, self.machine.epsilon(epsilon))
 
     def compare(self, search: Any, at_choice: float) -> Comparison:
         """Ours beside the rivals; its held-out score is that of the page at the p it chooses."""
@@ -315,7 +381,20 @@ class _Study:
         return dict(zip(LAPS, np.diff([*self.times, perf_counter()]).tolist(), strict=True))
 
 
-def _check(C: float | None, s: Any, capacity: Any, cv: Any, n_points: int, file: str | os.PathLike[str] | None) -> None:
+def _check(
+    C: float | None,
+    s: Any,
+    capacity: Any,
+    cv: Any,
+    n_points: int,
+    file: str | os.PathLike[str] | None,
+    machine: Any,
+    class_weight: Any,
+) -> None:
+    if machine not in (*CLASSIFYING, *PREDICTING):
+        raise ValueError(f"machine must be one of {[*CLASSIFYING, *PREDICTING]}, got {shown(machine)}.")
+    if machine in PREDICTING and class_weight is not None:
+        raise ValueError(f"class_weight is for classes; machine={machine!r} has none.")
     if C is not None:
         check_number("C", C, lambda v: 0 < v < np.inf, "greater than 0")
     elif cv is None:
@@ -341,9 +420,18 @@ def _part(X: Any, y: Any, tasks: Any, rows: IntArray, train: IntArray, kernels: 
 
 
 def held_out_split(
-    X: Any, y: Any, *, tasks: Any = None, task_column: Any = None, test_size: float = 0.25, random_state: Any = 0
+    X: Any,
+    y: Any,
+    *,
+    tasks: Any = None,
+    task_column: Any = None,
+    test_size: float = 0.25,
+    random_state: Any = 0,
+    stratify: bool = True,
 ) -> tuple[IntArray, IntArray]:
     """Training and held-out samples as :func:`trade_off_page` takes them, by task and label alike; same parameters.
+
+    ``stratify=False`` is for numbers: by task alone.
 
     Returns
     -------
@@ -357,7 +445,7 @@ def held_out_split(
     >>> len(train), len(test)
     (6, 2)
     """
-    from .._splits import MultiTaskStratifiedKFold, make_splits
+    from .._splits import MultiTaskKFold, MultiTaskStratifiedKFold, make_splits
     from .._tasks import task_column_of
 
     check_number("test_size", test_size, lambda v: 0 < v < 1, "between 0 and 1")
@@ -366,37 +454,46 @@ def held_out_split(
         raise ValueError(f"test_size must be from 0.1 to 0.9, got {test_size}.")
     if task_column is not None:
         tasks = task_column_of(X, task_column)
-    folds = MultiTaskStratifiedKFold(share.denominator, shuffle=True, random_state=random_state)
+    kind = MultiTaskStratifiedKFold if stratify else MultiTaskKFold
+    folds = kind(share.denominator, shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
         # a label with fewer samples than parts is missing from some of them, which one split does not mind
         warnings.filterwarnings("ignore", message=".*fewer than n_splits", category=UserWarning)
-        parts = make_splits(folds, X, y, tasks)
+        parts = make_splits(folds, X, y, tasks, stratify=stratify)
     test = np.sort(np.concatenate([held_out for _, held_out in parts[: share.numerator]]))
     return np.setdiff1d(np.concatenate(parts[0]), test), test
 
 
-def _judge(path: ParetoPath, judge: Judge, X: Any, y: Any, tasks: Any) -> tuple[Array, Array, IntArray]:
-    """Score of every task and of all together for every model, and the number of samples of each task."""
+def _judge(
+    path: ParetoPath, judge: Judge, X: Any, y: Any, tasks: Any
+) -> tuple[Array, Array, IntArray, Predictions | None]:
+    """Score of every task and of all together for every model, the number of samples of each task, and predictions."""
     from .._reading import read_samples
 
     samples = read_samples(path.reader, X, tasks=tasks)
     models = {id(model): model for model in path.models}  # neighbours on the path may be the same
     labelling = path.models[0].tasks
+    numbers = Predictions.drawn_from(labelling, samples, y, len(path)) if isinstance(labelling, Targets) else None
     step = max(1, int(DECISION_BYTES // (8 * len(samples) * labelling.n_tasks)))
     judged: dict[int, tuple[Array, float]] = {}
+    drawn: dict[int, Array] = {}
     for first in range(0, len(models), step):
         some = list(models.values())[first : first + step]
         for model, decisions in zip(some, decide_all(some, samples), strict=True):
             judged[id(model)] = judge.judge(labelling, decisions, samples, y)
+            if numbers is not None:
+                drawn[id(model)] = numbers.of_decisions(labelling, decisions)
     scores = np.array([judged[id(model)][0] for model in path.models])
     overall = np.array([judged[id(model)][1] for model in path.models])
-    return scores, overall, labelling.right(decisions, y)[1].sum(axis=0)
+    if numbers is not None:
+        numbers = replace(numbers, predicted=np.array([drawn[id(model)] for model in path.models]))
+    return scores, overall, judge.counts(labelling, decisions, y), numbers
 
 
-def _how_to_split(tasks: bool, task_column: Any, test_size: float, random_state: Any) -> str:
+def _how_to_split(tasks: bool, task_column: Any, test_size: float, random_state: Any, stratify: bool) -> str:
     given = ["X", "y"] + ["tasks=tasks"] * tasks + [f"task_column={task_column!r}"] * (task_column is not None)
     seed = random_state if isinstance(random_state, numbers.Integral) or random_state is None else "random_state"
-    given += [f"test_size={test_size!r}", f"random_state={seed}"]
+    given += [f"test_size={test_size!r}", f"random_state={seed}"] + ["stratify=False"] * (not stratify)
     return (
         "This learns from all samples, as for use. The models of this page have seen the training part only: "
         f"`train, test = paretomkl.report.held_out_split({', '.join(given)})`."

@@ -32,9 +32,10 @@ function percent(v) {
 }
 const change = v => v == null ? NONE : plus(v, percent(v));
 const UNDEFINED = "not defined";
-const MEASURE = D.measure.name, SHARE_OF_ONE = D.measure.percent;
-const score = v => v == null ? UNDEFINED : SHARE_OF_ONE ? (100 * v).toFixed(1) + "\u00a0%" : minus(v.toFixed(3));
-const points = v => v == null ? NONE : plus(v, minus(SHARE_OF_ONE ? (100 * v).toFixed(1) : v.toFixed(3)).replace(/^−(0\.0+)$/, "$1"));
+const MEASURE = D.measure.name, SHARE_OF_ONE = D.measure.percent, IN_UNITS = D.measure.inUnits;
+const scoreText = v => IN_UNITS ? digits(v, 4) : minus(v.toFixed(3));
+const score = v => v == null ? UNDEFINED : SHARE_OF_ONE ? (100 * v).toFixed(1) + "\u00a0%" : scoreText(v);
+const points = v => v == null ? NONE : plus(v, (SHARE_OF_ONE ? minus((100 * v).toFixed(1)) : scoreText(v)).replace(/^−(0\.0+)$/, "$1"));
 const share = v => (v >= 0.0005 ? (100 * v).toFixed(1) : v > 0 ? "<0.1" : "0") + "\u00a0%";
 const gap = v => digits(v, 4);
 const short = (name, n = 24) =>
@@ -449,6 +450,7 @@ const signedTick = v => plus(v, percentTick(v));
 const numberTick = v => minus(+v.toPrecision(4) + "");
 const scoreTick = SHARE_OF_ONE ? percentTick : numberTick;
 const pointsTick = v => plus(v, numberTick(SHARE_OF_ONE ? 100 * v : v));
+const SMALL = IN_UNITS ? 0.02 * Math.max(...D.scores.flat().map(Math.abs)) : 0.02;  // the least range of scores to show
 const initial = text => text[0].toUpperCase() + text.slice(1);
 
 function objectivesFigure() {
@@ -480,10 +482,10 @@ function accuracyFigure() {
   if (!D.scores) return figure.remove();
   const spec = { ...ofTasks, more: (t, i) => [D.heldOut ? `of ${D.heldOut[t]} held-out samples` : "", `weight ${percent(D.weights[t][i])}`].filter(Boolean) };
   spec.label = label(`Held-out ${MEASURE} of each task`, lowHigh(() => spec.rows, () => spec.format));
-  const value = [MEASURE, { rows: D.scores, format: score, tick: scoreTick, zero: null, least: 0.02, include: [] },
+  const value = [MEASURE, { rows: D.scores, format: score, tick: scoreTick, zero: null, least: SMALL, include: [] },
     MEASURE === "accuracy" ? "Share of the held-out samples of each task on its right side." : `${initial(MEASURE)} on the held-out samples of each task.`];
-  const gains = [`difference to p = ${D.p[ONE]}`, { rows: GAIN, format: v => points(v) + (SHARE_OF_ONE && v != null ? " points" : ""), tick: pointsTick, zero: 0, least: 0.02, include: [0] },
-    `${SHARE_OF_ONE ? "Percentage points more" : "More"} (above zero) or less than at p = ${D.p[ONE]}; a step is one held-out sample or more.`];
+  const gains = [`difference to p = ${D.p[ONE]}`, { rows: GAIN, format: v => points(v) + (SHARE_OF_ONE && v != null ? " points" : ""), tick: pointsTick, zero: 0, least: SMALL, include: [0] },
+    `${SHARE_OF_ONE ? "Percentage points more" : "More"} (above zero) or less than at p = ${D.p[ONE]}${D.numbers ? "." : "; a step is one held-out sample or more."}`];
   const onChange = modes(figure, spec, N > 1 ? [gains, value] : [value]);
   const view = picture(figure, spec);
   const below = legend(figure, spec);
@@ -492,7 +494,7 @@ function accuracyFigure() {
 function overallFigure() {
   const figure = $("fig-overall");
   if (!D.overall && !D.cv) return figure.remove();
-  const spec = { rows: [], colors: [], names: [], bold: D.overall || null, boldName: `held-out ${MEASURE}`, format: score, tick: scoreTick, least: 0.02,
+  const spec = { rows: [], colors: [], names: [], bold: D.overall || null, boldName: `held-out ${MEASURE}`, format: score, tick: scoreTick, least: SMALL,
     include: D.cv ? D.cv.mean.flatMap((v, k) => [v - D.cv.std[k], v + D.cv.std[k]]) : [] };
   spec.label = label(`${initial(MEASURE)} of all tasks together`, () => (D.overall ? score(D.overall[S.i]) : NONE));
   spec.extra = (layer, { x, y }) => {
@@ -517,16 +519,18 @@ function rivalsCard() {
   if (!C) return card.remove();
   card.hidden = false;
   const heldOut = C.rows.some(row => row.heldOut != null);
-  const cells = (tag, texts) => texts.slice(0, heldOut ? 3 : 2).map(text => make(tag, { textContent: text }));
+  const errors = C.rows.some(row => row.rmse != null);
+  const cells = (tag, texts) => texts.map((textContent, k) => make(tag, { textContent, className: k === 3 ? "rmse" : "" }))
+    .filter((_, k) => k < 2 || (k === 2 ? heldOut : errors));
   card.querySelector(".note").textContent = `${initial(MEASURE)} of what one would do instead, on the same ${C.folds} folds of the training part${heldOut ? " and on the same held-out samples" : ""}.`;
-  card.querySelector("thead tr").append(...cells("th", ["", `${C.folds} folds`, "held out"]));
+  card.querySelector("thead tr").append(...cells("th", ["", `${C.folds} folds`, "held out", "RMSE"]));
   card.querySelector("tbody").append(...C.rows.map((row, k) => {
-    const line = make("tr", { className: k ? "" : "ours" }, ...cells("td", [row.name, row.text, row.heldOut || ""].map(unbroken)));
+    const line = make("tr", { className: k ? "" : "ours" }, ...cells("td", [row.name, row.text, row.heldOut || "", row.rmse || ""].map(unbroken)));
     line.style.setProperty("--w", row.bar || 0);
     return line;
   }));
   $("verdict").textContent = unbroken(C.verdict);
-  $("rivals-how").textContent = C.how;
+  $("rivals-how").textContent = C.how + (errors ? " RMSE, the root mean squared error, is that of the folds." : "");
 }
 function kernelsFigure() {
   const figure = $("fig-kernels"), list = $("kernels");
@@ -566,6 +570,167 @@ function gapFigure() {
   spec.extra = (layer, { y, left, right }) => draw(layer, "path", { class: "tol", d: `M${left} ${y(D.tol)}H${right}` });
   picture(figure, spec);
   legend(figure, spec, [["bold-key", () => `gap at ${pText(S.i)}: ${gap(D.gap[S.i])}`], ["tol-key", () => `asked for: ${gap(D.tol)}`]]);
+}
+
+// ------------------------------------------------------------------------------------------------ predicted numbers
+const valueOf = step => D.numbers.low + D.numbers.step * step;
+const entriesOf = () => range(T).map(t => range(D.numbers.task.length).filter(k => D.numbers.task[k] === t));
+const drawnOf = () => D.numbers.task.length < D.numbers.all ? ` ${D.numbers.task.length} of ${D.numbers.all}, drawn at random, are shown.` : "";
+const number = v => digits(v, 4);
+function paintTasks(svg, nodes) {
+  const set = hot("task");
+  svg.classList.toggle("some-hot", !!set);
+  nodes.forEach((node, t) => node.classList.toggle("hot", !!set && set.has(t)));
+}
+function taskKeys(svg, order, tell) {  // ↑ and ↓ go through the tasks
+  keys(svg, {
+    walk(step) {
+      const at = order.indexOf(S.hover.task);
+      hover("task", order[at < 0 ? (step > 0 ? 0 : order.length - 1) : clamp(at + step, 0, order.length - 1)]);
+      this.tell();
+    },
+    tell() { if (S.hover.task != null) tell(S.hover.task); },
+    mark() { if (S.hover.task != null) mark("task", S.hover.task); },
+    leave() { hover("task", null); hideTip(); },
+  });
+}
+function truthFigure() {
+  const figure = $("fig-truth");
+  if (!figure) return;
+  const host = figure.querySelector(".plot"), svg = draw(host, "svg", { role: "img", tabindex: 0 });
+  const truth = D.numbers.truth.map(valueOf), entries = entriesOf();
+  let x, y, width, dots = [];
+  figure.querySelector(".note").textContent = `Each dot is a held-out sample; on the line its prediction is exact.${drawnOf()}`;
+  function redraw() {
+    width = drawingWidth(host);
+    const height = clamp(Math.round(0.66 * width), 240, 380), top = 10, base = height - 38;
+    svg.replaceChildren();
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    const ends = [...D.numbers.predicted.flat(), ...D.numbers.truth].reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]).map(valueOf);
+    y = valueScale(ends, {}, top, base, Math.max(3, Math.round((base - top) / 50)));
+    const left = 26 + Math.max(...y.ticks.map(v => textWidth(numberTick(v))));
+    x = valueScale(ends, {}, width - 14, left, Math.max(2, Math.round((width - left) / 80)));
+    y.ticks.forEach(v => {
+      const at = Math.round(y.y(v)) + 0.5;
+      draw(svg, "path", { class: "grid-line", d: `M${left} ${at}H${width - 8}` });
+      draw(svg, "text", { x: left - 6, y: at + 3.5, "text-anchor": "end" }, numberTick(v));
+    });
+    x.ticks.forEach(v => {
+      const at = Math.round(x.y(v)) + 0.5;
+      draw(svg, "path", { class: "grid-line", d: `M${at} ${top}V${base}` });
+      draw(svg, "text", { x: at, y: base + 15, "text-anchor": "middle" }, numberTick(v));
+    });
+    draw(svg, "path", { class: "axis", d: `M${left + 0.5} ${top}V${base + 0.5}H${width - 8}` });
+    draw(svg, "text", { x: (left + width) / 2, y: height - 5, "text-anchor": "middle" }, "truth");
+    draw(svg, "text", { transform: `translate(11 ${(top + base) / 2}) rotate(-90)`, "text-anchor": "middle" }, "prediction");
+    draw(svg, "path", { class: "exact", d: `M${x.y(ends[0])} ${y.y(ends[0])}L${x.y(ends[1])} ${y.y(ends[1])}` });
+    dots = entries.map((_, t) => colored(draw(svg, "path", { class: "dots" }), taskColors[t]));
+    move();
+    paint();
+  }
+  function move() {
+    const here = D.numbers.predicted[S.i];
+    entries.forEach((ks, t) => dots[t].setAttribute("d", ks.map(k => `M${x.y(truth[k]).toFixed(1)} ${y.y(valueOf(here[k])).toFixed(1)}h0`).join("")));
+    svg.setAttribute("aria-label", `Predictions of ${D.numbers.task.length} held-out samples against the truth. ${pText(S.i)}: ${MEASURE} ${score(D.overall[S.i])}. Arrow keys move p and go through the tasks.`);
+  }
+  const paint = () => paintTasks(svg, dots);
+  svg.addEventListener("pointermove", event => {
+    const box = svg.getBoundingClientRect(), factor = width / box.width, here = D.numbers.predicted[S.i];
+    const px = (event.clientX - box.left) * factor, py = (event.clientY - box.top) * factor;
+    let nearest = 18, found = null;
+    truth.forEach((v, k) => {
+      const distance = Math.hypot(x.y(v) - px, y.y(valueOf(here[k])) - py);
+      if (distance < nearest) [nearest, found] = [distance, k];
+    });
+    hover("task", found == null ? null : D.numbers.task[found]);
+    if (found == null) return hideTip();
+    showTip(event.clientX, event.clientY, D.tasks[D.numbers.task[found]], [`predicted ${number(valueOf(here[found]))}`, `true ${number(truth[found])}`]);
+  });
+  svg.addEventListener("pointerleave", () => { hover("task", null); hideTip(); });
+  taskKeys(svg, range(T), t => {
+    const box = svg.getBoundingClientRect();
+    showTip(box.left + box.width / 2, box.top + 20, D.tasks[t], [`${MEASURE} ${score(D.scores[t][S.i])}`]);
+  });
+  views.push({ redraw, move, paint });
+  legend(figure, { ...ofTasks, rows: D.scores, format: score });
+}
+function residualsFigure() {
+  const figure = $("fig-residuals");
+  if (!figure) return;
+  const host = figure.querySelector(".plot"), svg = draw(host, "svg", { role: "img", tabindex: 0 });
+  const truth = D.numbers.truth.map(valueOf), entries = entriesOf();
+  const order = range(T).filter(t => entries[t].length).sort((a, b) => T > FEW ? difficulty[b] - difficulty[a] : a - b);
+  const residuals = (t, i) => entries[t].map(k => truth[k] - valueOf(D.numbers.predicted[i][k])).sort((a, b) => a - b);
+  const quantile = (sorted, q) => {
+    const at = q * (sorted.length - 1), k = Math.floor(at);
+    return k + 1 < sorted.length ? sorted[k] + (at - k) * (sorted[k + 1] - sorted[k]) : sorted[k];
+  };
+  const isFew = sorted => sorted.length < 5;  // dots tell more than quartiles of so few
+  const ends = order.flatMap(t => range(N).flatMap(i => {
+    const sorted = residuals(t, i);
+    return isFew(sorted) ? [sorted[0], sorted.at(-1)] : [quantile(sorted, 0.05), quantile(sorted, 0.95)];
+  })).reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [0, 0]);  // of all p, so that the axis rests
+  let x, width, tall, top, rows = [];
+  figure.querySelector(".note").textContent = `Truth less prediction: the median and the middle half of a task, the line from its 5 % to its 95 %.${T > FEW ? " The hardest task is on top." : ""}${drawnOf()}`;
+  function redraw() {
+    width = drawingWidth(host);
+    tall = clamp(400 / order.length, 3.5, 64);
+    top = 6;
+    const base = Math.round(top + tall * order.length) + 4, named = tall >= 13, thick = Math.min(0.6 * tall, 26);
+    const letters = Math.min(Math.round(0.3 * width / 6.6), Math.max(...order.map(t => D.tasks[t].length)));
+    const left = named ? 10 + textWidth("m".repeat(letters)) : 14;
+    svg.replaceChildren();
+    svg.setAttribute("viewBox", `0 0 ${width} ${base + 36}`);
+    x = valueScale(ends, {}, width - 14, left, Math.max(2, Math.round((width - left) / 80)));
+    x.ticks.forEach(v => {
+      const at = Math.round(x.y(v)) + 0.5;
+      draw(svg, "path", { class: "grid-line", d: `M${at} ${top}V${base}` });
+      draw(svg, "text", { x: at, y: base + 15, "text-anchor": "middle" }, numberTick(v));
+    });
+    draw(svg, "path", { class: "zero", d: `M${Math.round(x.y(0)) + 0.5} ${top}V${base}` });
+    draw(svg, "path", { class: "axis", d: `M${left} ${base + 0.5}H${width - 8}` });
+    draw(svg, "text", { x: (left + width) / 2, y: base + 32, "text-anchor": "middle" }, "truth − prediction");
+    rows = [];
+    order.forEach((t, k) => {
+      const group = colored(draw(svg, "g", { class: "box" }), taskColors[t]), y = top + tall * (k + 0.5);
+      if (named) draw(group, "text", { x: left - 6, y: y + 4, "text-anchor": "end" }, short(D.tasks[t], letters));
+      rows[t] = { group, y, thick, whisker: draw(group, "path", { class: "whisker" }), middle: draw(group, "path", { class: "middle", "stroke-width": thick }), median: draw(group, "path", { class: "median" }) };
+    });
+    move();
+    paint();
+  }
+  function move() {
+    order.forEach(t => {
+      const { y, thick, whisker, middle, median } = rows[t], sorted = residuals(t, S.i);
+      const at = q => x.y(quantile(sorted, q)).toFixed(1);
+      const few = isFew(sorted);
+      whisker.classList.toggle("few", few);
+      whisker.setAttribute("d", few ? sorted.map(r => `M${x.y(r).toFixed(1)} ${y}h0`).join("") : `M${at(0.05)} ${y}H${at(0.95)}`);
+      middle.setAttribute("d", few ? "" : `M${at(0.25)} ${y}H${at(0.75)}`);
+      median.setAttribute("d", few ? "" : `M${at(0.5)} ${y - thick / 2}v${thick}`);
+    });
+    svg.setAttribute("aria-label", `Residuals of each task at ${pText(S.i)}. Arrow keys move p and go through the tasks.`);
+  }
+  const paint = () => paintTasks(svg, rows.map(row => row.group));
+  function tell(t, clientX, clientY) {
+    const sorted = residuals(t, S.i), signed = v => plus(v, number(v));
+    const rmse = Math.sqrt(sum(sorted.map(r => r * r)) / sorted.length);
+    showTip(clientX, clientY, D.tasks[t], [`median ${signed(quantile(sorted, 0.5))}, half from ${signed(quantile(sorted, 0.25))} to ${signed(quantile(sorted, 0.75))}`,
+      `root mean square ${number(rmse)}, of ${sorted.length} samples`]);
+  }
+  svg.addEventListener("pointermove", event => {
+    const box = svg.getBoundingClientRect(), k = Math.floor(((event.clientY - box.top) * width / box.width - top) / tall);
+    const t = order[k];
+    hover("task", t ?? null);
+    if (t == null) return hideTip();
+    tell(t, event.clientX, event.clientY);
+  });
+  svg.addEventListener("pointerleave", () => { hover("task", null); hideTip(); });
+  taskKeys(svg, order, t => {
+    const box = svg.getBoundingClientRect();
+    tell(t, box.left + box.width / 2, box.top + rows[t].y * box.width / width);
+  });
+  views.push({ redraw, move, paint });
 }
 
 // ------------------------------------------------------------------------------------------------ the front of two tasks
@@ -838,12 +1003,14 @@ S.i = asked() >= 0 ? asked() : S.i;
 addEventListener("hashchange", () => asked() >= 0 && setP(asked()));
 theme();
 $("page").hidden = false;
-$("no-accuracy").hidden = !!D.scores;
+$("no-accuracy").hidden = !!D.scores || !$("no-accuracy").children.length;
 control();
 objectivesFigure();
 weightsFigure();
 accuracyFigure();
 overallFigure();
+truthFigure();
+residualsFigure();
 rivalsCard();
 frontFigure();
 kernelsFigure();

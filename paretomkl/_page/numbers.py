@@ -1,0 +1,74 @@
+"""Predicted numbers against the truth, for the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._labelling import Samples
+from .._targets import Targets
+from .._typing import Array, IntArray
+
+MOST_DRAWN = 100_000  # predictions in a page: of 800 samples at 121 exponents, half a megabyte
+STEPS = 9999  # of the range that predictions are rounded to
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predicted and true numbers of held-out samples, or of some of them, evenly from all tasks.
+
+    Parameters
+    ----------
+    tasks : array of int of shape (n_entries,)
+        Which task an entry belongs to. A sample has one entry for each of its tasks.
+    rows : array of int of shape (n_entries,)
+        Its sample.
+    truth : array of shape (n_entries,)
+    predicted : array of shape (n_points, n_entries)
+        At each exponent of the path.
+    n_all : int
+        Entries there were to choose from.
+    """
+
+    tasks: IntArray
+    rows: IntArray
+    truth: Array
+    predicted: Array
+    n_all: int
+
+    @classmethod
+    def drawn_from(cls, targets: Targets, samples: Samples, y: Any, n_points: int) -> Predictions:
+        """The samples to show, with no predictions yet."""
+        asked = np.full((len(samples), targets.n_tasks), np.nan)
+        for rows, tasks in targets.groups(samples):
+            asked[np.ix_(rows, tasks)] = 0.0
+        parts = targets.by_task(asked, y)
+        n_all = sum(len(rows) for _, _, rows in parts)
+        share = min(1.0, MOST_DRAWN / n_points / max(1, n_all))
+        rng = np.random.default_rng(0)
+        drawn = []
+        for t, (truth, _, rows) in enumerate(parts):
+            some = np.sort(rng.permutation(len(rows))[: int(np.ceil(share * len(rows)))])
+            drawn.append((np.full(len(some), t), rows[some], truth[some]))
+        tasks, chosen, known = (np.concatenate(column) for column in zip(*drawn, strict=True))
+        return cls(tasks, chosen, known, np.empty((0, len(chosen))), n_all)
+
+    def of_decisions(self, targets: Targets, decisions: Array) -> Array:
+        """The predictions of one model, (n_entries,), from its decisions (n_samples, n_tasks)."""
+        return targets.centre[self.tasks] + targets.spread[self.tasks] * decisions[self.rows, self.tasks]
+
+    def page_data(self, points: IntArray) -> dict[str, Any]:
+        """What the page draws: whole numbers in steps of a range, which are short, for these points of the path."""
+        predicted = self.predicted[points]
+        low = float(min(self.truth.min(), predicted.min()))
+        step = (float(max(self.truth.max(), predicted.max())) - low) / STEPS or 1.0
+        return {
+            "low": float(f"{low:.9g}"),
+            "step": float(f"{step:.9g}"),
+            "task": self.tasks.tolist(),
+            "truth": np.rint((self.truth - low) / step).astype(int).tolist(),
+            "predicted": np.rint((predicted - low) / step).astype(int).tolist(),
+            "all": self.n_all,
+        }
