@@ -31,15 +31,16 @@ from ._run import Run
 from ._scorers import check_scorer, scorer_takes
 from ._splits import make_splits
 from ._tasks import is_matrix
-from ._together import SHARES, Share, check_share, sharing_in_words
+from ._together import SHARES, Share, check_share, numbered, sharing_in_words
 from ._tracing import Grid, Parts, Point, models_of, trace, trace_grid
 from ._typing import Array, IntArray
-from ._validation import check_exponents, check_grid, check_task_scale, shown
+from ._validation import check_count, check_exponents, check_grid, check_task_scale, shown
 from .path import ParetoPath
 from .solvers import CutPool
 
 NORMS = (1.1, 2.0)
 CAPACITIES = (0.5, 1.0)
+FEWEST_TASKS = 10  # at least, when parameters are chosen on some tasks
 SMALL_TASK = 100  # samples of a task on average: below, ways to share more are taken if the folds allow
 
 _live: dict[str, Progress] = {}  # progress bars by token: a fold run in this process finds its own, elsewhere none
@@ -67,6 +68,7 @@ class PathSearch:
     path_: ParetoPath
     scorer_: Callable[..., Any]
     n_splits_: int
+    n_search_rows_: int
     refit_time_: float
     task_weights_: Array
 
@@ -88,6 +90,7 @@ class PathSearch:
     max_iter: int | None
     task_scale: Any
     share: Any
+    max_search_rows: int | None
 
     get_params: Callable[..., dict[str, Any]]
     _forget: Callable[[], None]
@@ -115,16 +118,45 @@ class PathSearch:
         tasks = None if tasks is None else samples.sources
         X, y, sample_weight, tasks, groups = indexable(X, y, sample_weight, tasks, groups)
         self.scorer_ = own_score if self.scoring is None else check_scorer(self.scoring, plain)
-        splits = make_splits(
-            self.cv, samples.data, y, samples.sources, groups, self.random_state, stratify=self.stratify
-        )
+        rows = self._search_rows(samples, grids)
+        seen, sources = samples.data, samples.sources
+        if rows is not None:
+            seen, sources = seen[rows], None if sources is None else sources[rows]
+        some = [
+            take_rows(values, rows) if rows is not None else values for values in (X, y, sample_weight, tasks, groups)
+        ]
+        splits = make_splits(self.cv, seen, some[1], sources, some[4], self.random_state, stratify=self.stratify)
         n_points = sum(grid.size for grid in grids.values())
         with Progress(len(splits) * n_points + len(self._exponents()), self.tol, self.verbose) as progress:
-            folds = self._run_folds(X, y, sample_weight, tasks, splits, grids, progress)
+            folds = self._run_folds(some[0], some[1], some[2], some[3], splits, grids, progress)
             self._tabulate(folds, grids, sizes)
             self._refit({"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight}, grids, progress)
-        self.n_splits_ = len(splits)
+        self.n_splits_, self.n_search_rows_ = len(splits), len(seen)
         return self
+
+    def _search_rows(self, samples: Samples, grids: dict[Share, Grid]) -> IntArray | None:
+        """The rows that parameters are chosen on: some, where there are many and tasks share a function; None: all.
+
+        Whole tasks, so that each keeps its size, and with it what it could learn by itself; or some rows of each, where
+        less than ten tasks would be left.
+        """
+        most, n = self.max_search_rows, len(samples)
+        if most is not None:
+            check_count("max_search_rows", most)
+        if most is None or n <= most or not grids.keys() & {"function", "everything"} or samples.data.ndim != 2:
+            return None
+        rng = np.random.default_rng(0)
+        if samples.sources is not None:
+            _, codes = numbered(samples.sources)
+            sizes = np.bincount(codes.astype(int))
+            order = rng.permutation(len(sizes))
+            kept = order[np.cumsum(sizes[order]) <= most]
+            if len(kept) >= FEWEST_TASKS:
+                return np.flatnonzero(np.isin(codes, kept))
+            parts = [np.flatnonzero(codes == code) for code in range(len(sizes))]
+            drawn = [rng.permutation(part)[: max(4, round(len(part) * most / n))] for part in parts]
+            return np.sort(np.concatenate(drawn))
+        return np.sort(rng.choice(n, most, replace=False))
 
     def _ways(self) -> list[Share]:
         """What the tasks may share, from nothing to everything."""
@@ -322,7 +354,7 @@ class PathSearch:
         if self.best_share_ == "kernel":
             self.best_estimator_ = self._refit_path(plain, plain.read_data(**given), list(grid.ps), progress, began)
         else:
-            self.best_estimator_ = plain.fit(**given)
+            self.best_estimator_ = plain.set_params(n_jobs=self.n_jobs).fit(**given)
         self.refit_time_ = perf_counter() - began
         best = self.best_estimator_
         for name in vars(best).keys() - best.get_params(deep=False).keys():

@@ -67,6 +67,10 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         What tasks have in common: "nothing", "kernel", "function" or "everything", see :class:`ParetoMKLClassifier`.
         Of a sequence the way of highest score is taken, on the same folds; where tasks have fewer than 100 samples on
         average, the way that shares most among those within one standard error of it.
+    max_search_rows : int or None, default=3000
+        Where some way makes one problem of all tasks ("function", "everything") and there are more rows, parameters are
+        chosen on folds of this many: those of some tasks, or some of each task where fewer than ten would be left. The
+        model is fitted on all rows. None: always on folds of all rows.
     n_jobs : int, default=None
         Folds at a time; -1 is all cores. ``joblib.parallel_config`` chooses where they run, on a cluster too.
     random_state : int, RandomState or None, default=None
@@ -99,7 +103,8 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         The same in a sentence.
     scorer_ : callable
         What scored the held-out samples, and what ``score`` uses.
-    n_splits_ : int
+    n_splits_, n_search_rows_ : int
+        Folds, and rows that they were made of.
     refit_time_ : float
         Seconds of the last path, on all samples.
     theta_, objectives_, task_weights_, objective_, gap_, n_sweeps_, classes_, …
@@ -144,6 +149,7 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         task_scale: TaskScale = "none",
         machine: Literal["svc", "ls-svc"] = "svc",
         share: Share | Sequence[Share] = "kernel",
+        max_search_rows: int | None = 3000,
     ):
         self.ps = ps
         self.Cs = Cs
@@ -165,6 +171,7 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         self.task_scale = task_scale
         self.machine = machine
         self.share = share
+        self.max_search_rows = max_search_rows
 
 
 class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
@@ -204,6 +211,10 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
         What tasks have in common: "nothing", "kernel", "function" or "everything", see :class:`ParetoMKLRegressor`.
         Of a sequence the way of highest score is taken, on the same folds; where tasks have fewer than 100 samples on
         average, the way that shares most among those within one standard error of it.
+    max_search_rows : int or None, default=3000
+        Where some way makes one problem of all tasks ("function", "everything") and there are more rows, parameters are
+        chosen on folds of this many: those of some tasks, or some of each task where fewer than ten would be left. The
+        model is fitted on all rows. None: always on folds of all rows.
     n_jobs : int, default=None
         Folds at a time; -1 is all cores.
     random_state : int, RandomState or None, default=None
@@ -259,6 +270,7 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
         max_iter: int | None = None,
         task_scale: TaskScale = "none",
         share: Share | Sequence[Share] = "kernel",
+        max_search_rows: int | None = 3000,
     ):
         self.loss = loss
         self.epsilon = epsilon
@@ -281,6 +293,7 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
         self.max_iter = max_iter
         self.task_scale = task_scale
         self.share = share
+        self.max_search_rows = max_search_rows
 
     def _epsilons(self) -> list[float] | None:
         if machine_of_loss(self.loss) != "svr":
