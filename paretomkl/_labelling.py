@@ -89,9 +89,14 @@ class TaskSet:
         """How good the predictions are, greater is better: a mean over the tasks."""
         raise NotImplementedError
 
-    def loss(self, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
+    def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
         """A function of decisions that hardly ever has the same value twice, to choose among equal scores."""
         raise NotImplementedError
+
+    @property
+    def chosen_by_loss(self) -> bool:
+        """Whether a search without ``scoring`` goes by 1 − loss in place of the score."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -181,7 +186,7 @@ class Labelling(TaskSet):
             raise ValueError("There is nothing to score: y has no label of positive weight.")
         return float(np.mean(scores))
 
-    def loss(self, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
+    def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
         sides = self.sides(y)
         return lambda decisions: log_loss(decisions, sides, weight)
 

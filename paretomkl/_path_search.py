@@ -459,7 +459,8 @@ def _score_fold(
     estimator.known = (test["X"], held_out)
     given = _routed(scorer, {"tasks": test["tasks"], "sample_weight": test["sample_weight"]})
     tasks = training.together or training.labelling
-    loss = tasks.loss(test["y"], test["sample_weight"])
+    loss = tasks.loss(held_out, test["y"], test["sample_weight"])
+    by_loss = scorer is own_score and tasks.chosen_by_loss
     judge = _judge_apart if fold.way == "nothing" else _judge_together
     verdicts: dict[int, tuple[float, float]] = {}
     found = {}
@@ -468,8 +469,9 @@ def _score_fold(
         if id(decided) not in verdicts:
             fitted = copy(estimator)
             fitted.model_, fitted.p, fitted.C = _Decided(tasks, held_out, decided), point.p, point.C
-            score = _one_number(scorer(fitted, test["X"], test["y"], **given))
-            verdicts[id(decided)] = score, loss(decided)
+            lost = loss(decided)
+            score = 1 - lost if by_loss else _one_number(scorer(fitted, test["X"], test["y"], **given))
+            verdicts[id(decided)] = score, lost
         found[point] = *verdicts[id(decided)], gap, seconds
     fold.fill(found)
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_array, column_o
 
 from ._kernels import is_precomputed
 from ._labelling import Kind, Labelling, Samples
-from ._targets import Regions, Targets
+from ._targets import Regions, Targets, deviations
 from ._tasks import (
     Task,
     array_of,
@@ -143,17 +143,16 @@ def read_regression(
     made = make_number_tasks(y if targets.ndim == 2 and hasattr(y, "columns") else targets, samples.sources, strict)
     weights = _sample_weights(made, samples, sample_weight)
     centre, spread = np.zeros(len(made)), np.ones(len(made))
+    deviation = deviations([(task.targets, weight) for task, weight in zip(made, weights, strict=True)])
     if owner.normalize_y:
-        for t, (task, weight) in enumerate(zip(made, weights, strict=True)):
-            centre[t] = np.average(task.targets, weights=weight)
-            deviation = np.sqrt(np.average((task.targets - centre[t]) ** 2, weights=weight))
-            spread[t] = deviation if deviation > 1e-12 * np.abs(task.targets).max() else 1.0
+        means = [np.average(task.targets, weights=weight) for task, weight in zip(made, weights, strict=True)]
+        centre, spread = np.array(means), deviation
         made = [
             replace(task, targets=(task.targets - mean) / unit)
             for task, mean, unit in zip(made, centre, spread, strict=True)
         ]
     kind: Kind = "matrix" if targets.ndim == 2 else "single" if samples.sources is None else "tasks"
-    return Training(samples, made, weights, Targets.of(made, kind, centre, spread))
+    return Training(samples, made, weights, Targets.of(made, kind, centre, spread, deviation))
 
 
 def read_together(
@@ -189,7 +188,12 @@ def read_together(
         labelling = Labelling.of(made, "classes", unique_labels(values))
         training = Training(one, made, _task_weights(made, weight, owner.class_weight), labelling)
     kind: Kind = "matrix" if matrix else "tasks"
-    together = Together(kind, [str(source) for source in sources], sources, training.labelling, coded)
+    deviation = np.ones(len(sources))
+    if numbers:
+        own = np.ones(len(values)) if weight is None else weight
+        parts = [(values[codes == code], own[codes == code]) for code in range(len(sources))]
+        deviation = deviations([(v, w if w.sum() > 0 else np.ones(len(v))) for v, w in parts])
+    together = Together(kind, [str(source) for source in sources], sources, training.labelling, coded, deviation)
     return replace(training, together=together)
 
 
@@ -201,7 +205,9 @@ def _one_regression(owner: Any, samples: Samples, values: Array, weight: Array |
         centre[0] = np.average(values, weights=weights[0])
         spread[0] = np.sqrt(np.average((values - centre[0]) ** 2, weights=weights[0]))
         made = [replace(made[0], targets=(values - centre[0]) / spread[0])]
-    return Training(samples, made, weights, Targets.of(made, "single", centre, spread))
+    return Training(
+        samples, made, weights, Targets.of(made, "single", centre, spread, deviations([(values, weights[0])]))
+    )
 
 
 def read_detection(owner: Any, X: Any, *, tasks: Any = None, sample_weight: Any = None) -> Training:
@@ -344,7 +350,8 @@ def apart(training: Training) -> list[Training]:
         ]
         own = data[rows] if data.ndim == 2 else data[np.ix_(rows, rows)]
         if isinstance(labelling, Targets):
-            part: Any = Targets.of(tasks, "single", labelling.centre[mine], labelling.spread[mine])
+            of_task = labelling.centre[mine], labelling.spread[mine], labelling.deviation[mine]
+            part: Any = Targets.of(tasks, "single", *of_task)
         else:
             classes = unique_labels(array_of([label for task in tasks for label in task.classes]))
             part = Labelling.of(tasks, "classes", classes)

@@ -17,15 +17,20 @@ from ._typing import AnyArray, Array, IntArray
 class Targets(TaskSet):
     """Tasks that predict numbers: y = centre_t + spread_t · f_t(x).
 
-    centre, spread: arrays of shape (n_tasks,).
+    centre, spread, deviation: arrays of shape (n_tasks,); the last is the standard deviation of targets in training.
     """
 
     centre: Array
     spread: Array
+    deviation: Array
 
     @classmethod
-    def of(cls, tasks: Sequence[Task], kind: Kind, centre: Array, spread: Array) -> Targets:
-        return cls(kind, [task.name for task in tasks], [task.source for task in tasks], centre, spread)
+    def of(cls, tasks: Sequence[Task], kind: Kind, centre: Array, spread: Array, deviation: Array) -> Targets:
+        return cls(kind, [task.name for task in tasks], [task.source for task in tasks], centre, spread, deviation)
+
+    @property
+    def chosen_by_loss(self) -> bool:
+        return True
 
     def predictions(self, decisions: Array) -> Array:
         """Predicted numbers, (n_samples,), or (n_samples, n_tasks) for a matrix."""
@@ -65,20 +70,23 @@ class Targets(TaskSet):
             raise ValueError("There is nothing to score: R² needs a task with two samples of positive weight.")
         return float(np.mean(scores))
 
-    def loss(self, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
-        """Mean over the tasks of the mean squared error, in units of the spread of the task."""
+    def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
+        """Mean over the tasks of the mean squared error over the variance of the task's targets in training.
+
+        One less this is R² but for its denominator, which does not depend on the few samples held out.
+        """
         truth = self.truth(y)
         truth = truth if truth.ndim == 2 else truth[:, None]
         known = ~np.isnan(truth)
         own = np.ones(len(truth)) if weight is None else np.asarray(weight, dtype=float)
-        wanted = (np.where(known, truth, 0.0) - self.centre) / self.spread
+        wanted = np.where(known, truth, 0.0) - self.centre
 
         def loss(decisions: Array) -> float:
             counts = (known & ~np.isnan(decisions)) * own[:, None]
-            squares = np.where(counts > 0, np.nan_to_num(decisions) - wanted, 0.0) ** 2
+            errors = np.where(counts > 0, self.spread * np.nan_to_num(decisions) - wanted, 0.0) / self.deviation
             total = counts.sum(axis=0)
             there = total > 0
-            return float(np.mean((counts * squares).sum(axis=0)[there] / total[there])) if there.any() else np.nan
+            return float(np.mean((counts * errors**2).sum(axis=0)[there] / total[there])) if there.any() else np.nan
 
         return loss
 
@@ -100,6 +108,16 @@ class Regions(TaskSet):
     def predictions(self, decisions: Array) -> AnyArray:
         """+1 or −1 for each sample."""
         return np.where(self.margins(decisions) >= 0, 1, -1)
+
+
+def deviations(groups: Sequence[tuple[Array, Array]]) -> Array:
+    """The standard deviation of each group of (values, weights); of constant ones that of all groups together."""
+    found = np.array([np.sqrt(np.average((v - np.average(v, weights=w)) ** 2, weights=w)) for v, w in groups])
+    constant = found <= np.array([1e-12 * np.abs(v).max() for v, _ in groups])
+    if constant.any():
+        everyone = np.concatenate([v for v, _ in groups])
+        found[constant] = found[~constant].mean() if not constant.all() else everyone.std() or 1.0
+    return found
 
 
 def r_squared(truth: Array, predicted: Array, weight: Array) -> float:

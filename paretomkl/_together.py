@@ -37,11 +37,17 @@ def check_share(share: Any) -> Share:
 class Together(TaskSet):
     """Tasks whose samples are in one problem.
 
-    whole: what the decisions of that problem mean; coded: whether its samples carry the code of their task.
+    whole: what the decisions of that problem mean; coded: whether its samples carry the code of their task; deviation
+    (n_tasks,): the standard deviation of the numbers of each task in training, one for classes.
     """
 
     whole: Labelling | Targets
     coded: bool
+    deviation: Array
+
+    @property
+    def chosen_by_loss(self) -> bool:
+        return self.whole.chosen_by_loss
 
     @property
     def classes(self) -> Any:
@@ -118,17 +124,26 @@ class Together(TaskSet):
             raise ValueError("There is nothing to score: y has no entry of positive weight.")
         return float(np.mean(scores))
 
-    def loss(self, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
-        if self.kind != "matrix":
-            return self.whole.loss(y, weight)
-        truth = labels_by_task(y, list(self.sources))
-        columns = [np.flatnonzero(~missing_labels(truth[:, t])) for t in range(self.n_tasks)]
-        parts = [
-            (t, rows, self.whole.loss(truth[rows, t], None if weight is None else np.asarray(weight)[rows]))
-            for t, rows in enumerate(columns)
-            if len(rows)
-        ]
-        return lambda decisions: float(np.mean([loss(decisions[rows, t][:, None]) for t, rows, loss in parts]))
+    def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
+        if isinstance(self.whole, Labelling) and self.kind != "matrix":
+            return self.whole.loss(samples, y, weight)
+        own = np.ones(len(samples)) if weight is None else np.asarray(weight, dtype=float)
+        if self.kind == "matrix":
+            truth = labels_by_task(y, list(self.sources))
+            places = [(np.flatnonzero(~missing_labels(truth[:, t])), t, t) for t in range(self.n_tasks)]
+        else:
+            truth, codes = self.whole.truth(y)[:, None], self.codes(samples)
+            places = [(np.flatnonzero(codes == t), t, 0) for t in range(self.n_tasks)]
+        parts = [(rows, t, column) for rows, t, column in places if own[rows].sum() > 0]
+
+        def of_task(decisions: Array, rows: IntArray, t: int, column: int) -> float:
+            found = decisions[rows, column][:, None]
+            if isinstance(self.whole, Labelling):
+                return self.whole.loss(samples, truth[rows, column], own[rows])(found)
+            errors = (self.whole.predictions(found) - truth[rows, column].astype(float)) / self.deviation[t]
+            return float(np.average(errors**2, weights=own[rows]))
+
+        return lambda decisions: float(np.mean([of_task(decisions, *part) for part in parts])) if parts else np.nan
 
 
 @dataclass(frozen=True)

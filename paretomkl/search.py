@@ -178,9 +178,10 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
     """:class:`ParetoMKLRegressor` with p, C, s, the capacity κ of its kernels, and ε chosen by cross-validation.
 
     As :class:`ParetoMKLClassifierCV`: each fold traces the path over all p for each C, κ and s (and ε) from one pool of
-    cuts. The highest mean score wins, R² task by task unless ``scoring`` says otherwise; among equal ones the least
-    squared error. Points within one standard error of it are as good as far as the folds can tell: of these the ones
-    with p nearest to 1 are taken, and of these the one whose neighbours in C score well too.
+    cuts. The highest mean score wins: the share of the variance explained, task by task, unless ``scoring`` says
+    otherwise; among equal ones the least squared error. Points within one standard error of it are as good as far as
+    the folds can tell: of these the ones with p nearest to 1 are taken, and of these the one whose neighbours in C
+    score well too.
 
     Parameters
     ----------
@@ -204,7 +205,8 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
         (train, test) indices.
     scoring : str, callable or None, default=None
         A scikit-learn scorer, or one of :func:`~paretomkl.model_selection.make_multitask_scorer`. None is the mean over
-        tasks of R².
+        tasks of 1 − MSE_t / v_t, v_t the variance of the targets of the task in the training part: R², but for a
+        denominator that does not depend on the few samples held out. (``score`` is R² itself.)
     kernels, task_column, normalize_y, task_weight, solver, tol, verbose, max_iter, task_scale
         As in :class:`ParetoMKLRegressor`.
     share : str or sequence of str, default="kernel"

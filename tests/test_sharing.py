@@ -276,13 +276,42 @@ def test_scores_of_the_search_are_those_of_plain_estimators(toy, way):
     search.fit(X, z, tasks=tasks)
     for params, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
         plain = ParetoMKLRegressor(share=way, C=params["C"], tol=1e-7)
-        own = [
-            plain.fit(X[train], z[train], tasks=tasks[train]).score(X[test], z[test], tasks=tasks[test])
-            for train, test in folds
-        ]
+        own = []
+        for train, test in folds:
+            errors = z[test] - plain.fit(X[train], z[train], tasks=tasks[train]).predict(X[test], tasks=tasks[test])
+            own += [
+                1 - np.mean(errors[tasks[test] == name] ** 2) / z[train][tasks[train] == name].var()
+                for name in np.unique(tasks)
+            ]
         assert score == pytest.approx(np.mean(own), abs=2e-3)
     assert search.best_estimator_.share == way
     assert hasattr(search, "path_") == (way == "kernel")
+
+
+@pytest.mark.parametrize("way", ["kernel", "function"])
+def test_columns_of_y_are_searched_like_tasks(toy, way):
+    X, _, z, tasks = toy
+    codes = np.unique(tasks, return_inverse=True)[1]
+    matrix = np.full((75, 3), np.nan)
+    matrix[np.arange(75), codes] = z
+    folds = [(np.flatnonzero(np.arange(75) % 3 != k), np.flatnonzero(np.arange(75) % 3 == k)) for k in range(3)]
+    given = {"share": [way], "ps": 1.0, "Cs": [0.3, 3.0], "s": 1.1, "cv": folds}
+    by_tasks = ParetoMKLRegressorCV(**given).fit(X, z, tasks=tasks)
+    by_matrix = ParetoMKLRegressorCV(**given).fit(X, matrix)
+    assert_allclose(by_matrix.cv_results_["mean_test_score"], by_tasks.cv_results_["mean_test_score"], atol=1e-6)
+
+
+def test_many_rows_are_searched_on_some_tasks():
+    X, _, f, tasks = related(40, 10, 0.7, seed=4)
+    search = ParetoMKLRegressorCV(share=WAYS, ps=1.0, Cs=[1.0], s=1.1, capacity=0.5, cv=3, max_search_rows=150)
+    search.fit(X, f, tasks=tasks)
+    assert search.n_search_rows_ == 150  # fifteen tasks of ten
+    assert search.n_tasks_ == 40
+    few = related(3, 100, 0.7, seed=4)
+    search.fit(few[0], few[2], tasks=few[3])
+    assert 140 <= search.n_search_rows_ <= 160  # some rows of each
+    with pytest.raises(ValueError, match="max_search_rows must be a whole number"):
+        ParetoMKLRegressorCV(share=WAYS, max_search_rows=0).fit(X, f, tasks=tasks)
 
 
 def test_ways_that_the_data_do_not_allow_are_left_out(toy):
