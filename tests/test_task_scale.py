@@ -143,7 +143,7 @@ def test_cuts_hold_along_C(unlike):
     parts = check_parts([0.5, 5.0], S, 1e-6, "auto", None, None, "samples")
     problem = make_problem(training, training.weights, fit_bank(unlike.kernels, training), parts)
     grid = Grid([0.5, 5.0], [0.5, 3.0, 20.0], [S])
-    for cost, _, _, _, points in trace_grid(problem, grid, parts.solver, Progress(1, 1e-6, 0)):
+    for cost, _, _, _, _, points in trace_grid(problem, grid, parts.solver, Progress(1, 1e-6, 0)):
         cold = trace(unlike, [0.5, 5.0], C=cost, tol=1e-6)
         assert_allclose([point.objective for point in points], cold.objective, rtol=3e-6)
 
