@@ -8,15 +8,16 @@ from sklearn.base import RegressorMixin
 
 from ._estimator import MultiTaskEstimator
 from ._kernel_classifier import KernelFit
+from ._model import FittedTasks
 from ._reading import Training, read_regression
 from ._typing import Array
 
 
-class KernelTaskRegressor(KernelFit, RegressorMixin, MultiTaskEstimator):
-    """A regressor whose model is a :class:`TaskModel` of several tasks; it has the parameter ``normalize_y`` too."""
+class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
+    """A regressor that wraps one fitted model of several tasks; it has the parameter ``normalize_y`` too."""
 
     normalize_y: bool
-    model_: Any
+    model_: FittedTasks
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -29,7 +30,7 @@ class KernelTaskRegressor(KernelFit, RegressorMixin, MultiTaskEstimator):
         return read_regression(self, X, y, tasks=tasks, sample_weight=sample_weight, strict=strict)
 
     def fit(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the shared kernel and all tasks.
+        """Learn all tasks.
 
         Parameters
         ----------
@@ -85,3 +86,9 @@ class KernelTaskRegressor(KernelFit, RegressorMixin, MultiTaskEstimator):
             Tasks with fewer than two samples are left out.
         """
         return self._scored(X, y, tasks, sample_weight)
+
+
+class KernelTaskRegressor(KernelFit, MultiTaskRegressor):
+    """A multi-task regressor whose model is a :class:`TaskModel`."""
+
+    model_: Any

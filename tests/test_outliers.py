@@ -58,7 +58,9 @@ def test_one_kernel_is_the_one_class_svm_of_scikit_learn(toy):
     total = ours.dual_coef_.sum()
     C = 1 / (0.3 * len(X))
     theirs = OneClassSVM(nu=total / (C * len(X)), gamma=1 / 8, tol=1e-10).fit(X)
-    assert_allclose(ours.score_samples(X) / C, theirs.score_samples(X) - theirs.offset_, atol=1e-5)  # LIBSVM has Σα = νn
+    assert_allclose(
+        ours.score_samples(X) / C, theirs.score_samples(X) - theirs.offset_, atol=1e-5
+    )  # LIBSVM has Σα = νn
 
 
 @pytest.mark.parametrize("method", METHODS)
