@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from sklearn.base import ClassifierMixin
-
-from ._estimator import MultiTaskEstimator
+from ._estimator import ClassifierKind, MultiTaskEstimator
 from ._model import FittedTasks
 from ._reading import Training, read_training
 from ._typing import AnyArray, Array, ClassWeight
 
 
-class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
+class MultiTaskClassifier(ClassifierKind, MultiTaskEstimator):
     """A classifier that wraps one fitted model of several tasks; it has the parameter ``class_weight`` too."""
 
     class_weight: ClassWeight

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -23,10 +23,18 @@ if TYPE_CHECKING:
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: Any) -> Self: ...
         def __sklearn_tags__(self) -> Any: ...
+
+    class ClassifierKind: ...
+
+    class RegressorKind: ...
+
+    class OutlierKind: ...
 else:
 
     class _Estimator(BaseEstimator):
         pass
+
+    ClassifierKind, RegressorKind, OutlierKind = ClassifierMixin, RegressorMixin, OutlierMixin
 
 
 class MultiTaskEstimator(_Estimator):

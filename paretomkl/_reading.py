@@ -19,6 +19,7 @@ from ._targets import Regions, Targets
 from ._tasks import (
     Task,
     as_labels,
+    as_numbers,
     as_sources,
     find_task_column,
     make_number_tasks,
@@ -132,12 +133,10 @@ def read_regression(
     samples = read_samples(owner, X, tasks=tasks, reset=True)
     if y is None:
         raise ValueError("y is missing: learning requires y to be passed, but the target y is None.")
-    if np.ndim(y) == 2 and np.shape(y)[1] == 1:
-        y = column_or_1d(y, warn=True)
-    made = make_number_tasks(y, samples.sources, strict)
-    n_rows = len(y) if hasattr(y, "__len__") else np.shape(y)[0]
-    if n_rows != len(samples):
-        raise ValueError(f"X and y must have one row per sample: X has {len(samples)}, y has {n_rows}.")
+    targets = as_numbers(y)
+    if len(targets) != len(samples):
+        raise ValueError(f"X and y must have one row per sample: X has {len(samples)}, y has {len(targets)}.")
+    made = make_number_tasks(y if targets.ndim == 2 and hasattr(y, "columns") else targets, samples.sources, strict)
     weights = _sample_weights(made, samples, sample_weight)
     centre, spread = np.zeros(len(made)), np.ones(len(made))
     if owner.normalize_y:
@@ -149,7 +148,7 @@ def read_regression(
             replace(task, targets=(task.targets - mean) / unit)
             for task, mean, unit in zip(made, centre, spread, strict=True)
         ]
-    kind: Kind = "matrix" if np.ndim(y) == 2 else "single" if samples.sources is None else "tasks"
+    kind: Kind = "matrix" if targets.ndim == 2 else "single" if samples.sources is None else "tasks"
     return Training(samples, made, weights, Targets.of(made, kind, centre, spread))
 
 

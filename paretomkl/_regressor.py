@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from sklearn.base import RegressorMixin
-
-from ._estimator import MultiTaskEstimator
+from ._estimator import MultiTaskEstimator, RegressorKind
 from ._kernel_classifier import KernelFit
 from ._model import FittedTasks
 from ._reading import Training, read_regression
 from ._typing import Array
+from ._validation import shown
 
 
-class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
+class MultiTaskRegressor(RegressorKind, MultiTaskEstimator):
     """A regressor that wraps one fitted model of several tasks; it has the parameter ``normalize_y`` too."""
 
     normalize_y: bool
@@ -92,3 +91,11 @@ class KernelTaskRegressor(KernelFit, MultiTaskRegressor):
     """A multi-task regressor whose model is a :class:`TaskModel`."""
 
     model_: Any
+
+
+def machine_of_loss(loss: Any) -> str:
+    """The machine of a loss, checked."""
+    machines = {"squared": "ridge", "epsilon_insensitive": "svr"}
+    if not isinstance(loss, str) or loss not in machines:
+        raise ValueError(f"loss must be 'squared' or 'epsilon_insensitive', got {shown(loss)}.")
+    return machines[loss]

@@ -3,69 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import OutlierMixin
 
 from ._bank import FittedBank
-from ._estimator import MultiTaskEstimator
+from ._estimator import MultiTaskEstimator, OutlierKind
 from ._kernel_classifier import KernelFit, KernelTaskClassifier, keep_solution
 from ._kernels import KernelLike, as_bank
-from ._model import TaskModel
+from ._learner import ParetoLearner
 from ._progress import Progress
-from ._reading import Training, read_detection
-from ._regressor import KernelTaskRegressor
+from ._reading import read_detection
+from ._regressor import KernelTaskRegressor, machine_of_loss
 from ._run import Run
-from ._tracing import Parts, check_parts, fit_bank, make_problem, models_of, trace
+from ._tracing import fit_bank, make_problem, models_of, trace
 from ._typing import AnyArray, Array, ClassWeight, SolverLike, TaskScale
 from ._validation import check_exponent, check_number, check_task_weight, shown
-from .problem import MultiTaskProblem
 
 __all__ = ["ParetoMKLClassifier", "ParetoMKLOutlierDetector", "ParetoMKLRegressor"]
-
-
-class ParetoLearner:
-    """How an estimator with p, C and s learns: one point of a path."""
-
-    p: float
-    s: float
-    kernels: Any
-    task_weight: Any
-    solver: Any
-    tol: float
-    n_jobs: int | None
-    verbose: int | None
-    max_iter: int | None
-    task_scale: TaskScale
-    task_weights_: Array
-    _cost: Callable[[], float]  # of KernelFit
-
-    def _machine(self) -> dict[str, Any]:
-        """Which machine solves the tasks, and its parameters: ``machine`` and perhaps ``epsilon``."""
-        raise NotImplementedError
-
-    def parts(self, exponents: Sequence[float], n_jobs: int | None = None) -> Parts:
-        """Solver, machine and the like, checked."""
-        given = self.s, self.tol, self.solver, self.max_iter, n_jobs, self.task_scale
-        return check_parts(exponents, *given, **self._machine())
-
-    def problem(self, training: Training, bounds: list[Array], parts: Parts) -> MultiTaskProblem:
-        """The problem of these data at p = 1."""
-        omega = check_task_weight(self.task_weight, training.tasks)
-        return make_problem(training, bounds, fit_bank(self.kernels, training), parts, omega)
-
-    def _learn(self, training: Training) -> TaskModel:
-        exponents = [check_exponent(self.p)]
-        parts = self.parts(exponents, self.n_jobs)
-        problem = self.problem(training, training.bounds(self._cost()), parts)
-        with Progress(1, self.tol, self.verbose) as progress:
-            run = Run(progress.report)
-            points = trace(problem, exponents, parts.solver, progress, run=run)
-        keep_solution(self, points[0], run.n_sweeps)
-        return models_of(points, training)[0]
 
 
 class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
@@ -305,15 +262,7 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
         return {"machine": machine_of_loss(self.loss), "epsilon": self.epsilon}
 
 
-def machine_of_loss(loss: Any) -> str:
-    """The machine of a loss, checked."""
-    machines = {"squared": "ridge", "epsilon_insensitive": "svr"}
-    if not isinstance(loss, str) or loss not in machines:
-        raise ValueError(f"loss must be 'squared' or 'epsilon_insensitive', got {shown(loss)}.")
-    return machines[loss]
-
-
-class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierMixin, MultiTaskEstimator):
+class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskEstimator):
     """Find samples unlike the rest of their task, with kernels that all tasks share.
 
         one-class:    J_t(θ) = min over f of  ½ ‖f‖² + C_t Σ_i max(0, 1 − f(x_i))
@@ -443,9 +392,9 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierMixin, MultiTask
         keep_solution(self, points[0], run.n_sweeps)
         model = models_of(points, training)[0]
         decisions = model.decisions(training.samples)
-        threshold = np.array(
-            [np.percentile(decisions[task.rows, t], 100 * self.contamination) for t, task in enumerate(training.tasks)]
-        )
+        pairs = zip(training.tasks, training.weights, strict=True)
+        own = [(decisions[task.rows, t], weight) for t, (task, weight) in enumerate(pairs)]
+        threshold = np.array([_threshold(values, weight, self.contamination) for values, weight in own])
         self.model_ = replace(model, tasks=replace(model.tasks, threshold=threshold))
         self.offset_ = threshold
         return self
@@ -471,12 +420,14 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierMixin, MultiTask
 
 
 def _threshold(values: Array, weight: Array, share: float) -> float:
-    """Between the values of which ``share`` of the weight lies below, and the rest."""
+    """The least value with more than ``share`` of the weight at or below it; less than that lies below it.
+
+    A little less, so that the sample itself is inside although its value may be rounded in another way next time.
+    """
     order = np.argsort(values, kind="stable")
     order = order[weight[order] > 0]
-    below = np.cumsum(weight[order]) <= share * weight.sum() * (1 + 1e-12)
-    k = int(below.sum())
-    return float(values[order[k]] if k == 0 else 0.5 * (values[order[k - 1]] + values[order[k]]))
+    k = int((np.cumsum(weight[order]) <= share * weight.sum() * (1 + 1e-12)).sum())
+    return float(values[order[k]] - 1e-13 * np.abs(values[order]).max())
 
 
 def _warn_of_widths(bank: FittedBank) -> None:

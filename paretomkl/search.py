@@ -10,10 +10,10 @@ import numpy as np
 from ._kernel_classifier import KernelTaskClassifier
 from ._kernels import KernelLike
 from ._path_search import NORMS, HeldOut, PathSearch
-from ._regressor import KernelTaskRegressor
+from ._regressor import KernelTaskRegressor, machine_of_loss
 from ._typing import Array, ClassWeight, SolverLike, TaskScale
 from ._validation import check_grid
-from .estimators import ParetoMKLClassifier, ParetoMKLRegressor, machine_of_loss
+from .estimators import ParetoMKLClassifier, ParetoMKLRegressor
 from .path import PAPER_PS
 
 __all__ = ["ParetoMKLClassifierCV", "ParetoMKLRegressorCV"]
@@ -105,6 +105,8 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
     >>> len(search.path_), len(search.cv_results_["mean_test_score"])
     (3, 12)
     """
+
+    best_estimator_: ParetoMKLClassifier
 
     plain_type = ParetoMKLClassifier
     held_out_type = _HeldOutClassifier
@@ -209,6 +211,8 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
     >>> sorted(search.best_params_)
     ['C', 'capacity', 'p', 's']
     """
+
+    best_estimator_: ParetoMKLRegressor
 
     plain_type = ParetoMKLRegressor
     held_out_type = _HeldOutRegressor

@@ -361,6 +361,99 @@ def weighted_optimum(
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Other machines
+# ---------------------------------------------------------------------------------------------------------------------
+#
+# ``kind`` is "ridge", "svr", "one-class" or "svdd"; tasks are pairs (rows, targets). With Q the Gram matrix of a task,
+#
+#     ridge       1/2 ||f||^2 + 1/2 sum_i C_i (y_i - f_i - b)^2
+#     svr         1/2 ||f||^2 + sum_i C_i max(0, |y_i - f_i - b| - epsilon)
+#     one-class   1/2 ||f||^2 + sum_i C_i max(0, 1 - f_i)
+#     svdd        R^2 + sum_i C_i max(0, ||phi_i - a||^2 - R^2),  and sum(theta) = 1
+
+
+def machine_objective(kind: str, K: np.ndarray, y: np.ndarray, C: np.ndarray, epsilon: float = 0.1) -> float:
+    """J of one task from its dual problem: a linear system for ridge, else a quadratic program."""
+    import cvxpy as cp
+
+    if kind == "ridge":
+        n = len(y)
+        system = np.block([[K + np.diag(1 / C), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+        alpha = np.linalg.solve(system, np.append(y, 0))[:n]
+        return float(alpha @ y - alpha**2 @ (1 / C) / 2 - alpha @ K @ alpha / 2)
+    v = cp.Variable(len(y))
+    square = cp.sum_squares(_factor(K).T @ v)
+    if kind == "svr":
+        objective, constraints = y @ v - epsilon * cp.norm1(v) - square / 2, [cp.abs(v) <= C, cp.sum(v) == 0]
+    elif kind == "one-class":
+        objective, constraints = cp.sum(v) - square / 2, [v >= 0, v <= C]
+    else:
+        objective, constraints = np.diag(K) @ v - square, [v >= 0, v <= C, cp.sum(v) == 1]
+    problem = cp.Problem(cp.Maximize(objective), constraints)
+    if not _solve(problem):
+        raise ArithmeticError(f"the conic solver ended with status {problem.status!r}")
+    return float(problem.value)
+
+
+def machine_objectives(kind: str, Ks: np.ndarray, theta: np.ndarray, tasks, C: Costs, epsilon=0.1) -> np.ndarray:
+    """J_t(theta) of every task, shape (T,)."""
+    K = np.tensordot(theta, Ks, axes=1)
+    pairs = zip(tasks, _costs(C, tasks), strict=True)
+    return np.array([machine_objective(kind, K[np.ix_(rows, rows)], y, c, epsilon) for (rows, y), c in pairs])
+
+
+def machine_optimum(
+    kind: str, Ks: np.ndarray, tasks, C: Costs, p: float, s: float, weights=None, epsilon: float = 0.1
+) -> tuple[float, np.ndarray]:
+    """min over theta of M_p(J(theta)), 1 <= p <= inf, by a conic solver from the primal problem; and theta.
+
+    The value is M_p at the theta found, from the dual problems of the tasks; it is trusted where the conic solver has
+    the same to 1e-6.
+    """
+    import cvxpy as cp
+
+    weights = _normalised(weights, len(tasks))
+    best_error, best = np.inf, None
+    for approx in (False, True):
+        theta, z = cp.Variable(len(Ks)), cp.Variable(len(tasks))
+        constraints = [cp.pnorm(theta, s, approx=approx) <= 1] if kind != "svdd" else [cp.sum(theta) == 1]
+        for t, ((rows, y), costs) in enumerate(zip(tasks, _costs(C, tasks), strict=True)):
+            constraints.append(z[t] >= _primal(kind, Ks[:, rows[:, None], rows], theta, y, costs, epsilon))
+        mean = weights @ z if p == 1 else cp.pnorm(cp.multiply(weights ** (1 / p), z), p, approx=approx)
+        problem = cp.Problem(cp.Minimize(mean), constraints)
+        if not _solve(problem):
+            continue
+        found = np.maximum(theta.value, 0)
+        found /= np.linalg.norm(found, s)
+        value = power_mean(machine_objectives(kind, Ks, found, tasks, C, epsilon), p, weights)
+        error = abs(problem.value / value - 1)
+        if error < best_error:
+            best_error, best = error, (value, found)
+        if error <= 1e-6:
+            return best
+    raise ArithmeticError(f"no conic solution to 1e-6 for {kind}, p={p}, s={s}; the best attempt has {best_error:.1e}")
+
+
+def _primal(kind, Ks, theta, y, C, epsilon):
+    """The primal objective of one task as an expression in theta, with variables of its own, minimised over them."""
+    import cvxpy as cp
+
+    features = [_factor(K) for K in Ks]
+    parts = [cp.Variable(F.shape[1]) for F in features]
+    decision = sum(F @ f for F, f in zip(features, parts, strict=True))
+    norm = sum(cp.quad_over_lin(f, theta[m]) for m, f in enumerate(parts))
+    if kind == "svdd":  # with the centres a_m = f_m / sqrt(theta_m)
+        radius, distances = cp.Variable(), np.diagonal(Ks, axis1=1, axis2=2).T @ theta - 2 * decision + norm
+        return radius + C @ cp.pos(distances - radius)
+    if kind == "one-class":
+        return norm / 2 + C @ cp.pos(1 - decision)
+    residual = y - decision - cp.Variable()
+    if kind == "ridge":
+        return norm / 2 + cp.sum_squares(cp.multiply(np.sqrt(C), residual)) / 2
+    return norm / 2 + C @ cp.pos(cp.abs(residual) - epsilon)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # The loops people write
 # ---------------------------------------------------------------------------------------------------------------------
 

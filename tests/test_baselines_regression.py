@@ -197,6 +197,6 @@ def test_what_cannot_be_done_is_said(table):
             model.fit(X, y, tasks=tasks)
     with pytest.raises(ValueError, match="KNeighborsRegressor takes no sample_weight"):
         TaskwiseRegressor(KNeighborsRegressor()).fit(X, y, tasks=tasks, sample_weight=np.arange(51.0))
+    gaps = np.where(np.arange(102).reshape(51, 2) == 7, np.nan, X[:, :2])
     with pytest.raises(ValueError, match="needs a matrix y without gaps"):
-        gaps = np.where(np.arange(102).reshape(51, 2) == 7, np.nan, X[:, :2])
         TaskwiseRegressor(MultiTaskLasso(), form="joint").fit(X, gaps)

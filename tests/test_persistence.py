@@ -93,7 +93,7 @@ def test_own_types_exist():
         module, _, kind = name.rpartition(".")
         found = getattr(importlib.import_module(module), kind)
         assert isinstance(found, type) or name.startswith(
-            ("sklearn.metrics.", "paretomkl._tables.", "paretomkl.search.")
+            ("sklearn.metrics.", "paretomkl._tables.", "paretomkl._path_search.")
         )
 
 

@@ -156,21 +156,21 @@ def test_more_outputs_share_one_factorisation(toy, monkeypatch):
 def test_search_is_grid_search_over_the_plain_estimator(toy):
     X, y, tasks = toy
     folds = [(np.arange(90)[np.arange(90) % 3 != k], np.arange(90)[np.arange(90) % 3 == k]) for k in range(3)]
-    search = ParetoMKLRegressorCV(ps=[0.5, 1.0, 5.0], Cs=[1.0, 10.0], s=1.1, capacity=0.5, cv=folds, tol=1e-6)
+    search = ParetoMKLRegressorCV(ps=[0.5, 1.0, 5.0], Cs=[1.0, 10.0], s=1.1, capacity=0.5, cv=folds, tol=1e-8)
     search.fit(X, y, tasks=tasks)
     scores = []
     for params in search.cv_results_["params"]:
         of_folds = []
         for train, test in folds:
-            plain = ParetoMKLRegressor(p=params["p"], C=params["C"], tol=1e-6).fit(
+            plain = ParetoMKLRegressor(p=params["p"], C=params["C"], tol=1e-8).fit(
                 X[train], y[train], tasks=tasks[train]
             )
             of_folds.append(plain.score(X[test], y[test], tasks=tasks[test]))
         scores.append(np.mean(of_folds))
-    assert_allclose(search.cv_results_["mean_test_score"], scores, atol=1e-5)
+    assert_allclose(search.cv_results_["mean_test_score"], scores, atol=1e-4)
     assert set(search.best_params_) == {"C", "p"}
     assert search.score(X, y, tasks=tasks) == search.best_estimator_.score(X, y, tasks=tasks)
-    assert (search.cv_results_["max_gap"] <= 1e-6).all()
+    assert (search.cv_results_["max_gap"] <= 1e-8).all()
     assert "mean_test_squared_error" in search.cv_results_
 
 
@@ -198,7 +198,6 @@ def test_scores_of_scikit_learn_choose_too(toy):
 
 def test_it_works_inside_scikit_learn():
     X, y = load_diabetes(return_X_y=True)
-    X, y = X[:150], y[:150]
     assert cross_val_score(ParetoMKLRegressor(C=0.1), X, y, cv=3).mean() > 0.3
     found = GridSearchCV(ParetoMKLRegressor(), {"C": [0.01, 0.1], "loss": LOSSES}, cv=2).fit(X, y)
     assert found.best_score_ > 0.3
@@ -251,7 +250,7 @@ def test_code_of_a_path_fits_the_point_again(toy):
 def test_bad_data_are_named_before_any_work(toy, change, message, monkeypatch):
     X, y, tasks = toy
     given = {"y": y, "tasks": tasks} | change
-    monkeypatch.setattr("paretomkl.estimators.fit_bank", lambda *_: pytest.fail("work was done"))
+    monkeypatch.setattr("paretomkl._learner.fit_bank", lambda *_: pytest.fail("work was done"))
     with pytest.raises(ValueError, match=message):
         ParetoMKLRegressor().fit(X, **given)
 
@@ -267,7 +266,7 @@ def test_bad_data_are_named_before_any_work(toy, change, message, monkeypatch):
 )
 def test_bad_parameters_are_named_before_any_work(toy, parameters, message, monkeypatch):
     X, y, tasks = toy
-    monkeypatch.setattr("paretomkl.estimators.trace", lambda *_, **__: pytest.fail("work was done"))
+    monkeypatch.setattr("paretomkl._learner.trace", lambda *_, **__: pytest.fail("work was done"))
     with pytest.raises(ValueError, match=message):
         ParetoMKLRegressor(**parameters).fit(X, y, tasks=tasks)
 

@@ -328,7 +328,7 @@ def test_cuts_of_a_smaller_cost_certify_the_larger_one(toy):
     training = read_training(PathReader(toy.kernels), toy.X, toy.y, tasks=toy.tasks)
     parts = check_parts(PS, 1.1, 1e-4, "auto", None, None)
     problem = make_problem(training, training.weights, fit_bank(toy.kernels, training), parts)
-    for C, _, _, run, points in trace_grid(problem, Grid(PS, CS, [1.1]), parts.solver, Progress(1, 1e-4, 0)):
+    for C, _, _, _, run, points in trace_grid(problem, Grid(PS, CS, [1.1]), parts.solver, Progress(1, 1e-4, 0)):
         bounded = replace(problem, machine=problem.machine.with_bounds(C * problem.machine.C))
         alone = [parts.solver.solve(replace(bounded, scalarization=PowerMean(p, None))) for p in PS]
         assert points[0].machine.C.max() == pytest.approx(C * problem.machine.C.max())

@@ -7,8 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._kernels import KernelLike
-from .._regressor import KernelTaskRegressor
-from ..estimators import machine_of_loss
+from .._regressor import KernelTaskRegressor, machine_of_loss
 from ._independent import SeparateKernels, UniformKernel
 
 

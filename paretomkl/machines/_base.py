@@ -12,7 +12,7 @@ from .._typing import AnyArray, Array
 from ..protocols import Gram, check_part
 from ..sweep import Decisions, Sweep
 
-TINY = 1e-9  # of a typical cost: the objective of a task that costs nothing
+TINY = 1e-12  # of a large cost: the objective of a task that costs nothing
 
 
 class KernelTasks:
@@ -71,21 +71,25 @@ class KernelTasks:
 
     def fitted_by_constants(self, tube: Array | float = 0.0) -> AnyArray:
         """Tasks whose targets lie within 2 ``tube``, samples of cost zero aside: J_t = 0 under every kernel."""
+        return self._range_of_targets() <= 2 * np.asarray(tube)
+
+    def _range_of_targets(self) -> Array:
+        """Largest less smallest target of each task, samples of cost zero aside; −∞ where no sample counts."""
         counts, begin = self.C > 0, self.gram.layout.ptr[:-1]
         highest = np.maximum.reduceat(np.where(counts, self.targets, -np.inf), begin)
-        lowest = np.minimum.reduceat(np.where(counts, self.targets, np.inf), begin)
-        return highest - lowest <= 2 * np.asarray(tube)
+        return highest - np.minimum.reduceat(np.where(counts, self.targets, np.inf), begin)
 
     def without_cost(self, sweep: Sweep, tasks: AnyArray, power: int = 1) -> Sweep:
         """The sweep with a small constant for the objectives of tasks that cost nothing.
 
-        Means of objectives want them positive. A constant changes no minimiser of M_p but at p = −∞, and its weight in
-        the mean is negligible for p ≥ 1: it is TINY times what errors of the size of the targets would cost.
+        Means of objectives want them positive. A constant changes no minimiser of M_p but at p = −∞, and its part in
+        the mean is negligible for p ≥ 1: it is TINY times what errors as large as the targets of the tasks are wide
+        would cost.
         """
         if not tasks.any():
             return sweep
-        size = np.maximum.reduceat(np.abs(self.targets), self.gram.layout.ptr[:-1])
-        cost = np.maximum(self.of_tasks(self.C), 1e-100) * np.where(size > 0, size, 1.0) ** power
+        widest = self._range_of_targets().max()
+        cost = np.maximum(self.of_tasks(self.C), 1e-100) * (widest if widest > 0 else 1.0) ** power
         tiny = TINY * self.scale * cost
         linear, lower, upper = (np.where(tasks, tiny, old) for old in (sweep.linear, sweep.lower, sweep.upper))
         return replace(sweep, linear=linear, forms=np.where(tasks[:, None], 0.0, sweep.forms), lower=lower, upper=upper)

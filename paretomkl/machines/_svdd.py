@@ -9,10 +9,11 @@ import numpy as np
 from .._typing import Array, IntArray
 from ..protocols import Gram
 from ..sweep import Decisions, Sweep
-from ._base import TINY, KernelTasks
+from ._base import KernelTasks
 from ._smo import Box, solve_tasks
 
 ROUNDING = 1e-9  # by which kernel weights may exceed a sum of one, and costs fall short of it
+FLOOR = 1e-9  # of A_t: the least objective
 
 
 class SVDDStart(NamedTuple):
@@ -77,7 +78,7 @@ class SVDDTasks(KernelTasks):
         top = self.scale * np.maximum.reduceat(diagonals.max(axis=0), begin)
         spread = np.add.reduceat(dual * diagonals, begin, axis=1).T - self.gram.quadratic_forms(dual)
         slopes = np.maximum(top[:, None] - self.scale[:, None] * np.maximum(spread, 0.0), 0.0)
-        linear = (1 + TINY) * top
+        linear = (1 + FLOOR) * top
         lower = linear - slopes @ theta
         upper = lower + 2 * self.scale * np.maximum(solved.gap, 0.0)
         return Sweep(theta, linear, 2 * slopes, lower, upper, SVDDStart(dual, solved.intercept, solved.steps))

@@ -1,0 +1,54 @@
+"""Small problems for the tests of the machines, and how a machine is made of them."""
+
+import numpy as np
+
+from paretomkl import KernelBank
+from paretomkl.gram import GramBlocks
+from paretomkl.machines import MACHINES
+
+KINDS = ("ridge", "svr", "one-class", "svdd")
+EPSILON = 0.1
+
+
+def gaussian(X, sigma=0.5):
+    return np.exp(-np.sum((X[:, None] - X) ** 2, axis=2) / (2 * sigma**2))
+
+
+def make_machine(kind, Ks, tasks, C, epsilon=EPSILON, n_jobs=1, scale=None):
+    """Ks (M, N, N); tasks: pairs (rows, targets); C: a number, or the costs of every task."""
+    stack = np.ascontiguousarray(np.moveaxis(np.asarray(Ks), 0, 2))
+    gram = GramBlocks(KernelBank("precomputed").fit(stack), stack, [rows for rows, _ in tasks], n_jobs)
+    per_task = [C] * len(tasks) if np.isscalar(C) else C
+    costs = [np.broadcast_to(c, len(rows)) for c, (rows, _) in zip(per_task, tasks, strict=True)]
+    options = {"epsilon": epsilon} if kind == "svr" else {}
+    targets = np.concatenate([y for _, y in tasks])
+    return MACHINES[kind](gram, targets, np.concatenate(costs), scale, **options)
+
+
+def one_task(kind, K, y, C, epsilon=EPSILON):
+    """One task with one kernel."""
+    return make_machine(kind, K[None], [(np.arange(len(y)), y)], [np.asarray(C, dtype=float)], epsilon)
+
+
+def some_tasks(kind, seed=0, sizes=(14, 10, 12)):
+    """Four kernels of different diagonals, three tasks of which two share samples; Ks, tasks, C."""
+    rng = np.random.default_rng(seed)
+    n = sum(sizes) - 4
+    X = rng.uniform(-1, 1, size=(n, 3))
+    Ks = np.stack([X @ X.T + 0.2, gaussian(X, 0.4), gaussian(X[:, :1], 0.5), (X[:, 1:] @ X[:, 1:].T + 0.5) ** 2])
+    starts = (0, sizes[0] - 4, sizes[0] + sizes[1] - 4)
+    tasks = []
+    for t, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        rows = np.arange(start, start + size)
+        y = np.sin(2 * X[rows, 0]) + (t - 1) * X[rows, 1] * X[rows, 2] + 0.1 * rng.standard_normal(size)
+        tasks.append((rows, np.ones(size) if kind in ("one-class", "svdd") else (1 + t) * (y - y.mean()) / y.std()))
+    return Ks, tasks, {"ridge": 2.0, "svr": 2.0, "one-class": 0.3, "svdd": 0.2}[kind]
+
+
+def some_theta(seed, n_kernels=4):
+    theta = np.random.default_rng(seed).exponential(size=n_kernels)
+    return theta / theta.sum()
+
+
+def steps_of(sweep):
+    return int(np.sum(sweep.warm.steps))
