@@ -169,7 +169,8 @@ def cell(name: str, method: str, run: int) -> dict[str, Any]:
         began = process_time()
         model = make(method, train, folds).fit(train.X, train.y, **fit)
         seconds = process_time() - began
-        found = errors(model.predict(test.X, **ask), test)
+        best = getattr(model, "best_estimator_", model)  # GridSearchCV.predict does not take tasks
+        found = errors(best.predict(test.X, **ask), test)
         path = {}
         if isinstance(model, ParetoMKLRegressorCV):
             models = zip(model.path_.ps, model.path_.models, strict=True)

@@ -282,17 +282,16 @@ def _score(
 ) -> Array:
     """Scores on a held-out part, (n_tasks, n_candidates); NaN for tasks without samples there."""
     scores = np.full((n_tasks, len(candidates)), np.nan)
-    there = [] if len(train.rows) == 0 else np.unique(test.task)
-    if len(there) == 0:
+    if len(train.rows) == 0 or len(test.rows) == 0:
         return scores
+    weight = np.broadcast_to(test.weight if test.y.ndim == 1 else test.weight[:, None], test.y.shape)
     for k, params in enumerate(candidates):
         predicted = fitter.fit(train, params).predict(test.X, test.indicators)
-        for t in there:
+        for t in np.unique(test.task):
             mine = test.task == t
-            weight = test.weight if test.y.ndim == 1 else np.broadcast_to(test.weight[:, None], test.y.shape)
-            truth, guess, weight = test.y[mine], predicted[mine], weight[mine]
-            if scoring == "r2" and (weight > 0).sum() >= 2:
-                scores[t, k] = r_squared(truth, guess, weight)
-            elif scoring != "r2" and weight.sum() > 0:
-                scores[t, k] = -np.average((truth - guess) ** 2, weights=weight)
+            truth, guess, own = test.y[mine], predicted[mine], weight[mine]
+            if scoring == "r2" and (own > 0).sum() >= 2:
+                scores[t, k] = r_squared(truth, guess, own)
+            elif scoring != "r2" and own.sum() > 0:
+                scores[t, k] = -np.average((truth - guess) ** 2, weights=own)
     return scores
