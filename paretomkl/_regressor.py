@@ -6,16 +6,17 @@ from typing import Any, Self
 
 from ._estimator import MultiTaskEstimator, RegressorKind
 from ._kernel_classifier import KernelFit
+from ._model import FittedTasks
 from ._reading import Training, read_regression
 from ._typing import Array
 from ._validation import shown
 
 
-class KernelTaskRegressor(KernelFit, RegressorKind, MultiTaskEstimator):
-    """A regressor whose model is a :class:`TaskModel` of several tasks; it has the parameter ``normalize_y`` too."""
+class MultiTaskRegressor(RegressorKind, MultiTaskEstimator):
+    """A regressor that wraps one fitted model of several tasks; it has the parameter ``normalize_y`` too."""
 
     normalize_y: bool
-    model_: Any
+    model_: FittedTasks
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -28,7 +29,7 @@ class KernelTaskRegressor(KernelFit, RegressorKind, MultiTaskEstimator):
         return read_regression(self, X, y, tasks=tasks, sample_weight=sample_weight, strict=strict)
 
     def fit(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the shared kernel and all tasks.
+        """Learn all tasks.
 
         Parameters
         ----------
@@ -84,6 +85,12 @@ class KernelTaskRegressor(KernelFit, RegressorKind, MultiTaskEstimator):
             Tasks with fewer than two samples are left out.
         """
         return self._scored(X, y, tasks, sample_weight)
+
+
+class KernelTaskRegressor(KernelFit, MultiTaskRegressor):
+    """A multi-task regressor whose model is a :class:`TaskModel`."""
+
+    model_: Any
 
 
 def machine_of_loss(loss: Any) -> str:

@@ -12,13 +12,17 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.fixture(scope="module")
-def report():
-    spec = importlib.util.spec_from_file_location("benchmarks_report", ROOT / "benchmarks" / "report.py")
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"benchmarks_{name}", ROOT / "benchmarks" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # where dataclasses look up their types
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def report():
+    return load("report")
 
 
 def numbers(page: Path) -> list[int]:
@@ -42,3 +46,11 @@ def test_the_page_of_the_benchmarks_is_that_of_its_results(report):
     assert numbers(page) == list(range(1, 11))
     body = report.Page("Benchmarks", "", results, page).markdown().partition("Machine")[2]
     assert page.read_text(encoding="utf-8").partition("Machine")[2] == body
+
+
+def test_the_tables_of_regression_are_those_of_its_results():
+    tables = load("regression").report(ROOT / "doc" / "experiments" / "regression.json.gz")
+    page = (ROOT / "doc" / "regression.md").read_text(encoding="utf-8")
+    found = page.partition("<!-- begin regression -->")[2].partition("<!-- end regression -->")[0]
+    assert "| **ours**, the default search |" in found
+    assert found.strip() == tables.strip()

@@ -1,8 +1,20 @@
-"""The methods the paper compares with, under the same interface."""
+"""The methods the paper compares with, and others for regression, under the same interface."""
 
 from ._independent import IndependentMKL, IndependentSVC, UniformKernelSVC
 from ._minimax import MinimaxMTL
 from ._partially_shared import PartiallySharedMKL
+from ._regressors import IndependentMKLRegressor, UniformKernelRegressor
 from ._sparse_mtl import SparseMTL
+from ._taskwise import TaskwiseRegressor
 
-__all__ = ["IndependentMKL", "IndependentSVC", "MinimaxMTL", "PartiallySharedMKL", "SparseMTL", "UniformKernelSVC"]
+__all__ = [
+    "IndependentMKL",
+    "IndependentMKLRegressor",
+    "IndependentSVC",
+    "MinimaxMTL",
+    "PartiallySharedMKL",
+    "SparseMTL",
+    "TaskwiseRegressor",
+    "UniformKernelRegressor",
+    "UniformKernelSVC",
+]

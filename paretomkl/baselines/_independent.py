@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +33,65 @@ from ..sweep import Decisions
 from ..weight_sets import LsBall
 
 
-class IndependentMKL(KernelTaskClassifier):
+class KernelLearner:
+    """What classifiers and regressors of one method share: all but the machine that solves a task."""
+
+    kernels: Any
+    tol: float
+    n_jobs: int | None
+    verbose: int | None
+    _cost: Callable[[], float]  # of KernelFit
+    _keep: Callable[..., None]
+
+    def _machine(self) -> dict[str, Any]:
+        """Which machine solves the tasks, and its parameters, for ``check_parts``."""
+        return {}
+
+
+class SeparateKernels(KernelLearner):
+    """Learns a kernel for each task by itself."""
+
+    s: float
+    max_iter: int | None
+
+    def _learn(self, training: Training) -> TaskModel:
+        parts = check_parts([1.0], self.s, self.tol, "auto", self.max_iter, self.n_jobs, **self._machine())
+        bank, data = fit_bank(self.kernels, training), training.samples.data
+        inner = parts.n_jobs if len(training.tasks) == 1 else 1  # one thread for each task, or all for the only one
+        with Progress(len(training.tasks), self.tol, self.verbose) as progress:
+
+            def solve(task: Task, bound: Array) -> tuple[Solution, Decisions]:
+                own = data[np.ix_(task.rows, task.rows)] if bank.precomputed else data[task.rows]
+                alone = replace(task, rows=np.arange(len(task.rows)))
+                machine = make_machine(bank, own, [alone], [bound], inner, make=parts.make)
+                problem = MultiTaskProblem(machine, PowerMean(1.0), LsBall(parts.s))
+                (solution,) = trace(problem, [1.0], parts.solver, progress)
+                return solution.alone(), machine.decisions(solution.sweep)
+
+            chunks = list(zip(training.tasks, training.bounds(self._cost()), strict=True))
+            found = run_chunks(solve, chunks, parts.n_jobs)
+        solutions, functions = zip(*found, strict=True)
+        self.gaps_ = np.array([solution.gap for solution in solutions])
+        objectives = np.array([solution.objective for solution in solutions])
+        self._keep(objectives, self.gaps_.max(), max(solution.n_sweeps for solution in solutions))
+        theta = np.array([solution.theta for solution in solutions])
+        decisions = Decisions([f.dual[0] for f in functions], np.concatenate([f.intercepts for f in functions]))
+        return make_model(bank, training, theta, decisions)
+
+
+class UniformKernel(KernelLearner):
+    """Solves the tasks under the mean of all kernels."""
+
+    def _learn(self, training: Training) -> TaskModel:
+        parts = check_parts([1.0], 1.0, self.tol, "auto", None, self.n_jobs, **self._machine())
+        bank = fit_bank(self.kernels, training)
+        problem = make_problem(training, training.bounds(self._cost()), bank, parts)
+        sweep = Run().sweep(problem.machine, problem.start(), None, TASK_SHARE * self.tol)
+        self._keep(sweep.lower, np.max(1 - sweep.lower / sweep.upper), 1)
+        return make_model(bank, training, sweep.theta, problem.machine.decisions(sweep))
+
+
+class IndependentMKL(SeparateKernels, KernelTaskClassifier):
     """Multiple kernel learning for each task by itself: the paper's baseline.
 
         for each task t     minimise over θ^t ≥ 0, ‖θ^t‖_s ≤ 1     J_t(θ^t)
@@ -86,32 +144,8 @@ class IndependentMKL(KernelTaskClassifier):
         self.s = s
         self.max_iter = max_iter
 
-    def _learn(self, training: Training) -> TaskModel:
-        parts = check_parts([1.0], self.s, self.tol, "auto", self.max_iter, self.n_jobs)
-        bank, data = fit_bank(self.kernels, training), training.samples.data
-        inner = parts.n_jobs if len(training.tasks) == 1 else 1  # one thread for each task, or all for the only one
-        with Progress(len(training.tasks), self.tol, self.verbose) as progress:
 
-            def solve(task: Task, bound: Array) -> tuple[Solution, Decisions]:
-                own = data[np.ix_(task.rows, task.rows)] if bank.precomputed else data[task.rows]
-                alone = replace(task, rows=np.arange(len(task.rows)))
-                machine = make_machine(bank, own, [alone], [bound], inner)
-                problem = MultiTaskProblem(machine, PowerMean(1.0), LsBall(parts.s))
-                (solution,) = trace(problem, [1.0], parts.solver, progress)
-                return solution.alone(), machine.decisions(solution.sweep)
-
-            chunks = list(zip(training.tasks, training.bounds(self._cost()), strict=True))
-            found = run_chunks(solve, chunks, parts.n_jobs)
-        solutions, functions = zip(*found, strict=True)
-        self.gaps_ = np.array([solution.gap for solution in solutions])
-        objectives = np.array([solution.objective for solution in solutions])
-        self._keep(objectives, self.gaps_.max(), max(solution.n_sweeps for solution in solutions))
-        theta = np.array([solution.theta for solution in solutions])
-        decisions = Decisions([f.dual[0] for f in functions], np.concatenate([f.intercepts for f in functions]))
-        return make_model(bank, training, theta, decisions)
-
-
-class UniformKernelSVC(KernelTaskClassifier):
+class UniformKernelSVC(UniformKernel, KernelTaskClassifier):
     """Support vector classifiers under the mean of all kernels, k = Σ_m K_m / M: nothing about the kernel is learned.
 
     Parameters
@@ -137,14 +171,6 @@ class UniformKernelSVC(KernelTaskClassifier):
     >>> UniformKernelSVC(C=10).fit(*load_iris(return_X_y=True)).objectives_.shape
     (3,)
     """
-
-    def _learn(self, training: Training) -> TaskModel:
-        parts = check_parts([1.0], 1.0, self.tol, "auto", None, self.n_jobs)
-        bank = fit_bank(self.kernels, training)
-        problem = make_problem(training, training.bounds(self._cost()), bank, parts)
-        sweep = Run().sweep(problem.machine, problem.start(), None, TASK_SHARE * self.tol)
-        self._keep(sweep.lower, np.max(1 - sweep.lower / sweep.upper), 1)
-        return make_model(bank, training, sweep.theta, problem.machine.decisions(sweep))
 
 
 class IndependentSVC(KernelTaskClassifier):
