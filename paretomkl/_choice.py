@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,16 +21,26 @@ def choose(scores: Array, losses: Array, points: Mapping[str, Array]) -> int:
 
     ``points`` are the parameters of the rows, C and p among them. The highest mean score wins, among equal ones the
     least loss. But rows within one standard error of it are no worse as far as the folds can tell. Of these the ones
-    with p nearest to one are taken, for p = 1 needs no reason; and of these the one whose score, averaged with those of
-    the next smaller and larger C, is highest: a plateau is a better bet than a peak. The least loss breaks ties.
+    with p nearest to one are taken, for p = 1 needs no reason. Of these in turn some fall behind the best by no more
+    than one standard error of the difference, fold by fold; among them the one is taken whose score, averaged with
+    those of the next smaller and larger C, is highest: a plateau is a better bet than a peak. The least loss breaks
+    ties.
     """
     mean = scores.mean(axis=0)
     everyone = np.arange(len(mean))
     best = _best(mean, losses, everyone)
-    error = scores[:, best].std(ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else 0.0
-    as_good = everyone[mean >= mean[best] - error - _tie(mean[best])]
+    as_good = everyone[mean >= mean[best] - _standard_error(scores[:, best]) - _tie(mean[best])]
     distance = np.array([_distance_from_one(p) for p in points["p"][as_good].tolist()])
-    return _best(steadied(mean, points), losses, as_good[distance == distance.min()])
+    nearest = as_good[distance == distance.min()]
+    first = _best(mean, losses, nearest)
+    behind = scores[:, [first]] - scores[:, nearest]
+    close = behind.mean(axis=0) <= _standard_error(behind) + _tie(mean[first])
+    return _best(steadied(mean, points), losses, nearest[close])
+
+
+def _standard_error(scores: Array) -> Any:
+    """Of the mean over the folds, the first axis; zero for a single fold."""
+    return scores.std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else 0.0
 
 
 def steadied(mean: Array, points: Mapping[str, Array]) -> Array:

@@ -38,8 +38,9 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
 
     The highest mean score wins. Scores that differ by rounding only are equal; among equal ones the least log-loss of
     the held-out decisions decides. Points within one standard error of that score are as good as far as the folds can
-    tell: of these the ones with p nearest to 1 are taken, and of these the one that still scores best when its score is
-    averaged with those of the next smaller and larger C.
+    tell: of these the ones with p nearest to 1 are taken. Of these, among those that fall behind the best by no more
+    than one standard error of the difference, the one is taken that scores best when its score is averaged with those
+    of the next smaller and larger C.
 
     Parameters
     ----------
@@ -180,8 +181,8 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
     As :class:`ParetoMKLClassifierCV`: each fold traces the path over all p for each C, κ and s (and ε) from one pool of
     cuts. The highest mean score wins: the share of the variance explained, task by task, unless ``scoring`` says
     otherwise; among equal ones the least squared error. Points within one standard error of it are as good as far as
-    the folds can tell: of these the ones with p nearest to 1 are taken, and of these the one whose neighbours in C
-    score well too.
+    the folds can tell: of these the ones with p nearest to 1 are taken, and among those that hardly differ the one
+    whose neighbours in C score well too.
 
     Parameters
     ----------

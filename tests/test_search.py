@@ -186,12 +186,14 @@ def test_an_exponent_nearer_to_one_is_taken_within_one_standard_error():
 
 
 def test_of_equally_good_costs_the_middle_of_a_plateau_is_taken():
-    noise = np.array([[-0.02], [0.0], [0.02]])  # standard error 0.012
     mean = np.array([0.91, 0.5, 0.6, 0.904, 0.905, 0.903])
+    noise = np.array([[-0.02], [0.0], [0.02]]) * np.array([1, -1, 1, -1, -1, -1])  # the difference has error 0.023
     at = points([1.0] * 6, [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0])
     assert choose(mean + noise, np.zeros(6), at) == 4
-    mean[0] = 0.93  # now the others are more than one standard error below
+    mean[0] = 0.93  # now the others are more than one standard error of the difference below
     assert choose(mean + noise, np.zeros(6), at) == 0
+    mean[0] = 0.91  # in all folds alike: the difference is certain
+    assert choose(mean + np.abs(noise), np.zeros(6), at) == 0
 
 
 def test_the_order_of_the_grid_does_not_matter(wine):
