@@ -30,6 +30,7 @@ from ._kernel_options import OTHERS, listed_columns, parse_kernels, parse_source
 from ._kernels import as_bank
 from ._parallel import effective_jobs
 from ._tables import MAX_ROWS, Columns, Frame, Table, TableError, load_table, read_table
+from ._together import CALLED, SHARES, Share
 from .path import PAPER_PS
 
 if TYPE_CHECKING:
@@ -57,6 +58,10 @@ ABOUT_SCORES = (
     "`explained_variance`: the mean over the tasks, or with `worst_` before the name the lowest score of a task.\n\n"
     "A target with decimals, or with more than 20 different whole numbers, is predicted as a number; "
     "`--classification` takes its values for classes, `--regression` insists on numbers."
+)
+ABOUT_SHARING = (
+    "`--share` says what tasks have in common: `nothing`, the `kernel` (the only way for which p matters), part of "
+    "their `function`, or `everything`. Of several, with commas between them, the folds choose; `auto` is all four."
 )
 MOST_TASKS = 12  # that a table of errors lists
 RARE = 0.1  # share of a class below which accuracy hardly sees it
@@ -109,6 +114,10 @@ class Options:
     drop: Annotated[str, Option(help="Columns to leave out, separated by commas.")] = ""
     scoring: Annotated[str | None, Option(help="Score to choose by and to show, see below.")] = None
     balanced: Annotated[bool, Option("--balanced", help="Weigh the classes of a task alike, however rare.")] = False
+    share: Annotated[
+        str | None,
+        Option(help="What tasks share: `nothing`, `kernel`, `function`, `everything`, several, or `auto`; see below."),
+    ] = None
     no_rivals: Annotated[bool, Option("--no-rivals", help="Do not compare with simpler models.")] = False
     impute: Annotated[bool, Option("--impute", help="Fill in what is missing: median or commonest value.")] = False
     delimiter: Delimiter = None
@@ -135,6 +144,14 @@ class Options:
             note(f"what no --source names is one of its own, {OTHERS!r}: {named}; --drop leaves columns out.")
         return made
 
+    def ways(self, table: Table, default: Sequence[Share]) -> list[Share]:
+        """What the tasks of a table may share; a note says so where there are none."""
+        if len(set(table.tasks)) > 1:
+            return list(default) if self.share is None else parse_ways(self.share)
+        if self.share is not None:
+            note("--share changes nothing: it takes several tasks (--task) to share something.")
+        return ["kernel"]
+
     @property
     def pays(self) -> bool:
         """Whether kernels pay for their capacity."""
@@ -158,6 +175,7 @@ class Options:
     def load(self, file: Path, target: str) -> Table:
         """The table, if its target and these options go together."""
         self.machine  # noqa: B018  # refuses what is wrong before the file is read
+        parse_ways(self.share or "auto")
         table = load_table(file, target, **self.table_keywords())
         insisted = "--classification" if table.regression else "--regression"
         if table.regression and self.balanced:
@@ -208,6 +226,17 @@ def parse_numbers(text: str, option: str) -> list[float]:
     if not numbers:
         raise TableError(f"{option} names no number.")
     return numbers
+
+
+def parse_ways(text: str) -> list[Share]:
+    """Ways to share separated by commas; ``auto`` is all of them."""
+    found: list[Share] = []
+    for part in text.split(","):
+        ways = SHARES if part.strip() == "auto" else [way for way in SHARES if way == part.strip()]
+        if not ways:
+            raise TableError(f"--share takes {', '.join(SHARES)} or auto, got {text!r}.")
+        found += ways
+    return [way for way in SHARES if way in found]
 
 
 # --------------------------------------------------------------------------------------- how a command runs
@@ -350,7 +379,8 @@ def demo(
 # --------------------------------------------------------------------------------------------------- path
 @command(
     "Example: `paretomkl path patients.csv --target outcome --task hospital --out patients` and open "
-    f"`patients/page.html`.\n\n{ABOUT_KERNELS}\n\n{ABOUT_SCORES}"
+    f"`patients/page.html`.\n\n{ABOUT_KERNELS}\n\n{ABOUT_SCORES}\n\n{ABOUT_SHARING} The page is about the kernel; "
+    "the others are set beside it."
 )
 def path(
     file: TableFile,
@@ -369,6 +399,7 @@ def path(
     _check_rare(table, 1 - test_size, "path holds some rows out and divides the others into folds")
     _note_target(table, options)
     again = _fitting_command(file, target, options).replace("`", "``")
+    ways: list[Share] = sorted({"kernel", *options.ways(table, ["kernel"])}, key=SHARES.index)
     found = trade_off_page(
         table.X,
         table.y,
@@ -382,6 +413,7 @@ def path(
         class_weight=options.class_weight,
         scoring=judge.scoring,
         rivals=not options.no_rivals,
+        share=ways if len(ways) > 1 else None,
         cv=_folds(table, 5, judge, 1 - test_size),
         test_size=test_size,
         random_state=options.seed,
@@ -479,7 +511,7 @@ def _loading_code(file: Path, target: str, options: Options) -> str:
 def _fitting_command(file: Path, target: str, options: Options) -> str:
     """The command that fits a model again, with places for {p}, {C}, {s} and {capacity}."""
     words = ["paretomkl", "fit", str(file), "--target", target]
-    found = replace(options, C=None, Cs=None, s=None, capacity=None, epsilon=None)
+    found = replace(options, C=None, Cs=None, s=None, capacity=None, epsilon=None, share=None)
     for name, value in replace(found, scoring=None, no_rivals=False, jobs=None, as_json=False).given().items():
         option = "--classification" if name == "regression" and not value else "--" + name.replace("_", "-")
         for one in value if isinstance(value, list) else [value]:
@@ -532,6 +564,7 @@ def _report_path(found: Any, page: Path, numbers: Path, output: Output) -> None:
     by_source = {name: float(share[here]) for name, share in path.source_shares.items()}
     if by_source:
         output.say(source_shares(by_source))
+    _say_sharing(found.sharing, output)
     _say_comparison(found.comparison, output)
     output.say(f"Written: {page} (open it in a browser) and {numbers}.")
     output.finish(
@@ -553,6 +586,7 @@ def _report_path(found: Any, page: Path, numbers: Path, output: Output) -> None:
             "held_out_score": _held_out_score(found),
             "task_scores": _task_scores(found),
             "comparison": None if found.comparison is None else found.comparison.facts(),
+            "sharing": None if found.sharing is None else found.sharing.facts(),
             "largest_gap": float(path.gap.max()),
             "rows": {"train": len(found.train), "held_out": len(found.test)},
         }
@@ -581,6 +615,23 @@ def _held_out_score(found: Any) -> float | None:
 def _task_scores(found: Any) -> dict[str, float | None]:
     scores = found.scores[_at_choice(found)]
     return {name: _number(score) for name, score in zip(found.path.task_names, scores, strict=True)}
+
+
+def _say_sharing(sharing: Any, output: Output) -> None:
+    """The ways to share side by side, and what follows."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    if sharing is None:
+        return
+    table = Table(header_style="bold", box=SIMPLE_HEAD)
+    table.add_column("What tasks share")
+    table.add_column("")
+    table.add_column(f"{sharing.n_splits} folds", justify="right", no_wrap=True)
+    for way in sharing.scores:
+        table.add_row(way, CALLED[way], sharing.text(way), style="bold" if way == sharing.best else None)
+    output.say(table)
+    output.say(sharing.in_words)
 
 
 def _say_comparison(comparison: Any, output: Output) -> None:
@@ -640,7 +691,7 @@ def _say_errors(errors: dict[str, Any], output: Output) -> None:
 # ---------------------------------------------------------------------------------------------------- fit
 @command(
     f"Example: `paretomkl fit patients.csv --target outcome --task hospital --out model.skops`.\n\n{ABOUT_KERNELS}\n\n"
-    f"{ABOUT_SCORES}"
+    f"{ABOUT_SCORES}\n\n{ABOUT_SHARING}"
 )
 def fit(
     file: TableFile,
@@ -670,17 +721,23 @@ def fit(
     if p is not None and len(exponents) > 1:
         raise TableError(f"--p takes one exponent, got {p!r}; to choose among several use --ps {p}.")
     table = options.load(file, target)
+    ways = options.ways(table, _default_ways(p, options, table.regression))
     judge = options.judge(table.regression)
     parameters = {"kernels": options.bank(table), "task_column": table.columns.task, "tol": tol, "verbose": None}
     if not table.regression:
         parameters["class_weight"] = options.class_weight
     elif options.loss is not None:
         parameters["loss"] = options.loss
-    fitted = _fit_table(table, exponents, options.costs(), cv, judge, options, parameters)
+    fitted = _fit_table(table, exponents, options.costs(), ways, cv, judge, options, parameters)
     # the model behind its encoder, and the columns it needs
     pipeline = make_pipeline(table.encoder, fitted.model)
     save_model({"kind": MODEL_KIND, "version": __version__, **vars(table.columns), "model": pipeline}, out)
     _report_fit(table, fitted, out, Output(options.as_json))
+
+
+def _default_ways(p: str | None, options: Options, regression: bool) -> Sequence[Share]:
+    """What tasks may share unless --share says so: to ask for an exponent is to ask for a shared kernel."""
+    return ("kernel",) if p is not None or regression else SHARES
 
 
 @dataclass(frozen=True)
@@ -695,7 +752,8 @@ class Fitted:
     @property
     def capacity(self) -> float | None:
         """κ of the kernels; None where they do not pay for their capacity."""
-        bank = self.model.model_.bank
+        model = self.model.model_
+        bank = getattr(model, "models", [model])[0].bank  # tasks that share nothing have models of their own
         return float(bank.capacity) if bank.normalize == "capacity" else None
 
     @property
@@ -708,6 +766,7 @@ def _fit_table(
     table: Table,
     ps: list[float],
     Cs: list[float] | None,
+    ways: list[Share],
     cv: int,
     judge: "Judge",
     options: Options,
@@ -721,14 +780,16 @@ def _fit_table(
     judge = judge.of_samples(table.X, table.y, task_column=table.columns.task)
     if options.epsilon is not None:
         parameters["epsilon"] = options.epsilon
-    if Cs is not None and len(ps) * len(Cs) == 1:
+    exponents = len(ps) if "kernel" in ways else 1
+    if Cs is not None and exponents * len(Cs) * len(ways) == 1:
         _note_target(table, options)
         if options.capacity is not None:
             parameters["kernels"] = replace(
                 as_bank(parameters["kernels"]), normalize="capacity", capacity=options.capacity
             )
         plain = ParetoMKLRegressor if table.regression else ParetoMKLClassifier
-        model = plain(p=ps[0], C=Cs[0], s=options.s or DEFAULT_NORM, **parameters)
+        p = ps[0] if len(ps) == 1 else 1.0
+        model = plain(p=p, C=Cs[0], s=options.s or DEFAULT_NORM, share=ways[0], **parameters)
         return Fitted(model.fit(table.X, table.y), judge)
     _check_rare(table, 1.0, "cross-validation divides the rows into folds; with --p and --C there is none")
     _note_target(table, options)
@@ -736,7 +797,7 @@ def _fit_table(
     parameters |= options.searched() | {"cv": cv, "scoring": judge.scoring, "n_jobs": options.jobs}
     parameters |= {} if Cs is None else {"Cs": Cs}
     searching = ParetoMKLRegressorCV if table.regression else ParetoMKLClassifierCV
-    search = searching(ps=ps, **parameters)
+    search = searching(ps=ps, share=ways, **parameters)
     model = search.fit(table.X, table.y).best_estimator_
     comparison = None
     if not options.no_rivals:

@@ -126,8 +126,12 @@ class CrossValidation:
 
     @classmethod
     def from_search(cls, search: Any, measure: Measure = ACCURACY) -> CrossValidation:
-        """From a fitted search, such as :class:`~paretomkl.ParetoMKLClassifierCV`: all p, the others as chosen."""
-        results, best = search.cv_results_, search.best_params_
+        """From a fitted search, such as :class:`~paretomkl.ParetoMKLClassifierCV`: all p, the others as chosen.
+
+        Of a search over several ways to share, what it found for tasks that share their kernel.
+        """
+        results = search.cv_results_
+        best = results["params"][getattr(search, "best_indices_", {}).get("kernel", search.best_index_)]
         others = [name for name in best if name != "p"]
         along = [all(params[name] == best[name] for name in others) for params in results["params"]]
         rows = np.flatnonzero(along)
