@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ._judging import Judge
 
 MODEL_KIND = "paretomkl model"
+NEW_TASK = "new_task"  # column that marks predictions for tasks a model has not seen
 PACKAGES = (
     *("numpy", "scipy", "scikit-learn", "numba", "joblib", "pandas", "pyarrow"),
     *("matplotlib", "skops", "cvxpy", "distributed"),
@@ -64,6 +65,7 @@ ABOUT_SHARING = (
     "their `function`, or `everything`. Of several, with commas between them, the folds choose; `auto` is all four."
 )
 MOST_TASKS = 12  # that a table of errors lists
+LIGHT = 0.02  # share of a kernel below which it is not listed by name
 RARE = 0.1  # share of a class below which accuracy hardly sees it
 
 app = typer.Typer(
@@ -797,7 +799,7 @@ def _fit_table(
     parameters |= options.searched() | {"cv": cv, "scoring": judge.scoring, "n_jobs": options.jobs}
     parameters |= {} if Cs is None else {"Cs": Cs}
     searching = ParetoMKLRegressorCV if table.regression else ParetoMKLClassifierCV
-    search = searching(ps=ps, share=ways, **parameters)
+    search = searching(ps=ps, share=ways if len(ways) > 1 else ways[0], **parameters)
     model = search.fit(table.X, table.y).best_estimator_
     comparison = None
     if not options.no_rivals:
@@ -806,27 +808,37 @@ def _fit_table(
 
 
 def _report_fit(table: Table, fitted: Fitted, out: Path, output: Output) -> None:
+    from ._page.sharing import Sharing
     from ._page.words import parameters, source_shares
 
     model, measure, search = fitted.model, fitted.judge.measure, fitted.search
     train = fitted.judge.score_model(model, table.X, table.y)
-    used = {"p": model.p, "C": model.C, "capacity": fitted.capacity, "s": model.s, "epsilon": fitted.epsilon}
-    named = parameters(used if search is None else {name: search.best_params_.get(name) for name in used})
+    p = model.p if model.share == "kernel" else None  # the others are not balanced by it
+    used = {"p": p, "C": model.C, "capacity": fitted.capacity, "s": model.s, "epsilon": fitted.epsilon}
+    chosen = used if search is None else {name: search.best_params_.get(name) for name in used} | {"p": p}
+    named = parameters(chosen) if model.share == "kernel" else f"share = {model.share}, {parameters(chosen)}"
     by_source = getattr(model, "source_shares_", {})
+    sharing = None if search is None else Sharing.from_search(search, measure)
     if search is None:
         output.say(f"Fitted with {named}.")
     else:
         score = f"{measure.name} {measure.text(search.best_score_)}"
-        output.say(f"Chosen by {search.n_splits_}-fold cross-validation: {named}; {score}.")
+        some = f" on {search.n_search_rows_} of {len(table.y)} rows" * (search.search_rows_ is not None)
+        output.say(f"Chosen by {search.n_splits_}-fold cross-validation{some}: {named}; {score}.")
+    _say_sharing(sharing, output)
+    _say_parts(model, output)
     if by_source:
-        output.say(source_shares(by_source))
+        output.say(source_shares({name: float(np.mean(share)) for name, share in by_source.items()}))
     _say_comparison(fitted.comparison, output)
     on_training = f"{measure.name} on the rows it was fitted to {measure.text(train)}"
     output.say(f"Certified gap {model.gap_:.1e}; {on_training}. Written: {out}.")
     output.finish(
         {
             "model": str(out),
-            "p": _finite(model.p),
+            "share": model.share,
+            "common_share": getattr(model, "common_share_", None),
+            "sharing": None if sharing is None else sharing.facts(),
+            "p": None if p is None else _finite(p),
             "C": model.C,
             "s": _finite(model.s),
             "capacity": fitted.capacity,
@@ -838,12 +850,46 @@ def _report_fit(table: Table, fitted: Fitted, out: Path, output: Output) -> None
             "comparison": None if fitted.comparison is None else fitted.comparison.facts(),
             "gap": model.gap_,
             "tasks": model.task_names_,
-            "theta": _named(model.kernel_names_, model.theta_),
-            "shares": _named(model.kernel_names_, model.kernel_shares_),
+            "theta": _by_kernel(model, model.theta_),
+            "shares": _by_kernel(model, model.kernel_shares_),
             "sources": by_source,
             "rows": len(table.y),
         }
     )
+
+
+def _by_kernel(model: Any, values: Any) -> dict[str, Any]:
+    """Values by the name of the kernel; where each task has kernels of its own, by the name of the task before that."""
+    if values.ndim == 1:
+        return _named(model.kernel_names_, values)
+    return {name: _named(model.kernel_names_, own) for name, own in zip(model.task_names_, values, strict=True)}
+
+
+def _say_parts(model: Any, output: Output) -> None:
+    """Which kernels the common part of the function and the parts of the tasks are made of."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from ._page.words import percent
+
+    if model.share != "function" or not hasattr(model, "common_share_"):
+        return
+    bank, shares = model.model_.bank, model.kernel_shares_
+    common, own = shares[: bank.base.n_kernels], shares[bank.base.n_kernels :]
+    table = Table(header_style="bold", box=SIMPLE_HEAD)
+    for name in ("Share of the function", "common", "own"):
+        table.add_column(name, justify="left" if name[0] == "S" else "right")
+    both = common + own[:-1]
+    heavy = [m for m in np.argsort(-both, kind="stable") if both[m] >= LIGHT]
+    for m in heavy:
+        table.add_row(bank.base.names[m], percent(common[m]), percent(own[m]))
+    if len(heavy) < len(both):
+        light = np.setdiff1d(np.arange(len(both)), heavy)
+        table.add_row(f"{len(light)} lighter kernels", percent(common[light].sum()), percent(own[light].sum()))
+    table.add_row("level of each task", "", percent(own[-1]))
+    table.add_row("all", percent(common.sum()), percent(own.sum()), style="bold")
+    output.say(table)
+    output.say(f"{percent(model.common_share_)} of the function is common to the tasks.")
 
 
 # ------------------------------------------------------------------------------------------------ predict
@@ -865,12 +911,13 @@ def predict(
     pipeline, columns = _load_model_file(model)
     frame = read_table(file, delimiter=parse_delimiter(delimiter), decimal=decimal, max_rows=sys.maxsize - 1)
     inputs = _read_inputs(frame, columns, pipeline, file)
+    new = _new_tasks(pipeline[-1], inputs, columns.task)
     if not _predicts_numbers(pipeline):
-        _report_predictions(_predictions(pipeline, inputs, columns.target, scores), out, Output(as_json))
+        _report_predictions(_predictions(pipeline, inputs, columns.target, scores, new), out, Output(as_json))
         return
     if scores:
         raise TableError("--scores adds the decision scores of classes, and this model predicts numbers; leave it out.")
-    table = _predictions(pipeline, inputs, columns.target, scores=False)
+    table = _predictions(pipeline, inputs, columns.target, scores=False, new=new)
     _report_numbers(table, _errors_of(table, frame, columns), out, Output(as_json))
 
 
@@ -904,7 +951,21 @@ def _read_inputs(frame: Frame, columns: Columns, pipeline: Any, file: Path) -> F
     return inputs
 
 
-def _predictions(pipeline: Any, inputs: Frame, target: str, scores: bool) -> Frame:
+def _new_tasks(model: Any, inputs: Frame, task: str | None) -> Any:
+    """Which rows are of tasks that a model has not seen and predicts all the same, (n_rows,); they are noted."""
+    known = hasattr(model, "common_share_") and task is not None
+    new = ~inputs[task].isin(model.sources_).to_numpy() if known else np.zeros(len(inputs), dtype=bool)
+    if new.any():
+        names = list(dict.fromkeys(inputs[task][new]))
+        some = ", ".join(map(repr, names[:5])) + " …" * (len(names) > 5)
+        part = "what the tasks have in common" if model.share == "function" else "the model of all tasks"
+        which = f"{new.sum()} of {len(new)} rows are of tasks the model has not seen, {some}"
+        note(f"{which}: {part} predicts them, and the column {NEW_TASK!r} marks them.")
+    return new
+
+
+def _predictions(pipeline: Any, inputs: Frame, target: str, scores: bool, new: Any) -> Frame:
+    """Predictions, scores on request, and a column that marks rows of new tasks where there are any."""
     import pandas as pd
 
     table = pd.DataFrame({target: pipeline.predict(inputs)})
@@ -913,13 +974,19 @@ def _predictions(pipeline: Any, inputs: Frame, target: str, scores: bool) -> Fra
         classes = [str(label) for label in pipeline[-1].classes_]
         for k, name in enumerate(classes[1:] if decided.shape[1] == 1 else classes):
             table[f"score: {name}"] = decided[:, k]
+    if new.any():
+        table[NEW_TASK] = new
     return table
 
 
+def _facts_of_new(table: Frame) -> dict[str, Any]:
+    return {NEW_TASK: table[NEW_TASK].tolist()} if NEW_TASK in table.columns else {}
+
+
 def _report_predictions(table: Frame, out: Path | None, output: Output) -> None:
-    target, *scores = table.columns
+    target, scores = table.columns[0], [name for name in table.columns[1:] if name != NEW_TASK]
     counts = {str(label): int(n) for label, n in table[target].value_counts().items()}
-    facts: dict[str, Any] = {"rows": len(table), "counts": counts}
+    facts: dict[str, Any] = {"rows": len(table), "counts": counts} | _facts_of_new(table)
     if out is not None:
         write_whole(out, table.to_csv(index=False))
         output.say(f"{len(table)} rows: {', '.join(f'{n} {label}' for label, n in counts.items())}. Written: {out}.")
@@ -965,7 +1032,7 @@ def _report_numbers(table: Frame, errors: Any, out: Path | None, output: Output)
     from ._page.words import R2, in_digits
 
     numbers = table[table.columns[0]]
-    facts: dict[str, Any] = {"rows": len(table)}
+    facts: dict[str, Any] = {"rows": len(table)} | _facts_of_new(table)
     if out is not None:
         write_whole(out, table.to_csv(index=False))
         low, middle, high = (in_digits(float(v)) for v in (numbers.min(), numbers.mean(), numbers.max()))
