@@ -693,7 +693,7 @@ def _say_errors(errors: dict[str, Any], output: Output) -> None:
 # ---------------------------------------------------------------------------------------------------- fit
 @command(
     f"Example: `paretomkl fit patients.csv --target outcome --task hospital --out model.skops`.\n\n{ABOUT_KERNELS}\n\n"
-    f"{ABOUT_SCORES}\n\n{ABOUT_SHARING}"
+    f"{ABOUT_SCORES}\n\n{ABOUT_SHARING} Unless given it is `auto` where there are tasks, and `kernel` with `--p`."
 )
 def fit(
     file: TableFile,
@@ -723,7 +723,7 @@ def fit(
     if p is not None and len(exponents) > 1:
         raise TableError(f"--p takes one exponent, got {p!r}; to choose among several use --ps {p}.")
     table = options.load(file, target)
-    ways = options.ways(table, _default_ways(p, options, table.regression))
+    ways = options.ways(table, SHARES if p is None else ["kernel"])  # to ask for p is to ask for a shared kernel
     judge = options.judge(table.regression)
     parameters = {"kernels": options.bank(table), "task_column": table.columns.task, "tol": tol, "verbose": None}
     if not table.regression:
@@ -735,11 +735,6 @@ def fit(
     pipeline = make_pipeline(table.encoder, fitted.model)
     save_model({"kind": MODEL_KIND, "version": __version__, **vars(table.columns), "model": pipeline}, out)
     _report_fit(table, fitted, out, Output(options.as_json))
-
-
-def _default_ways(p: str | None, options: Options, regression: bool) -> Sequence[Share]:
-    """What tasks may share unless --share says so: to ask for an exponent is to ask for a shared kernel."""
-    return ("kernel",) if p is not None or regression else SHARES
 
 
 @dataclass(frozen=True)

@@ -261,7 +261,8 @@ def sharing_in_words(
         if way == best:
             continue
         lost = scores[best][0] - mean
-        others.append(f"{CALLED[way]} would {'lose' if lost >= 0 else 'gain'} {size(lost)}")
+        difference = f"{'lose' if lost >= 0 else 'gain'} {size(lost)}"
+        others.append(f"{CALLED[way]} would {'do as well' if size(lost) == size(0.0) else difference}")
     return found + (f"; {', '.join(others)}" if others else "") + "."
 
 
