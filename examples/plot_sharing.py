@@ -8,10 +8,11 @@ twelve sources of two columns, two of which matter to all tasks.
 """
 
 # %%
-# :func:`paretomkl.datasets.make_multitask` has two parameters for what tasks have in common. With ``relatedness=0`` each
-# task depends on a source of its own, with ``relatedness=1`` all depend on the same two sources, each task in its own way:
-# what a shared kernel can learn. From there ``common=0`` to ``common=1`` makes the functions themselves the same. There is a
-# Gaussian kernel for each source. We fit all four ways to the same samples, and count right predictions for others.
+# :func:`paretomkl.datasets.make_multitask` has two parameters for what tasks have in common. With ``relatedness=0``
+# each task depends on a source of its own, with ``relatedness=1`` all depend on the same two sources, each task in
+# its own way: what a shared kernel can learn. From there ``common=0`` to ``common=1`` makes the functions themselves
+# the same. There is a Gaussian kernel for each source. We fit all four ways to the same samples, and count right
+# predictions for others.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,15 +45,15 @@ for name in ("relatedness", "common"):
         print(f"{name} {value:<4}: {means}; best is {best}")
 
 # %%
-# From left to right the tasks have more in common, and the best way shares more. Where each task has a source of its own,
-# separate models find it, and a shared kernel has to hold the sources of all tasks. Where all tasks need the same two
-# sources of twelve, five tasks find them sooner than one. Where the functions are alike, 24 samples of the others count
-# almost as much as one's own. Sharing too much costs more than sharing too little: one function for tasks that have none in
-# common is hardly better than chance. ``function`` is never far behind ``kernel``, and ahead of it as soon as the functions
-# have something in common.
+# From left to right the tasks have more in common, and the best way shares more. Where each task has a source of its
+# own, separate models find it, and a shared kernel has to hold the sources of all tasks. Where all tasks need the
+# same two sources of twelve, five tasks find them sooner than one. Where the functions are alike, 24 samples of the
+# others count almost as much as one's own. Sharing too much costs more than sharing too little: one function for
+# tasks that have none in common is hardly better than chance. ``function`` is never far behind ``kernel``, and ahead
+# of it as soon as the functions have something in common.
 #
-# The bands are standard errors of the difference to the mean over the four ways, seed by seed: what the ways differ by is
-# known better than how hard the tasks of a seed are.
+# The bands are standard errors of the difference to the mean over the four ways, seed by seed: what the ways differ
+# by is known better than how hard the tasks of a seed are.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", sharey=True)
 labels = {"relatedness": "relatedness (common = 0)", "common": "common (relatedness = 1)"}
@@ -74,7 +75,6 @@ axes[1].legend(title="share (best: circled)", loc="lower right")
 plt.show()
 
 # %%
-# Nobody knows beforehand where their own data are on this picture.
-# ``ParetoMKLClassifierCV(share=["nothing", "kernel", "function", "everything"])`` finds out, on common folds
-# (the guide's page on sharing), and on real data the answer may surprise
-# (:ref:`sphx_glr_auto_examples_plot_landmine.py`).
+# Nobody knows beforehand where their own data are on this picture. ``ParetoMKLClassifierCV(share=["nothing",
+# "kernel", "function", "everything"])`` finds out, on common folds (the guide's page on sharing), and on real data
+# the answer may surprise (:ref:`sphx_glr_auto_examples_plot_landmine.py`).
