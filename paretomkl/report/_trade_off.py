@@ -238,12 +238,11 @@ def trade_off_page(
         refit_note = _how_to_split(tasks is not None, **by, stratify=not regression)
     facts = [setting.words(), f"learned from {len(train)} samples, judged on {len(test)} others"]
     told: dict[str, Any] = {"title": title, "facts": facts, "refit_note": setting.filled_in(refit_note)}
-    sharing = None if search is None else Sharing.from_search(search, judge.measure)
-    page = build_page(path, **judged, cv=found, comparison=comparison, sharing=sharing, **told)
+    page = build_page(path, **judged, cv=found, comparison=comparison, **told)
     written = None if file is None else write_whole(file, page)
     rows: dict[str, Any] = {"train": train, "test": test}
     chosen: dict[str, Any] = {"C": setting.C, "s": setting.s, "capacity": setting.capacity, "cv": found}
-    chosen |= {"epsilon": setting.epsilon, "comparison": comparison, "sharing": sharing}
+    chosen |= {"epsilon": setting.epsilon, "comparison": comparison}
     return TradeOff(path, **judged, **rows, **chosen, seconds=study.seconds(), html=page, file=written)
 
 
@@ -348,7 +347,7 @@ class _Study:
     def run(
         self, ps: Sequence[float], tol: float, setting: _Setting, search: Any, rivals: bool
     ) -> tuple[CrossValidation | None, ParetoPath, dict[str, Any], Comparison | None]:
-        """What a search (or None) found, the path, the scores of its models, and those of simpler ones."""
+        """What a search (or None) found, the path, scores of its models and of ways to share, and of simpler models."""
         found = None if search is None else CrossValidation.from_search(search, self.judge.measure)
         self.lap()
         given = self.given | setting.keywords() | self.machine.keywords() | self.running
@@ -363,6 +362,7 @@ class _Study:
         measure = self.judge.measure
         judged = {"scores": scores, "scores_overall": overall, "measure": measure, "n_held_out": n_held_out}
         judged["predictions"] = predictions
+        judged["sharing"] = None if search is None else Sharing.from_search(search, measure)
         return found, path, judged, comparison
 
     def search(
