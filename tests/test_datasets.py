@@ -920,7 +920,7 @@ def test_functions_have_the_covariance_of_the_kernel():
 
     rng = np.random.RandomState(0)
     X = rng.standard_normal((5, 2))
-    draws = np.array([_random_function(X, 1.5, rng) for _ in range(10000)])
+    draws = np.array([_random_function(2, 1.5, rng)(X) for _ in range(10000)])
     distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     assert np.abs(draws.T @ draws / len(draws) - np.exp(-distances / (2 * 1.5**2))).max() < 0.05
 

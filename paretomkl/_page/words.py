@@ -131,7 +131,9 @@ class CrossValidation:
         Of a search over several ways to share, what it found for tasks that share their kernel.
         """
         results = search.cv_results_
-        best = results["params"][getattr(search, "best_indices_", {}).get("kernel", search.best_index_)]
+        best = search.best_params_
+        if "share" in best:
+            best = results["params"][search.best_indices_["kernel"]]
         others = [name for name in best if name != "p"]
         along = [all(params[name] == best[name] for name in others) for params in results["params"]]
         rows = np.flatnonzero(along)

@@ -228,8 +228,8 @@ def trade_off_page(
     given: dict[str, Any] = {"kernels": kernels, "task_column": task_column, **weights}
     of_machine = _Machine(machine, class_weight, normalize_y)
     study = _Study(fit_on, judge_on, judge, of_machine, given, {"n_jobs": n_jobs, "verbose": verbose})
-    ways = _ways(share, tasks, task_column, y)
-    search = None if cv is None else study.search(Cs if C is None else [C], s, capacity, epsilon, cv, ways)
+    grid = Cs if C is None else [C], s, capacity, epsilon, cv, _ways(share, tasks, task_column, y)
+    search = None if cv is None else study.search(*grid)
     setting = study.setting(search, kernels, C, s, capacity, epsilon)
     found, path, judged, comparison = study.run(ps, tol, setting, search, rivals)
     code = of_machine.refit_code(tol=tol, tasks=tasks is not None, loading=loading, **given | setting.keywords())
@@ -240,10 +240,9 @@ def trade_off_page(
     told: dict[str, Any] = {"title": title, "facts": facts, "refit_note": setting.filled_in(refit_note)}
     page = build_page(path, **judged, cv=found, comparison=comparison, **told)
     written = None if file is None else write_whole(file, page)
-    rows: dict[str, Any] = {"train": train, "test": test}
     chosen: dict[str, Any] = {"C": setting.C, "s": setting.s, "capacity": setting.capacity, "cv": found}
-    chosen |= {"epsilon": setting.epsilon, "comparison": comparison}
-    return TradeOff(path, **judged, **rows, **chosen, seconds=study.seconds(), html=page, file=written)
+    chosen |= {"epsilon": setting.epsilon, "comparison": comparison, "train": train, "test": test}
+    return TradeOff(path, **judged, **chosen, seconds=study.seconds(), html=page, file=written)
 
 
 @dataclass(frozen=True)
