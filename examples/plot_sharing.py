@@ -3,8 +3,8 @@ Which sharing fits?
 ===================
 
 Tasks can have nothing in common, or which sources matter (a kernel), or part of how they matter (a function), or
-everything, and which way to share is best depends on it. Here the truth is known: five synthetic tasks of 24 samples each, on
-twelve sources of two columns, two of which matter to all tasks.
+everything, and which way to share is best depends on it. Here the truth is known: five synthetic tasks of 24
+samples each, on twelve sources of two columns, two of which matter to all tasks.
 """
 
 # %%
@@ -53,7 +53,7 @@ for name in ("relatedness", "common"):
 # one, and for tasks that have none in common it is hardly better than chance.
 #
 # The picture depends on the setting. With 30 samples and six sources, which a task can sort out by itself, a shared
-# kernel and separate models are equal at ``relatedness=1``, and ``function`` is a little ahead of both. C is fixed here.
+# kernel and separate models are equal at ``relatedness=1``, and ``function`` is a little ahead. C is fixed here.
 #
 # The bands are standard errors of the difference to the mean over the four ways, seed by seed: what the ways differ
 # by is known better than how hard the tasks of a seed are.
