@@ -57,6 +57,20 @@ def steadied(mean: Array, points: Mapping[str, Array]) -> Array:
     return (around[0] + mean + around[1]) / 3
 
 
+def best_of_ways(scores: Array, losses: Array, points: Mapping[str, Array]) -> dict[Any, int]:
+    """The row that :func:`choose` takes of each way to share, from nothing to everything as the rows are.
+
+    ``points`` as there; ``points["share"]`` is the way of each row.
+    """
+    ways, others = points["share"], {name: values for name, values in points.items() if name != "share"}
+    found = {}
+    for way in dict.fromkeys(ways.tolist()):
+        own = np.flatnonzero(ways == way)
+        here = {name: values[own] for name, values in others.items()}
+        found[way] = int(own[choose(scores[:, own], losses[own], here)])
+    return found
+
+
 def choose_way(scores: Mapping[W, Array], small: bool) -> W:
     """What tasks are to share, given the fold scores of each way, from nothing to everything.
 
@@ -65,7 +79,7 @@ def choose_way(scores: Mapping[W, Array], small: bool) -> W:
     """
     ways = list(scores)
     best = max(ways, key=lambda way: float(scores[way].mean()))
-    if small:
+    if small and len(scores[best]) > 1:
         for way in ways[: ways.index(best) : -1]:
             behind = scores[best] - scores[way]
             if behind.mean() <= behind.std(ddof=1) / np.sqrt(len(behind)):

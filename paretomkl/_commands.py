@@ -30,12 +30,14 @@ from ._kernel_options import OTHERS, listed_columns, parse_kernels, parse_source
 from ._kernels import as_bank
 from ._parallel import effective_jobs
 from ._tables import MAX_ROWS, Columns, Frame, Table, TableError, load_table, read_table
+from ._together import CALLED, SHARES, Share
 from .path import PAPER_PS
 
 if TYPE_CHECKING:
     from ._judging import Judge
 
 MODEL_KIND = "paretomkl model"
+NEW_TASK = "new_task"  # column that marks predictions for tasks a model has not seen
 PACKAGES = (
     *("numpy", "scipy", "scikit-learn", "numba", "joblib", "pandas", "pyarrow"),
     *("matplotlib", "skops", "cvxpy", "distributed"),
@@ -58,7 +60,12 @@ ABOUT_SCORES = (
     "A target with decimals, or with more than 20 different whole numbers, is predicted as a number; "
     "`--classification` takes its values for classes, `--regression` insists on numbers."
 )
+ABOUT_SHARING = (
+    "`--share` says what tasks have in common: `nothing`, the `kernel` (the only way for which p matters), part of "
+    "their `function`, or `everything`. Of several, with commas between them, the folds choose; `auto` is all four."
+)
 MOST_TASKS = 12  # that a table of errors lists
+LIGHT = 0.02  # share of a kernel below which it is not listed by name
 RARE = 0.1  # share of a class below which accuracy hardly sees it
 
 app = typer.Typer(
@@ -109,6 +116,10 @@ class Options:
     drop: Annotated[str, Option(help="Columns to leave out, separated by commas.")] = ""
     scoring: Annotated[str | None, Option(help="Score to choose by and to show, see below.")] = None
     balanced: Annotated[bool, Option("--balanced", help="Weigh the classes of a task alike, however rare.")] = False
+    share: Annotated[
+        str | None,
+        Option(help="What tasks share: `nothing`, `kernel`, `function`, `everything`, several, or `auto`; see below."),
+    ] = None
     no_rivals: Annotated[bool, Option("--no-rivals", help="Do not compare with simpler models.")] = False
     impute: Annotated[bool, Option("--impute", help="Fill in what is missing: median or commonest value.")] = False
     delimiter: Delimiter = None
@@ -135,6 +146,14 @@ class Options:
             note(f"what no --source names is one of its own, {OTHERS!r}: {named}; --drop leaves columns out.")
         return made
 
+    def ways(self, table: Table, default: Sequence[Share]) -> list[Share]:
+        """What the tasks of a table may share; a note says so where there are none."""
+        if len(set(table.tasks)) > 1:
+            return list(default) if self.share is None else parse_ways(self.share)
+        if self.share is not None:
+            note("--share changes nothing: it takes several tasks (--task) to share something.")
+        return ["kernel"]
+
     @property
     def pays(self) -> bool:
         """Whether kernels pay for their capacity."""
@@ -158,6 +177,7 @@ class Options:
     def load(self, file: Path, target: str) -> Table:
         """The table, if its target and these options go together."""
         self.machine  # noqa: B018  # refuses what is wrong before the file is read
+        parse_ways(self.share or "auto")
         table = load_table(file, target, **self.table_keywords())
         insisted = "--classification" if table.regression else "--regression"
         if table.regression and self.balanced:
@@ -208,6 +228,17 @@ def parse_numbers(text: str, option: str) -> list[float]:
     if not numbers:
         raise TableError(f"{option} names no number.")
     return numbers
+
+
+def parse_ways(text: str) -> list[Share]:
+    """Ways to share separated by commas; ``auto`` is all of them."""
+    found: list[Share] = []
+    for part in text.split(","):
+        ways = SHARES if part.strip() == "auto" else [way for way in SHARES if way == part.strip()]
+        if not ways:
+            raise TableError(f"--share takes {', '.join(SHARES)} or auto, got {text!r}.")
+        found += ways
+    return [way for way in SHARES if way in found]
 
 
 # --------------------------------------------------------------------------------------- how a command runs
@@ -350,7 +381,8 @@ def demo(
 # --------------------------------------------------------------------------------------------------- path
 @command(
     "Example: `paretomkl path patients.csv --target outcome --task hospital --out patients` and open "
-    f"`patients/page.html`.\n\n{ABOUT_KERNELS}\n\n{ABOUT_SCORES}"
+    f"`patients/page.html`.\n\n{ABOUT_KERNELS}\n\n{ABOUT_SCORES}\n\n{ABOUT_SHARING} The page is about the kernel; "
+    "the others are set beside it."
 )
 def path(
     file: TableFile,
@@ -369,6 +401,7 @@ def path(
     _check_rare(table, 1 - test_size, "path holds some rows out and divides the others into folds")
     _note_target(table, options)
     again = _fitting_command(file, target, options).replace("`", "``")
+    ways: list[Share] = sorted({"kernel", *options.ways(table, ["kernel"])}, key=SHARES.index)
     found = trade_off_page(
         table.X,
         table.y,
@@ -382,6 +415,7 @@ def path(
         class_weight=options.class_weight,
         scoring=judge.scoring,
         rivals=not options.no_rivals,
+        share=ways if len(ways) > 1 else None,
         cv=_folds(table, 5, judge, 1 - test_size),
         test_size=test_size,
         random_state=options.seed,
@@ -479,7 +513,7 @@ def _loading_code(file: Path, target: str, options: Options) -> str:
 def _fitting_command(file: Path, target: str, options: Options) -> str:
     """The command that fits a model again, with places for {p}, {C}, {s} and {capacity}."""
     words = ["paretomkl", "fit", str(file), "--target", target]
-    found = replace(options, C=None, Cs=None, s=None, capacity=None, epsilon=None)
+    found = replace(options, C=None, Cs=None, s=None, capacity=None, epsilon=None, share=None)
     for name, value in replace(found, scoring=None, no_rivals=False, jobs=None, as_json=False).given().items():
         option = "--classification" if name == "regression" and not value else "--" + name.replace("_", "-")
         for one in value if isinstance(value, list) else [value]:
@@ -532,6 +566,7 @@ def _report_path(found: Any, page: Path, numbers: Path, output: Output) -> None:
     by_source = {name: float(share[here]) for name, share in path.source_shares.items()}
     if by_source:
         output.say(source_shares(by_source))
+    _say_sharing(found.sharing, output)
     _say_comparison(found.comparison, output)
     output.say(f"Written: {page} (open it in a browser) and {numbers}.")
     output.finish(
@@ -553,6 +588,7 @@ def _report_path(found: Any, page: Path, numbers: Path, output: Output) -> None:
             "held_out_score": _held_out_score(found),
             "task_scores": _task_scores(found),
             "comparison": None if found.comparison is None else found.comparison.facts(),
+            "sharing": None if found.sharing is None else found.sharing.facts(),
             "largest_gap": float(path.gap.max()),
             "rows": {"train": len(found.train), "held_out": len(found.test)},
         }
@@ -581,6 +617,23 @@ def _held_out_score(found: Any) -> float | None:
 def _task_scores(found: Any) -> dict[str, float | None]:
     scores = found.scores[_at_choice(found)]
     return {name: _number(score) for name, score in zip(found.path.task_names, scores, strict=True)}
+
+
+def _say_sharing(sharing: Any, output: Output) -> None:
+    """The ways to share side by side, and what follows."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    if sharing is None:
+        return
+    table = Table(header_style="bold", box=SIMPLE_HEAD)
+    table.add_column("What tasks share")
+    table.add_column("")
+    table.add_column(f"{sharing.n_splits} folds", justify="right", no_wrap=True)
+    for way in sharing.scores:
+        table.add_row(way, CALLED[way], sharing.text(way), style="bold" if way == sharing.best else None)
+    output.say(table)
+    output.say(sharing.in_words)
 
 
 def _say_comparison(comparison: Any, output: Output) -> None:
@@ -640,7 +693,7 @@ def _say_errors(errors: dict[str, Any], output: Output) -> None:
 # ---------------------------------------------------------------------------------------------------- fit
 @command(
     f"Example: `paretomkl fit patients.csv --target outcome --task hospital --out model.skops`.\n\n{ABOUT_KERNELS}\n\n"
-    f"{ABOUT_SCORES}"
+    f"{ABOUT_SCORES}\n\n{ABOUT_SHARING} Unless given it is `auto` where there are tasks, and `kernel` with `--p`."
 )
 def fit(
     file: TableFile,
@@ -670,13 +723,14 @@ def fit(
     if p is not None and len(exponents) > 1:
         raise TableError(f"--p takes one exponent, got {p!r}; to choose among several use --ps {p}.")
     table = options.load(file, target)
+    ways = options.ways(table, SHARES if p is None else ["kernel"])  # to ask for p is to ask for a shared kernel
     judge = options.judge(table.regression)
     parameters = {"kernels": options.bank(table), "task_column": table.columns.task, "tol": tol, "verbose": None}
     if not table.regression:
         parameters["class_weight"] = options.class_weight
     elif options.loss is not None:
         parameters["loss"] = options.loss
-    fitted = _fit_table(table, exponents, options.costs(), cv, judge, options, parameters)
+    fitted = _fit_table(table, exponents, options.costs(), ways, cv, judge, options, parameters)
     # the model behind its encoder, and the columns it needs
     pipeline = make_pipeline(table.encoder, fitted.model)
     save_model({"kind": MODEL_KIND, "version": __version__, **vars(table.columns), "model": pipeline}, out)
@@ -695,7 +749,8 @@ class Fitted:
     @property
     def capacity(self) -> float | None:
         """κ of the kernels; None where they do not pay for their capacity."""
-        bank = self.model.model_.bank
+        model = self.model.model_
+        bank = getattr(model, "models", [model])[0].bank  # tasks that share nothing have models of their own
         return float(bank.capacity) if bank.normalize == "capacity" else None
 
     @property
@@ -708,6 +763,7 @@ def _fit_table(
     table: Table,
     ps: list[float],
     Cs: list[float] | None,
+    ways: list[Share],
     cv: int,
     judge: "Judge",
     options: Options,
@@ -721,14 +777,16 @@ def _fit_table(
     judge = judge.of_samples(table.X, table.y, task_column=table.columns.task)
     if options.epsilon is not None:
         parameters["epsilon"] = options.epsilon
-    if Cs is not None and len(ps) * len(Cs) == 1:
+    exponents = len(ps) if "kernel" in ways else 1
+    if Cs is not None and exponents * len(Cs) * len(ways) == 1:
         _note_target(table, options)
         if options.capacity is not None:
             parameters["kernels"] = replace(
                 as_bank(parameters["kernels"]), normalize="capacity", capacity=options.capacity
             )
         plain = ParetoMKLRegressor if table.regression else ParetoMKLClassifier
-        model = plain(p=ps[0], C=Cs[0], s=options.s or DEFAULT_NORM, **parameters)
+        p = ps[0] if len(ps) == 1 else 1.0
+        model = plain(p=p, C=Cs[0], s=options.s or DEFAULT_NORM, share=ways[0], **parameters)
         return Fitted(model.fit(table.X, table.y), judge)
     _check_rare(table, 1.0, "cross-validation divides the rows into folds; with --p and --C there is none")
     _note_target(table, options)
@@ -736,7 +794,7 @@ def _fit_table(
     parameters |= options.searched() | {"cv": cv, "scoring": judge.scoring, "n_jobs": options.jobs}
     parameters |= {} if Cs is None else {"Cs": Cs}
     searching = ParetoMKLRegressorCV if table.regression else ParetoMKLClassifierCV
-    search = searching(ps=ps, **parameters)
+    search = searching(ps=ps, share=ways if len(ways) > 1 else ways[0], **parameters)
     model = search.fit(table.X, table.y).best_estimator_
     comparison = None
     if not options.no_rivals:
@@ -745,27 +803,37 @@ def _fit_table(
 
 
 def _report_fit(table: Table, fitted: Fitted, out: Path, output: Output) -> None:
+    from ._page.sharing import Sharing
     from ._page.words import parameters, source_shares
 
     model, measure, search = fitted.model, fitted.judge.measure, fitted.search
     train = fitted.judge.score_model(model, table.X, table.y)
-    used = {"p": model.p, "C": model.C, "capacity": fitted.capacity, "s": model.s, "epsilon": fitted.epsilon}
-    named = parameters(used if search is None else {name: search.best_params_.get(name) for name in used})
+    p = model.p if model.share == "kernel" else None  # the others are not balanced by it
+    used = {"p": p, "C": model.C, "capacity": fitted.capacity, "s": model.s, "epsilon": fitted.epsilon}
+    chosen = used if search is None else {name: search.best_params_.get(name) for name in used} | {"p": p}
+    named = parameters(chosen) if model.share == "kernel" else f"share = {model.share}, {parameters(chosen)}"
     by_source = getattr(model, "source_shares_", {})
+    sharing = None if search is None else Sharing.from_search(search, measure)
     if search is None:
         output.say(f"Fitted with {named}.")
     else:
         score = f"{measure.name} {measure.text(search.best_score_)}"
-        output.say(f"Chosen by {search.n_splits_}-fold cross-validation: {named}; {score}.")
+        some = f" on {search.n_search_rows_} of {len(table.y)} rows" * (search.search_rows_ is not None)
+        output.say(f"Chosen by {search.n_splits_}-fold cross-validation{some}: {named}; {score}.")
+    _say_sharing(sharing, output)
+    _say_parts(model, output)
     if by_source:
-        output.say(source_shares(by_source))
+        output.say(source_shares({name: float(np.mean(share)) for name, share in by_source.items()}))
     _say_comparison(fitted.comparison, output)
     on_training = f"{measure.name} on the rows it was fitted to {measure.text(train)}"
     output.say(f"Certified gap {model.gap_:.1e}; {on_training}. Written: {out}.")
     output.finish(
         {
             "model": str(out),
-            "p": _finite(model.p),
+            "share": model.share,
+            "common_share": getattr(model, "common_share_", None),
+            "sharing": None if sharing is None else sharing.facts(),
+            "p": None if p is None else _finite(p),
             "C": model.C,
             "s": _finite(model.s),
             "capacity": fitted.capacity,
@@ -777,12 +845,46 @@ def _report_fit(table: Table, fitted: Fitted, out: Path, output: Output) -> None
             "comparison": None if fitted.comparison is None else fitted.comparison.facts(),
             "gap": model.gap_,
             "tasks": model.task_names_,
-            "theta": _named(model.kernel_names_, model.theta_),
-            "shares": _named(model.kernel_names_, model.kernel_shares_),
+            "theta": _by_kernel(model, model.theta_),
+            "shares": _by_kernel(model, model.kernel_shares_),
             "sources": by_source,
             "rows": len(table.y),
         }
     )
+
+
+def _by_kernel(model: Any, values: Any) -> dict[str, Any]:
+    """Values by the name of the kernel; where each task has kernels of its own, by the name of the task before that."""
+    if values.ndim == 1:
+        return _named(model.kernel_names_, values)
+    return {name: _named(model.kernel_names_, own) for name, own in zip(model.task_names_, values, strict=True)}
+
+
+def _say_parts(model: Any, output: Output) -> None:
+    """Which kernels the common part of the function and the parts of the tasks are made of."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from ._page.words import percent
+
+    if model.share != "function" or not hasattr(model, "common_share_"):
+        return
+    bank, shares = model.model_.bank, model.kernel_shares_
+    common, own = shares[: bank.base.n_kernels], shares[bank.base.n_kernels :]
+    table = Table(header_style="bold", box=SIMPLE_HEAD)
+    for name in ("Share of the function", "common", "own"):
+        table.add_column(name, justify="left" if name[0] == "S" else "right")
+    both = common + own[:-1]
+    heavy = [m for m in np.argsort(-both, kind="stable") if both[m] >= LIGHT]
+    for m in heavy:
+        table.add_row(bank.base.names[m], percent(common[m]), percent(own[m]))
+    if len(heavy) < len(both):
+        light = np.setdiff1d(np.arange(len(both)), heavy)
+        table.add_row(f"{len(light)} lighter kernels", percent(common[light].sum()), percent(own[light].sum()))
+    table.add_row("level of each task", "", percent(own[-1]))
+    table.add_row("all", percent(common.sum()), percent(own.sum()), style="bold")
+    output.say(table)
+    output.say(f"{percent(model.common_share_)} of the function is common to the tasks.")
 
 
 # ------------------------------------------------------------------------------------------------ predict
@@ -804,12 +906,13 @@ def predict(
     pipeline, columns = _load_model_file(model)
     frame = read_table(file, delimiter=parse_delimiter(delimiter), decimal=decimal, max_rows=sys.maxsize - 1)
     inputs = _read_inputs(frame, columns, pipeline, file)
+    new = _new_tasks(pipeline[-1], inputs, columns.task)
     if not _predicts_numbers(pipeline):
-        _report_predictions(_predictions(pipeline, inputs, columns.target, scores), out, Output(as_json))
+        _report_predictions(_predictions(pipeline, inputs, columns.target, scores, new), out, Output(as_json))
         return
     if scores:
         raise TableError("--scores adds the decision scores of classes, and this model predicts numbers; leave it out.")
-    table = _predictions(pipeline, inputs, columns.target, scores=False)
+    table = _predictions(pipeline, inputs, columns.target, scores=False, new=new)
     _report_numbers(table, _errors_of(table, frame, columns), out, Output(as_json))
 
 
@@ -843,7 +946,21 @@ def _read_inputs(frame: Frame, columns: Columns, pipeline: Any, file: Path) -> F
     return inputs
 
 
-def _predictions(pipeline: Any, inputs: Frame, target: str, scores: bool) -> Frame:
+def _new_tasks(model: Any, inputs: Frame, task: str | None) -> Any:
+    """Which rows are of tasks that a model has not seen and predicts all the same, (n_rows,); they are noted."""
+    known = hasattr(model, "common_share_") and task is not None
+    new = ~inputs[task].isin(model.sources_).to_numpy() if known else np.zeros(len(inputs), dtype=bool)
+    if new.any():
+        names = list(dict.fromkeys(inputs[task][new]))
+        some = ", ".join(map(repr, names[:5])) + " …" * (len(names) > 5)
+        part = "what the tasks have in common" if model.share == "function" else "the model of all tasks"
+        which = f"{new.sum()} of {len(new)} rows are of tasks the model has not seen, {some}"
+        note(f"{which}: {part} predicts them, and the column {NEW_TASK!r} marks them.")
+    return new
+
+
+def _predictions(pipeline: Any, inputs: Frame, target: str, scores: bool, new: Any) -> Frame:
+    """Predictions, scores on request, and a column that marks rows of new tasks where there are any."""
     import pandas as pd
 
     table = pd.DataFrame({target: pipeline.predict(inputs)})
@@ -852,13 +969,19 @@ def _predictions(pipeline: Any, inputs: Frame, target: str, scores: bool) -> Fra
         classes = [str(label) for label in pipeline[-1].classes_]
         for k, name in enumerate(classes[1:] if decided.shape[1] == 1 else classes):
             table[f"score: {name}"] = decided[:, k]
+    if new.any():
+        table[NEW_TASK] = new
     return table
 
 
+def _facts_of_new(table: Frame) -> dict[str, Any]:
+    return {NEW_TASK: table[NEW_TASK].tolist()} if NEW_TASK in table.columns else {}
+
+
 def _report_predictions(table: Frame, out: Path | None, output: Output) -> None:
-    target, *scores = table.columns
+    target, scores = table.columns[0], [name for name in table.columns[1:] if name != NEW_TASK]
     counts = {str(label): int(n) for label, n in table[target].value_counts().items()}
-    facts: dict[str, Any] = {"rows": len(table), "counts": counts}
+    facts: dict[str, Any] = {"rows": len(table), "counts": counts} | _facts_of_new(table)
     if out is not None:
         write_whole(out, table.to_csv(index=False))
         output.say(f"{len(table)} rows: {', '.join(f'{n} {label}' for label, n in counts.items())}. Written: {out}.")
@@ -904,7 +1027,7 @@ def _report_numbers(table: Frame, errors: Any, out: Path | None, output: Output)
     from ._page.words import R2, in_digits
 
     numbers = table[table.columns[0]]
-    facts: dict[str, Any] = {"rows": len(table)}
+    facts: dict[str, Any] = {"rows": len(table)} | _facts_of_new(table)
     if out is not None:
         write_whole(out, table.to_csv(index=False))
         low, middle, high = (in_digits(float(v)) for v in (numbers.min(), numbers.mean(), numbers.max()))

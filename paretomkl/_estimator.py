@@ -66,6 +66,11 @@ class MultiTaskEstimator(_Estimator):
         """Solve the tasks and return their model."""
         raise NotImplementedError
 
+    def learned(self, training: Training) -> Self:
+        """Fitted to training data that were read already."""
+        self.model_ = self._learn(training)
+        return self
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         stack = is_precomputed(getattr(self, "kernels", None))

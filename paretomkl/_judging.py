@@ -114,11 +114,11 @@ class Judge:
             return np.nan
         return min(known) if self.scorer.average == "worst" else float(np.mean(known))
 
-    def score_model(self, model: Any, X: Any, y: Any) -> float:
-        """Score of a fitted estimator that finds the task of each sample in X; NaN where it is not defined."""
+    def score_model(self, model: Any, X: Any, y: Any, tasks: Any = None) -> float:
+        """Score of a fitted estimator; NaN where it is not defined. ``tasks`` unless it finds them in X."""
         if self.scoring is None:
-            return float(model.score(X, y))
-        found = self.scorer.score(model, X, y)
+            return float(model.score(X, y, tasks=tasks))
+        found = self.scorer.score(model, X, y, tasks=tasks)
         assert isinstance(found, float)
         return found
 

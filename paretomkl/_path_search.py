@@ -18,7 +18,7 @@ from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ._choice import choose, choose_way, edge_of
+from ._choice import best_of_ways, choose_way, edge_of
 from ._kernel_classifier import fitted_at
 from ._kernels import as_bank
 from ._labelling import Samples
@@ -63,12 +63,15 @@ class PathSearch:
     best_params_: dict[str, float]
     best_score_: float
     best_index_: int
+    best_indices_: dict[Share, int]
     best_estimator_: Any
     cv_results_: dict[str, Any]
     path_: ParetoPath
     scorer_: Callable[..., Any]
     n_splits_: int
     n_search_rows_: int
+    search_rows_: IntArray | None
+    small_tasks_: bool
     refit_time_: float
     task_weights_: Array
 
@@ -131,7 +134,7 @@ class PathSearch:
             folds = self._run_folds(some[0], some[1], some[2], some[3], splits, grids, progress)
             self._tabulate(folds, grids, sizes)
             self._refit({"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight}, grids, progress)
-        self.n_splits_, self.n_search_rows_ = len(splits), len(seen)
+        self.n_splits_, self.n_search_rows_, self.search_rows_ = len(splits), len(seen), rows
         return self
 
     def _search_rows(self, samples: Samples, grids: dict[Share, Grid]) -> IntArray | None:
@@ -234,6 +237,18 @@ class PathSearch:
             plain.kernels = replace(as_bank(self.kernels), normalize="capacity")
         return plain
 
+    def estimator_at(self, row: int) -> Any:
+        """The estimator at a row of ``cv_results_``, not fitted."""
+        single = ["s", "capacity"] + ["epsilon"] * (self._epsilons() is not None)
+        fixed = {name: getattr(self, name) for name in single}
+        point: dict[str, Any] = {name: float(v) for name, v in fixed.items() if isinstance(v, numbers.Real)}
+        point |= {"share": self.best_share_} | self.cv_results_["params"][row]
+        plain = self.plain_estimator()
+        capacity = point.pop("capacity", None)
+        if capacity is not None:
+            plain.kernels = replace(as_bank(plain.kernels), normalize="capacity", capacity=capacity)
+        return plain.set_params(**point)
+
     def _run_folds(
         self,
         X: Any,
@@ -310,13 +325,9 @@ class PathSearch:
         loss = results[f"mean_test_{self.loss_name}"] = losses[counted].mean(axis=0)
         results["max_gap"] = gaps.max(axis=0)
         self.cv_results_ = results
-        candidates: dict[Share, int] = {}
-        for way in grids:
-            own = np.flatnonzero(share == way)
-            here = {name: column[own] for name, column in values.items()}
-            candidates[way] = int(own[choose(scores[counted][:, own], loss[own], here)])
-        way = self._choose_way({way: scores[counted][:, k] for way, k in candidates.items()}, sizes)
-        self.best_index_ = candidates[way]
+        self.best_indices_ = best_of_ways(scores[counted], loss, values | {"share": share})
+        way = self._choose_way({way: scores[counted][:, k] for way, k in self.best_indices_.items()}, sizes)
+        self.best_index_ = self.best_indices_[way]
         self.best_params_ = points[self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
         own = share == way
@@ -324,10 +335,9 @@ class PathSearch:
 
     def _choose_way(self, scores: dict[Share, Array], sizes: Array) -> Share:
         """What to share, given the score of the best point of each way in each fold; keeps what is to be shown."""
-        small = len(sizes) > 0 and float(np.mean(sizes)) < SMALL_TASK
-        self.best_share_ = choose_way(scores, small)
-        count = np.sqrt(len(next(iter(scores.values()))))
-        self.sharing_ = {way: (float(s.mean()), float(s.std(ddof=1) / count)) for way, s in scores.items()}
+        self.small_tasks_ = len(sizes) > 0 and float(np.mean(sizes)) < SMALL_TASK
+        self.best_share_ = choose_way(scores, self.small_tasks_)
+        self.sharing_ = {way: (float(s.mean()), _standard_error(s)) for way, s in scores.items()}
         return self.best_share_
 
     def _warn_of_edge(self, Cs: Array, mean: Array) -> None:
@@ -343,14 +353,7 @@ class PathSearch:
 
     def _refit(self, given: dict[str, Any], grids: dict[Share, Grid], progress: Progress) -> None:
         began = perf_counter()
-        grid, plain = grids[self.best_share_], self.plain_estimator(share=self.best_share_)
-        first = sum(other.size for way, other in grids.items() if SHARES.index(way) < SHARES.index(self.best_share_))
-        chosen = {name: float(values[self.best_index_ - first]) for name, values in grid.columns().items()}
-        plain.C, plain.p, plain.s = chosen["C"], chosen["p"], chosen["s"]
-        if "capacity" in chosen:
-            plain.kernels = replace(as_bank(plain.kernels), normalize="capacity", capacity=chosen["capacity"])
-        if "epsilon" in chosen:
-            plain.epsilon = chosen["epsilon"]
+        grid, plain = grids[self.best_share_], self.estimator_at(self.best_index_)
         if self.best_share_ == "kernel":
             self.best_estimator_ = self._refit_path(plain, plain.read_data(**given), list(grid.ps), progress, began)
         else:
@@ -380,7 +383,17 @@ class PathSearch:
     def sharing_in_words_(self) -> str:
         """What the search has found about the ways to share, in a sentence or two."""
         check_is_fitted(self)
-        return sharing_in_words(self.sharing_, self.best_share_, getattr(self, "common_share_", None), self.scoring)
+        in_points = self.stratify and (self.scoring is None or "accuracy" in str(self.scoring))
+
+        def size(lost: float) -> str:
+            return f"{abs(100 * lost):.1f} points" if in_points else f"{abs(lost):.3g}"
+
+        return sharing_in_words(self.sharing_, self.best_share_, getattr(self, "common_share_", None), size)
+
+
+def _standard_error(scores: Array) -> float:
+    """Of the mean; NaN for a single fold."""
+    return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else np.nan
 
 
 class HeldOut:

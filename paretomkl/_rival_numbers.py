@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -12,14 +11,11 @@ import numpy as np
 from scipy.linalg import eigh, solve
 
 from ._contest import Contest, Entries, Fold, GaussianKernels, Pair, Team, usual_gamma
-from ._kernels import as_bank
 from ._labelling import Samples
 from ._page.comparison import Contender, TaskErrors
-from ._progress import Progress
 from ._reading import read_samples, take_rows
 from ._targets import Targets
 from ._tasks import equal_labels
-from ._tracing import models_of, trace
 from ._typing import AnyArray, Array, IntArray
 
 # penalty and width, the plainest first; widths multiply gamma="scale", small ones are nearly linear
@@ -151,32 +147,19 @@ def refitted(
     for k, ((train, test), point) in enumerate(zip(splits, points, strict=True)):
         if np.isnan(results[f"split{k}_test_score"]).all():
             return None
-        plain = _at_point(search, results["params"][point], n_jobs)
+        plain = search.estimator_at(point).set_params(n_jobs=n_jobs, verbose=0)
         learn, judge = (
             {"X": take_rows(X, rows, train, search.kernels), "tasks": take_rows(tasks, rows)} for rows in (train, test)
         )
-        training = plain.read_data(**learn, y=take_rows(y, train), strict=False)
-        parts = plain.parts([plain.p])
-        problem = plain.problem(training, training.bounds(plain.C), parts)
-        model = models_of(trace(problem, [plain.p], parts.solver, Progress(1, plain.tol, 0)), training)[0]
-        values = model.tasks.centre + model.tasks.spread * model.decisions(read_samples(plain, **judge))
-        place = [model.tasks.sources.index(source) for source in contest.targets.sources]
+        model = plain.learned(plain.read_data(**learn, y=take_rows(y, train), strict=False)).model_
+        values = model.predict(read_samples(plain, **judge))
+        values = values.reshape(len(values), -1)
+        place = [model.tasks.sources.index(source) if values.shape[1] > 1 else 0 for source in contest.targets.sources]
         entries, own = contest.entries, contest.folds[k].test
         at = np.full(len(entries.data), -1)
         at[test] = np.arange(len(test))
         answers.append(values[at[entries.rows[own]], np.array(place)[entries.groups[own]]])
     return contest.errors([(np.arange(contest.n_groups), answers)])
-
-
-def _at_point(search: Any, point: dict[str, float], n_jobs: int | None) -> Any:
-    """The estimator of a search at a point of its grid, not fitted."""
-    plain = search.plain_estimator()
-    fixed = {name: getattr(search, name, None) for name in ("s", "capacity", "epsilon")}
-    given = {name: value for name, value in fixed.items() if isinstance(value, numbers.Real)} | point
-    capacity = given.pop("capacity", None)
-    if capacity is not None:
-        plain.kernels = replace(as_bank(plain.kernels), normalize="capacity", capacity=float(capacity))
-    return plain.set_params(**given, n_jobs=n_jobs, verbose=0)
 
 
 def _solved(K: Array, y: Array, often: bool) -> Callable[[float], Array]:

@@ -12,18 +12,19 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.svm import SVC
 
-from ._choice import choose
+from ._choice import best_of_ways, choose_way
 from ._contest import Contest, Entries, Fold, GaussianKernels, Pair, choices, usual_gamma
 from ._judging import make_judge, plain_labels
 from ._kernels import is_precomputed
 from ._labelling import Labelling, Samples
 from ._page.comparison import OURS, Comparison, Contender
-from ._reading import PathReader, read_samples
+from ._reading import PathReader, read_samples, take_rows
 from ._rival_numbers import NumberContest, Numbers, refitted
 from ._scorers import MultiTaskScorer
 from ._splits import make_splits
 from ._targets import Targets
 from ._tasks import array_of, equal_labels, listed, missing_labels
+from ._together import Share
 from ._typing import AnyArray, Array, IntArray
 
 __all__ = ["compare"]
@@ -41,6 +42,7 @@ def compare(
     held_out: tuple[Any, Any, Any] | None = None,
     n_jobs: int | None = None,
     verbose: int | None = 0,
+    share: Share | None = None,
 ) -> Comparison:
     """Set a search beside what a user would do instead, on the same folds and by the same score.
 
@@ -68,6 +70,9 @@ def compare(
         Folds at a time; -1 is all cores.
     verbose : int or None, default=0
         1 shows progress; None shows it on a terminal once two seconds have passed.
+    share : str, default=None
+        Of a search over several ways to share, set this one alone beside the rivals. None sets the search there: in
+        each fold it has the way that the other folds choose.
 
     Returns
     -------
@@ -97,16 +102,13 @@ def compare(
     if with_tasks and not (search.scoring is None or isinstance(search.scoring, MultiTaskScorer)):
         raise ValueError(f"Tasks are compared one by one; use scoring=make_multitask_scorer({search.scoring!r}).")
     judge = make_judge(search.scoring, regression=regression).of_tasks(labelling)
-    splits = make_splits(
-        search.cv, samples.data, y, samples.sources, random_state=search.random_state, stratify=search.stratify
-    )
+    splits = _same_splits(search, samples, y)
     if len(splits) != search.n_splits_:
         raise ValueError(f"cv gives {len(splits)} folds now and gave {search.n_splits_} to the search.")
     further = None if held_out is None else read_samples(reader, held_out[0], tasks=held_out[2])
-    ours, rows = _ours(search)
+    ours, rows = _ours(search, share)
     if further is not None and held_out is not None:
-        model = search.best_estimator_.model_
-        last = judge.judge(model.tasks, model.decisions(further), further, held_out[1])[1]
+        last = judge.score_model(search.best_estimator_, held_out[0], held_out[1], held_out[2])
         ours = replace(ours, held_out=last)
 
     def folds_of(entries: Any, kind: Any) -> tuple[Any, list[Fold]]:
@@ -127,16 +129,30 @@ def compare(
     return Comparison(ours, contest.rivals(is_precomputed(search.kernels), n_jobs, verbose), judge.measure)
 
 
-def _ours(search: Any) -> tuple[Contender, IntArray]:
+def _same_splits(search: Any, samples: Samples, y: Any) -> list[tuple[IntArray, IntArray]]:
+    """The folds of a search again, which may be made of some rows only."""
+    rows = np.arange(len(samples)) if search.search_rows_ is None else search.search_rows_
+    some, sources = take_rows(y, rows), None if samples.sources is None else samples.sources[rows]
+    given = {"random_state": search.random_state, "stratify": search.stratify}
+    splits = make_splits(search.cv, samples.data[rows], some, sources, **given)
+    return [(rows[train], rows[test]) for train, test in splits]
+
+
+def _ours(search: Any, share: Share | None) -> tuple[Contender, IntArray]:
     """The scores of a search, each fold's at the point that the search would choose by the others; and these points."""
     results = search.cv_results_
     scores = np.array([results[f"split{k}_test_score"] for k in range(search.n_splits_)]).T
     points = {name.removeprefix("param_"): results[name] for name in results if name.startswith("param_")}
     losses = results[f"mean_test_{search.loss_name}"]
 
+    points.setdefault("share", np.full(len(losses), search.best_share_, dtype=object))
+
     def chosen(kept: Array) -> int:
         known = kept[:, ~np.isnan(kept).all(axis=0)]  # a fold may have failed
-        return choose(known.T, losses, points) if known.size else search.best_index_
+        if not known.size:
+            return search.best_index_ if share is None else search.best_indices_[share]
+        best = best_of_ways(known.T, losses, points)
+        return best[share or choose_way({way: known[k] for way, k in best.items()}, search.small_tasks_)]
 
     rows = choices(scores, chosen)
     return Contender(OURS, scores[rows, np.arange(scores.shape[1])]), rows

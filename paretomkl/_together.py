@@ -19,7 +19,7 @@ from ._validation import shown
 Share: TypeAlias = Literal["nothing", "kernel", "function", "everything"]
 SHARES: tuple[Share, ...] = get_args(Share)
 """From nothing to everything."""
-_CALLED = {
+CALLED = {
     "nothing": "separate models",
     "kernel": "a shared kernel alone",
     "function": "a common and a separate part",
@@ -257,9 +257,12 @@ class SeparateModel(FittedTasks):
 
 
 def sharing_in_words(
-    scores: Mapping[Share, tuple[float, float]], best: Share, common: float | None, scoring: Any = None
+    scores: Mapping[Share, tuple[float, float]], best: Share, common: float | None, size: Callable[[float], str]
 ) -> str:
-    """What the ways to share came to, given the mean score of each and its standard error."""
+    """What the ways to share came to, given the mean score of each and its standard error.
+
+    ``size`` makes words of a difference of scores, without its sign.
+    """
     found = {
         "nothing": "The tasks share nothing",
         "kernel": "The tasks share their kernel, not their functions",
@@ -268,14 +271,13 @@ def sharing_in_words(
     }[best]
     if best == "function" and common is not None:
         found += f": {common:.0%} of it is common"
-    points = scoring is None or (isinstance(scoring, str) and "accuracy" in scoring)
     others = []
     for way, (mean, _) in scores.items():
         if way == best:
             continue
         lost = scores[best][0] - mean
-        amount = f"{abs(100 * lost):.1f} points" if points else f"{abs(lost):.3g}"
-        others.append(f"{_CALLED[way]} would {'lose' if lost >= 0 else 'gain'} {amount}")
+        difference = f"{'lose' if lost >= 0 else 'gain'} {size(lost)}"
+        others.append(f"{CALLED[way]} would {'do as well' if size(lost) == size(0.0) else difference}")
     return found + (f"; {', '.join(others)}" if others else "") + "."
 
 

@@ -104,8 +104,14 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         The same in a sentence.
     scorer_ : callable
         What scored the held-out samples, and what ``score`` uses.
+    best_indices_ : dict
+        For each way to share the row of its best point in ``cv_results_``.
+    small_tasks_ : bool
+        Whether tasks have fewer than 100 samples on average, see ``share``.
     n_splits_, n_search_rows_ : int
         Folds, and rows that they were made of.
+    search_rows_ : array of int, or None
+        These rows; None where they are all.
     refit_time_ : float
         Seconds of the last path, on all samples.
     theta_, objectives_, task_weights_, objective_, gap_, n_sweeps_, classes_, …

@@ -105,7 +105,8 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(folder) -> Path:
-    done = run("fit", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "-o", folder / "model.skops")
+    words = (folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--share", "kernel")
+    done = run("fit", *words, "-o", folder / "model.skops")
     assert done.returncode == 0, done.stderr
     assert "Chosen by 5-fold cross-validation" in done.stdout
     return folder / "model.skops"
@@ -256,7 +257,7 @@ def test_norm_and_capacity_can_be_fixed(folder, tmp_path, folds):
 
 
 def test_norm_and_capacity_are_chosen_by_folds(folder, tmp_path):
-    words = (folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--C", "1", "--no-rivals")
+    words = (folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--C", "1", "--no-rivals", "--share", "kernel")
     done = run("fit", *words, "--ps", "1,2", "-o", tmp_path / "m.skops")
     assert re.search(r"cross-validation: p = 1, C = 1, capacity = (0\.5|1), s = (1\.1|2); accuracy", done.stdout)
     facts = json.loads(run("path", *words, "--points", "15", "--out", tmp_path / "out", "--json").stdout)
@@ -613,7 +614,7 @@ def test_balanced_finds_the_rare_class(tmp_path, n_tasks):
 
 def test_a_score_is_shown_wherever_there_is_one(tmp_path):
     rare(n_tasks=3).to_csv(tmp_path / "t.csv", index=False)
-    words = (tmp_path / "t.csv", "-y", "outcome", "-t", "site", "--scoring", "roc_auc", "--C", "1")
+    words = (tmp_path / "t.csv", "-y", "outcome", "-t", "site", "--scoring", "roc_auc", "--C", "1", "--share", "kernel")
     done = run("fit", *words, "-o", tmp_path / "m.skops")
     assert done.returncode == 0, done.stderr
     assert re.search(
@@ -641,7 +642,7 @@ def test_a_score_is_shown_wherever_there_is_one(tmp_path):
 
 
 def test_simpler_models_are_set_beside(folder, tmp_path):
-    words = (folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--C", "1")
+    words = (folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--C", "1", "--share", "kernel")
     done = run("fit", *words, "-o", tmp_path / "m.skops")
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if " % ± " in line]
@@ -660,6 +661,98 @@ def test_simpler_models_are_set_beside(folder, tmp_path):
         assert done.returncode == 0, done.stderr
         assert " ± " not in done.stdout
         assert json.loads(run(*command, "--no-rivals", "--json").stdout)["comparison"] is None
+
+
+# ------------------------------------------------------------------------------------------------- sharing
+WAYS = ["nothing", "kernel", "function", "everything"]
+
+
+def test_fit_finds_out_what_tasks_share(folder, tmp_path):
+    """Both hospitals have the same risks: with few rows each sharing more is chosen, and a new one is predicted."""
+    words = ("fit", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "-o", tmp_path / "m.skops", "--C", "1")
+    done = run(*words, "--ps", "1,2")
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines() if " % ± " in line]
+    assert [line[0] for line in lines[:4]] == WAYS
+    facts = json.loads(run(*words, "--ps", "1,2", "--json").stdout)
+    assert facts["share"] == facts["sharing"]["best"]
+    assert facts["share"] in ("function", "everything")
+    assert (facts["p"], list(facts["sharing"]["scores"])) == (None, WAYS)
+    assert facts["sharing"]["in_words"] in done.stdout
+    assert f"cross-validation: share = {facts['share']}, C = 1, capacity" in done.stdout
+    for line, score in zip(lines, facts["sharing"]["scores"].values(), strict=False):
+        assert line[-4:] == [f"{100 * score['mean']:.1f}", "%", "±", f"{100 * score['standard_error']:.1f}"]
+    new = patients(seed=1).drop(columns="outcome")
+    new.to_csv(tmp_path / "known.csv", index=False)
+    assert run("predict", tmp_path / "m.skops", tmp_path / "known.csv").stdout.startswith("outcome\n")
+    new.loc[[1, 5], "hospital"] = "St. Clara"
+    new.to_csv(tmp_path / "clara.csv", index=False)
+    done = run("predict", tmp_path / "m.skops", tmp_path / "clara.csv", "-o", tmp_path / "p.csv", "--scores")
+    assert "2 of 120 rows are of tasks the model has not seen, 'St. Clara'" in done.stderr
+    table = pd.read_csv(tmp_path / "p.csv")
+    assert list(table.columns) == ["outcome", "score: well", "new_task"]
+    assert np.flatnonzero(table["new_task"]).tolist() == [1, 5]
+    facts = json.loads(run("predict", tmp_path / "m.skops", tmp_path / "clara.csv", "--json").stdout)
+    assert sum(facts["new_task"]) == 2
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("target", ["outcome", "age"])
+def test_every_way_to_share_is_fitted_and_saved(folder, tmp_path, way, target):
+    words = ("fit", folder / "patients.csv", "-y", target, "-t", "hospital", "-o", tmp_path / "m.skops", "--C", "1")
+    words += ("--share", way, "--source", "body=bmi", "--source", "place=ward", "--cv", "3", "--ps", "1,2")
+    words += ("--drop", "age" if target == "outcome" else "outcome")
+    done = run(*words)
+    assert done.returncode == 0, done.stderr
+    assert "What tasks share" not in done.stdout
+    assert "Sources: " in done.stdout
+    assert ("of the function is common to the tasks." in done.stdout) == (way == "function")
+    assert ("p = " in done.stdout) == (way == "kernel")
+    facts = json.loads(run(*words, "--json").stdout)
+    assert (facts["share"], facts["sharing"]) == (way, None)
+    shares = list(facts["shares"].values()) if way == "nothing" else [facts["shares"]]
+    assert [sum(of_task.values()) for of_task in shares] == pytest.approx([1.0] * len(shares))
+    assert (facts["common_share"] is None) == (way in ("nothing", "kernel"))
+    new = patients(seed=1)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    assert run("predict", tmp_path / "m.skops", tmp_path / "new.csv").returncode == 0
+    new["hospital"] = "St. Clara"
+    new.to_csv(tmp_path / "new.csv", index=False)
+    done = run("predict", tmp_path / "m.skops", tmp_path / "new.csv")
+    if way in ("nothing", "kernel"):
+        assert "Unknown task 'St. Clara'" in done.stderr
+    else:
+        assert "120 of 120 rows are of tasks the model has not seen" in done.stderr
+
+
+def test_sharing_needs_no_folds_where_nothing_is_to_choose(folder, tmp_path):
+    words = ("fit", folder / "patients.csv", "-y", "outcome", "-o", tmp_path / "m.skops", "--C", "1", "--json")
+    facts = json.loads(run(*words, "-t", "hospital", "--share", "function").stdout)
+    assert (facts["cv_score"], facts["share"]) == (None, "function")
+    facts = json.loads(run(*words, "-t", "hospital", "--p", "2").stdout)
+    assert (facts["cv_score"], facts["share"], facts["p"]) == (None, "kernel", 2.0), "to ask for p asks for the kernel"
+    done = run(*words, "--p", "1", "--drop", "hospital", "--share", "auto")
+    assert "--share changes nothing: it takes several tasks (--task)" in done.stderr
+    assert json.loads(done.stdout)["share"] == "kernel"
+    done = run(*words, "-t", "hospital", "--share", "kernel,all")
+    assert done.returncode == 2
+    assert "--share takes nothing, kernel, function, everything or auto, got 'kernel,all'" in done.stderr
+
+
+def test_path_sets_the_ways_beside_the_kernel(folder, tmp_path):
+    words = ("path", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--C", "1", "--points", "15")
+    words += ("--no-rivals", "--kernels", "linear,rbf:1", "--out", tmp_path / "out")
+    plain = json.loads(run(*words, "--json").stdout)
+    assert plain["sharing"] is None
+    done = run(*words, "--share", "auto")
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines() if " % ± " in line] == WAYS
+    facts = json.loads(run(*words, "--share", "auto", "--json").stdout)
+    assert facts["sharing"]["in_words"] in done.stdout
+    assert list(facts["sharing"]["scores"]) == WAYS
+    for same in ("C", "s", "best_p", "shares", "held_out_score"):
+        assert facts[same] == plain[same], "the path stays that of the kernel"
+    assert 'id="sharing"' in (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
 
 
 def test_folds_that_a_score_needs(tmp_path):

@@ -21,6 +21,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.io import savemat
 from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import NearestNeighbors
 
 from paretomkl import Gaussian, Linear, ParetoMKLClassifier
 from paretomkl.datasets import data_found, fetch, list_datasets, make_multitask
@@ -871,6 +872,23 @@ def test_weights_go_to_the_relevant_sources(options, least, seed):
     assert share[made.relevant].sum() > least
 
 
+def test_tasks_can_have_the_same_functions():
+    """At the same x, tasks with common=1 agree up to the level of each task, and tasks with common=0 do not."""
+    agreement = {}
+    for common in (0.0, 1.0):
+        made = make_multitask(
+            n_tasks=2, n_samples=400, n_sources=1, n_relevant=1, sigma=2.0, common=common, random_state=0
+        )
+        first, second = (made.tasks == t for t in (0, 1))
+        nearest = NearestNeighbors(n_neighbors=1).fit(made.data[first])
+        twin = nearest.kneighbors(made.data[second], return_distance=False)[:, 0]
+        agreement[common] = np.mean(made.target[first][twin] == made.target[second])
+    assert agreement[1.0] > 0.9
+    assert agreement[0.0] < 0.8
+    with pytest.raises(ValueError, match="common must be"):
+        make_multitask(common=1.5)
+
+
 def test_own_sources_draw_weight_away_as_tasks_grow_apart():
     shares = []
     for relatedness in (1.0, 0.6, 0.2):
@@ -902,7 +920,7 @@ def test_functions_have_the_covariance_of_the_kernel():
 
     rng = np.random.RandomState(0)
     X = rng.standard_normal((5, 2))
-    draws = np.array([_random_function(X, 1.5, rng) for _ in range(10000)])
+    draws = np.array([_random_function(2, 1.5, rng)(X) for _ in range(10000)])
     distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     assert np.abs(draws.T @ draws / len(draws) - np.exp(-distances / (2 * 1.5**2))).max() < 0.05
 

@@ -14,8 +14,10 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 ROOT = Path(__file__).resolve().parents[1]
-MFEAT, REGRESSION = (ROOT / "examples" / f"plot_{name}.py" for name in ("mfeat", "regression"))  # need data sets
-EXAMPLES = sorted(set((ROOT / "examples").glob("plot_*.py")) - {MFEAT, REGRESSION})
+NEED_DATA = {"mfeat": "mfeat", "regression": "school", "landmine": "landmine"}  # example: data set
+MFEAT, REGRESSION, LANDMINE = (ROOT / "examples" / f"plot_{name}.py" for name in NEED_DATA)
+SHARING = ROOT / "examples" / "plot_sharing.py"
+EXAMPLES = sorted(set((ROOT / "examples").glob("plot_*.py")) - {MFEAT, REGRESSION, LANDMINE, SHARING})
 PAGES = sorted(page for page in (ROOT / "doc").rglob("*.md") if re.search(r"^```py", page.read_text("utf-8"), re.M))
 PAGES.append(ROOT / "README.md")
 
@@ -60,11 +62,43 @@ def test_example_of_regression(shared_data, monkeypatch, capsys):
     assert mean["shared kernel"] > mean["own kernel"] > mean["uniform weights"] > mean["KernelRidge"]
 
 
-@pytest.mark.parametrize(("example", "data"), [(MFEAT, "mfeat"), (REGRESSION, "school")], ids=["mfeat", "regression"])
-def test_example_without_its_data_says_so(example, data, tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_example_of_landmines(shared_data, monkeypatch, capsys):
+    """It runs where its data are; a common function beats functions under a shared kernel, and the search knows it."""
+    monkeypatch.setenv("PARETOMKL_DATA", str(shared_data))
+    names = runpy.run_path(str(LANDMINE), run_name="__main__")
+    assert capsys.readouterr().out
+    assert plt.get_fignums()
+    for scores in names["accuracy"].values():
+        _, kernel, function, everything = scores.mean(axis=0)
+        assert min(function, everything) > kernel + 0.01
+    assert {search.best_share_ for search in names["chosen"].values()} <= {"function", "everything"}
+
+
+def test_example_of_sharing(capsys):
+    """What it says of its picture: the more tasks have in common, the more it pays to share."""
+    names = runpy.run_path(str(SHARING), run_name="__main__")
+    assert capsys.readouterr().out
+    assert plt.get_fignums()
+    mean = {
+        key: dict(zip(names["ways"], scores.mean(axis=0), strict=True)) for key, scores in names["accuracy"].items()
+    }
+    nothing, kernel, alike, same = (
+        mean[key] for key in (("relatedness", 0.0), ("relatedness", 1.0), ("common", 0.75), ("common", 1.0))
+    )
+    assert nothing["nothing"] > nothing["kernel"] + 0.05
+    assert kernel["kernel"] > kernel["nothing"] + 0.02
+    assert abs(kernel["kernel"] - kernel["function"]) < 0.02
+    assert alike["function"] > alike["kernel"] + 0.01
+    assert max(same, key=same.get) == "everything"
+    assert kernel["everything"] < 0.6
+
+
+@pytest.mark.parametrize(("name", "data"), NEED_DATA.items())
+def test_example_without_its_data_says_so(name, data, tmp_path, monkeypatch):
     monkeypatch.setenv("PARETOMKL_DATA", str(tmp_path))
     with pytest.raises(OSError, match=data):
-        runpy.run_path(str(example), run_name="__main__")
+        runpy.run_path(str(ROOT / "examples" / f"plot_{name}.py"), run_name="__main__")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
@@ -27,6 +28,7 @@ from paretomkl import (
 from paretomkl._choice import choose
 from paretomkl._contest import best, choices
 from paretomkl._rivals import GRID
+from paretomkl.kernels import KernelBank
 from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer
 from paretomkl.report import Comparison, Contender, Measure, compare
 
@@ -60,6 +62,63 @@ def in_each_fold_the_choice_of_the_others(scores: np.ndarray) -> list[float]:
         others = np.delete(scores, k, axis=1).mean(axis=1).round(12)
         found.append(scores[int(np.flatnonzero(others == others.max())[0]), k])
     return found
+
+
+# ----------------------------------------------------------------------------------------------- ways to share
+def test_a_fold_has_no_say_in_what_is_shared():
+    """The search and each way alone: in each fold the way and the point that the other folds choose."""
+    X, y, sites = three_sites()
+    ways = ["nothing", "kernel", "function", "everything"]
+    search = ParetoMKLClassifierCV(share=ways, ps=1.0, Cs=[1.0, 10.0], s=1.1, capacity=1.0, cv=folds_of(y, sites))
+    search.fit(X, y, tasks=sites)
+    results = search.cv_results_
+    scores = np.array([results[f"split{k}_test_score"] for k in range(4)])
+    alone = {way: compare(search, X, y, tasks=sites, share=way).ours.folds for way in ways}
+    for way, folds in alone.items():
+        only = clone(search).set_params(share=way).fit(X, y, tasks=sites)
+        assert_allclose(folds, compare(only, X, y, tasks=sites).ours.folds)
+    ours = compare(search, X, y, tasks=sites).ours.folds
+    for k in range(4):
+        assert ours[k] in scores[k]
+        assert ours[k] in [folds[k] for folds in alone.values()]
+
+
+def test_rivals_have_the_rows_of_the_search():
+    """Where parameters are chosen on some rows, the folds are those again, and held-out samples get all rows."""
+    X, y, sites = three_sites(240)
+    held_out = three_sites(60, seed=1)
+    search = ParetoMKLClassifierCV(share=["kernel", "everything"], ps=1.0, Cs=[1.0], cv=3, max_search_rows=120)
+    search.fit(X, y, tasks=sites)
+    assert len(search.search_rows_) == search.n_search_rows_ <= 120
+    found = compare(search, X, y, tasks=sites, held_out=held_out)
+    scores = np.array([search.cv_results_[f"split{k}_test_score"] for k in range(3)])
+    assert all(found.ours.folds[k] in scores[k] for k in range(3))
+    assert found.ours.held_out == pytest.approx(search.score(held_out[0], held_out[1], tasks=held_out[2]))
+    some = search.search_rows_
+    few = compare(
+        clone(search).set_params(max_search_rows=None).fit(X[some], y[some], tasks=sites[some]),
+        X[some],
+        y[some],
+        tasks=sites[some],
+    )
+    assert_allclose(found.rivals[-1].folds, few.rivals[-1].folds)
+
+
+@pytest.mark.parametrize("way", ["nothing", "function", "everything"])
+def test_errors_of_numbers_are_those_of_the_way(way):
+    X, _, sites = three_sites(90)
+    y = X[:, 0] + (sites == "a") * X[:, 1] / 10
+    folds = folds_of(y, sites, 3)
+    search = ParetoMKLRegressorCV(share=[way], ps=1.0, Cs=[1.0], s=1.1, capacity=1.0, cv=folds).fit(X, y, tasks=sites)
+    errors = compare(search, X, y, tasks=sites).ours.errors
+    predicted = np.empty(90)
+    for train, test in folds:
+        plain = ParetoMKLRegressor(share=way, kernels=KernelBank(capacity=1.0)).fit(
+            X[train], y[train], tasks=sites[train]
+        )
+        predicted[test] = plain.predict(X[test], tasks=sites[test])
+    expected = [r2_score(y[sites == site], predicted[sites == site]) for site in errors.tasks]
+    assert_allclose(errors.r2, expected, atol=2e-3)
 
 
 # ------------------------------------------------------------------------------------------------ the choice

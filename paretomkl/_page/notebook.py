@@ -65,15 +65,19 @@ def estimator_html(estimator: Any) -> str:
         return ""
     share, objectives, weights = estimator.kernel_shares_, estimator.objectives_, estimator.task_weights_
     tasks = np.argsort(-objectives, kind="stable")
-    of_tasks = [[shorten(estimator.task_names_[t]), f"{objectives[t]:#.5g}", f"{weights[t]:.1%}"] for t in tasks]
+    common = getattr(estimator, "common_share_", None)
+    names = estimator.task_names_ if common is None else []  # tasks that are one problem have one objective
+    of_tasks = [[shorten(names[t]), f"{objectives[t]:#.5g}", f"{weights[t]:.1%}"] for t in tasks if names]
     kernels = np.argsort(-share, kind="stable")
     of_kernels = [[shorten(estimator.kernel_names_[m]), f"{share[m]:.1%}"] for m in kernels]
     of_sources = [[shorten(name), f"{part:.1%}"] for name, part in getattr(estimator, "source_shares_", {}).items()]
     said = f"M_p = {estimator.objective_:#.5g}, certified gap {estimator.gap_:.0e}, {estimator.n_sweeps_} sweeps"
+    if common is not None:
+        said += f"; {common:.0%} of the functions is common to the tasks"
     return (
         f"<div><p>{html.escape(said)}</p>"
         '<div style="display:flex;flex-wrap:wrap;gap:1.5em;align-items:flex-start">'
-        f"{_table(['task', 'objective', 'weight'], _first(of_tasks))}"
+        f"{_table(['task', 'objective', 'weight'], _first(of_tasks)) if of_tasks else ''}"
         f"{_table(['source', 'share'], _first(of_sources)) if of_sources else ''}"
         f"{_table(['kernel', 'share'], _first(of_kernels))}</div></div>"
     )

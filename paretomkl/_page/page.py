@@ -23,6 +23,7 @@ from . import words
 from .comparison import Comparison
 from .notebook import summary_table
 from .numbers import Predictions
+from .sharing import Sharing
 from .words import CrossValidation, Measure
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def build_page(
     predictions: Predictions | None = None,
     cv: CrossValidation | None = None,
     comparison: Comparison | None = None,
+    sharing: Sharing | None = None,
     title: str = TITLE,
     facts: Sequence[str] = (),
     refit: str | None = None,
@@ -105,6 +107,8 @@ def build_page(
         Which p and C cross-validation would pick.
     comparison : Comparison, default=None
         How simpler models do, see :func:`~paretomkl.report.compare`.
+    sharing : Sharing, default=None
+        How the ways to share do: nothing, a kernel, a function, everything.
     title : str
     facts : sequence of str
         Shown below the title, after the numbers of tasks, kernels and exponents.
@@ -129,6 +133,8 @@ def build_page(
         data["numbers"] = predictions.page_data(rows)
     if comparison is not None:
         data["comparison"] = comparison.page_data()
+    if sharing is not None:
+        data["sharing"] = sharing.page_data()
     data |= {"code": path.refit if refit is None else refit, "codeNote": refit_note}
     tasks, kernels, sources = len(path.task_names), len(path.kernel_names), len(path.source_shares)
     counts = [
@@ -144,6 +150,7 @@ def build_page(
         "fallback": summary_table(path, None if held_out is None else held_out.overall, measure),
         "measure": html.escape(measure.name),
         "machine": kind.machine,
+        "sharing": "" if sharing is None else _template("sharing.html"),
         "numbers": "" if predictions is None else _template("numbers.html"),
         "without_scores": _without_scores(kind, measure),
         "data": _as_script(data),

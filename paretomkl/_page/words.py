@@ -126,8 +126,14 @@ class CrossValidation:
 
     @classmethod
     def from_search(cls, search: Any, measure: Measure = ACCURACY) -> CrossValidation:
-        """From a fitted search, such as :class:`~paretomkl.ParetoMKLClassifierCV`: all p, the others as chosen."""
-        results, best = search.cv_results_, search.best_params_
+        """From a fitted search, such as :class:`~paretomkl.ParetoMKLClassifierCV`: all p, the others as chosen.
+
+        Of a search over several ways to share, what it found for tasks that share their kernel.
+        """
+        results = search.cv_results_
+        best = search.best_params_
+        if "share" in best:
+            best = results["params"][search.best_indices_["kernel"]]
         others = [name for name in best if name != "p"]
         along = [all(params[name] == best[name] for name in others) for params in results["params"]]
         rows = np.flatnonzero(along)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ def make_multitask(
     noise: Any = 0.0,
     sigma: float = 1.0,
     random_state: Any = None,
+    common: float = 0.0,
 ) -> Any:
     """Binary tasks on several data sources, of which a few matter to all tasks.
 
@@ -33,7 +35,9 @@ def make_multitask(
     each class is turned round. Every h is a function of its own, drawn from the Gaussian process whose covariance is
     the kernel ``Gaussian(sigma)`` on the columns of one source. So tasks with ρ = 1 have in common which sources
     matter, not how: what a shared kernel can learn, and no more. With ρ < 1 each task listens to a further source of
-    its own, one of the others in turn.
+    its own, one of the others in turn. With ``common`` > 0 tasks have in common how the shared sources matter, too:
+
+        h_tm = √c h_m + √(1 − c) h'_tm,      c = common
 
     Parameters
     ----------
@@ -53,6 +57,8 @@ def make_multitask(
     sigma : float, default=1.0
         Width of the Gaussian kernel from which the functions come; a larger one makes smoother, easier tasks.
     random_state : int, RandomState or None, default=None
+    common : float, default=0.0
+        Between 0 (every task has functions of its own) and 1 (all tasks have the same functions of the shared sources).
 
     Returns
     -------
@@ -88,6 +94,7 @@ def make_multitask(
     for name, value in counts.items():
         check_count(name, value)
     check_number("relatedness", relatedness, lambda v: 0 <= v <= 1, "between 0 and 1")
+    check_number("common", common, lambda v: 0 <= v <= 1, "between 0 and 1")
     check_number("sigma", sigma, lambda v: 0 < v < np.inf, "greater than 0")
     needed = n_relevant + (relatedness < 1)
     if n_sources < needed:
@@ -101,12 +108,17 @@ def make_multitask(
     shuffled = rng.permutation(n_sources)
     relevant = np.sort(shuffled[:n_relevant])
     own = np.resize(shuffled[n_relevant:], n_tasks) if relatedness < 1 else None
+    shared = [_random_function(n_features, sigma, rng) for _ in relevant] if common else []
     data, target = [], []
     for t, (size, rate) in enumerate(zip(sizes.astype(int), rates, strict=True)):
         X = rng.standard_normal((size, n_sources, n_features))
-        score = np.sqrt(relatedness / n_relevant) * sum(_random_function(X[:, m], sigma, rng) for m in relevant)
+        score = sum(_random_function(n_features, sigma, rng)(X[:, m]) for m in relevant)
+        if common:
+            together = sum(function(X[:, m]) for function, m in zip(shared, relevant, strict=True))
+            score = np.sqrt(common) * together + np.sqrt(1 - common) * score
+        score = np.sqrt(relatedness / n_relevant) * score
         if own is not None:
-            score += np.sqrt(1 - relatedness) * _random_function(X[:, own[t]], sigma, rng)
+            score += np.sqrt(1 - relatedness) * _random_function(n_features, sigma, rng)(X[:, own[t]])
         data.append(X.reshape(size, -1))
         target.append(_with_wrong_labels((score > np.median(score)).astype(np.int64), rate, rng))
     tasks = rng.permutation(np.repeat(np.arange(n_tasks), sizes.astype(int)))  # folds of consecutive rows hold them all
@@ -125,14 +137,15 @@ def make_multitask(
     )
 
 
-def _random_function(X: Array, sigma: float, rng: Any) -> Array:
-    """Values at the rows of X of a function from the Gaussian process with covariance exp(−‖x − z‖² / 2σ²).
+def _random_function(n_features: int, sigma: float, rng: Any) -> Callable[[Array], Array]:
+    """A function of the rows of an array, from the Gaussian process with covariance exp(−‖x − z‖² / 2σ²).
 
     A sum of waves with normal frequencies has that covariance, and tends to the process as their number grows.
     """
-    frequencies = rng.standard_normal((X.shape[1], N_WAVES)) / sigma
+    frequencies = rng.standard_normal((n_features, N_WAVES)) / sigma
     phases = rng.uniform(0, 2 * np.pi, N_WAVES)
-    return np.sqrt(2 / N_WAVES) * np.cos(X @ frequencies + phases) @ rng.standard_normal(N_WAVES)
+    heights = np.sqrt(2 / N_WAVES) * rng.standard_normal(N_WAVES)
+    return lambda X: np.asarray(np.cos(X @ frequencies + phases) @ heights)
 
 
 def _with_wrong_labels(labels: AnyArray, rate: float, rng: Any) -> AnyArray:

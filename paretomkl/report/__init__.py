@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from .._page.comparison import Comparison, Contender, TaskErrors
 from .._page.numbers import Predictions
 from .._page.page import build_page, dense_ps, write_page
+from .._page.sharing import Sharing
 from .._page.words import CrossValidation, Measure
 from ._trade_off import TradeOff, held_out_split, trade_off_page
 
@@ -17,6 +18,7 @@ __all__ = [
     "CrossValidation",
     "Measure",
     "Predictions",
+    "Sharing",
     "TaskErrors",
     "TradeOff",
     "build_page",

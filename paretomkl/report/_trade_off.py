@@ -21,9 +21,11 @@ from .._model import decide_all
 from .._page.comparison import Comparison
 from .._page.numbers import Predictions
 from .._page.page import TITLE, build_page, dense_ps
+from .._page.sharing import Sharing
 from .._page.words import CrossValidation, Measure, parameters
 from .._refit import path_refit_code
 from .._targets import Targets
+from .._together import Share, check_share
 from .._typing import Array, IntArray, MachineName, TaskScale
 from .._validation import check_count, check_number, shown
 from ..path import PAPER_PS, ParetoPath, pareto_path
@@ -64,6 +66,8 @@ class TradeOff:
     cv : CrossValidation or None
     comparison : Comparison or None
         The scores of simpler models.
+    sharing : Sharing or None
+        The scores of the ways to share; None where they were not compared.
     seconds : dict
         Where the time went: ``"cross-validation"``, ``"path"``, ``"scores"``, ``"rivals"`` and ``"page"``.
     html, file : str, and pathlib.Path or None
@@ -89,6 +93,7 @@ class TradeOff:
     file: Path | None
     epsilon: float | None = None
     predictions: Predictions | None = None
+    sharing: Sharing | None = None
 
     def __repr__(self) -> str:
         size = len(self.html.encode()) / 1e6
@@ -133,6 +138,7 @@ def trade_off_page(
     machine: MachineName = "svc",
     epsilon: float | Sequence[float] | None = None,
     normalize_y: bool = True,
+    share: Sequence[Share] | None = None,
 ) -> TradeOff:
     """Show what p does to these tasks: one HTML file with a slider over a dense, certified path.
 
@@ -193,6 +199,9 @@ def trade_off_page(
         ε of "svr", or several to choose from. None leaves it to cross-validation; it is 0.1 with ``cv=None``.
     normalize_y : bool, default=True
         As in :func:`~paretomkl.pareto_path`.
+    share : sequence of "nothing", "kernel", "function", "everything", default=None
+        Ways to share to set beside the shared kernel, which the page is about, on the same folds; see
+        :class:`~paretomkl.ParetoMKLClassifierCV`. It needs tasks and ``cv``.
 
     Returns
     -------
@@ -219,7 +228,8 @@ def trade_off_page(
     given: dict[str, Any] = {"kernels": kernels, "task_column": task_column, **weights}
     of_machine = _Machine(machine, class_weight, normalize_y)
     study = _Study(fit_on, judge_on, judge, of_machine, given, {"n_jobs": n_jobs, "verbose": verbose})
-    search = None if cv is None else study.search(Cs if C is None else [C], s, capacity, epsilon, cv)
+    grid = Cs if C is None else [C], s, capacity, epsilon, cv, _ways(share, tasks, task_column, y)
+    search = None if cv is None else study.search(*grid)
     setting = study.setting(search, kernels, C, s, capacity, epsilon)
     found, path, judged, comparison = study.run(ps, tol, setting, search, rivals)
     code = of_machine.refit_code(tol=tol, tasks=tasks is not None, loading=loading, **given | setting.keywords())
@@ -230,10 +240,9 @@ def trade_off_page(
     told: dict[str, Any] = {"title": title, "facts": facts, "refit_note": setting.filled_in(refit_note)}
     page = build_page(path, **judged, cv=found, comparison=comparison, **told)
     written = None if file is None else write_whole(file, page)
-    rows: dict[str, Any] = {"train": train, "test": test}
     chosen: dict[str, Any] = {"C": setting.C, "s": setting.s, "capacity": setting.capacity, "cv": found}
-    chosen |= {"epsilon": setting.epsilon, "comparison": comparison}
-    return TradeOff(path, **judged, **rows, **chosen, seconds=study.seconds(), html=page, file=written)
+    chosen |= {"epsilon": setting.epsilon, "comparison": comparison, "train": train, "test": test}
+    return TradeOff(path, **judged, **chosen, seconds=study.seconds(), html=page, file=written)
 
 
 @dataclass(frozen=True)
@@ -292,7 +301,8 @@ class _Setting:
 
     @classmethod
     def chosen(cls, search: Any, machine: _Machine) -> _Setting:
-        best = search.best_estimator_
+        """For tasks that share their kernel, whatever else a search has tried."""
+        best = search.estimator_at(search.best_indices_["kernel"])
         epsilon = None if machine.name != "svr" else float(best.epsilon)
         return cls(best.kernels, float(best.C), float(best.s), epsilon)
 
@@ -336,7 +346,7 @@ class _Study:
     def run(
         self, ps: Sequence[float], tol: float, setting: _Setting, search: Any, rivals: bool
     ) -> tuple[CrossValidation | None, ParetoPath, dict[str, Any], Comparison | None]:
-        """What a search (or None) found, the path, the scores of its models, and those of simpler ones."""
+        """What a search (or None) found, the path, scores of its models and of ways to share, and of simpler models."""
         found = None if search is None else CrossValidation.from_search(search, self.judge.measure)
         self.lap()
         given = self.given | setting.keywords() | self.machine.keywords() | self.running
@@ -351,11 +361,15 @@ class _Study:
         measure = self.judge.measure
         judged = {"scores": scores, "scores_overall": overall, "measure": measure, "n_held_out": n_held_out}
         judged["predictions"] = predictions
+        judged["sharing"] = None if search is None else Sharing.from_search(search, measure)
         return found, path, judged, comparison
 
-    def search(self, Cs: Sequence[float] | None, s: Any, capacity: Any, epsilon: Any, cv: Any) -> Any:
-        """A fitted search over p, C, s, capacity and ε."""
+    def search(
+        self, Cs: Sequence[float] | None, s: Any, capacity: Any, epsilon: Any, cv: Any, share: list[Share] | None
+    ) -> Any:
+        """A fitted search over p, C, s, capacity and ε, and over the ways to share."""
         grid = {"ps": PAPER_PS, "Cs": Cs, "s": s, "capacity": capacity, "cv": cv, "scoring": self.judge.scoring}
+        grid["share"] = share
         return self.machine.search(epsilon, **grid, **self.given, **self.running).fit(**self.fit_on)
 
     def setting(self, search: Any, kernels: Any, C: Any, s: Any, capacity: Any, epsilon: Any) -> _Setting:
@@ -369,7 +383,7 @@ class _Study:
         from .._rivals import compare
 
         held_out = self.judge_on["X"], self.judge_on["y"], self.judge_on["tasks"]
-        found = compare(search, **self.fit_on, held_out=held_out, **self.running)
+        found = compare(search, **self.fit_on, held_out=held_out, **self.running, share="kernel")
         return replace(found, ours=replace(found.ours, held_out=at_choice))
 
     def lap(self) -> None:
@@ -405,6 +419,16 @@ def _check(
     check_count("n_points", n_points)
     if file is not None:
         check_writable(file)
+
+
+def _ways(share: Sequence[Share] | None, tasks: Any, task_column: Any, y: Any) -> list[Share] | None:
+    """The ways to share that are compared, the kernel among them; None where there are no tasks."""
+    if share is None:
+        return None
+    if isinstance(share, str):
+        raise ValueError(f"share names several ways to compare, got {share!r}; the page is about 'kernel'.")
+    ways = [check_share(way) for way in share]
+    return [*ways, "kernel"] if tasks is not None or task_column is not None or np.ndim(y) == 2 else None
 
 
 def _only(value: Any) -> Any:

@@ -24,7 +24,7 @@ from paretomkl._page.page import MAX_KERNELS
 from paretomkl._page.words import source_shares
 from paretomkl._refit import exponent_code, refit_code
 from paretomkl.kernels import Gaussian, KernelBank, Linear, sources
-from paretomkl.report import build_page, dense_ps, trade_off_page, write_page
+from paretomkl.report import Sharing, build_page, dense_ps, trade_off_page, write_page
 
 from .conftest import UGLY, two_machines
 
@@ -362,6 +362,30 @@ def test_simpler_models_stand_beside_ours(driver, two):
     assert rows == expected
     assert found.ours.held_out == two.scores_overall[list(two.path.ps).index(two.cv.best_p)]
     assert page.text("#verdict") == found.verdict
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_ways_to_share_have_a_panel(driver, two, tmp_path, width):
+    """Bars of the length of their scores, within the panel, with their errors and the sentence."""
+    scores = {"nothing": (0.8, 0.02), "kernel": (0.82, 0.01), "function": (0.9, 0.015), "everything": (0.85, np.nan)}
+    sharing = Sharing(scores, "function", 5, 120, common=0.67)
+    page = Page(driver, write_page(tmp_path / "page.html", two.path, sharing=sharing), width=width)
+    rows = driver.find_elements("css selector", "#sharing tbody tr")
+    texts = [row.text.replace("\u00a0", " ").split("\n") for row in rows]
+    assert [text[0] for text in texts] == list(scores)
+    assert [sharing.text(way) in " ".join(text) for way, text in zip(scores, texts, strict=True)] == [True] * 4
+    assert [row.get_attribute("class") for row in rows] == ["", "", "best", ""]
+    assert page.text("#sharing-words") == sharing.in_words
+    assert "The tasks share part of their function: 67% of it is common" in sharing.in_words
+    measure = "return [...document.querySelectorAll('.way')].map(w => getComputedStyle(w, '::before').width)"
+    bars = np.array([float(width.removesuffix("px")) for width in driver.execute_script(measure)])
+    means = np.array([mean for mean, _ in scores.values()])
+    assert_allclose((bars - bars[0]) / (bars[2] - bars[0]), (means - 0.8) / 0.1, atol=0.02)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_pages_without_ways_have_no_panel(two):
+    assert 'id="sharing"' not in two.html
 
 
 def test_page_follows_the_measure(driver, tmp_path):

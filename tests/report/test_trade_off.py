@@ -53,6 +53,27 @@ def test_every_point_is_certified(many):
     assert many.path.gap.max() <= 1e-5
 
 
+def test_ways_to_share_are_set_beside_the_kernel():
+    X, y, tasks = two_machines(30)
+    given = {"tasks": tasks, "Cs": [1.0, 10.0], "s": 1.1, "cv": 3, "n_points": 15, "verbose": 0}
+    plain, result = (trade_off_page(X, y, **given, share=share) for share in (None, ["function", "everything"]))
+    assert plain.sharing is None
+    assert list(result.sharing.scores) == ["kernel", "function", "everything"]
+    assert result.sharing.scores["kernel"][0] == result.cv.best_score
+    assert (result.C, result.capacity, result.cv) == (plain.C, plain.capacity, plain.cv), (
+        "the path is that of the kernel"
+    )
+    assert_allclose(result.path.theta, plain.path.theta)
+    assert_allclose(result.comparison.ours.folds, plain.comparison.ours.folds)
+    assert result.comparison.ours.held_out == plain.comparison.ours.held_out
+    with pytest.raises(ValueError, match="share names several ways to compare, got 'function'"):
+        trade_off_page(X, y, **given, share="function")
+    with pytest.raises(ValueError, match="share must be 'nothing'"):
+        trade_off_page(X, y, **given, share=["all"])
+    without = {name: value for name, value in given.items() if name != "tasks"}
+    assert trade_off_page(X, y, **without, share=["function"]).sharing is None
+
+
 def test_given_cost_is_kept():
     X, y, tasks = two_machines(20)
     result = trade_off_page(X, y, tasks=tasks, C=3.0, cv=2, n_points=15, verbose=0)

@@ -532,6 +532,21 @@ function rivalsCard() {
   $("verdict").textContent = unbroken(C.verdict);
   $("rivals-how").textContent = C.how + (errors ? " RMSE, the root mean squared error, is that of the folds." : "");
 }
+function sharingCard() {
+  const card = $("sharing"), C = D.sharing;
+  if (!C) return;
+  card.querySelector(".note").textContent = `${initial(MEASURE)} of the four ways to share, each with its own best parameters, on the same ${C.folds} folds of the training part.`
+    .replace("four", C.rows.length < 4 ? String(C.rows.length) : "four");
+  card.querySelector("tbody").append(...C.rows.map(row => {
+    const bar = make("span", { className: "way" });
+    bar.style.setProperty("--w", row.bar);
+    bar.style.setProperty("--e", row.error);
+    const name = make("td", {}, make("b", { textContent: row.name }), make("small", { textContent: row.called }));
+    return make("tr", { className: row.best ? "best" : "" }, name, make("td", {}, bar), make("td", { textContent: unbroken(row.text) }));
+  }));
+  $("sharing-words").textContent = unbroken(C.words);
+  $("sharing-start").textContent = unbroken(C.start);
+}
 function kernelsFigure() {
   const figure = $("fig-kernels"), list = $("kernels");
   const spec = { stacked: true, format: share, tick: percentTick, bottom: 0 };
@@ -1012,6 +1027,7 @@ overallFigure();
 truthFigure();
 residualsFigure();
 rivalsCard();
+sharingCard();
 frontFigure();
 kernelsFigure();
 gapFigure();
