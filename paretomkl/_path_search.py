@@ -17,6 +17,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from ._choice import best_of_ways, choose_way, edge_of
 from ._kernel_classifier import fitted_at
@@ -281,12 +282,14 @@ class PathSearch:
                 for way, grid in grids.items()
             )
             folds: dict[Share, list[_Fold]] = {way: [] for way in grids}
-            # threads suit compiled loops; a backend that the user has set up takes precedence
-            for fold in Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator_unordered")(jobs):
-                folds[fold.way].append(fold)
-                if not fold.shown:
-                    progress.done(fold.grid.size)
-                    progress.show(f"fold {len(folds[fold.way])} of {len(splits)}")
+            several = effective_jobs(self.n_jobs) > 1  # then each fold has a thread, and BLAS should not have more
+            with threadpool_limits(1 if several else None, user_api="blas"):
+                # threads suit compiled loops; a backend that the user has set up takes precedence
+                for fold in Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator_unordered")(jobs):
+                    folds[fold.way].append(fold)
+                    if not fold.shown:
+                        progress.done(fold.grid.size)
+                        progress.show(f"fold {len(folds[fold.way])} of {len(splits)}")
             return {way: sorted(done, key=lambda fold: fold.number) for way, done in folds.items()}
         finally:
             del _live[token]
