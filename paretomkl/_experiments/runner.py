@@ -27,7 +27,7 @@ SHOW_EVERY = 60.0  # seconds between two lines where there is no terminal
 # ------------------------------------------------------------------------------------------------- one cell
 def run_cell(cell: Cell, settings: Settings, data_home: str | None = None) -> Record:
     """Run one cell on one thread; an error becomes a record, so that the others go on."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     from .methods import run_method
     from .protocol import make_split
