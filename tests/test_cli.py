@@ -1139,7 +1139,7 @@ def test_the_target_can_be_insisted_on(tmp_path):
 def test_fit_of_numbers_says_how_good_it_is(regressor):
     _, done = regressor
     assert "'cost' holds 120 different numbers, so this is a regression; --classification takes classes" in done.stderr
-    assert re.search(r"Chosen by 3-fold cross-validation: p = .*; R² 0\.\d{3}\.", done.stdout)
+    assert re.search(r"Chosen by 3-fold cross-validation: share = .*, C = .*; R² 0\.\d{3}\.", done.stdout)
     for name in ("one kernel ridge on all tasks together", "one kernel ridge per task", "the mean of each task"):
         assert name in done.stdout
     assert re.search(r"^ +St\. Bo +60( +−?\d\.\d{3}){4} +\d+\.\d+ +$", done.stdout, re.MULTILINE)
