@@ -45,10 +45,10 @@ numpydoc_show_class_members = False  # the templates list methods
 # -- examples
 EXAMPLES = (
     *("quick_start", "tasks", "sources", "mfeat", "capacity", "trade_off", "choose_p", "strings"),
-    *("regression", "outliers"),
+    *("sharing", "landmine", "regression", "outliers"),
 )
 # shown in any case, run only where the data set is at hand: a build needs no network
-NEEDED = {"mfeat": "mfeat", "regression": "school"}
+NEEDED = {"mfeat": "mfeat", "regression": "school", "landmine": "landmine"}
 shown_only = "|".join(name for name, data in NEEDED.items() if not data_found()[data])
 sphinx_gallery_conf = {
     "filename_pattern": rf"plot_(?!{shown_only})" if shown_only else "plot_",
