@@ -102,9 +102,12 @@ def _accuracies(search: Any, test: Part) -> dict[str, float]:
     decided = search.decision_function(test.X, tasks=test.tasks)
     groups = [np.flatnonzero(test.tasks == task) for task in np.unique(test.tasks)]
     right = [float(np.mean(predicted[rows] == test.y[rows])) for rows in groups]
-    both = [rows for rows in groups if len(np.unique(test.y[rows])) == 2]
-    aucs = [roc_auc_score(test.y[rows] == search.classes_[1], decided[rows]) for rows in both]
-    return {"accuracy": float(np.mean(right)), "worst": min(right), "auc": float(np.mean(aucs))}
+    found = {"accuracy": float(np.mean(right)), "worst": min(right)}
+    if len(search.classes_) == 2:  # where tasks have classes of their own, there is no one decision to rank by
+        both = [rows for rows in groups if len(np.unique(test.y[rows])) == 2]
+        aucs = [roc_auc_score(test.y[rows] == search.classes_[1], decided[rows]) for rows in both]
+        found["auc"] = float(np.mean(aucs))
+    return found
 
 
 def _errors(search: Any, test: Part) -> dict[str, float]:
@@ -144,6 +147,8 @@ def report(file: Path) -> str:
             lines.append("|---|---|" + "---|" * (len(WAYS) + 2))
             for name in names:
                 own = [row for row in rows if row["set"] == name]
+                if measure not in own[0]["ways"]["kernel"]:
+                    continue
                 factor = 1 if numbers else 100
                 of_way = [factor * np.mean([row["ways"][way][measure] for row in own]) for way in WAYS]
                 chosen = factor * np.mean([row["ways"][row["chosen"]][measure] for row in own])
