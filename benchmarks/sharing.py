@@ -152,7 +152,8 @@ def report(file: Path) -> str:
                 factor = 1 if numbers else 100
                 of_way = [factor * np.mean([row["ways"][way][measure] for row in own]) for way in WAYS]
                 chosen = factor * np.mean([row["ways"][row["chosen"]][measure] for row in own])
-                best = WAYS[int(np.argmin(of_way) if measure == "mse" else np.argmax(of_way))]
+                least = numbers and measure != "r2"  # errors; the worst of them is the largest
+                best = WAYS[int(np.argmin(of_way) if least else np.argmax(of_way))]
                 lines.append(
                     f"| {name} | {len(own)} | " + " | ".join(f"{v:.2f}" for v in (*of_way, chosen)) + f" | {best} |"
                 )
