@@ -67,7 +67,7 @@ def _run_one(name: str, data: Path, workdir: Path, python: str, timeout: float) 
 
 
 def _environment(name: str, workdir: Path, python: str, timeout: float) -> Path:
-    """Interpreter of the environment of one neighbour, made anew when missing or when its requirements changed."""
+    """Interpreter of the environment of one neighbour, made when it is missing or when its requirements changed."""
     folder, requirements = workdir / name, FOLDER / f"{name}.txt"
     interpreter, installed = folder / "bin" / "python", folder / "installed.txt"
     wanted = requirements.read_text()

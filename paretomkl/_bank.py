@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
 MAX_DOUBLINGS = 14  # squarings in a row from one exp: the error 2^14 · 1e-16 stays near 1e-12
 PANEL_BYTES = 32 * 2**20  # how much of the base matrices is made at a time when they are not kept
-_MOST_MEASURED, _MOST_LOOKED_AT = (
-    1000,
-    256,
-)  # samples of a task, and tasks, to measure kernels on: to divide by, to show
+# samples of a task, and tasks, to measure kernels on: to divide by them, and to show them
+_MOST_MEASURED, _MOST_LOOKED_AT = 1000, 256
 _MOST_VALUES = 2e8  # of kernels, in all, to look at
 _STACK_BYTES = 64 * 2**20  # of the matrices that are measured at a time
 _NO_VARIANCE = 1e-13  # of a kernel's size: what rounding leaves of a constant one

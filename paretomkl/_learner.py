@@ -10,9 +10,11 @@ import numpy as np
 
 from ._kernel_classifier import keep_solution
 from ._kernels import is_precomputed
+from ._model import TaskModel
 from ._progress import Progress
 from ._reading import Training, apart, read_together
 from ._run import Run
+from ._tasks import is_matrix
 from ._together import SeparateModel, Share, SharedModel, check_share
 from ._tracing import Parts, check_parts, fit_bank, make_problem, models_of, trace
 from ._typing import Array, TaskScale
@@ -58,16 +60,22 @@ class ParetoLearner:
         bounds = training.bounds(self._cost())
         if check_share(self.share) == "nothing":
             return self._learn_apart(training, parts)
-        with Progress(1, self.tol, self.verbose) as progress:
-            run = Run(progress.report)
-            points = trace(self.problem(training, bounds, parts), exponents, parts.solver, progress, run=run)
-        keep_solution(self, points[0], run.n_sweeps)
-        model = models_of(points, training)[0]
+        model = self._solved(self.problem(training, bounds, parts), exponents, parts, training)
         if training.together is None:
             return model
         shared = SharedModel(model, training.together)
         self.common_share_ = shared.common_share
         return shared
+
+    def _solved(
+        self, problem: MultiTaskProblem, exponents: Sequence[float], parts: Parts, training: Training
+    ) -> TaskModel:
+        """The model of the problem at the only exponent; what tells about its optimum is kept."""
+        with Progress(1, self.tol, self.verbose) as progress:
+            run = Run(progress.report)
+            points = trace(problem, exponents, parts.solver, progress, run=run)
+        keep_solution(self, points[0], run.n_sweeps)
+        return models_of(points, training)[0]
 
     def _learn_apart(self, training: Training, parts: Parts) -> SeparateModel:
         """Each task by itself, with a bank, kernel weights and functions of its own."""
@@ -90,7 +98,7 @@ def read_shared(owner: Any, read: Any, numbers: bool, X: Any, y: Any, tasks: Any
     """The training data of an estimator as its ``share`` wants them; ``read`` reads those of tasks apart."""
     share = check_share(owner.share)
     if share in ("function", "everything"):
-        several = tasks is not None or owner.task_column is not None or (len(np.shape(y)) == 2 and np.shape(y)[1] > 1)
+        several = tasks is not None or owner.task_column is not None or is_matrix(y)
         if is_precomputed(owner.kernels):
             raise ValueError(f"share={share!r} needs features; with precomputed kernels use 'kernel' or 'nothing'.")
         if several:

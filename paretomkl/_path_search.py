@@ -118,7 +118,7 @@ class PathSearch:
         plain = self.plain_estimator()
         plain.parts(next(iter(grids.values())).ps)
         samples = read_samples(plain, X, tasks=tasks, reset=True)
-        grids, sizes = self._possible(grids, {"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight})
+        grids, size = self._possible(grids, {"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight})
         tasks = None if tasks is None else samples.sources
         X, y, sample_weight, tasks, groups = indexable(X, y, sample_weight, tasks, groups)
         self.scorer_ = own_score if self.scoring is None else check_scorer(self.scoring, plain)
@@ -133,7 +133,7 @@ class PathSearch:
         n_points = sum(grid.size for grid in grids.values())
         with Progress(len(splits) * n_points + len(self._exponents()), self.tol, self.verbose) as progress:
             folds = self._run_folds(some[0], some[1], some[2], some[3], splits, grids, progress)
-            self._tabulate(folds, grids, sizes)
+            self._tabulate(folds, grids, size)
             self._refit({"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight}, grids, progress)
         self.n_splits_, self.n_search_rows_, self.search_rows_ = len(splits), len(seen), rows
         return self
@@ -172,30 +172,30 @@ class PathSearch:
     def _exponents(self) -> list[float]:
         return check_exponents(self.ps)
 
-    def _possible(self, grids: dict[Share, Grid], given: dict[str, Any]) -> tuple[dict[Share, Grid], Array]:
-        """The ways to share that these data allow, and the sizes of the tasks.
+    def _possible(self, grids: dict[Share, Grid], given: dict[str, Any]) -> tuple[dict[Share, Grid], float]:
+        """The ways to share that these data allow, and the mean size of a task.
 
         Where there is one task all ways are the same. Tasks of one class have functions of their own in no way.
         """
         several = given["tasks"] is not None or self.task_column is not None or is_matrix(given["y"])
         if len(grids) > 1 and not several:
-            way: Share = "kernel" if "kernel" in grids else next(iter(grids))
-            if not isinstance(self.share, str):
-                grids = {way: grids[way]}
-        sizes, refused = np.zeros(0), {}
+            only: Share = "kernel" if "kernel" in grids else next(iter(grids))
+            grids = {only: grids[only]}
+        size, refused = 0.0, {}
         for way in list(grids):
             try:
                 training = self.plain_estimator(share=way).read_data(**given)
             except ValueError as error:
                 refused[way] = error
             else:
-                sizes = training.task_sizes if training.together is None else sizes
+                pooled = training.together.n_tasks if training.together else 1
+                size = size or float(training.task_sizes.mean()) / pooled
         if len(refused) == len(grids):
             raise next(iter(refused.values()))
         if refused:
             first = next(iter(refused.values()))
             warnings.warn(f"Without share={' and '.join(map(repr, refused))}: {first}", UserWarning, stacklevel=3)
-        return {way: grid for way, grid in grids.items() if way not in refused}, sizes
+        return {way: grid for way, grid in grids.items() if way not in refused}, size
 
     def score(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> float:
         """The ``scoring`` of the search on these samples; without one that of the plain estimator."""
@@ -294,7 +294,7 @@ class PathSearch:
         finally:
             del _live[token]
 
-    def _tabulate(self, folds: dict[Share, list[_Fold]], grids: dict[Share, Grid], sizes: Array) -> None:
+    def _tabulate(self, folds: dict[Share, list[_Fold]], grids: dict[Share, Grid], size: float) -> None:
         by_fold = list(zip(*folds.values(), strict=True))
         scores, losses, gaps, seconds = (
             np.array([np.concatenate([getattr(fold, name) for fold in together]) for together in by_fold])
@@ -329,16 +329,16 @@ class PathSearch:
         results["max_gap"] = gaps.max(axis=0)
         self.cv_results_ = results
         self.best_indices_ = best_of_ways(scores[counted], loss, values | {"share": share})
-        way = self._choose_way({way: scores[counted][:, k] for way, k in self.best_indices_.items()}, sizes)
+        way = self._choose_way({way: scores[counted][:, k] for way, k in self.best_indices_.items()}, size)
         self.best_index_ = self.best_indices_[way]
         self.best_params_ = points[self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
         own = share == way
         self._warn_of_edge(values["C"][own], mean[own])
 
-    def _choose_way(self, scores: dict[Share, Array], sizes: Array) -> Share:
+    def _choose_way(self, scores: dict[Share, Array], size: float) -> Share:
         """What to share, given the score of the best point of each way in each fold; keeps what is to be shown."""
-        self.small_tasks_ = len(sizes) > 0 and float(np.mean(sizes)) < SMALL_TASK
+        self.small_tasks_ = size < SMALL_TASK
         self.best_share_ = choose_way(scores, self.small_tasks_)
         self.sharing_ = {way: (float(s.mean()), _standard_error(s)) for way, s in scores.items()}
         return self.best_share_

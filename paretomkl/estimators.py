@@ -12,15 +12,13 @@ import numpy as np
 
 from ._bank import FittedBank
 from ._estimator import MultiTaskEstimator, OutlierKind
-from ._kernel_classifier import KernelFit, KernelTaskClassifier, keep_solution
+from ._kernel_classifier import KernelFit, KernelTaskClassifier
 from ._kernels import KernelLike, as_bank
 from ._learner import ParetoLearner, read_shared
-from ._progress import Progress
 from ._reading import Training, read_detection, read_regression, read_training
 from ._regressor import KernelTaskRegressor, machine_of_loss
-from ._run import Run
 from ._together import Share
-from ._tracing import fit_bank, make_problem, models_of, trace
+from ._tracing import fit_bank, make_problem
 from ._typing import AnyArray, Array, ClassWeight, SolverLike, TaskScale
 from ._validation import check_exponent, check_number, check_task_weight, shown
 
@@ -423,11 +421,7 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         _warn_of_widths(bank)
         bounds = [weight / (self.nu * weight.sum()) for weight in training.weights]
         problem = make_problem(training, bounds, bank, parts, check_task_weight(self.task_weight, training.tasks))
-        with Progress(1, self.tol, self.verbose) as progress:
-            run = Run(progress.report)
-            points = trace(problem, exponents, parts.solver, progress, run=run)
-        keep_solution(self, points[0], run.n_sweeps)
-        model = models_of(points, training)[0]
+        model = self._solved(problem, exponents, parts, training)
         decisions = model.decisions(training.samples)
         pairs = zip(training.tasks, training.weights, strict=True)
         own = [(decisions[task.rows, t], weight) for t, (task, weight) in enumerate(pairs)]

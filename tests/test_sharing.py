@@ -322,6 +322,7 @@ def test_ways_that_the_data_do_not_allow_are_left_out(toy):
     with pytest.warns(UserWarning, match="Without share='nothing' and 'kernel': Task 'west' has only one class"):
         search.fit(X, y, tasks=tasks)
     assert list(search.sharing_) == ["function", "everything"]
+    assert search.small_tasks_  # 25 rows a task, known without the ways that were left out
 
 
 def test_one_task_makes_all_ways_the_same(toy):

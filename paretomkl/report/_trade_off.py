@@ -237,8 +237,8 @@ def trade_off_page(
     if refit_note is None:
         refit_note = _how_to_split(tasks is not None, **by, stratify=not regression)
     facts = [setting.words(), f"learned from {len(train)} samples, judged on {len(test)} others"]
-    told: dict[str, Any] = {"title": title, "facts": facts, "refit_note": setting.filled_in(refit_note)}
-    page = build_page(path, **judged, cv=found, comparison=comparison, **told)
+    shown_facts: dict[str, Any] = {"title": title, "facts": facts, "refit_note": setting.filled_in(refit_note)}
+    page = build_page(path, **judged, cv=found, comparison=comparison, **shown_facts)
     written = None if file is None else write_whole(file, page)
     chosen: dict[str, Any] = {"C": setting.C, "s": setting.s, "capacity": setting.capacity, "cv": found}
     chosen |= {"epsilon": setting.epsilon, "comparison": comparison, "train": train, "test": test}
