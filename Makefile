@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all lint bench scaling doc clean
+.PHONY: demo test test-all lint bench bench-large scaling doc clean
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -30,6 +30,9 @@ lint: $(STAMP)
 
 bench: $(STAMP)  ## speed and accuracy against the obvious implementations; writes doc/benchmarks.md
 	$(BIN)/python benchmarks/bench.py
+
+bench-large: $(STAMP)  ## many samples, kernels and tasks; writes doc/large.md
+	$(BIN)/python benchmarks/large.py
 
 scaling: $(STAMP)  ## cost against N, M and T; writes doc/scaling.md
 	$(BIN)/python benchmarks/scaling.py

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from ._distances import add_squares
 from ._kernel_rows import EXPONENTIAL, Pairs, Program, Samples, combine_rows, make_tile
 from ._standardizer import Standardizer
 from ._typing import AnyArray, Array, IntArray
@@ -256,12 +257,7 @@ class FittedBank:
         for b, kernel in enumerate(self.base_kernels):
             x, z = left.features[b][rows], right.features[b][columns]
             if kernel.metric == "sqeuclidean":
-                np.dot(x, z.T, out=out[b])
-                out[b] *= -2
-                out[b] += left.centred_squares[b][rows][:, None]
-                out[b] += right.centred_squares[b][columns]
-                np.maximum(out[b], 0, out=out[b])
-                _refine_small(out[b], x, z, left.centred_squares[b][rows], right.centred_squares[b][columns])
+                squared_distances(x, z, left.centred_squares[b][rows], right.centred_squares[b][columns], out[b])
                 if left is right:
                     out[b][rows[:, None] == columns] = 0  # a sample is at distance zero from itself
             else:
@@ -329,15 +325,19 @@ def spread(K: Array, weight: Array) -> tuple[float, float]:
     return (size * v, v**2 / norm) if v > _NO_VARIANCE and norm > 0 else (0.0, 0.0)
 
 
-def _refine_small(distances: Array, x: Array, z: Array, x_squares: Array, z_squares: Array) -> None:
-    """Recompute from the features the squared distances that lost most digits as x'x − 2x'z + z'z (in place)."""
-    for first in range(0, len(x), 256):
-        part = slice(first, first + 256)
-        i, j = np.nonzero(distances[part] < 1e-7 * (x_squares[part, None] + z_squares))
-        for at in range(0, len(i), 4096):  # few, unless an outlier makes all others seem close to each other
-            row, column = first + i[at : at + 4096], j[at : at + 4096]
-            difference = x[row] - z[column]
-            distances[row, column] = np.einsum("ij,ij->i", difference, difference)
+def squared_distances(x: AnyArray, z: AnyArray, x_squares: Array, z_squares: Array, out: AnyArray) -> None:
+    """‖x_i − z_j‖² as x'x − 2x'z + z'z, in the precision of x and z; from the features where that loses most digits."""
+    np.dot(x, z.T, out=out)
+    x_squares, z_squares = x_squares.astype(out.dtype), z_squares.astype(out.dtype)
+    share = out.dtype.type(1e-7 if out.dtype == np.float64 else 1e-4)
+    lossy = np.empty(len(out), dtype=bool)
+    add_squares(x_squares, z_squares, share, out, lossy)
+    for i in np.flatnonzero(lossy):
+        j = np.flatnonzero(out[i] < share * (x_squares[i] + z_squares))
+        for at in range(0, len(j), 4096):  # few, unless an outlier makes all others seem close to each other
+            column = j[at : at + 4096]
+            difference = x[i] - z[column]
+            out[i, column] = np.einsum("ij,ij->i", difference, difference)
 
 
 def capacity_factor(variance: Array, rank: Array, owners: list[str], capacity: float) -> Array:

@@ -1,11 +1,11 @@
-"""Sums of absolute differences, compiled: BLAS has no product that gives them."""
+"""What distances need beside BLAS, compiled: sums of absolute differences, and squares added in one pass."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ._compiled import njit
-from ._typing import Array
+from ._typing import AnyArray, Array
 
 _COLUMNS = 512  # of a strip of the result, which stays in the first-level cache while features are added to it
 
@@ -39,8 +39,31 @@ def _add_differences(X: Array, Zt: Array, same: bool, out: Array) -> None:
 
 
 def cityblock(X: Array, Z: Array) -> Array:
-    """‖x − z‖_1 between the rows of X and of Z, (len(X), len(Z)); half the work where X is Z."""
-    out = np.empty((len(X), len(Z)))
-    left = np.ascontiguousarray(X, dtype=np.float64)
-    _add_differences(left, np.ascontiguousarray(Z.T, dtype=np.float64), X is Z, out)
+    """‖x − z‖_1 between the rows of X and of Z, (len(X), len(Z)); half the work where X is Z.
+
+    In single precision if X is in it.
+    """
+    kind = np.float32 if X.dtype == np.float32 else np.float64
+    out = np.empty((len(X), len(Z)), dtype=kind)
+    left = np.ascontiguousarray(X, dtype=kind)
+    _add_differences(left, np.ascontiguousarray(Z.T, dtype=kind), X is Z, out)
     return out
+
+
+@njit(fastmath={"contract"})
+def add_squares(x_squares: AnyArray, z_squares: AnyArray, share: float, products: AnyArray, lossy: AnyArray) -> None:
+    """Turn inner products x'z into x'x − 2x'z + z'z, at least zero, in place.
+
+    ``lossy`` says of each row whether a result is below ``share`` of x'x + z'z, so that most of its digits are lost.
+    """
+    zero = share - share  # in the precision of the rest
+    for i in range(len(products)):
+        row = products[i]
+        own = x_squares[i]
+        n_lossy = 0
+        for j in range(len(row)):
+            squares = own + z_squares[j]
+            distance = max(squares - row[j] - row[j], zero)
+            row[j] = distance
+            n_lossy += distance < share * squares
+        lossy[i] = n_lossy > 0

@@ -23,4 +23,8 @@ def run_chunks(function: Callable[..., Any], chunks: Sequence[tuple], n_jobs: in
     if n_jobs == 1 or len(chunks) <= 1:
         return [function(*chunk) for chunk in chunks]
     with ThreadPoolExecutor(n_jobs) as pool:
-        return list(pool.map(lambda chunk: function(*chunk), chunks))
+        try:
+            return list(pool.map(lambda chunk: function(*chunk), chunks))
+        except BaseException:  # an interrupt waits for the chunks that run, not for those that are still to come
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -14,6 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from ._bank import PANEL_BYTES, FittedBank
+from ._kernel_fields import KernelFields
 from ._kernel_rows import Blocks, Pairs, Support, combine_rows, find_support, make_tile, mirror, quadratic_forms
 from ._parallel import run_chunks
 from ._typing import AnyArray, Array, IntArray
@@ -21,6 +22,11 @@ from ._typing import AnyArray, Array, IntArray
 __all__ = ["CombinedGram", "GramBlocks", "TaskLayout"]
 
 _FEW_PAIRS = 20_000  # of samples, on which threads cost more than they save
+_FEW_PAIRS_OF_ALL = 2e7  # below, full matrices are not worth avoiding
+_DEARER = 3.0  # what a pair costs in a full matrix, with all that is done with it there, beside one of a field
+_DOUBLE = 2.0  # what a pair of a field costs in double precision
+_MOST_BYTES = 8 * 2**30  # of full matrices, where there is another way
+_SINGLE_RTOL = 1e-5  # accuracy of tasks that distances in single precision allow
 _MOST_CHECKED = 1000  # samples of a block among which a kernel is checked for negative eigenvalues
 
 _Thing = TypeVar("_Thing")
@@ -81,6 +87,40 @@ class _Pool(Generic[_Thing]):
         self._spare.append(thing)
 
 
+class _Work:
+    """What a sweep costs, in pairs of samples: with full matrices, and as measured with kernel fields.
+
+    Fields need the columns of variables that change, some rounds of them. That is much less than all pairs unless most
+    samples support their task; the first sweep, which has no start, may cost twice as much. Small tasks have full
+    matrices, and so do tasks with so many kernels that fields would be larger than these.
+    """
+
+    def __init__(self, n_full: int, n_fields: int):
+        self._n_pairs = n_full / 2
+        self._fits = 16 * self._n_pairs <= _MOST_BYTES
+        self.streams = self._n_pairs > _FEW_PAIRS_OF_ALL and n_fields <= n_full
+        self._allowed = 2 * _DEARER * self._n_pairs
+
+    def note(self, cost: float) -> None:
+        """Take a sweep with fields into account."""
+        if cost > self._allowed and self._fits:
+            self.streams = False
+        self._allowed = _DEARER * self._n_pairs
+
+
+class _Once(Generic[_Thing]):
+    """Something large, made when it is first wanted, and then kept for all copies of its owner."""
+
+    def __init__(self, make: Callable[[], _Thing]):
+        self._make = make
+        self._made: list[_Thing] = []
+
+    def __call__(self) -> _Thing:
+        if not self._made:
+            self._made.append(self._make())
+        return self._made[0]
+
+
 class GramBlocks:
     """Combined Gram matrices and quadratic forms of T tasks over one set of samples.
 
@@ -123,10 +163,12 @@ class GramBlocks:
         self._storage = _Pool(lambda: np.empty(self._start[-1]))
         self._tiles = _Pool(lambda: make_tile(len(bank.base_kernels), bank.n_kernels), n_jobs)
         self._supports = _Pool(self._make_support)
+        self._fields = _Pool(lambda: KernelFields(self))
+        self._work = _Work(int(self._start[-1]), bank.n_kernels * int(self.layout.ptr[-1]))
         # the rows of all blocks, one after the other
         begin, number = np.repeat(self.blocks.first[:-1], size), np.arange(self.blocks.first[-1])
         samples = self.side.samples(np.concatenate(self.samples))
-        self._pairs = Pairs(
+        pairs = Pairs(
             panel=np.empty((len(bank.base_kernels), 0)),
             row_at=_offsets(np.repeat(size, size))[:-1],
             column=number - begin,
@@ -136,9 +178,18 @@ class GramBlocks:
             right=samples,
         )
         self._kept = 8 * len(bank.base_kernels) * self._start[-1] <= bank.cache_bytes
-        if self._kept:
-            panel = self._panel(samples.which, self.blocks.first, 0, len(number))
-            self._pairs = self._pairs._replace(panel=panel)
+        self._kept_pairs = _Once(
+            lambda: (
+                pairs._replace(panel=self._panel(samples.which, self.blocks.first, 0, len(number)))
+                if self._kept
+                else pairs
+            )
+        )
+
+    @property
+    def _pairs(self) -> Pairs:
+        """All pairs of samples of a block, with their base values where these are kept."""
+        return self._kept_pairs()
 
     @property
     def n_tasks(self) -> int:
@@ -166,7 +217,7 @@ class GramBlocks:
     def _make_support(self) -> tuple[IntArray, IntArray, Support]:
         """Room for the support vectors of any dual, and two numbers for each sample."""
         n_entries, n_ranks = len(self.layout.idx), int((self.layout.size + 1).sum())
-        position, sample, block, begin = np.empty((4, len(self._pairs.begin)), dtype=np.int64)
+        position, sample, block, begin = np.empty((4, self.blocks.first[-1]), dtype=np.int64)
         number, value = np.empty(n_entries, dtype=np.int64), np.empty(n_entries)
         rank, rank_at = np.empty(n_ranks, dtype=np.int64), np.empty(self.n_tasks, dtype=np.int64)
         return position, sample, Support(block, begin, number, value, rank, rank_at)
@@ -204,6 +255,26 @@ class GramBlocks:
             panel = self._panel(pairs.left.which, edges, first, end)
             yield pairs._replace(panel=panel, row_at=row_at[:-1] - row_at[first], column=column), first, end
             first = end
+
+    @property
+    def streams(self) -> bool:
+        """Whether kernel fields are expected to cost less than full matrices, see :class:`_Work`."""
+        return self._work.streams and not self.bank.precomputed
+
+    @contextmanager
+    def fields(self, rtol: float) -> Iterator[KernelFields]:
+        """Kernel fields of all tasks, those of the last dual they were moved to, within a ``with`` block.
+
+        Kernel values have single precision where that serves, but not if tasks are to be solved to less than a
+        hundred-thousandth.
+        """
+        fields = self._fields.take()
+        if rtol < _SINGLE_RTOL and not fields.double:
+            fields = KernelFields(self, double=True)
+        before = fields.n_values
+        yield fields
+        self._work.note((_DOUBLE if fields.double else 1.0) * (fields.n_values - before))
+        self._fields.give_back(fields)
 
     @contextmanager
     def combined(self, theta: Array) -> Iterator[CombinedGram]:

@@ -470,12 +470,13 @@ def test_weights_count_in_the_scores_where_the_scorer_takes_them(wine, scoring, 
     X = X + rng.normal(scale=0.5, size=X.shape)  # hard enough for weights to matter
     weight = rng.exponential(size=len(y)) ** 3
     cv = list(StratifiedKFold(3).split(X, y))
-    fixed = {"s": 1.1, "kernels": "paper"}
-    search = ParetoMKLClassifierCV([0.1, 1.0], [1.0], **fixed, cv=cv, scoring=scoring).fit(X, y, sample_weight=weight)
+    fixed = {"kernels": "paper", "tol": 1e-6}  # so that search and single fits agree on every sample
+    search = ParetoMKLClassifierCV([0.1, 1.0], [1.0], s=1.1, **fixed, cv=cv, scoring=scoring).fit(
+        X, y, sample_weight=weight
+    )
     for k, (train, test) in enumerate(cv):
         models = [
-            ParetoMKLClassifier(p=p, kernels="paper").fit(X[train], y[train], sample_weight=weight[train])
-            for p in (0.1, 1.0)
+            ParetoMKLClassifier(p=p, **fixed).fit(X[train], y[train], sample_weight=weight[train]) for p in (0.1, 1.0)
         ]
         expected = [by_hand(model, X[test], y[test], weight[test]) for model in models]
         assert_allclose(search.cv_results_[f"split{k}_test_score"], expected, rtol=1e-12)

@@ -61,11 +61,16 @@ class KernelTasks:
         """Sums over the samples of each task, (n_tasks,)."""
         return np.add.reduceat(values, self.gram.layout.ptr[:-1])
 
-    def swept(self, theta: Array, linear: Array, dual: Array, gap: Array, warm: Any) -> Sweep:
-        """The sweep of duals v, feasible at every θ: cuts a_t − ½ Σ_m θ_m v'K_m v and, with the duality gap, bounds."""
+    def swept(
+        self, theta: Array, linear: Array, dual: Array, gap: Array, warm: Any, forms: Array | None = None
+    ) -> Sweep:
+        """The sweep of duals v, feasible at every θ: cuts a_t − ½ Σ_m θ_m v'K_m v and, with the duality gap, bounds.
+
+        ``forms`` are the v'K_m v where they are known.
+        """
         linear = self.scale * linear
-        # rounding may leave a form of zero below it
-        forms = self.scale[:, None] * np.maximum(self.gram.quadratic_forms(dual), 0.0)
+        forms = self.gram.quadratic_forms(dual) if forms is None else forms
+        forms = self.scale[:, None] * np.maximum(forms, 0.0)  # rounding may leave a form of zero below it
         lower = linear - 0.5 * (forms * theta).sum(axis=1)
         return Sweep(theta, linear, forms, lower, lower + self.scale * np.maximum(gap, 0.0), warm)
 

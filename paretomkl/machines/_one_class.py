@@ -9,7 +9,8 @@ import numpy as np
 from .._typing import Array, IntArray
 from ..sweep import Decisions, Sweep
 from ._base import KernelTasks
-from ._smo import Box, solve_tasks
+from ._smo import Box
+from ._working_sets import solve_boxes
 
 
 class OneClassStart(NamedTuple):
@@ -42,9 +43,9 @@ class OneClassTasks(KernelTasks):
         """Solve every task at θ to a relative duality gap of rtol, starting from the duals of an earlier sweep."""
         dual = np.zeros(len(self.C)) if warm is None else warm.dual.copy()
         box = Box(np.zeros_like(self.C), self.C, np.zeros(self.n_tasks), balanced=False)
-        with self.gram.combined(theta) as K:
-            solved = solve_tasks(K.flat, K.layout, np.ones_like(self.C), box, dual, rtol, self.gram.n_jobs)
-        return self.swept(theta, self.of_tasks(dual), dual, solved.gap, OneClassStart(dual, solved.steps))
+        ones, nought = np.ones_like(self.C), np.zeros(self.n_tasks)
+        solved, forms = solve_boxes(self.gram, theta, ones, box, dual, nought, rtol)
+        return self.swept(theta, self.of_tasks(dual), dual, solved.gap, OneClassStart(dual, solved.steps), forms)
 
     def decisions(self, sweep: Sweep) -> Decisions:
         """f_t(x) − 1 = Σ_i α_ti k_θ(x_i, x) − 1, at least zero inside."""

@@ -151,9 +151,9 @@ def lowered(v: float, low: float, epsilon: float) -> float:
 
 @inner_njit(_nrt=True)
 def solve_task(
-    K: Array, at: int, y: Array, box: TaskBox, v: Array, rtol: float, max_steps: int
+    K: Array, at: int, y: Array, box: TaskBox, v: Array, rtol: float, floor: float, max_steps: int
 ) -> tuple[float, float, float, int]:
-    """Improve v in place until gap ≤ rtol · J; return (dual value, duality gap, offset b, pair steps).
+    """Improve v in place until gap ≤ rtol · J or ≤ floor; return (dual value, duality gap, offset b, pair steps).
 
     The Gram matrix (n, n) begins at ``at`` of the flat K. Working sets are chosen by second-order gain (Fan, Chen, Lin
     2005).
@@ -187,8 +187,9 @@ def solve_task(
             b = offset(i, e_up, e_down, balanced)
             value, gap = value_and_gap(e, y, box, v, b)
             exhausted = violation <= 1e-15 * (1.0 + abs(e_up)) or steps >= max_steps
-            if gap <= rtol * value or exhausted:
-                if drift * room <= 0.01 * rtol * value:
+            enough = max(rtol * value, floor)
+            if gap <= enough or exhausted:
+                if drift * room <= 0.01 * enough:
                     return value, gap, b, steps
                 # rounding may have crept into e: what is reported must hold for v itself
                 compute_errors(K, at, y, v, e)
@@ -264,7 +265,16 @@ class Solved(NamedTuple):
 
 @njit()
 def solve_range(
-    first: int, last: int, K: Array, layout: TaskLayout, y: Array, box: Box, v: Array, rtol: float, solved: Solved
+    first: int,
+    last: int,
+    K: Array,
+    layout: TaskLayout,
+    y: Array,
+    box: Box,
+    v: Array,
+    rtol: float,
+    floor: float,
+    solved: Solved,
 ) -> int:
     """Pair steps on tasks first..last-1, each warm from its part of v (in place), up to PATIENCE for each sample.
 
@@ -286,21 +296,23 @@ def solve_range(
             copy_gram(K, start[t], size[t], idx[begin:end], gram)
         own = TaskBox(low[begin:end], high[begin:end], epsilon[t], balanced)
         value[t], gap[t], intercept[t], steps[t] = solve_task(
-            gram, at, y[begin:end], own, v[begin:end], rtol, PATIENCE * n
+            gram, at, y[begin:end], own, v[begin:end], rtol, floor, PATIENCE * n
         )
-        n_unsolved += steps[t] >= PATIENCE * n and gap[t] > rtol * value[t]
+        n_unsolved += steps[t] >= PATIENCE * n and gap[t] > max(rtol * value[t], floor)
     return n_unsolved
 
 
-def solve_tasks(K: Array, layout: TaskLayout, y: Array, box: Box, v: Array, rtol: float, n_jobs: int = 1) -> Solved:
+def solve_tasks(
+    K: Array, layout: TaskLayout, y: Array, box: Box, v: Array, rtol: float, n_jobs: int = 1, floor: float = 0.0
+) -> Solved:
     """Solve all tasks of a layout to a relative duality gap of rtol, each warm from its part of v (in place).
 
-    K is the flat storage of the layout; y and v are flat over the samples of all tasks.
+    K is the flat storage of the layout; y and v are flat over the samples of all tasks. A gap of ``floor`` is enough.
     """
     n_tasks = len(layout.size)
     value, gap, intercept = np.empty((3, n_tasks))
     solved = Solved(value, gap, intercept, np.empty(n_tasks, dtype=np.int64))
-    problem = (K, layout, y, box, v, rtol, solved)
+    problem = (K, layout, y, box, v, rtol, floor, solved)
 
     def work(first: int, last: int) -> None:
         if solve_range(first, last, *problem):
@@ -312,7 +324,7 @@ def solve_tasks(K: Array, layout: TaskLayout, y: Array, box: Box, v: Array, rtol
 
 
 def finish_task(
-    t: int, K: Array, layout: TaskLayout, y: Array, box: Box, v: Array, rtol: float, solved: Solved
+    t: int, K: Array, layout: TaskLayout, y: Array, box: Box, v: Array, rtol: float, floor: float, solved: Solved
 ) -> None:
     """Move the free variables and take pair steps in turn, until they solve the task or no longer raise its value.
 
@@ -323,14 +335,14 @@ def finish_task(
     steps, patience = int(solved.steps[t]), PATIENCE * n
     value_then = -np.inf
     next_look = STALLED * (n + 100)
-    while solved.steps[t] >= patience and solved.gap[t] > rtol * solved.value[t] and steps < MAX_STEPS:
+    while solved.steps[t] >= patience and solved.gap[t] > max(rtol * solved.value[t], floor) and steps < MAX_STEPS:
         if steps >= next_look:
             if solved.value[t] - value_then <= 1e-14 * solved.value[t]:
                 break
             value_then, next_look = solved.value[t], steps + STALLED * (n + 100)
         own = TaskBox(box.low[mine], box.high[mine], float(box.epsilon[t]), box.balanced)
         move_free_variables(K, layout.start[t], layout.size[t], layout.idx[mine], y[mine], own, v[mine])
-        solve_range(t, t + 1, K, layout, y, box, v, rtol, solved)
+        solve_range(t, t + 1, K, layout, y, box, v, rtol, floor, solved)
         steps += int(solved.steps[t])
     solved.steps[t] = steps
 

@@ -9,7 +9,8 @@ import numpy as np
 from .._typing import Array, IntArray
 from ..sweep import Decisions, Sweep
 from ._base import KernelTasks
-from ._smo import classifier_box, solve_tasks
+from ._smo import classifier_box
+from ._working_sets import solve_boxes
 
 
 class SVCStart(NamedTuple):
@@ -42,10 +43,10 @@ class SVCTasks(KernelTasks):
         """
         dual = np.zeros(len(self.targets)) if warm is None else warm.dual.copy()
         box = classifier_box(self.targets, self.C, self.n_tasks)
-        with self.gram.combined(theta) as K:
-            solved = solve_tasks(K.flat, K.layout, self.targets, box, dual, rtol, self.gram.n_jobs)
+        intercepts = np.zeros(self.n_tasks) if warm is None else warm.intercepts
+        solved, forms = solve_boxes(self.gram, theta, self.targets, box, dual, intercepts, rtol)
         start = SVCStart(dual, solved.intercept, solved.steps)
-        return self.swept(theta, self.of_tasks(np.abs(dual)), dual, solved.gap, start)
+        return self.swept(theta, self.of_tasks(np.abs(dual)), dual, solved.gap, start, forms)
 
     def decisions(self, sweep: Sweep) -> Decisions:
         """f_t(x) = Σ_i y_i α_ti k_θ(x_i, x) + b_t."""

@@ -10,7 +10,8 @@ from .._typing import Array, IntArray
 from ..protocols import Gram
 from ..sweep import Decisions, Sweep
 from ._base import KernelTasks
-from ._smo import Box, solve_tasks
+from ._smo import Box
+from ._working_sets import solve_boxes
 
 ROUNDING = 1e-9  # by which kernel weights may exceed a sum of one, and costs fall short of it
 FLOOR = 1e-9  # of A_t: the least objective
@@ -72,11 +73,11 @@ class SVDDTasks(KernelTasks):
         # half of the problem has the form of the others: targets ½ k(x, x), and a quadratic form with factor ½
         targets = 0.5 * theta @ diagonals
         box = Box(np.zeros_like(self.C), self.C, np.zeros(self.n_tasks))
-        with self.gram.combined(theta) as K:
-            solved = solve_tasks(K.flat, K.layout, targets, box, dual, rtol, self.gram.n_jobs)
+        offsets = np.zeros(self.n_tasks) if warm is None else warm.offsets
+        solved, forms = solve_boxes(self.gram, theta, targets, box, dual, offsets, rtol)
         begin = self.gram.layout.ptr[:-1]
         top = self.scale * np.maximum.reduceat(diagonals.max(axis=0), begin)
-        spread = np.add.reduceat(dual * diagonals, begin, axis=1).T - self.gram.quadratic_forms(dual)
+        spread = np.add.reduceat(dual * diagonals, begin, axis=1).T - forms
         slopes = np.maximum(top[:, None] - self.scale[:, None] * np.maximum(spread, 0.0), 0.0)
         linear = (1 + FLOOR) * top
         lower = linear - slopes @ theta

@@ -11,7 +11,8 @@ from .._typing import Array, IntArray
 from ..protocols import Gram
 from ..sweep import Decisions, Sweep
 from ._base import KernelTasks
-from ._smo import Box, solve_tasks
+from ._smo import Box
+from ._working_sets import solve_boxes
 
 
 class SVRStart(NamedTuple):
@@ -59,11 +60,11 @@ class SVRTasks(KernelTasks):
         dual = np.zeros(len(self.targets)) if warm is None else warm.dual.copy()
         dual[np.repeat(idle, np.diff(self.gram.layout.ptr))] = 0.0
         box = Box(-self.C, self.C, self.epsilon)
-        with self.gram.combined(theta) as K:
-            solved = solve_tasks(K.flat, K.layout, self.targets, box, dual, rtol, self.gram.n_jobs)
+        intercepts = np.zeros(self.n_tasks) if warm is None else warm.intercepts
+        solved, forms = solve_boxes(self.gram, theta, self.targets, box, dual, intercepts, rtol)
         linear = self.of_tasks(dual * self.targets) - self.epsilon * self.of_tasks(np.abs(dual))
         start = SVRStart(dual, solved.intercept, solved.steps)
-        return self.without_cost(self.swept(theta, linear, dual, solved.gap, start), idle)
+        return self.without_cost(self.swept(theta, linear, dual, solved.gap, start, forms), idle)
 
     def decisions(self, sweep: Sweep) -> Decisions:
         """f_t(x) = Σ_i β_ti k_θ(x_i, x) + b_t."""

@@ -22,6 +22,7 @@ WARM_UP = 3  # block-coordinate steps that fill an empty pool
 PATIENCE = 6  # masters a cut may sit out before it is dropped
 REWEIGHTINGS = 4  # of the master, for p < 1
 LONGER, SHORTER, SHORTEST = 1.5, 0.5, 0.1  # stride to the master's point: after success, after failure, and at least
+GAP_SHARE = 0.05  # of the gap: the accuracy of the tasks while the gap is large
 NEGLIGIBLE = 1e-25  # share of M_p below which a task is left out of the master
 
 
@@ -184,7 +185,13 @@ class CutPool(BaseSolver):
             if pool.has(theta):  # nothing new to learn there at this accuracy
                 precision *= 0.1
                 theta = best.theta
-            pool.add(run.sweep(problem.machine, theta, best.warm, precision * self.task_rtol))
+            pool.add(run.sweep(problem.machine, theta, best.warm, precision * self._accuracy(problem, gap)))
+
+    def _accuracy(self, problem: MultiTaskProblem, gap: float) -> float:
+        """Of the single tasks: while the gap is large, tasks solved to a part of it make cuts that are as good."""
+        if problem.machine.n_kernels == 1:  # the one sweep there is
+            return self.task_rtol
+        return max(self.task_rtol, min(self.tol, GAP_SHARE * gap))
 
     def grown(self, solution: Solution, problem: MultiTaskProblem, factor: float) -> Solution:
         """With the cuts of the smaller C, which hold for the larger one."""
@@ -210,6 +217,7 @@ class CutPool(BaseSolver):
         That one is made where these cuts have their least mean.
         """
         theta, warm = self.begin(problem, init)
+        gap = 1.0
         carried = init is not None and len(pool.cuts.linear) > 1
         if init is not None and carried:
             greatest = problem.weight_set.greatest(len(theta))
@@ -222,9 +230,10 @@ class CutPool(BaseSolver):
             else:
                 theta = greatest
         for _ in range(1 if carried else WARM_UP):
-            sweep = run.sweep(problem.machine, theta, warm, self.task_rtol)
+            sweep = run.sweep(problem.machine, theta, warm, self._accuracy(problem, gap))
             pool.add(sweep)
-            run.note(problem.scalarization.p, problem.relative_gap(sweep))
+            gap = problem.relative_gap(sweep)
+            run.note(problem.scalarization.p, gap)
             warm = sweep.warm
             theta = problem.weight_set.minimize_ratio(theta**2 * sweep.forms.sum(axis=0))
 

@@ -1,0 +1,144 @@
+"""Large problems: many samples, many kernels, many tasks; writes doc/large.md. Real data where there are some.
+
+python benchmarks/large.py                 everything, in an hour or so
+python benchmarks/large.py --only 1        some sections; the others keep their figures
+python benchmarks/large.py --quick         a trial in small, written to benchmarks/quick
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from report import ROOT, THREAD_VARIABLES, TRIAL_NOTE, Page, Section, quick_folder
+
+INTRODUCTION = """Whole paths at a relative gap of 1e-3, every case in a process of its own, with the memory it took at
+its peak. Kernels are linear, quadratic and six Gaussians at ⅛ … 4 times the median distance unless the table says
+otherwise; C = 10. SVC is one fit of scikit-learn, at half the median distance, with as large a cache as ours. Both run
+on one thread where they are compared. CPU seconds count, since other work on a machine changes seconds by the clock."""
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Sizes of the full run."""
+
+    mnist: tuple[int, ...] = (5000, 10_000, 20_000, 60_000)
+    with_laplacians: tuple[int, ...] = (5000, 10_000)
+    two_classes: int = 20_000
+    letter: int = 45_869
+    shuttle: int = 58_000
+
+
+TRIAL = Settings(mnist=(500, 1000), with_laplacians=(500,), two_classes=1000, letter=1500, shuttle=1500)
+
+
+def measured(name: str, n: int, method: str, jobs: int = 1) -> dict[str, Any]:
+    """One case of large_samples.py, in a process of its own."""
+    command = [sys.executable, HERE / "large_samples.py", name, str(n), method, "--jobs", str(jobs)]
+    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(jobs))
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=environment)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+COLUMNS = {"N": "d", "T": "d", "sweeps": "d", "gap": ".0e", "CPU s": ".1f", "s": ".1f", "peak GB": ".1f"}
+
+
+def row(found: dict[str, Any]) -> list[Any]:
+    names = ("n", "tasks", "sweeps", "gap", "cpu", "seconds")
+    return [*(found.get(name) for name in names), found["peak_mb"] / 1024]
+
+
+def digits(section: Section, settings: Settings) -> None:
+    """Paths of MNIST beside one SVC, and how both grow."""
+    table = section.table({"method": "s", **COLUMNS, "test error %": ".2f", "times one SVC": ".2f"}, "MNIST, 45 tasks")
+    ratios, seconds = {}, {}
+    for n in settings.mnist:
+        theirs, ours = measured("mnist", n, "svc"), measured("mnist", n, "ours")
+        ratios[n], seconds[n] = ours["cpu"] / theirs["cpu"], ours["cpu"]
+        for name, found, ratio in (("one SVC", theirs, None), ("path of 13 p", ours, ratios[n])):
+            error = found.get("error")
+            section.add(table, name, *row(found), None if error is None else 100 * error, ratio)
+    for n in settings.with_laplacians:
+        found = measured("mnist", n, "default")
+        section.add(table, "default bank", *row(found), 100 * found["error"], None)
+    most = settings.mnist[-1]
+    error, peak = 100 * ours["error"], ours["peak_mb"] / 1024
+    section.claim(f"MNIST, {most} samples: at most 3 times one SVC", f"{ratios[most]:.2f}", ratios[most] <= 3)
+    section.claim("below 8 GB", f"{peak:.1f} GB", peak < 8)
+    section.claim("test error at most 1.6 %", f"{error:.2f} %", error <= 1.6)
+    larger = [n for n in settings.mnist if n >= 10_000] or list(settings.mnist)
+    growth = float(np.polyfit(np.log(larger), np.log([seconds[n] for n in larger]), 1)[0])
+    section.claim(f"growth from {larger[0]} samples on: exponent at most 1.7", f"{growth:.2f}", growth <= 1.7)
+
+
+def tables(section: Section, settings: Settings) -> None:
+    """All of Letter and of Shuttle on two threads, and two classes beside one SVC."""
+    table = section.table({"set": "s", **COLUMNS, "times one SVC": ".2f"})
+    letter = measured("letter", settings.letter, "ours", jobs=2)
+    section.add(table, "Letter, 2 threads", *row(letter), None)
+    section.add(table, "Letter, default bank", *row(measured("letter", settings.letter, "default", jobs=2)), None)
+    section.add(table, "Shuttle, 2 threads", *row(measured("shuttle", settings.shuttle, "ours", jobs=2)), None)
+    theirs, ours = (measured("blobs", settings.two_classes, method) for method in ("svc", "ours"))
+    ratio = ours["cpu"] / theirs["cpu"]
+    section.add(table, "two classes, one SVC", *row(theirs), None)
+    section.add(table, "two classes", *row(ours), ratio)
+    seconds = letter["cpu"] / 2
+    section.claim(
+        "all of Letter: below 60 s of two cores", f"{seconds:.0f} s ({letter['cpu']:.0f} CPU s)", seconds < 60
+    )
+    section.claim("two classes: at most 10 times one SVC", f"{ratio:.1f}", ratio <= 10)
+
+
+def kernels(section: Section, settings: Settings) -> None:
+    import large_kernels
+
+    large_kernels.measure(section, quick=settings is TRIAL)
+
+
+def tasks(section: Section, settings: Settings) -> None:
+    import large_tasks
+
+    large_tasks.measure(section, quick=settings is TRIAL)
+
+
+Measure = Callable[[Section, Settings], None]
+SECTIONS: dict[str, tuple[str, str, Measure]] = {
+    "1": ("1. Samples: MNIST", "Handwritten digits, 784 columns, ten classes.", digits),
+    "2": ("2. Samples: Letter, Shuttle, two classes", "Standardised columns; two classes are clouds.", tables),
+    "3": ("3. Kernels", "Gaussians on single columns and on pairs of columns, 208 samples of 60 columns.", kernels),
+    "4": ("4. Tasks", "Tasks of 100 samples each.", tasks),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", help="numbers of the sections to run, such as 1,3")
+    parser.add_argument("--quick", action="store_true", help="everything in small")
+    options = parser.parse_args()
+    chosen = options.only.split(",") if options.only else list(SECTIONS)
+    unknown = [key for key in chosen if key not in SECTIONS]
+    if unknown:
+        parser.error(f"there is no section {unknown[0]!r}; the sections are {', '.join(SECTIONS)}")
+    settings = TRIAL if options.quick else Settings()
+    folder = quick_folder() if options.quick else None
+    results = (folder or ROOT / "benchmarks") / "large.json"
+    page = Page(
+        "Large problems", INTRODUCTION + TRIAL_NOTE * options.quick, results, (folder or ROOT / "doc") / "large.md"
+    )
+    for key in chosen:
+        title, text, measure = SECTIONS[key]
+        with page.section(key, title, text, f"python benchmarks/large.py --only {key}") as section:
+            measure(section, settings)
+
+
+if __name__ == "__main__":
+    main()

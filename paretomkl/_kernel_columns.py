@@ -1,0 +1,215 @@
+"""Compiled evaluation of a bank of kernels in single precision: one sample against many, a tile at a time.
+
+Twice as many values fit into a vector register and into the cache as in double precision, and what belongs to the one
+sample is read once. Where kernels have too few digits for that, :mod:`paretomkl._kernel_rows` serves.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._compiled import inner_njit, njit
+from ._kernel_rows import EXPONENTIAL, VALUE, Program
+from ._typing import AnyArray, Array, IntArray
+
+ROWS = 512  # at a time: the values of a dozen kernels stay in the first-level cache, and calls cost little
+_MOST_DOUBLINGS = 3  # squarings in a row: each doubles the relative error of 1e-7
+_LOG2E = 1.4426950408889634
+_LN2 = np.float32(0.6931471805599453)
+_ROUND = np.float32(12582912.0)  # 1.5 · 2^23: adding it rounds to an integer, held in the low bits of the sum
+_LOWEST = np.float32(-60.0)  # log2 of about 1e-18: what is below counts as zero, and squares stay far from underflow
+_MANTISSA = np.int32(23)
+# Taylor coefficients of exp; the degree of 7 is exact to rounding on |r| ≤ ln(2)/2
+_C2, _C3, _C4, _C5, _C6, _C7 = (np.float32(1 / f) for f in (2, 6, 24, 120, 720, 5040))
+_ONE, _ZERO = np.float32(1.0), np.float32(0.0)
+
+
+class Columns(NamedTuple):
+    """Samples whose columns of kernel values are wanted, and the rows these columns run over.
+
+    Row r of column c has the base values ``panel[:, at[c] + r]``. squares (n_bases, …) and scale (n_kernels, …) are
+    those of the columns, and with ``row_`` of the rows; all in single precision.
+    """
+
+    panel: AnyArray
+    at: IntArray
+    squares: AnyArray
+    scale: AnyArray
+    row_squares: AnyArray
+    row_scale: AnyArray
+
+
+class Room(NamedTuple):
+    """Room for the values of all kernels at some rows of one column.
+
+    ``values`` has a row more, for intermediates; ``bits`` is ``values`` seen as integers.
+    """
+
+    values: AnyArray
+    bits: AnyArray
+
+
+def make_room(n_kernels: int) -> Room:
+    values = np.empty((n_kernels + 1, ROWS), dtype=np.float32)
+    return Room(values, values.view(np.int32))
+
+
+def with_short_chains(program: Program) -> Program:
+    """The program with exponentials of their own where squarings would lose too many digits."""
+    parent, doublings = program.parent.copy(), program.doublings.copy()
+    depth = np.zeros_like(doublings)
+    for m in program.order:
+        if parent[m] >= 0:
+            depth[m] = depth[parent[m]] + doublings[m]
+            if depth[m] > _MOST_DOUBLINGS:
+                parent[m], doublings[m], depth[m] = -1, 0, 0
+    return program._replace(parent=parent, doublings=doublings)
+
+
+@inner_njit(fastmath={"contract"})
+def exp_into(x: AnyArray, rate: float, n: int, shift: AnyArray, whole: AnyArray, out: AnyArray, bits: AnyArray) -> None:
+    """out_k = exp(−rate · x_k) for k < n and x ≥ 0: as in double precision, see _kernel_rows.
+
+    ``bits`` is ``out`` seen as integers, and ``whole`` is ``shift``, which is overwritten.
+    """
+    factor = np.float32(-rate * _LOG2E)
+    for k in range(n):
+        t = factor * x[k]
+        vanishes = t < _LOWEST
+        t = _ZERO if vanishes else t
+        z = t + _ROUND
+        r = (t - (z - _ROUND)) * _LN2
+        p = r * _C7 + _C6
+        p = p * r + _C5
+        p = p * r + _C4
+        p = p * r + _C3
+        p = p * r + _C2
+        p = p * r + _ONE
+        p = p * r + _ONE
+        out[k] = _ZERO if vanishes else p
+        shift[k] = z
+    for k in range(n):
+        bits[k] += whole[k] << _MANTISSA
+
+
+# Each loop is a function of its own: in one large function compilers give up on turning them into vector instructions.
+@inner_njit(fastmath={"contract"})
+def square_into(source: AnyArray, n: int, out: AnyArray) -> None:
+    for k in range(n):
+        out[k] = source[k] * source[k]
+
+
+@inner_njit(fastmath={"contract"})
+def affine_into(
+    source: AnyArray, squares: AnyArray, own: float, slope: float, constant: float, n: int, out: AnyArray
+) -> None:
+    """out_k = slope · (own + squares_k − source_k) + constant."""
+    for k in range(n):
+        out[k] = slope * (own + squares[k] - source[k]) + constant
+
+
+@inner_njit(fastmath={"contract"})
+def multiply_into(x: AnyArray, factor: float, n: int, out: AnyArray) -> None:
+    """out_k *= factor · x_k."""
+    for k in range(n):
+        out[k] *= factor * x[k]
+
+
+@inner_njit(fastmath={"contract"})
+def copy_into(source: AnyArray, n: int, out: AnyArray) -> None:
+    for k in range(n):
+        out[k] = source[k]
+
+
+@inner_njit(fastmath={"contract"})
+def add_into(source: AnyArray, factor: float, n: int, out: Array) -> None:
+    for k in range(n):
+        out[k] += factor * source[k]
+
+
+@inner_njit(_nrt=True)
+def column_values(program: Program, needed: IntArray, columns: Columns, c: int, r: int, n: int, room: Room) -> None:
+    """The needed kernels at rows r..r+n-1 of column c, into the room."""
+    order, kind, base, rate, offset, degree, parent, doublings, scaled = program
+    panel, at, squares, scale, row_squares, row_scale = columns
+    values, bits = room
+    spare = len(order)
+    for q in range(len(order)):
+        m = order[q]
+        if needed[m] == 0:
+            continue
+        b = base[m]
+        source = panel[b, at[c] + r :]
+        if kind[m] == EXPONENTIAL:
+            if parent[m] < 0:
+                exp_into(source, rate[m], n, values[spare], bits[spare], values[m], bits[m])
+            else:
+                square_into(values[parent[m]], n, values[m])
+                for _ in range(doublings[m] - 1):
+                    square_into(values[m], n, values[m])
+            continue
+        if kind[m] == VALUE:
+            copy_into(source, n, values[m])
+        else:
+            slope, constant = np.float32(0.5 * rate[m]), np.float32(offset[m])
+            affine_into(source, row_squares[b, r:], squares[b, c], slope, constant, n, values[m])
+            if degree[m] > 1:
+                copy_into(values[m], n, values[spare])
+            for _ in range(degree[m] - 1):
+                multiply_into(values[spare], _ONE, n, values[m])
+        if scaled[m]:
+            multiply_into(row_scale[m, r:], scale[m, c], n, values[m])
+
+
+@njit(fastmath={"contract"})
+def add_single_columns(
+    program: Program,
+    columns: Columns,
+    begin: int,
+    end: int,
+    room: Room,
+    ptr: IntArray,
+    number: IntArray,
+    at: IntArray,
+    step: Array,
+    fields: Array,
+) -> None:
+    """fields[m, at_e + r] += step_e k_m(column c, row r) for rows begin ≤ r < end and all entries e of all columns c.
+
+    The entries of column c are those from ptr[number[c]] to ptr[number[c] + 1] - 1.
+    """
+    values = room.values
+    n_kernels = len(fields)
+    needed = np.ones(n_kernels, dtype=np.int64)
+    for r in range(begin, end, ROWS):  # the fields of some rows stay in the cache while all columns are added
+        n = min(ROWS, end - r)
+        for c in range(len(number)):
+            column_values(program, needed, columns, c, r, n, room)
+            for e in range(ptr[number[c]], ptr[number[c] + 1]):
+                factor = step[e]
+                for m in range(n_kernels):
+                    add_into(values[m], factor, n, fields[m, at[e] + r :])
+
+
+@njit(fastmath={"contract"})
+def combine_columns(program: Program, weight: Array, columns: Columns, room: Room, K: Array) -> None:
+    """K[c, r] = Σ_m weight_m k_m(column c, row r) for r ≤ c: the lower triangle among the same samples, flat."""
+    values, n_columns = room.values, len(columns.at)
+    needed = np.zeros(len(weight), dtype=np.int64)
+    for q in range(len(weight) - 1, -1, -1):
+        m = program.order[q]
+        needed[m] = max(needed[m], weight[m] != 0.0)
+        if needed[m] and program.parent[m] >= 0:
+            needed[program.parent[m]] = 1
+    for r in range(0, n_columns, ROWS):
+        for c in range(r, n_columns):
+            n = min(ROWS, c + 1 - r)
+            column_values(program, needed, columns, c, r, n, room)
+            target = K[c * n_columns + r :]
+            for k in range(n):
+                target[k] = 0.0
+            for m in range(len(weight)):
+                if weight[m] != 0.0:
+                    add_into(values[m], weight[m], n, target)

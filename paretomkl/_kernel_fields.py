@@ -1,0 +1,387 @@
+"""Kernel fields: what every kernel of a bank says about all samples of a task, kept up to date column by column.
+
+The field of task t under kernel m is, at each sample i of the task,
+
+    F_tm(i) = Σ_j v_tj k_m(x_i, x_j).
+
+It answers all that a sweep asks without a Gram matrix: decisions at any θ are Σ_m θ_m F_tm(i), quadratic forms v'K_m v
+are Σ_i v_ti F_tm(i). When the dual v changes, F changes by the kernel columns of the samples whose v_tj changed, and
+these are the only kernel values that are ever made. Distances of these columns are kept within the bank's ``cache_mb``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ._bank import PANEL_BYTES, squared_distances
+from ._compiled import njit
+from ._distances import cityblock
+from ._kernel_columns import Columns, add_single_columns, combine_columns, make_room, with_short_chains
+from ._kernel_rows import EXPONENTIAL, TILE, Pairs, Program, Tile, combine_rows, make_tile, mirror, next_tile
+from ._parallel import run_chunks
+from ._typing import AnyArray, Array, IntArray
+
+if TYPE_CHECKING:
+    from ._bank import Side
+    from .gram import GramBlocks
+
+_LEAST_ATOM = 64  # samples; with smaller ones on average a block is one atom
+_PAIRS_AT_ONCE = 2e7  # of samples, in one compiled call: an interrupt waits for it
+_SINGLE = 1e-5  # what rounding to single precision may change in a kernel value, relative to the kernel's variance
+_LARGE = 1e15  # squares of larger numbers leave the range of single precision
+
+
+class _Atom(NamedTuple):
+    """Samples of one block that belong to the same tasks: where the columns of these tasks have values.
+
+    positions: of the samples in their block, rising; samples: their numbers; tasks: rising; at: where the fields of
+    each of these tasks begin for this atom; column (n_block,): where in the store the distances between a sample of the
+    block and those of the atom begin, −1 where they are not kept.
+    """
+
+    positions: IntArray
+    samples: IntArray
+    block: int
+    tasks: IntArray
+    at: IntArray
+    column: IntArray
+
+
+class KernelFields:
+    """The fields of all tasks of a Gram store for one dual v, zero to begin with.
+
+    Parameters
+    ----------
+    gram : GramBlocks
+    double : bool, default=False
+        Whether kernel values have double precision even where single precision serves.
+
+    Attributes
+    ----------
+    dual : flat array over the samples of all tasks
+        The v that the fields are for; only :meth:`move_to` changes it.
+    n_values : int
+        Pairs of samples at which the kernels were evaluated so far.
+    """
+
+    def __init__(self, gram: GramBlocks, double: bool = False):
+        self.gram = gram
+        self.bank, self.n_jobs = gram.bank, gram.n_jobs
+        self.double = double or not _single_serves(gram)
+        ptr = gram.layout.ptr
+        self._atoms, self._atoms_of, self._place, n_fields = _make_atoms(gram)
+        self.fields = np.zeros((gram.n_kernels, n_fields))
+        self.dual = np.zeros(ptr[-1])
+        self.n_values = 0
+        self._program = self.bank.program if self.double else with_short_chains(self.bank.program)
+        kind = np.float64 if self.double else np.float32
+        n_bases = self.bank.n_bases
+        room = int(max(self.bank.cache_bytes, 2 * PANEL_BYTES) // (n_bases * np.dtype(kind).itemsize))
+        whole = sum(len(atom.positions) * len(atom.column) for atom in self._atoms)
+        self._store = np.empty((n_bases, min(room, whole)), dtype=kind)  # takes memory where it is written
+        self._filled = 0
+        self._spare: list[list[int]] = [[] for _ in self._atoms]
+        self._rows: dict[int, _SingleSide] = {}  # the samples of atoms
+
+    def decisions(self, weight: Array, tasks: Sequence[int]) -> list[Array]:
+        """Σ_m weight_m F_tm at the samples of each of these tasks."""
+        field = weight @ self.fields
+        ptr = self.gram.layout.ptr
+        return [field[self._place[ptr[t] : ptr[t + 1]]] for t in tasks]
+
+    def quadratic_forms(self) -> Array:
+        """v_t'K_m v_t before the factors of the kernels, (n_tasks, n_kernels)."""
+        forms = np.zeros((self.gram.n_tasks, self.gram.n_kernels))
+        ptr = self.gram.layout.ptr
+        for t in range(self.gram.n_tasks):
+            mine = slice(ptr[t], ptr[t + 1])
+            there = np.flatnonzero(self.dual[mine])
+            forms[t] = self.fields[:, self._place[mine][there]] @ self.dual[mine][there]
+        return forms
+
+    def move_to(self, dual: Array) -> None:
+        """Make the fields those of another dual."""
+        changed = np.flatnonzero(dual != self.dual)
+        step, idx = dual[changed] - self.dual[changed], self.gram.layout.idx[changed]
+        of_task = np.searchsorted(changed, self.gram.layout.ptr)  # where the changes of each task begin
+        moved = np.flatnonzero(np.diff(of_task))
+        for g in sorted({g for t in moved for g in self._atoms_of[t]}):
+            atom = self._atoms[g]
+            own = [np.arange(of_task[t], of_task[t + 1]) for t in atom.tasks]
+            at = np.repeat(atom.at, [len(entries) for entries in own])
+            entries = np.concatenate(own)
+            order = np.argsort(idx[entries], kind="stable")
+            columns, first = np.unique(idx[entries[order]], return_index=True)
+            self._add(g, columns, np.append(first, len(entries)), at[order], step[entries[order]])
+        self.dual[:] = dual
+
+    def _add(self, g: int, columns: IntArray, ptr: IntArray, at: IntArray, step: Array) -> None:
+        """Add columns of the block to the fields over atom g; column c has the entries ptr[c] to ptr[c+1]-1 of ``at``,
+        where fields begin, and of ``step``."""
+        self._keep(g, columns)
+        atom, n = self._atoms[g], len(self._atoms[g].positions)
+        where = atom.column[columns]
+        kept = np.flatnonzero(where >= 0)
+        self._add_batch(g, self._store, where[kept], columns[kept], (ptr, kept, at, step))
+        missing = np.flatnonzero(where < 0)
+        most = max(16, int(PANEL_BYTES // (8 * self.bank.n_bases * n)))
+        for first in range(0, len(missing), most):
+            some = missing[first : first + most]
+            distances = self._distances(g, columns[some])
+            panel = distances.astype(self._store.dtype).reshape(len(distances), -1)
+            self._add_batch(g, panel, n * np.arange(len(some)), columns[some], (ptr, some, at, step))
+
+    def _add_batch(self, g: int, panel: AnyArray, row_at: IntArray, columns: IntArray, entries: Any) -> None:
+        if not len(columns):
+            return
+        atom, n = self._atoms[g], len(self._atoms[g].positions)
+        self.n_values += n * len(columns)
+        add = self._adder(g, panel, row_at, self.gram.samples[atom.block][columns], entries)
+        tiles = max(1, min(-(-n // (TILE * self.n_jobs)), int(_PAIRS_AT_ONCE // (TILE * len(columns)))))
+        edges = [*range(0, n, TILE * tiles), n]
+        run_chunks(add, list(pairwise(edges)), self.n_jobs)
+
+    def _adder(self, g: int, panel: AnyArray, row_at: IntArray, samples: IntArray, entries: Any) -> Callable:
+        """A function of a range of rows that adds the columns of some samples there to the fields over atom g."""
+        side, n_kernels = self.gram.side, self.bank.n_kernels
+        if not self.double:
+            left, right = _SingleSide.of(side, samples), self._side_of(g)
+            columns = Columns(panel, row_at, left.squares, left.scale, right.squares, right.scale)
+            return lambda begin, end: add_single_columns(
+                self._program, columns, begin, end, make_room(n_kernels), *entries, self.fields
+            )
+        number, here, there = (
+            np.arange(len(self._atoms[g].samples)),
+            side.samples(samples),
+            side.samples(self._atoms[g].samples),
+        )
+
+        def work(begin: int, end: int) -> None:
+            first, last = np.empty((2, len(samples)), dtype=np.int64)
+            pairs = Pairs(panel, row_at, number, first, last, here, there)
+            tile = make_tile(self.bank.n_bases, n_kernels)
+            add_columns(self._program, pairs, begin, end, tile, *entries, self.fields)
+
+        return work
+
+    def keep_columns(self, entries: Mapping[int, IntArray]) -> None:
+        """Have the distances of some samples of some tasks to all samples of these tasks in the store."""
+        wanted: dict[int, list[IntArray]] = {}
+        for t, some in entries.items():
+            for g in self._atoms_of[t]:
+                wanted.setdefault(g, []).append(self.gram.layout.idx[self.gram.layout.ptr[t] + some])
+        for g, columns in wanted.items():
+            self._keep(g, np.unique(np.concatenate(columns)))
+
+    def _keep(self, g: int, columns: IntArray) -> None:
+        """Have the distances between columns of the block and the samples of atom g in the store, as far as they fit.
+
+        Room that other columns of the atom have is used again where there is no more.
+        """
+        atom, n = self._atoms[g], len(self._atoms[g].positions)
+        missing = columns[atom.column[columns] < 0]
+        lacking = len(missing) - (self._store.shape[1] - self._filled) // n - len(self._spare[g])
+        if lacking > 0:
+            idle = atom.column >= 0
+            idle[columns] = False
+            leaving = np.flatnonzero(idle)[:lacking]
+            self._spare[g] += atom.column[leaving].tolist()
+            atom.column[leaving] = -1
+        most = max(16, int(PANEL_BYTES // (8 * self.bank.n_bases * n)))
+        for first in range(0, len(missing), most):
+            some = missing[first : first + most]
+            places = self._room_for(g, len(some))
+            if not places:
+                return
+            some = some[: len(places)]
+            distances = self._distances(g, some)
+            for k, place in enumerate(places):
+                self._store[:, place : place + n] = distances[:, k]
+            atom.column[some] = places
+
+    def _room_for(self, g: int, most: int) -> list[int]:
+        """Places in the store for up to so many columns of atom g."""
+        n, spare = len(self._atoms[g].positions), self._spare[g]
+        places = [spare.pop() for _ in range(min(most, len(spare)))]
+        new = min(most - len(places), (self._store.shape[1] - self._filled) // n)
+        places += [self._filled + n * k for k in range(new)]
+        self._filled += n * new
+        return places
+
+    def _distances(self, g: int, columns: IntArray) -> AnyArray:
+        """Base values between columns of the block and the samples of atom g, (n_bases, n_columns, n_atom)."""
+        atom, side, bank = self._atoms[g], self.gram.side, self.bank
+        own = self.gram.samples[atom.block][columns]
+        if self.double:
+            return bank.panel(side, own, side, atom.samples).reshape(bank.n_bases, len(own), len(atom.samples))
+        out = np.empty((bank.n_bases, len(own), len(atom.samples)), dtype=np.float32)
+        rows = self._side_of(g)
+        row = np.flatnonzero(np.isin(own, atom.samples, assume_unique=True))
+        for b, kernel in enumerate(bank.base_kernels):
+            if kernel.metric == "sqeuclidean":
+                x, x_squares = side.features[b][own].astype(np.float32), side.centred_squares[b][own]
+                squared_distances(x, rows.features[b], x_squares, side.centred_squares[b][atom.samples], out[b])
+                out[b, row, np.searchsorted(atom.samples, own[row])] = 0  # a sample is at distance zero from itself
+            elif kernel.metric == "cityblock":
+                out[b] = cityblock(side.features[b][own].astype(np.float32), rows.features[b])
+            else:
+                out[b] = kernel.base_values(side.features[b][own], side.features[b][atom.samples])
+        return out
+
+    def _side_of(self, g: int) -> _SingleSide:
+        if g not in self._rows:
+            self._rows[g] = _SingleSide.of(self.gram.side, self._atoms[g].samples, features=True)
+        return self._rows[g]
+
+    def among(self, t: int, entries: IntArray, weight: Array) -> Array:
+        """Σ_m weight_m K_m among some samples of task t, flat, from the distances of their columns."""
+        idx = self.gram.layout.idx[self.gram.layout.ptr[t] + entries]
+        n = len(idx)
+        panel = np.empty((self.bank.n_bases, n, n), dtype=self._store.dtype)
+        lost = np.zeros(n, dtype=bool)
+        for g in self._atoms_of[t]:
+            atom = self._atoms[g]
+            at = np.minimum(np.searchsorted(atom.positions, idx), len(atom.positions) - 1)
+            own = np.flatnonzero(atom.positions[at] == idx)
+            gather(self._store, atom.column[idx], at[own], own, panel)
+            lost |= atom.column[idx] < 0
+        side, samples = self.gram.side, self.gram.samples[self._atoms[self._atoms_of[t][0]].block][idx]
+        if lost.any():  # there was no room for their columns
+            rows = np.flatnonzero(lost)
+            panel[:, rows] = self.bank.panel(side, samples[rows], side, samples).reshape(len(panel), len(rows), n)
+        flat, number, K = panel.reshape(len(panel), -1), np.arange(n), np.empty(n * n)
+        if self.double:
+            which = side.samples(samples)
+            pairs = Pairs(flat, n * number, number, np.zeros_like(number), number + 1, which, which)
+            combine_rows(self._program, weight, pairs, 0, n, make_tile(len(panel), len(weight)), K)
+        else:
+            _, squares, scale = _SingleSide.of(side, samples)
+            columns = Columns(flat, n * number, squares, scale, squares, scale)
+            combine_columns(self._program, weight, columns, make_room(len(weight)), K)
+        mirror(K, np.zeros(1, dtype=np.int64), np.array([n]))
+        return K
+
+
+class _SingleSide(NamedTuple):
+    """Some samples in single precision: their features for each base where wanted, squares and scale."""
+
+    features: list[AnyArray]
+    squares: AnyArray
+    scale: AnyArray
+
+    @classmethod
+    def of(cls, side: Side, samples: IntArray, features: bool = False) -> _SingleSide:
+        kept = [part[samples].astype(np.float32) for part in side.features] if features else []
+        return cls(kept, side.squares[:, samples].astype(np.float32), side.scale[:, samples].astype(np.float32))
+
+
+def _single_serves(gram: GramBlocks) -> bool:
+    """Whether rounding to single precision changes kernels by little of their variance within tasks.
+
+    Squared distances lose digits where their rate is high, values where a kernel is nearly constant.
+    """
+    bank, side = gram.bank, gram.side
+    if bank.precomputed or side.squares.max(initial=0.0) > _LARGE:
+        return False
+    size, variance = gram.diagonals().mean(axis=1), bank.factor * bank.variance
+    norms = np.array([squares.mean() for squares in side.centred_squares])  # zero where distances do not cancel
+    exponents = np.where(bank.program.kind == EXPONENTIAL, bank.program.rate * norms[bank.program.base], 0.0)
+    lost = np.finfo(np.float32).eps * size * (1 + 2 * exponents)
+    return bool((lost <= _SINGLE * variance).all())
+
+
+def _make_atoms(gram: GramBlocks) -> tuple[list[_Atom], list[list[int]], IntArray, int]:
+    """The atoms of all blocks, those of each task, the place of each entry in the fields, and how long fields are."""
+    ptr, idx, _, _ = gram.layout
+    _, tasks, task_ptr = gram.blocks
+    key = np.random.default_rng(0).integers(1, 2**62, gram.n_tasks)
+    atoms: list[_Atom] = []
+    atoms_of: list[list[int]] = [[] for _ in range(gram.n_tasks)]
+    place, n_fields = np.empty(ptr[-1], dtype=np.int64), 0
+    for b, samples in enumerate(gram.samples):
+        own = tasks[task_ptr[b] : task_ptr[b + 1]]
+        member = np.zeros(len(samples), dtype=np.int64)  # the sum of random keys tells which tasks a sample is in
+        for t in own:
+            member[idx[ptr[t] : ptr[t + 1]]] += key[t]
+        kinds, kind = np.unique(member, return_inverse=True)
+        if len(samples) < _LEAST_ATOM * len(kinds):
+            kinds, kind = kinds[:1], np.zeros(len(samples), dtype=np.int64)
+        for k in range(len(kinds)):
+            positions = np.flatnonzero(kind == k)
+            there = np.zeros(len(samples), dtype=bool)
+            there[positions] = True
+            seen = np.sort([t for t in own if there[idx[ptr[t] : ptr[t + 1]]].any()]).astype(np.int64)
+            at = n_fields + len(positions) * np.arange(len(seen))
+            n_fields += len(positions) * len(seen)
+            for t, begin in zip(seen, at, strict=True):
+                entries = ptr[t] + np.flatnonzero(there[idx[ptr[t] : ptr[t + 1]]])
+                place[entries] = begin + np.searchsorted(positions, idx[entries])
+                atoms_of[t].append(len(atoms))
+            atoms.append(_Atom(positions, samples[positions], b, seen, at, np.full(len(samples), -1)))
+    return atoms, atoms_of, place, n_fields
+
+
+# ------------------------------------------------------------------------------------------- compiled
+@njit(fastmath={"contract"})
+def add_columns(
+    program: Program,
+    pairs: Pairs,
+    begin: int,
+    end: int,
+    tile: Tile,
+    ptr: IntArray,
+    number: IntArray,
+    at: IntArray,
+    step: Array,
+    fields: Array,
+) -> None:
+    """fields[m, at_e + r] += step_e k_m(column c, row r) for rows begin ≤ r < end and all entries e of all columns c.
+
+    The entries of column c are those from ptr[number[c]] to ptr[number[c] + 1] - 1.
+    """
+    first, last = pairs.begin, pairs.end
+    cursor, needed, _, _, _, values, _ = tile
+    n_columns = len(first)
+    for m in range(len(needed)):
+        needed[m] = 1
+    for r in range(begin, end, TILE):  # the fields of some rows stay in the cache while all columns are added
+        for c in range(n_columns):
+            first[c] = r
+            last[c] = min(r + TILE, end)
+        length = last[0] - r
+        cursor[0], cursor[1] = 0, 0
+        while cursor[0] < n_columns:
+            c, offset = cursor[0], cursor[1]
+            n = next_tile(program, pairs, n_columns, tile)
+            done = 0
+            while done < n:
+                some = min(n - done, length - offset)
+                for e in range(ptr[number[c]], ptr[number[c] + 1]):
+                    factor = step[e]
+                    for m in range(len(needed)):
+                        target = fields[m, at[e] + r + offset :]
+                        source = values[m, done:]
+                        for k in range(some):
+                            target[k] += factor * source[k]
+                done += some
+                offset += some
+                if offset == length:
+                    c, offset = c + 1, 0
+
+
+@njit()
+def gather(store: AnyArray, column: IntArray, position: IntArray, own: IntArray, panel: AnyArray) -> None:
+    """panel[b, i, own_k] = store[b, column_i + position_k] for own_k ≤ i, and rows i whose column is there."""
+    for b in range(len(panel)):
+        for i in range(len(column)):
+            if column[i] >= 0:
+                source = store[b, column[i] :]
+                target = panel[b, i]
+                for k in range(len(own)):
+                    if own[k] > i:
+                        break
+                    target[own[k]] = source[position[k]]

@@ -1,0 +1,217 @@
+"""Tasks too large for a Gram matrix: solved on working sets, certified on all samples.
+
+In each round a task moves the few variables that matter, its working set: those strictly inside their box and those
+that violate the optimality conditions most. All others stay as they are, and what they contribute is in the targets of
+the smaller problem. The kernel fields of the new dual then give the errors of all samples, hence the duality gap of the
+whole task and the violators of the next round. Duals carry the working set from one θ, C or capacity to the next.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._compiled import njit
+from .._kernel_fields import KernelFields
+from .._parallel import run_chunks
+from .._typing import Array, IntArray
+from ..gram import TaskLayout
+from ._smo import Box, Solved, TaskBox, note_moves, offset, solve_tasks, value_and_gap
+
+# variables at their bounds that join a working set: at least so many, or a share of all, or of those that are not zero
+NEWCOMERS, OF_ALL, OF_SUPPORT = 400, 0.05, 0.5
+MOST_INSIDE = 3000  # variables that are not at a bound, and of others, in a working set: its matrix must stay small
+NEARLY = 0.1  # of a working set: how many more that do not violate yet, but are next to do so
+SUB_SHARE = 0.3  # of the accuracy of a task: that of the smaller problem
+COARSE = 0.02  # of the gap of the task, or its value: a smaller problem need not be solved better than that
+SOME = 1000  # samples to make a first guess from, at least
+MOST_ROUNDS = 200  # reached only when the tolerance is below what rounding allows
+
+
+def solve_boxes(
+    gram: Any, theta: Array, y: Array, box: Box, v: Array, intercepts: Array, rtol: float
+) -> tuple[Solved, Array]:
+    """Solve all tasks at θ as :func:`solve_tasks` does, and return the quadratic forms of their duals too.
+
+    With full Gram matrices or on working sets, whichever the store expects to be less work.
+    """
+    if theta.ndim > 1 or not getattr(gram, "streams", False):
+        with gram.combined(theta) as K:
+            solved = solve_tasks(K.flat, K.layout, y, box, v, rtol, gram.n_jobs)
+        return solved, gram.quadratic_forms(v)
+    with gram.fields(rtol) as fields:
+        solved = solve_on_working_sets(fields, theta * gram.bank.factor, y, box, v, intercepts, rtol)
+        return solved, fields.quadratic_forms() * gram.bank.factor
+
+
+def solve_on_working_sets(
+    fields: KernelFields, weight: Array, y: Array, box: Box, v: Array, intercepts: Array, rtol: float
+) -> Solved:
+    """Solve all tasks to a relative duality gap of rtol, each warm from its part of v (in place) and its intercept.
+
+    The kernel is Σ_m weight_m K_m. Afterwards the fields are those of v.
+    """
+    ptr = fields.gram.layout.ptr
+    n_tasks = len(ptr) - 1
+    value, gap = np.zeros((2, n_tasks))
+    solved = Solved(value, gap, np.array(intercepts, dtype=np.float64), np.zeros(n_tasks, dtype=np.int64))
+    work = _Work(fields, weight, y, box, v, rtol, solved)
+    work.guess()
+    fields.move_to(v)
+    waiting = list(range(n_tasks))
+    rng = np.random.default_rng(0)
+    for n_rounds in count():
+        errors, sets = {}, {}
+        for t, f in zip(waiting, fields.decisions(weight, waiting), strict=True):
+            mine, own, before = work.entries(t), work.box_of(t), value[t]
+            e, slack = y[mine] - f, np.empty(len(f))
+            value[t], gap[t], solved.intercept[t] = look(e, y[mine], own, v[mine], solved.intercept[t], slack)
+            stalled = n_rounds > 2 and 0 <= value[t] - before <= 1e-14 * value[t]
+            if gap[t] > rtol * value[t] and not stalled and n_rounds < MOST_ROUNDS:
+                errors[t], sets[t] = e, working_set(slack, own, v[mine], rng)
+        if not sets:
+            break
+        waiting = list(sets)
+        work.improve(sets, errors)
+        fields.move_to(v)
+    return solved
+
+
+class _Work(NamedTuple):
+    """What one sweep works on; the arguments of :func:`solve_on_working_sets`."""
+
+    fields: KernelFields
+    weight: Array
+    y: Array
+    box: Box
+    v: Array
+    rtol: float
+    solved: Solved
+
+    def entries(self, t: int) -> slice:
+        ptr = self.fields.gram.layout.ptr
+        return slice(ptr[t], ptr[t + 1])
+
+    def box_of(self, t: int) -> TaskBox:
+        mine = self.entries(t)
+        return TaskBox(self.box.low[mine], self.box.high[mine], float(self.box.epsilon[t]), self.box.balanced)
+
+    def improve(self, sets: dict[int, IntArray], errors: dict[int, Array]) -> None:
+        """Solve tasks for the variables in their working sets, the others held."""
+        self.fields.keep_columns(sets)
+
+        def solve(t: int, some: IntArray) -> None:
+            value, gap = self.solved.value[t], self.solved.gap[t]
+            floor = max(SUB_SHARE * self.rtol * value, COARSE * min(value, gap))
+            self._solve_part(t, some, errors[t][some], 1.0, 0.0 if value > 0 else COARSE, floor)
+
+        run_chunks(solve, list(sets.items()), self.fields.n_jobs)
+
+    def _solve_part(self, t: int, some: IntArray, e: Array, growth: float, rtol: float, floor: float) -> None:
+        """Move some variables of task t from errors e, in a box that is ``growth`` times as large."""
+        at, K = self.entries(t).start + some, self.fields.among(t, some, self.weight)
+        low, high, epsilon = growth * self.box.low[at], growth * self.box.high[at], self.box.epsilon[t : t + 1]
+        # The unknowns are the moves; with a tube, which bends at zero, the variables themselves.
+        now = self.v[at] if epsilon[0] == 0 else np.zeros(len(at))
+        x = self.v[at] - now
+        targets = e + K.reshape(len(some), -1) @ x if x.any() else e
+        part = Box(low - now, high - now, epsilon, self.box.balanced)
+        done = solve_tasks(K, _alone(len(some)), targets, part, x, rtol, floor=floor)
+        # what was moved to a bound is there to the last digit
+        self.v[at] = np.where(x <= part.low, low, np.where(x >= part.high, high, now + x))
+        self.solved.intercept[t] = done.intercept[0]
+        self.solved.steps[t] += done.steps[0]
+
+    def guess(self) -> None:
+        """Give large tasks without a start the dual of a function learned on some of their samples.
+
+        These samples stand for all: their costs grow in proportion. Of the others as large a share goes to its bound as
+        of them, namely those that the function gets most wrong.
+        """
+        fields, layout = self.fields, self.fields.gram.layout
+        n = np.diff(layout.ptr).tolist()
+        cold = [t for t in range(len(n)) if n[t] > 2 * SOME and not self.v[self.entries(t)].any()]
+        if not cold:
+            return
+        # the same samples for all tasks of a block, which then share columns
+        rank = np.random.default_rng(0).permutation(int(layout.size.max()))
+        sets = {t: np.sort(np.argsort(rank[layout.idx[self.entries(t)]])[: max(SOME, n[t] // 10)]) for t in cold}
+        fields.keep_columns(sets)
+
+        def solve(t: int, some: IntArray) -> None:
+            self._solve_part(t, some, self.y[self.entries(t)][some], n[t] / len(some), COARSE, 0.0)
+
+        run_chunks(solve, list(sets.items()), fields.n_jobs)
+        fields.move_to(self.v)
+        for t, f in zip(cold, fields.decisions(self.weight, cold), strict=True):
+            self.v[self.entries(t)] = self._extended(t, sets[t], self.y[self.entries(t)] - f - self.solved.intercept[t])
+
+    def _extended(self, t: int, some: IntArray, u: Array) -> Array:
+        """A dual of task t inside its box, from that of some samples in a larger box; u are the errors of all."""
+        low, high, epsilon, balanced = self.box_of(t)
+        learned = self.v[self.entries(t)]
+        dual = np.clip(learned, low, high)
+        share = np.count_nonzero(dual[some] != learned[some]) / len(some)
+        wrong = np.where(u > epsilon, high * (u - epsilon), np.where(u < -epsilon, low * (u + epsilon), 0.0))
+        wrong[some] = 0.0
+        first = np.argsort(-wrong)[: min(int(share * len(u)), np.count_nonzero(wrong))]
+        dual[first] = np.where(u[first] > 0, high[first], low[first])
+        if balanced:
+            _balance(dual, np.abs(u))
+        return dual
+
+
+def _balance(dual: Array, error: Array) -> None:
+    """Make the dual sum to zero: those of the larger side with the least error give way."""
+    excess = dual.sum()
+    side = np.flatnonzero(dual * excess > 0)
+    side = side[np.argsort(error[side])]
+    given = np.minimum(np.cumsum(np.abs(dual[side])), abs(excess))
+    dual[side] -= np.sign(excess) * np.diff(given, prepend=0.0)
+
+
+def working_set(slack: Array, box: TaskBox, v: Array, rng: np.random.Generator) -> IntArray:
+    """The variables to move next, rising: all inside the box, then those of least slack."""
+    low, high, epsilon, _ = box
+    inside = (low < v) & (v < high)
+    if epsilon > 0:
+        inside &= v != 0
+    free = np.flatnonzero(inside)
+    if len(free) > MOST_INSIDE:
+        free = free[np.argsort(slack[free])[:MOST_INSIDE]]
+    others = rng.permutation(np.flatnonzero(~inside))  # of equal ones, as at the start, any
+    others = others[np.argsort(slack[others], kind="stable")]
+    most = max(NEWCOMERS, len(free), int(OF_ALL * len(v)), int(OF_SUPPORT * np.count_nonzero(v)))
+    n_new = min(int((slack[others] < 0).sum()), most, MOST_INSIDE)
+    n_new += int(NEARLY * (len(free) + n_new)) + 1
+    return np.sort(np.concatenate([free, others[:n_new]]))
+
+
+@njit()
+def look(e: Array, y: Array, box: TaskBox, v: Array, b: float, slack: Array) -> tuple[float, float, float]:
+    """Dual value, duality gap and the better of two offsets: b, and that between the steepest slopes.
+
+    ``slack`` receives how far each variable is from moving: below zero it would.
+    """
+    n = len(e)
+    rise, fall = np.empty(n), np.empty(n)
+    e_up, e_down = -np.inf, np.inf
+    for k in range(n):
+        note_moves(k, v, box, rise, fall)
+        e_up = max(e_up, e[k] + rise[k])
+        e_down = min(e_down, e[k] + fall[k])
+    between = offset(0 if e_up > -np.inf else -1, e_up, e_down, box.balanced)
+    value, gap = value_and_gap(e, y, box, v, b if box.balanced else 0.0)
+    other = value_and_gap(e, y, box, v, between)[1]
+    if other < gap or not box.balanced:
+        gap, b = other, between
+    for k in range(n):
+        slack[k] = -max(e[k] + rise[k] - b, b - e[k] - fall[k])
+    return value, gap, b
+
+
+def _alone(n: int) -> TaskLayout:
+    """The layout of one task with a matrix of its own."""
+    return TaskLayout(np.array([0, n]), np.arange(n), np.zeros(1, dtype=np.int64), np.array([n]))

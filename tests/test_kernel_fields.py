@@ -1,0 +1,63 @@
+"""Kernel fields against dense kernel matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from paretomkl._kernel_fields import KernelFields
+from paretomkl.gram import GramBlocks
+from paretomkl.kernels import Gaussian, KernelBank, Laplacian, Linear, Polynomial
+
+KERNELS = [Linear(), Polynomial(2), Gaussian(1.0), Gaussian(2.0), Laplacian(0.3), Gaussian(0.7, columns=[0, 2])]
+
+
+def _pairs_of_classes(rng, n):
+    """Tasks that share samples by class."""
+    y = rng.integers(0, 3, n)
+    return [np.flatnonzero((y == a) | (y == b)) for a, b in ((0, 1), (0, 2), (1, 2))]
+
+
+def _separate(rng, n):
+    return np.split(np.arange(n), [n // 4, n // 2])
+
+
+def _columns(rng, n):
+    """Tasks on most samples each, in no pattern."""
+    return [np.flatnonzero(rng.random(n) < 0.8) for _ in range(4)]
+
+
+@pytest.fixture(params=[_pairs_of_classes, _separate, _columns])
+def store(request):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 4))
+    rows = request.param(rng, 700)
+    return X, rows, rng
+
+
+@pytest.mark.parametrize("cache_mb", [512, 0.2, 0])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_fields_are_those_of_dense_kernels(store, cache_mb, n_jobs):
+    X, rows, rng = store
+    bank = KernelBank(KERNELS, normalize="unit", cache_mb=cache_mb).fit(X)
+    gram = GramBlocks(bank, X, rows, n_jobs)
+    side = bank.side(X)
+    dense = bank.stack(side, side)
+    weight = rng.random(len(KERNELS))
+    fields = KernelFields(gram)
+    ptr = gram.layout.ptr
+    dual = np.zeros(ptr[-1])
+    for share in (0.05, 0.3, 0.1):  # duals that share some samples with the one before
+        dual = np.where(rng.random(len(dual)) < share, rng.normal(size=len(dual)), dual * (rng.random(len(dual)) < 0.5))
+        fields.move_to(dual)
+        forms = fields.quadratic_forms()
+        for t, f in enumerate(fields.decisions(weight, range(len(rows)))):
+            K = dense[:, rows[t]][:, :, rows[t]]
+            v = dual[ptr[t] : ptr[t + 1]]
+            assert_allclose(f, np.tensordot(weight, K, axes=1) @ v, atol=2e-5)
+            assert_allclose(forms[t], v @ K @ v, rtol=1e-5)
+            some = np.sort(rng.choice(len(v), 60, replace=False))
+            fields.keep_columns({t: some})
+            expected = np.tensordot(weight, K, axes=1)[np.ix_(some, some)]
+            assert_allclose(fields.among(t, some, weight).reshape(60, 60), expected, atol=1e-5)
