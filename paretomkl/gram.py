@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from ._bank import PANEL_BYTES, FittedBank
-from ._kernel_rows import Blocks, Pairs, Support, combine_rows, find_support, make_tile, mirror, quadratic_forms
+from ._kernel_rows import Blocks, Pairs, Support, find_support, mirror
 from ._parallel import run_chunks
 from ._typing import AnyArray, Array, IntArray
 
@@ -121,7 +121,7 @@ class GramBlocks:
             size=size[block],
         )
         self._storage = _Pool(lambda: np.empty(self._start[-1]))
-        self._tiles = _Pool(lambda: make_tile(len(bank.base_kernels), bank.n_kernels), n_jobs)
+        self._tiles = _Pool(bank.plan.tile, n_jobs)
         self._supports = _Pool(self._make_support)
         # the rows of all blocks, one after the other
         begin, number = np.repeat(self.blocks.first[:-1], size), np.arange(self.blocks.first[-1])
@@ -226,13 +226,13 @@ class GramBlocks:
     def _combine(self, theta: Array, flat: Array) -> None:
         def work(theta: Array, pairs: Pairs, first: int, last: int, out: Array) -> None:
             tile = self._tiles.take()
-            combine_rows(self.bank.program, theta, pairs, first, last, tile, out)
+            self.bank.plan.combine(theta, pairs, first, last, tile, out)
             self._tiles.give_back(tile)
 
         theta = np.ascontiguousarray(theta, dtype=np.float64)
         if theta.shape not in ((self.n_kernels,), (len(self._size), self.n_kernels)):
             raise ValueError(f"theta must have an entry for each of {self.n_kernels} kernels, got shape {theta.shape}.")
-        theta = theta * self.bank.factor
+        theta = self.bank.plan.weights(theta * self.bank.factor)
         first = self.blocks.first.tolist()
         ranges = [(theta, 0, first[-1])] if theta.ndim == 1 else zip(theta, first[:-1], first[1:], strict=True)
         for row, a, b in ranges:
@@ -257,17 +257,17 @@ class GramBlocks:
         pairs = Pairs(panel, row_at[chosen], column[chosen], begin, end, samples, samples)
 
         def work(pairs: Pairs, first: int, last: int) -> Array:
-            G, tile = np.zeros((self.n_tasks, self.n_kernels)), self._tiles.take()
-            quadratic_forms(self.bank.program, pairs, self.blocks, ptr, support, first, last, tile, G)
+            tile = self._tiles.take()
+            G = self.bank.plan.forms(pairs, self.blocks, ptr, support, first, last, tile)
             self._tiles.give_back(tile)
             return G
 
-        total = np.zeros((self.n_tasks, self.n_kernels))
+        total = np.zeros((self.bank.plan.n_evaluated, self.n_tasks))
         for some, first, last in self._chunks(pairs, 0, n_support):
             for G in run_chunks(work, [(some, i, j) for i, j in self._pieces(some, first, last)], self.n_jobs):
                 total += G
         self._supports.give_back(room)
-        return total * self.bank.factor
+        return np.ascontiguousarray(self.bank.plan.of_kernels(total).T) * self.bank.factor
 
     def diagonals(self) -> Array:
         """k_m(x, x) of the samples of all tasks, one task after the other, (n_kernels, n_entries)."""
