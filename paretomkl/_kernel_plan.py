@@ -127,13 +127,25 @@ class Plan:
 
     def __init__(self, codes: Codes, n_bases: int):
         self.mixing: csr_matrix | None = None
-        self._codes, self._kernel = codes, np.arange(len(codes.kind))
+        self.n_bases = n_bases
+        self._all = self._codes = codes
+        self._kernel = np.arange(len(codes.kind))
         group = _crowded(codes)
-        few = len(codes.kind) <= MOST_TOGETHER and group is None
+        few = max(len(codes.kind), n_bases) <= MOST_TOGETHER and group is None
         if not few:
             self._codes, self._kernel, self.mixing = _evaluated(codes, group)
         self.n_evaluated = len(self._kernel)
         self.parts = [self._part(slice(0, self.n_evaluated), slice(0, n_bases))] if few else self.split(_ROOM)
+
+    def of_weights(self, theta: Array) -> tuple[Plan, Array]:
+        """The plan and its weights with which Σ_m θ_m K_m is least work: of all kernels, or of those that it needs."""
+        needed = np.flatnonzero(theta)
+        if self.mixing is None or 2 * len(needed) > self.n_evaluated:
+            return self, self.weights(theta)
+        plan = Plan(self._all.take(needed), self.n_bases)
+        for k, part in enumerate(plan.parts):
+            plan.parts[k] = part._replace(kernels=needed[part.kernels])
+        return plan, plan.weights(theta[needed])
 
     def split(self, most: int) -> list[Part]:
         """Everything in parts of at most so many kernels."""

@@ -14,6 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from ._bank import PANEL_BYTES, FittedBank
+from ._kernel_plan import Plan
 from ._kernel_rows import Blocks, Pairs, Support, find_support, mirror
 from ._parallel import run_chunks
 from ._typing import AnyArray, Array, IntArray
@@ -224,21 +225,24 @@ class GramBlocks:
                 self._storage.give_back(flat)
 
     def _combine(self, theta: Array, flat: Array) -> None:
-        def work(theta: Array, pairs: Pairs, first: int, last: int, out: Array) -> None:
-            tile = self._tiles.take()
-            self.bank.plan.combine(theta, pairs, first, last, tile, out)
-            self._tiles.give_back(tile)
+        def work(plan: Plan, weights: Array, pairs: Pairs, first: int, last: int, out: Array) -> None:
+            tiles = self._tiles if plan is self.bank.plan else _Pool(plan.tile)
+            tile = tiles.take()
+            plan.combine(weights, pairs, first, last, tile, out)
+            tiles.give_back(tile)
 
         theta = np.ascontiguousarray(theta, dtype=np.float64)
         if theta.shape not in ((self.n_kernels,), (len(self._size), self.n_kernels)):
             raise ValueError(f"theta must have an entry for each of {self.n_kernels} kernels, got shape {theta.shape}.")
-        theta = self.bank.plan.weights(theta * self.bank.factor)
         first = self.blocks.first.tolist()
-        ranges = [(theta, 0, first[-1])] if theta.ndim == 1 else zip(theta, first[:-1], first[1:], strict=True)
-        for row, a, b in ranges:
+        rows = np.atleast_2d(theta * self.bank.factor)
+        ranges = [(0, first[-1])] if theta.ndim == 1 else pairwise(first)
+        for row, (a, b) in zip(rows, ranges, strict=True):
+            plan, weights = self.bank.plan.of_weights(row)
             for pairs, at, end in self._chunks(self._pairs, a, b):
                 out = flat if self._kept else flat[self._pairs.row_at[at] :]
-                run_chunks(work, [(row, pairs, i, j, out) for i, j in self._pieces(pairs, at, end)], self.n_jobs)
+                pieces = self._pieces(pairs, at, end)
+                run_chunks(work, [(plan, weights, pairs, i, j, out) for i, j in pieces], self.n_jobs)
         mirror(flat, self._start, self._size)
 
     def quadratic_forms(self, v: Array) -> Array:
