@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ._distances import add_squares
-from ._kernel_rows import EXPONENTIAL, Pairs, Program, Samples, combine_rows, make_tile
+from ._kernel_plan import Codes, Plan, compile_program
+from ._kernel_rows import EXPONENTIAL, Pairs, Program, Samples
 from ._standardizer import Standardizer
 from ._typing import AnyArray, Array, IntArray
 
 if TYPE_CHECKING:
     from ._kernels import Kernel, Normalization
 
-MAX_DOUBLINGS = 14  # squarings in a row from one exp: the error 2^14 · 1e-16 stays near 1e-12
 PANEL_BYTES = 32 * 2**20  # how much of the base matrices is made at a time when they are not kept
 # samples of a task, and tasks, to measure kernels on: to divide by them, and to show them
 _MOST_MEASURED, _MOST_LOOKED_AT = 1000, 256
-_MOST_VALUES = 2e8  # of kernels, in all, to look at
+_MOST_VALUES = 3e7  # of kernels, in all, to look at
 _STACK_BYTES = 64 * 2**20  # of the matrices that are measured at a time
 _NO_VARIANCE = 1e-13  # of a kernel's size: what rounding leaves of a constant one
 
@@ -36,7 +36,8 @@ class Side:
     """One set of samples as the rows or columns of Gram matrices.
 
     features: per base the samples as its metric wants them; squares (n_bases, n): squared norms; scale
-    (n_kernels, n): normalisation factors; and for squared distances the norms of the centred features.
+    (n_kernels, n): normalisation factors, (1, n) where no kernel has any; and for squared distances the norms of the
+    centred features.
     """
 
     features: list[AnyArray]
@@ -119,7 +120,10 @@ class FittedBank:
         if self.precomputed:
             return np.einsum("iim->mi", X)
         side = self.side(X)
-        return np.array(list(self._diagonals(self._standardized(X), side.squares))) * side.scale**2
+        diagonals = np.ones((self.n_kernels, len(side)))
+        for m, diagonal in self._diagonals(self._standardized(X), side.squares):
+            diagonals[m] = diagonal * side.scale[m] ** 2 if self.codes.scaled[m] else diagonal
+        return diagonals
 
     def diagonals(self, X: AnyArray) -> Array:
         """k_m(x, x) of samples X, (n_kernels, n)."""
@@ -168,13 +172,43 @@ class FittedBank:
         variance, rank, n_ranks = np.zeros((3, self.n_kernels))
         for among, members in [(everyone, drawn)] if together else [(np.unique(part[0]), [part]) for part in drawn]:
             places = [(np.searchsorted(among, rows), weight) for rows, weight in members]
-            for m, K in enumerate(self.each_kernel(X[np.ix_(among, among)] if self.precomputed else X[among])):
-                for at, weight in places:
-                    v, r = spread(K[np.ix_(at, at)], weight)
-                    variance[m] += v / len(drawn)
-                    rank[m] += r
-                    n_ranks[m] += r > 0
+            measured = np.empty((2, len(places), self.plan.n_evaluated))
+            samples = X[np.ix_(among, among)] if self.precomputed else X[among]
+            for some, Ks in self._evaluated_stacks(samples):
+                for t, (at, weight) in enumerate(places):
+                    measured[:, t, some] = spreads(Ks[:, at[:, None], at], weight)
+            for v, r in zip(*measured, strict=True):
+                v, r = self._spread_of_kernels(v, r)
+                variance += v / len(drawn)
+                rank += r
+                n_ranks += r > 0
         return variance, rank / np.maximum(n_ranks, 1) + (n_ranks == 0)
+
+    def _spread_of_kernels(self, v: Array, r: Array) -> tuple[Array, Array]:
+        """Variance and effective rank of the kernels from those of what is evaluated.
+
+        v and v²/r = ‖K_c‖² are what a kernel between nodes has its share of.
+        """
+        if self.plan.mixing is None:
+            return v, r
+        alone = np.diff(self.plan.mixing.indptr) == 1
+        size = np.divide(v**2, r, out=np.zeros_like(v), where=r > 0)
+        own_v, own_size = self.plan.of_kernels(v), self.plan.of_kernels(size)
+        own_r = np.divide(own_v**2, own_size, out=np.zeros_like(own_v), where=(own_v > _NO_VARIANCE) & (own_size > 0))
+        # what has a squared size beyond the range of numbers is no exponential, and stands for itself
+        own_r[alone] = r[self.plan.mixing.indices[self.plan.mixing.indptr[:-1][alone]]]
+        return np.where(own_r > 0, own_v, 0.0), own_r
+
+    def _evaluated_stacks(self, X: AnyArray) -> Iterator[tuple[slice, Array]]:
+        """The matrices among samples of what is evaluated, (k, n, n), some at a time, and their place."""
+        if self.precomputed:
+            for m in range(self.n_kernels):
+                yield slice(m, m + 1), np.array(X[None, :, :, m], dtype=np.float64)
+            return
+        side, everyone = self.side(X), np.arange(len(X))
+        for part in self.plan.split(max(1, int(_STACK_BYTES // (8 * len(X) ** 2)))):
+            pairs = self._pairs(side, everyone, side, part.bases)
+            yield part.place, part.stack(pairs).reshape(-1, len(X), len(X))
 
     def each_kernel(self, X: AnyArray) -> Iterator[Array]:
         """The matrices of the base kernels among samples before their factors, (n, n) each, some made at a time."""
@@ -196,11 +230,32 @@ class FittedBank:
         return some
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "program"}
+        made = ("codes", "program", "plan")
+        return {name: value for name, value in self.__dict__.items() if name not in made}
+
+    @cached_property
+    def codes(self) -> Codes:
+        """The kernels as compiled code knows them."""
+        asked = {"always": 1, "never": 0, "bank": int(self.normalize == "unit")}
+        codes = [kernel.code for kernel in self.kernels]
+        return Codes(
+            kind=np.array([code.kind for code in codes], dtype=np.int64),
+            base=self.base,
+            rate=np.array([code.rate for code in codes], dtype=np.float64),
+            offset=np.array([code.offset for code in codes], dtype=np.float64),
+            degree=np.array([code.degree for code in codes], dtype=np.int64),
+            scaled=np.array([asked[kernel.scaling] for kernel in self.kernels], dtype=np.int64),
+        )
 
     @cached_property
     def program(self) -> Program:
-        return _compile(self.kernels, self.base, self.normalize)
+        """Every kernel by itself."""
+        return compile_program(self.codes)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """How all kernels are evaluated with the least work."""
+        return Plan(self.codes, self.n_bases)
 
     @property
     def n_kernels(self) -> int:
@@ -227,11 +282,14 @@ class FittedBank:
             else:
                 centred_squares.append(squares[b])
             features.append(np.ascontiguousarray(part))
-        scale = np.ones((self.n_kernels, len(X)))
-        for m, (kernel, diagonal) in enumerate(zip(self.kernels, self._diagonals(X, squares), strict=True)):
+        scaled = self.codes.scaled
+        scale = np.ones((self.n_kernels if scaled.any() else 1, len(X)))
+        for m, diagonal in self._diagonals(X, squares):
             if not np.isfinite(diagonal).all():
-                raise ValueError(f"Kernel {kernel} leaves the range of numbers on these data; scale the features.")
-            if kernel.scaling == "always" or (kernel.scaling == "bank" and self.normalize == "unit"):
+                raise ValueError(
+                    f"Kernel {self.kernels[m]} leaves the range of numbers on these data; scale the features."
+                )
+            if scaled[m]:
                 scale[m] = np.sqrt(_inverse(diagonal))
         return Side(features, centred_squares, squares, scale)
 
@@ -239,29 +297,31 @@ class FittedBank:
         """The columns of a precomputed stack, which has no samples of its own on that side."""
         return Side([], [], np.zeros((self.n_kernels, 1)), np.ones((self.n_kernels, n)))
 
-    def _diagonals(self, X: Array, squares: Array) -> Iterator[Array]:
-        """k_m(x, x) of every sample, kernel by kernel."""
+    def _diagonals(self, X: Array, squares: Array) -> Iterator[tuple[int, Array]]:
+        """m and k_m(x, x) of every sample, for each kernel that is no exponential: the diagonal of those is one."""
         part, base_of_part = X, -1
-        for kernel, b in zip(self.kernels, self.base.tolist(), strict=True):
+        for m in np.flatnonzero((self.codes.kind != EXPONENTIAL) | (self.codes.scaled != 0)).tolist():
+            b = int(self.base[m])
             if b != base_of_part:
                 part, base_of_part = _take(X, self.base_columns[b]), b
-            yield kernel.diagonal(part, squares[b])
+            yield m, self.kernels[m].diagonal(part, squares[b])
 
-    def panel(self, left: Side, rows: IntArray, right: Side, columns: IntArray) -> Array:
+    def panel(self, left: Side, rows: IntArray, right: Side, columns: IntArray, bases: slice = slice(None)) -> Array:
         """Base matrices between some samples of each side, each of them flat: (n_bases, n_rows * n_columns)."""
         if self.precomputed:
             stack = left.features[0][np.ix_(rows, columns)]
-            return np.ascontiguousarray(stack.reshape(-1, stack.shape[2]).T)
-        out = np.empty((len(self.base_kernels), len(rows), len(columns)))
+            return np.ascontiguousarray(stack.reshape(-1, stack.shape[2]).T[bases])
+        wanted = range(self.n_bases)[bases]
+        out = np.empty((len(wanted), len(rows), len(columns)))
         whole = left is right and np.array_equal(rows, columns)  # a matrix among the same samples is symmetric
-        for b, kernel in enumerate(self.base_kernels):
-            x, z = left.features[b][rows], right.features[b][columns]
+        for k, b in enumerate(wanted):
+            kernel, x, z = self.base_kernels[b], left.features[b][rows], right.features[b][columns]
             if kernel.metric == "sqeuclidean":
-                squared_distances(x, z, left.centred_squares[b][rows], right.centred_squares[b][columns], out[b])
+                squared_distances(x, z, left.centred_squares[b][rows], right.centred_squares[b][columns], out[k])
                 if left is right:
-                    out[b][rows[:, None] == columns] = 0  # a sample is at distance zero from itself
+                    out[k][rows[:, None] == columns] = 0  # a sample is at distance zero from itself
             else:
-                out[b] = kernel.base_values(x, x if whole else z)
+                out[k] = kernel.base_values(x, x if whole else z)
         return out.reshape(len(out), -1)
 
     def base_matrix(self, base: int, side: Side, samples: IntArray) -> Array:
@@ -277,30 +337,42 @@ class FittedBank:
 
     def stack(self, left: Side, right: Side) -> Array:
         """The base kernels one by one and before their factors, (n_kernels, n_left, n_right)."""
-        return self._cross(left, right, np.eye(self.n_kernels))
+        evaluated = np.empty((self.plan.n_evaluated, len(left) * len(right)))
+        for part in self.plan.parts:
+            for rows in self._steps(left, right, part.bases.stop - part.bases.start):
+                place = slice(rows[0] * len(right), (rows[-1] + 1) * len(right))
+                evaluated[part.place, place] = part.stack(self._pairs(left, rows, right, part.bases))
+        return self.plan.of_kernels(evaluated).reshape(self.n_kernels, len(left), len(right))
 
     def _cross(self, left: Side, right: Side, thetas: Array) -> Array:
         """Sums of kernels with several weights each, (n_thetas, n_left, n_right); base matrices are made once."""
-        thetas = np.ascontiguousarray(thetas, dtype=np.float64)
-        n_columns = len(right)
-        out = np.empty((len(thetas), len(left) * n_columns))
-        columns = np.arange(n_columns)
-        tile = make_tile(len(self.base_kernels), self.n_kernels)
-        step = max(1, int(PANEL_BYTES // (8 * len(self.base_kernels) * max(n_columns, 1))))
+        weights = self.plan.weights(np.ascontiguousarray(thetas, dtype=np.float64))
+        out = np.empty((len(thetas), len(left) * len(right)))
+        tile = self.plan.tile()
+        for rows in self._steps(left, right, self.n_bases):
+            pairs = self._pairs(left, rows, right)
+            for row, combined in zip(weights, out, strict=True):
+                self.plan.combine(row, pairs, 0, len(rows), tile, combined[rows[0] * len(right) :])
+        return out.reshape(len(thetas), len(left), len(right))
+
+    def _steps(self, left: Side, right: Side, n_bases: int) -> Iterator[IntArray]:
+        """Some rows at a time, whose base values fit into a panel."""
+        step = max(1, int(PANEL_BYTES // (8 * n_bases * max(len(right), 1))))
         for first in range(0, len(left), step):
-            rows = np.arange(first, min(first + step, len(left)))
-            pairs = Pairs(
-                panel=self.panel(left, rows, right, columns),
-                row_at=(rows - first) * n_columns,
-                column=columns,
-                begin=np.zeros_like(rows),
-                end=np.full_like(rows, n_columns),
-                left=left.samples(rows),
-                right=right.samples(columns),
-            )
-            for theta, combined in zip(thetas, out, strict=True):
-                combine_rows(self.program, theta, pairs, 0, len(rows), tile, combined[first * n_columns :])
-        return out.reshape(len(thetas), len(left), n_columns)
+            yield np.arange(first, min(first + step, len(left)))
+
+    def _pairs(self, left: Side, rows: IntArray, right: Side, bases: slice = slice(None)) -> Pairs:
+        """Some rows with all samples of the other side."""
+        columns, n = np.arange(len(right)), len(rows)
+        return Pairs(
+            panel=self.panel(left, rows, right, columns, bases),
+            row_at=np.arange(n) * len(columns),
+            column=columns,
+            begin=np.zeros_like(rows),
+            end=np.full_like(rows, len(columns)),
+            left=left.samples(rows),
+            right=right.samples(columns),
+        )
 
 
 def _take(X: Array, columns: IntArray) -> Array:
@@ -310,19 +382,25 @@ def _take(X: Array, columns: IntArray) -> Array:
 
 
 def spread(K: Array, weight: Array) -> tuple[float, float]:
-    """v = tr(K_c) and r = v² / ‖K_c‖² of a kernel matrix under weights of sum one; both are zero for a constant one.
+    """v = tr(K_c) and r = v² / ‖K_c‖² of a kernel matrix under weights of sum one; both are zero for a constant one."""
+    v, r = spreads(K[None], weight)
+    return float(v[0]), float(r[0])
 
-    With m_i = Σ_j w_j K_ij and g = w'Kw: tr(K_c) = Σ w_i K_ii − g, ‖K_c‖² = Σ w_i w_j K_ij² − 2 Σ w_i m_i² + g². K is
-    used up.
+
+def spreads(Ks: Array, weight: Array) -> tuple[Array, Array]:
+    """v and r of each of the matrices (k, n, n), which are used up.
+
+    With m_i = Σ_j w_j K_ij and g = w'Kw: tr(K_c) = Σ w_i K_ii − g, ‖K_c‖² = Σ w_i w_j K_ij² − 2 Σ w_i m_i² + g².
     """
-    size = float(np.abs(K).max())
-    K /= size or 1.0  # squares neither overflow nor vanish
-    K -= K[0, 0]  # centring takes a constant off anyway; now a kernel that hardly varies keeps its digits
-    sums, trace = K @ weight, weight @ np.diag(K)
+    size = np.maximum(Ks.max(axis=(1, 2)), -Ks.min(axis=(1, 2)))
+    Ks /= np.where(size > 0, size, 1.0)[:, None, None]  # squares neither overflow nor vanish
+    Ks -= Ks[:, :1, :1].copy()  # centring takes a constant off anyway; now a kernel that hardly varies keeps its digits
+    sums, trace = Ks @ weight, np.einsum("kii,i->k", Ks, weight)
     mean = sums @ weight
-    v = float(trace - mean)
-    norm = float(weight @ np.square(K, out=K) @ weight - 2 * sums**2 @ weight + mean**2)
-    return (size * v, v**2 / norm) if v > _NO_VARIANCE and norm > 0 else (0.0, 0.0)
+    v = trace - mean
+    norm = np.square(Ks, out=Ks) @ weight @ weight - 2 * sums**2 @ weight + mean**2
+    varies = (v > _NO_VARIANCE) & (norm > 0)
+    return np.where(varies, size * v, 0.0), np.divide(v**2, norm, out=np.zeros_like(v), where=varies)
 
 
 def squared_distances(x: AnyArray, z: AnyArray, x_squares: Array, z_squares: Array, out: AnyArray) -> None:
@@ -332,12 +410,14 @@ def squared_distances(x: AnyArray, z: AnyArray, x_squares: Array, z_squares: Arr
     share = out.dtype.type(1e-7 if out.dtype == np.float64 else 1e-4)
     lossy = np.empty(len(out), dtype=bool)
     add_squares(x_squares, z_squares, share, out, lossy)
-    for i in np.flatnonzero(lossy):
-        j = np.flatnonzero(out[i] < share * (x_squares[i] + z_squares))
-        for at in range(0, len(j), 4096):  # few, unless an outlier makes all others seem close to each other
-            column = j[at : at + 4096]
-            difference = x[i] - z[column]
-            out[i, column] = np.einsum("ij,ij->i", difference, difference)
+    rows = np.flatnonzero(lossy)
+    for first in range(0, len(rows), 256):
+        part = rows[first : first + 256]
+        i, j = np.nonzero(out[part] < share * (x_squares[part, None] + z_squares))
+        for at in range(0, len(i), 4096):  # few, unless an outlier makes all others seem close to each other
+            row, column = part[i[at : at + 4096]], j[at : at + 4096]
+            difference = x[row] - z[column]
+            out[row, column] = np.einsum("ij,ij->i", difference, difference)
 
 
 def capacity_factor(variance: Array, rank: Array, owners: list[str], capacity: float) -> Array:
@@ -355,36 +435,3 @@ def capacity_factor(variance: Array, rank: Array, owners: list[str], capacity: f
 def _inverse(values: Array) -> Array:
     """1/d, and zero where d is zero: a sample of norm zero stays at the origin of feature space."""
     return np.where(values > 0, 1 / np.maximum(values, 1e-300), 0.0)
-
-
-def _compile(kernels: list[Kernel], base: IntArray, normalize: Normalization) -> Program:
-    """The program of a bank; exponentials whose rates differ by powers of two are squared from each other."""
-    codes = [kernel.code for kernel in kernels]
-    kind = np.array([code.kind for code in codes], dtype=np.int64)
-    rate = np.array([code.rate for code in codes], dtype=np.float64)
-    asked = {"always": True, "never": False, "bank": normalize == "unit"}
-    order = np.lexsort((rate, kind)).astype(np.int64)  # by rising rate: a kernel is squared from a wider one
-    parent, doublings, depth = np.zeros((3, len(kernels)), dtype=np.int64)
-    parent -= 1
-    last_of_chain: dict[tuple[int, float], int] = {}  # by base and mantissa
-    for m in order:
-        if kind[m] != EXPONENTIAL:
-            continue
-        mantissa, exponent = math.frexp(rate[m])
-        k = last_of_chain.get((int(base[m]), mantissa))
-        if k is not None:
-            steps = exponent - math.frexp(rate[k])[1]
-            if steps >= 1 and depth[k] + steps <= MAX_DOUBLINGS:
-                parent[m], doublings[m], depth[m] = k, steps, depth[k] + steps
-        last_of_chain[int(base[m]), mantissa] = int(m)
-    return Program(
-        order=order,
-        kind=kind,
-        base=base,
-        rate=rate,
-        offset=np.array([code.offset for code in codes], dtype=np.float64),
-        degree=np.array([code.degree for code in codes], dtype=np.int64),
-        parent=parent,
-        doublings=doublings,
-        scaled=np.array([asked[kernel.scaling] for kernel in kernels], dtype=np.int64),
-    )

@@ -231,9 +231,11 @@ def next_tile(program: Program, pairs: Pairs, last: int, tile: Tile) -> int:
     return n
 
 
-@njit(fastmath={"contract"})
-def combine_rows(program: Program, theta: Array, pairs: Pairs, first: int, last: int, tile: Tile, out: Array) -> None:
-    """out[row_at[i] + column[j]] = Σ_m θ_m K_m(i, j) for the pairs of rows first..last-1; columns have no gaps."""
+@inner_njit(fastmath={"contract"}, _nrt=True)
+def _combine(
+    program: Program, theta: Array, pairs: Pairs, first: int, last: int, tile: Tile, out: Array, adding: bool
+) -> None:
+    """The work of ``combine_rows`` and of ``add_rows``."""
     order, parent = program.order, program.parent
     row_at, columns, begin, end = pairs.row_at, pairs.column, pairs.begin, pairs.end
     cursor, needed, active, _, _, values, _ = tile
@@ -270,10 +272,42 @@ def combine_rows(program: Program, theta: Array, pairs: Pairs, first: int, last:
             j = begin[i] + offset
             length = min(n - done, end[i] - j)
             target = out[row_at[i] + columns[j] :]
-            for k in range(length):
-                target[k] = sums[done + k]
+            if adding:
+                for k in range(length):
+                    target[k] += sums[done + k]
+            else:
+                for k in range(length):
+                    target[k] = sums[done + k]
             done += length
             i, offset = i + 1, 0
+
+
+@njit()
+def combine_rows(program: Program, theta: Array, pairs: Pairs, first: int, last: int, tile: Tile, out: Array) -> None:
+    """out[row_at[i] + column[j]] = Σ_m θ_m K_m(i, j) for the pairs of rows first..last-1; columns have no gaps."""
+    _combine(program, theta, pairs, first, last, tile, out, False)
+
+
+@njit()
+def add_rows(program: Program, theta: Array, pairs: Pairs, first: int, last: int, tile: Tile, out: Array) -> None:
+    """The same, added to what is there."""
+    _combine(program, theta, pairs, first, last, tile, out, True)
+
+
+@njit()
+def store_rows(program: Program, pairs: Pairs, first: int, last: int, tile: Tile, out: Array) -> None:
+    """out[m, k] = K_m of the k-th pair of rows first..last-1, each kernel by itself."""
+    cursor, needed, _, _, _, values, _ = tile
+    for m in range(len(needed)):
+        needed[m] = 1
+    cursor[0], cursor[1] = first, 0
+    at = 0
+    while cursor[0] < last:
+        n = next_tile(program, pairs, last, tile)
+        for m in range(len(needed)):
+            for k in range(n):
+                out[m, at + k] = values[m, k]
+        at += n
 
 
 @njit()

@@ -15,7 +15,8 @@ import numpy as np
 
 from ._bank import PANEL_BYTES, FittedBank
 from ._kernel_fields import KernelFields
-from ._kernel_rows import Blocks, Pairs, Support, combine_rows, find_support, make_tile, mirror, quadratic_forms
+from ._kernel_plan import Plan
+from ._kernel_rows import Blocks, Pairs, Support, find_support, mirror
 from ._parallel import run_chunks
 from ._typing import AnyArray, Array, IntArray
 
@@ -161,7 +162,7 @@ class GramBlocks:
             size=size[block],
         )
         self._storage = _Pool(lambda: np.empty(self._start[-1]))
-        self._tiles = _Pool(lambda: make_tile(len(bank.base_kernels), bank.n_kernels), n_jobs)
+        self._tiles = _Pool(bank.plan.tile, n_jobs)
         self._supports = _Pool(self._make_support)
         self._fields = _Pool(lambda: KernelFields(self))
         self._work = _Work(int(self._start[-1]), bank.n_kernels * int(self.layout.ptr[-1]))
@@ -295,21 +296,24 @@ class GramBlocks:
                 self._storage.give_back(flat)
 
     def _combine(self, theta: Array, flat: Array) -> None:
-        def work(theta: Array, pairs: Pairs, first: int, last: int, out: Array) -> None:
-            tile = self._tiles.take()
-            combine_rows(self.bank.program, theta, pairs, first, last, tile, out)
-            self._tiles.give_back(tile)
+        def work(plan: Plan, weights: Array, pairs: Pairs, first: int, last: int, out: Array) -> None:
+            tiles = self._tiles if plan is self.bank.plan else _Pool(plan.tile)
+            tile = tiles.take()
+            plan.combine(weights, pairs, first, last, tile, out)
+            tiles.give_back(tile)
 
         theta = np.ascontiguousarray(theta, dtype=np.float64)
         if theta.shape not in ((self.n_kernels,), (len(self._size), self.n_kernels)):
             raise ValueError(f"theta must have an entry for each of {self.n_kernels} kernels, got shape {theta.shape}.")
-        theta = theta * self.bank.factor
         first = self.blocks.first.tolist()
-        ranges = [(theta, 0, first[-1])] if theta.ndim == 1 else zip(theta, first[:-1], first[1:], strict=True)
-        for row, a, b in ranges:
+        rows = np.atleast_2d(theta * self.bank.factor)
+        ranges = [(0, first[-1])] if theta.ndim == 1 else pairwise(first)
+        for row, (a, b) in zip(rows, ranges, strict=True):
+            plan, weights = self.bank.plan.of_weights(row)
             for pairs, at, end in self._chunks(self._pairs, a, b):
                 out = flat if self._kept else flat[self._pairs.row_at[at] :]
-                run_chunks(work, [(row, pairs, i, j, out) for i, j in self._pieces(pairs, at, end)], self.n_jobs)
+                pieces = self._pieces(pairs, at, end)
+                run_chunks(work, [(plan, weights, pairs, i, j, out) for i, j in pieces], self.n_jobs)
         mirror(flat, self._start, self._size)
 
     def quadratic_forms(self, v: Array) -> Array:
@@ -328,17 +332,17 @@ class GramBlocks:
         pairs = Pairs(panel, row_at[chosen], column[chosen], begin, end, samples, samples)
 
         def work(pairs: Pairs, first: int, last: int) -> Array:
-            G, tile = np.zeros((self.n_tasks, self.n_kernels)), self._tiles.take()
-            quadratic_forms(self.bank.program, pairs, self.blocks, ptr, support, first, last, tile, G)
+            tile = self._tiles.take()
+            G = self.bank.plan.forms(pairs, self.blocks, ptr, support, first, last, tile)
             self._tiles.give_back(tile)
             return G
 
-        total = np.zeros((self.n_tasks, self.n_kernels))
+        total = np.zeros((self.bank.plan.n_evaluated, self.n_tasks))
         for some, first, last in self._chunks(pairs, 0, n_support):
             for G in run_chunks(work, [(some, i, j) for i, j in self._pieces(some, first, last)], self.n_jobs):
                 total += G
         self._supports.give_back(room)
-        return total * self.bank.factor
+        return np.ascontiguousarray(self.bank.plan.of_kernels(total).T) * self.bank.factor
 
     def diagonals(self) -> Array:
         """k_m(x, x) of the samples of all tasks, one task after the other, (n_kernels, n_entries)."""

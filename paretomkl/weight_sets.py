@@ -63,6 +63,11 @@ class LsBall:
             return np.inf
         return 1.0 if np.isinf(self.s) else self.s / (self.s - 1)
 
+    @property
+    def sparse(self) -> bool:
+        """Whether most of the best weights are zero."""
+        return self.s == 1
+
     def start(self, n_kernels: int) -> Array:
         """Uniform weights on the boundary."""
         return np.full(n_kernels, n_kernels ** (-1 / self.s))

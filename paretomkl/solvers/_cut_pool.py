@@ -16,6 +16,7 @@ from ..scalarizations import PowerMean
 from ..solution import Solution
 from ..sweep import Sweep
 from ._base import BaseSolver
+from ._few_kernels import MANY, minimize_over_few
 from ._master import minimize_over_cuts
 
 WARM_UP = 3  # block-coordinate steps that fill an empty pool
@@ -23,6 +24,7 @@ PATIENCE = 6  # masters a cut may sit out before it is dropped
 REWEIGHTINGS = 4  # of the master, for p < 1
 LONGER, SHORTER, SHORTEST = 1.5, 0.5, 0.1  # stride to the master's point: after success, after failure, and at least
 GAP_SHARE = 0.05  # of the gap: the accuracy of the tasks while the gap is large
+CRUMBS = 0.01  # of the tolerance: the share of θ that may be set to zero where few kernels are wanted
 NEGLIGIBLE = 1e-25  # share of M_p below which a task is left out of the master
 
 
@@ -38,6 +40,8 @@ class Pool:
         self.sweeps: list[Sweep] = []
         self.upper = np.empty((0, n_tasks))  # of J_t at the θ of each sweep
         self.cuts = CutStore(n_tasks, n_kernels)
+        self.few = getattr(weight_set, "sparse", False) and n_kernels >= MANY
+        self._likely = np.empty(0, dtype=np.int64)  # kernels that the last master of few kernels used
 
     def __len__(self) -> int:
         return len(self.sweeps)
@@ -116,9 +120,11 @@ class Pool:
         """
         cuts = self.cuts
         present = cuts.live & (omega > NEGLIGIBLE)
-        found = minimize_over_cuts(
-            cuts.linear, cuts.slopes, present, scale, omega, p, self.weight_set, start, rtol, joint
-        )
+        master = cuts.linear, cuts.slopes, present, scale, omega, p, self.weight_set, start, rtol, joint
+        if self.few:
+            found, self._likely = minimize_over_few(*master, self._likely)
+        else:
+            found = minimize_over_cuts(*master)
         if mark:
             cuts.note_use(found.used, PATIENCE, present)
         return found.theta, found.lower, found.task_weights
@@ -181,7 +187,10 @@ class CutPool(BaseSolver):
             # Cutting planes overshoot where kernels are many: after a sweep that brought nothing better, go less far.
             stride = min(1.0, LONGER * stride) if best is not leader else max(SHORTEST, SHORTER * stride)
             leader = best
-            theta = problem.weight_set.scale_to_boundary(best.theta + stride * (master.theta - best.theta))
+            theta = best.theta + stride * (master.theta - best.theta)
+            theta = problem.weight_set.scale_to_boundary(
+                without_crumbs(theta, CRUMBS * self.tol) if pool.few else theta
+            )
             if pool.has(theta):  # nothing new to learn there at this accuracy
                 precision *= 0.1
                 theta = best.theta
@@ -287,3 +296,10 @@ class CutPool(BaseSolver):
             omega = scalarization.gradient(objectives) * best.upper
             theta, _, _ = pool.minimize(best.upper, omega / omega.sum(), 1.0, theta, rtol, mark=False)
         return Master(theta, lower * unit)
+
+
+def without_crumbs(theta: Array, share: float) -> Array:
+    """θ with its smallest weights set to zero, up to that share of their sum: kernels of weight zero cost nothing."""
+    order = np.argsort(theta)
+    small = np.cumsum(theta[order]) <= share * theta.sum()
+    return np.where(np.isin(np.arange(len(theta)), order[small]), 0.0, theta)

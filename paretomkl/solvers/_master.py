@@ -608,6 +608,7 @@ class Optimum(NamedTuple):
     task_weights: Array  # multipliers, summed over the cuts of each task
     used: AnyArray  # the cuts that have a part in the solution
     n_steps: int
+    multipliers: Array  # of the cuts (n_rows, n_tasks), which prove ``lower``; zero for those not present
 
 
 def minimize_over_cuts(
@@ -664,4 +665,6 @@ def minimize_over_cuts(
         work,
         (bounds, used, task_weights),
     )
-    return Optimum(per_kernel[3], bounds[0], bounds[1], task_weights, used, n_steps)
+    multipliers = np.zeros((n_tasks, len(linear)))
+    multipliers[present.T] = per_barrier[7, :n_cuts]  # task by task, as they were gathered
+    return Optimum(per_kernel[3], bounds[0], bounds[1], task_weights, used, n_steps, multipliers.T)

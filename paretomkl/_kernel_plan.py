@@ -1,0 +1,241 @@
+"""How the kernels of a bank are evaluated: a few at a time, and of very many widths only some.
+
+Compiled code makes the values of all kernels of a :class:`~paretomkl._kernel_rows.Program` for a tile of pairs. Where
+kernels are many these values leave the cache, so a plan splits them into parts. Where one base carries very many rates,
+only exponentials at fixed nodes are evaluated, and the others are sums of these (:mod:`paretomkl._widths`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ._kernel_rows import (
+    EXPONENTIAL,
+    Blocks,
+    Pairs,
+    Program,
+    Samples,
+    Support,
+    Tile,
+    add_rows,
+    combine_rows,
+    make_tile,
+    quadratic_forms,
+    store_rows,
+)
+from ._typing import Array, IntArray
+from ._widths import N_NODES, WORTHWHILE, mixing_of, nodes_of, segment_of
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+MAX_DOUBLINGS = 14  # squarings in a row from one exp: the error 2^14 · 1e-16 stays near 1e-12
+MOST_TOGETHER = 256  # kernels: their values for a tile of pairs just fit into a cache of the second level
+_ROOM = 160  # kernels and bases of a part, where there are several
+
+
+class Codes(NamedTuple):
+    """The kernels of a bank as arrays (n_kernels,); see :class:`~paretomkl._kernel_rows.Program`."""
+
+    kind: IntArray
+    base: IntArray
+    rate: Array
+    offset: Array
+    degree: IntArray
+    scaled: IntArray
+
+    def take(self, which: IntArray | slice) -> Codes:
+        fields: Any = (values[which] for values in self)
+        return Codes(*fields)
+
+
+def compile_program(codes: Codes) -> Program:
+    """The program of some kernels; exponentials whose rates differ by powers of two are squared from each other."""
+    kind, base, rate, offset, degree, scaled = codes
+    order = np.lexsort((rate, kind)).astype(np.int64)  # by rising rate: a kernel is squared from a wider one
+    parent, doublings, depth = np.zeros((3, len(kind)), dtype=np.int64)
+    parent -= 1
+    last_of_chain: dict[tuple[int, float], int] = {}  # by base and mantissa
+    for m in order:
+        if kind[m] != EXPONENTIAL:
+            continue
+        mantissa, exponent = math.frexp(rate[m])
+        k = last_of_chain.get((int(base[m]), mantissa))
+        if k is not None:
+            steps = exponent - math.frexp(rate[k])[1]
+            if steps >= 1 and depth[k] + steps <= MAX_DOUBLINGS:
+                parent[m], doublings[m], depth[m] = k, steps, depth[k] + steps
+        last_of_chain[int(base[m]), mantissa] = int(m)
+    return Program(order, kind, base, rate, offset, degree, parent, doublings, scaled)
+
+
+class Part(NamedTuple):
+    """Some of the evaluated kernels: ``program`` makes those at ``place`` from the bases at ``bases``.
+
+    ``kernels`` are the rows of the scale of samples that belong to them.
+    """
+
+    program: Program
+    bases: slice
+    place: slice
+    kernels: IntArray
+
+    def pairs(self, pairs: Pairs) -> Pairs:
+        """Pairs of samples with the values of all bases, as the program of this part sees them."""
+        return self._of_part(pairs, pairs.panel[self.bases])
+
+    def _of_part(self, pairs: Pairs, panel: Array) -> Pairs:
+        left = self._samples(pairs.left)
+        right = left if pairs.right is pairs.left else self._samples(pairs.right)
+        return pairs._replace(panel=panel, left=left, right=right)
+
+    def _samples(self, samples: Samples) -> Samples:
+        scale = samples.scale[self.kernels] if self.program.scaled.any() else samples.scale[:1]
+        return Samples(samples.which, samples.squares[self.bases], scale)
+
+    def tile(self, whole: Tile) -> Tile:
+        """As much of a tile as this part needs."""
+        n_bases, n_kernels = self.bases.stop - self.bases.start, len(self.program.kind)
+        cursor, needed, active, samples, bases, values, bits = whole
+        room = n_kernels + 2  # two rows for intermediates
+        return Tile(
+            cursor, needed[:n_kernels], active[: n_kernels + 3], samples, bases[:n_bases], values[:room], bits[:room]
+        )
+
+    def stack(self, pairs: Pairs) -> Array:
+        """The value of each kernel, (n_kernels, n_pairs), at pairs of whole rows with the values of its bases only."""
+        n_bases, n_kernels = len(pairs.panel), len(self.kernels)
+        out = np.empty((n_kernels, pairs.panel.shape[1]))
+        of_part = self._of_part(pairs, pairs.panel)
+        store_rows(self.program, of_part, 0, len(pairs.row_at), make_tile(n_bases, n_kernels), out)
+        return out
+
+
+class Plan:
+    """The parts of a bank, and how its kernels follow from what they evaluate.
+
+    Attributes
+    ----------
+    parts : list of Part
+    mixing : sparse array of shape (n_kernels, n_evaluated), or None
+        Kernel m is Σ_i mixing[m, i] times the i-th evaluated one; None where the kernels themselves are evaluated.
+    n_evaluated : int
+    """
+
+    def __init__(self, codes: Codes, n_bases: int):
+        self.mixing: csr_matrix | None = None
+        self.n_bases = n_bases
+        self._all = self._codes = codes
+        self._kernel = np.arange(len(codes.kind))
+        group = _crowded(codes)
+        few = max(len(codes.kind), n_bases) <= MOST_TOGETHER and group is None
+        if not few:
+            self._codes, self._kernel, self.mixing = _evaluated(codes, group)
+        self.n_evaluated = len(self._kernel)
+        self.parts = [self._part(slice(0, self.n_evaluated), slice(0, n_bases))] if few else self.split(_ROOM)
+
+    def of_weights(self, theta: Array) -> tuple[Plan, Array]:
+        """The plan and its weights with which Σ_m θ_m K_m is least work: of all kernels, or of those that it needs."""
+        needed = np.flatnonzero(theta)
+        if self.mixing is None or 2 * len(needed) > self.n_evaluated:
+            return self, self.weights(theta)
+        plan = Plan(self._all.take(needed), self.n_bases)
+        for k, part in enumerate(plan.parts):
+            plan.parts[k] = part._replace(kernels=needed[part.kernels])
+        return plan, plan.weights(theta[needed])
+
+    def split(self, most: int) -> list[Part]:
+        """Everything in parts of at most so many kernels."""
+        return [self._part(place) for place in _pieces(self._codes.base, min(most, _ROOM))]
+
+    def _part(self, place: slice, bases: slice | None = None) -> Part:
+        some = self._codes.take(place)
+        bases = bases or slice(int(some.base.min()), int(some.base.max()) + 1)
+        program = compile_program(some._replace(base=some.base - bases.start))
+        return Part(program, bases, place, self._kernel[place])
+
+    def tile(self) -> Tile:
+        """Room for any part."""
+        n_bases = max(part.bases.stop - part.bases.start for part in self.parts)
+        return make_tile(n_bases, max(len(part.kernels) for part in self.parts))
+
+    def weights(self, theta: Array) -> Array:
+        """The weights (…, n_evaluated) that make Σ_m θ_m K_m, θ (…, n_kernels), of what is evaluated."""
+        return theta if self.mixing is None else np.ascontiguousarray(theta @ self.mixing)
+
+    def of_kernels(self, values: Any) -> Any:
+        """Numbers (n_evaluated, …) that are linear in the kernels, for all kernels: (n_kernels, …)."""
+        return values if self.mixing is None else self.mixing @ values
+
+    def combine(self, weights: Array, pairs: Pairs, first: int, last: int, tile: Tile, out: Array) -> None:
+        """The sum of what is evaluated with these weights; see ``combine_rows``."""
+        combine = combine_rows
+        for part in self.parts:
+            combine(part.program, weights[part.place], part.pairs(pairs), first, last, part.tile(tile), out)
+            combine = add_rows
+
+    def forms(
+        self, pairs: Pairs, blocks: Blocks, ptr: IntArray, support: Support, first: int, last: int, tile: Tile
+    ) -> Array:
+        """The forms of what is evaluated, (n_evaluated, n_tasks); see ``quadratic_forms``."""
+        forms = np.empty((self.n_evaluated, len(ptr) - 1))
+        for part in self.parts:
+            some = np.zeros((len(ptr) - 1, len(part.kernels)))
+            room = part.tile(tile)
+            quadratic_forms(part.program, part.pairs(pairs), blocks, ptr, support, first, last, room, some)
+            forms[part.place] = some.T
+        return forms
+
+
+def _crowded(codes: Codes) -> IntArray | None:
+    """A number for each exponential that is better made from nodes, the same within a segment of its base; else −1."""
+    fast = np.flatnonzero((codes.kind == EXPONENTIAL) & (codes.scaled == 0))
+    if len(fast) <= WORTHWHILE:
+        return None
+    key = np.stack([codes.base[fast], segment_of(codes.rate[fast])])
+    _, group, count = np.unique(key, axis=1, return_inverse=True, return_counts=True)
+    crowded = count[group] > WORTHWHILE
+    if not crowded.any():
+        return None
+    number = np.full(len(codes.kind), -1)
+    number[fast[crowded]] = np.unique(group[crowded], return_inverse=True)[1]
+    return number
+
+
+def _evaluated(codes: Codes, group: IntArray | None) -> tuple[Codes, IntArray, csr_matrix]:
+    """What is evaluated, sorted by base: its codes, the kernel each stands for (any, for a node), and the mixing."""
+    from scipy.sparse import csr_matrix
+
+    group = np.full(len(codes.kind), -1) if group is None else group
+    plain, crowded = np.flatnonzero(group < 0), np.flatnonzero(group >= 0)
+    _, first = np.unique(group[crowded], return_index=True)  # a kernel of each group
+    owner = crowded[first]
+    nodes = codes.take(np.repeat(owner, N_NODES))._replace(rate=nodes_of(segment_of(codes.rate[owner])).ravel())
+    both: Any = (np.concatenate(two) for two in zip(codes.take(plain), nodes, strict=True))
+    every = Codes(*both)
+    kernel = np.concatenate([plain, np.repeat(owner, N_NODES)])
+    # chains of squarings stay together: they have one mantissa
+    order = np.lexsort((every.rate, np.frexp(every.rate)[0], every.kind, every.base))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    row = np.concatenate([plain, np.repeat(crowded, N_NODES)])
+    column = np.concatenate(
+        [np.arange(len(plain)), (len(plain) + N_NODES * group[crowded][:, None] + np.arange(N_NODES)).ravel()]
+    )
+    share = np.concatenate([np.ones(len(plain)), mixing_of(codes.rate[crowded]).ravel()])
+    mixing = csr_matrix((share, (row, place[column])), shape=(len(codes.kind), len(order)))
+    return every.take(order), kernel[order], mixing
+
+
+def _pieces(base: IntArray, most: int) -> list[slice]:
+    """Ranges of at most so many kernels and of few bases: kernels are sorted by base where they are many."""
+    pieces: list[slice] = []
+    first = 0
+    for k in range(1, len(base) + 1):
+        if k == len(base) or k - first == most or abs(base[k] - base[first]) >= _ROOM:
+            pieces.append(slice(first, k))
+            first = k
+    return pieces

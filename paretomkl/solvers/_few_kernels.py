@@ -1,0 +1,67 @@
+"""The master problem with few of its kernels, where weights are sparse and kernels are very many.
+
+A restricted master leaves most θ_m at zero. Its multipliers μ are those of a lower bound of the whole master too, since
+
+    Σ_k μ_k a_k − h(Σ_k μ_k h_k),    h the support function of the whole weight set,
+
+needs no θ: only the slopes Σ_k μ_k h_k of all kernels, which are one product of a matrix and a vector. Kernels whose
+slope exceeds those of the chosen ones are what the restricted master misses; they join it until that is negligible.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._typing import AnyArray, Array, IntArray
+from ..protocols import WeightSet
+from ._master import Optimum, minimize_over_cuts
+
+MANY = 1000  # kernels from which on a restricted master is less work
+_JOINING = 200  # kernels that join at a time
+_MOST_ROUNDS = 25
+_UNUSED = 1e-9  # of the largest weight
+_NEARLY = 0.98  # of the largest slope: kernels that are likely to be needed next time
+
+
+def minimize_over_few(
+    linear: Array,
+    slopes: Array,
+    present: AnyArray,
+    scale: Array,
+    omega: Array,
+    p: float,
+    weight_set: WeightSet,
+    start: Array,
+    rtol: float,
+    joint: bool,
+    likely: IntArray,
+) -> tuple[Optimum, IntArray]:
+    """``minimize_over_cuts`` for weights of which few are not zero, and the kernels to begin with next time.
+
+    The bounds are those of the master with all kernels, and hold whichever were chosen.
+    """
+    rows = np.flatnonzero(present.any(axis=1))
+    here, live = slopes[rows], present[rows]
+    chosen = np.zeros(slopes.shape[2], dtype=bool)
+    chosen[likely] = chosen[_largest(start)] = chosen[_largest(omega / scale @ here[-1])] = True
+    lower = -np.inf
+    for _ in range(_MOST_ROUNDS):
+        few = np.flatnonzero(chosen)
+        some = np.ascontiguousarray(here[:, :, few])
+        found = minimize_over_cuts(linear[rows], some, live, scale, omega, p, weight_set, start[few], 0.5 * rtol, joint)
+        slope = (found.multipliers / scale).ravel() @ here.reshape(-1, len(chosen))
+        least, steepest = float(weight_set.support(slope[few])), float(weight_set.support(slope))
+        lower = max(lower, found.lower + least - steepest)
+        missing = np.flatnonzero((slope > least) & ~chosen)
+        if found.upper - lower <= rtol * found.upper or not len(missing):
+            break
+        chosen[missing[_largest(slope[missing])]] = True
+    theta, used = np.zeros(len(chosen)), np.zeros(present.shape, dtype=bool)
+    theta[few], used[rows] = found.theta, found.used
+    likely = few[(found.theta > _UNUSED * found.theta.max()) | (slope[few] > _NEARLY * steepest)]
+    return found._replace(theta=theta, lower=lower, used=used), likely
+
+
+def _largest(values: Array) -> IntArray:
+    """Where the largest of some values are."""
+    return np.argpartition(values, -_JOINING)[-_JOINING:] if len(values) > _JOINING else np.arange(len(values))
