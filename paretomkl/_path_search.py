@@ -378,7 +378,9 @@ class PathSearch:
         named = {name: value for name, value in plain.get_params(deep=False).items() if name not in skipped}
         code = refit_code(self.plain_type.__name__, s=plain.s, C=C, tol=self.tol, tasks=by_argument, **named)
         spent = perf_counter() - began
-        self.path_ = ParetoPath.from_solutions(points, training, plain, run, self.tol, spent, code, self.task_scale)
+        models = models_of(points, training)
+        given = training, plain, run, self.tol, spent, code, self.task_scale
+        self.path_ = ParetoPath.from_solutions(points, models, *given)
         k = ps.index(p)
         return fitted_at(plain, points[k], self.path_.models[k].trimmed(), C, run.n_sweeps)
 
