@@ -133,6 +133,8 @@ def fit_bank(kernels: KernelLike, training: Training) -> Any:
     """The bank of the samples, a CoupledBank where they carry the code of their task."""
     samples, bank = training.samples, as_bank(kernels)
     groups = [(task.rows, weight) for task, weight in zip(training.tasks, training.weights, strict=True)]
+    if all(np.array_equal(rows, groups[0][0]) and np.array_equal(w, groups[0][1]) for rows, w in groups[1:]):
+        groups = groups[:1]  # outputs of the same samples: kernels are measured once
     if training.together is None or not training.together.coded:
         return bank.fit(samples.data, samples.names, training.sample_weight, groups)
     base = bank.fit(samples.data[:, :-1], samples.names, training.sample_weight, groups)
