@@ -273,6 +273,8 @@ def read_samples(owner: Any, X: Any, *, tasks: Any = None, reset: bool = False) 
         return Samples(data, as_sources(tasks, len(data)), None if names is None else list(names))
     if tasks is not None:
         raise ValueError("Pass task_column or tasks=, not both.")
+    if column_names(X) is not None:
+        find_task_column(X, owner.task_column)  # a message about it, not about features
     validate_data(owner, _named(owner, X), reset=reset, skip_check_array=True)
     return _split_task_column(owner, X)
 

@@ -213,7 +213,10 @@ def test_tasks_of_one_class_and_new_tasks(toy, way):
     y[tasks == "west"] = "no"
     model = ParetoMKLClassifier(share=way, C=3).fit(X, y, tasks=tasks)
     assert model.score(X, y, tasks=tasks) > 0.7
-    assert set(model.predict(X[:5], tasks=["elsewhere"] * 5)) <= {"yes", "no"}
+    with pytest.warns(UserWarning, match="Task 'elsewhere' was not there in training: the common .* for 5 rows"):
+        assert set(model.predict(X[:5], tasks=["elsewhere"] * 5)) <= {"yes", "no"}
+    with pytest.warns(UserWarning, match=r"Tasks \['afar', 'beyond'\] were not there in training"):
+        model.decision_function(X[:3], tasks=["beyond", "north", "afar"])
     with pytest.raises(ValueError, match="Task 'west' has only one class"):
         ParetoMKLClassifier(share="kernel").fit(X, y, tasks=tasks)
 
@@ -228,7 +231,9 @@ def test_a_new_task_gets_the_common_part(toy):
     dual[model.support_] = model.dual_coef_[0]
     f0 = bank.cross(bank.side(data), bank.side(data), theta) @ dual + model.intercept_[0]
     tasks_set = model.model_.tasks.whole
-    assert_allclose(model.predict(X, tasks=["new"] * 75), tasks_set.centre[0] + tasks_set.spread[0] * f0)
+    with pytest.warns(UserWarning, match="not there in training"):
+        predicted = model.predict(X, tasks=["new"] * 75)
+    assert_allclose(predicted, tasks_set.centre[0] + tasks_set.spread[0] * f0)
     assert 0 < model.common_share_ < 1
 
 
@@ -416,10 +421,12 @@ def test_one_task_makes_all_ways_the_same(toy, way):
 
 def test_a_search_of_one_task_has_one_way(toy):
     X, y, _, _ = toy
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        search = ParetoMKLClassifierCV(share=WAYS, ps=1.0, Cs=[0.1, 1.0, 10.0, 100.0], cv=3).fit(X, y)
-    assert search.best_share_ == "kernel"
+    for given in ({}, {"tasks": ["only"] * 75}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            search = ParetoMKLClassifierCV(share=WAYS, ps=1.0, Cs=[0.1, 1.0, 10.0, 100.0], cv=3).fit(X, y, **given)
+        assert search.best_share_ == "kernel"
+        assert search.sharing_in_words_ == "There is one task only, so that all ways to share are the same."
 
 
 @pytest.mark.parametrize(
@@ -428,8 +435,9 @@ def test_a_search_of_one_task_has_one_way(toy):
 )
 def test_unknown_ways_are_named(toy, share, message):
     X, y, _, tasks = toy
-    with pytest.raises((ValueError, TypeError), match=message):
-        (ParetoMKLClassifierCV(share=share) if share == [] else ParetoMKLClassifier(share=share)).fit(X, y, tasks=tasks)
+    for kind in (ParetoMKLClassifier, ParetoMKLClassifierCV)[share == [] :]:
+        with pytest.raises(ValueError, match=message):
+            kind(share=share).fit(X, y, tasks=tasks)
 
 
 def test_a_task_column_is_missed_at_predict(toy):
@@ -438,5 +446,11 @@ def test_a_task_column_is_missed_at_predict(toy):
         model = ParetoMKLClassifier(share=way).fit(X, y, tasks=tasks)
         with pytest.raises(ValueError, match="fitted with tasks"):
             model.predict(X)
+        frame = pd.DataFrame(X, columns=["u", "v", "w"])
+        by_column = ParetoMKLClassifier(share=way, task_column="site").fit(frame.assign(site=tasks), y)
+        with pytest.raises(
+            ValueError, match=r"X has no column 'site' \(task_column\); its columns are \['u', 'v', 'w'\]"
+        ):
+            by_column.predict(frame)
     with pytest.raises(ValueError, match="Unknown task 'new'"):
         ParetoMKLClassifier().fit(X, y, tasks=tasks).predict(X, tasks=["new"] * 75)
