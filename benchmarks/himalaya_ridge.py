@@ -90,7 +90,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", help="interpreter of an environment with himalaya")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="which samples are for training; one split each")
+    parser.add_argument(
+        "--seeds", type=int, nargs="+", default=[1], help="which samples are for training; one split each"
+    )
     parser.add_argument("--ours", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.ours:

@@ -313,13 +313,15 @@ def pareto_path(
     reader = PathReader(kernels, task_column, class_weight, machine, normalize_y, share)
     training = reader.read_data(X, y, tasks=tasks, sample_weight=sample_weight)
     omega = check_task_weight(task_weight, training.tasks)
-    each, bounds = np.ndim(C) > 0, training.bounds(C)
-    if each:  # a weight for each sample, as in the code that fits a point again
+    if np.ndim(C) and training.together is not None and training.together.kind == "matrix":
+        raise ValueError(f"With share={share!r} and a matrix y, C must be one number; pass sample_weight instead.")
+    bounds, cost = training.bounds(C), 1.0 if np.ndim(C) else float(C)
+    if np.ndim(C):  # a weight for each sample, as in the code that fits a point again
         training = replace(training, weights=bounds)
     several = training.together is not None or training.shares_nothing(share)
     learn = _learn_apart if training.shares_nothing(share) else _learn
     exponents = [1.0] if several else exponents
-    run, points, models = learn(training, exponents, 1.0 if each else C, kernels, parts, omega, verbose)
+    run, points, models = learn(training, exponents, cost, kernels, parts, omega, verbose)
     given: dict[str, Any] = {
         "tol": parts.solver.tol,
         "tasks": tasks is not None,

@@ -395,6 +395,8 @@ def test_what_a_path_cannot_share_is_named(toy, tmp_path):
         pareto_path(X, y, tasks=tasks, share="all")
     with pytest.raises(ValueError, match="share='nothing' is for labels or numbers; machine='one-class' has neither"):
         pareto_path(X, tasks=tasks, machine="one-class", share="nothing")
+    with pytest.raises(ValueError, match="With share='function' and a matrix y, C must be one number"):
+        pareto_path(X, X[:, :2] > 0, share="function", C=np.ones(75))
     path = pareto_path(X, y, tasks=tasks, share="function")
     assert "share='function', 1 point, 3 tasks" in path._repr_html_().replace("&#x27;", "'")
     with pytest.raises(ValueError, match="p plays no part with share='function'"):
