@@ -90,7 +90,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", help="interpreter of an environment with himalaya")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--seed", type=int, default=1, help="which samples are for training")
+    parser.add_argument(
+        "--seeds", type=int, nargs="+", default=[1], help="which samples are for training; one split each"
+    )
     parser.add_argument("--ours", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.ours:
@@ -98,22 +100,28 @@ def main() -> None:
         return
     if not given.python:
         parser.error("--python is needed")
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "kernels.npz"
-        np.savez(file, **make_data(given.seed))
-        for threads in given.threads:
-            environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
-            print(f"\n{threads} thread{'s' if threads > 1 else ''}\n")
-            print("| | s | CPU s | R² |\n|---|---:|---:|---:|")
-            for command in ([sys.executable, __file__, "--ours", file], [given.python, THEIRS, file]):
-                done = subprocess.run(command, env=environment, capture_output=True, text=True)
-                if done.returncode:
-                    raise SystemExit(done.stderr)
-                for line in done.stdout.splitlines():
-                    row = json.loads(line)
-                    note = f" ({row['least']:.4f} … {row['most']:.4f} along p)" if "least" in row else ""
-                    cells = f"{row['seconds']:.2f} | {row['cpu']:.2f} | {row['r2']:.4f}{note}"
-                    print(f"| {row['name']} | {cells} |", flush=True)
+    for seed in given.seeds:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "kernels.npz"
+            np.savez(file, **make_data(seed))
+            for threads in given.threads:
+                print(f"\nsplit {seed}, {threads} thread{'s' if threads > 1 else ''}\n", flush=True)
+                compare(file, given.python, threads)
+
+
+def compare(file: Path, python: str, threads: int) -> None:
+    """One table: ours and theirs on the same kernels."""
+    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
+    print("| | s | CPU s | R² |\n|---|---:|---:|---:|")
+    for command in ([sys.executable, __file__, "--ours", file], [python, THEIRS, file]):
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(done.stderr)
+        for line in done.stdout.splitlines():
+            row = json.loads(line)
+            note = f" ({row['least']:.4f} … {row['most']:.4f} along p)" if "least" in row else ""
+            cells = f"{row['seconds']:.2f} | {row['cpu']:.2f} | {row['r2']:.4f}{note}"
+            print(f"| {row['name']} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -82,8 +82,7 @@ class FittedBank:
         self.precomputed = columns is None
         self.normalize = normalize
         self.standardizer = standardizer
-        # a stack is there already; a copy of it would double the memory
-        self.cache_bytes = 0.0 if self.precomputed else cache_mb * 2**20
+        self.cache_bytes = cache_mb * 2**20  # a stack is there already, but reading it kernel by kernel is slow
         self.names = [str(kernel) for kernel in kernels]
         # kernels that see the same columns through the same metric share one base matrix
         keys: dict[tuple, int] = {}

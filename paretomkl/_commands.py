@@ -956,6 +956,7 @@ def _new_tasks(model: Any, inputs: Frame, task: str | None) -> Any:
         part = "what the tasks have in common" if model.share == "function" else "the model of all tasks"
         which = f"{new.sum()} of {len(new)} rows are of tasks the model has not seen, {some}"
         note(f"{which}: {part} predicts them, and the column {NEW_TASK!r} marks them.")
+        warnings.filterwarnings("ignore", message=".* not there in training")  # the model's own note
     return new
 
 

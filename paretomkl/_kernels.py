@@ -371,8 +371,8 @@ class KernelBank:
         Whether columns are first brought to mean zero and standard deviation one, with outliers moved in.
         ``"auto"``: for the default bank and for sources.
     cache_mb : float, default=512
-        Up to this size the base matrices (distances, callables) are kept; beyond it they are recomputed, some
-        rows at a time, whenever they are needed.
+        Up to this size the base matrices (distances, callables, a copy of a precomputed stack in the order in which it
+        is read) are kept; beyond it they are recomputed, some rows at a time, whenever they are needed.
     """
 
     kernels: Literal["default", "paper", "precomputed", "one width"] | Sources | Iterable[KernelSpec] = "default"

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ._kernel_classifier import keep_solution
-from ._kernels import is_precomputed
 from ._model import TaskModel
 from ._progress import Progress
-from ._reading import Training, apart, read_together
+from ._reading import Training, apart
 from ._run import Run
-from ._tasks import is_matrix
 from ._together import SeparateModel, Share, SharedModel, check_share
-from ._tracing import Parts, check_parts, fit_bank, make_problem, models_of, trace
+from ._tracing import Parts, check_parts, fit_bank, make_problem, models_of, solve_apart, trace
 from ._typing import Array, TaskScale
 from ._validation import check_exponent, check_task_weight
 from .problem import MultiTaskProblem
@@ -58,7 +53,7 @@ class ParetoLearner:
         exponents = [check_exponent(self.p)]
         parts = self.parts(exponents, self.n_jobs)
         bounds = training.bounds(self._cost())
-        if check_share(self.share) == "nothing":
+        if training.shares_nothing(check_share(self.share)):
             return self._learn_apart(training, parts)
         model = self._solved(self.problem(training, bounds, parts), exponents, parts, training)
         if training.together is None:
@@ -79,35 +74,10 @@ class ParetoLearner:
 
     def _learn_apart(self, training: Training, parts: Parts) -> SeparateModel:
         """Each task by itself, with a bank, kernel weights and functions of its own."""
-        alone, models, solutions = apart(training), [], []
+        omega = check_task_weight(self.task_weight, training.tasks)
+        alone = apart(training)
         with Progress(len(alone), self.tol, self.verbose) as progress:
             run = Run(progress.report)
-            for own in alone:
-                problem = make_problem(own, own.bounds(self._cost()), fit_bank(self.kernels, own), parts)
-                points = trace(problem, [1.0], parts.solver, progress, run=run)
-                solutions.append(points[0])
-                models.append(models_of(points, own)[0])
-        self.objectives_ = np.concatenate([solution.objectives for solution in solutions])
-        self.task_weights_ = np.full(len(self.objectives_), 1 / len(self.objectives_))
-        self.objective_, self.gap_ = float(self.objectives_.mean()), max(solution.gap for solution in solutions)
-        self.n_sweeps_ = max(solution.n_sweeps for solution in solutions)
+            solution, models = solve_apart(alone, self._cost(), self.kernels, parts, omega, progress, run)
+        keep_solution(self, solution, solution.n_sweeps)
         return SeparateModel(models, training.labelling)
-
-
-def read_shared(owner: Any, read: Any, numbers: bool, X: Any, y: Any, tasks: Any, sample_weight: Any) -> Training:
-    """The training data of an estimator as its ``share`` wants them; ``read`` reads those of tasks apart."""
-    share = check_share(owner.share)
-    if share in ("function", "everything"):
-        several = tasks is not None or owner.task_column is not None or is_matrix(y)
-        if is_precomputed(owner.kernels):
-            raise ValueError(f"share={share!r} needs features; with precomputed kernels use 'kernel' or 'nothing'.")
-        if several:
-            coded = share == "function"
-            given = {"tasks": tasks, "sample_weight": sample_weight, "coded": coded, "numbers": numbers}
-            training = read_together(owner, X, y, **given)
-            if training.together is not None and training.together.n_tasks > 1:
-                return training
-        warnings.warn(
-            f"There is one task only, so that share={share!r} is the same as 'kernel'.", UserWarning, stacklevel=4
-        )
-    return read(owner, X, y, tasks=tasks, sample_weight=sample_weight)

@@ -54,6 +54,7 @@ class PathSearch:
     ``cv``, ``scoring`` and ``error_score``; and names the estimator and its form for held-out samples.
     """
 
+    model_: Any
     best_share_: Share
     sharing_: dict[Share, tuple[float, float]]
     plain_type: ClassVar[Any]
@@ -118,7 +119,8 @@ class PathSearch:
         plain = self.plain_estimator()
         plain.parts(next(iter(grids.values())).ps)
         samples = read_samples(plain, X, tasks=tasks, reset=True)
-        grids, size = self._possible(grids, {"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight})
+        several = is_matrix(y) or (samples.sources is not None and len(numbered(samples.sources)[0]) > 1)
+        grids, size = self._possible(grids, several, {"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight})
         tasks = None if tasks is None else samples.sources
         X, y, sample_weight, tasks, groups = indexable(X, y, sample_weight, tasks, groups)
         self.scorer_ = own_score if self.scoring is None else check_scorer(self.scoring, plain)
@@ -164,7 +166,7 @@ class PathSearch:
 
     def _ways(self) -> list[Share]:
         """What the tasks may share, from nothing to everything."""
-        given = [self.share] if isinstance(self.share, str) else list(self.share)
+        given = [self.share] if isinstance(self.share, str) or not np.iterable(self.share) else list(self.share)
         if not given:
             raise ValueError("share is empty; give at least one of 'nothing', 'kernel', 'function', 'everything'.")
         return sorted({check_share(way) for way in given}, key=SHARES.index)
@@ -172,12 +174,13 @@ class PathSearch:
     def _exponents(self) -> list[float]:
         return check_exponents(self.ps)
 
-    def _possible(self, grids: dict[Share, Grid], given: dict[str, Any]) -> tuple[dict[Share, Grid], float]:
+    def _possible(
+        self, grids: dict[Share, Grid], several: bool, given: dict[str, Any]
+    ) -> tuple[dict[Share, Grid], float]:
         """The ways to share that these data allow, and the mean size of a task.
 
         Where there is one task all ways are the same. Tasks of one class have functions of their own in no way.
         """
-        several = given["tasks"] is not None or self.task_column is not None or is_matrix(given["y"])
         if len(grids) > 1 and not several:
             only: Share = "kernel" if "kernel" in grids else next(iter(grids))
             grids = {only: grids[only]}
@@ -378,7 +381,9 @@ class PathSearch:
         named = {name: value for name, value in plain.get_params(deep=False).items() if name not in skipped}
         code = refit_code(self.plain_type.__name__, s=plain.s, C=C, tol=self.tol, tasks=by_argument, **named)
         spent = perf_counter() - began
-        self.path_ = ParetoPath.from_solutions(points, training, plain, run, self.tol, spent, code, self.task_scale)
+        models = models_of(points, training)
+        given = training, plain, run, self.tol, spent, code, self.task_scale
+        self.path_ = ParetoPath.from_solutions(points, models, *given)
         k = ps.index(p)
         return fitted_at(plain, points[k], self.path_.models[k].trimmed(), C, run.n_sweeps)
 
@@ -386,6 +391,8 @@ class PathSearch:
     def sharing_in_words_(self) -> str:
         """What the search has found about the ways to share, in a sentence or two."""
         check_is_fitted(self)
+        if len(self.model_.tasks.distinct_sources) == 1:
+            return "There is one task only, so that all ways to share are the same."
         in_points = self.stratify and (self.scoring is None or "accuracy" in str(self.scoring))
 
         def size(lost: float) -> str:

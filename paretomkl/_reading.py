@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from ._tasks import (
     as_sources,
     column_names,
     find_task_column,
+    is_matrix,
     make_number_tasks,
     make_sample_tasks,
     make_tasks,
@@ -31,7 +33,7 @@ from ._tasks import (
     task_column_of,
     unique_labels,
 )
-from ._together import Together, long_form, numbered
+from ._together import Together, check_share, long_form, numbered
 from ._typing import AnyArray, Array, IntArray
 from ._validation import check_bounds, check_stack, numbers_only, shown
 
@@ -65,6 +67,10 @@ class Training:
                 )
         return bounds
 
+    def shares_nothing(self, share: str) -> bool:
+        """Whether tasks are to be solved one by one: there are several, and they share nothing."""
+        return share == "nothing" and len(self.labelling.distinct_sources) > 1
+
     @property
     def task_sizes(self) -> Array:
         """n_t, (n_tasks,): the total weight of the samples of each task; their number where all weights are one."""
@@ -89,23 +95,27 @@ class PathReader(BaseEstimator):
         class_weight: Any = None,
         machine: str = "svc",
         normalize_y: bool = True,
+        share: str = "kernel",
     ):
         self.kernels = kernels
         self.task_column = task_column
         self.class_weight = class_weight
         self.machine = machine
         self.normalize_y = normalize_y
+        self.share = share
 
     def read_data(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> Training:
-        """Training data as the machine needs them: with labels, with numbers, or without y."""
+        """Training data as the machine and ``share`` need them: with labels, with numbers, or without y."""
         if self.machine in CLASSIFYING:
-            return read_training(self, X, y, tasks=tasks, sample_weight=sample_weight)
+            return read_shared(self, read_training, False, X, y, tasks, sample_weight)
         if self.class_weight is not None:
             raise ValueError(f"class_weight is for classes; machine={self.machine!r} has none.")
         if self.machine in PREDICTING:
-            return read_regression(self, X, y, tasks=tasks, sample_weight=sample_weight)
+            return read_shared(self, read_regression, True, X, y, tasks, sample_weight)
         if y is not None:
             raise ValueError(f"machine={self.machine!r} learns without labels; pass y=None.")
+        if check_share(self.share) != "kernel":
+            raise ValueError(f"share={self.share!r} is for labels or numbers; machine={self.machine!r} has neither.")
         return read_detection(self, X, tasks=tasks, sample_weight=sample_weight)
 
 
@@ -153,6 +163,29 @@ def read_regression(
         ]
     kind: Kind = "matrix" if targets.ndim == 2 else "single" if samples.sources is None else "tasks"
     return Training(samples, made, weights, Targets.of(made, kind, centre, spread, deviation))
+
+
+def read_shared(
+    owner: Any, read: Callable[..., Training], numbers: bool, X: Any, y: Any, tasks: Any, sample_weight: Any
+) -> Training:
+    """The training data of an owner as its ``share`` wants them; ``read`` reads those of tasks apart."""
+    share = check_share(owner.share)
+    if share in ("function", "everything"):
+        several = tasks is not None or owner.task_column is not None or is_matrix(y)
+        if is_precomputed(owner.kernels):
+            raise ValueError(f"share={share!r} needs features; with precomputed kernels use 'kernel' or 'nothing'.")
+        if several:
+            coded = share == "function"
+            given = {"tasks": tasks, "sample_weight": sample_weight, "coded": coded, "numbers": numbers}
+            training = read_together(owner, X, y, **given)
+            if training.together is not None and training.together.n_tasks > 1:
+                return training
+    training = read(owner, X, y, tasks=tasks, sample_weight=sample_weight)
+    if share != "kernel" and len(training.labelling.distinct_sources) == 1:
+        warnings.warn(
+            f"There is one task only, so that share={share!r} is the same as 'kernel'.", UserWarning, stacklevel=4
+        )
+    return training
 
 
 def read_together(
@@ -240,6 +273,8 @@ def read_samples(owner: Any, X: Any, *, tasks: Any = None, reset: bool = False) 
         return Samples(data, as_sources(tasks, len(data)), None if names is None else list(names))
     if tasks is not None:
         raise ValueError("Pass task_column or tasks=, not both.")
+    if column_names(X) is not None:
+        find_task_column(X, owner.task_column)  # a message about it, not about features
     validate_data(owner, _named(owner, X), reset=reset, skip_check_array=True)
     return _split_task_column(owner, X)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
@@ -155,7 +156,21 @@ class SharedModel(FittedTasks):
 
     def decisions(self, samples: Any, tasks: Any = None) -> Array:
         samples = as_samples(samples, tasks)
+        self._note_new_tasks(samples)
         return self.tasks.shaped(self.whole.decisions(self.tasks.coded_samples(samples)))
+
+    def _note_new_tasks(self, samples: Samples) -> None:
+        rows = self.tasks.unknown(samples)
+        if len(rows):
+            assert samples.sources is not None
+            new = unique_labels(samples.sources[rows])
+            named = f"Task {new[0]!r} was" if len(new) == 1 else f"Tasks {new[:5]}{' …' * (len(new) > 5)} were"
+            warnings.warn(
+                f"{named} not there in training: the common function predicts for {len(rows)} "
+                f"row{'s' * (len(rows) > 1)}.",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def contributions(self, samples: Any, tasks: Any = None) -> Array:
         """What each kernel adds to each decision, (n_samples, n_columns, n_kernels)."""

@@ -27,7 +27,7 @@ from .protocols import Solver
 from .scalarizations import PowerMean
 from .solution import Solution
 from .solvers import make_solver
-from .sweep import Decisions
+from .sweep import Decisions, Sweep
 from .weight_sets import LsBall
 
 if TYPE_CHECKING:
@@ -133,6 +133,8 @@ def fit_bank(kernels: KernelLike, training: Training) -> Any:
     """The bank of the samples, a CoupledBank where they carry the code of their task."""
     samples, bank = training.samples, as_bank(kernels)
     groups = [(task.rows, weight) for task, weight in zip(training.tasks, training.weights, strict=True)]
+    if all(np.array_equal(rows, groups[0][0]) and np.array_equal(w, groups[0][1]) for rows, w in groups[1:]):
+        groups = groups[:1]  # outputs of the same samples: kernels are measured once
     if training.together is None or not training.together.coded:
         return bank.fit(samples.data, samples.names, training.sample_weight, groups)
     base = bank.fit(samples.data[:, :-1], samples.names, training.sample_weight, groups)
@@ -203,6 +205,39 @@ def trace(
         last = solutions[p] = solver.solve(here, last, run)
         progress.done()
     return [solutions[p] for p in ps]
+
+
+def solve_apart(
+    alone: Sequence[Training],
+    C: float,
+    kernels: KernelLike,
+    parts: Parts,
+    omega: Array | None,
+    progress: Progress,
+    run: Run,
+) -> tuple[Solution, list[TaskModel]]:
+    """Tasks that share nothing, each with a bank and kernel weights of its own, as one solution; a model for each.
+
+    The least Σ_t ω_t J_t(θ_t), whatever ω > 0 is: p plays no part. The relative gap of a sum is at most the largest of
+    its parts.
+    """
+    counts = [len(own.tasks) for own in alone]
+    omega = np.full(sum(counts), 1 / sum(counts)) if omega is None else omega
+    solutions, models = [], []
+    for own, weight in zip(alone, np.split(omega, np.cumsum(counts)[:-1]), strict=True):
+        problem = make_problem(own, own.bounds(C), fit_bank(kernels, own), parts, weight / weight.sum())
+        points = trace(problem, [1.0], parts.solver, progress, run=run)
+        solutions += points
+        models += models_of(points, own)
+    sweeps = [solution.sweep for solution in solutions]
+    theta = np.concatenate([np.tile(sweep.theta, (count, 1)) for sweep, count in zip(sweeps, counts, strict=True)])
+    values = (
+        np.concatenate([getattr(sweep, name) for sweep in sweeps]) for name in ("linear", "forms", "lower", "upper")
+    )
+    whole = Sweep(theta, *values)
+    gap, n_sweeps = (max(getattr(solution, name) for solution in solutions) for name in ("gap", "n_sweeps"))
+    converged = all(solution.converged for solution in solutions)
+    return Solution(1.0, whole, omega, float(omega @ whole.lower), gap, n_sweeps, converged), models
 
 
 def trace_grid(problem: MultiTaskProblem, grid: Grid, solver: Any, progress: Progress) -> Iterator[Stretch]:

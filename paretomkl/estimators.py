@@ -14,8 +14,8 @@ from ._bank import FittedBank
 from ._estimator import MultiTaskEstimator, OutlierKind
 from ._kernel_classifier import KernelFit, KernelTaskClassifier
 from ._kernels import KernelLike, as_bank
-from ._learner import ParetoLearner, read_shared
-from ._reading import Training, read_detection, read_regression, read_training
+from ._learner import ParetoLearner
+from ._reading import Training, read_detection, read_regression, read_shared, read_training
 from ._regressor import KernelTaskRegressor, machine_of_loss
 from ._together import Share
 from ._tracing import fit_bank, make_problem

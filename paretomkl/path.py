@@ -8,16 +8,16 @@ from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ._kernels import KernelLike
-from ._model import TaskModel
 from ._progress import Progress
 from ._refit import path_refit_code
 from ._run import Run
-from ._tracing import check_parts, fit_bank, make_problem, models_of, trace
+from ._together import SeparateModel, Share, SharedModel
+from ._tracing import Parts, check_parts, fit_bank, make_problem, models_of, solve_apart, trace
 from ._typing import Array, ClassWeight, IntArray, MachineName, SolverLike, TaskScale
 from ._validation import check_exponents, check_task_weight
 from .scalarizations import PAPER_PS
@@ -63,7 +63,7 @@ class ParetoPath:
     gap : array of shape (n_points,)
         Relative certificate, never below the truth: for p ≥ 1 the distance of M_p to its optimum, for p < 1 that of the
         sum weighted by η, which says how far the point can be from the Pareto front.
-    models : list of TaskModel
+    models : list
         The fitted model of each point: ``path.models[0].predict(X)``.
     n_sweeps : int
         Passes over the tasks that the whole path took.
@@ -85,10 +85,16 @@ class ParetoPath:
         n_t, the total weight of the samples of each task: their number where all weights are one.
     task_scale : {"none", "samples"}
         Whether ``objectives`` are J_t or J_t / n_t.
+    share : {"nothing", "kernel", "function", "everything"}
+        What the tasks have in common. p balances tasks that share their kernel; in all other ways it plays no part, and
+        the path has one point, at p = 1. There "nothing" has ``theta`` and ``kernel_shares`` of shape (1, n_tasks,
+        n_kernels). "function" and "everything" make one problem of all tasks (or one for each pair of classes):
+        ``objectives``, ``task_weights`` and ``task_sizes`` have an entry for each problem instead of each task, and
+        ``models[0].common_share`` is the share of the common part.
     """
 
     solutions: list[Solution]
-    models: list[TaskModel]
+    models: list[Any]
     n_sweeps: int
     seconds: dict[str, float]
     history: list[tuple[float, int, float]]
@@ -97,6 +103,7 @@ class ParetoPath:
     refit: str = ""
     task_sizes: Array | None = None
     task_scale: TaskScale = "none"
+    share: Share = "kernel"
 
     ps = _of_points("p")
     theta = _of_points("theta")
@@ -107,7 +114,8 @@ class ParetoPath:
 
     @property
     def kernel_shares(self) -> Array:
-        return self.models[0].bank.variance_share(self.theta)
+        pairs = zip(self.models, self.theta, strict=True)
+        return np.array([model.bank.variance_share(theta) for model, theta in pairs])
 
     @property
     def source_shares(self) -> dict[str, Array]:
@@ -137,6 +145,7 @@ class ParetoPath:
     def from_solutions(
         cls,
         points: Sequence[Solution],
+        models: Sequence[Any],
         training: Training,
         reader: Any,
         run: Run,
@@ -144,13 +153,13 @@ class ParetoPath:
         spent: float,
         refit: str,
         task_scale: TaskScale = "none",
+        share: Share = "kernel",
     ) -> ParetoPath:
-        """The solutions of one problem along p, without what only the solver needs."""
-        models = models_of(points, training)
+        """The solutions along p and their models, without what only the solver needs."""
         seconds = {"total": spent, **run.seconds}
         alone = [point.alone() for point in points]
-        sizes = training.task_sizes
-        return cls(alone, models, run.n_sweeps, seconds, run.history, tol, reader, refit, sizes, task_scale)
+        given = run.history, tol, reader, refit, training.task_sizes, task_scale, share
+        return cls(alone, list(models), run.n_sweeps, seconds, *given)
 
     def __len__(self) -> int:
         return len(self.solutions)
@@ -160,11 +169,20 @@ class ParetoPath:
         chosen = [int(row) for row in rows]
         return replace(self, solutions=[self.solutions[k] for k in chosen], models=[self.models[k] for k in chosen])
 
+    def along_p(self) -> ParetoPath:
+        """The path itself, for what shows a trade-off; refused where p plays no part."""
+        if self.share != "kernel":
+            raise ValueError(
+                f"p plays no part with share={self.share!r}, so that there is no trade-off to show; use share='kernel'."
+            )
+        return self
+
     def __repr__(self) -> str:
         points, tasks, kernels = len(self), len(self.task_names), len(self.kernel_names)
+        share = "" if self.share == "kernel" else f"share={self.share!r}, "
         return (
-            f"ParetoPath({points} points, {tasks} tasks, {kernels} kernels, {self.n_sweeps} sweeps, "
-            f"largest gap {self.gap.max():.1e})"
+            f"ParetoPath({share}{points} point{'s' * (points != 1)}, {tasks} tasks, {kernels} kernels, "
+            f"{self.n_sweeps} sweeps, largest gap {self.gap.max():.1e})"
         )
 
     def _repr_html_(self) -> str:
@@ -205,6 +223,7 @@ def pareto_path(
     machine: MachineName = "svc",
     epsilon: float = 0.1,
     normalize_y: bool = True,
+    share: Share = "kernel",
 ) -> ParetoPath:
     """Minimise the power mean of the task objectives for each exponent p.
 
@@ -267,6 +286,10 @@ def pareto_path(
     normalize_y : bool, default=True
         Whether numbers to predict are centred and scaled to standard deviation one within each task, so that objectives
         can be compared.
+    share : {"nothing", "kernel", "function", "everything"}, default="kernel"
+        What tasks (of ``tasks``, ``task_column`` or a matrix y) have in common, as in :class:`ParetoMKLClassifier`. p
+        plays a part for "kernel" only. The other ways give a path of one point, at p = 1 whatever ``ps`` is: what the
+        estimators learn. With one task all ways are the same, and a warning says so.
 
     Returns
     -------
@@ -287,22 +310,75 @@ def pareto_path(
     began = perf_counter()
     exponents = check_exponents(ps)
     parts = check_parts(exponents, s, tol, solver, max_iter, n_jobs, task_scale, machine, epsilon)
-    reader = PathReader(kernels, task_column, class_weight, machine, normalize_y)
+    reader = PathReader(kernels, task_column, class_weight, machine, normalize_y, share)
     training = reader.read_data(X, y, tasks=tasks, sample_weight=sample_weight)
     omega = check_task_weight(task_weight, training.tasks)
-    bounds, bank = training.bounds(C), fit_bank(kernels, training)
+    if np.ndim(C) and training.together is not None and training.together.kind == "matrix":
+        raise ValueError(f"With share={share!r} and a matrix y, C must be one number; pass sample_weight instead.")
+    bounds, cost = training.bounds(C), 1.0 if np.ndim(C) else float(C)
     if np.ndim(C):  # a weight for each sample, as in the code that fits a point again
         training = replace(training, weights=bounds)
-    problem = make_problem(training, bounds, bank, parts, omega)
-    with Progress(len(exponents), parts.solver.tol, verbose) as progress:
-        run = Run(progress.report)
-        points = trace(problem, exponents, parts.solver, progress, run=run)
+    several = training.together is not None or training.shares_nothing(share)
+    learn = _learn_apart if training.shares_nothing(share) else _learn
+    exponents = [1.0] if several else exponents
+    run, points, models = learn(training, exponents, cost, kernels, parts, omega, verbose)
     given: dict[str, Any] = {
         "tol": parts.solver.tol,
         "tasks": tasks is not None,
         "sample_weight": sample_weight is not None,
     }
     given |= {"kernels": kernels, "task_column": task_column, "task_weight": task_weight, "class_weight": class_weight}
-    code = path_refit_code(machine, epsilon, normalize_y, s=s, C=C, solver=solver, task_scale=task_scale, **given)
+    given |= {"task_scale": task_scale, "share": share}
+    code = path_refit_code(machine, epsilon, normalize_y, s=s, C=C, solver=solver, **given)
     spent = perf_counter() - began
-    return ParetoPath.from_solutions(points, training, reader, run, parts.solver.tol, spent, code, task_scale)
+    shared: Share = share if several else "kernel"
+    tol = parts.solver.tol
+    return ParetoPath.from_solutions(points, models, training, reader, run, tol, spent, code, task_scale, shared)
+
+
+class _Learned(NamedTuple):
+    """What a path has cost, its points, and their models."""
+
+    run: Run
+    points: list[Solution]
+    models: list[Any]
+
+
+def _learn(
+    training: Training,
+    exponents: Sequence[float],
+    C: float,
+    kernels: KernelLike,
+    parts: Parts,
+    omega: Array | None,
+    verbose: int | None,
+) -> _Learned:
+    """Tasks that share their kernel along p; or one problem of tasks that share more."""
+    problem = make_problem(training, training.bounds(C), fit_bank(kernels, training), parts, omega)
+    with Progress(len(exponents), parts.solver.tol, verbose) as progress:
+        run = Run(progress.report)
+        points = trace(problem, exponents, parts.solver, progress, run=run)
+    models: list[Any] = models_of(points, training)
+    if training.together is not None:
+        models = [SharedModel(model, training.together) for model in models]
+    return _Learned(run, points, models)
+
+
+def _learn_apart(
+    training: Training,
+    exponents: Sequence[float],
+    C: float,
+    kernels: KernelLike,
+    parts: Parts,
+    omega: Array | None,
+    verbose: int | None,
+) -> _Learned:
+    """Tasks that share nothing, as one point."""
+    from ._reading import apart
+
+    alone = apart(training)
+    with Progress(len(alone), parts.solver.tol, verbose) as progress:
+        run = Run(progress.report)
+        point, models = solve_apart(alone, C, kernels, parts, omega, progress, run)
+    run.n_sweeps = point.n_sweeps  # a pass over the tasks is one sweep of each
+    return _Learned(run, [point], [SeparateModel(models, training.labelling)])

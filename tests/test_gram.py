@@ -161,12 +161,13 @@ def test_combined_matrices_are_exactly_symmetric(layout):
             assert_array_equal(K, K.T)
 
 
+@pytest.mark.parametrize("cache_mb", [512, 0])
 @pytest.mark.parametrize("n_jobs", [1, 3])
 @any_layout
-def test_precomputed_stacks(layout, n_jobs):
+def test_precomputed_stacks(layout, n_jobs, cache_mb):
     Ks = BANKS["several bases"][1] * 10.0 ** np.arange(-3, 3)[:, None, None]
     stack = np.moveaxis(Ks, 0, 2)
-    gram = GramBlocks(KernelBank("precomputed").fit(stack), stack, LAYOUTS[layout], n_jobs)
+    gram = GramBlocks(KernelBank("precomputed", cache_mb=cache_mb).fit(stack), stack, LAYOUTS[layout], n_jobs)
     theta, v = some_theta(len(Ks)), some_dual(gram, 0.5)
     G = gram.quadratic_forms(v)
     with gram.combined(theta) as K:

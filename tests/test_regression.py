@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from paretomkl import ParetoMKLRegressor, ParetoMKLRegressorCV, load_model, pareto_path, save_model, sources
+from paretomkl._bank import spread
 from paretomkl.kernels import Gaussian, KernelBank
 
 LOSSES = ["squared", "epsilon_insensitive"]
@@ -140,6 +141,21 @@ def test_contributions_add_up(toy):
     assert both.contributions(X).shape == (len(X), 2, len(both.kernel_names_))
     with pytest.raises(ValueError, match="'kernel' or 'source'"):
         model.contributions(X, tasks=tasks, by="column")
+
+
+def test_more_outputs_measure_the_kernels_once(toy, monkeypatch):
+    """The factors of the kernels are those of one output; samples of their own are measured for each output."""
+    X, y, _ = toy
+    calls = []
+    monkeypatch.setattr("paretomkl._bank.spread", lambda K, weight: calls.append(len(K)) or spread(K, weight))
+    one = ParetoMKLRegressor().fit(X, y)
+    n_calls = len(calls)
+    three = ParetoMKLRegressor().fit(X, np.column_stack([y, X[:, 0], X[:, 1]]))
+    assert len(calls) == 2 * n_calls
+    assert_allclose(three.model_.bank.factor, one.model_.bank.factor)
+    missing = np.column_stack([y, np.where(np.arange(90) < 50, X[:, 0], np.nan)])
+    ParetoMKLRegressor().fit(X, missing)
+    assert len(calls) == 4 * n_calls
 
 
 def test_more_outputs_share_one_factorisation(toy, monkeypatch):

@@ -16,6 +16,7 @@ from paretomkl import (
     ParetoMKLRegressor,
     ParetoMKLRegressorCV,
     load_model,
+    pareto_path,
     save_model,
     sources,
 )
@@ -212,7 +213,10 @@ def test_tasks_of_one_class_and_new_tasks(toy, way):
     y[tasks == "west"] = "no"
     model = ParetoMKLClassifier(share=way, C=3).fit(X, y, tasks=tasks)
     assert model.score(X, y, tasks=tasks) > 0.7
-    assert set(model.predict(X[:5], tasks=["elsewhere"] * 5)) <= {"yes", "no"}
+    with pytest.warns(UserWarning, match="Task 'elsewhere' was not there in training: the common .* for 5 rows"):
+        assert set(model.predict(X[:5], tasks=["elsewhere"] * 5)) <= {"yes", "no"}
+    with pytest.warns(UserWarning, match=r"Tasks \['afar', 'beyond'\] were not there in training"):
+        model.decision_function(X[:3], tasks=["beyond", "north", "afar"])
     with pytest.raises(ValueError, match="Task 'west' has only one class"):
         ParetoMKLClassifier(share="kernel").fit(X, y, tasks=tasks)
 
@@ -227,7 +231,9 @@ def test_a_new_task_gets_the_common_part(toy):
     dual[model.support_] = model.dual_coef_[0]
     f0 = bank.cross(bank.side(data), bank.side(data), theta) @ dual + model.intercept_[0]
     tasks_set = model.model_.tasks.whole
-    assert_allclose(model.predict(X, tasks=["new"] * 75), tasks_set.centre[0] + tasks_set.spread[0] * f0)
+    with pytest.warns(UserWarning, match="not there in training"):
+        predicted = model.predict(X, tasks=["new"] * 75)
+    assert_allclose(predicted, tasks_set.centre[0] + tasks_set.spread[0] * f0)
     assert 0 < model.common_share_ < 1
 
 
@@ -325,16 +331,104 @@ def test_ways_that_the_data_do_not_allow_are_left_out(toy):
     assert search.small_tasks_  # 25 rows a task, known without the ways that were left out
 
 
-def test_one_task_makes_all_ways_the_same(toy):
+# ---------------------------------------------------------------------------------------------------- the path
+@pytest.mark.parametrize("machine", ["svc", "ridge"])
+@pytest.mark.parametrize("way", WAYS)
+def test_the_path_is_that_of_the_estimators(toy, way, machine):
+    """Along p where tasks share their kernel, else one point, certified; with preferences and weights."""
+    X, y, z, tasks = toy
+    targets, model = (y, ParetoMKLClassifier()) if machine == "svc" else (z, ParetoMKLRegressor())
+    given = {"share": way, "s": 2.0, "tol": 1e-4}
+    if way in ("nothing", "kernel"):
+        given |= {"task_weight": {"north": 3.0}, "task_scale": "samples"}
+    weight = np.linspace(0.5, 2.0, 75)
+    path = pareto_path(
+        X, targets, tasks=tasks, sample_weight=weight, machine=machine, ps=[0.5, 1.0, 4.0], C=2.0, **given
+    )
+    assert list(path.ps) == ([0.5, 1.0, 4.0] if way == "kernel" else [1.0])
+    assert path.share == way
+    assert path.gap.max() <= 1e-4
+    k = list(path.ps).index(1.0)
+    model.set_params(C=2.0, **given).fit(X, targets, tasks=tasks, sample_weight=weight)
+    for name in ("theta", "objectives", "task_weights", "objective", "gap", "kernel_shares"):
+        assert_allclose(getattr(path, name)[k], getattr(model, f"{name}_"), rtol=1e-3, atol=1e-4, err_msg=name)
+    assert_allclose(path.models[k].decisions(X, tasks), model.model_.decisions(X, tasks), atol=0.02)
+    if way in ("function", "everything"):
+        assert path.models[0].common_share == pytest.approx(model.common_share_)
+    elif way == "nothing":
+        assert path.objective[0] == pytest.approx(np.array([0.6, 0.2, 0.2]) @ path.objectives[0])
+        assert path.n_sweeps == model.n_sweeps_
+
+
+def test_tasks_that_share_nothing_are_below_every_point_of_the_front(toy):
+    """Each task at its least: what no shared kernel can beat."""
+    X, y, _, tasks = toy
+    ideal = pareto_path(X, y, tasks=tasks, share="nothing", kernels=BANK, tol=1e-6)
+    front = pareto_path(X, y, tasks=tasks, kernels=BANK, tol=1e-6)
+    assert (ideal.objectives <= front.objectives * (1 + 2e-6)).all()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_cost_for_each_sample_is_a_weight_in_a_path_too(toy, way):
+    X, _, z, tasks = toy
+    weight = np.linspace(0.5, 2.0, 75)
+    given = {"tasks": tasks, "share": way, "machine": "ridge", "kernels": BANK, "normalize_y": False}
+    one, other = pareto_path(X, z, C=weight, **given), pareto_path(X, z, sample_weight=weight, **given)
+    assert_allclose(one.objectives, other.objectives, rtol=1e-6)
+    assert_allclose(one.theta, other.theta, rtol=1e-6, atol=1e-9)
+
+
+def test_a_path_of_precomputed_kernels_shares_nothing(toy):
+    X, _, z, _ = toy
+    Y = np.column_stack([z, X[:, 0] ** 2])
+    X = np.stack([X @ X.T, (1 + X @ X.T) ** 2], axis=2)
+    path = pareto_path(X, Y, share="nothing", machine="ridge", kernels="precomputed")
+    model = ParetoMKLRegressor(share="nothing", kernels="precomputed").fit(X, Y)
+    assert_allclose(path.models[0].predict(X), model.predict(X))
+    with pytest.raises(ValueError, match="share='function' needs features"):
+        pareto_path(X, Y, share="function", machine="ridge", kernels="precomputed")
+
+
+def test_what_a_path_cannot_share_is_named(toy, tmp_path):
+    X, y, _, tasks = toy
+    with pytest.raises(ValueError, match="share must be 'nothing', 'kernel', 'function' or 'everything', got 'all'"):
+        pareto_path(X, y, tasks=tasks, share="all")
+    with pytest.raises(ValueError, match="share='nothing' is for labels or numbers; machine='one-class' has neither"):
+        pareto_path(X, tasks=tasks, machine="one-class", share="nothing")
+    with pytest.raises(ValueError, match="With share='function' and a matrix y, C must be one number"):
+        pareto_path(X, X[:, :2] > 0, share="function", C=np.ones(75))
+    path = pareto_path(X, y, tasks=tasks, share="function")
+    assert "share='function', 1 point, 3 tasks" in path._repr_html_().replace("&#x27;", "'")
+    with pytest.raises(ValueError, match="p plays no part with share='function'"):
+        path.to_html(tmp_path / "page.html")
+
+
+@pytest.mark.parametrize("way", ["nothing", "function", "everything"])
+def test_one_task_makes_all_ways_of_a_path_the_same(toy, way):
+    X, y, _, _ = toy
+    with pytest.warns(UserWarning, match=f"one task only, so that share='{way}' is the same as 'kernel'"):
+        path = pareto_path(X, y, share=way, ps=[1.0, 4.0])
+    assert path.share == "kernel"
+    assert_allclose(path.theta, pareto_path(X, y, ps=[1.0, 4.0]).theta)
+
+
+@pytest.mark.parametrize("way", ["nothing", "function", "everything"])
+def test_one_task_makes_all_ways_the_same(toy, way):
     X, y, _, _ = toy
     for given in ({}, {"tasks": ["only"] * 75}):
-        with pytest.warns(UserWarning, match="one task only, so that share='function' is the same as 'kernel'"):
-            model = ParetoMKLClassifier(share="function").fit(X, y, **given)
+        with pytest.warns(UserWarning, match=f"one task only, so that share='{way}' is the same as 'kernel'"):
+            model = ParetoMKLClassifier(share=way).fit(X, y, **given)
         assert_allclose(model.theta_, ParetoMKLClassifier().fit(X, y).theta_)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        search = ParetoMKLClassifierCV(share=WAYS, ps=1.0, Cs=[0.1, 1.0, 10.0, 100.0], cv=3).fit(X, y)
-    assert search.best_share_ == "kernel"
+
+
+def test_a_search_of_one_task_has_one_way(toy):
+    X, y, _, _ = toy
+    for given in ({}, {"tasks": ["only"] * 75}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            search = ParetoMKLClassifierCV(share=WAYS, ps=1.0, Cs=[0.1, 1.0, 10.0, 100.0], cv=3).fit(X, y, **given)
+        assert search.best_share_ == "kernel"
+        assert search.sharing_in_words_ == "There is one task only, so that all ways to share are the same."
 
 
 @pytest.mark.parametrize(
@@ -343,8 +437,9 @@ def test_one_task_makes_all_ways_the_same(toy):
 )
 def test_unknown_ways_are_named(toy, share, message):
     X, y, _, tasks = toy
-    with pytest.raises((ValueError, TypeError), match=message):
-        (ParetoMKLClassifierCV(share=share) if share == [] else ParetoMKLClassifier(share=share)).fit(X, y, tasks=tasks)
+    for kind in (ParetoMKLClassifier, ParetoMKLClassifierCV)[share == [] :]:
+        with pytest.raises(ValueError, match=message):
+            kind(share=share).fit(X, y, tasks=tasks)
 
 
 def test_a_task_column_is_missed_at_predict(toy):
@@ -353,5 +448,11 @@ def test_a_task_column_is_missed_at_predict(toy):
         model = ParetoMKLClassifier(share=way).fit(X, y, tasks=tasks)
         with pytest.raises(ValueError, match="fitted with tasks"):
             model.predict(X)
+        frame = pd.DataFrame(X, columns=["u", "v", "w"])
+        by_column = ParetoMKLClassifier(share=way, task_column="site").fit(frame.assign(site=tasks), y)
+        with pytest.raises(
+            ValueError, match=r"X has no column 'site' \(task_column\); its columns are \['u', 'v', 'w'\]"
+        ):
+            by_column.predict(frame)
     with pytest.raises(ValueError, match="Unknown task 'new'"):
         ParetoMKLClassifier().fit(X, y, tasks=tasks).predict(X, tasks=["new"] * 75)

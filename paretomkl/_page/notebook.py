@@ -22,9 +22,12 @@ STYLE = 'cellpadding="4" style="border-collapse:collapse;font-size:90%;text-alig
 
 
 def path_html(path: ParetoPath) -> str:
-    """A path as a table of some of its points, with the objectives along p drawn beside it."""
+    """A path as a table of some of its points, with the objectives along p drawn beside it; a line where p is idle."""
+    title = f"<p><b>{html.escape(repr(path))}</b></p>"
+    if path.share != "kernel":
+        return f"<div>{title}</div>"
     return (
-        f"<div><p><b>{html.escape(repr(path))}</b></p>"
+        f"<div>{title}"
         f'<div style="display:flex;flex-wrap:wrap;gap:1.5em;align-items:center">{summary_table(path)}{_picture(path)}'
         "</div></div>"
     )

@@ -123,7 +123,7 @@ def build_page(
     page : str
         HTML that needs nothing else to be shown.
     """
-    rows = np.unique(path.ps, return_index=True)[1]  # by rising p, each once
+    rows = np.unique(path.along_p().ps, return_index=True)[1]  # by rising p, each once
     kind = words.kind_of(path.models[0].tasks)
     measure = measure or kind.measure
     held_out = _held_out(scores, scores_overall, n_held_out, path, measure)

@@ -52,7 +52,7 @@ GUIDE: dict[str, Any] = {"color": "0.5", "linewidth": 0.8, "zorder": 0.9}
 
 def path_of(source: Any) -> ParetoPath:
     """The path itself, or that of a fitted search."""
-    return getattr(source, "path_", source)
+    return getattr(source, "path_", source).along_p()
 
 
 def axes_or_new(ax: Axes | None) -> Axes:
