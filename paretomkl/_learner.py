@@ -13,6 +13,7 @@ from ._kernels import is_precomputed
 from ._model import TaskModel
 from ._progress import Progress
 from ._reading import Training, apart, read_together
+from ._remote import is_remote, read_remote
 from ._run import Run
 from ._tasks import is_matrix
 from ._together import SeparateModel, Share, SharedModel, check_share
@@ -97,6 +98,10 @@ class ParetoLearner:
 def read_shared(owner: Any, read: Any, numbers: bool, X: Any, y: Any, tasks: Any, sample_weight: Any) -> Training:
     """The training data of an estimator as its ``share`` wants them; ``read`` reads those of tasks apart."""
     share = check_share(owner.share)
+    if is_remote(X):
+        if share != "kernel":
+            raise ValueError(f"share={share!r} needs the samples of all tasks in one place; on a cluster use 'kernel'.")
+        return read_remote(owner, X, y, tasks, sample_weight)
     if share in ("function", "everything"):
         several = tasks is not None or owner.task_column is not None or is_matrix(y)
         if is_precomputed(owner.kernels):
