@@ -109,7 +109,7 @@ class RemoteTasks:
     """
 
     def __init__(self, crew: Crew, index: list[IntArray], bank: FittedBank, C: float, parts: Parts):
-        self._crew, self._index, self.bank = crew, index, bank
+        self.crew, self._index, self.bank = crew, index, bank
         self.n_tasks, self.n_kernels = sum(len(part) for part in index), bank.n_kernels
         made: Any = parts.make.func if isinstance(parts.make, partial) else parts.make
         self.homogeneous, self.scalable = made.homogeneous, made.scalable
@@ -125,7 +125,7 @@ class RemoteTasks:
         self._n_sweeps += 1
         handle = Handle(self._n_sweeps, rtol)
         dropped, self._dropped[:] = self._dropped[:], []
-        found = self._crew.ask("sweep", theta, None if warm is None else warm.number, rtol, handle.number, dropped)
+        found = self.crew.ask("sweep", theta, None if warm is None else warm.number, rtol, handle.number, dropped)
         weakref.finalize(handle, self._dropped.append, handle.number)
         rows = np.empty((self.n_tasks, self.n_kernels + 3))
         for index, part in zip(self._index, found, strict=True):
@@ -135,7 +135,7 @@ class RemoteTasks:
 
     def decisions(self, sweep: Sweep) -> Decisions:
         """The functions of the tasks as they were solved in a sweep of this machine; all duals travel."""
-        found = self._crew.ask("decisions", point_of(sweep))
+        found = self.crew.ask("decisions", point_of(sweep))
         dual: list[Any] = [None] * self.n_tasks
         intercepts = np.empty(self.n_tasks)
         for index, part in zip(self._index, found, strict=True):
