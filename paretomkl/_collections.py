@@ -39,7 +39,11 @@ class CollectionSupply:
                 raise ValueError(f"{name} must have as many partitions as X ({n_blocks}), got {len(column)}.")
         self._lazy = [[None if column is None else column[k] for column in columns] for k in range(n_blocks)]
         self._blocks = self._computed(client)
-        looks = client.gather(client.map(_look, self._blocks, column=reader.task_column, pure=False))
+        try:
+            looks = client.gather(client.map(_look, self._blocks, column=reader.task_column, pure=False))
+        except BaseException:
+            client.cancel(self._blocks)  # nobody waits for them any more
+            raise
         self._first = np.concatenate([[0], np.cumsum([n for n, _ in looks])])
         self.counts: dict[Hashable, int] = {}
         for _, found in looks:

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
+from inspect import signature
 from itertools import count
 from typing import Any, Protocol
 
@@ -263,7 +264,10 @@ class Crew:
     # --------------------------------------------------------------------------------------------------- workers
     def _workers(self) -> dict[str, Any]:
         """The name of each worker by its address."""
-        return {address: info["name"] for address, info in self.client.scheduler_info()["workers"].items()}
+        # some versions tell of five workers only, unless asked for all
+        many = "n_workers" in signature(self.client.scheduler_info).parameters
+        info = self.client.scheduler_info(**({"n_workers": -1} if many else {}))
+        return {address: worker["name"] for address, worker in info["workers"].items()}
 
     def _lost(self) -> list[int]:
         """The batches whose worker, or whose shard, is gone."""

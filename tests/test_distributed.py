@@ -276,7 +276,7 @@ def two_workers(nanny):
         workers = [subprocess.Popen([*command, "--name", f"w{k}"], stderr=subprocess.DEVNULL) for k in range(2)]
         try:
             with distributed.Client(cluster) as client:
-                client.wait_for_workers(2, timeout=60)
+                client.wait_for_workers(2, timeout=120)
                 yield client
         finally:
             for worker in workers:
@@ -285,9 +285,9 @@ def two_workers(nanny):
                 worker.wait(20)
 
 
-@pytest.mark.parametrize(("nanny", "bound"), [(True, False), (False, False), (True, True)])
+@pytest.mark.parametrize(("nanny", "bound"), [(False, False), (True, True)])
 def test_a_worker_killed_in_mid_path_costs_time_only(nanny, bound):
-    """With a nanny the worker comes back, at another address; without one its tasks go to the other worker."""
+    """Without a nanny its tasks go to the other worker; with one it comes back, and the tasks bound to it as well."""
     data = make_data(24)
     near = pareto_path(**stacked(data), kernels="paper", ps=[1.0, np.inf])
     sites = [
