@@ -76,7 +76,7 @@ def on_a_cluster(n_tasks: int, n_workers: int, **options: Any) -> Row:
     from distributed import Client, LocalCluster
 
     with (
-        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         few = Sites([Site(t, load=partial(one_task, t)) for t in range(2 * n_workers)])

@@ -216,7 +216,7 @@ class Crew:
             for batch, more in zip(self.batches, own, strict=True):
                 futures.append(self._submit(answer, batch, request, question, more))
             while (answers := self._collected(futures)) is None:
-                for k in self._lost():
+                for k in self._lost(futures):
                     losses[k] += 1
                     if losses[k] > MOST_LOSSES:
                         raise RuntimeError(
@@ -244,7 +244,8 @@ class Crew:
         return self._active[-1]
 
     def _submit(self, function: Any, batch: Batch, request: str, question: str, details: tuple[Any, ...]) -> Any:
-        key = f"{question}-{batch.label}-{request}"
+        # a key of its own each time: the scheduler may still know what was asked of a worker that is gone
+        key = f"{question}-{batch.label}-{self._session}-{next(self._number)}"
         where = {"workers": [batch.address], "pure": False, "key": key}
         return self.client.submit(function, batch.shard, request, question, *details, **where)
 
@@ -269,13 +270,13 @@ class Crew:
         info = self.client.scheduler_info(**({"n_workers": -1} if many else {}))
         return {address: worker["name"] for address, worker in info["workers"].items()}
 
-    def _lost(self) -> list[int]:
-        """The batches whose worker, or whose shard, is gone."""
-        there = self.client.nthreads()
+    def _lost(self, futures: list[Any]) -> list[int]:
+        """The batches whose worker, or whose shard or answer, is gone."""
+        there, gone = self.client.nthreads(), ("lost", "cancelled")
         return [
             k
-            for k, batch in enumerate(self.batches)
-            if batch.address not in there or batch.shard.status in ("lost", "cancelled")
+            for k, (batch, future) in enumerate(zip(self.batches, futures, strict=True))
+            if batch.address not in there or batch.shard.status in gone or future.status in gone
         ]
 
     def _restore(self, batch: Batch) -> None:

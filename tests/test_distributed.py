@@ -69,7 +69,7 @@ def in_memory(data, **options):
 @pytest.fixture(scope="module")
 def client():
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -270,7 +270,7 @@ def test_models_can_stay_at_their_sites(client):
 @contextmanager
 def two_workers(nanny):
     """A cluster whose workers are processes of their own."""
-    with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster:
         command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--no-dashboard"]
         command += ["--nthreads", "1", "--nanny" if nanny else "--no-nanny"]
         workers = [subprocess.Popen([*command, "--name", f"w{k}"], stderr=subprocess.DEVNULL) for k in range(2)]
@@ -380,7 +380,7 @@ def test_a_cluster_with_certificates(tmp_path):
     data = make_data(4)
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, security=security, protocol="tls://"
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", security=security, protocol="tls://"
         ) as cluster,
         distributed.Client(cluster, security=security) as client,
     ):
