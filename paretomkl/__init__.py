@@ -16,7 +16,7 @@ from .path import PAPER_PS, ParetoPath, pareto_path
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from . import baselines, datasets, model_selection, plotting, report, tables
+    from . import baselines, datasets, distributed, model_selection, plotting, report, tables
     from .estimators import ParetoMKLClassifier, ParetoMKLOutlierDetector, ParetoMKLRegressor
     from .search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
 
@@ -27,7 +27,7 @@ _ESTIMATORS = {
     "ParetoMKLRegressor": ".estimators",
     "ParetoMKLRegressorCV": ".search",
 }
-_MODULES = {"baselines", "datasets", "model_selection", "plotting", "report", "tables"}
+_MODULES = {"baselines", "datasets", "distributed", "model_selection", "plotting", "report", "tables"}
 
 __all__ = [
     "PAPER_PS",
@@ -47,6 +47,7 @@ __all__ = [
     "TaskModel",
     "baselines",
     "datasets",
+    "distributed",
     "load_model",
     "model_selection",
     "pareto_path",

@@ -15,6 +15,7 @@ from ._distances import add_squares
 from ._kernel_plan import Codes, Plan, compile_program
 from ._kernel_rows import EXPONENTIAL, Pairs, Program, Samples
 from ._standardizer import Standardizer
+from ._statistics import Statistics, draw_groups
 from ._typing import AnyArray, Array, IntArray
 
 if TYPE_CHECKING:
@@ -100,19 +101,42 @@ class FittedBank:
     def bind(self, X: AnyArray, weight: Array | None, groups: Groups | None, capacity: float) -> None:
         """Take from the training samples what the bank needs of them: centres, and the factor of every kernel."""
         if not self.precomputed:
-            features = self._standardized(X)
-            self.centre = [np.average(_take(features, seen), axis=0, weights=weight) for seen in self.base_columns]
+            self.bind_columns(Statistics(np.asarray(X, dtype=np.float64), weight))
         groups = groups or [(np.arange(len(X)), np.ones(len(X)) if weight is None else weight)]
+        there = [np.flatnonzero(weight > 0) for _, weight in groups]
+        drawn = []
+        for k, some in draw_groups([len(positive) for positive in there], self.most_measured):
+            rows, weight_of = groups[k]
+            drawn.append((rows[there[k][some]], weight_of[there[k][some]]))
+        self.bind_spread(*self.measure(X, drawn), capacity)
+        if self.normalize == "trace" and self.precomputed:
+            self.factor = _inverse(np.average(self.scaled_diagonals(X), axis=1, weights=weight))
+
+    @property
+    def most_measured(self) -> int:
+        """How many tasks, and samples of a task, the kernels are measured on."""
         # to show shares a rough measure will do, of very many kernels a rougher one
         rough = min(_MOST_LOOKED_AT, max(32, int(math.sqrt(_MOST_VALUES / self.n_kernels))))
-        self.most_measured = _MOST_MEASURED if self.normalize == "capacity" else rough
-        self.variance, self.effective_rank = self._measure(X, groups, self.most_measured)
-        self.capacity = capacity
+        return _MOST_MEASURED if self.normalize == "capacity" else rough
+
+    def bind_columns(self, statistics: Any) -> None:
+        """Take what follows from statistics of columns: the centre, and factors of kernels divided by their mean."""
+        mean = statistics.mean(self._standardized)
+        self.centre = [mean[seen] for seen in self.base_columns]
         self.factor = np.ones(self.n_kernels)
+        if self.normalize == "trace":
+            self.factor = _inverse(statistics.mean(self._diagonal_rows))
+
+    def bind_spread(self, variance: Array, rank: Array, capacity: float) -> None:
+        """Take the variance and the effective rank of the kernels, and the factors that follow from them."""
+        self.variance, self.effective_rank, self.capacity = variance, rank, capacity
         if self.normalize == "capacity":
             self.factor = self._capacity_factor(capacity)
-        elif self.normalize == "trace":
-            self.factor = _inverse(np.average(self.scaled_diagonals(X), axis=1, weights=weight))
+        elif self.precomputed:
+            self.factor = np.ones(self.n_kernels)
+
+    def _diagonal_rows(self, X: Array) -> Array:
+        return self.scaled_diagonals(X).T
 
     def scaled_diagonals(self, X: AnyArray) -> Array:
         """k_m(x, x) of the training samples before the factors, (n_kernels, n)."""
@@ -154,34 +178,26 @@ class FittedBank:
         X = np.asarray(X, dtype=np.float64)
         return X if self.standardizer is None else self.standardizer(X)
 
-    def _measure(self, X: AnyArray, groups: Groups, most: int) -> tuple[Array, Array]:
-        """Variance and effective rank of every kernel within groups of samples, on average over the groups."""
-        rng = np.random.default_rng(0)
-        if len(groups) > most:
-            groups = [groups[k] for k in np.sort(rng.choice(len(groups), most, replace=False))]
-        drawn: list[tuple[IntArray, Array]] = []
-        for rows, weight in groups:
-            there = np.flatnonzero(weight > 0)
-            if len(there) > most:
-                there = np.sort(rng.choice(there, most, replace=False))
-            drawn.append((rows[there], weight[there] / weight[there].sum()))
-        everyone = np.unique(np.concatenate([rows for rows, _ in drawn]))
+    def measure(self, X: AnyArray, groups: Groups) -> tuple[Array, Array]:
+        """Variance and effective rank of every kernel within groups of samples, on average over the groups.
+
+        The groups are rows of X and their weights, all positive.
+        """
+        everyone = np.unique(np.concatenate([rows for rows, _ in groups]))
         # kernels among all samples at once where the groups overlap so much that this is less work, as pairs of classes
-        together = len(everyone) <= most and sum(len(rows) ** 2 for rows, _ in drawn) >= len(everyone) ** 2
-        variance, rank, n_ranks = np.zeros((3, self.n_kernels))
-        for among, members in [(everyone, drawn)] if together else [(np.unique(part[0]), [part]) for part in drawn]:
-            places = [(np.searchsorted(among, rows), weight) for rows, weight in members]
+        few = len(everyone) <= self.most_measured
+        together = few and sum(len(rows) ** 2 for rows, _ in groups) >= len(everyone) ** 2
+        sums = SpreadSums.empty(self.n_kernels)
+        for among, members in [(everyone, groups)] if together else [(np.unique(part[0]), [part]) for part in groups]:
+            places = [(np.searchsorted(among, rows), weight / weight.sum()) for rows, weight in members]
             measured = np.empty((2, len(places), self.plan.n_evaluated))
             samples = X[np.ix_(among, among)] if self.precomputed else X[among]
             for some, Ks in self._evaluated_stacks(samples):
                 for t, (at, weight) in enumerate(places):
                     measured[:, t, some] = spreads(Ks[:, at[:, None], at], weight)
             for v, r in zip(*measured, strict=True):
-                v, r = self._spread_of_kernels(v, r)
-                variance += v / len(drawn)
-                rank += r
-                n_ranks += r > 0
-        return variance, rank / np.maximum(n_ranks, 1) + (n_ranks == 0)
+                sums.add(slice(None), *self._spread_of_kernels(v, r), len(groups))
+        return sums.means()
 
     def _spread_of_kernels(self, v: Array, r: Array) -> tuple[Array, Array]:
         """Variance and effective rank of the kernels from those of what is evaluated.
@@ -400,6 +416,28 @@ def spreads(Ks: Array, weight: Array) -> tuple[Array, Array]:
     norm = np.square(Ks, out=Ks) @ weight @ weight - 2 * sums**2 @ weight + mean**2
     varies = (v > _NO_VARIANCE) & (norm > 0)
     return np.where(varies, size * v, 0.0), np.divide(v**2, norm, out=np.zeros_like(v), where=varies)
+
+
+@dataclass(frozen=True)
+class SpreadSums:
+    """Sums over tasks from which the mean variance and the mean effective rank of kernels follow, (n_kernels,) each."""
+
+    variance: Array
+    rank: Array
+    n_ranks: Array
+
+    @classmethod
+    def empty(cls, n_kernels: int) -> SpreadSums:
+        return cls(*np.zeros((3, n_kernels)))
+
+    def add(self, kernel: int | slice, variance: Array | float, rank: Array | float, n_tasks: int) -> None:
+        """Count one of ``n_tasks``; a kernel without variance in a task has no rank there."""
+        self.variance[kernel] += variance / n_tasks
+        self.rank[kernel] += np.where(np.asarray(variance) > 0, rank, 0.0)
+        self.n_ranks[kernel] += np.asarray(variance) > 0
+
+    def means(self) -> tuple[Array, Array]:
+        return self.variance, self.rank / np.maximum(self.n_ranks, 1) + (self.n_ranks == 0)
 
 
 def squared_distances(x: AnyArray, z: AnyArray, x_squares: Array, z_squares: Array, out: AnyArray) -> None:

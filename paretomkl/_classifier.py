@@ -24,14 +24,15 @@ class MultiTaskClassifier(ClassifierKind, MultiTaskEstimator):
         return read_training(self, X, y, tasks=tasks, sample_weight=sample_weight)
 
     # ------------------------------------------------------------------------------------------------ fit
-    def fit(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:
         """Learn the shared kernel and all tasks.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             With ``task_column`` one of the columns names the task of each row. With ``kernels="precomputed"`` a stack
-            of shape (n_samples, n_samples, n_kernels).
+            of shape (n_samples, n_samples, n_kernels). A Dask array or frame with tasks, or
+            :class:`~paretomkl.distributed.Sites` (without y), is solved on a cluster.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
             Labels; a matrix has one task per column, two values in each, NaN for "not labelled".
         tasks : array-like of shape (n_samples,), default=None

@@ -429,9 +429,13 @@ def quadratic_forms(
     for m in range(len(needed)):
         needed[m] = 1
     cursor[0], cursor[1] = first, 0
+    edge = first
     while cursor[0] < last:
         i, offset = cursor[0], cursor[1]
-        n = next_tile(program, pairs, last, tile)
+        if i == edge:  # a tile ends with its block: rounding does not depend on what other tasks there are
+            while edge < last and block[edge] == block[i]:
+                edge += 1
+        n = next_tile(program, pairs, edge, tile)
         done = 0
         while done < n:
             j = begin[i] + offset

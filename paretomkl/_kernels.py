@@ -18,7 +18,8 @@ import numpy as np
 from ._bank import FittedBank, Groups
 from ._distances import cityblock
 from ._kernel_rows import EXPONENTIAL, POLYNOMIAL, VALUE
-from ._standardizer import Standardizer, typical_distances
+from ._standardizer import Standardizer
+from ._statistics import Scale
 from ._typing import AnyArray, Array, IntArray
 
 Columns: TypeAlias = int | str | slice | Sequence[int] | Sequence[str] | Sequence[int | str] | IntArray | None
@@ -274,14 +275,13 @@ def paper_kernels() -> list[Kernel]:
     return [Linear(), Polynomial(degree=2), *(Gaussian(sigma) for sigma in PAPER_SIGMAS)]
 
 
-def default_kernels(X: Array, weight: Array | None = None, **where: Any) -> list[Kernel]:
-    """Linear, quadratic, Gaussians and Laplacians for standardised samples X (n, n_features).
+def default_kernels(X: Array | Scale, weight: Array | None = None, **where: Any) -> list[Kernel]:
+    """Linear, quadratic, Gaussians and Laplacians for standardised samples X (n, n_features), or samples of a scale.
 
     Widths are multiples of the typical distance: the median of ‖x − z‖_2 for exp(−‖x − z‖² / 2σ²), of ‖x − z‖_1 for
     exp(−‖x − z‖_1 / w). ``where`` are the columns and the source that the kernels are to have.
     """
-    euclidean, cityblock = typical_distances(X, weight)
-    n_varying = max(1, int((X[:1] != X).any(axis=0).sum()))
+    euclidean, cityblock, n_varying = X if isinstance(X, Scale) else Scale.of(X, weight)
     return [
         Linear(**where),
         Polynomial(degree=2, gamma=1 / n_varying, name="quadratic", **where),
@@ -290,9 +290,10 @@ def default_kernels(X: Array, weight: Array | None = None, **where: Any) -> list
     ]
 
 
-def one_gaussian(X: Array, weight: Array | None = None, **where: Any) -> list[Kernel]:
+def one_gaussian(X: Array | Scale, weight: Array | None = None, **where: Any) -> list[Kernel]:
     """A Gaussian whose width is the typical distance of standardised samples X: where widths cannot be learned."""
-    return [Gaussian(typical_distances(X, weight)[0], name="gaussian ×1", **where)]
+    scale = X if isinstance(X, Scale) else Scale.of(X, weight)
+    return [Gaussian(scale.euclidean, name="gaussian ×1", **where)]
 
 
 def as_kernel(spec: Any, position: int = 0) -> Kernel:
@@ -435,18 +436,53 @@ class KernelBank:
             fitted.bind(np.asarray(X), weight, groups, self.capacity)
             return fitted
         X = np.asarray(X, dtype=np.float64)
-        standardize = self.made_from_data if self.standardize == "auto" else self.standardize
-        standardizer = Standardizer.of(X, weight) if standardize else None
-        kernels = self._kernel_list(X if standardizer is None else standardizer(X), feature_names, weight)
+        standardizer = Standardizer.of(X, weight) if self._standardizes else None
+        Z = X if standardizer is None else standardizer(X)
+
+        def look(columns: IntArray | None) -> Array:
+            return Z if columns is None else Z[:, columns]
+
+        fitted = self._unbound(look, X.shape[1], feature_names, weight, standardizer)
+        fitted.bind(X, weight, groups, self.capacity)
+        return fitted
+
+    def fit_remote(self, statistics: Any, n_features: int, feature_names: Sequence[str] | None = None) -> FittedBank:
+        """The same for samples of which no more than statistics is known."""
+        self._check()
+        if is_precomputed(self):
+            raise ValueError("kernels='precomputed' needs the samples of all tasks in one place; give features.")
+        standardizer = Standardizer.from_statistics(statistics) if self._standardizes else None
+
+        def look(columns: IntArray | None) -> Scale:
+            return statistics.scale(standardizer, np.arange(n_features) if columns is None else columns)
+
+        fitted = self._unbound(look, n_features, feature_names, None, standardizer)
+        fitted.bind_columns(statistics)
+        variance, rank = statistics.spread(fitted)
+        fitted.bind_spread(variance, rank, self.capacity)
+        return fitted
+
+    @property
+    def _standardizes(self) -> bool:
+        return bool(self.made_from_data if self.standardize == "auto" else self.standardize)
+
+    def _unbound(
+        self,
+        look: Callable[[IntArray | None], Array | Scale],
+        n_features: int,
+        names: Sequence[str] | None,
+        weight: Array | None,
+        standardizer: Standardizer | None,
+    ) -> FittedBank:
+        """The bank with its kernels and their columns; ``look`` gives standardised samples of some columns."""
+        kernels = self._kernel_list(look, n_features, names, weight)
         columns: list[IntArray] = []
         for k, kernel in enumerate(kernels):  # the kernels of a source have the same columns, one after the other
             if k and kernel.columns == kernels[k - 1].columns:
                 columns.append(columns[-1])
             else:
-                columns.append(resolve_columns(kernel.columns, X.shape[1], feature_names, f"Kernel {kernel}"))
-        fitted = FittedBank(kernels, columns, self.normalization, standardizer, self.cache_mb)
-        fitted.bind(X, weight, groups, self.capacity)
-        return fitted
+                columns.append(resolve_columns(kernel.columns, n_features, names, f"Kernel {kernel}"))
+        return FittedBank(kernels, columns, self.normalization, standardizer, self.cache_mb)
 
     def _check(self) -> None:
         if not (isinstance(self.normalize, str) and self.normalize in get_args(Normalization)):
@@ -467,16 +503,19 @@ class KernelBank:
         if not (isinstance(self.cache_mb, numbers.Real) and self.cache_mb >= 0):
             raise ValueError(f"cache_mb must be a number of at least 0, got {self.cache_mb!r}.")
 
-    def _kernel_list(self, X: Array, names: Sequence[str] | None, weight: Array | None) -> list[Kernel]:
+    def _kernel_list(
+        self, look: Callable[[IntArray | None], Any], n_features: int, names: Sequence[str] | None, weight: Array | None
+    ) -> list[Kernel]:
         wanted = "kernels must be 'default', 'paper', 'precomputed', sources(…) or a sequence of kernels"
         if isinstance(self.kernels, Sources):
-            return self._source_kernels(self.kernels, X, names, weight)
+            return self._source_kernels(self.kernels, look, n_features, names, weight)
         if isinstance(self.kernels, str):
             if self.kernels == "paper":
                 return paper_kernels()
             if not self.made_from_data:
                 raise ValueError(f"{wanted}, got {self.kernels!r}; for one kernel write [{self.kernels!r}].")
-            return default_kernels(X, weight) if self.kernels == "default" else one_gaussian(X, weight)
+            make = default_kernels if self.kernels == "default" else one_gaussian
+            return make(look(None), weight)
         if not isinstance(self.kernels, Iterable):
             raise ValueError(f"{wanted}, got {self.kernels!r}.")
         kernels = [as_kernel(spec, position) for position, spec in enumerate(self.kernels)]
@@ -485,13 +524,18 @@ class KernelBank:
         return kernels
 
     def _source_kernels(
-        self, given: Sources, X: Array, names: Sequence[str] | None, weight: Array | None
+        self,
+        given: Sources,
+        look: Callable[[IntArray | None], Any],
+        n_features: int,
+        names: Sequence[str] | None,
+        weight: Array | None,
     ) -> list[Kernel]:
         kernels: list[Kernel] = []
         for source, columns in given.blocks.items():
-            seen = resolve_columns(columns, X.shape[1], names, f"Source {source!r}")
+            seen = resolve_columns(columns, n_features, names, f"Source {source!r}")
             make = one_gaussian if given.one_width else default_kernels
-            kernels += make(X[:, seen], weight, columns=seen, source=source)
+            kernels += make(look(seen), weight, columns=seen, source=source)
         return kernels
 
 

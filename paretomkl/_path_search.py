@@ -28,6 +28,7 @@ from ._parallel import effective_jobs
 from ._progress import Progress
 from ._reading import Training, apart, read_samples, take_rows
 from ._refit import refit_code
+from ._remote import is_remote
 from ._run import Run
 from ._scorers import check_scorer, scorer_takes
 from ._splits import make_splits
@@ -100,7 +101,7 @@ class PathSearch:
     get_params: Callable[..., dict[str, Any]]
     _forget: Callable[[], None]
 
-    def fit(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose the parameters, then learn the path of the chosen C, s and capacity on all samples.
 
         Parameters
@@ -113,6 +114,8 @@ class PathSearch:
             For a ``cv`` that is a splitter which keeps groups together.
         """
         self._forget()
+        if is_remote(X):
+            raise ValueError("A search divides the samples into folds and needs them in one place; use X.compute().")
         grids = {way: self._grid(way) for way in self._ways()}
         effective_jobs(self.n_jobs)
         check_task_scale(self.task_scale)

@@ -6,7 +6,7 @@ import numbers
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -54,6 +54,7 @@ class Training:
     weights: list[Array]
     labelling: Any  # a Labelling, Targets or Regions
     together: Together | None = None  # the tasks, where their samples are in one problem
+    remote: ClassVar[bool] = False  # whether the samples are elsewhere
 
     def bounds(self, C: Any) -> list[Array]:
         """C times weight for each sample of each task; C is one number, or one for each sample of X."""

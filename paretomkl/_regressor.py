@@ -28,14 +28,15 @@ class MultiTaskRegressor(RegressorKind, MultiTaskEstimator):
     ) -> Training:
         return read_regression(self, X, y, tasks=tasks, sample_weight=sample_weight, strict=strict)
 
-    def fit(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:
         """Learn all tasks.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             With ``task_column`` one of the columns names the task of each row. With ``kernels="precomputed"`` a stack
-            of shape (n_samples, n_samples, n_kernels).
+            of shape (n_samples, n_samples, n_kernels). A Dask array or frame with tasks, or
+            :class:`~paretomkl.distributed.Sites` (without y), is solved on a cluster.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
             Numbers to predict; a matrix has one task per column, NaN for "not known".
         tasks : array-like of shape (n_samples,), default=None

@@ -132,6 +132,8 @@ def check_parts(
 def fit_bank(kernels: KernelLike, training: Training) -> Any:
     """The bank of the samples, a CoupledBank where they carry the code of their task."""
     samples, bank = training.samples, as_bank(kernels)
+    if training.remote:
+        return training.fit_bank(bank)  # type: ignore[attr-defined]
     groups = [(task.rows, weight) for task, weight in zip(training.tasks, training.weights, strict=True)]
     if all(np.array_equal(rows, groups[0][0]) and np.array_equal(w, groups[0][1]) for rows, w in groups[1:]):
         groups = groups[:1]  # outputs of the same samples: kernels are measured once
@@ -163,6 +165,9 @@ def make_problem(
     training: Training, bounds: Sequence[Array], bank: Any, parts: Parts, omega: Array | None = None
 ) -> MultiTaskProblem:
     """The problem at p = 1."""
+    if training.remote:
+        remote: Any = training
+        return MultiTaskProblem(remote.machine(bank, bounds, parts), PowerMean(1.0, omega), LsBall(parts.s))
     scale = 1 / training.task_sizes if parts.task_scale == "samples" else None
     data, tasks = training.samples.data, training.tasks
     machine = make_machine(bank, data, tasks, bounds, parts.n_jobs, scale=scale, make=parts.make)
@@ -177,6 +182,8 @@ def make_model(bank: FittedBank, training: Training, theta: Array, decisions: De
 
 def models_of(points: Sequence[Solution], training: Training) -> list[TaskModel]:
     """The fitted models of solutions for the same training data; points with the same sweep share one."""
+    if training.remote:
+        return training.models(points)  # type: ignore[attr-defined]
     distinct: dict[int, Fit] = {}
     for point in points:
         if id(point.sweep) not in distinct:

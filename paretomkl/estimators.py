@@ -17,6 +17,7 @@ from ._kernels import KernelLike, as_bank
 from ._learner import ParetoLearner
 from ._reading import Training, read_detection, read_regression, read_shared, read_training
 from ._regressor import KernelTaskRegressor, machine_of_loss
+from ._remote import is_remote, read_remote
 from ._together import Share
 from ._tracing import fit_bank, make_problem
 from ._typing import AnyArray, Array, ClassWeight, SolverLike, TaskScale
@@ -154,6 +155,8 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
     ) -> Training:
         """The training data as ``share`` wants them, checked."""
+        if is_remote(X):
+            return read_remote(self, X, y, tasks, sample_weight)
         return read_shared(self, read_training, False, X, y, tasks, sample_weight)
 
 
@@ -291,6 +294,8 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
         self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
     ) -> Training:
         """The training data as ``share`` wants them, checked; not ``strict`` for a part of data that were."""
+        if is_remote(X):
+            return read_remote(self, X, y, tasks, sample_weight)
         return read_shared(self, partial(read_regression, strict=strict), True, X, y, tasks, sample_weight)
 
 

@@ -252,6 +252,8 @@ class GramBlocks:
         column = np.arange(len(pairs.begin)) - pairs.begin
         while first < last:
             fits = int(np.searchsorted(row_at, row_at[first] + most, side="right")) - 1
+            if fits < last and pairs.begin[fits] > first:
+                fits = int(pairs.begin[fits])  # whole blocks: rounding does not depend on what other tasks there are
             end = min(last, max(fits, first + 16))
             panel = self._panel(pairs.left.which, edges, first, end)
             yield pairs._replace(panel=panel, row_at=row_at[:-1] - row_at[first], column=column), first, end

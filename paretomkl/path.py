@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from time import perf_counter
@@ -235,7 +235,8 @@ def pareto_path(
     Parameters
     ----------
     X : array-like or frame of shape (n_samples, n_features)
-        Samples; with ``kernels="precomputed"`` a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        Samples; with ``kernels="precomputed"`` a stack of Gram matrices of shape (n_samples, n_samples, n_kernels). A
+        Dask array or frame with a task column, or :class:`~paretomkl.distributed.Sites`, is solved on a cluster.
     y : array-like of shape (n_samples,) or (n_samples, n_tasks)
         Labels, or numbers for the machines that predict them; None for those that need neither. Two classes are one
         task, more are one task for each pair. A matrix has one task per column, with NaN for "not known".
@@ -306,12 +307,14 @@ def pareto_path(
     array([0, 0, 0])
     """
     from ._reading import PathReader  # here: scikit-learn takes a second to import
+    from ._remote import is_remote, read_remote
 
     began = perf_counter()
     exponents = check_exponents(ps)
     parts = check_parts(exponents, s, tol, solver, max_iter, n_jobs, task_scale, machine, epsilon)
     reader = PathReader(kernels, task_column, class_weight, machine, normalize_y, share)
-    training = reader.read_data(X, y, tasks=tasks, sample_weight=sample_weight)
+    read = partial(read_remote, reader) if is_remote(X) else reader.read_data
+    training = read(X, y, tasks=tasks, sample_weight=sample_weight)
     omega = check_task_weight(task_weight, training.tasks)
     if np.ndim(C) and training.together is not None and training.together.kind == "matrix":
         raise ValueError(f"With share={share!r} and a matrix y, C must be one number; pass sample_weight instead.")

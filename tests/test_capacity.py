@@ -13,7 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from paretomkl import ParetoMKLClassifier, pareto_path
 from paretomkl._distances import cityblock
-from paretomkl._standardizer import Standardizer, typical_distances, weighted_quantiles
+from paretomkl._standardizer import Standardizer
+from paretomkl._statistics import typical_distances, weighted_quantiles
 from paretomkl.kernels import (
     Cosine,
     Gaussian,

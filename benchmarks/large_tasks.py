@@ -1,0 +1,113 @@
+"""Many tasks: 200 to 10 000 tasks of 100 samples, in one process and at the workers of a Dask cluster.
+
+python benchmarks/large_tasks.py                    all sizes
+python benchmarks/large_tasks.py --tasks 200 1000   some of them
+python benchmarks/large_tasks.py --workers 1 2      clusters of one and of two worker processes
+
+``main`` returns the rows that it prints, for other benchmarks to show.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from paretomkl import PAPER_PS, pareto_path
+from paretomkl.distributed import Site, Sites
+
+N_SAMPLES, N_FEATURES = 100, 10
+SIZES = (200, 1000, 3000, 10_000)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One path. Client and workers take turns: ``cpu`` is what a path takes where each has a core of its own."""
+
+    tasks: int
+    workers: int  # 0: one process, no cluster
+    sweeps: int
+    gap: float
+    seconds: float  # by the clock: depends on what else the machine does
+    client_cpu: float  # seconds; the master is here
+    worker_cpu: float  # of the busiest worker
+    client_mb: float  # peak memory
+    worker_mb: float
+
+    @property
+    def cpu(self) -> float:
+        return self.client_cpu + self.worker_cpu
+
+
+def one_task(number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Samples of one task: related directions, and noise of a level of its own."""
+    common = np.random.default_rng(0).standard_normal(N_FEATURES)
+    rng = np.random.default_rng(number + 1)
+    X = rng.uniform(size=(N_SAMPLES, N_FEATURES))
+    score = (X - 0.5) @ (common + 0.7 * rng.standard_normal(N_FEATURES))
+    score += rng.uniform(0.1, 1.0) * rng.standard_normal(N_SAMPLES)
+    return X, np.where(score > np.median(score), 1, -1)
+
+
+def usage() -> tuple[float, float]:
+    """CPU seconds and the peak memory in MB of a process so far."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def in_one_process(n_tasks: int, **options: Any) -> Row:
+    drawn = [one_task(t) for t in range(n_tasks)]
+    X, y = np.concatenate([X for X, _ in drawn]), np.concatenate([y for _, y in drawn])
+    began, (cpu, _) = time.perf_counter(), usage()
+    path = pareto_path(X, y, tasks=np.repeat(np.arange(n_tasks), N_SAMPLES), **options)
+    seconds, (used, peak) = time.perf_counter() - began, usage()
+    return Row(n_tasks, 0, path.n_sweeps, float(path.gap.max()), seconds, used - cpu, 0.0, peak, 0.0)
+
+
+def on_a_cluster(n_tasks: int, n_workers: int, **options: Any) -> Row:
+    """The same with a loader for each task; models stay where they are."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        few = Sites([Site(t, load=partial(one_task, t)) for t in range(2 * n_workers)])
+        pareto_path(few, **options)  # compiled code is loaded before the clock starts
+        sites = Sites([Site(t, load=partial(one_task, t)) for t in range(n_tasks)], gather=False)
+        before, began, (cpu, _) = client.run(usage), time.perf_counter(), usage()
+        path = pareto_path(sites, **options)
+        seconds, (used, peak), after = time.perf_counter() - began, usage(), client.run(usage)
+    worker_cpu = max(after[address][0] - before[address][0] for address in after)
+    worker_mb = max(peak_of_worker for _, peak_of_worker in after.values())
+    result = path.n_sweeps, float(path.gap.max()), seconds, used - cpu, worker_cpu, peak, worker_mb
+    return Row(n_tasks, n_workers, *result)
+
+
+def main(arguments: Sequence[str] | None = None) -> list[Row]:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tasks", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--workers", type=int, nargs="+", default=(0, 1, 2), help="0 is one process without a cluster")
+    parser.add_argument("--ps", type=float, nargs="+", default=PAPER_PS)
+    parser.add_argument("--kernels", choices=["default", "paper"], default="paper")
+    given = parser.parse_args(arguments)
+    options = {"ps": given.ps, "kernels": given.kernels, "verbose": 0}
+    print(*(f"{field.name:>10}" for field in fields(Row)), f"{'cpu':>10}")
+    rows = []
+    for n_tasks in given.tasks:
+        for n_workers in given.workers:
+            row = on_a_cluster(n_tasks, n_workers, **options) if n_workers else in_one_process(n_tasks, **options)
+            print(*(f"{value:>10.4g}" for value in (*astuple(row), row.cpu)), flush=True)
+            rows.append(row)
+    return rows
+
+
+if __name__ == "__main__":
+    main()
