@@ -18,7 +18,7 @@ from ._progress import Progress
 from ._refit import path_refit_code
 from ._run import Run
 from ._tracing import check_parts, fit_bank, make_problem, models_of, trace
-from ._typing import Array, ClassWeight, IntArray, MachineName, SolverLike, TaskScale
+from ._typing import Array, ClassWeight, IntArray, MachineName, MultiClass, SolverLike, TaskScale
 from ._validation import check_exponents, check_task_weight
 from .scalarizations import PAPER_PS
 from .solution import Solution
@@ -205,6 +205,7 @@ def pareto_path(
     machine: MachineName = "svc",
     epsilon: float = 0.1,
     normalize_y: bool = True,
+    multi_class: MultiClass = "one-vs-one",
 ) -> ParetoPath:
     """Minimise the power mean of the task objectives for each exponent p.
 
@@ -219,7 +220,8 @@ def pareto_path(
         Samples; with ``kernels="precomputed"`` a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     y : array-like of shape (n_samples,) or (n_samples, n_tasks)
         Labels, or numbers for the machines that predict them; None for those that need neither. Two classes are one
-        task, more are one task for each pair. A matrix has one task per column, with NaN for "not known".
+        task, more are one task for each pair (see ``multi_class``). A matrix has one task per column, with NaN for "not
+        known".
     tasks : array-like of shape (n_samples,), default=None
         The task each sample belongs to.
     ps : sequence of float, default=PAPER_PS
@@ -267,6 +269,8 @@ def pareto_path(
     normalize_y : bool, default=True
         Whether numbers to predict are centred and scaled to standard deviation one within each task, so that objectives
         can be compared.
+    multi_class : {"one-vs-one", "one-vs-rest"}, default="one-vs-one"
+        Whether more than two classes become a task for each pair of them, or one for each class against the rest.
 
     Returns
     -------
@@ -287,7 +291,7 @@ def pareto_path(
     began = perf_counter()
     exponents = check_exponents(ps)
     parts = check_parts(exponents, s, tol, solver, max_iter, n_jobs, task_scale, machine, epsilon)
-    reader = PathReader(kernels, task_column, class_weight, machine, normalize_y)
+    reader = PathReader(kernels, task_column, class_weight, machine, normalize_y, multi_class)
     training = reader.read_data(X, y, tasks=tasks, sample_weight=sample_weight)
     omega = check_task_weight(task_weight, training.tasks)
     bounds, bank = training.bounds(C), fit_bank(kernels, training)
@@ -302,7 +306,8 @@ def pareto_path(
         "tasks": tasks is not None,
         "sample_weight": sample_weight is not None,
     }
-    given |= {"kernels": kernels, "task_column": task_column, "task_weight": task_weight, "class_weight": class_weight}
+    given |= {"kernels": kernels, "task_column": task_column, "task_weight": task_weight}
+    given |= {"class_weight": class_weight, "multi_class": multi_class}
     code = path_refit_code(machine, epsilon, normalize_y, s=s, C=C, solver=solver, task_scale=task_scale, **given)
     spent = perf_counter() - began
     return ParetoPath.from_solutions(points, training, reader, run, parts.solver.tol, spent, code, task_scale)
