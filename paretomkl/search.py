@@ -21,7 +21,7 @@ from .path import PAPER_PS
 
 __all__ = ["ParetoMKLClassifierCV", "ParetoMKLRegressorCV"]
 
-FEW_OF_CLASS = 15  # samples of a class: with fewer, pairs of classes learn less than classes against the rest
+_FEW_OF_CLASS = 15  # samples of a class: with fewer, pairs of classes learn less than classes against the rest
 
 
 class _HeldOutClassifier(HeldOut, ParetoMKLClassifier):
@@ -203,7 +203,7 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         multi_class, machine = self.multi_class, self.machine
         vectors = machine == "svc" or self.solver == "tseng"  # which is written for support vector machines
         if multi_class == "auto":
-            multi_class = "one-vs-rest" if each < FEW_OF_CLASS and not vectors else "one-vs-one"
+            multi_class = "one-vs-rest" if each < _FEW_OF_CLASS and not vectors else "one-vs-one"
         if machine == "auto":
             machine = "ls-svc" if multi_class == "one-vs-rest" and each < np.inf and not vectors else "svc"
         self.multi_class_, self.machine_ = multi_class, machine
