@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ._kernel_classifier import KernelTaskClassifier
-from ._kernels import KernelLike
+from ._kernels import KernelLike, as_bank
 from ._labelling import Samples
 from ._path_search import NORMS, HeldOut, PathSearch
 from ._regressor import KernelTaskRegressor, machine_of_loss
@@ -21,7 +21,7 @@ from .path import PAPER_PS
 
 __all__ = ["ParetoMKLClassifierCV", "ParetoMKLRegressorCV"]
 
-_FEW_OF_CLASS = 15  # samples of a class: with fewer, pairs of classes learn less than classes against the rest
+_FEW_OF_CLASS = 15  # samples: with fewer and several sources, pairs of classes learn less than each against the rest
 
 
 class _HeldOutClassifier(HeldOut, ParetoMKLClassifier):
@@ -80,8 +80,9 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         chosen on folds of this many: those of some tasks, or some of each task where fewer than ten would be left. The
         model is fitted on all rows. None: always on folds of all rows.
     multi_class : {"auto", "one-vs-one", "one-vs-rest"}, default="auto"
-        As in :class:`ParetoMKLClassifier`. "auto" is "one-vs-rest" where there are more than two classes and these have
-        fewer than 15 samples on average, unless ``machine="svc"`` asks for support vector machines; else "one-vs-one".
+        As in :class:`ParetoMKLClassifier`. "auto" is "one-vs-rest" where the kernels have several
+        :func:`~paretomkl.kernels.sources` and the classes, more than two, have fewer than 15 samples on average, unless
+        ``machine="svc"`` asks for support vector machines; else "one-vs-one".
     n_jobs : int, default=None
         Folds at a time; -1 is all cores. ``joblib.parallel_config`` chooses where they run, on a cluster too.
     random_state : int, RandomState or None, default=None
@@ -198,12 +199,13 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         self.multi_class = multi_class
 
     def _settle(self, samples: Samples, y: Any) -> None:
-        """Pairs of classes and support vector machines, or where classes have few samples each against the rest."""
+        """Pairs of classes and support vector machines; each class against the rest where sources meet few samples."""
         each = np.inf if y is None or is_matrix(y) else samples_of_class(as_labels(y, "y").ravel(), samples.sources)
         multi_class, machine = self.multi_class, self.machine
         vectors = machine == "svc" or self.solver == "tseng"  # which is written for support vector machines
         if multi_class == "auto":
-            multi_class = "one-vs-rest" if each < _FEW_OF_CLASS and not vectors else "one-vs-one"
+            pays = as_bank(self.kernels).n_sources > 1 and each < _FEW_OF_CLASS and not vectors
+            multi_class = "one-vs-rest" if pays else "one-vs-one"
         if machine == "auto":
             machine = "ls-svc" if multi_class == "one-vs-rest" and each < np.inf and not vectors else "svc"
         self.multi_class_, self.machine_ = multi_class, machine

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV, load_model, pareto_path, save_model
+from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV, load_model, pareto_path, save_model, sources
 from paretomkl._choice import choose
 from paretomkl._judging import make_judge
 from paretomkl._labelling import Samples, squared_error
@@ -148,10 +148,11 @@ def test_tasks_are_judged_one_by_one(iris):
     assert_allclose(overall, np.mean([np.mean(predicted[y == label] == label) for label in range(3)]))
 
 
-def test_few_samples_of_a_class_are_told_from_the_rest():
+def test_few_samples_of_a_class_and_several_sources_are_told_from_the_rest():
     X, y = load_digits(return_X_y=True)
     few, many = (np.concatenate([np.flatnonzero(y == digit)[:n] for digit in (1, 2, 7)]) for n in (14, 15))
-    given = {"ps": 1.0, "Cs": [1.0, 10.0], "s": 2.0, "cv": 2}
+    halves = sources({"upper": slice(0, 32), "lower": slice(32, 64)})
+    given = {"ps": 1.0, "Cs": [1.0, 10.0], "s": 2.0, "cv": 2, "kernels": halves}
     search = ParetoMKLClassifierCV(**given).fit(X[few], y[few])
     assert (search.multi_class_, search.machine_) == ("one-vs-rest", "ls-svc")
     assert search.best_estimator_.get_params()["multi_class"] == "one-vs-rest"
@@ -159,6 +160,8 @@ def test_few_samples_of_a_class_are_told_from_the_rest():
     assert_array_equal(search.predict(X[:50]), search.path_.models[0].predict(X[:50]))
     for rows, how, found in [
         (many, {}, ("one-vs-one", "svc")),
+        (few, {"kernels": "default"}, ("one-vs-one", "svc")),
+        (few, {"kernels": sources({"all": slice(0, 64)})}, ("one-vs-one", "svc")),
         (few, {"machine": "svc"}, ("one-vs-one", "svc")),
         (few, {"solver": "tseng"}, ("one-vs-one", "svc")),
         (few, {"multi_class": "one-vs-one"}, ("one-vs-one", "svc")),
