@@ -16,7 +16,7 @@ _TIE = 1e-9  # of a score: what two sums of the same numbers may differ by
 _SAME_LOSS = 1e-3  # of a loss: what models may differ by that are the same but for the accuracy of the solver
 
 
-def choose(scores: Array, losses: Array, points: Mapping[str, Array]) -> int:
+def choose(scores: Array, losses: Array, points: Mapping[str, Array], by_loss: bool = False) -> int:
     """The row to take, given the score of each fold (n_folds, n_rows), greater is better, and the loss of each row.
 
     ``points`` are the parameters of the rows, C and p among them. The highest mean score wins, among equal ones the
@@ -25,6 +25,9 @@ def choose(scores: Array, losses: Array, points: Mapping[str, Array]) -> int:
     than one standard error of the difference, fold by fold; among them the one is taken whose score, averaged with
     those of the next smaller and larger C, is highest: a plateau is a better bet than a peak. The least loss breaks
     ties.
+
+    With ``by_loss`` the least loss decides at once among the rows nearest to p = 1: where decisions are estimates of
+    the labels, as those of least squares are, their error says more than the few samples that change sides.
     """
     mean = scores.mean(axis=0)
     everyone = np.arange(len(mean))
@@ -32,6 +35,8 @@ def choose(scores: Array, losses: Array, points: Mapping[str, Array]) -> int:
     as_good = everyone[mean >= mean[best] - _standard_error(scores[:, best]) - _tie(mean[best])]
     distance = np.array([_distance_from_one(p) for p in points["p"][as_good].tolist()])
     nearest = as_good[distance == distance.min()]
+    if by_loss:
+        return _best(np.zeros(len(mean)), losses, nearest)
     first = _best(mean, losses, nearest)
     behind = scores[:, [first]] - scores[:, nearest]
     close = behind.mean(axis=0) <= _standard_error(behind) + _tie(mean[first])
@@ -57,17 +62,17 @@ def steadied(mean: Array, points: Mapping[str, Array]) -> Array:
     return (around[0] + mean + around[1]) / 3
 
 
-def best_of_ways(scores: Array, losses: Array, points: Mapping[str, Array]) -> dict[Any, int]:
+def best_of_ways(scores: Array, losses: Array, points: Mapping[str, Array], by_loss: bool = False) -> dict[Any, int]:
     """The row that :func:`choose` takes of each way to share, from nothing to everything as the rows are.
 
-    ``points`` as there; ``points["share"]`` is the way of each row.
+    ``points`` and ``by_loss`` as there; ``points["share"]`` is the way of each row.
     """
     ways, others = points["share"], {name: values for name, values in points.items() if name != "share"}
     found = {}
     for way in dict.fromkeys(ways.tolist()):
         own = np.flatnonzero(ways == way)
         here = {name: values[own] for name, values in others.items()}
-        found[way] = int(own[choose(scores[:, own], losses[own], here)])
+        found[way] = int(own[choose(scores[:, own], losses[own], here, by_loss)])
     return found
 
 

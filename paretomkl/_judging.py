@@ -17,7 +17,7 @@ from ._page.words import ACCURACY, R2, Measure
 from ._reading import PathReader, read_training
 from ._scorers import Metric, MultiTaskScorer, Part, make_multitask_scorer, metric_of
 from ._targets import r_squared
-from ._tasks import array_of
+from ._tasks import array_of, equal_labels
 from ._typing import AnyArray, Array, IntArray
 
 # name of a scikit-learn scorer: what it is called in a sentence, and whether it is shown in per cent
@@ -87,13 +87,13 @@ class Judge:
             return self
         return replace(self, measure=replace(self.measure, name=f"{self.measure.name} of class {positive.pop()!r}"))
 
-    def _positive(self, pair: tuple[Any, Any]) -> Any:
+    def _positive(self, pair: tuple[Any, ...]) -> Any:
         """The class that a score favours; None if it treats both alike."""
         if not (self.metric.of_two_classes and self.metric.takes("pos_label")):
             return None
         if "pos_label" in self.metric.arguments:
             return self.metric.arguments["pos_label"]
-        return 1 if 1 in pair else pair[1]
+        return 1 if 1 in pair else pair[-1]
 
     def score(self, truth: AnyArray, response: AnyArray, classes: list[Any] | None) -> float:
         """Score of some samples; NaN where there are none, or too few classes among them.
@@ -143,6 +143,8 @@ class Judge:
         rows = np.flatnonzero(belongs[:, t])
         labels = (truth if truth.ndim == 1 else truth[:, t])[rows]
         pair = list(labelling.pairs[t])
+        if len(pair) == 1:  # one class against the rest
+            labels, pair = equal_labels(labels, pair[0]), [False, True]
         answer = decisions[rows, t]
         if self.metric.of_labels:
             answer = array_of(pair)[(answer > 0).astype(int)]

@@ -399,6 +399,11 @@ class KernelBank:
         return self
 
     @property
+    def n_sources(self) -> int:
+        """Named blocks of columns; none unless :func:`sources` made the bank."""
+        return len(self.kernels.blocks) if isinstance(self.kernels, Sources) else 0
+
+    @property
     def made_from_data(self) -> bool:
         """Whether kernels and their widths follow from the samples."""
         return isinstance(self.kernels, Sources) or (

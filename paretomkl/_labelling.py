@@ -46,7 +46,7 @@ class Samples:
 class TaskSet:
     """Which samples are whose; a subclass says what the decisions f_t(x) of the tasks mean.
 
-    kind: whether the tasks are the pairs of classes of y, the one column of it, the tasks named by a column or
+    kind: whether the tasks are made of the classes of y, the one column of it, the tasks named by a column or
     ``tasks=``, or the columns of a matrix y; names; sources: the task label, or the column of y, that each task comes
     from (None where there is only one).
     """
@@ -103,18 +103,20 @@ class TaskSet:
 class Labelling(TaskSet):
     """Tasks that tell classes apart.
 
-    pairs: the labels of −1 and +1 of each task; classes: array of shape (n_classes,), or for "matrix" one array per
-    task.
+    pairs: the labels of −1 and +1 of each task, only that of +1 for one class against the rest; classes: array of shape
+    (n_classes,), or for "matrix" one array per task; estimates: whether decisions estimate ±1, as those of least
+    squares do, and are judged by their squared error.
     """
 
     pairs: list[tuple[Any, ...]]
     classes: Any
+    estimates: bool = False
 
     @classmethod
-    def of(cls, tasks: Sequence[Task], kind: Kind, classes: list[Any]) -> Labelling:
+    def of(cls, tasks: Sequence[Task], kind: Kind, classes: list[Any], estimates: bool = False) -> Labelling:
         pairs = [task.classes for task in tasks]
         known = [array_of(list(pair)) for pair in pairs] if kind == "matrix" else array_of(classes)
-        return cls(kind, [task.name for task in tasks], [task.source for task in tasks], pairs, known)
+        return cls(kind, [task.name for task in tasks], [task.source for task in tasks], pairs, known, estimates)
 
     # ------------------------------------------------------------------------------------------------ labels
     def scores(self, decisions: Array) -> Array:
@@ -123,21 +125,32 @@ class Labelling(TaskSet):
             return decisions
         if len(self.classes) == 2:
             return np.nansum(decisions, axis=1)  # each sample has the decision of its own task only
-        return self._votes(decisions)
+        return self._class_scores(decisions)
 
-    def _votes(self, decisions: Array) -> Array:
-        """Votes of the pairs, with ties broken by the sum of their confidences squeezed into (−⅓, ⅓)."""
+    def _class_scores(self, decisions: Array) -> Array:
+        """A score of each class, (n_samples, n_classes).
+
+        The decision of a class against the rest; of pairs their votes, with ties broken by the sum of their confidences
+        squeezed into (−⅓, ⅓). A class that no task was asked about is below all others.
+        """
         index = {label: k for k, label in enumerate(listed(self.classes))}
         negative, positive = np.zeros((2, self.n_tasks, len(index)))
-        for t, (minus, plus) in enumerate(self.pairs):
-            negative[t, index[minus]] = positive[t, index[plus]] = 1.0
+        for t, (*minus, plus) in enumerate(self.pairs):
+            positive[t, index[plus]] = 1.0
+            negative[t, [index[label] for label in minus]] = 1.0
         asked = ~np.isnan(decisions) @ (negative + positive) > 0
         f = np.nan_to_num(decisions)
-        votes = (f < 0) @ negative + (f > 0) @ positive
-        confidence = f @ (positive - negative)
-        scores = votes + confidence / (3 * (np.abs(confidence) + 1))
-        scores[~asked] = -1.0
-        return scores
+        scores = f @ (positive - negative)
+        if not self.one_vs_rest:
+            votes = (f < 0) @ negative + (f > 0) @ positive
+            scores = votes + scores / (3 * (np.abs(scores) + 1))
+        lowest = np.where(asked, scores, np.inf).min(axis=1, keepdims=True, initial=0.0)
+        return np.where(asked, scores, lowest - 1.0)
+
+    @property
+    def one_vs_rest(self) -> bool:
+        """Whether some task tells one class from the rest."""
+        return any(len(pair) == 1 for pair in self.pairs)
 
     def predictions(self, decisions: Array) -> AnyArray:
         """Predicted labels, (n_samples,), or (n_samples, n_tasks) for a matrix."""
@@ -187,20 +200,21 @@ class Labelling(TaskSet):
         return float(np.mean(scores))
 
     def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
-        sides = self.sides(y)
-        return lambda decisions: log_loss(decisions, sides, weight)
+        sides, loss = self.sides(y), squared_error if self.estimates else log_loss
+        return lambda decisions: loss(decisions, sides, weight)
 
     def sides(self, y: Any) -> Array:
         """On which side of which task each sample is, (n_samples, n_tasks): −1 or 1, and 0 where it is on neither.
 
-        A task that is a pair of classes has the samples of these classes.
+        A task that is a pair of classes has the samples of these classes, one against the rest has them all.
         """
         labels = self.truth(y)
         sides = np.zeros((len(labels), self.n_tasks))
-        for t, (minus, plus) in enumerate(self.pairs):
+        for t, (*minus, plus) in enumerate(self.pairs):
             of_task = labels if labels.ndim == 1 else labels[:, t]
             there = np.flatnonzero(~missing_labels(of_task))
-            sides[there, t] = 1.0 * equal_labels(of_task[there], plus) - equal_labels(of_task[there], minus)
+            positive = equal_labels(of_task[there], plus)
+            sides[there, t] = 1.0 * positive - (equal_labels(of_task[there], minus[0]) if minus else ~positive)
         return sides
 
     def right(self, decisions: Array, y: Any) -> tuple[AnyArray, AnyArray]:
@@ -225,8 +239,17 @@ def log_loss(decisions: Array, sides: Array, weight: Array | None = None) -> flo
     Unlike the share of right answers it hardly ever has the same value twice. ``sides`` are those of
     :meth:`Labelling.sides`; a task is not asked about a sample where its decision is NaN.
     """
+    return _mean_loss(lambda margin: np.logaddexp(0.0, -margin), decisions, sides, weight)
+
+
+def squared_error(decisions: Array, sides: Array, weight: Array | None = None) -> float:
+    """The same with (y − f)² = (1 − y f)²."""
+    return _mean_loss(lambda margin: (1.0 - margin) ** 2, decisions, sides, weight)
+
+
+def _mean_loss(loss: Callable[[Array], Array], decisions: Array, sides: Array, weight: Array | None) -> float:
     counts = (sides != 0) & ~np.isnan(decisions)
     weighed = counts if weight is None else counts * np.asarray(weight, dtype=float)[:, None]
     total = weighed.sum(axis=0)
-    loss = (weighed * np.logaddexp(0.0, -sides * np.where(counts, decisions, 0.0))).sum(axis=0)
-    return float(np.mean(loss[total > 0] / total[total > 0])) if (total > 0).any() else np.nan
+    lost = (weighed * loss(sides * np.where(counts, decisions, 0.0))).sum(axis=0)
+    return float(np.mean(lost[total > 0] / total[total > 0])) if (total > 0).any() else np.nan

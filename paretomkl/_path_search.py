@@ -61,7 +61,6 @@ class PathSearch:
     plain_type: ClassVar[Any]
     held_out_type: ClassVar[Any]
     stratify: ClassVar[bool] = True
-    loss_name: ClassVar[str] = "log_loss"
 
     best_params_: dict[str, float]
     best_score_: float
@@ -124,6 +123,7 @@ class PathSearch:
         samples = read_samples(plain, X, tasks=tasks, reset=True)
         several = is_matrix(y) or (samples.sources is not None and len(numbered(samples.sources)[0]) > 1)
         grids, size = self._possible(grids, several, {"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight})
+        self._settle(samples, y)
         tasks = None if tasks is None else samples.sources
         X, y, sample_weight, tasks, groups = indexable(X, y, sample_weight, tasks, groups)
         self.scorer_ = own_score if self.scoring is None else check_scorer(self.scoring, plain)
@@ -173,6 +173,23 @@ class PathSearch:
         if not given:
             raise ValueError("share is empty; give at least one of 'nothing', 'kernel', 'function', 'everything'.")
         return sorted({check_share(way) for way in given}, key=SHARES.index)
+
+    @property
+    def by_loss(self) -> bool:
+        """Whether the least loss decides among the points within one standard error of the best score."""
+        return False
+
+    @property
+    def loss_name(self) -> str:
+        """What the loss of the held-out decisions is called in ``cv_results_``."""
+        return "log_loss"
+
+    def _settle(self, samples: Samples, y: Any) -> None:
+        """Decide what "auto" stands for with these data."""
+
+    def _settled(self) -> dict[str, Any]:
+        """Parameters of the plain estimator that :meth:`_settle` has decided."""
+        return {}
 
     def _exponents(self) -> list[float]:
         return check_exponents(self.ps)
@@ -237,7 +254,8 @@ class PathSearch:
 
     def plain_estimator(self, kind: Any = None, share: Share = "kernel") -> Any:
         """The estimator whose parameters are chosen, not fitted; folds run side by side, each on one thread."""
-        own, chosen = self.get_params(deep=False), {"n_jobs", "verbose", "s", "epsilon", "share"}
+        own = self.get_params(deep=False) | self._settled()
+        chosen = {"n_jobs", "verbose", "s", "epsilon", "share"}
         shared = own.keys() & self.plain_type().get_params(deep=False).keys() - chosen
         plain = (kind or self.plain_type)(**{name: own[name] for name in shared}, share=share)
         if not isinstance(self.capacity, str):  # asking for capacities asks for kernels that pay for them
@@ -334,7 +352,7 @@ class PathSearch:
         loss = results[f"mean_test_{self.loss_name}"] = losses[counted].mean(axis=0)
         results["max_gap"] = gaps.max(axis=0)
         self.cv_results_ = results
-        self.best_indices_ = best_of_ways(scores[counted], loss, values | {"share": share})
+        self.best_indices_ = best_of_ways(scores[counted], loss, values | {"share": share}, self.by_loss)
         way = self._choose_way({way: scores[counted][:, k] for way, k in self.best_indices_.items()}, size)
         self.best_index_ = self.best_indices_[way]
         self.best_params_ = points[self.best_index_]

@@ -26,6 +26,7 @@ from ._tasks import (
     column_names,
     find_task_column,
     is_matrix,
+    labels_of,
     make_number_tasks,
     make_sample_tasks,
     make_tasks,
@@ -34,8 +35,8 @@ from ._tasks import (
     unique_labels,
 )
 from ._together import Together, check_share, long_form, numbered
-from ._typing import AnyArray, Array, IntArray
-from ._validation import check_bounds, check_stack, numbers_only, shown
+from ._typing import AnyArray, Array, IntArray, MultiClass
+from ._validation import check_bounds, check_multi_class, check_stack, numbers_only, shown
 
 CLASSIFYING, PREDICTING, DETECTING = ("svc", "ls-svc"), ("ridge", "svr"), ("one-class", "svdd")  # machines
 LARGEST_COST = 1e100  # its square, times the square of any sensible number of samples, is still a double
@@ -97,6 +98,7 @@ class PathReader(BaseEstimator):
         machine: str = "svc",
         normalize_y: bool = True,
         share: str = "kernel",
+        multi_class: MultiClass = "one-vs-one",
     ):
         self.kernels = kernels
         self.task_column = task_column
@@ -104,6 +106,7 @@ class PathReader(BaseEstimator):
         self.machine = machine
         self.normalize_y = normalize_y
         self.share = share
+        self.multi_class = multi_class
 
     def read_data(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> Training:
         """Training data as the machine and ``share`` need them: with labels, with numbers, or without y."""
@@ -123,18 +126,20 @@ class PathReader(BaseEstimator):
 def read_training(owner: Any, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> Training:
     """Read what ``fit`` was given and make the tasks.
 
-    ``owner`` is an estimator with ``task_column``, ``class_weight`` and perhaps ``kernels``; it keeps the number and
-    the names of the features for :func:`read_samples`.
+    ``owner`` is an estimator with ``task_column``, ``class_weight`` and perhaps ``kernels`` and ``multi_class``; it
+    keeps the number and the names of the features for :func:`read_samples`.
     """
+    multi_class = _multi_class_of(owner)
     samples = read_samples(owner, X, tasks=tasks, reset=True)
     labels = _read_labels(y)
     if len(labels) != len(samples):
         raise ValueError(f"X and y must have one row per sample: X has {len(samples)}, y has {len(labels)}.")
     # a matrix of labels keeps the column names of its frame: they name the tasks
-    made = make_tasks(y if labels.ndim == 2 and hasattr(y, "columns") else labels, samples.sources)
+    made = make_tasks(y if labels.ndim == 2 and hasattr(y, "columns") else labels, samples.sources, multi_class)
     weight = None if sample_weight is None else _check_sample_weight(sample_weight, samples.data)
     kind: Kind = "matrix" if labels.ndim == 2 else "classes" if samples.sources is None else "tasks"
-    labelling = Labelling.of(made, kind, [] if kind == "matrix" else unique_labels(labels))
+    known = [] if kind == "matrix" else unique_labels(labels)
+    labelling = Labelling.of(made, kind, known, _least_squares(owner))
     return Training(samples, made, _task_weights(made, weight, owner.class_weight), labelling)
 
 
@@ -192,7 +197,9 @@ def read_shared(
 def read_together(
     owner: Any, X: Any, y: Any, *, tasks: Any, sample_weight: Any, coded: bool, numbers: bool
 ) -> Training:
-    """Read tasks whose samples make one problem, or one for each pair of classes; with the code of their task if coded.
+    """Read tasks whose samples make one problem, or several, one for each pair of classes or for each class.
+
+    The samples carry the code of their task if ``coded``.
 
     ``numbers`` says whether y holds numbers to predict, else labels. A task may have one class only.
     """
@@ -218,8 +225,8 @@ def read_together(
     if numbers:
         training = _one_regression(owner, one, values, weight)
     else:
-        made = make_tasks(values)
-        labelling = Labelling.of(made, "classes", unique_labels(values))
+        made = make_tasks(values, None, _multi_class_of(owner))
+        labelling = Labelling.of(made, "classes", unique_labels(values), _least_squares(owner))
         training = Training(one, made, _task_weights(made, weight, owner.class_weight), labelling)
     kind: Kind = "matrix" if matrix else "tasks"
     deviation = np.ones(len(sources))
@@ -229,6 +236,15 @@ def read_together(
         deviation = deviations([(v, w if w.sum() > 0 else np.ones(len(v))) for v, w in parts])
     together = Together(kind, [str(source) for source in sources], sources, training.labelling, coded, deviation)
     return replace(training, together=together)
+
+
+def _multi_class_of(owner: Any) -> MultiClass:
+    """How an estimator makes tasks of more than two classes; pairs, where it has no say."""
+    return check_multi_class(getattr(owner, "multi_class", "one-vs-one"))
+
+
+def _least_squares(owner: Any) -> bool:
+    return getattr(owner, "machine", None) == "ls-svc"
 
 
 def _one_regression(owner: Any, samples: Samples, values: Array, weight: Array | None) -> Training:
@@ -345,23 +361,34 @@ def _task_weights(tasks: list[Task], sample_weight: Array | None, class_weight: 
         weight = np.ones(len(task.rows)) if sample_weight is None else sample_weight[task.rows].astype(float)
         if (weight < 0).any():
             raise ValueError(f"sample_weight must not be negative (task {task.name!r}).")
-        factor = np.ones(len(weight))
-        for sign, label in ((-1, task.classes[0]), (1, task.classes[1])):
-            of_class = task.targets == sign
-            total = weight[of_class].sum()
+        factor = (
+            _class_weights(class_weight, task, tasks) if isinstance(class_weight, Mapping) else np.ones(len(weight))
+        )
+        for sign, whose in task.sides:
+            on_side = task.targets == sign
+            total = weight[on_side].sum()
             if not total > 0:
-                raise ValueError(f"Task {task.name!r} has no sample of class {label!r} with a positive weight.")
+                raise ValueError(f"Task {task.name!r} has no sample {whose} with a positive weight.")
             if balanced:
-                factor[of_class] = weight.sum() / (2 * total)
-            elif class_weight is not None:
-                factor[of_class] = _class_weight(class_weight, label)
+                factor[on_side] = weight.sum() / (2 * total)
         weights.append(weight * factor)
+    return weights
+
+
+def _class_weights(class_weight: Mapping[Any, Any], task: Task, tasks: list[Task]) -> Array:
+    """The weight of the class of each sample of a task."""
+    first, last = (_class_weight(class_weight, label) for label in (task.classes[0], task.classes[-1]))
+    weights = np.where(task.targets > 0, last, first)
+    if len(task.classes) == 1:  # the rest are classes of the other tasks of its source, which have the same samples
+        for other in tasks:
+            if other.source == task.source:
+                weights[other.targets > 0] = _class_weight(class_weight, other.classes[0])
     return weights
 
 
 def _check_labels_of(class_weight: Mapping[Any, Any], tasks: list[Task]) -> None:
     """Refuse a weight of a label that does not occur; where all labels have weights, it may be of some other part."""
-    labels = list(dict.fromkeys(label for task in tasks for label in task.classes))
+    labels = labels_of(tasks)
     unknown = [label for label in class_weight if label not in labels]
     if unknown and any(label not in class_weight for label in labels):
         raise ValueError(f"class_weight names the label {unknown[0]!r}, which y does not have; it has {labels[:10]}.")
@@ -389,8 +416,8 @@ def apart(training: Training) -> list[Training]:
             of_task = labelling.centre[mine], labelling.spread[mine], labelling.deviation[mine]
             part: Any = Targets.of(tasks, "single", *of_task)
         else:
-            classes = unique_labels(array_of([label for task in tasks for label in task.classes]))
-            part = Labelling.of(tasks, "classes", classes)
+            classes = unique_labels(array_of(labels_of(tasks)))
+            part = Labelling.of(tasks, "classes", classes, labelling.estimates)
         weights = [training.weights[t] for t in mine]
         alone.append(Training(Samples(own, None, training.samples.names), tasks, weights, part))
     return alone

@@ -23,6 +23,7 @@ DEFAULTS = {
     "task_scale": "none",
     "machine": "svc",
     "share": "kernel",
+    "multi_class": "one-vs-one",
     "loss": "squared",
     "epsilon": 0.1,
     "normalize_y": True,
@@ -76,10 +77,17 @@ def refit_code(
     return "\n".join([*imports, loading, line])
 
 
-def path_refit_code(machine: str, epsilon: float, normalize_y: bool, class_weight: Any = None, **given: Any) -> str:
+def path_refit_code(
+    machine: str,
+    epsilon: float,
+    normalize_y: bool,
+    class_weight: Any = None,
+    multi_class: str = "one-vs-one",
+    **given: Any,
+) -> str:
     """The code of a point of ``pareto_path``; empty for machines whose estimator has ν in place of C."""
     if machine in ("svc", "ls-svc"):
-        return refit_code(machine=machine, class_weight=class_weight, **given)
+        return refit_code(machine=machine, class_weight=class_weight, multi_class=multi_class, **given)
     if machine in ("ridge", "svr"):
         options: dict[str, Any] = {} if machine == "ridge" else {"loss": "epsilon_insensitive", "epsilon": epsilon}
         return refit_code("ParetoMKLRegressor", normalize_y=normalize_y, **options, **given)

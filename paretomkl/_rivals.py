@@ -151,7 +151,7 @@ def _ours(search: Any, share: Share | None) -> tuple[Contender, IntArray]:
         known = kept[:, ~np.isnan(kept).all(axis=0)]  # a fold may have failed
         if not known.size:
             return search.best_index_ if share is None else search.best_indices_[share]
-        best = best_of_ways(known.T, losses, points)
+        best = best_of_ways(known.T, losses, points, search.by_loss)
         return best[share or choose_way({way: known[k] for way, k in best.items()}, search.small_tasks_)]
 
     rows = choices(scores, chosen)

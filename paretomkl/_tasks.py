@@ -1,4 +1,4 @@
-"""From labels to binary tasks: one-vs-one pairs, task labels, and label matrices with gaps."""
+"""From labels to binary tasks: pairs of classes or one class against the rest, task labels, matrices with gaps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._typing import AnyArray, Array, IntArray
+from ._typing import AnyArray, Array, IntArray, MultiClass
 
 FOLDS = (
     "In cross-validation, split with paretomkl.model_selection.MultiTaskStratifiedKFold: it keeps every class of every "
@@ -24,8 +24,8 @@ class Task:
     """One problem: to tell two classes apart, to predict a number, or to find what is unlike the rest.
 
     name: what messages and tables call it; rows (n,): its samples, rising; targets (n,): ±1 for classes, else numbers;
-    classes: the labels of −1 and +1, empty where there are none; source: the task label or column it came from
-    (``None`` where there is only one).
+    classes: the labels of −1 and +1, only that of +1 for one class against the rest, empty where there are none;
+    source: the task label or column it came from (``None`` where there is only one).
     """
 
     name: str
@@ -34,12 +34,21 @@ class Task:
     classes: tuple[Any, ...] = ()
     source: Hashable = None
 
+    @property
+    def sides(self) -> list[tuple[int, str]]:
+        """−1 and +1 with words for the samples on that side, where the task tells classes apart."""
+        if not self.classes:
+            return []
+        *other, one = self.classes
+        return [(-1, f"of class {other[0]!r}" if other else f"besides class {one!r}"), (1, f"of class {one!r}")]
 
-def make_tasks(y: Any, tasks: Any = None) -> list[Task]:
+
+def make_tasks(y: Any, tasks: Any = None, multi_class: MultiClass = "one-vs-one") -> list[Task]:
     """Binary tasks from labels y, and perhaps the task of each sample, which may have two or more classes.
 
-    A vector y with two classes is one task, with more classes one task per pair of classes. Each column of a matrix is
-    a task of its own; NaN or None means that the sample is not labelled there.
+    A vector y with two classes is one task, with more classes one task per pair of classes, or per class with
+    "one-vs-rest". Each column of a matrix is a task of its own; NaN or None means that the sample is not labelled
+    there.
     """
     labels = as_labels(y, "y")
     if labels.ndim == 2:
@@ -51,9 +60,9 @@ def make_tasks(y: Any, tasks: Any = None) -> list[Task]:
     refuse_missing(labels, "y")
     sources = as_sources(tasks, len(labels))
     if sources is None:
-        return _pairs(labels, np.arange(len(labels)), source=None)
+        return _tasks_of_classes(labels, np.arange(len(labels)), None, multi_class)
     rows = {source: np.flatnonzero(equal_labels(sources, source)) for source in unique_labels(sources)}
-    return [task for source, own in rows.items() for task in _pairs(labels, own, source)]
+    return [task for source, own in rows.items() for task in _tasks_of_classes(labels, own, source, multi_class)]
 
 
 def make_number_tasks(y: Any, tasks: Any = None, strict: bool = True) -> list[Task]:
@@ -222,21 +231,36 @@ def unique_labels(labels: AnyArray) -> list[Any]:
         return distinct
 
 
-def _pairs(labels: AnyArray, rows: IntArray, source: Hashable) -> list[Task]:
-    """One task per pair of the classes that occur among the rows."""
+def labels_of(tasks: Iterable[Task]) -> list[Any]:
+    """The distinct labels of tasks that tell classes apart, in order of appearance."""
+    return list(dict.fromkeys(label for task in tasks for label in task.classes))
+
+
+def samples_of_class(labels: AnyArray, sources: AnyArray | None = None) -> float:
+    """Samples of a class of a task on average, where some task has more than two classes; else infinity."""
+    whole = [labels] if sources is None else [labels[equal_labels(sources, s)] for s in unique_labels(sources)]
+    n_classes = [len(unique_labels(of_task)) for of_task in whole]
+    return len(labels) / sum(n_classes) if max(n_classes) > 2 else np.inf
+
+
+def _tasks_of_classes(labels: AnyArray, rows: IntArray, source: Hashable, multi_class: MultiClass) -> list[Task]:
+    """One task per pair of the classes that occur among the rows, or per class where there are more than two."""
     classes = unique_labels(labels[rows])
     where = "y" if source is None else f"Task {source!r}"
     if len(classes) < 2:
         raise ValueError(f"{where} has only one class, {classes[0]!r}; a task needs two classes or more. {FOLDS}")
+    of_class = {label: equal_labels(labels[rows], label) for label in classes}
+    if multi_class == "one-vs-rest" and len(classes) > 2:
+        split: list[Any] = [((label,), f"{label} vs rest", rows) for label in classes]
+    else:
+        pairs = combinations(classes, 2)
+        split = [((one, other), f"{one} vs {other}", rows[of_class[one] | of_class[other]]) for one, other in pairs]
     made = []
-    for negative, positive in combinations(classes, 2):
-        in_pair = equal_labels(labels[rows], negative) | equal_labels(labels[rows], positive)
-        chosen = rows[in_pair]
-        name = f"{negative} vs {positive}"
+    for known, name, chosen in split:
         if source is not None:
             name = str(source) if len(classes) == 2 else f"{source}: {name}"
-        signs = np.where(equal_labels(labels[chosen], positive), 1.0, -1.0)
-        made.append(Task(name, chosen, signs, (negative, positive), source))
+        signs = np.where(equal_labels(labels[chosen], known[-1]), 1.0, -1.0)
+        made.append(Task(name, chosen, signs, known, source))
     return made
 
 

@@ -17,5 +17,6 @@ AnyArray: TypeAlias = NDArray[Any]
 
 MachineName: TypeAlias = Literal["svc", "ls-svc", "ridge", "svr", "one-class", "svdd"]
 TaskScale: TypeAlias = Literal["none", "samples"]
+MultiClass: TypeAlias = Literal["one-vs-one", "one-vs-rest"]
 ClassWeight: TypeAlias = "Mapping[Any, float] | Literal['balanced'] | None"
 SolverLike: TypeAlias = "Literal['auto', 'cut-pool', 'bcd', 'tseng'] | Solver"

@@ -11,7 +11,7 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from ._tasks import Task
-from ._typing import Array, TaskScale
+from ._typing import Array, MultiClass, TaskScale
 
 
 def check_exponents(ps: Any) -> list[float]:
@@ -85,6 +85,12 @@ def check_task_scale(task_scale: Any) -> TaskScale:
     return cast(TaskScale, task_scale)
 
 
+def check_multi_class(multi_class: Any) -> MultiClass:
+    if not isinstance(multi_class, str) or multi_class not in get_args(MultiClass):
+        raise ValueError(f"multi_class must be 'one-vs-one' or 'one-vs-rest', got {shown(multi_class)}.")
+    return cast(MultiClass, multi_class)
+
+
 def check_stack(X: Any, square: bool = True) -> Array:
     """A precomputed stack of kernels: (n, n, n_kernels) and symmetric, or (n_test, n_train, n_kernels)."""
     stack = np.asarray(X)
@@ -113,9 +119,9 @@ def check_bounds(C: Any, n_samples: int, tasks: list[Task]) -> Array:
     for task in tasks:
         if not (bound[task.rows] > 0).any():
             raise ValueError(f"Task {task.name!r} has no sample with C > 0.")
-        for sign, label in zip((-1, 1), task.classes, strict=False):  # no classes where targets are numbers
+        for sign, whose in task.sides:
             if not (bound[task.rows[task.targets == sign]] > 0).any():
-                raise ValueError(f"Task {task.name!r} has no sample of class {label!r} with C > 0.")
+                raise ValueError(f"Task {task.name!r} has no sample {whose} with C > 0.")
     return bound
 
 

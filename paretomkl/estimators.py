@@ -20,7 +20,7 @@ from ._regressor import KernelTaskRegressor, machine_of_loss
 from ._remote import is_remote, read_remote
 from ._together import Share
 from ._tracing import fit_bank, make_problem
-from ._typing import AnyArray, Array, ClassWeight, SolverLike, TaskScale
+from ._typing import AnyArray, Array, ClassWeight, MultiClass, SolverLike, TaskScale
 from ._validation import check_exponent, check_number, check_task_weight, shown
 
 __all__ = ["ParetoMKLClassifier", "ParetoMKLOutlierDetector", "ParetoMKLRegressor"]
@@ -32,7 +32,8 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         minimise over θ ≥ 0, ‖θ‖_s ≤ 1     M_p(J_1(θ), …, J_T(θ)),      M_p(g) = (Σ_t ω_t g_t^p)^(1/p)
 
     where J_t(θ) is the optimum of SVM task t under the kernel Σ_m θ_m K_m. Two classes are one task, more classes one
-    task per pair (prediction by votes); or a column of X, ``tasks=`` or a matrix y gives the tasks.
+    task per pair (prediction by votes) or per class, see ``multi_class``; or a column of X, ``tasks=`` or a matrix y
+    gives the tasks.
 
     Parameters
     ----------
@@ -76,6 +77,10 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         for the parts of the tasks whose weights are learned together, and penalised task intercepts; "everything": one
         function for all. p plays a part for "kernel" only. With "function" and "everything" a task may have one class
         only, and prediction for a task that was not there in training uses f_0.
+    multi_class : {"one-vs-one", "one-vs-rest"}, default="one-vs-one"
+        How more than two classes (of y, or of a task) become tasks: each pair of classes, which has their samples only
+        and votes for one of them; or each class against the rest, which has all samples, and the largest decision wins.
+        With few samples a class the second learns more, and with "ls-svc" its tasks share one factorisation.
 
     Attributes
     ----------
@@ -135,6 +140,7 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         task_scale: TaskScale = "none",
         machine: Literal["svc", "ls-svc"] = "svc",
         share: Share = "kernel",
+        multi_class: MultiClass = "one-vs-one",
     ):
         super().__init__(C, kernels, task_column, tol, class_weight, n_jobs, verbose, random_state)
         self.p = p
@@ -145,6 +151,7 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         self.task_scale = task_scale
         self.machine = machine
         self.share = share
+        self.multi_class = multi_class
 
     def _machine(self) -> dict[str, Any]:
         if self.machine not in ("svc", "ls-svc"):

@@ -18,7 +18,7 @@ from ._refit import path_refit_code
 from ._run import Run
 from ._together import SeparateModel, Share, SharedModel
 from ._tracing import Parts, check_parts, fit_bank, make_problem, models_of, solve_apart, trace
-from ._typing import Array, ClassWeight, IntArray, MachineName, SolverLike, TaskScale
+from ._typing import Array, ClassWeight, IntArray, MachineName, MultiClass, SolverLike, TaskScale
 from ._validation import check_exponents, check_task_weight
 from .scalarizations import PAPER_PS
 from .solution import Solution
@@ -224,6 +224,7 @@ def pareto_path(
     epsilon: float = 0.1,
     normalize_y: bool = True,
     share: Share = "kernel",
+    multi_class: MultiClass = "one-vs-one",
 ) -> ParetoPath:
     """Minimise the power mean of the task objectives for each exponent p.
 
@@ -239,7 +240,8 @@ def pareto_path(
         Dask array or frame with a task column, or :class:`~paretomkl.distributed.Sites`, is solved on a cluster.
     y : array-like of shape (n_samples,) or (n_samples, n_tasks)
         Labels, or numbers for the machines that predict them; None for those that need neither. Two classes are one
-        task, more are one task for each pair. A matrix has one task per column, with NaN for "not known".
+        task, more are one task for each pair (see ``multi_class``). A matrix has one task per column, with NaN for "not
+        known".
     tasks : array-like of shape (n_samples,), default=None
         The task each sample belongs to.
     ps : sequence of float, default=PAPER_PS
@@ -291,6 +293,8 @@ def pareto_path(
         What tasks (of ``tasks``, ``task_column`` or a matrix y) have in common, as in :class:`ParetoMKLClassifier`. p
         plays a part for "kernel" only. The other ways give a path of one point, at p = 1 whatever ``ps`` is: what the
         estimators learn. With one task all ways are the same, and a warning says so.
+    multi_class : {"one-vs-one", "one-vs-rest"}, default="one-vs-one"
+        Whether more than two classes become a task for each pair of them, or one for each class against the rest.
 
     Returns
     -------
@@ -312,7 +316,7 @@ def pareto_path(
     began = perf_counter()
     exponents = check_exponents(ps)
     parts = check_parts(exponents, s, tol, solver, max_iter, n_jobs, task_scale, machine, epsilon)
-    reader = PathReader(kernels, task_column, class_weight, machine, normalize_y, share)
+    reader = PathReader(kernels, task_column, class_weight, machine, normalize_y, share, multi_class)
     read = partial(read_remote, reader) if is_remote(X) else reader.read_data
     training = read(X, y, tasks=tasks, sample_weight=sample_weight)
     omega = check_task_weight(task_weight, training.tasks)
@@ -331,7 +335,7 @@ def pareto_path(
         "sample_weight": sample_weight is not None,
     }
     given |= {"kernels": kernels, "task_column": task_column, "task_weight": task_weight, "class_weight": class_weight}
-    given |= {"task_scale": task_scale, "share": share}
+    given |= {"task_scale": task_scale, "share": share, "multi_class": multi_class}
     code = path_refit_code(machine, epsilon, normalize_y, s=s, C=C, solver=solver, **given)
     spent = perf_counter() - began
     shared: Share = share if several else "kernel"

@@ -8,16 +8,20 @@ from typing import Any, Literal
 import numpy as np
 
 from ._kernel_classifier import KernelTaskClassifier
-from ._kernels import KernelLike
+from ._kernels import KernelLike, as_bank
+from ._labelling import Samples
 from ._path_search import NORMS, HeldOut, PathSearch
 from ._regressor import KernelTaskRegressor, machine_of_loss
+from ._tasks import as_labels, is_matrix, samples_of_class
 from ._together import Share
-from ._typing import Array, ClassWeight, SolverLike, TaskScale
+from ._typing import Array, ClassWeight, MultiClass, SolverLike, TaskScale
 from ._validation import check_grid
 from .estimators import ParetoMKLClassifier, ParetoMKLRegressor
 from .path import PAPER_PS
 
 __all__ = ["ParetoMKLClassifierCV", "ParetoMKLRegressorCV"]
+
+_FEW_OF_CLASS = 15  # samples: with fewer and several sources, pairs of classes learn less than each against the rest
 
 
 class _HeldOutClassifier(HeldOut, ParetoMKLClassifier):
@@ -40,7 +44,8 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
     the held-out decisions decides. Points within one standard error of that score are as good as far as the folds can
     tell: of these the ones with p nearest to 1 are taken. Of these, among those that fall behind the best by no more
     than one standard error of the difference, the one is taken that scores best when its score is averaged with those
-    of the next smaller and larger C.
+    of the next smaller and larger C. Decisions of least squares ("ls-svc") estimate ±1: there the least squared error
+    of the held-out decisions decides among the points of p nearest to 1.
 
     Parameters
     ----------
@@ -62,8 +67,10 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
     scoring : str, callable or None, default=None
         A scikit-learn scorer, or one of :func:`~paretomkl.model_selection.make_multitask_scorer`. None is the mean over
         tasks of the task accuracy (plain accuracy for multi-class). It has to give one number.
-    kernels, task_column, task_weight, solver, tol, class_weight, verbose, max_iter, task_scale, machine
+    kernels, task_column, task_weight, solver, tol, class_weight, verbose, max_iter, task_scale
         As in :class:`ParetoMKLClassifier`.
+    machine : {"auto", "svc", "ls-svc"}, default="auto"
+        As in :class:`ParetoMKLClassifier`. "auto" is "ls-svc" where classes are told from the rest, else "svc".
     share : str or sequence of str, default="kernel"
         What tasks have in common: "nothing", "kernel", "function" or "everything", see :class:`ParetoMKLClassifier`.
         Of a sequence the way of highest score is taken, on the same folds; where tasks have fewer than 100 samples on
@@ -72,6 +79,10 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         Where some way makes one problem of all tasks ("function", "everything") and there are more rows, parameters are
         chosen on folds of this many: those of some tasks, or some of each task where fewer than ten would be left. The
         model is fitted on all rows. None: always on folds of all rows.
+    multi_class : {"auto", "one-vs-one", "one-vs-rest"}, default="auto"
+        As in :class:`ParetoMKLClassifier`. "auto" is "one-vs-rest" where the kernels have several
+        :func:`~paretomkl.kernels.sources` and the classes, more than two, have fewer than 15 samples on average, unless
+        ``machine="svc"`` asks for support vector machines; else "one-vs-one".
     n_jobs : int, default=None
         Folds at a time; -1 is all cores. ``joblib.parallel_config`` chooses where they run, on a cluster too.
     random_state : int, RandomState or None, default=None
@@ -92,7 +103,8 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
     cv_results_ : dict of arrays of shape (n_points,)
         One row for each point of the grid, as GridSearchCV has them, ready for ``pandas.DataFrame``: ``params``,
         ``param_C``, ``param_p`` …, ``split0_test_score`` …, ``mean_test_score``, ``std_test_score``,
-        ``rank_test_score``; and ``mean_test_log_loss``, ``max_gap``, the largest certificate among the folds, and
+        ``rank_test_score``; and ``mean_test_log_loss`` (``mean_test_squared_error`` of least squares), ``max_gap``, the
+        largest certificate among the folds, and
         ``mean_fit_time`` and ``std_fit_time``, of the point's share of its path.
     path_ : ParetoPath
         The whole path on all samples at the chosen C, s and capacity; where tasks share their kernel only.
@@ -102,6 +114,8 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         For each way to share the mean score of its best point and its standard error over the folds.
     sharing_in_words_ : str
         The same in a sentence.
+    multi_class_, machine_ : str
+        How several classes became tasks, and what a task is.
     scorer_ : callable
         What scored the held-out samples, and what ``score`` uses.
     best_indices_ : dict
@@ -130,6 +144,8 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
     """
 
     best_estimator_: ParetoMKLClassifier
+    multi_class_: MultiClass
+    machine_: Literal["svc", "ls-svc"]
 
     plain_type = ParetoMKLClassifier
     held_out_type = _HeldOutClassifier
@@ -154,9 +170,10 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         error_score: float | Literal["raise"] = np.nan,
         max_iter: int | None = None,
         task_scale: TaskScale = "none",
-        machine: Literal["svc", "ls-svc"] = "svc",
+        machine: Literal["auto", "svc", "ls-svc"] = "auto",
         share: Share | Sequence[Share] = "kernel",
         max_search_rows: int | None = 3000,
+        multi_class: MultiClass | Literal["auto"] = "auto",
     ):
         self.ps = ps
         self.Cs = Cs
@@ -179,6 +196,32 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         self.machine = machine
         self.share = share
         self.max_search_rows = max_search_rows
+        self.multi_class = multi_class
+
+    def _settle(self, samples: Samples, y: Any) -> None:
+        """Pairs of classes and support vector machines; each class against the rest where sources meet few samples."""
+        each = np.inf if y is None or is_matrix(y) else samples_of_class(as_labels(y, "y").ravel(), samples.sources)
+        multi_class, machine = self.multi_class, self.machine
+        vectors = machine == "svc" or self.solver == "tseng"  # which is written for support vector machines
+        if multi_class == "auto":
+            pays = as_bank(self.kernels).n_sources > 1 and each < _FEW_OF_CLASS and not vectors
+            multi_class = "one-vs-rest" if pays else "one-vs-one"
+        if machine == "auto":
+            machine = "ls-svc" if multi_class == "one-vs-rest" and each < np.inf and not vectors else "svc"
+        self.multi_class_, self.machine_ = multi_class, machine
+
+    def _settled(self) -> dict[str, Any]:
+        usual = {"multi_class": "one-vs-one", "machine": "svc"}  # until the data are known
+        given = {name: getattr(self, f"{name}_", getattr(self, name)) for name in usual}
+        return {name: usual[name] if value == "auto" else value for name, value in given.items()}
+
+    @property
+    def by_loss(self) -> bool:
+        return self._settled()["machine"] == "ls-svc"
+
+    @property
+    def loss_name(self) -> str:
+        return "squared_error" if self.by_loss else "log_loss"
 
 
 class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
@@ -254,7 +297,6 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
     plain_type = ParetoMKLRegressor
     held_out_type = _HeldOutRegressor
     stratify = False
-    loss_name = "squared_error"
 
     def __init__(
         self,
@@ -303,6 +345,10 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
         self.task_scale = task_scale
         self.share = share
         self.max_search_rows = max_search_rows
+
+    @property
+    def loss_name(self) -> str:
+        return "squared_error"
 
     def _epsilons(self) -> list[float] | None:
         if machine_of_loss(self.loss) != "svr":
