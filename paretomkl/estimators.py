@@ -17,7 +17,7 @@ from ._kernels import KernelLike, as_bank
 from ._learner import ParetoLearner, read_shared
 from ._reading import Training, read_detection, read_regression, read_training
 from ._regressor import KernelTaskRegressor, machine_of_loss
-from ._together import Share
+from ._shares import Share
 from ._tracing import fit_bank, make_problem
 from ._typing import AnyArray, Array, ClassWeight, SolverLike, TaskScale
 from ._validation import check_exponent, check_number, check_task_weight, shown

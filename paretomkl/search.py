@@ -11,7 +11,7 @@ from ._kernel_classifier import KernelTaskClassifier
 from ._kernels import KernelLike
 from ._path_search import NORMS, HeldOut, PathSearch
 from ._regressor import KernelTaskRegressor, machine_of_loss
-from ._together import Share
+from ._shares import Share
 from ._typing import Array, ClassWeight, SolverLike, TaskScale
 from ._validation import check_grid
 from .estimators import ParetoMKLClassifier, ParetoMKLRegressor
