@@ -4,9 +4,8 @@ T tasks share one learned kernel, a weighted sum of M base kernels; the library 
 objectives, and so traces a path on their Pareto front.
 """
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+# Nothing is imported here, not even typing: an interrupt while a command starts has no traceback to print then.
+TYPE_CHECKING = False
 
 __version__ = "0.1.0.dev0"
 
@@ -62,8 +61,11 @@ __all__ = [
 
 if not TYPE_CHECKING:  # type checkers would take every name for one that exists
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name):
         """Names and submodules are imported when first asked for: what they need takes seconds to import."""
+        from importlib import import_module
+        from importlib.util import find_spec
+
         if name in _MODULE_OF:
             found = getattr(import_module(_MODULE_OF[name], __name__), name)
         elif not name.startswith("_") and find_spec(f"{__name__}.{name}"):

@@ -14,10 +14,10 @@ class WriteError(OSError):
     """A file that could be written to by right, and cannot: the disk is full, for instance."""
 
     @classmethod
-    def of(cls, target: object, error: OSError) -> WriteError:
+    def of(cls, what: str, error: OSError) -> WriteError:
         """The error of the system, with the name of the file."""
         why = "the disk is full" if error.errno in FULL else error.strerror or str(error)
-        return cls(f"{str(target)!r} cannot be written: {why}.")
+        return cls(f"{what} cannot be written: {why}.")
 
 
 def check_writable(file: str | os.PathLike[str]) -> Path:
@@ -33,7 +33,7 @@ def check_writable(file: str | os.PathLike[str]) -> Path:
                 pass
         except OSError as error:
             if error.errno in FULL:
-                raise WriteError.of(target, error) from error
+                raise WriteError.of(repr(str(target)), error) from error
             raise PermissionError(f"{str(target)!r} cannot be written: {error.strerror}.") from error
     return target
 
@@ -52,7 +52,7 @@ def write_whole(file: str | os.PathLike[str], content: str | bytes) -> Path:
     except BrokenPipeError:  # the reader has gone, which is no fault
         raise
     except OSError as error:
-        raise WriteError.of(target, error) from error
+        raise WriteError.of(repr(str(target)), error) from error
 
 
 def _write(target: Path, whole: bytes) -> Path:

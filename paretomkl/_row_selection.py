@@ -26,10 +26,10 @@ class LeftOut:
 
     def __str__(self) -> str:
         said = f"{counted(self.total, 'row')} {self.why}"
-        tasks = [f"{n:,} of task {task!r}" for task, n in self.rows.items() if task]
+        tasks = [f"{n:,} of {f'task {task!r}' if task else 'no task'}" for task, n in self.rows.items()]
         rest = len(tasks) - MOST_TASKS
-        listed = joined(tasks[:MOST_TASKS] + [f"those of {counted(rest, 'more task')}"] * (rest > 0)) if tasks else ""
-        return f"{said} ({listed})" if listed else said
+        listed = joined(tasks[:MOST_TASKS] + [f"those of {counted(rest, 'more task')}"] * (rest > 0))
+        return f"{said} ({listed})" if any(self.rows) else said
 
     def facts(self) -> dict[str, Any]:
         """For JSON."""

@@ -66,22 +66,18 @@ def _choose_columns(
     frame: Frame, target: str, task: str | None, categorical: Sequence[str], drop: Sequence[str], impute: bool
 ) -> Columns:
     """Find the target, the task, and which columns are numbers and which words; refuse what cannot be learned from."""
-    numbers: list[str] = []
-    words: list[str] = []
-    for name in frame.columns:
-        if name in drop:
-            continue
-        column = frame[name]
-        leave = f"leave it out with --drop {_quoted(name)}"
+    used = [name for name in frame.columns if name not in drop]
+    for name in used:
+        column, leave = frame[name], f"leave it out with --drop {_quoted(name)}"
         if column.dtype == object and any(isinstance(value, NESTED) for value in column):
             raise TableError(f"Column {name!r} holds lists or records; make columns of what is in them, or {leave}.")
         if NAMELESS.fullmatch(name) and name not in (target, task, *categorical):
             place = frame.columns.get_loc(name) + 1
             raise TableError(f"Column {place} has no name, like row numbers; {leave}, or name it in the file.")
-        _check_missing(column, name in (target, task), impute)
-        if name not in (target, task):
-            is_word = name in categorical or _holds_words(column, name)
-            (words if is_word else numbers).append(name)
+    _check_missing(frame[used], [target] if task is None else [target, task], impute)
+    inputs = [name for name in used if name not in (target, task)]
+    words = [name for name in inputs if name in categorical or _holds_words(frame[name], name)]
+    numbers = [name for name in inputs if name not in words]
     if not numbers and not words:
         raise TableError("No column is left to learn from.")
     for word in words:
@@ -109,18 +105,26 @@ def _check_roles(frame: Frame, target: str, task: str | None, categorical: Seque
         raise TableError(f"Column {name!r} is both in --categorical and in --drop.")
 
 
-def _check_missing(column: Any, needed: bool, impute: bool) -> None:
-    missing = int(column.isna().sum())
-    what = f"is missing in {missing:,} of {counted(len(column), 'row')} (NA, None and the like count as missing)"
-    leave = f"leave it out with --drop {_quoted(column.name)}"
-    if missing and needed:
-        raise TableError(f"Column {column.name!r} {what}; leave those rows out with --drop-missing.")
-    if missing == len(column):
-        raise TableError(f"Column {column.name!r} is empty; {leave}.")
-    if missing and not impute:
-        advice = f"fill it, {leave}, leave those rows out with --drop-missing, or let --impute fill in the median or "
-        advice += "the commonest value"
-        raise TableError(f"Column {column.name!r} {what}; {advice}.")
+def _check_missing(frame: Frame, needed: Sequence[str], impute: bool) -> None:
+    """Refuse gaps in what is needed, and elsewhere unless they are filled in; the message names all columns."""
+    gaps = {name: n for name in frame.columns if (n := int(frame[name].isna().sum()))}
+    for name, n in gaps.items():
+        if n == len(frame):
+            raise TableError(f"Column {name!r} is empty; leave it out with --drop {_quoted(name)}.")
+    refused = {name: n for name, n in gaps.items() if name in needed or not impute}
+    if not refused:
+        return
+    if len(refused) == 1:
+        ((name, n),) = refused.items()
+        said = f"Column {name!r} is missing in {n:,} of {counted(len(frame), 'row')}"
+    else:
+        listed = [f"{name!r} in {counted(n, 'row')}" for name, n in refused.items()]
+        rest = len(listed) - MOST_NAMED
+        said = f"Columns are missing, {joined(listed[:MOST_NAMED] + [f'{rest:,} more'] * (rest > 0))}"
+    inputs = ",".join(_quoted(name) for name in refused if name not in needed)
+    fill = f", leave the column out with --drop {inputs}, or let --impute fill in the median or the commonest value"
+    advice = f"leave those rows out with --drop-missing{fill * (bool(inputs) and len(refused) <= MOST_NAMED)}"
+    raise TableError(f"{said} (NA, None and the like count as missing); {advice}.")
 
 
 def _holds_words(column: Any, name: str) -> bool:

@@ -326,7 +326,8 @@ def test_columns_in_no_source_are_one_of_their_own(folder, tmp_path):
     done = run(*words, "--C", "1", "--source", "body=age", "--json")
     assert done.returncode == 0, done.stderr
     assert done.stderr == (
-        "Note: what no --source names is one of its own, 'other columns': 'bmi' and 'ward'; --drop leaves columns out.\n"
+        "Note: what no --source names is one of its own, 'other columns': 'bmi' and 'ward'; --drop leaves columns "
+        "out.\n"
     )
     assert list(json.loads(done.stdout)["sources"]) == ["body", "other columns"]
     everything = run(*words, "--C", "1", "--source", "all=*", "--json")
@@ -862,7 +863,7 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         "missing task": (["good.csv", "-y", "outcome", "-t", "site"], "There is no column 'site' (--task)"),
         "one class in a task": (
             ["one_class.csv", "-y", "outcome", "-t", "hospital", "--share", "kernel"],
-            "Task 'St. Bo' has one class only, and a task needs two or more; leave such tasks out with --min-class-rows",
+            "Task 'St. Bo' has one class only, and a task needs two or more; leave such tasks out with --min-class",
         ),
         "text among numbers": (["text.csv", "-y", "outcome"], "Column 'age' holds numbers and text, such as 'unknown'"),
         "empty file": (["empty.csv", "-y", "outcome"], "empty.csv is empty"),

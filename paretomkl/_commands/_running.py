@@ -16,7 +16,7 @@ from typer import Option
 from typer.core import TyperGroup
 
 from .. import __version__
-from .._files import WriteError
+from .._files import FULL, WriteError
 from .._table_files import TableError
 from .._wording import nearest
 
@@ -29,6 +29,7 @@ IN_THE_SHELL = {
     r"\bfewer than n_splits=(\d+)": r"fewer than the \1 folds",
     r"\bwith n_splits=(\d+)": r"with \1 folds",
     r"\bn_splits=(\d+)": r"the number of folds, \1,",
+    r"\bsamples of label\b": "rows of class",
     r"\badd (\S+) to Cs\b": r"add \1 to --Cs",
     r"\bof Cs\b": "of --Cs",
     r" Split with MultiTask\w+\b[^.;]*[.;]?": "",
@@ -49,6 +50,10 @@ class Commands(TyperGroup):
             else:
                 fail(_about_usage(error), "--json" in words)
             sys.exit(error.exit_code)
+        except OSError as error:  # help, into a file on a full disk
+            _silence()
+            fail(str(WriteError.of("Standard output", error)), as_json=False)
+            sys.exit(1)
         except (typer.Abort, KeyboardInterrupt):
             typer.echo("Interrupted.", err=True)
             sys.exit(130)
@@ -137,7 +142,7 @@ def _guarded(function: Function, resumable: bool) -> Function:
             with warnings.catch_warnings():
                 warnings.showwarning = Notes()
                 function(**given)
-            _flush()
+            sys.stdout.flush()  # what is printed may go to a file, and the disk may be full
         except BrokenPipeError:  # the reader of a pipe has gone, as head does
             _silence()
             raise typer.Exit(0) from None
@@ -146,6 +151,10 @@ def _guarded(function: Function, resumable: bool) -> Function:
             typer.echo(f"Interrupted; {rest}.", err=True)
             raise typer.Exit(130) from None
         except expected as error:
+            if isinstance(error, OSError) and error.errno in FULL:  # in the middle of printing
+                _silence()
+                error = WriteError.of("Standard output", error)
+                as_json = False  # which would have to be printed there
             fail(_words_of(error), as_json)
             not_theirs = isinstance(error, (RuntimeError, MemoryError, WriteError))
             raise typer.Exit(1 if not_theirs else 2) from None
@@ -157,17 +166,6 @@ def _words_of(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "There is not enough memory: kernels compare all pairs of rows. Draw some of them with --sample 5000."
     return in_the_shell(str(error))
-
-
-def _flush() -> None:
-    """What is printed may go to a file, and the disk may be full."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        _silence()
-        raise WriteError.of("standard output", error) from error
 
 
 def _silence() -> None:

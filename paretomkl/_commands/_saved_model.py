@@ -185,10 +185,9 @@ class Answers:
         names, n = list(self.new_tasks()), int(self.new.sum())
         which = f"task {quoted(names)}" if len(names) == 1 else f"tasks {quoted(names, MOST_NAMED)}"
         has = "has" if n == 1 else "have"
-        known = hint(names, self.known, "known task").rstrip("?.")
         return (
-            f"{counted(n, 'row')} of the unknown {which} {has} no prediction; {known}; --unknown-tasks mean predicts "
-            "such rows by the mean of the known tasks."
+            f"{counted(n, 'row')} of the unknown {which} {has} no prediction; --unknown-tasks mean predicts such rows "
+            f"by the mean of the known tasks; {hint(names, self.known, 'known task')}"
         )
 
     def beside(self, kept: Frame, inputs: Frame) -> Frame:
