@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher, get_close_matches
 
 MOST_LISTED = 30  # names in a message; of more, those most like the one that was asked for
-LIKELY = 0.6  # similarity from which on a name is worth a guess
+LIKELY = 0.75  # similarity from which on a name is worth a guess; …
+SHORT_NAME, SHORT_LIKELY = 4, 0.6  # … two letters swapped in one of four or less cost more
 KERNEL = re.compile(r"\b(gaussian|laplacian|polynomial)(?:\(\w+=([^,)]+)(?:, ([^)]*))?\))?")
 SHORT = {"gaussian": "rbf", "laplacian": "laplacian", "polynomial": "poly"}
 
@@ -48,7 +49,11 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     asked = _plain(name)
     if not asked:
         return None
-    found = [asked] if asked in known else get_close_matches(asked, known, n=1, cutoff=LIKELY)
+    found = (
+        [asked]
+        if asked in known
+        else get_close_matches(asked, known, n=1, cutoff=SHORT_LIKELY if len(asked) <= SHORT_NAME else LIKELY)
+    )
     found = found or [one for one in known if one.startswith(asked) or (one and asked.startswith(one))][:1]
     return known[found[0]] if found else None
 

@@ -75,7 +75,7 @@ def test_rows_are_left_out_and_listed(folder, tmp_path):
         (20, {"mono": 20}),
         (6, {"tiny": 6}),
     ]
-    assert "left out 30 of 160 rows: 4 rows with nothing in 'bmi', 'hospital' or 'outcome' (1 of no task, 1 of task 'St"
+    assert "left out 30 of 160 rows: 4 rows with nothing in 'bmi', 'hospital' or 'outcome' (1 of no task" in done.stderr
     assert "20 rows of tasks with one class only (20 of task 'mono')" in done.stderr
     assert "6 rows of tasks with fewer than 10 rows (6 of task 'tiny')" in done.stderr
     assert facts["tasks"] == ["St. Anna", "St. Bo"]
@@ -90,7 +90,7 @@ def test_imputed_inputs_are_kept_and_rows_without_a_target_are_not(folder):
 
 
 def test_rows_keep_their_numbers_when_others_are_left_out(tmp_path):
-    frame = patients()
+    frame = patients().astype({"age": float})
     frame.loc[:9, "outcome"] = np.nan
     frame.loc[50, "age"] = np.inf
     frame.to_csv(tmp_path / "t.csv", index=False)
@@ -289,7 +289,7 @@ def test_all_columns_a_model_misses_are_named(model, folder, tmp_path):
     assert "has no column 'age' or 'bmi', which the model was fitted with; did you mean 'Age' and 'BMI'?" in done.stderr
 
 
-def test_a_refused_model_says_why_and_no_one_is_told_to_trust_it(folder, tmp_path):
+def test_a_refused_model_says_why_and_advises_nobody_to_trust_it(folder, tmp_path):
     mark = tmp_path / "run"
     skops.io.dump({"kind": "paretomkl model", "x": partial(os.system, f"touch {mark}")}, tmp_path / "evil.skops")
     done = run("predict", tmp_path / "evil.skops", folder / "new.csv")
@@ -341,9 +341,9 @@ def test_the_right_name_is_never_among_those_left_out():
     assert nearest("age_at_diagnosis", names) == "age at diagnosis"
     assert nearest("AGE AT DIAG", names) == "age at diagnosis"
     assert hint(["site_"], names, "column") == "did you mean 'site'?"
-    told = hint(["diagnosed when"], names, "column")
-    assert "30 of 402 columns most like it are" in told
-    assert "age at diagnosis" in told
+    listed = hint(["diagnosed when"], names, "column")
+    assert "30 of 402 columns most like it are" in listed
+    assert "age at diagnosis" in listed
     assert hint(["qqq"], ["a", "b", "c"], "column") == "the columns are a, b and c."
 
 
@@ -474,7 +474,7 @@ def test_short_names_of_kernels():
     assert {name: short_kernel(name) for name in names} == names
 
 
-def test_narrow_gaussians_are_told_apart_in_80_columns(folder, tmp_path):
+def test_narrow_gaussians_differ_in_80_columns(folder, tmp_path):
     kernels = "rbf:0.0078125,rbf:0.015625,rbf:0.03125"
     words = (
         "path",
@@ -505,11 +505,11 @@ def test_narrow_gaussians_are_told_apart_in_80_columns(folder, tmp_path):
     ],
 )
 def test_columns_that_look_like_ids_are_noted(tmp_path, column, noted):
-    patients().assign(number=column, patient_id=np.random.default_rng(1).permutation(10**6)[:120]).to_csv(
+    patients().assign(amount=column, patient_id=np.random.default_rng(1).permutation(10**6)[:120]).to_csv(
         tmp_path / "t.csv", index=False
     )
     table = load_table(tmp_path / "t.csv", "outcome")
-    assert table.look_like_ids == (("number", "patient_id") if noted else ("patient_id",))
+    assert table.look_like_ids == (("amount", "patient_id") if noted else ("patient_id",))
     done = run("fit", tmp_path / "t.csv", "-y", "outcome", *ONE_FIT, "-o", tmp_path / "m.skops")
     assert "use --drop " + ",".join(table.look_like_ids) in done.stderr
 
@@ -547,7 +547,6 @@ def test_a_table_is_read_before_the_libraries_that_learn_are_loaded(folder):
 
 
 def test_names_of_the_package_are_there_when_asked_for():
-    code = "import sys, paretomkl; assert not {'numpy', 'typing'} & set(sys.modules) - {0}; "
     code = (
         "import sys, paretomkl; assert 'numpy' not in sys.modules; paretomkl.Gaussian(1.0); paretomkl.path.PAPER_PS; "
     )
