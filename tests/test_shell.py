@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +22,9 @@ from typer.testing import CliRunner
 
 import paretomkl
 from paretomkl._commands import app
+from paretomkl._commands._expectation import expected_seconds, in_time, number_of_kernels
+from paretomkl._commands._options import Options
+from paretomkl._kernels import as_bank
 from paretomkl._row_selection import LeftOut
 from paretomkl._tables import TableError, load_table
 from paretomkl._wording import counted, hint, joined, nearest, quoted, short_kernel
@@ -579,3 +583,50 @@ def test_wrong_options_in_a_process_of_its_own(folder):
     done = run_process("fit", folder / "good.csv", "--targt", "outcome")
     assert done.returncode == 2
     assert done.stderr == "Error: No such option: --targt; did you mean --target?\n"
+
+
+def test_large_tables_say_what_to_expect(tmp_path, monkeypatch):
+    """More rows take longer, folds that run side by side less; small tables are not worth a word."""
+    frame = patients(3000)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    table, options = load_table(tmp_path / "t.csv", "outcome", "hospital"), Options()
+    small = replace(table, X=table.X[:300], y=table.y[:300])
+    seconds = [expected_seconds(part, options, ["kernel"], 13, 5) for part in (small, table)]
+    assert seconds[0] < 2 < 10 * seconds[0] < seconds[1] < 120
+    assert expected_seconds(table, options, ["function"], 13, 5) > expected_seconds(table, options, ["kernel"], 13, 5)
+    monkeypatch.setattr("paretomkl.search.ParetoMKLClassifierCV.fit", stop_here)
+    done = run("fit", tmp_path / "t.csv", *TABLE, "-o", tmp_path / "m.skops")
+    assert "3,000 rows, 13 kernels and 2 tasks will take roughly " in done.stderr
+    assert "--sample draws some of the rows" in done.stderr
+    done = run("fit", tmp_path / "t.csv", *TABLE, "-o", tmp_path / "m.skops", "--sample", "100")
+    assert "will take" not in done.stderr
+    assert [in_time(s) for s in (3, 44, 200, 1000, 9000)] == [
+        *("10 seconds", "40 seconds", "3 minutes", "17 minutes", "2 hours"),
+    ]
+
+
+def stop_here(*_: object, **__: object) -> None:
+    raise ValueError("far enough")
+
+
+def test_kernels_are_counted_before_they_are_made(folder):
+    table = load_table(folder / "good.csv", "outcome", "hospital")
+    banks = {
+        Options(): 13,
+        Options(kernels="paper"): 11,
+        Options(kernels="linear,rbf:1"): 2,
+        Options(source=("a=age", "b=bmi+ward")): 26,
+    }
+    for options, n in banks.items():
+        made = options.bank(table)
+        assert number_of_kernels(made) == n
+        X = table.X[table.features]
+        assert as_bank(made).fit(X.to_numpy(), list(X.columns)).n_kernels == n
+
+
+def test_many_rows_are_predicted_some_at_a_time(model, folder, monkeypatch):
+    whole = json.loads(run("predict", model, folder / "new.csv", "--json").stdout)
+    monkeypatch.setattr("paretomkl._commands._saved_model.BLOCK", 7)
+    blocks = json.loads(run("predict", model, folder / "new.csv", "--json").stdout)
+    assert blocks["predictions"] == whole["predictions"]
+    np.testing.assert_allclose(blocks["scores"]["score: well"], whole["scores"]["score: well"], atol=1e-9)

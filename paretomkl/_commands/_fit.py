@@ -184,6 +184,7 @@ def _fit_table(table: "Table", plan: Plan, judge: "Judge", options: Options, par
     from .._rivals import compare
     from ..estimators import ParetoMKLClassifier, ParetoMKLRegressor
     from ..search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
+    from ._expectation import expected_seconds, number_of_kernels, say_what_to_expect
 
     if plan.lone:  # tasks of one class have no score of two
         judge = judge.of_samples(table.X[table.features], table.y)
@@ -204,6 +205,8 @@ def _fit_table(table: "Table", plan: Plan, judge: "Judge", options: Options, par
     folds = folds_for(table, plan.folds, judge) if isinstance(plan.folds, int) else plan.folds
     parameters |= options.searched() | {"cv": folds, "scoring": judge.scoring, "n_jobs": options.jobs}
     parameters |= {} if plan.Cs is None else {"Cs": plan.Cs}
+    n_kernels, n_folds = number_of_kernels(parameters["kernels"]), folds if isinstance(folds, int) else len(folds)
+    say_what_to_expect(table, options, expected_seconds(table, options, plan.ways, n_kernels, n_folds), n_kernels)
     searching = ParetoMKLRegressorCV if table.regression else ParetoMKLClassifierCV
     search = searching(ps=plan.ps, share=plan.ways if len(plan.ways) > 1 else plan.ways[0], **parameters)
     model = search.fit(table.X, table.y).best_estimator_

@@ -41,17 +41,22 @@ def path(
     table = options.load(file, target)
     from ..report import trade_off_page
     from ._checks import check_rare, folds_for, note_target
+    from ._expectation import PATH_TOO, expected_seconds, number_of_kernels, say_what_to_expect
 
     judge = options.judge(table.regression)
     check_rare(table, 1 - test_size, "path holds some rows out and divides the others into folds")
     note_target(table, options)
     again = _fitting_command(file, target, options).replace("`", "``")
     ways: list[Share] = sorted({"kernel", *options.ways(table, ["kernel"])}, key=SHARES.index)
+    kernels, cv = options.bank(table), folds_for(table, 5, judge, 1 - test_size)
+    n_kernels = number_of_kernels(kernels)
+    seconds = PATH_TOO * expected_seconds(table, options, ways, n_kernels, cv, 1 - test_size)
+    say_what_to_expect(table, options, seconds, n_kernels)
     found = trade_off_page(
         table.X,
         table.y,
         task_column=table.columns.task,
-        kernels=options.bank(table),
+        kernels=kernels,
         **options.searched(),
         C=options.C,
         Cs=options.costs(),
@@ -61,7 +66,7 @@ def path(
         scoring=judge.scoring,
         rivals=not options.no_rivals,
         share=ways if len(ways) > 1 else None,
-        cv=folds_for(table, 5, judge, 1 - test_size),
+        cv=cv,
         test_size=test_size,
         random_state=options.seed,
         n_points=points,

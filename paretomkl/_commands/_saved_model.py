@@ -16,6 +16,7 @@ from ._running import note
 
 MODEL_KIND = "paretomkl model"
 MOST_NAMED = 5  # words, tasks and columns that a note lists
+BLOCK = 2000  # rows predicted at a time
 FAR = 1.0  # how far beyond the range in training, in widths of that range, a number is far outside
 
 
@@ -133,15 +134,26 @@ class SavedModel:
         by_model = ~new if handling in ("refuse", "mean") else np.ones(len(inputs), dtype=bool)
         values = None if self.regression or not with_scores else np.full((len(inputs), self._n_scores), np.nan)
         if by_model.any():
-            labels[by_model] = self.pipeline.predict(inputs[by_model])
-            if values is not None:
-                values[by_model] = self._decisions(inputs[by_model])
+            self._fill(np.flatnonzero(by_model), inputs, labels, values)
         if handling == "mean" and new.any():
             means = np.mean([self._decisions(inputs[new].assign(**{str(task): one})) for one in known], axis=0)
             labels[new] = means[:, 0] if self.regression else self._labels(means)
             if values is not None:
                 values[new] = means
         return Answers(self, labels, values, new, known, handling, inputs)
+
+    def _fill(self, rows: Any, inputs: Frame, labels: Any, values: Any) -> None:
+        """Predict these rows, some at a time, with a line of progress where it takes long."""
+        from .._progress import Progress
+
+        with Progress(len(rows), 0.0, None, "rows") as progress:
+            for first in range(0, len(rows), BLOCK):
+                some = rows[first : first + BLOCK]
+                labels[some] = self.pipeline.predict(inputs.iloc[some])
+                if values is not None:
+                    values[some] = self._decisions(inputs.iloc[some])
+                progress.done(len(some))
+                progress.show("predicted")
 
     @property
     def _n_scores(self) -> int:
