@@ -69,7 +69,9 @@ def say_what_to_expect(table: "Table", options: Options, seconds: float, n_kerne
         return
     n_tasks = len(set(table.tasks))
     size = f"{counted(len(table.y), 'row')}, {counted(n_kernels, 'kernel')} and {counted(n_tasks, 'task')}"
-    spread = f"{in_time(seconds / EITHER_WAY)} to {in_time(seconds * EITHER_WAY)}"
+    low, high = in_time(seconds / EITHER_WAY), in_time(seconds * EITHER_WAY)
+    number, _, unit = low.partition(" ")
+    spread = f"{number if high.endswith(unit) else low} to {high}"
     note(f"{size} will take roughly {spread}; --sample draws some of the rows, --jobs uses more cores.")
 
 

@@ -4,7 +4,9 @@ import inspect
 import json
 import os
 import re
+import shutil
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -177,7 +179,7 @@ def _silence() -> None:
 def fail(words: str, as_json: bool) -> None:
     """Say what is wrong: in words, and as JSON too where that is asked for."""
     Output(as_json).finish({"error": words})
-    typer.echo(f"Error: {words}", err=True)
+    typer.echo(_wrapped(f"Error: {words}"), err=True)
 
 
 def in_the_shell(words: str) -> str:
@@ -203,7 +205,15 @@ class Notes:
 
 def note(words: str) -> None:
     """A remark beside the output."""
-    sys.stderr.write(f"Note: {words}\n")
+    sys.stderr.write(_wrapped(f"Note: {words}") + "\n")
+
+
+def _wrapped(words: str) -> str:
+    """Lines that break between words on a terminal; one line anywhere else, where programs read it."""
+    if not sys.stderr.isatty():
+        return words
+    width = shutil.get_terminal_size().columns
+    return textwrap.fill(words, width, break_long_words=False, break_on_hyphens=False)
 
 
 class Output:
@@ -220,8 +230,8 @@ class Output:
         if not self.as_json:
             from rich.console import Console
 
-            text = isinstance(words, str)
-            Console(highlight=False, stderr=self.beside).print(words, markup=not text, soft_wrap=text)
+            text, console = isinstance(words, str), Console(highlight=False, stderr=self.beside)
+            console.print(words, markup=not text, soft_wrap=text and not console.is_terminal)
 
     def finish(self, facts: dict[str, Any]) -> None:
         if self.as_json:
