@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import resource
@@ -24,7 +25,9 @@ import paretomkl
 from paretomkl._commands import app
 from paretomkl._commands._expectation import expected_seconds, in_time, number_of_kernels
 from paretomkl._commands._options import Options
+from paretomkl._commands._running import note
 from paretomkl._kernels import as_bank
+from paretomkl._progress import Progress
 from paretomkl._row_selection import LeftOut
 from paretomkl._tables import TableError, load_table
 from paretomkl._wording import counted, hint, joined, nearest, quoted, short_kernel
@@ -630,3 +633,17 @@ def test_many_rows_are_predicted_some_at_a_time(model, folder, monkeypatch):
     blocks = json.loads(run("predict", model, folder / "new.csv", "--json").stdout)
     assert blocks["predictions"] == whole["predictions"]
     np.testing.assert_allclose(blocks["scores"]["score: well"], whole["scores"]["score: well"], atol=1e-9)
+
+
+def test_a_line_of_progress_fits_the_terminal(monkeypatch):
+    written = io.StringIO()
+    written.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", written)
+    monkeypatch.setenv("COLUMNS", "40")
+    with Progress(100, 1e-3, verbose=1) as progress:
+        progress.report(0.5, 12, 1e-2)
+        note("a remark of many words, which a terminal of forty columns breaks between two of them")
+    lines = written.getvalue().replace("\r", "\n").splitlines()
+    assert "░" in lines[1]
+    assert max(map(len, lines)) <= 40
+    assert " ".join(" ".join(line for line in lines[1:] if line.strip()).split()).endswith("between two of them")
