@@ -4,30 +4,31 @@ T tasks share one learned kernel, a weighted sum of M base kernels; the library 
 objectives, and so traces a path on their Pareto front.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from ._model import TaskModel
-from ._persistence import load_model, save_model
-from ._tasks import stack_tasks
-from .kernels import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, Polynomial, sources
-from .path import PAPER_PS, ParetoPath, pareto_path
+# Nothing is imported here, not even typing: an interrupt while a command starts has no traceback to print then.
+TYPE_CHECKING = False
 
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from . import baselines, datasets, distributed, model_selection, plotting, report, tables
+    from ._model import TaskModel
+    from ._persistence import load_model, save_model
+    from ._tasks import stack_tasks
     from .estimators import ParetoMKLClassifier, ParetoMKLOutlierDetector, ParetoMKLRegressor
+    from .kernels import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, Polynomial, sources
+    from .path import PAPER_PS, ParetoPath, pareto_path
     from .search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
 
-_ESTIMATORS = {
-    "ParetoMKLClassifier": ".estimators",
-    "ParetoMKLClassifierCV": ".search",
-    "ParetoMKLOutlierDetector": ".estimators",
-    "ParetoMKLRegressor": ".estimators",
-    "ParetoMKLRegressorCV": ".search",
+_NAMES = {
+    "._model": "TaskModel",
+    "._persistence": "load_model save_model",
+    "._tasks": "stack_tasks",
+    ".estimators": "ParetoMKLClassifier ParetoMKLOutlierDetector ParetoMKLRegressor",
+    ".kernels": "Cosine Custom Gaussian KernelBank Laplacian Linear Polynomial sources",
+    ".path": "PAPER_PS ParetoPath pareto_path",
+    ".search": "ParetoMKLClassifierCV ParetoMKLRegressorCV",
 }
-_MODULES = {"baselines", "datasets", "distributed", "model_selection", "plotting", "report", "tables"}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "PAPER_PS",
@@ -61,13 +62,19 @@ __all__ = [
 
 if not TYPE_CHECKING:  # type checkers would take every name for one that exists
 
-    def __getattr__(name: str) -> Any:
-        """Estimators and submodules are imported when first asked for: scikit-learn takes a second to import."""
-        if name in _ESTIMATORS:
-            return getattr(import_module(_ESTIMATORS[name], __name__), name)
-        if name in _MODULES:
-            return import_module(f".{name}", __name__)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name):
+        """Names and submodules are imported when first asked for: what they need takes seconds to import."""
+        from importlib import import_module
+        from importlib.util import find_spec
+
+        if name in _MODULE_OF:
+            found = getattr(import_module(_MODULE_OF[name], __name__), name)
+        elif not name.startswith("_") and find_spec(f"{__name__}.{name}"):
+            found = import_module(f".{name}", __name__)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

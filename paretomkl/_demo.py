@@ -15,6 +15,7 @@ from sklearn.datasets import load_digits
 from ._files import check_writable
 from ._kernels import KernelBank
 from ._typing import AnyArray, Array
+from ._wording import short_kernel
 from .path import ParetoPath, pareto_path
 from .report import trade_off_page
 
@@ -56,7 +57,11 @@ def path_table(path: ParetoPath, title: str, n_kernels: int = 1, rows: Sequence[
             f"{objectives.max():.3f}",
             f"{path.task_weights[i, objectives.argmax()]:.1%}",
             # names can be long; one line for each exponent matters more than their ends
-            Text(", ".join(f"{share[m]:.0%} {path.kernel_names[m]}" for m in heavy), no_wrap=True, overflow="ellipsis"),
+            Text(
+                ", ".join(f"{share[m]:.0%} {short_kernel(path.kernel_names[m])}" for m in heavy),
+                no_wrap=True,
+                overflow="ellipsis",
+            ),
             f"{path.gap[i]:.0e}",
         )
     return table

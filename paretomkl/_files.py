@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class WriteError(OSError):
+    """A file that could be written to by right, and cannot: the disk is full, for instance."""
+
+    @classmethod
+    def of(cls, what: str, error: OSError) -> WriteError:
+        """The error of the system, with the name of the file."""
+        why = "the disk is full" if error.errno in FULL else error.strerror or str(error)
+        return cls(f"{what} cannot be written: {why}.")
 
 
 def check_writable(file: str | os.PathLike[str]) -> Path:
@@ -19,6 +32,8 @@ def check_writable(file: str | os.PathLike[str]) -> Path:
             with tempfile.TemporaryFile(dir=target.resolve().parent):  # asking for permission is no proof of it
                 pass
         except OSError as error:
+            if error.errno in FULL:
+                raise WriteError.of(repr(str(target)), error) from error
             raise PermissionError(f"{str(target)!r} cannot be written: {error.strerror}.") from error
     return target
 
@@ -32,6 +47,15 @@ def write_whole(file: str | os.PathLike[str], content: str | bytes) -> Path:
     """Write a file beside the target and put it in place once it is complete."""
     target = check_writable(file)
     whole = content.encode() if isinstance(content, str) else content
+    try:
+        return _write(target, whole)
+    except BrokenPipeError:  # the reader has gone, which is no fault
+        raise
+    except OSError as error:
+        raise WriteError.of(repr(str(target)), error) from error
+
+
+def _write(target: Path, whole: bytes) -> Path:
     if _is_special(target):
         target.write_bytes(whole)
         return target

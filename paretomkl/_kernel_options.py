@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
 from ._kernels import NAMED_KERNELS, KernelBank, sources
 from ._tables import Table, TableError
+from ._wording import hint, split_names
 
 FIRST_PARAMETER = {"rbf": "sigma", "gaussian": "sigma", "laplacian": "gamma", "poly": "degree", "polynomial": "degree"}
 OTHERS = "other columns"  # the source of columns that no other has
-MOST_NAMED = 12  # columns that a message lists
-
-
-def split_names(text: str) -> list[str]:
-    """Names separated by commas, those that hold a comma in quotation marks; blanks around them do not count."""
-    return [name.strip() for row in csv.reader([text], skipinitialspace=True) for name in row if name.strip()]
 
 
 def parse_kernels(text: str, names: Sequence[str]) -> Any:
@@ -33,7 +26,8 @@ def parse_kernels(text: str, names: Sequence[str]) -> Any:
         spec, at, chosen = item.partition("@")
         name, _, value = spec.partition(":")
         if name not in NAMED_KERNELS:
-            raise TableError(f"There is no kernel {name!r} (--kernels); known are {', '.join(sorted(NAMED_KERNELS))}.")
+            known = hint([name], sorted(NAMED_KERNELS), "kernel")
+            raise TableError(f"There is no kernel {name!r} (--kernels); {known}")
         parameters = _kernel_parameter(name, value, item) if value else {}
         if at and not chosen:
             raise TableError(f"No column follows the @ in {item!r} (--kernels).")
@@ -66,7 +60,7 @@ def _kernel_parameter(name: str, value: str, item: str) -> dict[str, Any]:
 def _encoded(column: str, names: Sequence[str]) -> list[str]:
     found = [name for name in names if name == column] or [name for name in names if name.startswith(f"{column}=")]
     if not found:
-        raise TableError(f"There is no column {column!r} (--kernels); the columns are {', '.join(names)}.")
+        raise TableError(f"There is no column {column!r} (--kernels); {hint([column], names, 'column')}")
     return found
 
 
@@ -121,13 +115,6 @@ def _fitting(pattern: str, source: str, owner: dict[str, str]) -> list[str]:
     found = _matches(pattern, owner)
     if not found:
         names = list(dict.fromkeys(owner.values()))
-        near = get_close_matches(pattern, names, n=1) or get_close_matches(pattern.strip("*?"), names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"the columns are {listed_columns(names)}."
-        raise TableError(f"No column to learn from fits {pattern!r} (--source {source}); {hint}")
+        known = hint([pattern.strip("*?")], names, "column")
+        raise TableError(f"No column to learn from fits {pattern!r} (--source {source}); {known}")
     return found
-
-
-def listed_columns(names: Sequence[str]) -> str:
-    """Names, of many the first."""
-    rest = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + f" and {rest} more" * (rest > 0)

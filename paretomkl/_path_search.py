@@ -32,7 +32,7 @@ from ._remote import is_remote
 from ._run import Run
 from ._scorers import check_scorer, scorer_takes
 from ._splits import make_splits
-from ._tasks import is_matrix
+from ._tasks import as_labels, equal_labels, is_matrix, unique_labels
 from ._together import SHARES, Share, check_share, numbered, sharing_in_words
 from ._tracing import Grid, Parts, Point, models_of, trace, trace_grid
 from ._typing import Array, IntArray
@@ -127,7 +127,7 @@ class PathSearch:
         tasks = None if tasks is None else samples.sources
         X, y, sample_weight, tasks, groups = indexable(X, y, sample_weight, tasks, groups)
         self.scorer_ = own_score if self.scoring is None else check_scorer(self.scoring, plain)
-        rows = self._search_rows(samples, grids)
+        rows = self._search_rows(samples, y, grids)
         seen, sources = samples.data, samples.sources
         if rows is not None:
             seen, sources = seen[rows], None if sources is None else sources[rows]
@@ -143,11 +143,11 @@ class PathSearch:
         self.n_splits_, self.n_search_rows_, self.search_rows_ = len(splits), len(seen), rows
         return self
 
-    def _search_rows(self, samples: Samples, grids: dict[Share, Grid]) -> IntArray | None:
+    def _search_rows(self, samples: Samples, y: Any, grids: dict[Share, Grid]) -> IntArray | None:
         """The rows that parameters are chosen on: some, where there are many and tasks share a function; None: all.
 
         Whole tasks, so that each keeps its size, and with it what it could learn by itself; or some rows of each, where
-        less than ten tasks would be left.
+        less than ten tasks would be left: two or more of each class of a task, which folds need.
         """
         most, n = self.max_search_rows, len(samples)
         if most is not None:
@@ -163,7 +163,11 @@ class PathSearch:
             if len(kept) >= FEWEST_TASKS:
                 return np.flatnonzero(np.isin(codes, kept))
             parts = [np.flatnonzero(codes == code) for code in range(len(sizes))]
-            drawn = [rng.permutation(part)[: max(4, round(len(part) * most / n))] for part in parts]
+            fewest = 4
+            if self.stratify:
+                labels, fewest = as_labels(y, "y").ravel(), 2
+                parts = [p[equal_labels(labels[p], one)] for p in parts for one in unique_labels(labels[p])]
+            drawn = [rng.permutation(part)[: max(fewest, round(len(part) * most / n))] for part in parts]
             return np.sort(np.concatenate(drawn))
         return np.sort(rng.choice(n, most, replace=False))
 

@@ -11,6 +11,17 @@ from typing import Any
 from ._files import check_writable, write_whole
 
 
+class UntrustedError(ValueError):
+    """A file names types that a model does not need; ``types`` are their names."""
+
+    def __init__(self, file: str | os.PathLike[str], types: Sequence[str]):
+        self.types = list(types)
+        super().__init__(
+            f"{os.fspath(file)!r} holds types that are not trusted: {', '.join(types)}. If you know where the file "
+            "comes from, name them in trusted=."
+        )
+
+
 def _types(names: dict[str, str]) -> tuple[str, ...]:
     return tuple(f"{module}.{name}" for module, together in names.items() for name in together.split())
 
@@ -123,10 +134,7 @@ def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any
         raise ValueError(f"{os.fspath(file)!r} is not a saved model, or is damaged ({error}).") from error
     foreign = sorted(set(needed) - set(OWN_TYPES) - set(SKLEARN_TYPES) - set(trusted))
     if foreign:
-        raise ValueError(
-            f"{os.fspath(file)!r} holds types that are not trusted: {', '.join(foreign)}. If you know where the file "
-            "comes from, name them in trusted=."
-        )
+        raise UntrustedError(file, foreign)
     return skops.load(file, trusted=needed)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from time import perf_counter
 from types import TracebackType
@@ -54,6 +55,7 @@ class Progress:
         bar = "█" * filled + "░" * (20 - filled)
         line = f"{bar} {self.n_done}/{self.n_points} {self.unit} · {text} · {now:.0f} s"
         if self.terminal:
+            line = line[: shutil.get_terminal_size().columns - 1]  # a longer one would go on below, and stay there
             sys.stderr.write("\r" + line.ljust(self.width))
             self.width = len(line)
         else:

@@ -21,10 +21,10 @@ from ._page.comparison import OURS, Comparison, Contender
 from ._reading import PathReader, read_samples, take_rows
 from ._rival_numbers import NumberContest, Numbers, refitted
 from ._scorers import MultiTaskScorer
+from ._shares import Share
 from ._splits import make_splits
 from ._targets import Targets
 from ._tasks import array_of, equal_labels, listed, missing_labels
-from ._together import Share
 from ._typing import AnyArray, Array, IntArray
 
 __all__ = ["compare"]

@@ -4,232 +4,36 @@ from __future__ import annotations
 
 import csv
 import datetime
-import gzip
 import io
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal as DecimalNumber
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
+from ._row_selection import LeftOut, Selection
+from ._table_files import MAX_ROWS, Frame, TableError, read_table
 from ._typing import AnyArray
+from ._wording import counted, hint, joined, quoted
 
 __all__ = ["Columns", "Table", "TableError", "load_table", "read_table"]
 
-Frame: TypeAlias = Any  # of pandas, which is imported where it is used
-
-MAX_ROWS = 20_000  # a kernel compares all pairs of rows
 MAX_LABELS = 20  # different values in a target that names classes; more whole numbers are measurements …
 FEW_LABELS = 10  # … and so are more than these …
 FEW_ROWS = 10  # … where each has fewer rows
-CHUNK = 200_000  # rows read at a time when some are to be sampled
 MOST_CATEGORIES = 50  # different texts in a column; more look like names
 MOSTLY_NUMBERS = 0.5  # share of numbers from which on texts in a column look like mistakes
+MOST_NAMED = 12  # tasks that a message lists
+FEW_IDS = 20  # rows from which on whole numbers that are all different look like the numbers of rows
+ID_NAME = re.compile(r"(^|.*[_\W])(id|ids|nr|no|num|number|index|idx|key|row|rownum)", re.IGNORECASE)
 DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d.*)?")
 DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
-DELIMITERS = {",": "a comma", ";": "';'", "\t": "a tab", "|": "'|'", " ": "a blank"}
 NAMELESS = re.compile(r"Unnamed: \d+")  # what pandas calls a column without a name
 NESTED = (list, dict, set, tuple, np.ndarray)
-TEXT_FILES = (".csv", ".tsv", ".txt", ".data", ".dat")
-ARROW_FILES = (".arrow", ".feather", ".ipc")
-NUMPY_FILES = (".npy", ".npz")
-
-
-class TableError(ValueError):
-    """Something about a file or its columns that its owner can correct; the message says how."""
-
-
-# ------------------------------------------------------------------------------------------------ reading
-def read_table(
-    file: str | Path,
-    *,
-    delimiter: str | None = None,
-    decimal: str = ".",
-    max_rows: int = MAX_ROWS,
-    sample: int | None = None,
-    seed: int = 0,
-) -> Frame:
-    """Read a CSV, Parquet, Arrow or NumPy file into a frame whose column names are text.
-
-    Parameters
-    ----------
-    file : path
-        ``.csv``, ``.tsv``, ``.txt``, ``.data``, ``.dat`` (also ``.gz``); ``.parquet``; ``.arrow``, ``.feather``,
-        ``.ipc``; ``.npy`` or ``.npz`` (two-dimensional, or structured with names).
-    delimiter : str, default=None
-        What separates the columns of a text file; None is a tab for ``.tsv`` and a comma otherwise.
-    decimal : str, default="."
-        Decimal point of the numbers in a text file; some countries write a comma.
-    max_rows : int
-        More rows are an error, unless ``sample`` says how many to draw.
-    sample : int, default=None
-        Number of rows to draw at random.
-    seed : int
-        Seed of the draw.
-    """
-    path = Path(file)
-    if decimal not in (".", ","):
-        raise TableError(f"Decimals follow a point or a comma, got --decimal {decimal!r}.")
-    if delimiter is not None and len(delimiter) != 1:
-        raise TableError(f"A single character separates columns, got --delimiter {delimiter!r}.")
-    if not path.exists():
-        raise TableError(f"There is no file {str(file)!r}.")
-    if path.is_dir():
-        raise TableError(f"{str(file)!r} is a folder; name a file in it.")
-    if path.stat().st_size == 0:
-        raise TableError(f"{path.name} is empty.")
-    try:
-        chunks = _chunks(path, delimiter, decimal, CHUNK if sample else max_rows + 1)
-        frame = _draw(chunks, sample, seed) if sample else _take(chunks, max_rows)
-    except TableError:
-        raise
-    except UnicodeError:
-        raise TableError(f"{path.name} is not written in UTF-8; save it in that encoding.") from None
-    except ImportError as error:
-        raise TableError(f"Reading {path.name} needs {error.name}: pip install 'paretomkl[cli]'.") from error
-    except Exception as error:  # parsers raise errors of their own kinds
-        words = str(error).strip() or type(error).__name__
-        raise TableError(f"{path.name} cannot be read: {words.splitlines()[0].rstrip('.')}.") from error
-    if frame is None or len(frame) == 0:
-        raise TableError(f"{path.name} has no rows.")
-    if len(frame) > max_rows and not sample:
-        raise TableError(
-            f"{path.name} has more than {max_rows:,} rows, and kernels compare all pairs of them; draw some at random "
-            "with --sample 5000, or raise --max-rows."
-        )
-    frame.columns = [str(name).strip() for name in frame.columns]
-    _refuse_doubles(path, list(frame.columns))
-    return frame.reset_index(drop=True)
-
-
-def _chunks(path: Path, delimiter: str | None, decimal: str, n_rows: int) -> Iterator[Frame]:
-    """The rows of a file, about n_rows at a time."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    kind = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else (suffixes or [""])[-1]
-    if kind in TEXT_FILES:
-        yield from _text_chunks(path, delimiter or ("\t" if kind == ".tsv" else ","), decimal, n_rows)
-    elif kind == ".parquet" or kind in ARROW_FILES:
-        for batch in _arrow_batches(path, kind, n_rows):
-            frame = batch.to_pandas(ignore_metadata=True)
-            # what pandas kept as the index is a column too, unless it had no name
-            yield frame.drop(columns=[name for name in frame.columns if str(name).startswith("__index_level_")])
-    elif kind in NUMPY_FILES:
-        yield _from_numpy(path)
-    else:
-        known = ", ".join((*TEXT_FILES, ".parquet", *ARROW_FILES, *NUMPY_FILES))
-        raise TableError(f"{path.name}: unsupported file type; supported are {known}.")
-
-
-def _text_chunks(path: Path, delimiter: str, decimal: str, n_rows: int) -> Iterator[Frame]:
-    import pandas as pd
-
-    _check_header(path, delimiter)
-    # low_memory would guess the type of a column again in the middle of it
-    options = {"sep": delimiter, "decimal": decimal, "skipinitialspace": True, "low_memory": False}
-    with pd.read_csv(path, chunksize=n_rows, **options) as reader:
-        for chunk in reader:
-            if not isinstance(chunk.index, pd.RangeIndex):  # pandas takes extra values for row labels
-                raise TableError(
-                    f"The rows of {path.name} hold more values than its first line names columns; name them all."
-                )
-            yield chunk
-
-
-def _arrow_batches(path: Path, kind: str, n_rows: int) -> Iterator[Any]:
-    import pyarrow as pa
-    import pyarrow.ipc
-    import pyarrow.parquet
-
-    if kind == ".parquet":
-        yield from pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=n_rows)
-        return
-    with pa.memory_map(str(path)) as source:
-        try:
-            table = pyarrow.ipc.open_file(source).read_all()
-        except pa.ArrowInvalid:
-            source.seek(0)
-            table = pyarrow.ipc.open_stream(source).read_all()
-        for first in range(0, max(table.num_rows, 1), n_rows):
-            yield table.slice(first, n_rows)
-
-
-def _check_header(path: Path, delimiter: str) -> None:
-    """A header that holds another delimiter, and not this one, is an error rather than a single column."""
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
-    with opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
-        header = file.readline(1_000_000)
-    if not header.strip():
-        raise TableError(f"{path.name} begins with an empty line; its first line must name the columns.")
-    split = {other: next(csv.reader([header.strip("\r\n")], delimiter=other)) for other in (*DELIMITERS, delimiter)}
-    names = [name.strip() for name in split[delimiter]]
-    best = max(DELIMITERS, key=lambda other: len(split[other]))
-    if len(names) == 1 and header.startswith("#"):
-        raise TableError(f"{path.name} begins with a comment; its first line must name the columns.")
-    if len(names) == 1 and len(split[best]) > 1:
-        raise TableError(
-            f"{path.name} has a single column when read with {DELIMITERS.get(delimiter, repr(delimiter))} between "
-            f"columns, and {len(split[best])} with {DELIMITERS[best]}; use --delimiter {best!r}."
-        )
-    _refuse_doubles(path, names)
-
-
-def _refuse_doubles(path: Path, names: Sequence[str]) -> None:
-    doubled = [name for k, name in enumerate(names) if name in names[:k]]
-    if doubled:
-        raise TableError(f"{path.name} has two columns called {doubled[0]!r}; rename one.")
-
-
-def _from_numpy(path: Path) -> Frame:
-    import pandas as pd
-
-    loaded = np.load(path, allow_pickle=False)
-    arrays = {"": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-    columns: dict[str, Any] = {}
-    for name, array in arrays.items():
-        if array.dtype.names:
-            columns.update({field: array[field] for field in array.dtype.names})
-        elif array.ndim == 1 and name:
-            columns[name] = array
-        elif array.ndim == 2:
-            columns.update({f"{name}{k}": array[:, k] for k in range(array.shape[1])})
-        else:
-            raise TableError(f"{path.name} holds an array of shape {array.shape}; a table has two dimensions.")
-    lengths = {len(column) for column in columns.values()}
-    if len(lengths) > 1:
-        raise TableError(f"The arrays of {path.name} have different lengths: {sorted(lengths)}.")
-    return pd.DataFrame(columns)
-
-
-def _take(chunks: Iterator[Frame], max_rows: int) -> Frame:
-    """All rows, or a few more than max_rows; a file may come in smaller pieces than asked for."""
-    import pandas as pd
-
-    taken: list[Frame] = []
-    for chunk in chunks:
-        taken.append(chunk)
-        if sum(map(len, taken)) > max_rows:
-            break
-    return pd.concat(taken, ignore_index=True) if taken else None
-
-
-def _draw(chunks: Iterator[Frame], n: int, seed: int) -> Frame:
-    """n rows at random, in the order of the file: those of the n smallest random keys."""
-    import pandas as pd
-
-    rng = np.random.default_rng(seed)
-    kept: Frame = None
-    keys = np.empty(0)
-    for chunk in chunks:
-        keys = np.concatenate([keys, rng.random(len(chunk))])
-        kept = chunk if kept is None else pd.concat([kept, chunk], ignore_index=True)
-        if len(kept) > n:
-            best = np.sort(np.argpartition(keys, n - 1)[:n])
-            kept, keys = kept.iloc[best].reset_index(drop=True), keys[best]
-    return kept
 
 
 # ------------------------------------------------------------------------------------------------ columns
@@ -254,7 +58,7 @@ class Columns:
         """
         inputs = frame[self.inputs].copy()
         for name in inputs.columns:
-            inputs[name] = (_as_numbers if name in self.numbers else _as_text)(inputs[name])
+            inputs[name] = (_as_numbers if name in self.numbers else as_text)(inputs[name])
         return inputs
 
 
@@ -262,27 +66,22 @@ def _choose_columns(
     frame: Frame, target: str, task: str | None, categorical: Sequence[str], drop: Sequence[str], impute: bool
 ) -> Columns:
     """Find the target, the task, and which columns are numbers and which words; refuse what cannot be learned from."""
-    _check_roles(frame, target, task, categorical, drop)
-    numbers: list[str] = []
-    words: list[str] = []
-    for name in frame.columns:
-        if name in drop:
-            continue
-        column = frame[name]
-        leave = f"leave it out with --drop {_quoted(name)}"
+    used = [name for name in frame.columns if name not in drop]
+    for name in used:
+        column, leave = frame[name], f"leave it out with --drop {_quoted(name)}"
         if column.dtype == object and any(isinstance(value, NESTED) for value in column):
             raise TableError(f"Column {name!r} holds lists or records; make columns of what is in them, or {leave}.")
         if NAMELESS.fullmatch(name) and name not in (target, task, *categorical):
             place = frame.columns.get_loc(name) + 1
             raise TableError(f"Column {place} has no name, like row numbers; {leave}, or name it in the file.")
-        _check_missing(column, name in (target, task), impute)
-        if name not in (target, task):
-            is_word = name in categorical or _holds_words(column, name)
-            (words if is_word else numbers).append(name)
+    _check_missing(frame[used], [target] if task is None else [target, task], impute)
+    inputs = [name for name in used if name not in (target, task)]
+    words = [name for name in inputs if name in categorical or _holds_words(frame[name], name)]
+    numbers = [name for name in inputs if name not in words]
     if not numbers and not words:
         raise TableError("No column is left to learn from.")
     for word in words:
-        for taken in {name_of_indicator(word, text) for text in _as_text(frame[word]).dropna()}.intersection(numbers):
+        for taken in {name_of_indicator(word, text) for text in as_text(frame[word]).dropna()}.intersection(numbers):
             raise TableError(f"Column {taken!r} has the name of an indicator of column {word!r}; rename one of them.")
     return Columns(target, task, numbers, words)
 
@@ -291,12 +90,11 @@ def _check_roles(frame: Frame, target: str, task: str | None, categorical: Seque
     """Every column that is named exists, and has one role."""
     tasks = [] if task is None else [task]
     named = {"--target": [target], "--task": tasks, "--categorical": categorical, "--drop": drop}
-    for option, names in named.items():
-        for name in names:
-            if name not in frame.columns:
-                rest = len(frame.columns) - 12
-                some = ", ".join(frame.columns[:12]) + f" and {rest} more" * (rest > 0)
-                raise TableError(f"There is no column {name!r} ({option}); the columns are {some}.")
+    absent = {name: option for option, names in named.items() for name in names if name not in frame.columns}
+    if absent:
+        said = joined([f"{name!r} ({option})" for name, option in absent.items()], "or")
+        known = hint(list(absent), list(frame.columns), "column")
+        raise TableError(f"There is no column {said}; {known}")
     if task == target:
         raise TableError(f"Column {target!r} cannot be both the target and the task.")
     for role in ("--target", "--task"):
@@ -307,17 +105,26 @@ def _check_roles(frame: Frame, target: str, task: str | None, categorical: Seque
         raise TableError(f"Column {name!r} is both in --categorical and in --drop.")
 
 
-def _check_missing(column: Any, needed: bool, impute: bool) -> None:
-    missing = int(column.isna().sum())
-    what = f"is missing in {missing} of {len(column)} rows (NA, None and the like count as missing)"
-    leave = f"leave it out with --drop {_quoted(column.name)}"
-    if missing and needed:
-        raise TableError(f"Column {column.name!r} {what}; remove those rows.")
-    if missing == len(column):
-        raise TableError(f"Column {column.name!r} is empty; {leave}.")
-    if missing and not impute:
-        advice = f"fill it, {leave}, or let --impute fill in the median or the commonest value"
-        raise TableError(f"Column {column.name!r} {what}; {advice}.")
+def _check_missing(frame: Frame, needed: Sequence[str], impute: bool) -> None:
+    """Refuse gaps in what is needed, and elsewhere unless they are filled in; the message names all columns."""
+    gaps = {name: n for name in frame.columns if (n := int(frame[name].isna().sum()))}
+    for name, n in gaps.items():
+        if n == len(frame):
+            raise TableError(f"Column {name!r} is empty; leave it out with --drop {_quoted(name)}.")
+    refused = {name: n for name, n in gaps.items() if name in needed or not impute}
+    if not refused:
+        return
+    if len(refused) == 1:
+        ((name, n),) = refused.items()
+        said = f"Column {name!r} is missing in {n:,} of {counted(len(frame), 'row')}"
+    else:
+        listed = [f"{name!r} in {counted(n, 'row')}" for name, n in refused.items()]
+        rest = len(listed) - MOST_NAMED
+        said = f"Columns are missing, {joined(listed[:MOST_NAMED] + [f'{rest:,} more'] * (rest > 0))}"
+    inputs = ",".join(_quoted(name) for name in refused if name not in needed)
+    fill = f", leave the column out with --drop {inputs}, or let --impute fill in the median or the commonest value"
+    advice = f"leave those rows out with --drop-missing{fill * (bool(inputs) and len(refused) <= MOST_NAMED)}"
+    raise TableError(f"{said} (NA, None and the like count as missing); {advice}.")
 
 
 def _holds_words(column: Any, name: str) -> bool:
@@ -398,7 +205,7 @@ def name_of_indicator(column: str, word: Any) -> str:
     return f"{column}={word}"
 
 
-def _as_text(column: Any) -> Any:
+def as_text(column: Any) -> Any:
     """Words as text: 1, 1.0 and "1" are the same word, whatever type a file gave it."""
     return column.map({value: _text(value) for value in column.dropna().unique()}).astype(object)
 
@@ -420,14 +227,14 @@ def _as_numbers(column: Any, purpose: str = "") -> Any:
     numbers = pd.to_numeric(column, errors="coerce").astype(float)
     wrong = (numbers.isna() & column.notna()).to_numpy()
     if wrong.any():
-        row = int(wrong.argmax())
-        value = column.iloc[row]
+        value, row = column[wrong].iloc[0], int(column.index[wrong][0])
         comma = isinstance(value, str) and DECIMAL_COMMA.fullmatch(value.strip())
         advice = "; if the comma is a decimal point, use --decimal ," if comma else ""
         raise TableError(f"Column {column.name!r} must hold numbers{purpose}; row {row + 1} has {value!r}{advice}.")
     infinite = np.isinf(numbers.to_numpy())
     if infinite.any():
-        raise TableError(f"Column {column.name!r} holds an infinite number in row {int(infinite.argmax()) + 1}.")
+        row = int(column.index[infinite][0]) + 1
+        raise TableError(f"Column {column.name!r} holds an infinite number in row {row}.")
     return numbers
 
 
@@ -448,6 +255,10 @@ class Table:
         Makes X of the inputs, and of those of new rows.
     regression : bool
         Whether y are numbers to predict.
+    left_out : tuple of LeftOut
+        Rows of the file that were left out on request, and why.
+    look_like_ids : list of str
+        Columns of numbers that are different in every row, as the numbers of rows or patients are.
     """
 
     X: Frame
@@ -455,6 +266,8 @@ class Table:
     columns: Columns
     encoder: Any
     regression: bool = False
+    left_out: tuple[LeftOut, ...] = ()
+    look_like_ids: tuple[str, ...] = ()
 
     @property
     def features(self) -> list[str]:
@@ -475,9 +288,14 @@ def load_table(
     categorical: Sequence[str] = (),
     drop: Sequence[str] = (),
     impute: bool = False,
+    drop_missing: bool = False,
+    min_class_rows: int | None = None,
+    min_task_rows: int | None = None,
+    any_tasks: bool = False,
     regression: bool | None = None,
     delimiter: str | None = None,
     decimal: str = ".",
+    encoding: str | None = None,
     max_rows: int = MAX_ROWS,
     sample: int | None = None,
     seed: int = 0,
@@ -486,7 +304,7 @@ def load_table(
 
     Parameters
     ----------
-    file, delimiter, decimal, max_rows, sample, seed
+    file, delimiter, decimal, encoding, max_rows, sample, seed
         As in :func:`read_table`.
     target, task : str
         Columns that hold the classes or numbers to predict, and the task of each row (None: there are no tasks).
@@ -494,6 +312,14 @@ def load_table(
         Columns of categories that look like numbers or names, and columns to leave out.
     impute : bool
         Fill in missing values with the median or the commonest category; else they are refused.
+    drop_missing : bool, default=False
+        Leave out rows without a target or a task, and unless they are imputed those with other gaps.
+    min_class_rows : int, default=None
+        Leave out the classes of a task with fewer rows, and then tasks that keep one class only.
+    min_task_rows : int, default=None
+        Leave out tasks with fewer rows.
+    any_tasks : bool, default=False
+        Let in tasks of one class, or of one number: only ``share="function"`` and ``"everything"`` learn from them.
     regression : bool, default=None
         Whether the target holds numbers to predict, or names classes. None decides: numbers with decimals are to be
         predicted, and so are whole numbers with more than 20 different values, or with more than 10 where each has
@@ -511,14 +337,37 @@ def load_table(
     (['size', 'colour=blue', 'colour=red'], ['a', 'b', 'a'])
     """
 
-    frame = read_table(file, delimiter=delimiter, decimal=decimal, max_rows=max_rows, sample=sample, seed=seed)
+    form: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
+    frame = read_table(file, **form, max_rows=max_rows, sample=sample, seed=seed)
+    _check_roles(frame, target, task, categorical, drop)
+    rows = Selection(frame, None if task is None else as_text(frame[task]))
+    if drop_missing:
+        needed = [target] if task is None else [target, task]
+        rows.drop_missing(needed if impute else [name for name in frame.columns if name not in drop])
+    regression = _measures(rows.frame[target]) if regression is None else regression
+    if min_class_rows is not None:
+        if regression:
+            raise TableError(f"--min-class-rows counts rows of classes, and {target!r} holds numbers; leave it out.")
+        rows.drop_rare_classes(target, min_class_rows)
+    if min_task_rows is not None:
+        rows.drop_small_tasks(min_task_rows)
+    frame, tasks = rows.frame, rows.tasks
     columns = _choose_columns(frame, target, task, categorical, drop, impute)
-    regression = _measures(frame[target]) if regression is None else regression
-    tasks = None if task is None else _as_text(frame[task])
-    y = _numbers_of(frame[target], tasks) if regression else _classes_of(frame[target], tasks)
+    y = (_numbers_of if regression else _classes_of)(frame[target], None if any_tasks else tasks)
+    inputs = columns.read(frame).reset_index(drop=True)
     encoder = _make_encoder(columns, impute)
-    X = encoder.fit_transform(columns.read(frame))
-    return Table(X, y.to_numpy(), columns, encoder, regression)
+    X = encoder.fit_transform(inputs)
+    ids = tuple(name for name in columns.numbers if _looks_like_ids(inputs[name]))
+    return Table(X, y.to_numpy(), columns, encoder, regression, tuple(rows.left_out), ids)
+
+
+def _looks_like_ids(numbers: Any) -> bool:
+    """Whether all numbers are whole and different, and are in order, are next to each other, or are called ids."""
+    if len(numbers) < FEW_IDS or not numbers.is_unique or (numbers % 1 != 0).any():
+        return False
+    in_order = numbers.is_monotonic_increasing or numbers.is_monotonic_decreasing
+    dense = numbers.max() - numbers.min() < 2 * len(numbers)
+    return bool(in_order or dense or ID_NAME.fullmatch(str(numbers.name)))
 
 
 def _measures(target: Any) -> bool:
@@ -544,9 +393,10 @@ def _numbers_of(target: Any, tasks: Any) -> Any:
     groups = [("", values)] if tasks is None else values.groupby(tasks, observed=True)
     for task, own in groups:
         whose = f"Task {task!r}" if tasks is not None else f"Column {target.name!r} (--target)"
-        advice = ": leave its rows out" if tasks is not None else ""
+        advice = "; leave its rows out" if tasks is not None else ""
         if len(own) < 2:
-            raise TableError(f"{whose} has one row only; regression needs two or more{advice}.")
+            small = "; leave such tasks out with --min-task-rows 2" if tasks is not None else ""
+            raise TableError(f"{whose} has one row only, and regression needs two or more{small}.")
         if own.nunique() < 2:
             raise TableError(f"{whose} has the same target, {own.iloc[0]:g}, in all rows, so nothing to learn{advice}.")
     return values
@@ -557,9 +407,9 @@ def _classes_of(target: Any, tasks: Any) -> Any:
     import pandas as pd
 
     text = target.dtype == object or isinstance(target.dtype, pd.StringDtype)
-    _check_classes(_as_text(target) if text else target, tasks)
+    _check_classes(as_text(target) if text else target, tasks)
     decimals = pd.api.types.is_float_dtype(target) and (target % 1 != 0).any()
-    return _as_text(target) if text or decimals else target
+    return as_text(target) if text or decimals else target
 
 
 def _check_classes(labels: Any, tasks: Any) -> None:
@@ -574,6 +424,10 @@ def _check_classes(labels: Any, tasks: Any) -> None:
         raise TableError(f"Column {labels.name!r} (--target) holds one class only, {labels.iloc[0]!r}.")
     if tasks is not None:
         classes = labels.groupby(tasks, observed=True).nunique()
-        if (classes < 2).any():
-            task = str(classes.idxmin())
-            raise TableError(f"Task {task!r} has one class only; a task needs two or more: leave its rows out.")
+        single = [str(task) for task in classes.index[classes < 2]]
+        if single:
+            whose = f"Task {quoted(single)} has" if len(single) == 1 else f"Tasks {quoted(single, MOST_NAMED)} have"
+            raise TableError(
+                f"{whose} one class only, and a task needs two or more; leave such tasks out with --min-class-rows 1, "
+                "or let fit --share function learn from them."
+            )

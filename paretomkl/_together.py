@@ -5,27 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 import numpy as np
 
 from ._coupled import UNKNOWN
 from ._labelling import Labelling, Samples, TaskSet
 from ._model import FittedTasks, TaskModel, as_samples
+from ._shares import CALLED, SHARES, Share
 from ._targets import Targets, r_squared
 from ._tasks import equal_labels, labels_by_task, missing_labels, same_labels, unique_labels
 from ._typing import AnyArray, Array, IntArray
 from ._validation import shown
-
-Share: TypeAlias = Literal["nothing", "kernel", "function", "everything"]
-SHARES: tuple[Share, ...] = get_args(Share)
-"""From nothing to everything."""
-CALLED = {
-    "nothing": "separate models",
-    "kernel": "a shared kernel alone",
-    "function": "a common and a separate part",
-    "everything": "one model for all",
-}
 
 
 def check_share(share: Any) -> Share:

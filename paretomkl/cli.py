@@ -1,4 +1,4 @@
-"""The entry point of the ``paretomkl`` command; the commands are in ``_commands.py``."""
+"""The entry point of the ``paretomkl`` command; the commands are in the package ``_commands``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,23 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line."""
     try:
-        import pandas  # noqa: F401
-        import rich  # noqa: F401
-        import typer  # noqa: F401
+        if sys.argv[1:] == ["--version"]:
+            from . import __version__
 
-        from ._commands import app
-    except ImportError as error:
-        sys.exit(f"The command line needs {error.name}; install it with: pip install 'paretomkl[cli]'")
+            print(__version__)
+            return
+        _run()
     except KeyboardInterrupt:  # this early there is nothing to undo
         sys.exit(130)
+
+
+def _run() -> None:
+    try:
+        from ._commands import app
+    except ImportError as error:
+        sys.exit(_missing(error))
     app()
+
+
+def _missing(error: ImportError) -> str:
+    return f"The command line needs {error.name}; install it with: pip install 'paretomkl[cli]'"

@@ -18,7 +18,7 @@ from ._learner import ParetoLearner
 from ._reading import Training, read_detection, read_regression, read_shared, read_training
 from ._regressor import KernelTaskRegressor, machine_of_loss
 from ._remote import is_remote, read_remote
-from ._together import Share
+from ._shares import Share
 from ._tracing import fit_bank, make_problem
 from ._typing import AnyArray, Array, ClassWeight, MultiClass, SolverLike, TaskScale
 from ._validation import check_exponent, check_number, check_task_weight, shown

@@ -12,8 +12,8 @@ from ._kernels import KernelLike, as_bank
 from ._labelling import Samples
 from ._path_search import NORMS, HeldOut, PathSearch
 from ._regressor import KernelTaskRegressor, machine_of_loss
+from ._shares import Share
 from ._tasks import as_labels, is_matrix, samples_of_class
-from ._together import Share
 from ._typing import Array, ClassWeight, MultiClass, SolverLike, TaskScale
 from ._validation import check_grid
 from .estimators import ParetoMKLClassifier, ParetoMKLRegressor

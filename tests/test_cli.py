@@ -210,14 +210,16 @@ def test_a_saved_model_predicts_new_rows(folder, model, tmp_path):
     assert done.returncode == 0, done.stderr
     table = pd.read_csv(out)
     truth = patients(seed=1)["outcome"]
-    assert list(table.columns) == ["outcome", "score: well"]
-    assert (table["outcome"] == truth).mean() > 0.8
-    assert ((table["score: well"] > 0) == (table["outcome"] == "well")).all()
+    assert list(table.columns) == ["hospital", "predicted_outcome", "score: well"]
+    assert (table["hospital"] == patients(seed=1)["hospital"]).all()
+    assert (table["predicted_outcome"] == truth).mean() > 0.8
+    assert ((table["score: well"] > 0) == (table["predicted_outcome"] == "well")).all()
 
 
 def test_predictions_without_a_file_are_printed(folder, model):
     done = run_process("predict", model, folder / "new.csv")
-    assert done.stdout.splitlines()[0] == "outcome"
+    assert done.stdout.splitlines()[0] == "hospital,predicted_outcome,score: well"
+    assert run("predict", model, folder / "new.csv", "--no-scores").stdout.startswith("hospital,predicted_outcome\n")
     assert len(done.stdout.splitlines()) == 121
     facts = json.loads(run("predict", model, folder / "new.csv", "--json").stdout)
     assert facts["rows"] == 120
@@ -324,7 +326,8 @@ def test_columns_in_no_source_are_one_of_their_own(folder, tmp_path):
     done = run(*words, "--C", "1", "--source", "body=age", "--json")
     assert done.returncode == 0, done.stderr
     assert done.stderr == (
-        "Note: what no --source names is one of its own, 'other columns': bmi, ward; --drop leaves columns out.\n"
+        "Note: what no --source names is one of its own, 'other columns': 'bmi' and 'ward'; --drop leaves columns "
+        "out.\n"
     )
     assert list(json.loads(done.stdout)["sources"]) == ["body", "other columns"]
     everything = run(*words, "--C", "1", "--source", "all=*", "--json")
@@ -480,7 +483,7 @@ def test_unknown_categories_and_tasks_at_prediction(folder, model, tmp_path):
     new.to_csv(tmp_path / "clara.csv", index=False)
     done = run("predict", model, tmp_path / "clara.csv")
     assert done.returncode == 2
-    assert "Unknown task 'St. Clara'" in done.stderr
+    assert "1 row of the unknown task 'St. Clara' has no prediction" in done.stderr
 
 
 def test_words_and_tasks_are_the_same_in_every_type(tmp_path):
@@ -533,7 +536,7 @@ def test_links_and_pipes_stay_what_they_are(folder, model, tmp_path):
     (tmp_path / "link.csv").symlink_to(tmp_path / "there.csv")
     assert run("predict", model, folder / "new.csv", "-o", tmp_path / "link.csv").returncode == 0
     assert (tmp_path / "link.csv").is_symlink()
-    assert (tmp_path / "there.csv").read_text().startswith("outcome\n")
+    assert (tmp_path / "there.csv").read_text().startswith("hospital,predicted_outcome,")
     os.mkfifo(tmp_path / "pipe")
     read: list[str] = []
     reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_text()))
@@ -684,13 +687,13 @@ def test_fit_finds_out_what_tasks_share(folder, tmp_path):
         assert line[-4:] == [f"{100 * score['mean']:.1f}", "%", "±", f"{100 * score['standard_error']:.1f}"]
     new = patients(seed=1).drop(columns="outcome")
     new.to_csv(tmp_path / "known.csv", index=False)
-    assert run("predict", tmp_path / "m.skops", tmp_path / "known.csv").stdout.startswith("outcome\n")
+    assert run("predict", tmp_path / "m.skops", tmp_path / "known.csv").stdout.startswith("hospital,predicted_outcome,")
     new.loc[[1, 5], "hospital"] = "St. Clara"
     new.to_csv(tmp_path / "clara.csv", index=False)
     done = run("predict", tmp_path / "m.skops", tmp_path / "clara.csv", "-o", tmp_path / "p.csv", "--scores")
     assert "2 of 120 rows are of tasks the model has not seen, 'St. Clara'" in done.stderr
     table = pd.read_csv(tmp_path / "p.csv")
-    assert list(table.columns) == ["outcome", "score: well", "new_task"]
+    assert list(table.columns) == ["hospital", "predicted_outcome", "score: well", "new_task"]
     assert np.flatnonzero(table["new_task"]).tolist() == [1, 5]
     facts = json.loads(run("predict", tmp_path / "m.skops", tmp_path / "clara.csv", "--json").stdout)
     assert sum(facts["new_task"]) == 2
@@ -720,7 +723,9 @@ def test_every_way_to_share_is_fitted_and_saved(folder, tmp_path, way, target):
     new.to_csv(tmp_path / "new.csv", index=False)
     done = run("predict", tmp_path / "m.skops", tmp_path / "new.csv")
     if way in ("nothing", "kernel"):
-        assert "Unknown task 'St. Clara'" in done.stderr
+        assert done.returncode == 2
+        assert "120 rows of the unknown task 'St. Clara' have no prediction" in done.stderr
+        assert done.stdout == ""
     else:
         assert "120 of 120 rows are of tasks the model has not seen" in done.stderr
 
@@ -856,7 +861,10 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         "wrong delimiter": (["semicolons.csv", "-y", "outcome"], "use --delimiter ';'"),
         "missing target": (["good.csv", "-y", "result"], "There is no column 'result' (--target); the columns are age"),
         "missing task": (["good.csv", "-y", "outcome", "-t", "site"], "There is no column 'site' (--task)"),
-        "one class in a task": (["one_class.csv", "-y", "outcome", "-t", "hospital"], "Task 'St. Bo' has one class"),
+        "one class in a task": (
+            ["one_class.csv", "-y", "outcome", "-t", "hospital", "--share", "kernel"],
+            "Task 'St. Bo' has one class only, and a task needs two or more; leave such tasks out with --min-class",
+        ),
         "text among numbers": (["text.csv", "-y", "outcome"], "Column 'age' holds numbers and text, such as 'unknown'"),
         "empty file": (["empty.csv", "-y", "outcome"], "empty.csv is empty"),
         "no rows": (["header.csv", "-y", "outcome"], "no rows"),
@@ -886,7 +894,7 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         "accuracy of numbers": (["numbers.csv", "-y", "outcome", "--scoring", "accuracy"], "not a score for numbers"),
         "R² of classes": ([*good, "--scoring", "r2"], "'r2' is not a score for classes (--scoring)"),
         "constant in a task": (
-            ["constant.csv", "-y", "outcome", "-t", "hospital"],
+            ["constant.csv", "-y", "outcome", "-t", "hospital", "--share", "kernel"],
             "Task 'St. Bo' has the same target, 7.5, in all rows",
         ),
         "numbers missing": (["no_number.csv", "-y", "outcome"], "Column 'outcome' is missing in 1 of 120 rows"),
@@ -895,7 +903,7 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
             "'outcome' holds an infinite number in row 4",
         ),
         "a task of two rows": (
-            ["small_task.csv", "-y", "outcome", "-t", "hospital"],
+            ["small_task.csv", "-y", "outcome", "-t", "hospital", "--share", "kernel"],
             "Task 'tiny' has 2 rows, and",
         ),
         "infinite": (["inf.csv", "-y", "outcome"], "Column 'age' holds an infinite number in row 4"),
@@ -1042,6 +1050,7 @@ def test_a_machine_is_warmed_up_once(folder, tmp_path):
 def test_compiling_is_announced_once_and_beside_no_progress_line(tmp_path):
     code = """
 import numba
+import paretomkl.path
 from paretomkl._progress import Progress
 
 def compile():
@@ -1192,7 +1201,7 @@ def test_a_saved_regressor_predicts_numbers(regressor, folder, tmp_path):
     model, _ = regressor
     done = run("predict", model, folder / "new_costs.csv", "--out", tmp_path / "p.csv")
     assert done.returncode == 0, done.stderr
-    predicted, truth = pd.read_csv(tmp_path / "p.csv")["cost"], costs(40, seed=1)
+    predicted, truth = pd.read_csv(tmp_path / "p.csv")["predicted_cost"], costs(40, seed=1)
     assert np.corrcoef(predicted, truth["cost"])[0, 1] > 0.9
     facts = json.loads(run("predict", model, folder / "new_costs.csv", "--json").stdout)
     assert_allclose(facts["predictions"], predicted)
@@ -1205,7 +1214,7 @@ def test_a_saved_regressor_predicts_numbers(regressor, folder, tmp_path):
     costs(40, seed=1).drop(columns="cost").to_csv(tmp_path / "blind.csv", index=False)
     blind = run("predict", model, tmp_path / "blind.csv")
     assert blind.stderr == ""
-    assert_allclose([float(line) for line in blind.stdout.split()[1:]], predicted)
+    assert_allclose([float(line.rpartition(",")[2]) for line in blind.stdout.splitlines()[1:]], predicted)
     assert "--scores adds" in run("predict", model, tmp_path / "blind.csv", "--scores").stderr
 
 

@@ -456,3 +456,16 @@ def test_a_task_column_is_missed_at_predict(toy):
             by_column.predict(frame)
     with pytest.raises(ValueError, match="Unknown task 'new'"):
         ParetoMKLClassifier().fit(X, y, tasks=tasks).predict(X, tasks=["new"] * 75)
+
+
+def test_a_search_on_some_rows_keeps_two_of_each_class_of_a_task():
+    """Rare classes would be left with one row, or none, and folds refuse that."""
+    rng = np.random.default_rng(0)
+    tasks, rare = np.repeat(np.arange(4), 100), np.arange(400) % 100 < 3
+    X = rng.standard_normal((400, 2)) + 2.0 * rare[:, None]
+    search = ParetoMKLClassifierCV(share=["function", "everything"], ps=1.0, Cs=[1.0], cv=2, max_search_rows=60)
+    search.fit(X, rare.astype(int), tasks=tasks)
+    kept = search.search_rows_
+    for task in range(4):
+        assert np.sum(rare[kept] & (tasks[kept] == task)) == 2
+    assert len(kept) < 80

@@ -1,0 +1,102 @@
+"""What is looked at before a table is learned from: classes and tasks that are too small, and rare classes."""
+
+from collections import Counter
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from .._wording import counted
+from ._options import Options
+from ._running import TableError, note
+
+if TYPE_CHECKING:
+    from .._judging import Judge
+    from .._tables import Table
+
+RARE = 0.1  # share of a class below which accuracy hardly sees it
+
+
+def rows_needed(table: "Table", share: float = 1.0) -> int:
+    """Rows that a class of a task needs, or a task of numbers, if ``share`` of them are divided into folds.
+
+    Two of a class are needed there, and three of a task, so that two are left to learn from.
+    """
+    return ceil((3 if table.regression else 2) / share)
+
+
+def too_small(table: "Table", needed: int) -> dict[str, int]:
+    """Classes of tasks, or tasks of numbers, with fewer rows than needed: what messages call them, and their rows."""
+    cells = (
+        [(None, task) for task in table.tasks] if table.regression else zip(table.y.tolist(), table.tasks, strict=True)
+    )
+    found = {}
+    for (label, task), n in Counter(cells).items():
+        parts = [f"class {label!r}"] * (label is not None) + [f"task {task!r}"] * bool(task)
+        if n < needed:
+            found[" of ".join(parts) or "the table"] = n
+    return found
+
+
+def check_rare(table: "Table", share: float, why: str) -> None:
+    """Refuse classes, or tasks of numbers, with too few rows to be divided; ``share`` of them are left for folds."""
+    needed = rows_needed(table, share)
+    small = too_small(table, needed)
+    if not small:
+        return
+    whose, n = next(iter(small.items()))
+    rest = len(small) - 1
+    others = f" ({rest:,} more {'has' if rest == 1 else 'have'} too few)" * (rest > 0)
+    option = "--min-task-rows" if table.regression else "--min-class-rows"
+    advice = f"; leave out what is too small with {option} {needed}" * (whose != "the table")
+    raise TableError(
+        f"{whose[0].upper()}{whose[1:]} has {counted(n, 'row')}, and {needed} are needed{others}: {why}{advice}."
+    )
+
+
+def lone_tasks(table: "Table") -> list[str]:
+    """Tasks with one class, or one number, which are learned from only where tasks share a function."""
+    values: dict[str, set[Any]] = {}
+    for task, value in zip(table.tasks, table.y.tolist(), strict=True):
+        values.setdefault(task, set()).add(value)
+    return [task for task, found in values.items() if len(found) < 2]
+
+
+def note_target(table: "Table", options: Options) -> None:
+    """Say whether a target of numbers was taken for classes; and which options there are for rare classes."""
+    distinct, target = len(set(table.y.tolist())), table.columns.target
+    if options.regression is None and table.regression:
+        note(f"{target!r} holds {distinct} different numbers, so this is a regression; --classification takes classes.")
+    elif options.regression is None and table.y.dtype.kind in "iuf" and distinct > 2:
+        note(f"{target!r} holds {distinct} different numbers, taken for classes; --regression predicts numbers.")
+    if table.regression or options.balanced or options.scoring is not None:
+        return
+    tasks = table.tasks
+    cells, sizes = Counter(zip(tasks, table.y.tolist(), strict=True)), Counter(tasks)
+    n_classes = Counter(task for task, _ in cells)
+    # of many classes each has a small share
+    shares = {
+        cell: n / sizes[cell[0]] for cell, n in cells.items() if n / sizes[cell[0]] < RARE * 2 / n_classes[cell[0]]
+    }
+    if not shares:
+        return
+    (task, label), share = min(shares.items(), key=lambda item: item[1])
+    of_task = f" of task {task!r}" if task != "" else ""
+    note(
+        f"class {label!r} has {100 * share:.1f} % of the rows{of_task}, and accuracy hardly sees it; --balanced "
+        "weighs the classes alike, --scoring balanced_accuracy judges by both."
+    )
+
+
+def folds_for(table: "Table", folds: int, judge: "Judge", share: float = 1.0) -> int:
+    """No more folds than leave each of them two classes of some task, where the score compares classes.
+
+    ``share`` of the rows are divided into folds.
+    """
+    if table.regression or not judge.metric.compares_classes:
+        return folds
+    rarest: dict[Any, int] = {}
+    for (task, _), n in Counter(zip(table.tasks, table.y.tolist(), strict=True)).items():
+        rarest[task] = min(rarest.get(task, n), n)
+    most = max(2, int(share * max(rarest.values())))
+    if most < folds:
+        note(f"{most} folds instead of {folds}: {judge.measure.name} needs rows of two classes in each.")
+    return min(folds, most)

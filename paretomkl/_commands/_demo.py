@@ -1,0 +1,28 @@
+"""``paretomkl demo``."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from ._options import Tolerance
+from ._running import command
+
+
+@command("Example: `paretomkl demo --samples 500 --page digits.html`, then open `digits.html`.")
+def demo(
+    samples: Annotated[int, Option(min=20, max=1797, help="How many digits to learn from.")] = 200,
+    C: Annotated[float, Option("--C", min=1e-6, help="Cost of a margin violation.")] = 10.0,
+    s: Annotated[float, Option("--s", min=1.0, help="Norm of the kernel weights; 1 is sparse.")] = 1.1,
+    tol: Tolerance = 1e-3,
+    page: Annotated[Path, Option(help="Where to write the page with the slider.")] = Path("paretomkl-demo.html"),
+    no_page: Annotated[bool, Option("--no-page", help="Print the table only.")] = False,
+) -> None:
+    """Trace the Pareto path on scikit-learn's digits: 45 one-vs-one tasks, 13 kernels, 13 exponents."""
+    from .._files import check_writable
+
+    if not no_page:
+        check_writable(page)
+    from .._demo import run_demo
+
+    run_demo(samples, C, s, tol, None if no_page else page)

@@ -1,0 +1,238 @@
+"""Models in files, and what they say about the rows of a table."""
+
+import warnings
+from collections import Counter
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from .._table_files import Frame, TableError
+from .._tables import Columns, Table
+from .._wording import counted, hint, joined, quoted
+from ._options import NEW_TASK
+from ._running import note
+
+MODEL_KIND = "paretomkl model"
+MOST_NAMED = 5  # words, tasks and columns that a note lists
+BLOCK = 2000  # rows predicted at a time
+FAR = 1.0  # how far beyond the range in training, in widths of that range, a number is far outside
+
+
+def save_fitted(table: Table, model: Any, out: Path) -> None:
+    """Write a model behind its encoder, and the columns it needs."""
+    from sklearn.pipeline import make_pipeline
+
+    from .._persistence import save_model
+
+    pipeline = make_pipeline(table.encoder, model)
+    save_model({"kind": MODEL_KIND, "version": __version__, **vars(table.columns), "model": pipeline}, out)
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """What ``paretomkl fit`` wrote: a model behind its encoder, and the columns it needs."""
+
+    pipeline: Any
+    columns: Columns
+
+    @classmethod
+    def load(cls, file: Path) -> "SavedModel":
+        from .._persistence import UntrustedError, load_model
+        from .._tables import Columns
+
+        try:
+            saved = load_model(file)
+        except UntrustedError as error:
+            found = quoted(error.types, MOST_NAMED)
+            raise TableError(
+                f"{file.name} is refused: it holds {found}, which no model of `paretomkl fit` does, and which could "
+                "run code of whoever made the file; nothing of it was run."
+            ) from None
+        if not (isinstance(saved, dict) and saved.get("kind") == MODEL_KIND):
+            raise TableError(f"{file.name} is a saved model, but not one of `paretomkl fit`.")
+        return cls(saved["model"], Columns(*(saved[field.name] for field in fields(Columns))))
+
+    @property
+    def model(self) -> Any:
+        return self.pipeline[-1]
+
+    @property
+    def regression(self) -> bool:
+        from sklearn.base import is_regressor
+
+        return bool(is_regressor(self.model))
+
+    def inputs(self, frame: Frame, file_name: str) -> Frame:
+        """What the model needs of a table; words it has not seen are noted."""
+        columns = self.columns
+        absent = [name for name in columns.inputs if name not in frame.columns]
+        if absent:
+            others = [name for name in frame.columns if name not in columns.inputs]
+            said = f"{file_name} has no column {joined(map(repr, absent), 'or')}, which the model was fitted with"
+            raise TableError(f"{said}; {hint(absent, others, 'other column')}" if others else f"{said}.")
+        inputs = columns.read(frame)
+        imputes = "simpleimputer" in repr(self.pipeline).lower()
+        for name in columns.inputs:
+            missing = int(inputs[name].isna().sum())
+            if missing and (name == columns.task or not imputes):
+                advice = "remove those rows" if name == columns.task else "fill it, or fit with --impute"
+                raise TableError(f"Column {name!r} is missing in {counted(missing, 'row')}; {advice}.")
+        known = self.pipeline[0].named_transformers_["words"][-1].categories_ if columns.words else []
+        for name, words in zip(columns.words, known, strict=True):
+            new = sorted(set(inputs[name].dropna()) - set(words))
+            if new:
+                some = quoted(new, MOST_NAMED)
+                note(f"column {name!r} has words the model has not seen, which count as none: {some}.")
+        return inputs
+
+    def note_far_outside(self, inputs: Frame) -> dict[str, int]:
+        """Rows by column with numbers far outside the range of training, which are noted."""
+        if not self.columns.numbers:
+            return {}
+        scaler = self.pipeline[0].named_transformers_["numbers"][-1]
+        found: dict[str, int] = {}
+        for name, low, high in zip(self.columns.numbers, scaler.data_min_, scaler.data_max_, strict=True):
+            values = inputs[name].to_numpy()
+            width = FAR * ((high - low) or abs(low) or 1.0)
+            far = (values < low - width) | (values > high + width)
+            if not far.any():
+                continue
+            found[name] = int(far.sum())
+            if len(found) <= MOST_NAMED:
+                row = int(far.argmax())
+                seen = f"{low:g} to {high:g}" if high > low else f"{low:g}"
+                where = f"{counted(found[name], 'row')}, such as {values[row]:g} in row {row + 1}"
+                note(
+                    f"column {name!r} is far outside what the model has seen ({seen}) in {where}; predictions there "
+                    "are guesses."
+                )
+        if len(found) > MOST_NAMED:
+            note(f"{counted(len(found) - MOST_NAMED, 'more column')} have numbers far outside what the model has seen.")
+        return found
+
+    def answer(self, inputs: Frame, handling: str | None, with_scores: bool) -> "Answers":
+        """Predictions for all rows but those of unknown tasks that are refused."""
+        task, common = self.columns.task, hasattr(self.model, "common_share_")
+        if handling == "common" and not common:
+            raise TableError(
+                "--unknown-tasks common needs a model with a common part, and the tasks of this one do not share a "
+                "function (fit --share function); use --unknown-tasks mean."
+            )
+        if task is None and handling is not None:
+            raise TableError("--unknown-tasks is for models with tasks, and this one has none; leave it out.")
+        known = [] if task is None else [str(source) for source in self.model.sources_]
+        new = np.zeros(len(inputs), dtype=bool) if task is None else ~inputs[task].isin(known).to_numpy()
+        handling = handling or ("common" if common else "refuse")
+        if handling == "refuse" and new.all():
+            answers = Answers(self, None, None, new, known, handling, inputs)
+            raise TableError(answers.refusal() or "")
+        labels: Any = np.full(
+            len(inputs), np.nan if self.regression else None, dtype=float if self.regression else object
+        )
+        by_model = ~new if handling in ("refuse", "mean") else np.ones(len(inputs), dtype=bool)
+        values = None if self.regression or not with_scores else np.full((len(inputs), self._n_scores), np.nan)
+        if by_model.any():
+            self._fill(np.flatnonzero(by_model), inputs, labels, values)
+        if handling == "mean" and new.any():
+            means = np.mean([self._decisions(inputs[new].assign(**{str(task): one})) for one in known], axis=0)
+            labels[new] = means[:, 0] if self.regression else self._labels(means)
+            if values is not None:
+                values[new] = means
+        return Answers(self, labels, values, new, known, handling, inputs)
+
+    def _fill(self, rows: Any, inputs: Frame, labels: Any, values: Any) -> None:
+        """Predict these rows, some at a time, with a line of progress where it takes long."""
+        from .._progress import Progress
+
+        with Progress(len(rows), 0.0, None, "rows") as progress, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".* not there in training")  # the command has a note of its own
+            for first in range(0, len(rows), BLOCK):
+                some = rows[first : first + BLOCK]
+                labels[some] = self.pipeline.predict(inputs.iloc[some])
+                if values is not None:
+                    values[some] = self._decisions(inputs.iloc[some])
+                progress.done(len(some))
+                progress.show("predicted")
+
+    @property
+    def _n_scores(self) -> int:
+        return 1 if len(self.model.classes_) == 2 else len(self.model.classes_)
+
+    def _decisions(self, inputs: Frame) -> Any:
+        """What a model decides by, with a column for two classes, or for each of more, or the numbers it predicts."""
+        decide = self.pipeline.predict if self.regression else self.pipeline.decision_function
+        return np.asarray(decide(inputs)).reshape(len(inputs), -1)
+
+    def _labels(self, decisions: Any) -> Any:
+        two = decisions.shape[1] == 1
+        return self.model.classes_[(decisions[:, 0] > 0).astype(int) if two else decisions.argmax(axis=1)]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Predictions (n_rows,), their scores, and which rows are of tasks the model has not seen."""
+
+    saved: SavedModel
+    labels: Any
+    scores: Any
+    new: Any
+    known: list[str]
+    handling: str
+    inputs: Frame
+
+    @property
+    def name(self) -> str:
+        """The column of the predictions."""
+        return f"predicted_{self.saved.columns.target}"
+
+    def new_tasks(self) -> dict[str, int]:
+        """Rows by name of the tasks the model has not seen."""
+        return dict(Counter(self.inputs[self.saved.columns.task][self.new])) if self.new.any() else {}
+
+    def refusal(self) -> str | None:
+        """Who has no prediction, and what to do about it; None where all have one."""
+        if self.handling != "refuse" or not self.new.any():
+            return None
+        names, n = list(self.new_tasks()), int(self.new.sum())
+        which = f"task {quoted(names)}" if len(names) == 1 else f"tasks {quoted(names, MOST_NAMED)}"
+        has = "has" if n == 1 else "have"
+        return (
+            f"{counted(n, 'row')} of the unknown {which} {has} no prediction; --unknown-tasks mean predicts such rows "
+            f"by the mean of the known tasks; {hint(names, self.known, 'known task')}"
+        )
+
+    def beside(self, kept: Frame, inputs: Frame) -> Frame:
+        """Kept columns, task, prediction, scores, and a mark of rows of new tasks where there are any."""
+        import pandas as pd
+
+        task, target = self.saved.columns.task, self.saved.columns.target
+        made: dict[str, Any] = {} if task is None or task in kept.columns else {task: inputs[task].to_numpy()}
+        made[self.name] = self.labels
+        if self.scores is not None:
+            classes = [str(label) for label in self.saved.model.classes_]
+            names = classes[1:] if self.scores.shape[1] == 1 else classes
+            made |= {f"score: {name}": column for name, column in zip(names, self.scores.T, strict=True)}
+        if self.new.any():
+            made[NEW_TASK] = self.new
+            if self.handling != "refuse":
+                self._note_new()
+        taken = [name for name in made if name in kept.columns]
+        if taken:
+            raise TableError(
+                f"The table has a column {taken[0]!r} already, as the predictions of {target!r} do; rename it."
+            )
+        return pd.concat([kept.reset_index(drop=True), pd.DataFrame(made)], axis=1)
+
+    def _note_new(self) -> None:
+        everything = getattr(self.saved.model, "share", "") == "everything"
+        by = {
+            "mean": "the mean decision of the known tasks predicts them",
+            "common": f"{'the model of all tasks' if everything else 'what the tasks have in common'} predicts them",
+        }[self.handling]
+        names = quoted(self.new_tasks(), MOST_NAMED)
+        n = int(self.new.sum())
+        which = f"{n:,} of {counted(len(self.new), 'row')} {'is' if n == 1 else 'are'} of tasks the model has not seen"
+        note(f"{which}, {names}: {by}, and the column {NEW_TASK!r} marks them.")
