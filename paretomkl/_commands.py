@@ -42,7 +42,7 @@ PACKAGES = (
     *("numpy", "scipy", "scikit-learn", "numba", "joblib", "pandas", "pyarrow"),
     *("matplotlib", "skops", "cvxpy", "distributed"),
 )
-PAGE_TOL = 1e-5  # the curves of a page are smooth then
+PAGE_TOL = 1e-6  # the curves of a page are smooth then
 ABOUT_KERNELS = (
     "`--kernels` takes `default` (made from the table: linear, quadratic, Gaussians and Laplacians of widths around "
     "the typical distance, on standardised columns), `paper` (linear, quadratic, nine Gaussians), or a list with "

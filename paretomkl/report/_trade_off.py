@@ -29,6 +29,7 @@ from .._together import Share, check_share
 from .._typing import Array, IntArray, MachineName, TaskScale
 from .._validation import check_count, check_number, shown
 from ..path import PAPER_PS, ParetoPath, pareto_path
+from ..solvers import CutPool
 
 if TYPE_CHECKING:
     from .._judging import Judge
@@ -128,7 +129,7 @@ def trade_off_page(
     rivals: bool = True,
     random_state: Any = 0,
     n_points: int = 121,
-    tol: float = 1e-5,
+    tol: float = 1e-6,
     file: str | os.PathLike[str] | None = None,
     title: str = TITLE,
     loading: str = "",
@@ -178,8 +179,9 @@ def trade_off_page(
         Seed of the split.
     n_points : int, default=121
         Exponents, see :func:`dense_ps`.
-    tol : float, default=1e-5
-        Relative gap at every exponent: finer than to fit one model, so that the curves are smooth.
+    tol : float, default=1e-6
+        Relative gap at every exponent, each of which is solved on its own: finer than to fit one model, so that the
+        curves are smooth.
     file : path, default=None
         Where to write the page; it appears whole or not at all.
     title : str
@@ -350,7 +352,8 @@ class _Study:
         found = None if search is None else CrossValidation.from_search(search, self.judge.measure)
         self.lap()
         given = self.given | setting.keywords() | self.machine.keywords() | self.running
-        path = pareto_path(**self.fit_on, ps=ps, tol=tol, **given)
+        # a point of its own at every step of the slider
+        path = pareto_path(**self.fit_on, ps=ps, tol=tol, solver=CutPool(tol=tol, borrow=0.0), **given)
         self.lap()
         scores, overall, n_held_out, predictions = _judge(path, self.judge, **self.judge_on)
         self.lap()

@@ -97,9 +97,9 @@ class Pool:
         cuts.idle = np.minimum(cuts.idle, 0)
         return grown
 
-    def best(self, scalarization: Scalarization) -> Sweep:
-        """The sweep of least M_p."""
-        return self.sweeps[int(scalarization.log_value(self.upper).argmin())]
+    def best(self, scalarization: Scalarization, first: int = 0) -> Sweep:
+        """The sweep of least M_p, from the ``first`` one on."""
+        return self.sweeps[first + int(scalarization.log_value(self.upper[first:]).argmin())]
 
     def has(self, theta: Array) -> bool:
         return any(np.abs(theta - sweep.theta).max() <= 1e-9 for sweep in self.sweeps)
@@ -145,8 +145,8 @@ class CutPool(BaseSolver):
     tol, max_iter, report
         Relative gap at which to stop, sweeps allowed for one p, and what to call after every sweep.
     borrow : float, default=0.1
-        A point found for another p serves for this one if its gap is at most ``borrow * tol``. Small values give every
-        p a point of its own; one is for those who want no more than the gap.
+        A point found for another p serves for this one if its gap is at most ``borrow * tol``. 0 gives every p a point
+        of its own, so that curves along p are smooth; 1 is for those who want no more than the gap.
     """
 
     borrow: float = 0.1
@@ -157,6 +157,8 @@ class CutPool(BaseSolver):
         run = run or Run(self.report)
         n_before = run.n_sweeps
         pool = self._pool(problem, init)
+        alone = self.borrow == 0 and not _one_point_serves_all(problem)
+        n_borrowed = len(pool)
         if not len(pool):
             self._warm_up(problem, pool, init, run)
         gap = 1.0 if init is None else 10 * self.tol
@@ -164,7 +166,7 @@ class CutPool(BaseSolver):
         master = None
         leader, stride = None, 1.0
         while True:
-            best = pool.best(problem.scalarization)
+            best = pool.best(problem.scalarization, n_borrowed if alone and len(pool) > n_borrowed else 0)
             # the last bound of a convex mean is one of the mean itself and may certify the new point already
             serves = master is not None and problem.scalarization.convex
             if master is None or not serves or problem.relative_gap(best, master.lower) > self.tol:
@@ -173,8 +175,7 @@ class CutPool(BaseSolver):
             gap = problem.relative_gap(best, master.lower)
             n_sweeps = run.n_sweeps - n_before
             run.note(problem.scalarization.p, gap)
-            # every mean of one number is that number: a point of one task serves all p
-            enough = self.tol if n_sweeps or problem.machine.n_tasks == 1 else self.borrow * self.tol
+            enough = self.tol if n_sweeps or _one_point_serves_all(problem) else self.borrow * self.tol
             if gap <= enough or n_sweeps >= self.max_iter or precision < 1e-6:
                 return self.solution(problem, best, gap, n_sweeps, master.task_weights, pool, precision < 1e-6)
             # Cutting planes overshoot where kernels are many: after a sweep that brought nothing better, go less far.
@@ -278,3 +279,9 @@ class CutPool(BaseSolver):
             omega = scalarization.gradient(objectives) * best.upper
             theta, _, _ = pool.minimize(best.upper, omega / omega.sum(), 1.0, theta, rtol, mark=False)
         return Master(theta, lower * unit)
+
+
+def _one_point_serves_all(problem: MultiTaskProblem) -> bool:
+    """Whether all p have the same solution: every mean of one number is that number, and some sets have one best θ."""
+    machine = problem.machine
+    return machine.n_tasks == 1 or machine.n_kernels == 1 or problem.weight_set.greatest(machine.n_kernels) is not None
