@@ -356,7 +356,7 @@ function picture(figure, spec) {
     mark() { if (spec.kind && S.hover[spec.kind] != null) mark(spec.kind, S.hover[spec.kind]); },
     leave() { if (spec.kind) hover(spec.kind, null); hideTip(); },
   });
-  tools(figure, () => spec.table ? spec.table() : table(
+  tools(figure, () => spec.table ? spec.table() : asCsv(
     ["p", ...spec.names, ...spec.bold ? [spec.boldName] : []],
     range(N).map(i => [addressOf(i), ...spec.rows.map(row => row[i]), ...spec.bold ? [spec.bold[i]] : []]),
   ), svg);
@@ -403,7 +403,7 @@ function keys(node, actions) {
 }
 
 // ------------------------------------------------------------------------------------------------ downloads
-function table(head, rows) {  // comma-separated; a name that a spreadsheet would take for a formula is quoted for it
+function asCsv(head, rows) {  // comma-separated; a name that a spreadsheet would take for a formula is quoted for it
   const cell = v => {
     if (v == null) return "";
     const text = typeof v === "string" && /^[=+\-@\t\r]/.test(v) && Number.isNaN(+v) ? "'" + v : String(v);
@@ -608,7 +608,7 @@ function overallFigure() {
   spec.table = () => {
     const found = D.cv ? D.cv.x : [], at = i => found.findIndex(x => Math.abs(x - D.x[i]) < 1e-6);
     const of = (values, k) => k < 0 || !values ? null : values[k];
-    return table(["p", "held out", "standard error", ...D.cv ? ["cross-validation", "standard error of cross-validation"] : []],
+    return asCsv(["p", "held out", "standard error", ...D.cv ? ["cross-validation", "standard error of cross-validation"] : []],
       range(N).map(i => [addressOf(i), of(D.overall, i), of(D.overallErrors, i), ...D.cv ? [of(D.cv.mean, at(i)), of(D.cv.error, at(i))] : []]));
   };
   picture(figure, spec);
@@ -655,7 +655,7 @@ function confusionCard() {
     const rows = wrong.map(k => make("tr", {}, ...[g.classes[Math.floor(k / K)], g.classes[k % K], `${counts[k]} of ${total[Math.floor(k / K)]}`].map(textContent => make("td", { textContent }))));
     return make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
   }
-  tools(card, () => table(["p", ...groups.length > 1 ? ["task"] : [], "true class", "predicted class", "rows"], range(N).flatMap(i => groups.flatMap(g => dense(g, i).flatMap((count, k) => count
+  tools(card, () => asCsv(["p", ...groups.length > 1 ? ["task"] : [], "true class", "predicted class", "rows"], range(N).flatMap(i => groups.flatMap(g => dense(g, i).flatMap((count, k) => count
     ? [[addressOf(i), ...groups.length > 1 ? [g.name] : [], g.classes[Math.floor(k / g.classes.length)], g.classes[k % g.classes.length], count]] : [])))), null);
   views.push({ redraw: fill, move: fill });
 }
@@ -674,7 +674,7 @@ function rivalsCard() {
     line.style.setProperty("--w", row.bar || 0);
     return line;
   }));
-  tools(card, () => table(["method", `${C.folds} folds`, ...heldOut ? ["held out"] : [], ...errors ? ["RMSE"] : []],
+  tools(card, () => asCsv(["method", `${C.folds} folds`, ...heldOut ? ["held out"] : [], ...errors ? ["RMSE"] : []],
     C.rows.map(row => [row.name, row.text, ...heldOut ? [row.heldOut] : [], ...errors ? [row.rmse] : []])), null);
   $("verdict").textContent = unbroken(C.verdict);
   $("rivals-how").textContent = C.how + (errors ? " RMSE, the root mean squared error, is that of the folds." : "");
@@ -709,7 +709,7 @@ function kernelsFigure() {
   const view = N > 1 ? picture(figure, spec) : { redraw() {} };
   if (N === 1) {  // nothing to draw along p: bars in the list
     list.classList.add("bars");
-    tools(figure, () => table(["", ...spec.names], [["share", ...spec.rows.map(row => row[0])]]), null);
+    tools(figure, () => asCsv(["", ...spec.names], [["share", ...spec.rows.map(row => row[0])]]), null);
   }
   let buttons = [];
   function fill() {
@@ -824,7 +824,7 @@ function truthFigure() {
     const box = svg.getBoundingClientRect();
     showTip(box.left + box.width / 2, box.top + 20, D.tasks[t], [`${MEASURE} ${score(D.scores[t][S.i])}`]);
   });
-  tools(figure, () => table(["p", "task", "truth", "prediction"],
+  tools(figure, () => asCsv(["p", "task", "truth", "prediction"],
     [[addressOf(S.i), D.numbers.predicted[S.i]]].flatMap(([p, here]) => truth.map((v, k) => [p, D.tasks[D.numbers.task[k]], +v.toPrecision(6), +valueOf(here[k]).toPrecision(6)]))), svg);
   views.push({ redraw, move, paint });
   legend(figure, { ...ofTasks, rows: D.scores, dots: true, text: (t, i) => withError(D.scores[t][i], D.errors[t][i]) });
@@ -905,7 +905,7 @@ function residualsFigure() {
     const box = svg.getBoundingClientRect();
     tell(t, box.left + box.width / 2, box.top + rows[t].y * box.width / width);
   });
-  tools(figure, () => table(["p", "task", "5 %", "25 %", "median", "75 %", "95 %"], range(N).flatMap(i => order.map(t => {
+  tools(figure, () => asCsv(["p", "task", "5 %", "25 %", "median", "75 %", "95 %"], range(N).flatMap(i => order.map(t => {
     const sorted = residuals(t, i);
     return [addressOf(i), D.tasks[t], ...[0.05, 0.25, 0.5, 0.75, 0.95].map(q => +quantile(sorted, q).toPrecision(6))];
   }))), svg);
@@ -929,7 +929,7 @@ function frontFigure() {
   });
   const key = (shape, text) => make("span", { className: "key" }, make("span", { className: shape }), text);
   figure.querySelector(".legend").append(rampKey(`${pText(0)}`, `${pText(N - 1)}`, LARGER), key("now-key", "the current p"), key("ring-key", "a named p"));
-  tools(figure, () => table(["p", ...[a, b].map(t => `objective of ${D.tasks[t]}`)], range(N).map(i => [addressOf(i), D.objectives[a][i], D.objectives[b][i]])), svg);
+  tools(figure, () => asCsv(["p", ...[a, b].map(t => `objective of ${D.tasks[t]}`)], range(N).map(i => [addressOf(i), D.objectives[a][i], D.objectives[b][i]])), svg);
   $("front-swap").addEventListener("click", () => { [a, b] = [b, a]; redraw(); });
 
   function redraw() {
@@ -1092,7 +1092,7 @@ function tasksTable() {
     rows.forEach((row, t) => row.classList.toggle("hot", S.hover.task === t || S.marked.task.has(t)));
     $("clear").hidden = !Object.values(S.marked).some(set => set.size);
   }
-  tools($("tasks-card"), () => table(
+  tools($("tasks-card"), () => asCsv(
     ["p", "task", "objective", ...T > 1 ? ["weight"] : [], ...D.scores ? [`held-out ${MEASURE}`, "standard error", "held-out rows"] : []],
     range(N).flatMap(i => range(T).map(t => [addressOf(i), D.tasks[t], D.objectives[t][i], ...T > 1 ? [D.weights[t][i]] : [],
       ...D.scores ? [D.scores[t][i], D.errors[t][i], D.heldOut ? D.heldOut[t] : null] : []])),
