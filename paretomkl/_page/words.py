@@ -204,6 +204,11 @@ def number_word(count: int) -> str:
     return NUMBERS[count] if count < len(NUMBERS) else str(count)
 
 
+def how_many(count: int) -> str:
+    """Of some that are named elsewhere."""
+    return number_word(count) if count else "none"
+
+
 def listing(names: Sequence[str]) -> str:
     """a, b and c; of many the first few."""
     shown = [shorten(name) for name in names[:NAMED]]
@@ -320,8 +325,8 @@ def change_of_objectives(
         extremes.append(f"{shorten(names[worst])} loses most (+{percent(change[worst])})")
     return [
         first,
-        f"Lower is better: {number_word(gains)} of {n_tasks} tasks {'gains' if gains == 1 else 'gain'} and "
-        f"{number_word(losses)} {'loses' if losses == 1 else 'lose'}; "
+        f"Lower is better: {how_many(gains)} of {n_tasks} tasks {'gain' if gains > 1 else 'gains'} and "
+        f"{how_many(losses)} {'lose' if losses > 1 else 'loses'}; "
         f"{', '.join(extremes)}.",
     ]
 
@@ -369,8 +374,8 @@ def change_of_score(
         worse = int((scores < scores_there - 1e-9).sum())
         same = int(np.isfinite(scores).sum()) - better - worse
         sentence += (
-            f": {number_word(better)} task{' is' if better == 1 else 's are'} better, {number_word(worse)} worse, "
-            f"{number_word(same)} as before"
+            f": {number_word(better)} task{' is' if better == 1 else 's are'} better, {how_many(worse)} worse, "
+            f"{how_many(same)} as before"
             if better or worse
             else ", task by task"
         )

@@ -461,7 +461,7 @@ def test_every_chart_is_saved_as_svg(driver, two, pumps, tmp_path):  # noqa: F81
             root = ElementTree.fromstring(text)
             assert root.tag == "{http://www.w3.org/2000/svg}svg"
             words = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
-            assert words[0] == title
+            assert words[0] == title[0].upper() + title[1:]
             assert "var(" not in text
             assert "<script" not in text
             assert not re.search(r"""(href|src|url\()""", text)

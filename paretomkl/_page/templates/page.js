@@ -420,7 +420,7 @@ function save(name, text, type) {
 }
 function tools(card, csv, svg) {  // buttons that save what a card shows
   const title = card.querySelector("h2"), host = make("div", { className: "tools" });
-  const called = () => title.textContent.trim().replace(/\s+/g, " ");
+  const called = () => initial(title.textContent.trim().replace(/\s+/g, " "));
   const file = kind => called().toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") + "." + kind;
   const add = (kind, type, text) => {
     const button = make("button", { type: "button", className: "quiet", textContent: kind.toUpperCase(), title: `Save as ${kind.toUpperCase()}` });
@@ -456,6 +456,12 @@ function standalone(card, svg, title) {  // a chart with its looks written out, 
     const said = item.querySelector("b") ? [...item.children].map(node => node.textContent).filter(Boolean).join(" ") : [...item.childNodes].map(node => node.textContent).filter(Boolean).join(" – ");
     const wide = 34 + 9 * colors.length + 7 * said.length;
     if (x > 8 && x + wide > box.width) [x, y] = [8, y + 18];
+    const ring = item.querySelector(".now-key, .ring-key");
+    if (ring) {
+      const looks = getComputedStyle(ring);
+      draw(whole, "circle", { cx: x + 8, cy: y - 4, r: parseFloat(looks.width) / 2 - 1, style: `fill:none;stroke:${looks.borderTopColor};stroke-width:${parseFloat(looks.borderTopWidth) - 0.5}` });
+      x += 16;
+    }
     if (line) {
       const looks = getComputedStyle(line);
       draw(whole, "path", { d: `M${x} ${y - 4}h20`, style: `fill:none;stroke:${looks.stroke};stroke-width:2;stroke-dasharray:${looks.strokeDasharray}` });
@@ -463,7 +469,7 @@ function standalone(card, svg, title) {  // a chart with its looks written out, 
     }
     colors.forEach(color => { draw(whole, "rect", { x, y: y - 10, width: 10, height: 10, style: `fill:${color}` }); x += 9; });
     text(x + 4, y, said);
-    x += wide - (line ? 24 : 0) - 9 * colors.length;
+    x += wide - (line ? 24 : 0) - (ring ? 16 : 0) - 9 * colors.length;
   });
   const height = y + 12;
   for (const node of [whole, ground]) { node.setAttribute("width", box.width); node.setAttribute("height", height); }
@@ -917,7 +923,7 @@ function frontFigure() {
   const figure = $("fig-front");
   if (T < 2 || N === 1) return figure.remove();
   const host = figure.querySelector(".plot"), svg = draw(host, "svg", { role: "img", tabindex: 0 }), select = [$("front-x"), $("front-y")];
-  let [a, b] = D.pair, width, sx, sy, now, nowLabel, named, frame, taken;
+  let [a, b] = D.pair, width, sx, sy, now, nowLabel, named, labels, frame, taken;
   const order = range(T).sort((s, t) => difficulty[t] - difficulty[s]);
   select.forEach((node, k) => {
     (T <= FEW ? range(T) : order).forEach(t => node.append(make("option", { value: t, textContent: brief(t, 40) })));
@@ -964,13 +970,8 @@ function frontFigure() {
     named = new Map([[0, pText(0)], [N - 1, pText(N - 1)], [ONE, pText(ONE)]]);
     if (D.cv) named.set(D.cv.index, pText(D.cv.index) + ", cross-validation");
     frame = { left: left + 2, right: width - 4, top: 2, base: base - 2 };
-    taken = [];
-    named.forEach((text, i) => {
-      draw(svg, "circle", { class: "front-ring", cx: sx(i), cy: sy(i), r: 4 });
-      const place = freePlace(text, i);
-      taken.push(place);
-      draw(svg, "text", { class: "halo named", x: place.x, y: place.y + 10 }, text);
-    });
+    named.forEach((_, i) => draw(svg, "circle", { class: "front-ring", cx: sx(i), cy: sy(i), r: 4 }));
+    labels = [...named].map(([i, text]) => [i, draw(svg, "text", { class: "halo named" }, text)]);
     now = draw(svg, "circle", { class: "front-now", r: 8 });
     nowLabel = draw(svg, "text", { class: "halo here named" });
     $("front-words").textContent = T === 2
@@ -988,7 +989,7 @@ function frontFigure() {
         const x = px + beside(Math.cos(angle), w), y = py + beside(Math.sin(angle), h);
         const out = x < frame.left || x + w > frame.right || y < frame.top || y + h > frame.base;
         const covers = (k, room) => sx(k) > x - room && sx(k) < x + w + room && sy(k) > y - room && sy(k) < y + h + room;
-        const covered = range(N).filter(k => covers(k, k === i ? 8 : 4)).length;
+        const covered = range(N).filter(k => covers(k, k === i ? 8 : 4)).length + 9 * covers(S.i, 10);
         const clash = taken.some(other => x < other.x + other.w && other.x < x + w && y < other.y + h && other.y < y + h);
         const cost = r + 30 * covered + 3000 * clash + 1000 * out;
         if (!best || cost < best.cost) best = { x, y, w, cost };
@@ -1001,9 +1002,13 @@ function frontFigure() {
     now.setAttribute("cx", px);
     now.setAttribute("cy", py);
     nowLabel.textContent = named.has(S.i) ? "" : pText(S.i);
-    const place = freePlace(pText(S.i), S.i);
-    nowLabel.setAttribute("x", place.x);
-    nowLabel.setAttribute("y", place.y + 10);
+    taken = [];
+    [...labels, ...named.has(S.i) ? [] : [[S.i, nowLabel]]].forEach(([i, node]) => {
+      const place = freePlace(node.textContent, i);
+      taken.push(place);
+      node.setAttribute("x", place.x);
+      node.setAttribute("y", place.y + 10);
+    });
     svg.setAttribute("aria-label", `${pText(S.i)}: objective of ${D.tasks[a]} ${objective(D.objectives[a][S.i])}, of ${D.tasks[b]} ${objective(D.objectives[b][S.i])}. Arrow keys move p.`);
     svg.dataset.x = D.objectives[a][S.i];
     svg.dataset.y = D.objectives[b][S.i];
@@ -1038,7 +1043,7 @@ function tasksTable() {
     { title: "weight", rows: D.weights, text: percent, bar: true, needs: T > 1 },
   ].filter(column => column.needs !== false);
   if (D.scores) {
-    columns.push({ short: `held-out ${MEASURE}`, title: `held-out ${MEASURE}${HAS_ERRORS ? " ± standard error" : ""}`, rows: D.scores, text: (v, t) => withError(v, D.errors[t][S.i]) });
+    columns.push({ short: `held-out ${MEASURE}`, title: `held-out ${MEASURE}${HAS_ERRORS ? " ± standard\u00a0error" : ""}`, rows: D.scores, text: (v, t) => withError(v, D.errors[t][S.i]) });
     if (D.heldOut) columns.push({ title: "held-out rows", rows: D.heldOut.map(n => Array(N).fill(n)), text: String });
     if (N > 1) columns.push({ title: `${SHARE_OF_ONE ? "points" : "difference"} against ${atOne}`, rows: GAIN, text: points });
   }
