@@ -18,7 +18,6 @@ from ._typing import AnyArray, Array
 from .path import ParetoPath, pareto_path
 from .report import trade_off_page
 
-
 # what a page shows to load the same samples, with public names only
 LOADING = """\
 import numpy as np
