@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -136,8 +136,12 @@ class Contest(ABC):
         """What one machine for these groups answers for ``fold.test`` at each pair of the grid."""
 
     @abstractmethod
+    def parts(self, fold: Fold, groups: IntArray, answer: AnyArray) -> Iterator[tuple[AnyArray, AnyArray, Any]]:
+        """Truth, response and classes of each group, as a judge wants them, from the answers for ``fold.test``."""
+
     def score(self, fold: Fold, groups: IntArray, answer: AnyArray) -> Array:
         """Score of each group from the answers for ``fold.test``."""
+        return np.array([self.judge.score(*part) for part in self.parts(fold, groups, answer)])
 
     @property
     def n_folds(self) -> int:
@@ -158,7 +162,13 @@ class Contest(ABC):
             axis=1,
         )
         overall = np.array([self.judge.overall(of_fold) for of_fold in scores])
-        return Contender(name, overall[: self.n_folds], float(overall[-1]) if self.held_out else None)
+        if not self.held_out:
+            return Contender(name, overall)
+        last = [
+            part for groups, answers in teams for part in self.parts(self.of_groups(groups)[-1], groups, answers[-1])
+        ]
+        error = self.judge.overall_error(scores[-1], [self.judge.standard_error(*part) for part in last])
+        return Contender(name, overall[:-1], float(overall[-1]), held_out_error=error)
 
     def rivals(self, precomputed: bool, n_jobs: int | None, verbose: int | None) -> list[Contender]:
         """All of them, the plainest last; precomputed kernels have no other."""

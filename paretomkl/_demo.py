@@ -19,6 +19,18 @@ from ._wording import short_kernel
 from .path import ParetoPath, pareto_path
 from .report import trade_off_page
 
+# what a page shows to load the same samples, with public names only
+LOADING = """\
+import numpy as np
+from sklearn.datasets import load_digits
+
+X, y = load_digits(return_X_y=True)
+rng = np.random.default_rng(0)
+by_digit = [rng.permutation(np.flatnonzero(y == digit)) for digit in range(10)]
+turn = np.concatenate([np.arange(len(rows)) for rows in by_digit])  # one of each digit in turn
+rows = np.sort(np.concatenate(by_digit)[np.argsort(turn, kind="stable")[:{n_samples}]])
+X, y = X[rows] / 16, y[rows]"""
+
 
 def digits(n_samples: int) -> tuple[Array, AnyArray]:
     """A balanced sample of scikit-learn's handwritten digits, pixels scaled to [0, 1]."""
@@ -88,7 +100,7 @@ def run_demo(n_samples: int, C: float, s: float, tol: float, page: Path | None =
         highlight=False,
     )
     if page is not None:
-        loading = f"from paretomkl._demo import digits\n\nX, y = digits({n_samples})"
+        loading = LOADING.format(n_samples=n_samples)
         capacity = KernelBank().capacity  # as in the table
         found = trade_off_page(
             X, y, s=s, C=C, capacity=capacity, file=page, title="Handwritten digits", loading=loading

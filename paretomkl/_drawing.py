@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
 from ._typing import Array
 
+NUMBER_AT_START, NUMBER_AT_END = re.compile(r"^[\d.]+"), re.compile(r"[\d.]+$")
 LINEAR_BELOW = 1e-3  # |p| below which M_p is the geometric mean to the eye
 
 
@@ -29,7 +33,48 @@ def shorten(name: str, length: int = 40) -> str:
     if len(name) <= length:
         return name
     head = length // 2
-    return name[:head].rstrip() + "…" + name[len(name) - (length - head - 1) :].lstrip()
+    return _start(name, head).rstrip() + "…" + _end(name, length - head - 1).lstrip()
+
+
+def shorten_all(names: Sequence[str], length: int = 40) -> list[str]:
+    """Long names cut at the end where they differ least, or elsewhere if they can be told apart only so."""
+    if all(len(name) <= length for name in names):
+        return list(names)
+    distinct = list(dict.fromkeys(names))
+    if len(distinct) == 1:
+        return [shorten(name, length) for name in names]
+    same_start, same_end = _n_common(distinct), _n_common([name[::-1] for name in distinct])
+    start = max(0, same_start - 4)  # a little of what they have in common, then where they differ
+
+    def cut(name: str, way: str) -> str:
+        if len(name) <= length:
+            return name
+        if way == "end":
+            return _start(name, length - 1).rstrip() + "…"
+        if way == "start":
+            return "…" + _end(name, length - 1).lstrip()
+        return shorten(name, length) if way == "middle" else "…" + _start(name[start:], length - 2).strip() + "…"
+
+    ways = ["end", "start"] if same_end >= same_start else ["start", "end"]
+    found = [[cut(name, way) for name in names] for way in [*ways, "middle", "both"]]
+    return max(found, key=lambda short: len(set(short)))  # the first of equals
+
+
+def _n_common(names: Sequence[str]) -> int:
+    """How many letters all names begin with."""
+    return sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False)))
+
+
+def _start(name: str, length: int) -> str:
+    """The first letters, without a part of a number."""
+    kept = name[:length]
+    return NUMBER_AT_END.sub("", kept) or kept if NUMBER_AT_START.match(name[length:]) else kept
+
+
+def _end(name: str, length: int) -> str:
+    """The last letters, without a part of a number."""
+    kept = name[len(name) - length :]
+    return NUMBER_AT_START.sub("", kept) or kept if NUMBER_AT_END.search(name[: len(name) - length]) else kept
 
 
 def pool_kernels(theta: Array, names: list[str], n_named: int) -> tuple[Array, list[str]]:

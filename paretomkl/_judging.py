@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import accuracy_score, get_scorer_names, r2_score
+from sklearn.metrics import accuracy_score, get_scorer_names, mean_absolute_error, mean_squared_error, r2_score
 
 from ._labelling import Labelling, Samples
 from ._model import share
@@ -65,6 +65,11 @@ class Judge:
         """For ``scoring=`` of a search; None is the mean over the tasks of their accuracy, or of R²."""
         return None if self.measure in (ACCURACY, R2) else self.scorer
 
+    @property
+    def of_shares(self) -> bool:
+        """Whether a score is the share of right answers."""
+        return self.metric.function is accuracy_score
+
     def of_samples(
         self, X: Any, y: Any, *, tasks: Any = None, kernels: Any = "default", task_column: Any = None
     ) -> Judge:
@@ -107,6 +112,22 @@ class Judge:
             warnings.simplefilter("ignore", UserWarning)  # labels that are predicted and absent, or never predicted
             return self.metric.score(part, "predict" if self.metric.of_labels else "decision_function", None)
 
+    def standard_error(self, truth: AnyArray, response: AnyArray, classes: list[Any] | None = None) -> float:
+        """Of :meth:`score`, by how much it scatters from sample to sample; NaN where there is no formula for it."""
+        if not self.of_shares or not len(truth):
+            return np.nan
+        return float(standard_error_of_share(self.score(truth, response, classes), len(truth)))
+
+    def overall_error(self, scores: Sequence[float] | Array, errors: Sequence[float] | Array) -> float:
+        """Standard error of :meth:`overall`, from scores of tasks and their standard errors."""
+        known = ~np.isnan(np.asarray(scores, dtype=float))
+        if not known.any():
+            return np.nan
+        values, spread = np.asarray(scores)[known], np.asarray(errors)[known]
+        if self.scorer.average == "worst":
+            return float(spread[values.argmin()])
+        return float(np.sqrt(np.sum(spread**2)) / len(spread))
+
     def overall(self, scores: Sequence[float] | Array) -> float:
         """Mean over the tasks that have a score, or the lowest of these."""
         known = [float(value) for value in scores if not np.isnan(value)]
@@ -121,6 +142,13 @@ class Judge:
         found = self.scorer.score(model, X, y, tasks=tasks)
         assert isinstance(found, float)
         return found
+
+    def errors(self, labelling: Labelling, decisions: Array, y: Any) -> Array:
+        """Standard error of the score of each binary task, (n_tasks,); NaN where there is no formula for it."""
+        if not self.of_shares:
+            return np.full(labelling.n_tasks, np.nan)
+        right, belongs = labelling.right(decisions, y)
+        return np.asarray(standard_error_of_share(share(right, belongs), belongs.sum(axis=0)))
 
     def counts(self, labelling: Labelling, decisions: Array, y: Any) -> IntArray:
         """Samples of each binary task, (n_tasks,)."""
@@ -169,12 +197,42 @@ class NumberJudge(Judge):
             return r_squared(truth, response, np.ones(len(truth))) if len(truth) > 1 else np.nan
         return super().score(truth, response, classes)
 
+    def standard_error(self, truth: AnyArray, response: AnyArray, classes: list[Any] | None = None) -> float:
+        """That of a mean over the samples, or of R², which is one to first order."""
+        if len(truth) < 2:
+            return np.nan
+        residuals = truth - response
+        if self.metric.function is mean_absolute_error:
+            of_samples = np.abs(residuals)
+        elif self.metric.function is mean_squared_error:
+            of_samples = residuals**2
+        elif self.metric.function is r2_score and not self.metric.arguments and np.ptp(truth) > 0:
+            varied = (truth - truth.mean()) ** 2
+            of_samples = (residuals**2 - varied * np.mean(residuals**2) / varied.mean()) / varied.mean()
+        else:
+            return np.nan
+        return float(np.std(of_samples, ddof=1) / np.sqrt(len(truth)))
+
+    def errors(self, targets: Any, decisions: Array, y: Any) -> Array:
+        """Standard error of the score of each task, (n_tasks,)."""
+        return np.array([self.standard_error(truth, own) for truth, own, _ in targets.by_task(decisions, y)])
+
     def counts(self, targets: Any, decisions: Array, y: Any) -> IntArray:
         return np.array([len(rows) for _, _, rows in targets.by_task(decisions, y)])
 
     def judge(self, targets: Any, decisions: Array, samples: Samples, y: Any) -> tuple[Array, float]:
         scores = [self.score(truth, predicted) for truth, predicted, _ in targets.by_task(decisions, y)]
         return np.array(scores), self.overall(scores)
+
+
+def standard_error_of_share(share: Any, n: Any) -> Any:
+    """Of a share of n samples, from half a sample more on either side: all right of n is not certain; NaN without any.
+
+    √(q (1 − q) / (n + 1))  with  q = (n share + ½) / (n + 1)
+    """
+    share, n = np.asarray(share, dtype=float), np.asarray(n, dtype=float)
+    inner = (n * share + 0.5) / (n + 1)
+    return np.where(n > 0, np.sqrt(inner * (1 - inner) / (n + 1)), np.nan)
 
 
 def make_judge(scoring: Any = None, option: str = "scoring", regression: bool = False) -> Judge:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar
@@ -80,10 +80,11 @@ class NumberContest(Contest):
             mean[group], spread[group] = values[own == group].mean(), values[own == group].std() or 1.0
         return mean, spread
 
-    def score(self, fold: Fold, groups: IntArray, answer: AnyArray) -> Array:
-        entries, own = self.entries, self.entries.groups[fold.test]
-        parts = [np.flatnonzero(own == group) for group in groups]
-        return np.array([self.judge.score(entries.values[fold.test[mine]], answer[mine], None) for mine in parts])
+    def parts(self, fold: Fold, groups: IntArray, answer: AnyArray) -> Iterator[tuple[AnyArray, AnyArray, Any]]:
+        own = self.entries.groups[fold.test]
+        for group in groups:
+            mine = np.flatnonzero(own == group)
+            yield self.entries.values[fold.test[mine]], answer[mine], None
 
     def answers(self, fold: Fold, groups: IntArray, grid: Sequence[Pair]) -> list[AnyArray]:
         entries = self.entries

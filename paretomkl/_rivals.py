@@ -4,7 +4,7 @@ for numbers their mean, and kernel ridge regressions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar
@@ -233,8 +233,7 @@ class ClassContest(Contest):
             codes[entries.groups[fold.test] == group] = counts.argmax()
         return self._constant(codes)
 
-    def score(self, fold: Fold, groups: IntArray, answer: AnyArray) -> Array:
-        scores = []
+    def parts(self, fold: Fold, groups: IntArray, answer: AnyArray) -> Iterator[tuple[AnyArray, AnyArray, Any]]:
         for group in groups:
             mine = np.flatnonzero(self.entries.groups[fold.test] == group)
             classes = array_of(self.entries.classes[group])
@@ -245,8 +244,7 @@ class ClassContest(Contest):
             else:
                 response = answer[mine, own[1]] - answer[mine, own[0]]
             pair = classes[own].tolist() if len(own) == 2 else None
-            scores.append(self.judge.score(plain_labels(truth), plain_labels(response), pair))
-        return np.array(scores)
+            yield plain_labels(truth), plain_labels(response), pair
 
     def answers(self, fold: Fold, groups: IntArray, grid: Sequence[Pair]) -> list[AnyArray]:
         entries, labels = self.entries, self.entries.codes[fold.train]

@@ -17,7 +17,7 @@ from ._running import Output, command, finite, named, number
 if TYPE_CHECKING:
     from .._tables import Table
 
-PAGE_TOL = 1e-5  # the curves of a page are smooth then
+PAGE_TOL = 1e-6  # the curves of a page are smooth then
 
 
 @command(

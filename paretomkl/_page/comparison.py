@@ -14,7 +14,8 @@ from .words import ACCURACY, Measure, in_digits
 
 OURS = "paretomkl"
 HOW = (
-    "In each fold every method has the parameters that the other folds choose; ± is the standard error over the folds."
+    "In each fold every method has the parameters that the other folds choose; ± is the standard error, over the folds "
+    "or over the held-out rows."
 )
 
 
@@ -68,12 +69,15 @@ class Contender:
         Score of samples that no fold has seen.
     errors : TaskErrors, default=None
         Of predicted numbers.
+    held_out_error : float, default=NaN
+        Standard error of ``held_out``; NaN where it is not known.
     """
 
     name: str
     folds: Array
     held_out: float | None = None
     errors: TaskErrors | None = None
+    held_out_error: float = math.nan
 
     @property
     def mean(self) -> float:
@@ -127,10 +131,7 @@ class Comparison:
 
     def text(self, contender: Contender) -> str:
         """Mean and standard error: "91.2 % ± 1.1" or "0.912 ± 0.011"."""
-        measure, error = self.measure, contender.standard_error
-        if math.isnan(contender.mean) or math.isnan(error):
-            return measure.text(contender.mean)
-        return f"{measure.text(contender.mean)} ± {measure.error(error)}"
+        return self.measure.with_error(contender.mean, contender.standard_error)
 
     @property
     def verdict(self) -> str:
@@ -155,6 +156,7 @@ class Comparison:
             "scores": {
                 c.name: {"mean": _number(c.mean), "standard_error": _number(c.standard_error)}
                 | ({} if c.held_out is None else {"held_out": _number(c.held_out)})
+                | ({} if math.isnan(c.held_out_error) else {"held_out_standard_error": c.held_out_error})
                 | ({} if c.errors is None else c.errors.facts())
                 for c in self.contenders
             },
@@ -171,7 +173,7 @@ class Comparison:
                 "name": c.name,
                 "text": self.text(c),
                 "bar": None if math.isnan(c.mean) else round((c.mean - low) / width, 4),
-                "heldOut": None if c.held_out is None else self.measure.text(c.held_out),
+                "heldOut": None if c.held_out is None else self.measure.with_error(c.held_out, c.held_out_error),
             }
             | ({} if c.errors is None else {"rmse": in_digits(c.errors.overall_rmse)})
             for c in self.contenders

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._drawing import ExponentAxis, exponent_label, shorten
+from .._drawing import ExponentAxis, exponent_label, shorten, shorten_all
 from .._typing import Array, IntArray
 from ..scalarizations import PAPER_PS
-from .words import ACCURACY, Measure, listing
+from .words import listing
 
 if TYPE_CHECKING:
     from ..path import ParetoPath
@@ -33,16 +33,17 @@ def path_html(path: ParetoPath) -> str:
     )
 
 
-def summary_table(path: ParetoPath, overall: Array | None = None, measure: Measure = ACCURACY) -> str:
-    """What p does to the objectives, whom it listens to, which kernel it takes; at most 13 points of the path.
+def summary_table(path: ParetoPath, overall: Sequence[str] | None = None, overall_name: str = "") -> str:
+    """What p does to the objectives, to the tasks' weights and to the kernels; at most 13 points of the path.
 
-    overall (n_points,): held-out scores of all tasks together, by this measure.
+    overall (n_points,): held-out scores of all tasks together, as they are shown, and what they are called.
     """
     J = "J / n" if path.task_scale == "samples" else "J"
     header = ["p", "M_p", f"smallest {J}", f"largest {J}", "of task", "its weight", "heaviest kernel", "gap"]
     if overall is not None:
-        header.insert(-1, f"held-out {measure.name}")
+        header.insert(-1, overall_name)
     lines, shares = [], path.kernel_shares
+    tasks, kernels = shorten_all(path.task_names), shorten_all(path.kernel_names)
     for i in _some_points(path.ps):
         objectives, share = path.objectives[i], shares[i]
         worst, heaviest = int(objectives.argmax()), int(share.argmax())
@@ -51,13 +52,13 @@ def summary_table(path: ParetoPath, overall: Array | None = None, measure: Measu
             f"{path.objective[i]:#.5g}",
             f"{objectives.min():#.5g}",
             f"{objectives[worst]:#.5g}",
-            shorten(path.task_names[worst]),
+            tasks[worst],
             f"{path.task_weights[i, worst]:.1%}",
-            f"{shorten(path.kernel_names[heaviest])} {share[heaviest]:.0%}",
+            f"{kernels[heaviest]} {share[heaviest]:.0%}",
             f"{path.gap[i]:.0e}",
         ]
         if overall is not None:
-            line.insert(-1, measure.text(overall[i]))
+            line.insert(-1, overall[i])
         lines.append(line)
     return _table(header, lines)
 
@@ -69,10 +70,13 @@ def estimator_html(estimator: Any) -> str:
     share, objectives, weights = estimator.kernel_shares_, estimator.objectives_, estimator.task_weights_
     tasks = np.argsort(-objectives, kind="stable")
     common = getattr(estimator, "common_share_", None)
-    names = estimator.task_names_ if common is None else []  # tasks that are one problem have one objective
-    of_tasks = [[shorten(names[t]), f"{objectives[t]:#.5g}", f"{weights[t]:.1%}"] for t in tasks if names]
+    names = (
+        shorten_all(estimator.task_names_) if common is None else []
+    )  # tasks that are one problem have one objective
+    of_tasks = [[names[t], f"{objectives[t]:#.5g}", f"{weights[t]:.1%}"] for t in tasks if names]
     kernels = np.argsort(-share, kind="stable")
-    of_kernels = [[shorten(estimator.kernel_names_[m]), f"{share[m]:.1%}"] for m in kernels]
+    kernel_names = shorten_all(estimator.kernel_names_)
+    of_kernels = [[kernel_names[m], f"{share[m]:.1%}"] for m in kernels]
     of_sources = [[shorten(name), f"{part:.1%}"] for name, part in getattr(estimator, "source_shares_", {}).items()]
     said = f"M_p = {estimator.objective_:#.5g}, certified gap {estimator.gap_:.0e}, {estimator.n_sweeps_} sweeps"
     if common is not None:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._drawing import ExponentAxis, exponent_label, pool_kernels
+from .._drawing import ExponentAxis, exponent_label, pool_kernels, shorten_all
 from .._files import write_whole
 from .._refit import exponent_code
 from .._typing import AnyArray, Array, IntArray
 from ..scalarizations import PAPER_PS
 from . import words
 from .comparison import Comparison
+from .confusion import Confusion
 from .notebook import summary_table
 from .numbers import Predictions
 from .sharing import Sharing
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 ANCHORS = PAPER_PS[:-1] + (100.0, 200.0, np.inf)  # beyond 50 the weights still move, the objectives hardly
 MAX_KERNELS = 40  # with the last a pool of the lightest, where there are more
+BRIEF = (16, 24, 40)  # letters of a task's name where there is little room
 DIGITS = 6  # of the numbers in the file
 TITLE = "The trade-off between the tasks"
 
@@ -79,6 +81,9 @@ def build_page(
     measure: Measure | None = None,
     n_held_out: Any = None,
     predictions: Predictions | None = None,
+    confusion: Confusion | None = None,
+    errors: Any = None,
+    errors_overall: Any = None,
     cv: CrossValidation | None = None,
     comparison: Comparison | None = None,
     sharing: Sharing | None = None,
@@ -103,6 +108,10 @@ def build_page(
         Held-out samples of each task.
     predictions : Predictions, default=None
         Predicted and true numbers of held-out samples at each exponent.
+    confusion : Confusion, default=None
+        Which classes are taken for which, at each exponent.
+    errors, errors_overall : array-like of the shapes of ``scores`` and ``scores_overall``, default=None
+        Standard errors of the scores; NaN where they are not known.
     cv : CrossValidation, default=None
         Which p and C cross-validation would pick.
     comparison : Comparison, default=None
@@ -123,41 +132,54 @@ def build_page(
     page : str
         HTML that needs nothing else to be shown.
     """
-    rows = np.unique(path.along_p().ps, return_index=True)[1]  # by rising p, each once
+    rows = _shown_points(path)
     kind = words.kind_of(path.models[0].tasks)
     measure = measure or kind.measure
-    held_out = _held_out(scores, scores_overall, n_held_out, path, measure)
+    n_rows = confusion.n_rows if confusion is not None else None if predictions is None else predictions.n_all
+    held_out = None
+    if scores is not None:
+        held_out = HeldOutScores.of(path, scores, scores_overall, measure, n_held_out, errors, errors_overall, n_rows)
     data = _data(path, rows, held_out, cv)
+    data["overallName"] = _overall_name(path, measure) if held_out is None else held_out.name
     data["measure"] = {"name": measure.name, "percent": measure.percent, "inUnits": measure.in_units}
     if predictions is not None:
         data["numbers"] = predictions.page_data(rows)
+    if confusion is not None:
+        data["confusion"] = confusion.page_data(rows)
     if comparison is not None:
         data["comparison"] = comparison.page_data()
     if sharing is not None:
         data["sharing"] = sharing.page_data()
     data |= {"code": path.refit if refit is None else refit, "codeNote": refit_note}
-    tasks, kernels, sources = len(path.task_names), len(path.kernel_names), len(path.source_shares)
-    counts = [
-        f"{tasks} task" + "s" * (tasks != 1),
-        f"{kernels} kernel" + "s" * (kernels != 1) + (f" of {sources} sources" if sources else ""),
-        f"{len(rows)} exponents, each certified to {words.percent_above(float(path.gap.max()))}",
-        f"{path.n_sweeps} sweeps in {path.seconds['total']:.1f} s",
-        *["objectives per sample"] * (path.task_scale == "samples"),
-    ]
     parts = {
         "title": html.escape(title),
-        "facts": "".join(f"<li>{html.escape(fact)}</li>" for fact in [*counts, *facts]),
-        "fallback": summary_table(path, None if held_out is None else held_out.overall, measure),
+        "facts": "".join(f"<li>{html.escape(fact)}</li>" for fact in [*_counts(path, len(rows)), *facts]),
+        "fallback": summary_table(path, *(() if held_out is None else (held_out.texts(), f"held-out {held_out.name}"))),
         "measure": html.escape(measure.name),
+        "overall": html.escape(data["overallName"]),
         "machine": kind.machine,
         "sharing": "" if sharing is None else _template("sharing.html"),
         "numbers": "" if predictions is None else _template("numbers.html"),
+        "confusion": "" if confusion is None else _template("confusion.html"),
         "without_scores": _without_scores(kind, measure),
         "data": _as_script(data),
         "css": _template("page.css"),
         "js": _template("page.js"),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _template("page.html"))
+
+
+def _counts(path: ParetoPath, n_points: int) -> list[str]:
+    """How many tasks, kernels, exponents and sweeps there are."""
+    tasks, kernels, sources = len(path.task_names), len(path.kernel_names), len(path.source_shares)
+    return [
+        f"{tasks} task" + "s" * (tasks != 1),
+        f"{kernels} kernel" + "s" * (kernels != 1) + (f" of {sources} sources" if sources else ""),
+        *[f"{n_points} exponents, each solved and certified to {words.percent_above(float(path.gap.max()))}"]
+        * (n_points > 1),
+        f"{path.n_sweeps} sweeps in {path.seconds['total']:.1f} s",
+        *["objectives per sample"] * (path.task_scale == "samples"),
+    ]
 
 
 def _without_scores(kind: words.Kind, measure: Measure) -> str:
@@ -174,30 +196,74 @@ def _without_scores(kind: words.Kind, measure: Measure) -> str:
 # ------------------------------------------------------------------------------------------- what the page knows
 @dataclass(frozen=True)
 class HeldOutScores:
-    """tasks (n_points, n_tasks), overall (n_points,), the number of samples of each task, if known; the measure."""
+    """tasks (n_points, n_tasks), overall (n_points,), their standard errors, the number of samples of each task, if
+    known, and of all; the measure, and what the overall score is called.
+    """
 
     tasks: Array
     overall: Array
+    errors: Array
+    errors_overall: Array
     n_samples: list[int] | None
+    n_rows: int | None
     measure: Measure
+    name: str
+
+    @classmethod
+    def of(
+        cls,
+        path: ParetoPath,
+        scores: Any,
+        overall: Any,
+        measure: Measure,
+        n_held_out: Any,
+        errors: Any,
+        errors_overall: Any,
+        n_rows: int | None,
+    ) -> HeldOutScores:
+        """Checked against the path."""
+        of_tasks = _of_shape("scores", scores, path.objectives.shape)
+        of_all = np.nanmean(of_tasks, axis=1) if overall is None else np.asarray(overall, dtype=float)
+        if of_all.shape != path.ps.shape:
+            raise ValueError(
+                f"scores_overall must have one entry per exponent ({len(path)}), got shape {of_all.shape}."
+            )
+        counts = None if n_held_out is None else [int(n) for n in n_held_out]
+        if counts is not None and len(counts) != of_tasks.shape[1]:
+            raise ValueError(f"n_held_out must have one entry per task ({of_tasks.shape[1]}), got {len(counts)}.")
+        spread = np.full(of_tasks.shape, np.nan) if errors is None else _of_shape("errors", errors, of_tasks.shape)
+        spread_of_all = np.full(of_all.shape, np.nan) if errors_overall is None else np.asarray(errors_overall)
+        name = _overall_name(path, measure, by_votes=overall is not None)
+        return cls(of_tasks, of_all, spread, spread_of_all, counts, n_rows, measure, name)
+
+    def texts(self) -> list[str]:
+        """The overall score at each point, with its standard error."""
+        return [self.measure.with_error(*pair) for pair in zip(self.overall, self.errors_overall, strict=True)]
 
 
-def _held_out(scores: Any, overall: Any, n_held_out: Any, path: ParetoPath, measure: Measure) -> HeldOutScores | None:
-    if scores is None:
-        return None
-    of_tasks = np.asarray(scores, dtype=float)
-    if of_tasks.shape != path.objectives.shape:
+def _of_shape(name: str, values: Any, shape: tuple[int, ...]) -> Array:
+    """Scores, or their errors, of every task at every exponent."""
+    array = np.asarray(values, dtype=float)
+    if array.shape != shape:
         raise ValueError(
-            f"scores must have one row per exponent and one column per task, shape {path.objectives.shape}; got "
-            f"shape {of_tasks.shape}."
+            f"{name} must have one row per exponent and one column per task, shape {shape}; got shape {array.shape}."
         )
-    of_all = np.nanmean(of_tasks, axis=1) if overall is None else np.asarray(overall, dtype=float)
-    if of_all.shape != path.ps.shape:
-        raise ValueError(f"scores_overall must have one entry per exponent ({len(path)}), got shape {of_all.shape}.")
-    counts = None if n_held_out is None else [int(n) for n in n_held_out]
-    if counts is not None and len(counts) != of_tasks.shape[1]:
-        raise ValueError(f"n_held_out must have one entry per task ({of_tasks.shape[1]}), got {len(counts)}.")
-    return HeldOutScores(of_tasks, of_all, counts, measure)
+    return array
+
+
+def _overall_name(path: ParetoPath, measure: Measure, by_votes: bool = True) -> str:
+    """What the score of all tasks together is; pairs of classes vote, other tasks have a mean."""
+    tasks = path.models[0].tasks
+    if not by_votes:
+        return words.overall_name(measure, len(path.task_names))
+    n_classes = len(tasks.classes) if tasks.kind == "classes" else 2
+    return words.overall_name(measure, len(tasks.distinct_sources), n_classes)
+
+
+def _shown_points(path: ParetoPath) -> IntArray:
+    """Rows of the path by rising p, each exponent once; of one task the one nearest to p = 1, since all are alike."""
+    rows = np.unique(path.along_p().ps, return_index=True)[1]
+    return rows if len(path.task_names) > 1 else rows[[ExponentAxis(path.ps[rows]).nearest(1.0)]]
 
 
 def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutScores | None, cv: CrossValidation | None) -> dict:
@@ -215,6 +281,8 @@ def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutScores | None, cv: 
         "reference": reference,
         "start": reference if cv is None else axis.nearest(cv.best_p),
         "tasks": path.task_names,
+        "brief": {length: shorten_all(path.task_names, length) for length in BRIEF},
+        "noSlider": words.why_no_slider(len(path.task_names), float(ps[0])) if len(ps) == 1 else "",
         "kernels": kernels,
         "objectives": _rounded(objectives.T),
         "weights": _rounded(path.task_weights[rows].T),
@@ -231,17 +299,21 @@ def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutScores | None, cv: 
     if held_out is not None:
         data |= {
             "scores": _rounded(held_out.tasks[rows].T),
+            "errors": _rounded(held_out.errors[rows].T),
             "overall": _rounded(held_out.overall[rows]),
+            "overallErrors": _rounded(held_out.errors_overall[rows]),
             "heldOut": held_out.n_samples,
+            "heldOutRows": held_out.n_rows,
         }
     if cv is not None:
         data["cv"] = {
             "x": _rounded(axis.places(np.asarray(cv.ps, dtype=float))),
             "mean": _rounded(np.asarray(cv.mean)),
-            "std": _rounded(np.asarray(cv.std)),
+            "error": _rounded(np.asarray(cv.std) / np.sqrt(cv.n_splits)),
             "p": exponent_label(cv.best_p),
+            "rows": cv.n_rows,
             "index": axis.nearest(cv.best_p),
-            "words": words.choice(cv),
+            "words": words.choice(cv, _overall_name(path, cv.measure), len(path.task_names)),
         }
     return data
 
@@ -259,6 +331,7 @@ def _words(path: ParetoPath, rows: IntArray, reference: int, held_out: HeldOutSc
     p_there, is_average = float(path.ps[at]), path.ps[at] == 1
     preferences = bool(is_average) and not np.allclose(path.task_weights[at], 1 / len(path.task_names))
     by_kernel, by_source = path.kernel_shares, path.source_shares
+    names, kernels = shorten_all(path.task_names), shorten_all(path.kernel_names)
     points = []
     for row in rows:
         p, objectives = float(path.ps[row]), path.objectives[row]
@@ -267,23 +340,24 @@ def _words(path: ParetoPath, rows: IntArray, reference: int, held_out: HeldOutSc
                 p,
                 path.task_weights[row],
                 objectives,
-                path.task_names,
+                names,
                 path.task_weights[at] if is_average else None,
                 path.difficulty[row],
             ),
-            *words.change_of_objectives(p_there, objectives, path.objectives[at], path.task_names, path.difficulty[at]),
+            *words.change_of_objectives(p_there, objectives, path.objectives[at], names, path.difficulty[at]),
         ]
         if held_out is not None:
             there = (None, None) if row == at else (float(held_out.overall[at]), held_out.tasks[at])
             here = float(held_out.overall[row]), there[0], held_out.tasks[row], there[1]
-            sentences.append(words.change_of_score(p_there, *here, held_out.measure))
+            about = held_out.name, float(held_out.errors_overall[row]), held_out.n_rows
+            sentences.append(words.change_of_score(p_there, *here, held_out.measure, *about))
         sentences.append(words.source_shares({name: share[row] for name, share in by_source.items()}))
-        sentences.append(words.heaviest_kernel(by_kernel[row], path.kernel_names))
+        sentences.append(words.heaviest_kernel(by_kernel[row], kernels))
         points.append(
             {
                 "head": words.headline(p, len(path.task_names), preferences, path.large_is_hard),
-                "said": [sentence for sentence in sentences if sentence],
-                "certificate": words.certificate(p, float(path.gap[row])),
+                "said": [sentence.replace("….", "…") for sentence in sentences if sentence],
+                "certificate": words.certificate(p, float(path.gap[row]), len(names)),
             }
         )
     return points

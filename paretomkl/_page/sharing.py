@@ -51,8 +51,7 @@ class Sharing:
 
     def text(self, way: Share) -> str:
         """Mean and standard error: "91.2 % ± 1.1"."""
-        mean, error = self.scores[way]
-        return self.measure.text(mean) + ("" if math.isnan(error) else f" ± {self.measure.error(error)}")
+        return self.measure.with_error(*self.scores[way])
 
     def facts(self) -> dict[str, Any]:
         """Numbers by name, for JSON."""
@@ -81,4 +80,4 @@ class Sharing:
             for way, (mean, error) in zip(self.scores, spans, strict=True)
         ]
         ends = {"start": self.measure.text(start), "end": self.measure.text(top)}
-        return {"rows": rows, "words": self.in_words, "folds": self.n_splits, **ends}
+        return {"rows": rows, "words": self.in_words, "folds": self.n_splits, "rowsOfFolds": self.n_rows, **ends}

@@ -46,6 +46,11 @@ class Measure:
     percent: bool = True
     in_units: bool = False
 
+    @property
+    def of_worst(self) -> bool:
+        """Whether it is the lowest score of a task, not a mean over tasks."""
+        return self.key.startswith("worst_")
+
     def text(self, value: float) -> str:
         """A value: "91.2 %", "0.912", "−104.2" or "not defined"."""
         if not math.isfinite(value):
@@ -59,6 +64,10 @@ class Measure:
     def error(self, value: float) -> str:
         """A standard error behind a value, without the sign of per cent."""
         return f"{100 * value:.1f}" if self.percent else self._number(value, 2)
+
+    def with_error(self, value: float, error: float) -> str:
+        """A value and its standard error, where there is one: "91.2 % ± 1.1"."""
+        return self.text(value) + (f" ± {self.error(error)}" if math.isfinite(value + error) else "")
 
     def same(self, difference: float, value: float) -> bool:
         """Whether a difference to a value is none to a reader."""
@@ -111,6 +120,8 @@ class CrossValidation:
         What the scores are.
     best_s, best_capacity, best_epsilon : float or None
         What else it chose; None where there was nothing to choose.
+    n_rows : int, default=None
+        Rows that the folds were made of.
     """
 
     ps: Sequence[float]
@@ -123,6 +134,7 @@ class CrossValidation:
     best_s: float | None = None
     best_capacity: float | None = None
     best_epsilon: float | None = None
+    n_rows: int | None = None
 
     @classmethod
     def from_search(cls, search: Any, measure: Measure = ACCURACY) -> CrossValidation:
@@ -141,7 +153,7 @@ class CrossValidation:
         ps, mean, std = (results[name][rows].tolist() for name in ("param_p", "mean_test_score", "std_test_score"))
         chosen = float(best["p"]), float(best["C"])
         others_chosen = {f"best_{name}": best.get(name) for name in ("s", "capacity", "epsilon")}
-        return cls(ps, mean, std, *chosen, search.n_splits_, measure, **others_chosen)
+        return cls(ps, mean, std, *chosen, search.n_splits_, measure, **others_chosen, n_rows=search.n_search_rows_)
 
     @property
     def best_score(self) -> float:
@@ -192,6 +204,11 @@ def number_word(count: int) -> str:
     return NUMBERS[count] if count < len(NUMBERS) else str(count)
 
 
+def how_many(count: int) -> str:
+    """Of some that are named elsewhere."""
+    return number_word(count) if count else "none"
+
+
 def listing(names: Sequence[str]) -> str:
     """a, b and c; of many the first few."""
     shown = [shorten(name) for name in names[:NAMED]]
@@ -233,8 +250,8 @@ def who_carries(
     are so by ``difficulty`` too, the objectives per sample; None takes the objectives for it.
     """
     n_tasks = len(weights)
-    if n_tasks == 1:
-        return "There is one task only, and its objective is the mean at every p."
+    if n_tasks == 1:  # the page says why it has no slider
+        return ""
     if np.allclose(weights, weights[0], rtol=1e-6):
         return f"Every task carries {percent(1 / n_tasks)} of the weight."
     if p == 1:
@@ -308,8 +325,8 @@ def change_of_objectives(
         extremes.append(f"{shorten(names[worst])} loses most (+{percent(change[worst])})")
     return [
         first,
-        f"Lower is better: {number_word(gains)} of {n_tasks} tasks {'gains' if gains == 1 else 'gain'} and "
-        f"{number_word(losses)} {'loses' if losses == 1 else 'lose'}; "
+        f"Lower is better: {how_many(gains)} of {n_tasks} tasks {'gain' if gains > 1 else 'gains'} and "
+        f"{how_many(losses)} {'lose' if losses > 1 else 'loses'}; "
         f"{', '.join(extremes)}.",
     ]
 
@@ -320,6 +337,13 @@ def _moves(change: float) -> str:
     return f"{'falls' if change < 0 else 'rises'} by {percent(change)}"
 
 
+def overall_name(measure: Measure, n_tasks: int, n_classes: int = 2) -> str:
+    """What the score of all tasks together is: a mean over tasks, or that of several classes told apart."""
+    if n_tasks > 1 and not measure.of_worst:
+        return f"mean {measure.name} over the {n_tasks} tasks"
+    return f"{measure.name} over all {n_classes} classes" if n_classes > 2 else measure.name
+
+
 def change_of_score(
     reference_p: float,
     overall: float,
@@ -327,9 +351,16 @@ def change_of_score(
     scores: Array,
     scores_there: Array | None,
     measure: Measure = ACCURACY,
+    name: str = "",
+    error: float = math.nan,
+    n_rows: int | None = None,
 ) -> str:
-    """Held-out score, and its difference to that at another p (None at that p itself)."""
-    sentence = f"Held-out {measure.name} is {measure.text(overall)}"
+    """Held-out score, and its difference to that at another p (None at that p itself).
+
+    name: what it is, the name of the measure unless given; error, n_rows: its standard error and the held-out rows.
+    """
+    rows = f" ({n_rows} row{'' if n_rows == 1 else 's'})" if n_rows else ""
+    sentence = f"Held-out {name or measure.name} is {measure.with_error(overall, error)}{rows}"
     if overall_there is None or scores_there is None or not math.isfinite(overall - overall_there):
         return sentence + "."
     at = f"at p = {exponent_label(reference_p)}"
@@ -343,8 +374,8 @@ def change_of_score(
         worse = int((scores < scores_there - 1e-9).sum())
         same = int(np.isfinite(scores).sum()) - better - worse
         sentence += (
-            f": {number_word(better)} task{' is' if better == 1 else 's are'} better, {number_word(worse)} worse, "
-            f"{number_word(same)} as before"
+            f": {number_word(better)} task{' is' if better == 1 else 's are'} better, {how_many(worse)} worse, "
+            f"{how_many(same)} as before"
             if better or worse
             else ", task by task"
         )
@@ -369,30 +400,47 @@ def source_shares(shares: Mapping[str, float]) -> str:
     return f"Sources: {', '.join(f'{shorten(name)} {percent(float(share))}' for name, share in ranked)}."
 
 
-def certificate(p: float, gap: float) -> str:
+def certificate(p: float, gap: float, n_tasks: int = 2) -> str:
     """What the gap guarantees."""
     bound = percent_above(gap)
+    if n_tasks == 1:
+        return f"Certified: no other mix of the kernels lowers the objective by more than {bound}."
     if p < 1:
         return (
-            f"Certified: no kernel weights lower the sum of the objectives, weighted as here, by more than {bound}, "
-            "so no other choice is better for every task by more than that."
+            f"Certified: no other mix of the kernels lowers the sum of the objectives, weighted as here, by more than "
+            f"{bound}, so none is better for every task by more than that."
         )
     if math.isinf(p):
-        return f"Certified: no kernel weights lower the largest objective by more than {bound}."
+        return f"Certified: no other mix of the kernels lowers the largest objective by more than {bound}."
     what = "average" if p == 1 else "mean M_p"
-    return f"Certified: no kernel weights lower the {what} of the objectives by more than {bound}."
+    return f"Certified: no other mix of the kernels lowers the {what} of the objectives by more than {bound}."
 
 
-def choice(cv: CrossValidation) -> str:
-    """Which p cross-validation would pick, and whether that matters."""
+def why_no_slider(n_tasks: int, p: float) -> str:
+    """For a page of one task or of one exponent."""
+    if n_tasks == 1:
+        return (
+            "There is one task, so there is no trade-off and this page has no slider: the mean of one objective is "
+            "that objective, whatever the exponent p."
+        )
+    return f"This path has one exponent, p = {exponent_label(p)}, so this page has no slider."
+
+
+def choice(cv: CrossValidation, name: str = "", n_tasks: int = 2) -> str:
+    """Which p cross-validation would pick, and whether that matters; name: what the score is, the measure's if empty.
+
+    Where there is one task, p makes no difference and is not mentioned.
+    """
     measure = cv.measure
-    what = "" if measure == ACCURACY else f"{measure.name} "
+    what = f"{name} " if name not in ("", ACCURACY.name) else "" if measure == ACCURACY else f"{measure.name} "
     others = parameters({"C": cv.best_C, "capacity": cv.best_capacity, "s": cv.best_s, "epsilon": cv.best_epsilon})
+    picked = others if n_tasks == 1 else f"p = {exponent_label(cv.best_p)} with {others}"
+    rows = "the training part" if cv.n_rows is None else f"{cv.n_rows} rows"
     sentence = (
-        f"Cross-validation ({cv.n_splits} folds of the training part) would pick p = {exponent_label(cv.best_p)} with "
-        f"{others}: {what}{measure.text(cv.best_score)}, standard error {measure.size(cv.standard_error)}."
+        f"Cross-validation ({cv.n_splits} folds of {rows}) would pick {picked}: "
+        f"{what}{measure.text(cv.best_score)}, standard error {measure.size(cv.standard_error)}."
     )
-    if len(cv.ps) == 1:
+    if len(cv.ps) == 1 or n_tasks == 1:
         return sentence
     near = [p for p, mean in zip(cv.ps, cv.mean, strict=True) if mean >= cv.best_score - cv.standard_error - 1e-12]
     if 1.0 in cv.ps and cv.best_p != 1.0:

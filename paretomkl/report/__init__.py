@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from .._page.comparison import Comparison, Contender, TaskErrors
+from .._page.confusion import Confusion
 from .._page.numbers import Predictions
 from .._page.page import build_page, dense_ps, write_page
 from .._page.sharing import Sharing
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comparison",
+    "Confusion",
     "Contender",
     "CrossValidation",
     "Measure",

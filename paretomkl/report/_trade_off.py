@@ -19,6 +19,7 @@ from .._files import check_writable, write_whole
 from .._kernels import as_bank
 from .._model import decide_all
 from .._page.comparison import Comparison
+from .._page.confusion import Confusion
 from .._page.numbers import Predictions
 from .._page.page import TITLE, build_page, dense_ps
 from .._page.sharing import Sharing
@@ -29,6 +30,7 @@ from .._together import Share, check_share
 from .._typing import Array, IntArray, MachineName, TaskScale
 from .._validation import check_count, check_number, shown
 from ..path import PAPER_PS, ParetoPath, pareto_path
+from ..solvers import CutPool
 
 if TYPE_CHECKING:
     from .._judging import Judge
@@ -74,6 +76,10 @@ class TradeOff:
         The page, and where it was written.
     predictions : Predictions or None
         Predicted and true numbers of held-out samples; None where classes are predicted.
+    confusion : Confusion or None
+        Which classes are taken for which; None where numbers are predicted.
+    errors, errors_overall : arrays of the shapes of ``scores`` and ``scores_overall``
+        Standard errors over the held-out samples; NaN for scores that have no formula for it.
     """
 
     path: ParetoPath
@@ -94,6 +100,9 @@ class TradeOff:
     epsilon: float | None = None
     predictions: Predictions | None = None
     sharing: Sharing | None = None
+    confusion: Confusion | None = None
+    errors: Array | None = None
+    errors_overall: Array | None = None
 
     def __repr__(self) -> str:
         size = len(self.html.encode()) / 1e6
@@ -103,8 +112,8 @@ class TradeOff:
     def _repr_html_(self) -> str:
         """The page in a frame of its own."""
         return (
-            f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts" title="{html.escape(TITLE)}" '
-            'style="width:100%;height:820px;border:1px solid #8884"></iframe>'
+            f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts allow-downloads" '
+            f'title="{html.escape(TITLE)}" style="width:100%;height:820px;border:1px solid #8884"></iframe>'
         )
 
 
@@ -128,7 +137,7 @@ def trade_off_page(
     rivals: bool = True,
     random_state: Any = 0,
     n_points: int = 121,
-    tol: float = 1e-5,
+    tol: float = 1e-6,
     file: str | os.PathLike[str] | None = None,
     title: str = TITLE,
     loading: str = "",
@@ -178,8 +187,9 @@ def trade_off_page(
         Seed of the split.
     n_points : int, default=121
         Exponents, see :func:`dense_ps`.
-    tol : float, default=1e-5
-        Relative gap at every exponent: finer than to fit one model, so that the curves are smooth.
+    tol : float, default=1e-6
+        Relative gap at every exponent, each of which is solved on its own: finer than to fit one model, so that the
+        curves are smooth.
     file : path, default=None
         Where to write the page; it appears whole or not at all.
     title : str
@@ -350,18 +360,17 @@ class _Study:
         found = None if search is None else CrossValidation.from_search(search, self.judge.measure)
         self.lap()
         given = self.given | setting.keywords() | self.machine.keywords() | self.running
-        path = pareto_path(**self.fit_on, ps=ps, tol=tol, **given)
+        # a point of its own at every step of the slider
+        path = pareto_path(**self.fit_on, ps=ps, tol=tol, solver=CutPool(tol=tol, borrow=0.0), **given)
         self.lap()
-        scores, overall, n_held_out, predictions = _judge(path, self.judge, **self.judge_on)
+        judged = _judge(path, self.judge, **self.judge_on)
         self.lap()
         comparison = None
         if rivals and found is not None:
-            comparison = self.compare(search, float(overall[list(path.ps).index(found.best_p)]))
+            at = list(path.ps).index(found.best_p)
+            comparison = self.compare(search, float(judged["scores_overall"][at]), float(judged["errors_overall"][at]))
         self.lap()
-        measure = self.judge.measure
-        judged = {"scores": scores, "scores_overall": overall, "measure": measure, "n_held_out": n_held_out}
-        judged["predictions"] = predictions
-        judged["sharing"] = None if search is None else Sharing.from_search(search, measure)
+        judged["sharing"] = None if search is None else Sharing.from_search(search, self.judge.measure)
         return found, path, judged, comparison
 
     def search(
@@ -378,13 +387,13 @@ class _Study:
             return _Setting.chosen(search, self.machine)
         return _Setting.fixed(kernels, C, s, capacity, self.machine.epsilon(epsilon))
 
-    def compare(self, search: Any, at_choice: float) -> Comparison:
-        """Ours beside the rivals; its held-out score is that of the page at the p it chooses."""
+    def compare(self, search: Any, at_choice: float, error: float) -> Comparison:
+        """Ours beside the rivals; its held-out score and its error are those of the page at the p it chooses."""
         from .._rivals import compare
 
         held_out = self.judge_on["X"], self.judge_on["y"], self.judge_on["tasks"]
         found = compare(search, **self.fit_on, held_out=held_out, **self.running, share="kernel")
-        return replace(found, ours=replace(found.ours, held_out=at_choice))
+        return replace(found, ours=replace(found.ours, held_out=at_choice, held_out_error=error))
 
     def lap(self) -> None:
         """A stage has ended."""
@@ -488,30 +497,49 @@ def held_out_split(
     return np.setdiff1d(np.concatenate(parts[0]), test), test
 
 
-def _judge(
-    path: ParetoPath, judge: Judge, X: Any, y: Any, tasks: Any
-) -> tuple[Array, Array, IntArray, Predictions | None]:
-    """Score of every task and of all together for every model, the number of samples of each task, and predictions."""
+def _judge(path: ParetoPath, judge: Judge, X: Any, y: Any, tasks: Any) -> dict[str, Any]:
+    """Scores of every model with their standard errors, the number of samples, predictions: what a TradeOff holds."""
+    from .._judging import standard_error_of_share
     from .._reading import read_samples
 
     samples = read_samples(path.reader, X, tasks=tasks)
     models = {id(model): model for model in path.models}  # neighbours on the path may be the same
     labelling = path.models[0].tasks
     numbers = Predictions.drawn_from(labelling, samples, y, len(path)) if isinstance(labelling, Targets) else None
+    confusion = None if numbers is not None else Confusion.drawn_from(labelling, samples, y)
     step = max(1, int(DECISION_BYTES // (8 * len(samples) * labelling.n_tasks)))
     judged: dict[int, tuple[Array, float]] = {}
-    drawn: dict[int, Array] = {}
+    errors: dict[int, Array] = {}
+    drawn: dict[int, Any] = {}
     for first in range(0, len(models), step):
         some = list(models.values())[first : first + step]
         for model, decisions in zip(some, decide_all(some, samples), strict=True):
             judged[id(model)] = judge.judge(labelling, decisions, samples, y)
+            errors[id(model)] = judge.errors(labelling, decisions, y)
             if numbers is not None:
                 drawn[id(model)] = numbers.of_decisions(labelling, decisions)
-    scores = np.array([judged[id(model)][0] for model in path.models])
-    overall = np.array([judged[id(model)][1] for model in path.models])
+            elif confusion is not None:
+                drawn[id(model)] = confusion.count(labelling, decisions)
+    found: dict[str, Any] = {"n_held_out": judge.counts(labelling, decisions, y), "measure": judge.measure}
+    found["scores"] = np.array([judged[id(model)][0] for model in path.models])
+    found["scores_overall"] = np.array([judged[id(model)][1] for model in path.models])
+    found["errors"] = np.array([errors[id(model)] for model in path.models])
+    of_points = [drawn[id(model)] for model in path.models]
     if numbers is not None:
-        numbers = replace(numbers, predicted=np.array([drawn[id(model)] for model in path.models]))
-    return scores, overall, judge.counts(labelling, decisions, y), numbers
+        found["errors_overall"] = _errors_overall(judge, found["scores"], found["errors"])
+        return found | {"predictions": replace(numbers, predicted=np.array(of_points)), "confusion": None}
+    assert confusion is not None
+    confusion = confusion.with_counts(of_points)
+    shares, sizes = confusion.right  # of labels, by votes where the tasks are pairs of classes
+    unknown = np.full(shares.shape, np.nan)
+    of_groups = standard_error_of_share(shares, sizes) if judge.of_shares else unknown
+    found["errors_overall"] = _errors_overall(judge, shares, of_groups)
+    return found | {"predictions": None, "confusion": confusion}
+
+
+def _errors_overall(judge: Judge, scores: Array, errors: Array) -> Array:
+    """At every point, (n_points,), from those of the tasks, (n_points, n_tasks)."""
+    return np.array([judge.overall_error(*of_point) for of_point in zip(scores, errors, strict=True)])
 
 
 def _how_to_split(tasks: bool, task_column: Any, test_size: float, random_state: Any, stratify: bool) -> str:

@@ -102,9 +102,9 @@ class Pool:
         cuts.idle = np.minimum(cuts.idle, 0)
         return grown
 
-    def best(self, scalarization: Scalarization) -> Sweep:
-        """The sweep of least M_p."""
-        return self.sweeps[int(scalarization.log_value(self.upper).argmin())]
+    def best(self, scalarization: Scalarization, first: int = 0) -> Sweep:
+        """The sweep of least M_p, from the ``first`` one on."""
+        return self.sweeps[first + int(scalarization.log_value(self.upper[first:]).argmin())]
 
     def has(self, theta: Array) -> bool:
         return any(np.abs(theta - sweep.theta).max() <= 1e-9 for sweep in self.sweeps)
@@ -152,8 +152,8 @@ class CutPool(BaseSolver):
     tol, max_iter, report
         Relative gap at which to stop, sweeps allowed for one p, and what to call after every sweep.
     borrow : float, default=0.1
-        A point found for another p serves for this one if its gap is at most ``borrow * tol``. Small values give every
-        p a point of its own; one is for those who want no more than the gap.
+        A point found for another p serves for this one if its gap is at most ``borrow * tol``. 0 gives every p a point
+        of its own, so that curves along p are smooth; 1 is for those who want no more than the gap.
     """
 
     borrow: float = 0.1
@@ -164,6 +164,8 @@ class CutPool(BaseSolver):
         run = run or Run(self.report)
         n_before = run.n_sweeps
         pool = self._pool(problem, init)
+        alone = self.borrow == 0 and not _one_point_serves_all(problem)
+        n_borrowed = len(pool)
         if not len(pool):
             self._warm_up(problem, pool, init, run)
         gap = 1.0 if init is None else 10 * self.tol
@@ -171,7 +173,7 @@ class CutPool(BaseSolver):
         master = None
         leader, stride = None, 1.0
         while True:
-            best = pool.best(problem.scalarization)
+            best = pool.best(problem.scalarization, n_borrowed if alone and len(pool) > n_borrowed else 0)
             # the last bound of a convex mean is one of the mean itself and may certify the new point already
             serves = master is not None and problem.scalarization.convex
             if master is None or not serves or problem.relative_gap(best, master.lower) > self.tol:
@@ -180,8 +182,7 @@ class CutPool(BaseSolver):
             gap = problem.relative_gap(best, master.lower)
             n_sweeps = run.n_sweeps - n_before
             run.note(problem.scalarization.p, gap)
-            # every mean of one number is that number: a point of one task serves all p
-            enough = self.tol if n_sweeps or problem.machine.n_tasks == 1 else self.borrow * self.tol
+            enough = self.tol if n_sweeps or _one_point_serves_all(problem) else self.borrow * self.tol
             if gap <= enough or n_sweeps >= self.max_iter or precision < 1e-6:
                 return self.solution(problem, best, gap, n_sweeps, master.task_weights, pool, precision < 1e-6)
             # Cutting planes overshoot where kernels are many: after a sweep that brought nothing better, go less far.
@@ -198,7 +199,7 @@ class CutPool(BaseSolver):
 
     def _accuracy(self, problem: MultiTaskProblem, gap: float) -> float:
         """Of the single tasks: while the gap is large, tasks solved to a part of it make cuts that are as good."""
-        if problem.machine.n_kernels == 1:  # the one sweep there is
+        if _nothing_to_weigh(problem):
             return self.task_rtol
         return max(self.task_rtol, min(self.tol, GAP_SHARE * gap))
 
@@ -303,3 +304,14 @@ def without_crumbs(theta: Array, share: float) -> Array:
     order = np.argsort(theta)
     small = np.cumsum(theta[order]) <= share * theta.sum()
     return np.where(np.isin(np.arange(len(theta)), order[small]), 0.0, theta)
+
+
+def _nothing_to_weigh(problem: MultiTaskProblem) -> bool:
+    """Whether there is one kernel only, or the set has one best θ: the first sweep is the last."""
+    n_kernels = problem.machine.n_kernels
+    return n_kernels == 1 or problem.weight_set.greatest(n_kernels) is not None
+
+
+def _one_point_serves_all(problem: MultiTaskProblem) -> bool:
+    """Whether all p have the same solution; every mean of one number is that number."""
+    return problem.machine.n_tasks == 1 or _nothing_to_weigh(problem)

@@ -314,18 +314,22 @@ def assert_shows(page: Page, result, index: int) -> None:
     one = list(path.ps).index(1.0)
     cells = page.cells()
     assert sorted(cells) == list(range(len(path.task_names)))
-    for t, (name, objective, change, weight, right, gain) in cells.items():
+    for t, (name, objective, change, weight, right, rows, gain) in cells.items():
         assert name == path.task_names[t]
         assert_allclose(number(objective), path.objectives[index, t], rtol=1e-4)
         assert_allclose(number(change), 100 * (path.objectives[index, t] / path.objectives[one, t] - 1), atol=0.0501)
         assert_allclose(number(weight), 100 * path.task_weights[index, t], atol=0.0501)
         assert_allclose(number(right), 100 * accuracy[index, t], atol=0.0501)
+        assert_allclose(number(right.split(" ± ")[1]), 100 * result.errors[index, t], atol=0.0501)
+        assert int(rows) == result.n_held_out[t]
         assert_allclose(number(gain), 100 * (accuracy[index, t] - accuracy[one, t]), atol=0.0501)
     assert_shares(page.shares(), path.kernel_shares[index])
     gap = page.text("#fig-gap .legend .key:first-child").split(": ")[1]
     assert_allclose(number(gap), path.gap[index], rtol=0.06)
-    overall = page.text("#fig-overall .legend .key:first-child").split(": ")[1]
-    assert_allclose(number(overall), 100 * result.scores_overall[index], atol=0.0501)
+    said, overall = page.text("#fig-overall .legend .key:first-child").split(": ")
+    assert said == f"held out ({len(result.test)} rows)"
+    shown = [number(text) for text in overall.split(" ± ")]
+    assert_allclose(shown, [100 * result.scores_overall[index], 100 * result.errors_overall[index]], atol=0.0501)
 
 
 @pytest.mark.parametrize("problem", ["many", "two"])
@@ -351,15 +355,25 @@ def test_words_and_lines_of_a_point(driver, many):
         assert page.text("#headline") == told["head"]
         assert page.text("#sentences") == "".join(told["said"])
         assert page.text("#certificate-words") == told["certificate"]
-    assert page.text("#cv-words").startswith("Cross-validation (3 folds of the training part) would pick p = ")
+    assert page.text("#cv-words").startswith(f"Cross-validation (3 folds of {len(many.train)} rows) would pick p = ")
 
 
 def test_simpler_models_stand_beside_ours(driver, two):
     page, found = Page(driver, two.file), two.comparison
     script = "return [...document.querySelectorAll('#rivals tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
     rows = [[text.replace("\u00a0", " ") for text in row] for row in driver.execute_script(script)]
-    expected = [[one.name, found.text(one), found.measure.text(one.held_out)] for one in found.contenders]
-    assert rows == expected
+    held_out = [found.measure.with_error(one.held_out, one.held_out_error) for one in found.contenders]
+    assert rows == [[one.name, found.text(one), last] for one, last in zip(found.contenders, held_out, strict=True)]
+    assert [one.name for one in found.rivals] == [
+        "one SVM on all tasks together",
+        "one SVM per task",
+        "the majority class",
+    ]
+    assert all(" ± " in text for text in held_out)
+    note = page.text("#rivals .note")
+    assert note.startswith("Mean accuracy over the 2 tasks of what you could use instead, on the same 5 folds")
+    assert f"({len(two.train)} rows)" in note
+    assert f"held-out rows ({len(two.test)})" in note
     assert found.ours.held_out == two.scores_overall[list(two.path.ps).index(two.cv.best_p)]
     assert page.text("#verdict") == found.verdict
 
@@ -397,9 +411,9 @@ def test_page_follows_the_measure(driver, tmp_path):
     shown = {"scores": scores, "measure": result.measure, "cv": result.cv, "comparison": result.comparison}
     page = Page(driver, write_page(tmp_path / "page.html", result.path, **shown))
     text = page.text("main")
-    for words in ("Held-out ROC AUC of the tasks", "ROC AUC overall", "held-out ROC AUC"):
+    for words in ("Held-out ROC AUC of the tasks", "mean ROC AUC over the 2 tasks", "held-out ROC AUC"):
         assert words in text
-    assert re.search(r"Held-out ROC AUC is [01]\.\d{3}\.", text)
+    assert re.search(r"Held-out mean ROC AUC over the 2 tasks is [01]\.\d{3}\.", text)
     assert "accuracy" not in text.replace(page.text("#no-accuracy"), "")
     row = list(result.path.ps).index(result.cv.best_p)
     assert [cells[4] for _, cells in sorted(page.cells().items())] == ["not defined", f"{scores[row, 1]:.3f}"]
@@ -692,16 +706,37 @@ def test_opens_quickly_and_alone(driver, request, problem):
     assert [urlsplit(url).path for url in requests if url.startswith("file")] == [str(result.file)]
 
 
+OVER_P = "#fig-objectives, #fig-weights, #fig-accuracy, #fig-overall, #fig-front, #fig-gap"
+
+
 def test_one_task(driver, one):
+    """No slider and no chart over p, and the reason; all else is there."""
     path, file = one
     page = Page(driver, file)
-    assert page.text("#headline") == "one task: p changes nothing"
-    assert driver.find_elements("css selector", "#fig-front, #fig-weights, #fig-accuracy, #fig-overall") == []
+    assert driver.find_elements("css selector", f"#p, #control, #jumps, {OVER_P}") == []
+    assert page.find("#no-slider").is_displayed()
+    assert page.text("#no-slider").startswith("There is one task, so there is no trade-off and this page has no slider")
     assert "trade_off_page(X, y" in page.find("#no-accuracy").text
-    page.slide(2)
     ((cells),) = page.cells().values()
-    assert_allclose(number(cells[1]), path.objectives[2, 0], rtol=1e-4)
-    assert_shares(page.shares(), path.kernel_shares[2])
+    assert_allclose(number(cells[1]), path.objectives[1, 0], rtol=1e-4)
+    assert_shares(page.shares(), path.kernel_shares[1])
+    assert "p = " not in page.find("main").text
+    assert page.drain()[0] == []
+
+
+def test_one_task_with_held_out_rows(driver, tmp_path):
+    X, y, tasks = two_machines()
+    pump = tasks == "pump"
+    file = tmp_path / "page.html"
+    found = trade_off_page(X[pump], y[pump], C=1.0, cv=3, n_points=15, file=file, verbose=0)
+    page = Page(driver, file)
+    text = page.find("main").text.replace("\u00a0", " ")
+    score = found.measure.with_error(found.scores_overall[0], found.errors_overall[0])
+    assert f"Held-out accuracy is {score} ({len(found.test)} rows)." in text
+    assert "would pick C = 1" in text
+    assert "p = " not in text
+    assert len(driver.find_elements("css selector", "#rivals tbody tr")) == 3
+    assert page.find("#confusion").is_displayed()
     assert page.drain()[0] == []
 
 
@@ -709,8 +744,9 @@ def test_one_point(driver, tmp_path):
     X, y, tasks = two_machines(20)
     path = pareto_path(X, y, tasks=tasks, ps=[2.0], verbose=0)
     page = Page(driver, path.to_html(tmp_path / "page.html"))
-    assert page.text("#p-now") == "p = 2"
-    assert page.find("#p").get_attribute("disabled") is not None
+    assert page.text("#no-slider") == "This path has one exponent, p = 2, so this page has no slider."
+    assert driver.find_elements("css selector", f"#p, {OVER_P}") == []
+    assert page.text("#words-title") == "What p = 2 means"
     assert page.drain()[0] == []
 
 

@@ -7,6 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from paretomkl import pareto_path
+from paretomkl.report import dense_ps
+from paretomkl.solvers import CutPool
 from tests.conftest import make_toy
 from tests.oracles import algorithm2, conic_optimum, objectives, power_mean, weighted_optimum
 
@@ -123,3 +125,27 @@ def test_extreme_exponents(toy, p):
     assert path.gap[0] <= 1e-3
     extreme = path.objectives[0].max() if p > 0 else path.objectives[0].min()
     assert_allclose(path.objective[0], extreme, rtol=0.05)
+
+
+def test_every_exponent_has_a_point_of_its_own(toy):
+    """121 exponents, 121 kernels, and no stairs: a point lies between its neighbours, to a few pixels of a chart."""
+    solver = CutPool(tol=1e-6, borrow=0.0)
+    path = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=dense_ps(), kernels=toy.kernels, solver=solver)
+    assert path.gap.max() <= 1e-6
+    assert len({tuple(theta) for theta in path.theta}) == 121
+    finite = path.objectives[:-1]
+    off_line = np.abs(finite[1:-1] - (finite[:-2] + finite[2:]) / 2).max(axis=0)
+    assert (off_line <= 0.02 * np.ptp(finite, axis=0)).all()
+    optimum, _ = conic_optimum(toy.Ks, toy.pairs, 1.0, 5.0, 1.1)
+    row = list(path.ps).index(5.0)
+    assert true_objective(toy, path.theta[row], 1.0, 5.0) / optimum - 1 <= path.gap[row] + 2e-7
+
+
+@pytest.mark.parametrize("options", [{"s": np.inf}, {"kernels": 1}, {"tasks": 1}], ids=str)
+def test_where_one_point_serves_all_exponents_it_is_found_once(toy, options):
+    kernels = [toy.kernels[0]] if "kernels" in options else toy.kernels
+    mine = toy.tasks == toy.tasks[0] if "tasks" in options else np.full(len(toy.y), True)
+    given = {"tasks": toy.tasks[mine], "kernels": kernels, "s": options.get("s", 1.1)}
+    path = pareto_path(toy.X[mine], toy.y[mine], ps=dense_ps(40), solver=CutPool(tol=1e-6, borrow=0.0), **given)
+    assert len({tuple(theta) for theta in path.theta}) == 1
+    assert path.n_sweeps < 40

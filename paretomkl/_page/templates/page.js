@@ -35,29 +35,34 @@ const UNDEFINED = "not defined";
 const MEASURE = D.measure.name, SHARE_OF_ONE = D.measure.percent, IN_UNITS = D.measure.inUnits;
 const scoreText = v => IN_UNITS ? digits(v, 4) : minus(v.toFixed(3));
 const score = v => v == null ? UNDEFINED : SHARE_OF_ONE ? (100 * v).toFixed(1) + "\u00a0%" : scoreText(v);
+const errorText = v => SHARE_OF_ONE ? (100 * v).toFixed(1) : IN_UNITS ? digits(v, 2) : v.toFixed(3);
+const withError = (v, error) => score(v) + (v == null || error == null ? "" : "\u00a0±\u00a0" + errorText(error));
+const rowsText = n => n == null ? "" : `${n}\u00a0row${n === 1 ? "" : "s"}`;
 const points = v => v == null ? NONE : plus(v, (SHARE_OF_ONE ? minus((100 * v).toFixed(1)) : scoreText(v)).replace(/^−(0\.0+)$/, "$1"));
 const share = v => (v >= 0.0005 ? (100 * v).toFixed(1) : v > 0 ? "<0.1" : "0") + "\u00a0%";
 const gap = v => digits(v, 4);
-const short = (name, n = 24) =>
-  name.length <= n ? name : name.slice(0, Math.ceil(n / 2)).trimEnd() + "…" + name.slice(name.length - Math.floor(n / 2) + 1).trimStart();
+const brief = (t, n = 24) => D.brief[Math.max(...Object.keys(D.brief).map(Number).filter((l, k) => !k || l <= n))][t];
 
 // ------------------------------------------------------------------------------------------------ colours
-const VIRIDIS = ["440154", "482475", "414487", "355f8d", "2a788e", "21918c", "22a884", "44bf70", "7ad151", "bddf26", "fde725"];
-const HUES = [  // after Okabe and Ito, for light and for dark paper
-  ["#0072b2", "#4fa8ea"], ["#c07a00", "#f2b233"], ["#00805c", "#2dc99b"], ["#b3528b", "#e79cc8"],
-  ["#3b9fd6", "#8fd3fa"], ["#c64d00", "#ff8d50"], ["#6d6d6d", "#b0b0b0"],
+// one meaning for each: warm colours are tasks, green to grey-blue are kernels and sources, blue is p and what moves it,
+// violet is the choice of cross-validation
+const HUES = [  // for light and for dark paper, and the dashes of its line
+  ["#c98500", "#f5b041", ""], ["#a3123f", "#ff7a9c", ""], ["#4a2c17", "#e8d5c0", "8 3"], ["#e0709a", "#ffb3cd", "2 3"],
+  ["#7d7a00", "#d6d24a", "10 3 2 3"], ["#d9480f", "#ff8d50", "5 2"], ["#8a8a8a", "#b0b0b0", "1 3"],
 ];
-const AREAS = ["#4477aa", "#ee8866", "#44aa77", "#cc6688", "#eecc55", "#66bbdd", "#aa77bb", "#99aa33", "#bb7744", "#338888"]
+const HARDER = [["#c98500", "#cf4a1d", "#8d1038", "#3d0a24"], ["#8a4b2a", "#d8683a", "#ffa552", "#ffe9a8"]];  // from easy
+const LARGER = [["#6aa5df", "#0a3f7a"], ["#33658f", "#bfe0ff"]];  // exponents
+const AREAS = ["#1f6f6a", "#8fc9a8", "#3a8f5c", "#b9dcd9", "#55757f", "#6fb7b2", "#a7bfc9", "#2f5d4a", "#9fc27a", "#c9d9c0"]
   .map(c => [c, c]);
 const GREYS = [["#c4c9cf", "#5a626b"], ["#aab1b9", "#6d7680"]];
-function viridis(t) {
-  const at = clamp(t, 0, 1) * (VIRIDIS.length - 1), k = Math.min(Math.floor(at), VIRIDIS.length - 2), part = at - k;
+function between(colors, t) {
+  const at = clamp(t, 0, 1) * (colors.length - 1), k = Math.min(Math.floor(at), colors.length - 2), part = at - k;
   const channel = (c, from) => parseInt(c.slice(from, from + 2), 16);
-  const mixed = [0, 2, 4].map(o => Math.round((1 - part) * channel(VIRIDIS[k], o) + part * channel(VIRIDIS[k + 1], o)));
+  const mixed = [1, 3, 5].map(o => Math.round((1 - part) * channel(colors[k], o) + part * channel(colors[k + 1], o)));
   return `rgb(${mixed.join(",")})`;
 }
 const paler = (color, t) => `color-mix(in srgb, ${color}, white ${Math.round(100 * t)}%)`;
-const ramp = t => [viridis(0.82 * (1 - t)), viridis(0.36 + 0.64 * t)];  // salient at t = 1 on either paper
+const ramp = (t, colors = HARDER) => colors.map(some => between(some, t));  // salient at t = 1 on either paper
 const ranks = values => {
   const order = range(values.length).sort((a, b) => values[a] - values[b]), rank = [];
   order.forEach((k, at) => { rank[k] = values.length > 1 ? at / (values.length - 1) : 1; });
@@ -79,6 +84,9 @@ function kernelColors() {  // with sources: shades of that of the source
     return colors[k].map(color => paler(color, 0.45 * (place % 4) / 3));
   });
 }
+const NUMBER = /((?:[×=]\s?)?[-−+]?\d[\d.,]*(?:e[-−+]?\d+)?)/;
+const whole = name =>  // a name that breaks at no number
+  name.split(NUMBER).filter(Boolean).map(part => NUMBER.test(part) ? make("span", { className: "whole", textContent: part }) : part);
 const colored = (node, [light, dark]) => {
   node.classList.add("c");
   node.style.setProperty("--l", light);
@@ -99,6 +107,13 @@ function draw(parent, tag, attributes = {}, text) {
   parent.append(node);
   return node;
 }
+function lineKey(colors) {  // a piece of the line of a task
+  const svg = draw(make("span", { className: "line-key" }), "svg", { width: 20, height: 10, "aria-hidden": "true" });
+  colored(draw(svg, "path", { class: "line", d: "M0 5H20", "stroke-dasharray": colors[2] || "none" }), colors);
+  return svg.parentNode;
+}
+const rampKey = (from, to, colors) =>
+  make("span", { className: "ramp" }, from, make("span", {}, ...range(9).map(k => colored(make("i"), ramp(k / 8, colors)))), to);
 const swatch = (colors, extra = "") => {
   const node = make("span", { className: "swatch " + extra });
   return colors ? colored(node, colors) : node;
@@ -223,7 +238,7 @@ function picture(figure, spec) {
     const layer = draw(svg, "g");
     lines = spec.rows.map((row, k) => colored(draw(layer, "path", spec.stacked
       ? { class: "area", d: areaPath(stack[k], stack[k + 1]) }
-      : { class: "line", d: linePath(row) }), spec.colors[k]));
+      : { class: "line", d: linePath(row), "stroke-dasharray": spec.colors[k][2] || "none" }), spec.colors[k]));
     if (spec.extra) spec.extra(layer, { x, y: scale.y, left, right: width - 8, top, base });
     if (spec.bold) {
       draw(layer, "path", { class: "bold-halo", d: linePath(spec.bold) });
@@ -267,6 +282,11 @@ function picture(figure, spec) {
       if (!drawn(row[S.i]) || (chosen ? !chosen.has(k) : many)) return;
       colored(draw(dots, "circle", { class: "dot", cx: at, cy: scale.y(row[S.i]), r: 4.5 }), spec.colors[k]);
     });
+    const error = spec.boldErrors && spec.boldErrors[S.i];
+    if (error != null && drawn(spec.bold[S.i])) {
+      const [low, high] = [spec.bold[S.i] - error, spec.bold[S.i] + error].map(v => scale.y(v).toFixed(1));
+      draw(dots, "path", { class: "error-bar", d: `M${at} ${low}V${high}M${at - 4} ${low}h8M${at - 4} ${high}h8` });
+    }
     if (spec.bold && drawn(spec.bold[S.i])) draw(dots, "circle", { class: "dot bold-dot", cx: at, cy: scale.y(spec.bold[S.i]), r: 5 });
   }
   function paint() {
@@ -300,7 +320,7 @@ function picture(figure, spec) {
     if (k === -1) return showTip(clientX, clientY, spec.boldName, [`${spec.format(spec.bold[i])} at ${pText(i)}`]);
     if (k == null) return hideTip();
     const extra = spec.more ? spec.more(k, i) : [];
-    return showTip(clientX, clientY, spec.names[k], [`${spec.format(spec.rows[k][i])} at ${pText(i)}`, ...extra]);
+    return showTip(clientX, clientY, spec.names[k], [`${textOf(spec, k, i)} at ${pText(i)}`, ...extra]);
   }
   svg.addEventListener("pointermove", event => {
     const { i, k } = place(event);
@@ -336,6 +356,10 @@ function picture(figure, spec) {
     mark() { if (spec.kind && S.hover[spec.kind] != null) mark(spec.kind, S.hover[spec.kind]); },
     leave() { if (spec.kind) hover(spec.kind, null); hideTip(); },
   });
+  tools(figure, () => spec.table ? spec.table() : asCsv(
+    ["p", ...spec.names, ...spec.bold ? [spec.boldName] : []],
+    range(N).map(i => [addressOf(i), ...spec.rows.map(row => row[i]), ...spec.bold ? [spec.bold[i]] : []]),
+  ), svg);
   const view = { redraw, move, paint, width: () => host.clientWidth };
   views.push(view);
   return view;
@@ -378,20 +402,96 @@ function keys(node, actions) {
   node.addEventListener("blur", () => actions.leave());
 }
 
+// ------------------------------------------------------------------------------------------------ downloads
+function asCsv(head, rows) {  // comma-separated; a name that a spreadsheet would take for a formula is quoted for it
+  const cell = v => {
+    if (v == null) return "";
+    const text = typeof v === "string" && /^[=+\-@\t\r]/.test(v) && Number.isNaN(+v) ? "'" + v : String(v);
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [head, ...rows].map(row => row.map(cell).join(",") + "\r\n").join("");
+}
+function save(name, text, type) {
+  const link = make("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+function tools(card, csv, svg) {  // buttons that save what a card shows
+  const title = card.querySelector("h2"), host = make("div", { className: "tools" });
+  const called = () => initial(title.textContent.trim().replace(/\s+/g, " "));
+  const file = kind => called().toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") + "." + kind;
+  const add = (kind, type, text) => {
+    const button = make("button", { type: "button", className: "quiet", textContent: kind.toUpperCase(), title: `Save as ${kind.toUpperCase()}` });
+    button.setAttribute("aria-label", `Save “${called()}” as ${kind.toUpperCase()}`);
+    button.addEventListener("click", () => save(file(kind), text(), type));
+    host.append(button);
+  };
+  if (csv) add("csv", "text/csv;charset=utf-8", csv);
+  if (svg) add("svg", "image/svg+xml", () => standalone(card, svg, called()));
+  const head = title.closest("figcaption, .table-head") || title;
+  if (head === title) title.after(host); else head.append(host);
+}
+const LOOKS = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "opacity",
+  "font-family", "font-size", "font-weight", "font-style", "paint-order"];
+function standalone(card, svg, title) {  // a chart with its looks written out, its title above and its legend below
+  const box = svg.viewBox.baseVal, copy = svg.cloneNode(true), paper = getComputedStyle(card).backgroundColor;
+  const copies = copy.querySelectorAll("*");
+  svg.querySelectorAll("*").forEach((node, k) => {
+    const looks = getComputedStyle(node);
+    copies[k].removeAttribute("class");
+    copies[k].setAttribute("style", LOOKS.map(name => `${name}:${looks.getPropertyValue(name)}`).join(";"));
+  });
+  const whole = document.createElementNS("http://www.w3.org/2000/svg", "svg"), ink = getComputedStyle(card).color;
+  const text = (x, y, content, size = 12) => draw(whole, "text", { x, y, style: `font:${size}px sans-serif;fill:${ink}` }, content);
+  const ground = draw(whole, "rect", { style: `fill:${paper}` });
+  text(8, 20, title, 15);
+  const chart = draw(whole, "g", { transform: "translate(0 30)" });
+  chart.append(...copy.childNodes);
+  let x = 8, y = 30 + box.height + 18;
+  card.querySelectorAll(".legend > *, .kernels button").forEach(item => {
+    if (item.hidden) return;
+    const line = item.querySelector(".line"), colors = [...item.querySelectorAll(".swatch, i")].map(node => getComputedStyle(node).backgroundColor);
+    const said = item.querySelector("b") ? [...item.children].map(node => node.textContent).filter(Boolean).join(" ") : [...item.childNodes].map(node => node.textContent).filter(Boolean).join(" – ");
+    const wide = 34 + 9 * colors.length + 7 * said.length;
+    if (x > 8 && x + wide > box.width) [x, y] = [8, y + 18];
+    const ring = item.querySelector(".now-key, .ring-key");
+    if (ring) {
+      const looks = getComputedStyle(ring);
+      draw(whole, "circle", { cx: x + 8, cy: y - 4, r: parseFloat(looks.width) / 2 - 1, style: `fill:none;stroke:${looks.borderTopColor};stroke-width:${parseFloat(looks.borderTopWidth) - 0.5}` });
+      x += 16;
+    }
+    if (line) {
+      const looks = getComputedStyle(line);
+      draw(whole, "path", { d: `M${x} ${y - 4}h20`, style: `fill:none;stroke:${looks.stroke};stroke-width:2;stroke-dasharray:${looks.strokeDasharray}` });
+      x += 24;
+    }
+    colors.forEach(color => { draw(whole, "rect", { x, y: y - 10, width: 10, height: 10, style: `fill:${color}` }); x += 9; });
+    text(x + 4, y, said);
+    x += wide - (line ? 24 : 0) - (ring ? 16 : 0) - 9 * colors.length;
+  });
+  const height = y + 12;
+  for (const node of [whole, ground]) { node.setAttribute("width", box.width); node.setAttribute("height", height); }
+  whole.setAttribute("viewBox", `0 0 ${box.width} ${height}`);
+  return new XMLSerializer().serializeToString(whole);
+}
+
 // ------------------------------------------------------------------------------------------------ legends and modes
+const textOf = (spec, k, i) => spec.text ? spec.text(k, i) : spec.format(spec.rows[k][i]);
 function legend(figure, spec, extra = []) {
   const host = figure.querySelector(".legend");
   const known = extra.map(([style]) => make("span", { className: "key" }, swatch(null, style), ""));
   const many = spec.kind && spec.rows.length > FEW;
-  if (many) known.push(make("span", { className: "ramp" }, "easy", make("span", {}, ...range(9).map(k => colored(make("i"), ramp(k / 8)))), "hard"));
+  if (many) known.push(rampKey("easy task", "hard task"));
   const entries = !spec.kind ? [] : spec.rows.map((row, k) => {
-    const button = make("button", { type: "button" }, swatch(spec.colors[k]), make("span", { textContent: spec.names[k] }), make("b"));
+    const button = make("button", { type: "button" }, spec.dots ? swatch(spec.colors[k]) : lineKey(spec.colors[k]), make("span", { textContent: brief(k, 40), title: spec.names[k] }), make("b"));
     linked(button, spec.kind, k);
     return button;
   });
   host.append(...known, ...entries);
   function update() {
-    entries.forEach((entry, k) => { entry.lastChild.textContent = spec.format(spec.rows[k][S.i]); });
+    entries.forEach((entry, k) => { entry.lastChild.textContent = textOf(spec, k, S.i); });
     extra.forEach(([, text], k) => { known[k].lastChild.textContent = text(); });
   }
   function paint() {
@@ -447,7 +547,7 @@ const lowHigh = (rows, format) => () => {
 const ofTasks = { kind: "task", names: D.tasks, colors: taskColors };
 const percentTick = v => minus(+(100 * v).toPrecision(4) + "") + " %";
 const signedTick = v => plus(v, percentTick(v));
-const numberTick = v => minus(+v.toPrecision(4) + "");
+const numberTick = v => minus(+v.toPrecision(8) + "");
 const scoreTick = SHARE_OF_ONE ? percentTick : numberTick;
 const pointsTick = v => plus(v, numberTick(SHARE_OF_ONE ? 100 * v : v));
 const SMALL = IN_UNITS ? 0.02 * Math.max(...D.scores.flat().map(Math.abs)) : 0.02;  // the least range of scores to show
@@ -455,10 +555,11 @@ const initial = text => text[0].toUpperCase() + text.slice(1);
 
 function objectivesFigure() {
   const figure = $("fig-objectives");
+  if (N === 1) return figure.remove();
   const spec = { ...ofTasks, boldName: "mean M_p", more: (t, i) => [`weight ${percent(D.weights[t][i])}`] };
   spec.label = label("Objective of each task", lowHigh(() => spec.rows, () => spec.format));
   const value = ["value", {
-    rows: D.objectives, bold: T > 1 ? D.mean : null, format: objective, tick: v => digits(v, v >= 1000 ? 4 : 3).replace(/\.?0+$/, m => m.includes(".") ? "" : m),
+    rows: D.objectives, bold: T > 1 ? D.mean : null, format: objective, tick: v => v < 1e-3 || v >= 1e6 ? digits(v, 3) : numberTick(v),
     zero: null, log: span(D.objectives) > 20, least: span(D.objectives) > 20 ? 0.01 : 0.02 * sum(D.mean) / N, include: [],
   }, T > 1 ? "J of each task, and their mean M_p in bold. Lower is better." : "J of the task. Lower is better."];
   const changes = [`change from p = ${D.p[ONE]}`, { rows: CHANGE, bold: null, format: change, tick: signedTick, zero: 0, log: false, least: 0.02, include: [0] },
@@ -470,22 +571,24 @@ function objectivesFigure() {
 }
 function weightsFigure() {
   const figure = $("fig-weights");
-  if (T < 2) return figure.remove();
+  if (T < 2 || N === 1) return figure.remove();
   const spec = { ...ofTasks, rows: D.weights, format: percent, tick: percentTick, bottom: 0, include: [0], least: 0.02,
     more: (t, i) => [`objective ${objective(D.objectives[t][i])}`] };
   spec.label = label("Weight of each task", lowHigh(() => spec.rows, () => spec.format));
   picture(figure, spec);
   legend(figure, spec);
 }
+const HAS_ERRORS = !!D.scores && D.errors.some(row => row.some(v => v != null));
 function accuracyFigure() {
   const figure = $("fig-accuracy");
-  if (!D.scores) return figure.remove();
-  const spec = { ...ofTasks, more: (t, i) => [D.heldOut ? `of ${D.heldOut[t]} held-out samples` : "", `weight ${percent(D.weights[t][i])}`].filter(Boolean) };
+  if (!D.scores || N === 1) return figure.remove();
+  const spec = { ...ofTasks, more: (t, i) => [D.heldOut ? `of ${D.heldOut[t]} held-out rows` : "", `weight ${percent(D.weights[t][i])}`].filter(Boolean) };
+  const rowsOf = t => D.heldOut ? ` (${rowsText(D.heldOut[t])})` : "";
   spec.label = label(`Held-out ${MEASURE} of each task`, lowHigh(() => spec.rows, () => spec.format));
-  const value = [MEASURE, { rows: D.scores, format: score, tick: scoreTick, zero: null, least: SMALL, include: [] },
-    MEASURE === "accuracy" ? "Share of the held-out samples of each task on its right side." : `${initial(MEASURE)} on the held-out samples of each task.`];
-  const gains = [`difference to p = ${D.p[ONE]}`, { rows: GAIN, format: v => points(v) + (SHARE_OF_ONE && v != null ? " points" : ""), tick: pointsTick, zero: 0, least: SMALL, include: [0] },
-    `${SHARE_OF_ONE ? "Percentage points more" : "More"} (above zero) or less than at p = ${D.p[ONE]}${D.numbers ? "." : "; a step is one held-out sample or more."}`];
+  const value = [MEASURE, { rows: D.scores, format: score, text: (t, i) => withError(D.scores[t][i], D.errors[t][i]) + rowsOf(t), tick: scoreTick, zero: null, least: SMALL, include: [] },
+    `${MEASURE === "accuracy" ? "Share of the held-out rows of each task that are predicted right" : `${initial(MEASURE)} on the held-out rows of each task`}${HAS_ERRORS ? "; ± is the standard error." : "."}`];
+  const gains = [`difference to p = ${D.p[ONE]}`, { rows: GAIN, text: null, format: v => points(v) + (SHARE_OF_ONE && v != null ? " points" : ""), tick: pointsTick, zero: 0, least: SMALL, include: [0] },
+    `${SHARE_OF_ONE ? "Percentage points more" : "More"} (above zero) or less than at p = ${D.p[ONE]}${D.numbers ? "." : "; a step is one held-out row or more."}`];
   const onChange = modes(figure, spec, N > 1 ? [gains, value] : [value]);
   const view = picture(figure, spec);
   const below = legend(figure, spec);
@@ -493,26 +596,74 @@ function accuracyFigure() {
 }
 function overallFigure() {
   const figure = $("fig-overall");
-  if (!D.overall && !D.cv) return figure.remove();
-  const spec = { rows: [], colors: [], names: [], bold: D.overall || null, boldName: `held-out ${MEASURE}`, format: score, tick: scoreTick, least: SMALL,
-    include: D.cv ? D.cv.mean.flatMap((v, k) => [v - D.cv.std[k], v + D.cv.std[k]]) : [] };
-  spec.label = label(`${initial(MEASURE)} of all tasks together`, () => (D.overall ? score(D.overall[S.i]) : NONE));
+  if ((!D.overall && !D.cv) || N === 1) return figure.remove();
+  const spec = { rows: [], colors: [], names: [], bold: D.overall || null, boldErrors: D.overallErrors, boldName: `held-out ${D.overallName}`, format: score, tick: scoreTick, least: SMALL,
+    include: (D.overall ? D.overall.flatMap((v, i) => [v - D.overallErrors[i], v + D.overallErrors[i]]) : []).concat(D.cv ? D.cv.mean.flatMap((v, k) => [v - D.cv.error[k], v + D.cv.error[k]]) : []) };
+  spec.label = label(initial(D.overallName), () => (D.overall ? score(D.overall[S.i]) : NONE));
   spec.extra = (layer, { x, y }) => {
     if (!D.cv) return;
     const at = k => `${x(D.cv.x[k]).toFixed(1)} `, order = range(D.cv.x.length);
-    const edge = (sign, ks) => ks.map(k => at(k) + y(D.cv.mean[k] + sign * D.cv.std[k]).toFixed(1)).join("L");
+    const edge = (sign, ks) => ks.map(k => at(k) + y(D.cv.mean[k] + sign * D.cv.error[k]).toFixed(1)).join("L");
     draw(layer, "path", { class: "band", d: `M${edge(1, order)}L${edge(-1, order.slice().reverse())}Z` });
     draw(layer, "path", { class: "cv", d: "M" + order.map(k => at(k) + y(D.cv.mean[k]).toFixed(1)).join("L") });
     order.forEach(k => draw(layer, "circle", { class: "cv-dot", cx: x(D.cv.x[k]), cy: y(D.cv.mean[k]), r: 3 }));
   };
-  figure.querySelector(".note").textContent = D.cv
-    ? "Cross-validated score on the training part with one standard deviation between folds; ▲ below the axis is its choice."
-    : "Of all tasks together on the held-out samples.";
+  const ofHeldOut = `On the held-out rows${D.overallErrors?.[S.i] == null ? "" : "; the bar is the standard error"}.`;
+  figure.querySelector(".note").textContent = [D.overall ? ofHeldOut : "", D.cv
+    ? "The band is the cross-validated score of the training part with the standard error over the folds; ▲ below the axis is its choice." : ""].join(" ").trim();
+  spec.table = () => {
+    const found = D.cv ? D.cv.x : [], at = i => found.findIndex(x => Math.abs(x - D.x[i]) < 1e-6);
+    const of = (values, k) => k < 0 || !values ? null : values[k];
+    return asCsv(["p", "held out", "standard error", ...D.cv ? ["cross-validation", "standard error of cross-validation"] : []],
+      range(N).map(i => [addressOf(i), of(D.overall, i), of(D.overallErrors, i), ...D.cv ? [of(D.cv.mean, at(i)), of(D.cv.error, at(i))] : []]));
+  };
   picture(figure, spec);
   const keysShown = [];
-  if (D.overall) keysShown.push(["bold-key", () => `held-out samples: ${score(D.overall[S.i])}`]);
+  if (D.overall) keysShown.push(["bold-key", () => `held out${D.heldOutRows ? ` (${rowsText(D.heldOutRows)})` : ""}: ${withError(D.overall[S.i], D.overallErrors[S.i])}`]);
   if (D.cv) keysShown.push(["cv-key", () => "cross-validation"]);
   legend(figure, spec, keysShown);
+}
+const MOST_CLASSES = 12;  // of a table; of more the commonest confusions are listed
+function confusionCard() {
+  const card = $("confusion"), C = D.confusion;
+  if (!card) return;
+  const select = $("confusion-task"), groups = C.groups.slice(), same = groups.every(g => g.classes.join("\n") === groups[0].classes.join("\n"));
+  const dense = (g, i) => {
+    const K = g.classes.length, counts = Array(K * K).fill(0), at = g.at[i];
+    g.places[at].forEach((place, k) => { counts[place] = g.counts[at][k]; });
+    return counts;
+  };
+  const together = { name: "all tasks together", classes: groups[0].classes, parts: groups };
+  const choices = groups.length > 1 && same ? [together, ...groups] : groups;
+  const countsOf = (g, i) => (g.parts || [g]).map(part => dense(part, i)).reduce((a, b) => a.map((v, k) => v + b[k]));
+  choices.forEach((g, k) => select.append(make("option", { value: k, textContent: g.name })));
+  if (choices.length < 2) select.parentNode.remove();
+  select.addEventListener("change", fill);
+  function fill() {
+    const g = choices[+select.value || 0], counts = countsOf(g, S.i), K = g.classes.length, n = sum(counts), total = range(K).map(k => sum(counts.slice(K * k, K * (k + 1))));
+    const right = sum(range(K).map(k => counts[K * k + k]));
+    card.querySelector(".note").textContent = `${right} of ${rowsText(n)} held out are predicted right. ${K > MOST_CLASSES ? "The commonest mistakes:" : "Rows of the table are true classes, columns are predicted ones; shaded by share of the true class."}`;
+    card.querySelector("table").replaceWith(K > MOST_CLASSES ? listed(g, counts, total) : matrix(g, counts, total));
+  }
+  function matrix(g, counts, total) {
+    const K = g.classes.length, upright = g.classes.some(name => name.length > 4) && K > 2;
+    const head = make("tr", {}, make("td", { className: "corner" }, "true ↓", make("br"), "predicted →"), ...g.classes.map(name => make("th", { scope: "col", className: upright ? "upright" : "" }, make("span", { textContent: name }))), make("th", { scope: "col", textContent: "right" }));
+    const rows = g.classes.map((name, k) => make("tr", {}, make("th", { scope: "row", textContent: name }), ...range(K).map(m => {
+      const cell = make("td", { textContent: counts[K * k + m], className: k === m ? "right" : "" });
+      cell.style.setProperty("--share", total[k] ? counts[K * k + m] / total[k] : 0);
+      return cell;
+    }), make("td", { className: "sum", textContent: `${counts[K * k + k]} of ${total[k]}` })));
+    return make("table", { className: "matrix" }, make("thead", {}, head), make("tbody", {}, ...rows));
+  }
+  function listed(g, counts, total) {
+    const K = g.classes.length, wrong = range(K * K).filter(k => Math.floor(k / K) !== k % K && counts[k]).sort((a, b) => counts[b] - counts[a]).slice(0, 15);
+    const head = make("tr", {}, ...["true class", "predicted as", "rows"].map(textContent => make("th", { scope: "col", textContent })));
+    const rows = wrong.map(k => make("tr", {}, ...[g.classes[Math.floor(k / K)], g.classes[k % K], `${counts[k]} of ${total[Math.floor(k / K)]}`].map(textContent => make("td", { textContent }))));
+    return make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
+  }
+  tools(card, () => asCsv(["p", ...groups.length > 1 ? ["task"] : [], "true class", "predicted class", "rows"], range(N).flatMap(i => groups.flatMap(g => dense(g, i).flatMap((count, k) => count
+    ? [[addressOf(i), ...groups.length > 1 ? [g.name] : [], g.classes[Math.floor(k / g.classes.length)], g.classes[k % g.classes.length], count]] : [])))), null);
+  views.push({ redraw: fill, move: fill });
 }
 function rivalsCard() {
   const card = $("rivals"), C = D.comparison;
@@ -522,20 +673,22 @@ function rivalsCard() {
   const errors = C.rows.some(row => row.rmse != null);
   const cells = (tag, texts) => texts.map((textContent, k) => make(tag, { textContent, className: k === 3 ? "rmse" : "" }))
     .filter((_, k) => k < 2 || (k === 2 ? heldOut : errors));
-  card.querySelector(".note").textContent = `${initial(MEASURE)} of what one would do instead, on the same ${C.folds} folds of the training part${heldOut ? " and on the same held-out samples" : ""}.`;
+  card.querySelector(".note").textContent = `${initial(D.overallName)} of what you could use instead, on the same ${C.folds} folds of the training part${D.cv && D.cv.rows ? ` (${rowsText(D.cv.rows)})` : ""}${heldOut ? ` and on the same held-out rows${D.heldOutRows ? ` (${D.heldOutRows})` : ""}` : ""}.`;
   card.querySelector("thead tr").append(...cells("th", ["", `${C.folds} folds`, "held out", "RMSE"]));
   card.querySelector("tbody").append(...C.rows.map((row, k) => {
     const line = make("tr", { className: k ? "" : "ours" }, ...cells("td", [row.name, row.text, row.heldOut || "", row.rmse || ""].map(unbroken)));
     line.style.setProperty("--w", row.bar || 0);
     return line;
   }));
+  tools(card, () => asCsv(["method", `${C.folds} folds`, ...heldOut ? ["held out"] : [], ...errors ? ["RMSE"] : []],
+    C.rows.map(row => [row.name, row.text, ...heldOut ? [row.heldOut] : [], ...errors ? [row.rmse] : []])), null);
   $("verdict").textContent = unbroken(C.verdict);
   $("rivals-how").textContent = C.how + (errors ? " RMSE, the root mean squared error, is that of the folds." : "");
 }
 function sharingCard() {
   const card = $("sharing"), C = D.sharing;
   if (!C) return;
-  card.querySelector(".note").textContent = `${initial(MEASURE)} of the four ways to share, each with its own best parameters, on the same ${C.folds} folds of the training part.`
+  card.querySelector(".note").textContent = `${initial(MEASURE)} of the four ways to share, each with its own best parameters, on the same ${C.folds} folds of the training part (${rowsText(C.rowsOfFolds)}).`
     .replace("four", C.rows.length < 4 ? String(C.rows.length) : "four");
   card.querySelector("tbody").append(...C.rows.map(row => {
     const bar = make("span", { className: "way" });
@@ -550,7 +703,7 @@ function sharingCard() {
 function kernelsFigure() {
   const figure = $("fig-kernels"), list = $("kernels");
   const spec = { stacked: true, format: share, tick: percentTick, bottom: 0 };
-  const choice = (kind, names, rows, colors) => [`by ${kind}`, { kind, names, rows, colors }, `Share of each ${kind} in the variance of predictions, stacked.`];
+  const choice = (kind, names, rows, colors) => [`by ${kind}`, { kind, names, rows, colors }, `Share of each ${kind} in the variance of the predictions${N > 1 ? ", stacked" : ""}.`];
   const choices = [choice("kernel", D.kernels, D.shares, kernelColors())];
   if (D.sources.length) {
     const rows = D.sources.map(one => one.share);
@@ -559,11 +712,15 @@ function kernelsFigure() {
   const onChange = modes(figure, spec, choices);
   const heaviest = () => range(spec.rows.length).reduce((a, b) => spec.rows[b][S.i] > spec.rows[a][S.i] ? b : a);
   spec.label = () => label(`Share of each ${spec.kind}`, () => `most has ${spec.names[heaviest()]}, ${share(spec.rows[heaviest()][S.i])}`)();
-  const view = picture(figure, spec);
+  const view = N > 1 ? picture(figure, spec) : { redraw() {} };
+  if (N === 1) {  // nothing to draw along p: bars in the list
+    list.classList.add("bars");
+    tools(figure, () => asCsv(["", ...spec.names], [["share", ...spec.rows.map(row => row[0])]]), null);
+  }
   let buttons = [];
   function fill() {
     buttons = spec.names.map((name, m) => {
-      const button = make("button", { type: "button" }, swatch(spec.colors[m]), make("span", { textContent: name }), make("b"));
+      const button = make("button", { type: "button" }, swatch(spec.colors[m]), make("span", {}, ...whole(name)), make("b"));
       linked(button, spec.kind, m);
       return button;
     });
@@ -572,7 +729,13 @@ function kernelsFigure() {
     move();
     paint();
   }
-  const move = () => buttons.forEach((button, m) => { button.lastChild.textContent = share(spec.rows[m][S.i]); });
+  const move = () => {
+    const most = Math.max(...spec.rows.map(row => row[S.i]));
+    buttons.forEach((button, m) => {
+      button.lastChild.textContent = share(spec.rows[m][S.i]);
+      button.style.setProperty("--w", spec.rows[m][S.i] / most);
+    });
+  };
   const paint = () => press(buttons, spec.kind);
   onChange(() => { view.redraw(); fill(); });
   fill();
@@ -580,6 +743,7 @@ function kernelsFigure() {
 }
 function gapFigure() {
   const figure = $("fig-gap");
+  if (N === 1) return figure.remove();
   const spec = { rows: [], colors: [], names: [], bold: D.gap, boldName: "certified gap", fine: true, format: gap, tick: v => minus(v.toExponential(0)), log: true, include: [D.tol], least: 0.3, height: 190 };
   spec.label = label("Certified relative gap", () => gap(D.gap[S.i]));
   spec.extra = (layer, { y, left, right }) => draw(layer, "path", { class: "tol", d: `M${left} ${y(D.tol)}H${right}` });
@@ -615,7 +779,7 @@ function truthFigure() {
   const host = figure.querySelector(".plot"), svg = draw(host, "svg", { role: "img", tabindex: 0 });
   const truth = D.numbers.truth.map(valueOf), entries = entriesOf();
   let x, y, width, dots = [];
-  figure.querySelector(".note").textContent = `Each dot is a held-out sample; on the line its prediction is exact.${drawnOf()}`;
+  figure.querySelector(".note").textContent = `Each dot is a held-out row; on the line its prediction is exact.${drawnOf()}`;
   function redraw() {
     width = drawingWidth(host);
     const height = clamp(Math.round(0.66 * width), 240, 380), top = 10, base = height - 38;
@@ -666,8 +830,10 @@ function truthFigure() {
     const box = svg.getBoundingClientRect();
     showTip(box.left + box.width / 2, box.top + 20, D.tasks[t], [`${MEASURE} ${score(D.scores[t][S.i])}`]);
   });
+  tools(figure, () => asCsv(["p", "task", "truth", "prediction"],
+    [[addressOf(S.i), D.numbers.predicted[S.i]]].flatMap(([p, here]) => truth.map((v, k) => [p, D.tasks[D.numbers.task[k]], +v.toPrecision(6), +valueOf(here[k]).toPrecision(6)]))), svg);
   views.push({ redraw, move, paint });
-  legend(figure, { ...ofTasks, rows: D.scores, format: score });
+  legend(figure, { ...ofTasks, rows: D.scores, dots: true, text: (t, i) => withError(D.scores[t][i], D.errors[t][i]) });
 }
 function residualsFigure() {
   const figure = $("fig-residuals");
@@ -692,7 +858,7 @@ function residualsFigure() {
     tall = clamp(400 / order.length, 3.5, 64);
     top = 6;
     const base = Math.round(top + tall * order.length) + 4, named = tall >= 13, thick = Math.min(0.6 * tall, 26);
-    const letters = Math.min(Math.round(0.3 * width / 6.6), Math.max(...order.map(t => D.tasks[t].length)));
+    const letters = Math.max(...order.map(t => brief(t, Math.round(0.3 * width / 6.6)).length));
     const left = named ? 10 + textWidth("m".repeat(letters)) : 14;
     svg.replaceChildren();
     svg.setAttribute("viewBox", `0 0 ${width} ${base + 36}`);
@@ -708,7 +874,7 @@ function residualsFigure() {
     rows = [];
     order.forEach((t, k) => {
       const group = colored(draw(svg, "g", { class: "box" }), taskColors[t]), y = top + tall * (k + 0.5);
-      if (named) draw(group, "text", { x: left - 6, y: y + 4, "text-anchor": "end" }, short(D.tasks[t], letters));
+      if (named) draw(group, "text", { x: left - 6, y: y + 4, "text-anchor": "end" }, brief(t, Math.round(0.3 * width / 6.6)));
       rows[t] = { group, y, thick, whisker: draw(group, "path", { class: "whisker" }), middle: draw(group, "path", { class: "middle", "stroke-width": thick }), median: draw(group, "path", { class: "median" }) };
     });
     move();
@@ -745,24 +911,31 @@ function residualsFigure() {
     const box = svg.getBoundingClientRect();
     tell(t, box.left + box.width / 2, box.top + rows[t].y * box.width / width);
   });
+  tools(figure, () => asCsv(["p", "task", "5 %", "25 %", "median", "75 %", "95 %"], range(N).flatMap(i => order.map(t => {
+    const sorted = residuals(t, i);
+    return [addressOf(i), D.tasks[t], ...[0.05, 0.25, 0.5, 0.75, 0.95].map(q => +quantile(sorted, q).toPrecision(6))];
+  }))), svg);
   views.push({ redraw, move, paint });
 }
 
 // ------------------------------------------------------------------------------------------------ the front of two tasks
 function frontFigure() {
   const figure = $("fig-front");
-  if (T < 2) return figure.remove();
+  if (T < 2 || N === 1) return figure.remove();
   const host = figure.querySelector(".plot"), svg = draw(host, "svg", { role: "img", tabindex: 0 }), select = [$("front-x"), $("front-y")];
-  let [a, b] = D.pair, width, sx, sy, now, nowLabel, named;
+  let [a, b] = D.pair, width, sx, sy, now, nowLabel, named, labels, frame, taken;
   const order = range(T).sort((s, t) => difficulty[t] - difficulty[s]);
   select.forEach((node, k) => {
-    (T <= FEW ? range(T) : order).forEach(t => node.append(make("option", { value: t, textContent: short(D.tasks[t], 40) })));
+    (T <= FEW ? range(T) : order).forEach(t => node.append(make("option", { value: t, textContent: brief(t, 40) })));
     node.addEventListener("change", () => {
       const chosen = +node.value, other = k ? a : b;
       if (chosen === other) [a, b] = [b, a]; else if (k) b = chosen; else a = chosen;
       redraw();
     });
   });
+  const key = (shape, text) => make("span", { className: "key" }, make("span", { className: shape }), text);
+  figure.querySelector(".legend").append(rampKey(`${pText(0)}`, `${pText(N - 1)}`, LARGER), key("now-key", "the current p"), key("ring-key", "a named p"));
+  tools(figure, () => asCsv(["p", ...[a, b].map(t => `objective of ${D.tasks[t]}`)], range(N).map(i => [addressOf(i), D.objectives[a][i], D.objectives[b][i]])), svg);
   $("front-swap").addEventListener("click", () => { [a, b] = [b, a]; redraw(); });
 
   function redraw() {
@@ -777,6 +950,7 @@ function frontFigure() {
     const left = 26 + Math.max(...y.ticks.map(v => textWidth(format(v))));
     // the scale of valueScale runs upwards, from base to top: here from the left to the right
     const x = valueScale(across, { least: 1e-3 * across[ONE] }, width - 14, left, Math.max(2, Math.round((width - left) / 90)));
+    const title = (t, room) => [`← better    objective of ${brief(t)}`, `← better    ${brief(t)}`].find(text => textWidth(text) < room) || `← better  ${brief(t, 16)}`;
     [sx, sy] = [i => x.y(across[i]), i => y.y(up[i])];
     y.ticks.forEach(v => {
       const at = Math.round(y.y(v)) + 0.5;
@@ -789,37 +963,57 @@ function frontFigure() {
       draw(svg, "text", { x: at, y: base + 15, "text-anchor": "middle" }, format(v));
     });
     draw(svg, "path", { class: "axis", d: `M${left + 0.5} ${top}V${base + 0.5}H${width - 8}` });
-    draw(svg, "text", { x: (left + width) / 2, y: height - 6, "text-anchor": "middle" }, `← better    objective of ${short(D.tasks[a])}`);
-    draw(svg, "text", { transform: `translate(11 ${(top + base) / 2}) rotate(-90)`, "text-anchor": "middle" }, `← better    objective of ${short(D.tasks[b])}`);
+    draw(svg, "text", { x: (left + width) / 2, y: height - 6, "text-anchor": "middle" }, title(a, width - left));
+    draw(svg, "text", { transform: `translate(11 ${(top + base) / 2}) rotate(-90)`, "text-anchor": "middle" }, title(b, base - top));
     draw(svg, "path", { class: "front-line", d: "M" + range(N).map(i => `${sx(i).toFixed(1)} ${sy(i).toFixed(1)}`).join("L") });
-    range(N).forEach(i => colored(draw(svg, "circle", { class: "front-dot", cx: sx(i), cy: sy(i), r: N > 40 ? 2.8 : 4 }), ramp(D.x[i])));
+    range(N).forEach(i => colored(draw(svg, "circle", { class: "front-dot", cx: sx(i), cy: sy(i), r: N > 40 ? 2.8 : 4 }), ramp(D.x[i], LARGER)));
     named = new Map([[0, pText(0)], [N - 1, pText(N - 1)], [ONE, pText(ONE)]]);
     if (D.cv) named.set(D.cv.index, pText(D.cv.index) + ", cross-validation");
-    named.forEach((text, i) => {
-      draw(svg, "circle", { class: "front-ring", cx: sx(i), cy: sy(i), r: 4 });
-      const toLeft = sx(i) > width - 130;
-      draw(svg, "text", { class: "halo", x: sx(i) + (toLeft ? -9 : 9), y: sy(i) - 7, "text-anchor": toLeft ? "end" : "start" }, text);
-    });
+    frame = { left: left + 2, right: width - 4, top: 2, base: base - 2 };
+    named.forEach((_, i) => draw(svg, "circle", { class: "front-ring", cx: sx(i), cy: sy(i), r: 4 }));
+    labels = [...named].map(([i, text]) => [i, draw(svg, "text", { class: "halo named" }, text)]);
     now = draw(svg, "circle", { class: "front-now", r: 8 });
-    nowLabel = draw(svg, "text", { class: "halo here" });
+    nowLabel = draw(svg, "text", { class: "halo here named" });
     $("front-words").textContent = T === 2
-      ? "Every point is on the Pareto front: no kernel weights are better for both tasks."
-      : `A projection of the front of ${T} tasks: other kernel weights may be better for these two at the expense of a third.`;
+      ? "Every point is on the Pareto front: no other mix of the kernels is better for both tasks."
+      : `A projection of the front of ${T} tasks: another mix of the kernels may be better for these two at the expense of a third.`;
     move();
   }
+  function freePlace(text, i) {  // the nearest box for a label that covers no point and no other label
+    const w = textWidth(text) + 2, h = 14, [px, py] = [sx(i), sy(i)];
+    let best = null;
+    for (const r of [13, 18, 26, 36, 50, 68]) {
+      for (const turn of range(16)) {
+        const angle = turn * Math.PI / 8 - Math.PI / 4;  // first to the upper right
+        const beside = (v, size) => (v > 0.3 ? 0 : v < -0.3 ? -size : -size / 2) + r * v;
+        const x = px + beside(Math.cos(angle), w), y = py + beside(Math.sin(angle), h);
+        const out = x < frame.left || x + w > frame.right || y < frame.top || y + h > frame.base;
+        const covers = (k, room) => sx(k) > x - room && sx(k) < x + w + room && sy(k) > y - room && sy(k) < y + h + room;
+        const covered = range(N).filter(k => covers(k, k === i ? 8 : 4)).length + 9 * covers(S.i, 10);
+        const clash = taken.some(other => x < other.x + other.w && other.x < x + w && y < other.y + h && other.y < y + h);
+        const cost = r + 30 * covered + 3000 * clash + 1000 * out;
+        if (!best || cost < best.cost) best = { x, y, w, cost };
+      }
+    }
+    return best;
+  }
   function move() {
-    const [px, py] = [sx(S.i), sy(S.i)], toLeft = px > width - 90;
+    const [px, py] = [sx(S.i), sy(S.i)];
     now.setAttribute("cx", px);
     now.setAttribute("cy", py);
     nowLabel.textContent = named.has(S.i) ? "" : pText(S.i);
-    nowLabel.setAttribute("x", px + (toLeft ? -13 : 13));
-    nowLabel.setAttribute("y", py + 17 > svg.viewBox.baseVal.height - 44 ? py - 12 : py + 17);
-    nowLabel.setAttribute("text-anchor", toLeft ? "end" : "start");
+    taken = [];
+    [...labels, ...named.has(S.i) ? [] : [[S.i, nowLabel]]].forEach(([i, node]) => {
+      const place = freePlace(node.textContent, i);
+      taken.push(place);
+      node.setAttribute("x", place.x);
+      node.setAttribute("y", place.y + 10);
+    });
     svg.setAttribute("aria-label", `${pText(S.i)}: objective of ${D.tasks[a]} ${objective(D.objectives[a][S.i])}, of ${D.tasks[b]} ${objective(D.objectives[b][S.i])}. Arrow keys move p.`);
     svg.dataset.x = D.objectives[a][S.i];
     svg.dataset.y = D.objectives[b][S.i];
   }
-  const lines = i => [`${short(D.tasks[a])}: ${objective(D.objectives[a][i])}`, `${short(D.tasks[b])}: ${objective(D.objectives[b][i])}`];
+  const lines = i => [`${brief(a)}: ${objective(D.objectives[a][i])}`, `${brief(b)}: ${objective(D.objectives[b][i])}`];
   const nearest = event => {
     const box = svg.getBoundingClientRect(), factor = width / box.width;
     const px = (event.clientX - box.left) * factor, py = (event.clientY - box.top) * factor;
@@ -842,28 +1036,29 @@ function frontFigure() {
 // ------------------------------------------------------------------------------------------------ the table of tasks
 function tasksTable() {
   const table = $("tasks"), body = table.tBodies[0], atOne = `p = ${D.p[ONE]}`;
-  const toned = (v, good) => v == null || Math.abs(v) < 5e-4 ? "" : (v < 0) === good ? "good" : "bad";
   const columns = [
     { title: "task", value: t => D.tasks[t], up: true },
     { title: "objective J", rows: D.objectives, text: objective },
-    { title: `change from ${atOne}`, rows: CHANGE, text: change, tone: v => toned(v, true) },
-    { title: "weight", rows: D.weights, text: percent, bar: true },
-  ];
+    { title: `change from ${atOne}`, rows: CHANGE, text: change, needs: N > 1 },
+    { title: "weight", rows: D.weights, text: percent, bar: true, needs: T > 1 },
+  ].filter(column => column.needs !== false);
   if (D.scores) {
-    columns.push({ title: `held-out ${MEASURE}`, rows: D.scores, text: score });
-    columns.push({ title: `${SHARE_OF_ONE ? "points" : "difference"} against ${atOne}`, rows: GAIN, text: points, tone: v => toned(v, false) });
+    columns.push({ short: `held-out ${MEASURE}`, title: `held-out ${MEASURE}${HAS_ERRORS ? " ± standard\u00a0error" : ""}`, rows: D.scores, text: (v, t) => withError(v, D.errors[t][S.i]) });
+    if (D.heldOut) columns.push({ title: "held-out rows", rows: D.heldOut.map(n => Array(N).fill(n)), text: String });
+    if (N > 1) columns.push({ title: `${SHARE_OF_ONE ? "points" : "difference"} against ${atOne}`, rows: GAIN, text: points });
   }
   let sorted = 1, up = false, shown = "";
   const heads = columns.map((column, c) => {
-    const head = make("th", { scope: "col" }, make("button", { type: "button", textContent: column.title }));
+    const head = make("th", { scope: "col", role: "columnheader" }, make("button", { type: "button", textContent: unbroken(column.title) }));
     head.firstChild.addEventListener("click", () => { [sorted, up] = [c, sorted === c ? !up : !!column.up]; sort(); });
     table.tHead.rows[0].append(head);
     return head;
   });
   const rows = range(T).map(t => {
-    const button = make("button", { type: "button", className: "name" }, swatch(taskColors[t]), make("span", { textContent: D.tasks[t] }));
+    const button = make("button", { type: "button", className: "name" }, T <= FEW ? lineKey(taskColors[t]) : swatch(taskColors[t]), make("span", { textContent: D.tasks[t] }));
     linked(button, "task", t);
-    const row = make("tr", {}, make("td", {}, button), ...columns.slice(1).map(column => make("td", { className: column.bar ? "bar" : "" })));
+    const row = make("tr", { role: "row" }, make("td", { role: "cell" }, button), ...columns.slice(1).map(column => make("td", { role: "cell", className: column.bar ? "bar" : "" })));
+    columns.forEach((column, c) => { row.cells[c].dataset.label = unbroken(column.short || column.title); });  // shown where rows are cards
     row.dataset.task = t;
     colored(row, taskColors[t]);
     row.addEventListener("pointerenter", event => event.pointerType === "mouse" && hover("task", t));
@@ -875,9 +1070,8 @@ function tasksTable() {
     const heaviest = Math.max(...D.weights.map(row => row[S.i]));
     rows.forEach((row, t) => columns.forEach((column, c) => {
       if (!column.rows) return;
-      const v = column.rows[t][S.i], cell = cells[t][c], text = column.text(v);
+      const v = column.rows[t][S.i], cell = cells[t][c], text = column.text(v, t);
       if (cell.textContent !== text) cell.textContent = text;
-      if (column.tone) cell.className = column.tone(v);
       if (column.bar) cell.style.setProperty("--w", v / heaviest);
     }));
     sort();
@@ -903,6 +1097,11 @@ function tasksTable() {
     rows.forEach((row, t) => row.classList.toggle("hot", S.hover.task === t || S.marked.task.has(t)));
     $("clear").hidden = !Object.values(S.marked).some(set => set.size);
   }
+  tools($("tasks-card"), () => asCsv(
+    ["p", "task", "objective", ...T > 1 ? ["weight"] : [], ...D.scores ? [`held-out ${MEASURE}`, "standard error", "held-out rows"] : []],
+    range(N).flatMap(i => range(T).map(t => [addressOf(i), D.tasks[t], D.objectives[t][i], ...T > 1 ? [D.weights[t][i]] : [],
+      ...D.scores ? [D.scores[t][i], D.errors[t][i], D.heldOut ? D.heldOut[t] : null] : []])),
+  ), null);
   $("clear").addEventListener("click", () => { Object.values(S.marked).forEach(set => set.clear()); repaint(); });
   const find = $("find");
   if (T <= FEW) find.parentNode.remove();
@@ -914,7 +1113,7 @@ function tasksTable() {
   });
   function say() {
     const found = S.find ? `${range(T).filter(matches).length} of ${T} tasks have “${find.value.trim()}” in their name. ` : "";
-    $("tasks-note").textContent = found + "Press a name to mark the task in all pictures, a heading to sort.";
+    $("tasks-note").textContent = found + (N > 1 ? "Select a name to mark the task in all charts, a heading to sort." : "Select a heading to sort.");
   }
   say();
   let waiting;
@@ -923,27 +1122,36 @@ function tasksTable() {
 }
 
 // ------------------------------------------------------------------------------------------------ p, words, code
-const unbroken = text => text.replace(/(\d) %/g, "$1\u00a0%").replace(/\bp = /g, "p\u00a0=\u00a0");
+const unbroken = text => text.replace(/ ± /g, " ±\u00a0").replace(/(\d) %/g, "$1\u00a0%").replace(/\bp = /g, "p\u00a0=\u00a0");
 function showP() {
   const here = D.words[S.i], slider = $("p");
-  slider.value = S.i;
-  slider.setAttribute("aria-valuetext", `${pText(S.i)}, ${here.head}`);
-  $("p-now").textContent = pText(S.i);
-  $("headline").textContent = here.head;
+  if (slider) {
+    slider.value = S.i;
+    slider.setAttribute("aria-valuetext", `${pText(S.i)}, ${here.head}`);
+    $("p-now").textContent = pText(S.i);
+    $("headline").textContent = here.head;
+    $("previous").disabled = S.i === 0;
+    $("next").disabled = S.i === N - 1;
+  }
   document.querySelectorAll(".p-here").forEach(node => { node.textContent = unbroken(pText(S.i)); });
   $("sentences").replaceChildren(...here.said.map(text => make("li", { textContent: unbroken(text) })));
   $("certificate-words").textContent = unbroken(here.certificate);
   $("code").textContent = D.code.replace("{p}", () => D.codeP[S.i]);
   const note = D.codeNote.replace("{p}", () => addressOf(S.i)).split(/(?<!`)`(?!`)/).map(text => text.replaceAll("``", "`"));
   $("code-note").replaceChildren(...note.map((text, k) => k % 2 ? make("code", { textContent: text }) : text));
-  $("previous").disabled = S.i === 0;
-  $("next").disabled = S.i === N - 1;
   document.querySelectorAll("#jumps button").forEach(button => button.setAttribute("aria-pressed", +button.dataset.index === S.i));
 }
+function withoutSlider() {
+  $("no-slider").textContent = D.noSlider;
+  $("no-slider").hidden = false;
+  [$("control"), $("jumps"), $("about-p"), $("about-moving")].forEach(node => node.remove());
+  if (T > 1) return;
+  $("words-title").textContent = "The model";
+  $("tasks-title").textContent = "The task";
+}
 function control() {
-  const slider = $("p"), at = i => (N > 1 ? 100 * i / (N - 1) : 50) + "%";
+  const slider = $("p"), at = i => 100 * i / (N - 1) + "%";
   slider.max = N - 1;
-  slider.disabled = N === 1;
   slider.addEventListener("input", () => setP(+slider.value));
   slider.addEventListener("keydown", event => {  // the same steps everywhere
     const steps = { PageDown: -10, PageUp: 10 };
@@ -966,13 +1174,10 @@ function control() {
     button.addEventListener("click", () => setP(i));
     $("jumps").append(button);
   });
-  $("cv-words").textContent = D.cv ? unbroken(D.cv.words) : "";
-  $("code-box").hidden = !D.code;
-  $("copy").addEventListener("click", copy);
   const place = () => {  // a label where its exponent is on the slider
     const wide = $("scale").clientWidth || 300;
     const ticks = D.ticks.map(([x, text, rank]) => [D.x.findIndex(v => Math.abs(v - x) < 1e-6), text, rank]).filter(tick => tick[0] >= 0);
-    $("scale").replaceChildren(...thin(ticks.map(([i, text, rank]) => [N > 1 ? wide * i / (N - 1) : wide / 2, text, rank])).map(([left, text]) => {
+    $("scale").replaceChildren(...thin(ticks.map(([i, text, rank]) => [wide * i / (N - 1), text, rank])).map(([left, text]) => {
       const node = make("span", { textContent: text });
       node.style.left = left + "px";
       return node;
@@ -1019,20 +1224,25 @@ addEventListener("hashchange", () => asked() >= 0 && setP(asked()));
 theme();
 $("page").hidden = false;
 $("no-accuracy").hidden = !!D.scores || !$("no-accuracy").children.length;
-control();
+$("cv-words").textContent = D.cv ? unbroken(D.cv.words) : "";
+$("code-box").hidden = !D.code;
+$("copy").addEventListener("click", copy);
+if (N > 1) control(); else withoutSlider();
 objectivesFigure();
 weightsFigure();
 accuracyFigure();
 overallFigure();
 truthFigure();
 residualsFigure();
+confusionCard();
 rivalsCard();
 sharingCard();
 frontFigure();
 kernelsFigure();
 gapFigure();
 tasksTable();
-if ($("fig-gap").parentNode.querySelectorAll(":scope > :not(.wide):not([hidden])").length % 2) $("fig-gap").classList.add("wide");
+const halves = [...document.querySelectorAll(".grid > :not(.wide):not([hidden])")];
+if (halves.length % 2) halves.at(-1).classList.add("wide");
 const redraw = () => views.forEach(view => view.redraw && view.redraw());
 showP();
 redraw();
