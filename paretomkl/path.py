@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ._kernels import KernelLike
+from ._model import TaskModel
 from ._progress import Progress
 from ._refit import path_refit_code
 from ._run import Run
@@ -63,8 +64,9 @@ class ParetoPath:
     gap : array of shape (n_points,)
         Relative certificate, never below the truth: for p ≥ 1 the distance of M_p to its optimum, for p < 1 that of the
         sum weighted by η, which says how far the point can be from the Pareto front.
-    models : list
-        The fitted model of each point: ``path.models[0].predict(X)``.
+    models : list of TaskModel
+        The fitted model of each point: ``path.models[0].predict(X)``. Those of other ways to share (``share``) predict
+        and score in the same way.
     n_sweeps : int
         Passes over the tasks that the whole path took.
     kernel_names, task_names : lists of str
@@ -94,7 +96,7 @@ class ParetoPath:
     """
 
     solutions: list[Solution]
-    models: list[Any]
+    models: list[TaskModel]
     n_sweeps: int
     seconds: dict[str, float]
     history: list[tuple[float, int, float]]
