@@ -189,6 +189,7 @@ class Crew:
         self._session = uuid.uuid4().hex[:8]
         self._number = count()
         self._active: list[str] = []  # requests that are not answered yet
+        self._waiting: list[Any] = []  # for the answers to the last question
         self._history: list[tuple[str, list[tuple[Any, ...]]]] = []  # how shards came to be what they are
         self._wait_for_workers()
         self.batches = supply.batches(client)
@@ -215,8 +216,10 @@ class Crew:
         try:
             for batch, more in zip(self.batches, own, strict=True):
                 futures.append(self._submit(answer, batch, request, question, more))
-            while (answers := self._collected(futures)) is None:
-                for k in self._lost(futures):
+            self._waiting = self.client.sync(_begin, self.client, futures)
+            while (answers := self._collected()) is None:
+                lost = self._lost(futures)
+                for k in lost:
                     losses[k] += 1
                     if losses[k] > MOST_LOSSES:
                         raise RuntimeError(
@@ -225,6 +228,8 @@ class Crew:
                         )
                     self._restore(self.batches[k])
                     futures[k] = self._submit(answer, self.batches[k], request, question, own[k])
+                if lost:
+                    self._waiting = self.client.sync(_begin, self.client, futures, self._waiting)
         except BaseException:
             self._give_up(futures)
             raise
@@ -235,8 +240,12 @@ class Crew:
         """Change all shards; a shard that is made again goes through the same changes."""
         own = [(*details, *more) for more in each] if each is not None else [details] * len(self.batches)
         self._history.append((question, own))
-        for batch, d in zip(self.batches, own, strict=True):
-            batch.shard = self._submit(advance, batch, self._request(), question, d)
+        try:
+            for batch, more in zip(self.batches, own, strict=True):
+                batch.shard = self._submit(advance, batch, self._request(), question, more)
+        except BaseException:
+            self._give_up([])
+            raise
         self.ask("ready")
 
     def _request(self) -> str:
@@ -249,18 +258,18 @@ class Crew:
         where = {"workers": [batch.address], "pure": False, "key": key}
         return self.client.submit(function, batch.shard, request, question, *details, **where)
 
-    def _collected(self, futures: list[Any]) -> list[Any] | None:
+    def _collected(self) -> list[Any] | None:
         """The results, or None where they are not all there after a moment."""
-        with suppress(CancelledError, asyncio.CancelledError):  # the samples were lost on their way to a worker
-            return self.client.sync(_gather, self.client, futures)
+        with suppress(CancelledError):  # the samples were lost on their way to a worker
+            return self.client.sync(_look, self._waiting)
         time.sleep(POLL)
         return None
 
     def _give_up(self, futures: list[Any]) -> None:
         """Let no worker go on with what nobody waits for."""
         with suppress(Exception):
-            self.client.sync(_stop_all, self.client, futures, self._active)
-        self._active = []
+            self.client.sync(_stop_all, self.client, futures, self._active, self._waiting)
+        self._active, self._waiting = [], []
 
     # --------------------------------------------------------------------------------------------------- workers
     def _workers(self) -> dict[str, Any]:
@@ -325,16 +334,26 @@ class Crew:
             time.sleep(POLL)
 
 
-async def _gather(client: Any, futures: list[Any]) -> list[Any] | None:
-    waiting = asyncio.ensure_future(client.gather(futures, asynchronous=True))
-    done, _ = await asyncio.wait([waiting], timeout=POLL)
-    if done:
-        return list(waiting.result())
-    waiting.cancel()
-    return None
+async def _begin(client: Any, futures: list[Any], old: Sequence[Any] = ()) -> list[Any]:
+    """Begin to fetch results; as a list, since what is awaited itself would be awaited here."""
+    for fetching in old:
+        fetching.cancel()
+    return [asyncio.ensure_future(client.gather(futures, asynchronous=True))]
 
 
-async def _stop_all(client: Any, futures: list[Any], requests: list[str]) -> None:
+async def _look(waiting: list[Any]) -> list[Any] | None:
+    done, _ = await asyncio.wait(waiting, timeout=POLL)
+    if not done:
+        return None
+    if waiting[0].cancelled():
+        raise CancelledError
+    return list(waiting[0].result())
+
+
+async def _stop_all(client: Any, futures: list[Any], requests: list[str], waiting: list[Any]) -> None:
+    for fetching in waiting:
+        fetching.cancel()
+
     async def all_of_it() -> None:
         await client.run(stop, *requests, on_error="ignore", asynchronous=True)
         await client.cancel(futures, asynchronous=True)
