@@ -216,16 +216,21 @@ class FittedBank:
             return
         step = max(1, int(_STACK_BYTES // (8 * len(X) ** 2)))
         for first in range(0, self.n_kernels, step):
-            some = self._some(range(first, min(first + step, self.n_kernels)))
+            some = self.some(np.arange(first, min(first + step, self.n_kernels)))
             side = some.side(X)
             yield from some.stack(side, side)
 
-    def _some(self, which: range) -> FittedBank:
-        """Some of the kernels."""
+    def some(self, which: IntArray) -> FittedBank:
+        """Some of the kernels, with their factors."""
         base = self.base[which]
         columns = [self.base_columns[b] for b in base]
         some = FittedBank([self.kernels[m] for m in which], columns, self.normalize, self.standardizer)
-        some.centre = [self.centre[base[some.base.tolist().index(b)]] for b in range(some.n_bases)]
+        some.cache_bytes = self.cache_bytes
+        _, first = np.unique(some.base, return_index=True)
+        some.centre = [self.centre[b] for b in base[first]]
+        for name in ("variance", "effective_rank", "factor"):
+            if hasattr(self, name):  # not while these are being measured
+                setattr(some, name, getattr(self, name)[which])
         return some
 
     def __getstate__(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from ._typing import AnyArray, Array, IntArray
 __all__ = ["CombinedGram", "GramBlocks", "TaskLayout"]
 
 _FEW_PAIRS = 20_000  # of samples, on which threads cost more than they save
+_TOGETHER = 200  # kernels that are chosen at a time
 _MOST_CHECKED = 1000  # samples of a block among which a kernel is checked for negative eigenvalues
 
 _Thing = TypeVar("_Thing")
@@ -105,7 +106,7 @@ class GramBlocks:
         self.bank = bank
         self.n_jobs = n_jobs
         self.side = bank.side(X)
-        self._X, self._rows = X, np.concatenate(rows)
+        self._X, self._rows, self._shared = X, np.concatenate(rows), shared
         self.samples, block = _connected_blocks(rows, len(X)) if shared else (rows, np.arange(len(rows)))
         size = np.array([len(samples) for samples in self.samples])
         tasks = np.argsort(block, kind="stable")
@@ -152,6 +153,25 @@ class GramBlocks:
     def paying(self, capacity: float) -> GramBlocks:
         """The same with kernels that pay another price for their capacity; samples and base matrices are shared."""
         return self.with_bank(self.bank.paying(capacity))
+
+    @property
+    def can_choose(self) -> bool:
+        """Whether a store with some of the kernels is cheap to make: not from a stack, which would be copied."""
+        return self._shared and not self.bank.precomputed
+
+    def with_kernels(self, which: IntArray) -> GramBlocks:
+        """The same with some of the kernels."""
+        rows = np.split(self._rows, self.layout.ptr[1:-1])
+        return GramBlocks(self.bank.some(which), self._X, rows, self.n_jobs, self._shared)
+
+    def steepest(self, slope: Array, among: IntArray | None = None) -> IntArray:
+        """Some kernels of large slope, first the largest of each base: those of like widths can replace each other."""
+        among = np.arange(self.n_kernels) if among is None else among
+        falling = among[np.argsort(-slope[among], kind="stable")]
+        by_base = falling[np.argsort(self.bank.base[falling], kind="stable")]
+        base = self.bank.base[by_base]
+        rank = np.arange(len(base)) - np.searchsorted(base, base)
+        return np.sort(by_base[np.lexsort((-slope[by_base], rank))][:_TOGETHER])
 
     def with_bank(self, bank: FittedBank) -> GramBlocks:
         """The same with a bank that differs in the factors of its kernels only."""
