@@ -129,7 +129,7 @@ class GramBlocks:
         begin, number = np.repeat(self.blocks.first[:-1], size), np.arange(self.blocks.first[-1])
         samples = self.side.samples(np.concatenate(self.samples))
         self._pairs = Pairs(
-            panel=np.empty((len(bank.base_kernels), 0)),
+            panel=np.empty((bank.plan.n_bases, 0)),
             row_at=_offsets(np.repeat(size, size))[:-1],
             column=number - begin,
             begin=begin,
@@ -137,7 +137,7 @@ class GramBlocks:
             left=samples,
             right=samples,
         )
-        self._kept = 8 * len(bank.base_kernels) * self._start[-1] <= bank.cache_bytes
+        self._kept = 8 * bank.plan.n_bases * self._start[-1] <= bank.cache_bytes
         if self._kept:
             panel = self._panel(samples.which, self.blocks.first, 0, len(number))
             self._pairs = self._pairs._replace(panel=panel)
@@ -203,8 +203,9 @@ class GramBlocks:
 
     def _panel(self, which: IntArray, edges: IntArray, first: int, last: int) -> Array:
         """Base values of rows first..last-1 of blocks that lie between the edges, each with its whole block."""
+        bases = slice(0, self.bank.plan.n_bases)
         parts = [
-            self.bank.panel(self.side, which[max(a, first) : min(b, last)], self.side, which[a:b])
+            self.bank.panel(self.side, which[max(a, first) : min(b, last)], self.side, which[a:b], bases)
             for a, b in pairwise(edges.tolist())
             if a < last and b > first
         ]
@@ -217,7 +218,7 @@ class GramBlocks:
             return
         edges = np.append(np.unique(pairs.begin), len(pairs.begin))
         row_at = _offsets(np.repeat(np.diff(edges), np.diff(edges)))
-        most = int(PANEL_BYTES // (8 * len(self.bank.base_kernels)))
+        most = int(PANEL_BYTES // (8 * self.bank.plan.n_bases))
         column = np.arange(len(pairs.begin)) - pairs.begin
         while first < last:
             fits = int(np.searchsorted(row_at, row_at[first] + most, side="right")) - 1
@@ -279,10 +280,11 @@ class GramBlocks:
         samples = self.side.samples(left.which[chosen])
         begin, end = support.begin[:n_support], end[:n_support]
         pairs = Pairs(panel, row_at[chosen], column[chosen], begin, end, samples, samples)
+        lists = support._replace(block=support.block[:n_support], begin=begin)
 
         def work(pairs: Pairs, first: int, last: int) -> Array:
             tile = self._tiles.take()
-            G = self.bank.plan.forms(pairs, self.blocks, ptr, support, first, last, tile)
+            G = self.bank.plan.forms(pairs, self.blocks, ptr, lists, first, last, tile)
             self._tiles.give_back(tile)
             return G
 
