@@ -15,6 +15,7 @@ from ._kernel_rows import Pairs, exp_into
 from ._typing import Array, IntArray
 
 _CHUNK = 1024  # pairs of samples at a time
+_TOGETHER = 64  # kernels at a time where they are evaluated one by one
 _GEMM = 0.05  # what an entry of a matrix product costs beside an exponential
 
 
@@ -37,8 +38,9 @@ class ColumnPairs:
         used = np.unique(self.at_rate[some])
         if len(some) < _GEMM * len(used) * size**2:
             for at, _, _ in _chunks(pairs, first, last):
-                for m in some:
-                    out[at] += weights[m] * self._one(pairs.panel[:, at], slice(m, m + 1))[0]
+                d = pairs.panel[:, at]
+                for k in range(0, len(some), _TOGETHER):
+                    out[at] += weights[some[k : k + _TOGETHER]] @ self.stack(d, some[k : k + _TOGETHER])
             return
         U = np.zeros((len(self.rates), size, size))
         np.add.at(U, (self.at_rate, self._row, self._column), weights)
@@ -63,12 +65,10 @@ class ColumnPairs:
                     G[t, r] += (part * c[t, some]) @ part.T
         return np.ascontiguousarray(G[:, self.at_rate, self._row, self._column].T)
 
-    def stack(self, panel: Array, which: slice) -> Array:
+    def stack(self, panel: Array, which: IntArray | slice) -> Array:
         """The values of some of the kernels, (k, n_pairs), from those of all bases."""
-        return self._one(panel, which)
-
-    def _one(self, panel: Array, which: slice) -> Array:
-        return exponential(self.rate[which, None] * (panel[self.first[which]] + panel[self.second[which]]))
+        distances = panel[self.first[which]] + panel[self.second[which]]
+        return exponential(self.rate[which, None] * distances)
 
 
 def exponential(x: Array) -> Array:
