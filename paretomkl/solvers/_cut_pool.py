@@ -377,15 +377,17 @@ def solve_on_few(solver: CutPool, problem: MultiTaskProblem, init: Solution | No
     """
     machine: Any = problem.machine
     n_before = run.n_sweeps
-    few = init.state if init is not None else None
-    if not isinstance(few, Few) or few.machine is not machine or few.weight_set != problem.weight_set:
+    carried = init.state if init is not None else None
+    if isinstance(carried, Few) and carried.machine is machine and carried.weight_set == problem.weight_set:
+        few = replace(carried)
+    else:
         theta, warm = solver.begin(problem, init)
         first = run.sweep(machine, theta, warm, 1e-3)
         few = Few(machine, problem.weight_set, machine.gram.steepest(first.forms.sum(axis=0)), None)
-    gap = FIRST_GAP if few.inner is None else solver.tol
+    gap, finest = FIRST_GAP if few.inner is None else solver.tol, 0.5 * solver.tol
     while True:
         left = max(1, solver.max_iter - (run.n_sweeps - n_before))
-        inner_solver = replace(solver, tol=max(0.5 * solver.tol, SHARE * gap), max_iter=left)
+        inner_solver = replace(solver, tol=max(finest, SHARE * gap), max_iter=left)
         sub: Any = few.inner.machine if few.inner is not None else machine.with_kernels(few.which)
         here = replace(problem, machine=sub)
         reached = inner_solver.iterate(here, few.inner, run)
@@ -395,9 +397,14 @@ def solve_on_few(solver: CutPool, problem: MultiTaskProblem, init: Solution | No
         eta = problem.scalarization.gradient(reached.best.upper)
         gap = max(0.0, 1.0 - lower / float(eta @ reached.best.upper))
         missing = np.setdiff1d(np.flatnonzero(slope > slope[few.which].max()), few.which)
-        if gap <= solver.tol or run.n_sweeps - n_before >= solver.max_iter:
+        stuck = finest < 0.01 * solver.tol or reached.exhausted
+        if gap <= solver.tol or run.n_sweeps - n_before >= solver.max_iter or (stuck and not len(missing)):
             break
         run.note(problem.scalarization.p, gap)
+        if not len(missing):  # the few are all that is needed, but not yet solved well enough
+            finest = 0.3 * min(finest, inner_solver.tol)
+            gap = 0.0
+            continue
         which = np.union1d(few.which, machine.gram.steepest(slope, missing))
         wider = machine.with_kernels(which)
         pool = reached.pool.on_kernels(wider, np.searchsorted(which, few.which), reached.best)
