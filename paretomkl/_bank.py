@@ -26,6 +26,7 @@ PANEL_BYTES = 32 * 2**20  # how much of the base matrices is made at a time when
 _MOST_MEASURED, _MOST_LOOKED_AT = 1000, 256
 _MOST_VALUES = 3e7  # of kernels, in all, to look at
 _STACK_BYTES = 64 * 2**20  # of the matrices that are measured at a time
+_MANY_PAIRS, _MANY_BASES = 1000, 100  # kernels on pairs of columns, and pairs, from which on products pay
 _NO_VARIANCE = 1e-13  # of a kernel's size: what rounding leaves of a constant one
 
 Groups: TypeAlias = Sequence[tuple[IntArray, Array]]
@@ -97,6 +98,41 @@ class FittedBank:
                 self.base_kernels.append(kernel)
                 self.base_columns.append(np.empty(0, dtype=np.int64) if columns is None else columns[m])
             self.base[m] = keys[key]
+        self.terms = None if columns is None else self._split_pairs()
+
+    def _split_pairs(self) -> IntArray | None:
+        """Where Gaussians on pairs of columns are very many, put their bases last, and return the two terms of each.
+
+        Squared distances on two columns are the sum of those on each, which become bases if they are none yet.
+        """
+        two = [
+            k.metric == "sqeuclidean" and len(c) == 2 for k, c in zip(self.base_kernels, self.base_columns, strict=True)
+        ]
+        exponential = np.array([kernel.code.kind == EXPONENTIAL for kernel in self.kernels])
+        split = np.array(two)
+        np.logical_and.at(split, self.base[~exponential], False)  # inner products need a base of their own
+        if np.count_nonzero(split[self.base]) < _MANY_PAIRS or np.count_nonzero(split) < _MANY_BASES:
+            return None
+        kernel = self.base_kernels[int(np.argmax(split))]
+        single = {int(c[0]): b for b, c in enumerate(self.base_columns) if len(c) == 1 and not two[b]}
+        single = {c: b for c, b in single.items() if self.base_kernels[b].metric == "sqeuclidean"}
+        for c in sorted({int(c) for b in np.flatnonzero(split) for c in self.base_columns[b]} - set(single)):
+            single[c] = len(self.base_columns)
+            self.base_kernels.append(kernel)
+            self.base_columns.append(np.array([c]))
+        split = np.concatenate([split, np.zeros(len(self.base_columns) - len(split), dtype=bool)])
+        order = np.argsort(split, kind="stable")
+        place = np.argsort(order)
+        terms = np.array(
+            [
+                [place[single[int(c)]] for c in cs] if two_of else [-1, -1]
+                for cs, two_of in zip(self.base_columns, split, strict=True)
+            ]
+        )
+        self.base = place[self.base]
+        self.base_kernels = [self.base_kernels[b] for b in order]
+        self.base_columns = [self.base_columns[b] for b in order]
+        return terms[order]
 
     def bind(self, X: AnyArray, weight: Array | None, groups: Groups | None, capacity: float) -> None:
         """Take from the training samples what the bank needs of them: centres, and the factor of every kernel."""
@@ -121,8 +157,8 @@ class FittedBank:
 
     def bind_columns(self, statistics: Any) -> None:
         """Take what follows from statistics of columns: the centre, and factors of kernels divided by their mean."""
-        mean = statistics.mean(self._standardized)
-        self.centre = [mean[seen] for seen in self.base_columns]
+        self.mean = statistics.mean(self._standardized)
+        self.centre = [self.mean[seen] for seen in self.base_columns]
         self.factor = np.ones(self.n_kernels)
         if self.normalize == "trace":
             self.factor = _inverse(statistics.mean(self._diagonal_rows))
@@ -221,9 +257,23 @@ class FittedBank:
                 yield slice(m, m + 1), np.array(X[None, :, :, m], dtype=np.float64)
             return
         side, everyone = self.side(X), np.arange(len(X))
-        for part in self.plan.split(max(1, int(_STACK_BYTES // (8 * len(X) ** 2)))):
+        step = max(1, int(_STACK_BYTES // (8 * len(X) ** 2)))
+        for part in self.plan.split(step):
             pairs = self._pairs(side, everyone, side, part.bases)
             yield part.place, part.stack(pairs).reshape(-1, len(X), len(X))
+        for place, values in self._product_stacks(side, everyone, side, step):
+            yield place, values.reshape(-1, len(X), len(X))
+
+    def _product_stacks(self, left: Side, rows: IntArray, right: Side, step: int) -> Iterator[tuple[slice, Array]]:
+        """The values of kernels on sums of bases, (k, n_pairs), at most ``step`` at a time, and their place."""
+        products, plan = self.plan.products, self.plan
+        if products is None:
+            return
+        panel = self.panel(left, rows, right, np.arange(len(right)), slice(0, plan.n_bases))
+        begin = plan.n_evaluated - len(products)
+        for first in range(0, len(products), step):
+            some = slice(first, min(first + step, len(products)))
+            yield slice(begin + some.start, begin + some.stop), products.stack(panel, some)
 
     def each_kernel(self, X: AnyArray) -> Iterator[Array]:
         """The matrices of the base kernels among samples before their factors, (n, n) each, some made at a time."""
@@ -232,16 +282,21 @@ class FittedBank:
             return
         step = max(1, int(_STACK_BYTES // (8 * len(X) ** 2)))
         for first in range(0, self.n_kernels, step):
-            some = self._some(range(first, min(first + step, self.n_kernels)))
+            some = self.some(np.arange(first, min(first + step, self.n_kernels)))
             side = some.side(X)
             yield from some.stack(side, side)
 
-    def _some(self, which: range) -> FittedBank:
-        """Some of the kernels."""
+    def some(self, which: IntArray) -> FittedBank:
+        """Some of the kernels, with their factors."""
         base = self.base[which]
         columns = [self.base_columns[b] for b in base]
         some = FittedBank([self.kernels[m] for m in which], columns, self.normalize, self.standardizer)
-        some.centre = [self.centre[base[some.base.tolist().index(b)]] for b in range(some.n_bases)]
+        some.cache_bytes = self.cache_bytes
+        some.mean = self.mean
+        some.centre = [self.mean[seen] for seen in some.base_columns]
+        for name in ("variance", "effective_rank", "factor"):
+            if hasattr(self, name):  # not while these are being measured
+                setattr(some, name, getattr(self, name)[which])
         return some
 
     def __getstate__(self) -> dict[str, Any]:
@@ -270,7 +325,8 @@ class FittedBank:
     @cached_property
     def plan(self) -> Plan:
         """How all kernels are evaluated with the least work."""
-        return Plan(self.codes, self.n_bases)
+        n_bases = self.n_bases if self.terms is None else int(np.count_nonzero(self.terms[:, 0] < 0))
+        return Plan(self.codes, n_bases, self.terms)
 
     @property
     def n_kernels(self) -> int:
@@ -357,6 +413,8 @@ class FittedBank:
             for rows in self._steps(left, right, part.bases.stop - part.bases.start):
                 place = slice(rows[0] * len(right), (rows[-1] + 1) * len(right))
                 evaluated[part.place, place] = part.stack(self._pairs(left, rows, right, part.bases))
+        for some, values in self._product_stacks(left, np.arange(len(left)), right, 256):
+            evaluated[some] = values
         return self.plan.of_kernels(evaluated).reshape(self.n_kernels, len(left), len(right))
 
     def _cross(self, left: Side, right: Side, thetas: Array) -> Array:
@@ -364,8 +422,8 @@ class FittedBank:
         weights = self.plan.weights(np.ascontiguousarray(thetas, dtype=np.float64))
         out = np.empty((len(thetas), len(left) * len(right)))
         tile = self.plan.tile()
-        for rows in self._steps(left, right, self.n_bases):
-            pairs = self._pairs(left, rows, right)
+        for rows in self._steps(left, right, self.plan.n_bases):
+            pairs = self._pairs(left, rows, right, slice(0, self.plan.n_bases))
             for row, combined in zip(weights, out, strict=True):
                 self.plan.combine(row, pairs, 0, len(rows), tile, combined[rows[0] * len(right) :])
         return out.reshape(len(thetas), len(left), len(right))

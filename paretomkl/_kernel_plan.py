@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ._column_pairs import ColumnPairs
 from ._kernel_rows import (
     EXPONENTIAL,
     Blocks,
@@ -123,33 +124,55 @@ class Plan:
     mixing : sparse array of shape (n_kernels, n_evaluated), or None
         Kernel m is Σ_i mixing[m, i] times the i-th evaluated one; None where the kernels themselves are evaluated.
     n_evaluated : int
+    n_bases : int
+        How many bases panels must hold: those from there on are sums of two ``terms`` (n_bases, 2) among these.
+    products : ColumnPairs or None
+        Kernels on such sums, the last of what is evaluated.
     """
 
-    def __init__(self, codes: Codes, n_bases: int):
+    def __init__(self, codes: Codes, n_bases: int, terms: IntArray | None = None):
         self.mixing: csr_matrix | None = None
-        self.n_bases = n_bases
+        self.products: ColumnPairs | None = None
+        self.n_bases, self._terms = n_bases, terms
         self._all = self._codes = codes
         self._kernel = np.arange(len(codes.kind))
-        group = _crowded(codes)
-        few = max(len(codes.kind), n_bases) <= MOST_TOGETHER and group is None
+        plain = np.flatnonzero(codes.base < n_bases)
+        group = _crowded(codes.take(plain))
+        few = max(len(codes.kind), n_bases) <= MOST_TOGETHER and group is None and terms is None
         if not few:
-            self._codes, self._kernel, self.mixing = _evaluated(codes, group)
-        self.n_evaluated = len(self._kernel)
+            self._codes, kernel, self.mixing = _evaluated(codes.take(plain), group)
+            self._kernel = plain[kernel]
+        self._n_plain = self.n_evaluated = len(self._kernel)
+        if len(plain) < len(codes.kind) and terms is not None:
+            self._add_products(plain, np.flatnonzero(codes.base >= n_bases))
         self.parts = [self._part(slice(0, self.n_evaluated), slice(0, n_bases))] if few else self.split(_ROOM)
+
+    def _add_products(self, plain: IntArray, products: IntArray) -> None:
+        """Kernels on sums of two bases come after all others."""
+        from scipy.sparse import block_diag, identity
+
+        assert self._terms is not None
+        codes = self._all.take(products)
+        self.products = ColumnPairs(codes.rate, *self._terms[codes.base].T)
+        mixing = block_diag([self.mixing, identity(len(products))]).tocsr()
+        place = np.empty(len(plain) + len(products), dtype=np.int64)
+        place[np.concatenate([plain, products])] = np.arange(len(place))
+        self.mixing = mixing[place]
+        self.n_evaluated += len(products)
 
     def of_weights(self, theta: Array) -> tuple[Plan, Array]:
         """The plan and its weights with which Σ_m θ_m K_m is least work: of all kernels, or of those that it needs."""
         needed = np.flatnonzero(theta)
         if self.mixing is None or 2 * len(needed) > self.n_evaluated:
             return self, self.weights(theta)
-        plan = Plan(self._all.take(needed), self.n_bases)
+        plan = Plan(self._all.take(needed), self.n_bases, self._terms)
         for k, part in enumerate(plan.parts):
             plan.parts[k] = part._replace(kernels=needed[part.kernels])
         return plan, plan.weights(theta[needed])
 
     def split(self, most: int) -> list[Part]:
         """Everything in parts of at most so many kernels."""
-        return [self._part(place) for place in _pieces(self._codes.base, min(most, _ROOM))]
+        return [self._part(place) for place in _pieces(self._codes.base, min(most, _ROOM))] if self._n_plain else []
 
     def _part(self, place: slice, bases: slice | None = None) -> Part:
         some = self._codes.take(place)
@@ -159,8 +182,8 @@ class Plan:
 
     def tile(self) -> Tile:
         """Room for any part."""
-        n_bases = max(part.bases.stop - part.bases.start for part in self.parts)
-        return make_tile(n_bases, max(len(part.kernels) for part in self.parts))
+        n_bases = max((part.bases.stop - part.bases.start for part in self.parts), default=1)
+        return make_tile(n_bases, max((len(part.kernels) for part in self.parts), default=1))
 
     def weights(self, theta: Array) -> Array:
         """The weights (…, n_evaluated) that make Σ_m θ_m K_m, θ (…, n_kernels), of what is evaluated."""
@@ -173,9 +196,14 @@ class Plan:
     def combine(self, weights: Array, pairs: Pairs, first: int, last: int, tile: Tile, out: Array) -> None:
         """The sum of what is evaluated with these weights; see ``combine_rows``."""
         combine = combine_rows
+        if not self.parts:
+            for i in range(first, last):
+                out[pairs.row_at[i] + pairs.column[pairs.begin[i] : pairs.end[i]]] = 0.0
         for part in self.parts:
             combine(part.program, weights[part.place], part.pairs(pairs), first, last, part.tile(tile), out)
             combine = add_rows
+        if self.products is not None:
+            self.products.add(weights[self._n_plain :], pairs, first, last, out)
 
     def forms(
         self, pairs: Pairs, blocks: Blocks, ptr: IntArray, support: Support, first: int, last: int, tile: Tile
@@ -187,7 +215,23 @@ class Plan:
             room = part.tile(tile)
             quadratic_forms(part.program, part.pairs(pairs), blocks, ptr, support, first, last, room, some)
             forms[part.place] = some.T
+        if self.products is not None:
+            forms[self._n_plain :] = self.products.forms(pairs, dense_duals(blocks, ptr, support), first, last)
         return forms
+
+
+def dense_duals(blocks: Blocks, ptr: IntArray, support: Support) -> Array:
+    """The dual of each task at every support vector, (n_tasks, n_support)."""
+    _, tasks, task_ptr = blocks
+    n_support = int(support.begin.shape[0])
+    V = np.zeros((len(ptr) - 1, n_support))
+    for b in range(len(task_ptr) - 1):
+        mine = np.flatnonzero(support.block == b)
+        for t in tasks[task_ptr[b] : task_ptr[b + 1]]:
+            if len(mine):
+                count = support.rank[support.rank_at[t] + mine[-1] + 1]
+                V[t, support.number[ptr[t] : ptr[t] + count]] = support.value[ptr[t] : ptr[t] + count]
+    return V
 
 
 def _crowded(codes: Codes) -> IntArray | None:

@@ -28,6 +28,7 @@ _DEARER = 3.0  # what a pair costs in a full matrix, with all that is done with 
 _DOUBLE = 2.0  # what a pair of a field costs in double precision
 _MOST_BYTES = 8 * 2**30  # of full matrices, where there is another way
 _SINGLE_RTOL = 1e-5  # accuracy of tasks that distances in single precision allow
+_TOGETHER = 200  # kernels that are chosen at a time
 _MOST_CHECKED = 1000  # samples of a block among which a kernel is checked for negative eigenvalues
 
 _Thing = TypeVar("_Thing")
@@ -145,7 +146,7 @@ class GramBlocks:
         self.bank = bank
         self.n_jobs = n_jobs
         self.side = bank.side(X)
-        self._X, self._rows = X, np.concatenate(rows)
+        self._X, self._rows, self._shared = X, np.concatenate(rows), shared
         self.samples, block = _connected_blocks(rows, len(X)) if shared else (rows, np.arange(len(rows)))
         size = np.array([len(samples) for samples in self.samples])
         tasks = np.argsort(block, kind="stable")
@@ -170,7 +171,7 @@ class GramBlocks:
         begin, number = np.repeat(self.blocks.first[:-1], size), np.arange(self.blocks.first[-1])
         samples = self.side.samples(np.concatenate(self.samples))
         pairs = Pairs(
-            panel=np.empty((len(bank.base_kernels), 0)),
+            panel=np.empty((bank.plan.n_bases, 0)),
             row_at=_offsets(np.repeat(size, size))[:-1],
             column=number - begin,
             begin=begin,
@@ -178,7 +179,7 @@ class GramBlocks:
             left=samples,
             right=samples,
         )
-        self._kept = 8 * len(bank.base_kernels) * self._start[-1] <= bank.cache_bytes
+        self._kept = 8 * bank.plan.n_bases * self._start[-1] <= bank.cache_bytes
         self._kept_pairs = _Once(
             lambda: (
                 pairs._replace(panel=self._panel(samples.which, self.blocks.first, 0, len(number)))
@@ -203,6 +204,25 @@ class GramBlocks:
     def paying(self, capacity: float) -> GramBlocks:
         """The same with kernels that pay another price for their capacity; samples and base matrices are shared."""
         return self.with_bank(self.bank.paying(capacity))
+
+    @property
+    def can_choose(self) -> bool:
+        """Whether a store with some of the kernels is cheap to make: not from a stack, which would be copied."""
+        return self._shared and not self.bank.precomputed
+
+    def with_kernels(self, which: IntArray) -> GramBlocks:
+        """The same with some of the kernels."""
+        rows = np.split(self._rows, self.layout.ptr[1:-1])
+        return GramBlocks(self.bank.some(which), self._X, rows, self.n_jobs, self._shared)
+
+    def steepest(self, slope: Array, among: IntArray | None = None) -> IntArray:
+        """Some kernels of large slope, first the largest of each base: those of like widths can replace each other."""
+        among = np.arange(self.n_kernels) if among is None else among
+        falling = among[np.argsort(-slope[among], kind="stable")]
+        by_base = falling[np.argsort(self.bank.base[falling], kind="stable")]
+        base = self.bank.base[by_base]
+        rank = np.arange(len(base)) - np.searchsorted(base, base)
+        return np.sort(by_base[np.lexsort((-slope[by_base], rank))][:_TOGETHER])
 
     def with_bank(self, bank: FittedBank) -> GramBlocks:
         """The same with a bank that differs in the factors of its kernels only."""
@@ -234,8 +254,9 @@ class GramBlocks:
 
     def _panel(self, which: IntArray, edges: IntArray, first: int, last: int) -> Array:
         """Base values of rows first..last-1 of blocks that lie between the edges, each with its whole block."""
+        bases = slice(0, self.bank.plan.n_bases)
         parts = [
-            self.bank.panel(self.side, which[max(a, first) : min(b, last)], self.side, which[a:b])
+            self.bank.panel(self.side, which[max(a, first) : min(b, last)], self.side, which[a:b], bases)
             for a, b in pairwise(edges.tolist())
             if a < last and b > first
         ]
@@ -248,7 +269,7 @@ class GramBlocks:
             return
         edges = np.append(np.unique(pairs.begin), len(pairs.begin))
         row_at = _offsets(np.repeat(np.diff(edges), np.diff(edges)))
-        most = int(PANEL_BYTES // (8 * len(self.bank.base_kernels)))
+        most = int(PANEL_BYTES // (8 * self.bank.plan.n_bases))
         column = np.arange(len(pairs.begin)) - pairs.begin
         while first < last:
             fits = int(np.searchsorted(row_at, row_at[first] + most, side="right")) - 1
@@ -332,10 +353,11 @@ class GramBlocks:
         samples = self.side.samples(left.which[chosen])
         begin, end = support.begin[:n_support], end[:n_support]
         pairs = Pairs(panel, row_at[chosen], column[chosen], begin, end, samples, samples)
+        lists = support._replace(block=support.block[:n_support], begin=begin)
 
         def work(pairs: Pairs, first: int, last: int) -> Array:
             tile = self._tiles.take()
-            G = self.bank.plan.forms(pairs, self.blocks, ptr, support, first, last, tile)
+            G = self.bank.plan.forms(pairs, self.blocks, ptr, lists, first, last, tile)
             self._tiles.give_back(tile)
             return G
 

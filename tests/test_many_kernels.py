@@ -1,6 +1,8 @@
 """Banks of very many kernels: values against plain NumPy, and problems against the same kernels as a stack."""
 
 import pickle
+from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,8 +12,16 @@ from sklearn.metrics import pairwise
 from paretomkl import Gaussian, KernelBank, Laplacian, Linear, Polynomial
 from paretomkl._bank import spread
 from paretomkl._kernel_plan import MOST_TOGETHER
+from paretomkl._run import Run
 from paretomkl._widths import N_NODES, WORTHWHILE, mixing_of, nodes_of, segment_of
 from paretomkl.gram import GramBlocks
+from paretomkl.machines import SVCTasks
+from paretomkl.problem import MultiTaskProblem
+from paretomkl.scalarizations import PowerMean
+from paretomkl.solvers import CutPool
+from paretomkl.solvers._few_kernels import MANY, minimize_over_few
+from paretomkl.solvers._master import minimize_over_cuts
+from paretomkl.weight_sets import LsBall
 
 RNG = np.random.default_rng(0)
 N = 40
@@ -59,8 +69,32 @@ def many_bases():
     return [kinds[k % 3](0.2 + 0.01 * k, columns=columns) for k, columns in enumerate(sets)]
 
 
-BANKS = {"many widths": many_widths(), "many bases": many_bases()}
+def many_pairs():
+    """Gaussians on all pairs of columns and on some single ones, with other kernels on some of the pairs."""
+    pairs = list(combinations(range(6), 2))
+    return [
+        *(Gaussian(sigma, columns=2) for sigma in np.geomspace(0.1, 1, 5)),
+        *(Gaussian(sigma, columns=pair) for pair in pairs for sigma in np.geomspace(0.05, 50, 80)),
+        Polynomial(2, columns=pairs[3]),
+        Laplacian(0.7, columns=pairs[4]),
+        *(Gaussian(sigma) for sigma in (0.5, 1.0, 3.0)),
+        Gaussian(0.123, columns=pairs[7]),
+    ]
+
+
+BANKS = {"many widths": many_widths(), "many bases": many_bases(), "many pairs": many_pairs()}
 any_bank = pytest.mark.parametrize("kernels", BANKS.values(), ids=BANKS)
+
+
+@pytest.fixture(autouse=True)
+def pairs_of_six_columns_are_many(monkeypatch):
+    monkeypatch.setattr("paretomkl._bank._MANY_BASES", 10)
+
+
+def test_kernels_on_pairs_of_columns_are_products():
+    bank = KernelBank(many_pairs()).fit(X)
+    assert len(bank.plan.products) == 14 * 80 + 1  # those of the pair with a polynomial kernel have its base
+    assert bank.plan.n_bases < 12 < bank.n_bases
 
 
 def test_nodes_stand_for_every_rate_at_every_distance():
@@ -141,3 +175,54 @@ def test_a_fitted_bank_of_many_kernels_can_be_stored():
 def test_the_reference_is_that_of_scikit_learn():
     assert_allclose(dense(Gaussian(0.5), Z, X), pairwise.rbf_kernel(Z, X, gamma=2.0), rtol=1e-9, atol=1e-15)
     assert_allclose(dense(Laplacian(0.5), Z, X), pairwise.laplacian_kernel(Z, X, gamma=0.5), rtol=1e-9)
+
+
+def sparse_tasks(n_classes):
+    """More kernels than a master takes at once, on one column each, and a task for each pair of classes."""
+    rng = np.random.default_rng(1)
+    y = np.arange(60) % n_classes
+    data = rng.standard_normal((60, 5)) + 0.8 * np.eye(5)[y]
+    kernels = [Gaussian(sigma, columns=j) for j in range(5) for sigma in np.geomspace(0.05, 20, 220)]
+    pairs = list(combinations(range(n_classes), 2))
+    rows = [np.flatnonzero(np.isin(y, pair)) for pair in pairs]
+    signs = np.concatenate(
+        [np.where(y[mine] == first, 1.0, -1.0) for (first, _), mine in zip(pairs, rows, strict=True)]
+    )
+    gram = GramBlocks(KernelBank(kernels).fit(data), data, rows)
+    return SVCTasks(gram, signs, np.ones(len(signs)))
+
+
+@pytest.mark.parametrize(("ps", "n_classes"), [([1.0], 2), ([1.0, 0.1, 5.0, np.inf], 3)])
+def test_sparse_weights_on_few_kernels_are_certified_over_all(ps, n_classes):
+    machine = sparse_tasks(n_classes)
+    assert machine.n_kernels >= MANY
+    last = None
+    for p in ps:
+        problem = MultiTaskProblem(machine, PowerMean(p), LsBall(1.0))
+        last = CutPool(tol=1e-3).solve(problem, last)
+        assert last.gap <= 1e-3
+        assert np.count_nonzero(last.theta) < 0.5 * machine.n_kernels
+        assert_allclose(last.theta.sum(), 1.0, rtol=1e-9)
+        # the problem with all kernels at once and far more exactly; for p < 1 that of the sum weighted by η
+        weights = None if p >= 1 else last.task_weights
+        whole = replace(problem, scalarization=PowerMean(max(p, 1.0), weights))
+        exact = CutPool(tol=1e-5).iterate(whole, None, Run())
+        assert exact.gap <= 1e-5
+        assert 1 - exact.master.lower / whole.scalarization.value(last.objectives) <= last.gap + 2e-5
+
+
+def test_a_master_of_few_kernels_has_the_bounds_of_the_whole_one():
+    rng = np.random.default_rng(3)
+    slopes = np.concatenate([np.zeros((1, 2, 3000)), rng.uniform(size=(12, 2, 3000)) ** 2])
+    linear = np.concatenate([np.full((1, 2), 0.01), rng.uniform(1, 1.5, (12, 2))])
+    present = np.ones(linear.shape, dtype=bool)
+    given = linear, slopes, present, np.array([1.0, 2.0]), np.array([0.3, 0.7])
+    rest = LsBall(1.0), np.full(3000, 1 / 3000), 1e-6, False
+    for p in (1.0, 4.0):
+        whole = minimize_over_cuts(*given, p, *rest)
+        few, likely = minimize_over_few(*given, p, *rest, np.empty(0, dtype=np.int64))
+        assert few.lower <= whole.upper
+        assert_allclose(few.upper, whole.upper, rtol=3e-6)
+        assert_allclose(few.lower, whole.lower, rtol=3e-6)
+        assert np.count_nonzero(few.theta) < 1500
+        assert np.isin(np.flatnonzero(few.theta > 1e-3), likely).all()

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .._typing import AnyArray, Array
+from .._typing import AnyArray, Array, IntArray
 from ..protocols import Gram, check_part
 from ..sweep import Decisions, Sweep
 
@@ -33,6 +33,9 @@ class KernelTasks:
     homogeneous: ClassVar[bool] = True
     # whether a dual may shrink towards zero and cuts follow the scale of a kernel: linear part from the dual alone
     scalable: ClassVar[bool] = True
+
+    # whether cuts are made of linear parts that are concave in the duals of ``decisions``, of their forms, and no more
+    plain_cuts: ClassVar[bool] = False
 
     def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None):
         check_part(gram, Gram)
@@ -69,10 +72,20 @@ class KernelTasks:
         ``forms`` are the v'K_m v where they are known.
         """
         linear = self.scale * linear
-        forms = self.gram.quadratic_forms(dual) if forms is None else forms
-        forms = self.scale[:, None] * np.maximum(forms, 0.0)  # rounding may leave a form of zero below it
+        forms = self.forms(dual, forms)
         lower = linear - 0.5 * (forms * theta).sum(axis=1)
         return Sweep(theta, linear, forms, lower, lower + self.scale * np.maximum(gap, 0.0), warm)
+
+    def forms(self, dual: Array, known: Array | None = None) -> Array:
+        """scale_t · v_t'K_m v_t of flat duals v, (n_tasks, n_kernels); ``known`` are the v_t'K_m v_t where they are."""
+        forms = self.gram.quadratic_forms(dual) if known is None else known
+        return self.scale[:, None] * np.maximum(forms, 0.0)  # rounding may leave a form of zero below it
+
+    def with_kernels(self, which: IntArray) -> Self:
+        """The same tasks with some of the kernels."""
+        other = copy(self)
+        other.gram = self.gram.with_kernels(which)  # type: ignore[attr-defined]
+        return other
 
     def fitted_by_constants(self, tube: Array | float = 0.0) -> AnyArray:
         """Tasks whose targets lie within 2 ``tube``, samples of cost zero aside: J_t = 0 under every kernel."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,8 @@ class SVCTasks(KernelTasks):
         Factor of the objectives, and with them of cuts and bounds: 1/n_t for objectives per sample; None is 1.
         Duals, decisions and intercepts do not depend on it.
     """
+
+    plain_cuts: ClassVar[bool] = True
 
     def sweep(self, theta: Array, warm: SVCStart | None = None, rtol: float = 1e-6) -> Sweep:
         """Solve every task at θ to a relative duality gap of rtol, starting from the duals of an earlier sweep.

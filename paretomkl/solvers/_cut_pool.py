@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from .._cuts import CutStore
 from .._run import Run
-from .._typing import Array
+from .._typing import Array, IntArray
 from ..problem import MultiTaskProblem
 from ..protocols import Machine, Scalarization, WeightSet
 from ..scalarizations import PowerMean
@@ -17,7 +17,7 @@ from ..solution import Solution
 from ..sweep import Sweep
 from ._base import BaseSolver
 from ._few_kernels import MANY, minimize_over_few
-from ._master import minimize_over_cuts
+from ._master import Optimum, minimize_over_cuts
 
 WARM_UP = 3  # block-coordinate steps that fill an empty pool
 PATIENCE = 6  # masters a cut may sit out before it is dropped
@@ -25,6 +25,8 @@ REWEIGHTINGS = 4  # of the master, for p < 1
 LONGER, SHORTER, SHORTEST = 1.5, 0.5, 0.1  # stride to the master's point: after success, after failure, and at least
 GAP_SHARE = 0.05  # of the gap: the accuracy of the tasks while the gap is large
 CRUMBS = 0.01  # of the tolerance: the share of θ that may be set to zero where few kernels are wanted
+SHARE = 0.1  # of the gap over all kernels: how exactly few of them are solved
+FIRST_GAP = 0.5  # that gap before it is known
 NEGLIGIBLE = 1e-25  # share of M_p below which a task is left out of the master
 
 
@@ -111,8 +113,8 @@ class Pool:
 
     def minimize(
         self, scale: Array, omega: Array, p: float, start: Array, rtol: float, joint: bool = False, mark: bool = True
-    ) -> tuple[Array, float, Array]:
-        """θ of least M_p over the cuts, in units of ``scale``; its lower bound; the multipliers of the tasks.
+    ) -> Optimum:
+        """θ of least M_p over the cuts, in units of ``scale``; its lower bound; the multipliers.
 
         A task of negligible weight is left out, which only lowers the bound, since J_t > 0. ``joint`` puts all cuts
         into one group: the master of the maximum. A cut has a part in the master if its multiplier is not negligible or
@@ -127,16 +129,42 @@ class Pool:
             found = minimize_over_cuts(*master)
         if mark:
             cuts.note_use(found.used, PATIENCE, present)
-        return found.theta, found.lower, found.task_weights
+        return found
+
+    def on_kernels(self, machine: Any, place: IntArray, keep: Sweep) -> Pool:
+        """The same points and cuts with a machine of more kernels, among which the present ones have their place."""
+        pool = Pool(machine, self.weight_set)
+        live = np.any(self.cuts.live[1:], axis=1)
+        for k, sweep in enumerate(self.sweeps):
+            if live[k] or sweep is keep:
+                theta = np.zeros(machine.n_kernels)
+                theta[place] = sweep.theta
+                pool.add(replace(sweep, theta=theta, forms=machine.forms(duals(machine, sweep))))
+        return pool
 
 
 @dataclass
 class Master:
-    """θ that minimises M_p over the cuts, a rigorous lower bound, and at p = ∞ the multipliers of the tasks."""
+    """θ that minimises M_p over the cuts, a rigorous lower bound, and at p = ∞ the multipliers of the tasks.
+
+    ``proof`` (n_rows, n_tasks): the lower bound is Σ proof · linear − h(Σ proof · slopes), h the support function.
+    """
 
     theta: Array
     lower: float
     task_weights: Array | None = None
+    proof: Array | None = None
+
+
+class Reached(NamedTuple):
+    """Where the iteration stopped: the best sweep and its gap, the last master, whether rounding ended it."""
+
+    best: Sweep
+    gap: float
+    n_sweeps: int
+    master: Master
+    pool: Pool
+    exhausted: bool
 
 
 @dataclass
@@ -162,6 +190,12 @@ class CutPool(BaseSolver):
 
     def solve(self, problem: MultiTaskProblem, init: Solution | None = None, run: Run | None = None) -> Solution:
         run = run or Run(self.report)
+        if chooses_kernels(problem):
+            return solve_on_few(self, problem, init, run)
+        best, gap, n_sweeps, master, pool, exhausted = self.iterate(problem, init, run)
+        return self.solution(problem, best, gap, n_sweeps, master.task_weights, pool, exhausted)
+
+    def iterate(self, problem: MultiTaskProblem, init: Solution | None, run: Run) -> Reached:
         n_before = run.n_sweeps
         pool = self._pool(problem, init)
         alone = self.borrow == 0 and not _one_point_serves_all(problem)
@@ -184,7 +218,7 @@ class CutPool(BaseSolver):
             run.note(problem.scalarization.p, gap)
             enough = self.tol if n_sweeps or _one_point_serves_all(problem) else self.borrow * self.tol
             if gap <= enough or n_sweeps >= self.max_iter or precision < 1e-6:
-                return self.solution(problem, best, gap, n_sweeps, master.task_weights, pool, precision < 1e-6)
+                return Reached(best, gap, n_sweeps, master, pool, precision < 1e-6)
             # Cutting planes overshoot where kernels are many: after a sweep that brought nothing better, go less far.
             stride = min(1.0, LONGER * stride) if best is not leader else max(SHORTEST, SHORTER * stride)
             leader = best
@@ -203,13 +237,25 @@ class CutPool(BaseSolver):
             return self.task_rtol
         return max(self.task_rtol, min(self.tol, GAP_SHARE * gap))
 
+    def kept(self, problem: MultiTaskProblem, reached: Reached) -> Solution:
+        """A solution to go on from."""
+        best, gap, n_sweeps, master, pool, _ = reached
+        weights = problem.scalarization.task_weights(best.lower) if master.task_weights is None else master.task_weights
+        objective = problem.scalarization.value(best.lower)
+        p, converged = problem.scalarization.p, gap <= self.tol
+        return Solution(p, best, weights, objective, gap, n_sweeps, converged, problem.machine, pool)
+
     def grown(self, solution: Solution, problem: MultiTaskProblem, factor: float) -> Solution:
         """With the cuts of the smaller C, which hold for the larger one."""
+        if isinstance(solution.state, Few):
+            return super().grown(solution, problem, factor)
         pool = solution.state.grown(factor, solution.theta, problem)
         return replace(super().grown(solution, problem, factor), state=pool)
 
     def rescaled(self, solution: Solution, problem: MultiTaskProblem, ratio: Array) -> Solution:
         """With all cuts, which hold for every scale of the kernels."""
+        if isinstance(solution.state, Few):
+            return super().rescaled(solution, problem, ratio)
         pool = solution.state.moved(problem.machine, problem.weight_set, ratio)
         return replace(super().rescaled(solution, problem, ratio), state=pool)
 
@@ -235,7 +281,8 @@ class CutPool(BaseSolver):
             if greatest is None:
                 unit = init.sweep.upper.mean()
                 with run.timed("master"):
-                    theta, _, _ = pool.minimize(unit * everyone, everyone / len(everyone), 1.0, theta, 0.01, mark=False)
+                    shares = everyone / len(everyone)
+                    theta = pool.minimize(unit * everyone, shares, 1.0, theta, 0.01, mark=False).theta
                 theta = problem.weight_set.scale_to_boundary(theta)
             else:
                 theta = greatest
@@ -270,21 +317,23 @@ class CutPool(BaseSolver):
         scale = np.maximum(best.upper, pool.sweeps[-1].upper)
         omega = problem.scalarization.gradient(scale) * scale
         unit = omega.sum()
-        theta, lower, _ = pool.minimize(scale, omega / unit, p, best.theta, rtol)
-        return Master(theta, lower * unit)
+        found = pool.minimize(scale, omega / unit, p, best.theta, rtol)
+        return Master(found.theta, found.lower * unit, proof=unit * found.multipliers / scale)
 
     def _master_of_maximum(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
         unit = best.upper.max()
         everyone = np.ones(problem.machine.n_tasks)
-        theta, lower, shares = pool.minimize(unit * everyone, everyone, 1.0, best.theta, rtol, joint=True)
-        return Master(theta, lower * unit, shares / shares.sum())
+        found = pool.minimize(unit * everyone, everyone, 1.0, best.theta, rtol, joint=True)
+        shares = found.task_weights / found.task_weights.sum()
+        return Master(found.theta, found.lower * unit, shares, found.multipliers)
 
     def _master_by_reweighting(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
         # a concave mean lies below its tangent at z: the minimiser of Σ η_t(z) z_t lowers it
         scalarization = problem.scalarization
         omega = scalarization.gradient(best.upper) * best.upper
         unit = omega.sum()  # the weighted sum at the best point
-        theta, lower, _ = pool.minimize(best.upper, omega / unit, 1.0, best.theta, rtol)
+        found = pool.minimize(best.upper, omega / unit, 1.0, best.theta, rtol)
+        theta, lower, proof = found.theta, found.lower, unit * found.multipliers / best.upper
         value = np.inf
         # that bound is for the weights of the best point, its certificate; to go on, let the weights follow the cuts
         for _ in range(REWEIGHTINGS):
@@ -295,8 +344,8 @@ class CutPool(BaseSolver):
             if previous - value <= rtol:
                 break
             omega = scalarization.gradient(objectives) * best.upper
-            theta, _, _ = pool.minimize(best.upper, omega / omega.sum(), 1.0, theta, rtol, mark=False)
-        return Master(theta, lower * unit)
+            theta = pool.minimize(best.upper, omega / omega.sum(), 1.0, theta, rtol, mark=False).theta
+        return Master(theta, lower * unit, proof=proof)
 
 
 def without_crumbs(theta: Array, share: float) -> Array:
@@ -315,3 +364,96 @@ def _nothing_to_weigh(problem: MultiTaskProblem) -> bool:
 def _one_point_serves_all(problem: MultiTaskProblem) -> bool:
     """Whether all p have the same solution; every mean of one number is that number."""
     return problem.machine.n_tasks == 1 or _nothing_to_weigh(problem)
+
+
+# ------------------------------------------------------------------------------------------ few of many kernels
+@dataclass
+class Few:
+    """What a solution on few kernels hands to the next p: whose they are, which they are, the solution on them."""
+
+    machine: Any
+    weight_set: WeightSet
+    which: IntArray
+    inner: Solution | None
+
+
+def chooses_kernels(problem: MultiTaskProblem) -> bool:
+    """Whether to solve on few kernels: most weights will be zero, and forms of all kernels are most of the work."""
+    machine: Any = problem.machine
+    sparse = getattr(problem.weight_set, "sparse", False) and machine.n_kernels >= MANY
+    return bool(sparse and getattr(machine, "plain_cuts", False) and getattr(machine.gram, "can_choose", False))
+
+
+def duals(machine: Any, sweep: Sweep) -> Array:
+    """The flat duals of a sweep."""
+    return np.concatenate(machine.decisions(sweep).dual)
+
+
+def solve_on_few(solver: CutPool, problem: MultiTaskProblem, init: Solution | None, run: Run) -> Solution:
+    """Solve with some kernels, look at all of them, let those in that would be used, and go on.
+
+    The multipliers μ of the last master mix the duals of its cuts into one dual for each task, which is feasible and
+    whose forms are at most the mixed forms. So its bound holds over all θ, and is no worse than the master's: one
+    evaluation of all forms certifies what took many sweeps.
+    """
+    machine: Any = problem.machine
+    n_before = run.n_sweeps
+    carried = init.state if init is not None else None
+    if isinstance(carried, Few) and carried.machine is machine and carried.weight_set == problem.weight_set:
+        few = replace(carried)
+    else:
+        theta, warm = solver.begin(problem, init)
+        first = run.sweep(machine, theta, warm, 1e-3)
+        few = Few(machine, problem.weight_set, machine.gram.steepest(first.forms.sum(axis=0)), None)
+    gap, finest = FIRST_GAP if few.inner is None else solver.tol, 0.5 * solver.tol
+    while True:
+        left = max(1, solver.max_iter - (run.n_sweeps - n_before))
+        inner_solver = replace(solver, tol=max(finest, SHARE * gap), max_iter=left)
+        sub: Any = few.inner.machine if few.inner is not None else machine.with_kernels(few.which)
+        here = replace(problem, machine=sub)
+        reached = inner_solver.iterate(here, few.inner, run)
+        few.inner = inner_solver.kept(here, reached)
+        with run.timed("tasks"):
+            lower, slope = bound_over_all(machine, sub, problem.weight_set, reached)
+        eta = problem.scalarization.gradient(reached.best.upper)
+        gap = max(0.0, 1.0 - lower / float(eta @ reached.best.upper))
+        missing = np.setdiff1d(np.flatnonzero(slope > slope[few.which].max()), few.which)
+        stuck = finest < 0.01 * solver.tol or reached.exhausted
+        if gap <= solver.tol or run.n_sweeps - n_before >= solver.max_iter or (stuck and not len(missing)):
+            break
+        run.note(problem.scalarization.p, gap)
+        if not len(missing):  # the few are all that is needed, but not yet solved well enough
+            finest = 0.3 * min(finest, inner_solver.tol)
+            gap = 0.0
+            continue
+        which = np.union1d(few.which, machine.gram.steepest(slope, missing))
+        wider = machine.with_kernels(which)
+        pool = reached.pool.on_kernels(wider, np.searchsorted(which, few.which), reached.best)
+        best = pool.best(problem.scalarization)
+        few.which, few.inner = which, replace(few.inner, machine=wider, state=pool, sweep=best)
+    theta = np.zeros(machine.n_kernels)
+    theta[few.which] = reached.best.theta
+    best = replace(reached.best, theta=theta, forms=machine.forms(duals(sub, reached.best)))
+    run.note(problem.scalarization.p, gap)
+    n_sweeps = run.n_sweeps - n_before
+    weights = reached.master.task_weights
+    return solver.solution(problem, best, gap, n_sweeps, weights, replace(few), reached.exhausted)
+
+
+def bound_over_all(machine: Any, sub: Any, weight_set: WeightSet, reached: Reached) -> tuple[float, Array]:
+    """What the multipliers of a master on few kernels prove with all of them, and the slopes of all kernels.
+
+    The constant cuts hold for the few kernels only; here they count as J ≥ 0.
+    """
+    proof = reached.master.proof
+    if proof is None:
+        return -np.inf, np.zeros(machine.n_kernels)
+    proof = proof[1:]
+    pool = reached.pool
+    total = proof.sum(axis=0)
+    share = np.divide(proof, total, out=np.zeros_like(proof), where=total > 0)
+    sizes = np.diff(machine.gram.layout.ptr)
+    mixed = sum(np.repeat(row, sizes) * duals(sub, sweep) for row, sweep in zip(share, pool.sweeps, strict=False))
+    slope = 0.5 * total @ machine.forms(mixed)
+    linear = float((proof * pool.cuts.linear[1 : 1 + len(proof)]).sum())
+    return linear - float(weight_set.support(slope)), slope

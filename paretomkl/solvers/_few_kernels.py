@@ -43,7 +43,7 @@ def minimize_over_few(
     rows = np.flatnonzero(present.any(axis=1))
     here, live = slopes[rows], present[rows]
     chosen = np.zeros(slopes.shape[2], dtype=bool)
-    chosen[likely] = chosen[_largest(start)] = chosen[_largest(omega / scale @ here[-1])] = True
+    chosen[likely] = chosen[largest(start)] = chosen[largest(omega / scale @ here[-1])] = True
     lower = -np.inf
     for _ in range(_MOST_ROUNDS):
         few = np.flatnonzero(chosen)
@@ -55,13 +55,13 @@ def minimize_over_few(
         missing = np.flatnonzero((slope > least) & ~chosen)
         if found.upper - lower <= rtol * found.upper or not len(missing):
             break
-        chosen[missing[_largest(slope[missing])]] = True
+        chosen[missing[largest(slope[missing])]] = True
     theta, used = np.zeros(len(chosen)), np.zeros(present.shape, dtype=bool)
     theta[few], used[rows] = found.theta, found.used
     likely = few[(found.theta > _UNUSED * found.theta.max()) | (slope[few] > _NEARLY * steepest)]
     return found._replace(theta=theta, lower=lower, used=used), likely
 
 
-def _largest(values: Array) -> IntArray:
+def largest(values: Array) -> IntArray:
     """Where the largest of some values are."""
     return np.argpartition(values, -_JOINING)[-_JOINING:] if len(values) > _JOINING else np.arange(len(values))
