@@ -207,6 +207,8 @@ def report(file: Path) -> str:
         "Ten samples a class": tuple(f"{name}, ten" for name in FEW),
     }.items():
         count = {method: sum(key[0] in names and key[1] == method for key in value) for method in METHODS}
+        if not count["default"]:
+            continue
         shown = ("svc", "default")  # the others as soon as they are complete
         methods = [m for m in METHODS if m in shown or count[m] >= max(1, count["svc"])]
         lines += [
