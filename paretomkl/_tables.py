@@ -120,7 +120,7 @@ def _check_missing(frame: Frame, needed: Sequence[str], impute: bool) -> None:
     else:
         listed = [f"{name!r} in {counted(n, 'row')}" for name, n in refused.items()]
         rest = len(listed) - MOST_NAMED
-        said = f"Columns are missing, {joined(listed[:MOST_NAMED] + [f'{rest:,} more'] * (rest > 0))}"
+        said = f"Values are missing: {joined(listed[:MOST_NAMED] + [f'{rest:,} more'] * (rest > 0))}"
     inputs = ",".join(_quoted(name) for name in refused if name not in needed)
     fill = f", leave the column out with --drop {inputs}, or let --impute fill in the median or the commonest value"
     advice = f"leave those rows out with --drop-missing{fill * (bool(inputs) and len(refused) <= MOST_NAMED)}"

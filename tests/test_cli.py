@@ -467,7 +467,7 @@ def test_missing_values_are_imputed_on_request(tmp_path):
     frame.loc[5, "ward"] = np.nan
     frame.to_csv(tmp_path / "t.csv", index=False)
     fit = ("fit", tmp_path / "t.csv", "-y", "outcome", "-o", tmp_path / "m.skops", "--p", "1", "--C", "1")
-    assert "Column 'age' is missing in 1 of 120 rows" in run(*fit).stderr
+    assert "Values are missing: 'age' in 1 row and 'ward' in 1 row" in run(*fit).stderr
     assert run(*fit, "--impute").returncode == 0
     assert run("predict", tmp_path / "m.skops", tmp_path / "t.csv", "--json").returncode == 0
 

@@ -643,7 +643,7 @@ def test_a_line_of_progress_fits_the_terminal(monkeypatch):
     with Progress(100, 1e-3, verbose=1) as progress:
         progress.report(0.5, 12, 1e-2)
         note("a remark of many words, which a terminal of forty columns breaks between two of them")
-    lines = written.getvalue().replace("\r", "\n").splitlines()
+    lines = written.getvalue().replace("\x1b[K", "").replace("\r", "\n").splitlines()
     assert "░" in lines[1]
     assert max(map(len, lines)) <= 40
     assert " ".join(" ".join(line for line in lines[1:] if line.strip()).split()).endswith("between two of them")

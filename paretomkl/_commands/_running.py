@@ -213,7 +213,8 @@ def _wrapped(words: str) -> str:
     if not sys.stderr.isatty():
         return words
     width = shutil.get_terminal_size().columns
-    return textwrap.fill(words, width, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.fill(words, width, break_long_words=False, break_on_hyphens=False)
+    return f"\r\x1b[K{lines}"  # in place of a line of progress
 
 
 class Output:
