@@ -435,7 +435,7 @@ def choice(cv: CrossValidation, name: str = "", n_tasks: int = 2) -> str:
     what = f"{name} " if name not in ("", ACCURACY.name) else "" if measure == ACCURACY else f"{measure.name} "
     others = parameters({"C": cv.best_C, "capacity": cv.best_capacity, "s": cv.best_s, "epsilon": cv.best_epsilon})
     picked = others if n_tasks == 1 else f"p = {exponent_label(cv.best_p)} with {others}"
-    rows = "the training part" if cv.n_rows is None else f"{cv.n_rows} rows"
+    rows = "the training part" if cv.n_rows is None else f"{cv.n_rows} rows of the training part"
     sentence = (
         f"Cross-validation ({cv.n_splits} folds of {rows}) would pick {picked}: "
         f"{what}{measure.text(cv.best_score)}, standard error {measure.size(cv.standard_error)}."

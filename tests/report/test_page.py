@@ -355,7 +355,9 @@ def test_words_and_lines_of_a_point(driver, many):
         assert page.text("#headline") == told["head"]
         assert page.text("#sentences") == "".join(told["said"])
         assert page.text("#certificate-words") == told["certificate"]
-    assert page.text("#cv-words").startswith(f"Cross-validation (3 folds of {len(many.train)} rows) would pick p = ")
+    assert page.text("#cv-words").startswith(
+        f"Cross-validation (3 folds of {len(many.train)} rows of the training part) would pick p = "
+    )
 
 
 def test_simpler_models_stand_beside_ours(driver, two):
