@@ -43,6 +43,8 @@ from .solvers import CutPool
 NORMS = (1.1, 2.0)
 CAPACITIES = (0.5, 1.0)
 FEWEST_TASKS = 10  # at least, when parameters are chosen on some tasks
+FEWEST_OF_CLASS = 10  # rows of a class without tasks, where parameters are chosen on some of the rows
+SEPARATELY = 4  # times as many rows are searched whole where tasks are solved one by one
 SMALL_TASK = 100  # samples of a task on average: below, ways to share more are taken if the folds allow
 
 _live: dict[str, Progress] = {}  # progress bars by token: a fold run in this process finds its own, elsewhere none
@@ -144,15 +146,16 @@ class PathSearch:
         return self
 
     def _search_rows(self, samples: Samples, y: Any, grids: dict[Share, Grid]) -> IntArray | None:
-        """The rows that parameters are chosen on: some, where there are many and tasks share a function; None: all.
+        """The rows that parameters are chosen on: some, where there are many; None: all.
 
         Whole tasks, so that each keeps its size, and with it what it could learn by itself; or some rows of each, where
-        less than ten tasks would be left: two or more of each class of a task, which folds need.
+        less than ten tasks would be left, with some of each class of a task, which folds need.
         """
         most, n = self.max_search_rows, len(samples)
         if most is not None:
             check_count("max_search_rows", most)
-        if most is None or n <= most or not grids.keys() & {"function", "everything"} or samples.data.ndim != 2:
+        pooled = grids.keys() & {"function", "everything"}
+        if most is None or n <= (1 if pooled else SEPARATELY) * most or samples.data.ndim != 2:
             return None
         rng = np.random.default_rng(0)
         if samples.sources is not None:
@@ -168,6 +171,11 @@ class PathSearch:
                 labels, fewest = as_labels(y, "y").ravel(), 2
                 parts = [p[equal_labels(labels[p], one)] for p in parts for one in unique_labels(labels[p])]
             drawn = [rng.permutation(part)[: max(fewest, round(len(part) * most / n))] for part in parts]
+            return np.sort(np.concatenate(drawn))
+        if self.stratify and not is_matrix(y):
+            labels = as_labels(y, "y").ravel()
+            parts = [np.flatnonzero(equal_labels(labels, one)) for one in unique_labels(labels)]
+            drawn = [rng.permutation(part)[: max(FEWEST_OF_CLASS, round(len(part) * most / n))] for part in parts]
             return np.sort(np.concatenate(drawn))
         return np.sort(rng.choice(n, most, replace=False))
 

@@ -24,7 +24,8 @@ WORTH_SAYING = 20.0  # seconds
 EITHER_WAY = 2.0  # the factor by which the estimate may be wrong
 DEFAULT_COSTS = 4
 DEFAULT_NORMS = DEFAULT_CAPACITIES = 2
-SEARCH_ROWS = 3000  # at most, where tasks share a function
+SEARCH_ROWS = 3000  # at most, where tasks share a function; else where there are SEPARATELY times as many
+SEPARATELY = 4
 
 
 def expected_seconds(
@@ -36,13 +37,15 @@ def expected_seconds(
     """
     n, sizes = share * len(table.y), [share * size for size in Counter(table.tasks).values()]
     within, searched = sum(size**2 for size in sizes), min(n, SEARCH_ROWS)
+    if n > SEPARATELY * SEARCH_ROWS:
+        within *= (SEARCH_ROWS / n) ** 2
     pairs = {"nothing": within, "kernel": within, "function": 2 * searched**2, "everything": searched**2}
     points = DEFAULT_COSTS if (costs := options.costs()) is None else len(costs)
     points *= (1 if options.s is not None else DEFAULT_NORMS) * (DEFAULT_CAPACITIES if _chooses(options) else 1)
     seconds = SECONDS_PER_PAIR * n_kernels * folds * points * sum(pairs[way] for way in ways)
     rivals = not options.no_rivals
     seconds += SECONDS_PER_TASK * folds * len(sizes) * (("nothing" in ways) + rivals)
-    return seconds + rivals * RIVAL_PER_PAIR * folds * n**2
+    return seconds + rivals * RIVAL_PER_PAIR * folds * (searched if n > SEPARATELY * SEARCH_ROWS else n) ** 2
 
 
 def _chooses(options: Options) -> bool:

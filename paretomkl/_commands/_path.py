@@ -17,7 +17,8 @@ from ._running import Output, command, finite, named, number
 if TYPE_CHECKING:
     from .._tables import Table
 
-PAGE_TOL = 1e-6  # the curves of a page are smooth then
+PAGE_TOL, POINTS = 1e-6, 121  # the curves of a page are smooth then
+LARGE, LARGE_TOL, FEWER_POINTS = 5000, 1e-3, 31  # rows from which on that would take too long, and what is done then
 
 
 @command(
@@ -31,7 +32,10 @@ def path(
     target: Target,
     options: Options,
     out: Annotated[Path | None, Option(help="Folder for page.html and path.csv; default: by the table's name.")] = None,
-    points: Annotated[int, Option(min=15, max=1000, help="Exponents on the slider.")] = 121,
+    points: Annotated[
+        int | None,
+        Option(min=15, max=1000, help=f"Exponents on the slider; default: {POINTS}, of large tables {FEWER_POINTS}."),
+    ] = None,
     test_size: Annotated[float, Option(min=0.1, max=0.9, help="Share of the rows to judge by.")] = 0.25,
 ) -> None:
     """Show the trade-off between tasks: a page with a slider over p, and the numbers behind it."""
@@ -46,7 +50,9 @@ def path(
     judge = options.judge(table.regression)
     check_rare(table, 1 - test_size, "path holds some rows out and divides the others into folds")
     note_target(table, options)
-    again = _fitting_command(file, target, options).replace("`", "``")
+    large = len(table.y) > LARGE
+    tol, points = (LARGE_TOL, points or FEWER_POINTS) if large else (PAGE_TOL, points or POINTS)
+    again = _fitting_command(file, target, options, tol).replace("`", "``")
     ways: list[Share] = sorted({"kernel", *options.ways(table, ["kernel"])}, key=SHARES.index)
     kernels, cv = options.bank(table), folds_for(table, 5, judge, 1 - test_size)
     n_kernels = number_of_kernels(kernels)
@@ -70,7 +76,7 @@ def path(
         test_size=test_size,
         random_state=options.seed,
         n_points=points,
-        tol=PAGE_TOL,
+        tol=tol,
         n_jobs=options.jobs,
         title=f"{target} in {called}",
         loading=_loading_code(file, target, options),
@@ -101,7 +107,7 @@ def _loading_code(file: Path, target: str, options: Options) -> str:
     )
 
 
-def _fitting_command(file: Path, target: str, options: Options) -> str:
+def _fitting_command(file: Path, target: str, options: Options, tol: float) -> str:
     """The command that fits a model again, with places for {p}, {C}, {s} and {capacity}."""
     words = ["paretomkl", "fit", str(file), "--target", target]
     found = replace(options, C=None, Cs=None, s=None, capacity=None, epsilon=None, share=None)
@@ -111,7 +117,7 @@ def _fitting_command(file: Path, target: str, options: Options) -> str:
             words += [option] if isinstance(one, bool) else [option, str(one)]
     chosen = "--p {p} --C {C} --s {s}" + " --capacity {capacity}" * options.pays
     chosen += " --epsilon {epsilon}" * (options.loss == "epsilon_insensitive")
-    return f"{shlex.join(words)} --tol {PAGE_TOL:g} --out model.skops {chosen}"
+    return f"{shlex.join(words)} --tol {tol:g} --out model.skops {chosen}"
 
 
 def _write_path(folder: Path, found: Any) -> tuple[Path, Path]:
