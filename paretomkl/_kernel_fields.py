@@ -11,7 +11,8 @@ these are the only kernel values that are ever made. Distances of these columns 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,6 +87,7 @@ class KernelFields:
         self._filled = 0
         self._spare: list[list[int]] = [[] for _ in self._atoms]
         self._rows: dict[int, _SingleSide] = {}  # the samples of atoms
+        self._room = _Room()
 
     def decisions(self, weight: Array, tasks: Sequence[int]) -> list[Array]:
         """Σ_m weight_m F_tm at the samples of each of these tasks."""
@@ -237,33 +239,64 @@ class KernelFields:
             self._rows[g] = _SingleSide.of(self.gram.side, self._atoms[g].samples, features=True)
         return self._rows[g]
 
-    def among(self, t: int, entries: IntArray, weight: Array) -> Array:
-        """Σ_m weight_m K_m among some samples of task t, flat, from the distances of their columns."""
+    @contextmanager
+    def among(self, t: int, entries: IntArray, weight: Array) -> Iterator[Array]:
+        """Σ_m weight_m K_m among some samples of task t, flat, within a ``with`` block."""
         idx = self.gram.layout.idx[self.gram.layout.ptr[t] + entries]
         n = len(idx)
-        panel = np.empty((self.bank.n_bases, n, n), dtype=self._store.dtype)
-        lost = np.zeros(n, dtype=bool)
+        with (
+            self._room.lend(np.float64, n * n) as K,
+            self._room.lend(self._store.dtype, len(self._store) * n * n) as flat,
+        ):
+            panel = flat.reshape(len(self._store), n, n)
+            self._collect(t, idx, panel)
+            side, samples = self.gram.side, self.gram.samples[self._atoms[self._atoms_of[t][0]].block][idx]
+            number, flat = np.arange(n), flat.reshape(len(panel), -1)
+            if self.double:
+                which = side.samples(samples)
+                pairs = Pairs(flat, n * number, number, np.zeros_like(number), number + 1, which, which)
+                combine_rows(self._program, weight, pairs, 0, n, make_tile(len(panel), len(weight)), K)
+            else:
+                _, squares, scale = _SingleSide.of(side, samples)
+                columns = Columns(flat, n * number, squares, scale, squares, scale)
+                combine_columns(self._program, weight, columns, make_room(len(weight)), K)
+            mirror(K, np.zeros(1, dtype=np.int64), np.array([n]))
+            yield K
+
+    def _collect(self, t: int, idx: IntArray, panel: AnyArray) -> None:
+        """The lower triangle of the base values among samples idx of the block of task t, (n_bases, n, n)."""
+        lost = np.zeros(len(idx), dtype=bool)
         for g in self._atoms_of[t]:
             atom = self._atoms[g]
             at = np.minimum(np.searchsorted(atom.positions, idx), len(atom.positions) - 1)
             own = np.flatnonzero(atom.positions[at] == idx)
             gather(self._store, atom.column[idx], at[own], own, panel)
             lost |= atom.column[idx] < 0
-        side, samples = self.gram.side, self.gram.samples[self._atoms[self._atoms_of[t][0]].block][idx]
         if lost.any():  # there was no room for their columns
-            rows = np.flatnonzero(lost)
-            panel[:, rows] = self.bank.panel(side, samples[rows], side, samples).reshape(len(panel), len(rows), n)
-        flat, number, K = panel.reshape(len(panel), -1), np.arange(n), np.empty(n * n)
-        if self.double:
-            which = side.samples(samples)
-            pairs = Pairs(flat, n * number, number, np.zeros_like(number), number + 1, which, which)
-            combine_rows(self._program, weight, pairs, 0, n, make_tile(len(panel), len(weight)), K)
-        else:
-            _, squares, scale = _SingleSide.of(side, samples)
-            columns = Columns(flat, n * number, squares, scale, squares, scale)
-            combine_columns(self._program, weight, columns, make_room(len(weight)), K)
-        mirror(K, np.zeros(1, dtype=np.int64), np.array([n]))
-        return K
+            side, rows = self.gram.side, np.flatnonzero(lost)
+            samples = self.gram.samples[self._atoms[self._atoms_of[t][0]].block][idx]
+            values = self.bank.panel(side, samples[rows], side, samples)
+            panel[:, rows] = values.reshape(len(panel), len(rows), len(idx))
+
+
+class _Room:
+    """Arrays that are used again: to get fresh memory for a large one takes as long as to fill it."""
+
+    def __init__(self) -> None:
+        self._spare: dict[Any, list[AnyArray]] = {}
+
+    @contextmanager
+    def lend(self, kind: Any, size: int) -> Iterator[AnyArray]:
+        """An array of that size, within a ``with`` block."""
+        spare = self._spare.setdefault(np.dtype(kind), [])
+        try:
+            array = spare.pop()
+        except IndexError:
+            array = np.empty(0, dtype=kind)
+        if len(array) < size:
+            array = np.empty(int(1.2 * size), dtype=kind)
+        yield array[:size]
+        spare.append(array)
 
 
 class _SingleSide(NamedTuple):

@@ -60,4 +60,5 @@ def test_fields_are_those_of_dense_kernels(store, cache_mb, n_jobs):
             some = np.sort(rng.choice(len(v), 60, replace=False))
             fields.keep_columns({t: some})
             expected = np.tensordot(weight, K, axes=1)[np.ix_(some, some)]
-            assert_allclose(fields.among(t, some, weight).reshape(60, 60), expected, atol=1e-5)
+            with fields.among(t, some, weight) as among:
+                assert_allclose(among.reshape(60, 60), expected, atol=1e-5)

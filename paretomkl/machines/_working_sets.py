@@ -111,14 +111,15 @@ class _Work(NamedTuple):
 
     def _solve_part(self, t: int, some: IntArray, e: Array, growth: float, rtol: float, floor: float) -> None:
         """Move some variables of task t from errors e, in a box that is ``growth`` times as large."""
-        at, K = self.entries(t).start + some, self.fields.among(t, some, self.weight)
+        at = self.entries(t).start + some
         low, high, epsilon = growth * self.box.low[at], growth * self.box.high[at], self.box.epsilon[t : t + 1]
         # The unknowns are the moves; with a tube, which bends at zero, the variables themselves.
         now = self.v[at] if epsilon[0] == 0 else np.zeros(len(at))
         x = self.v[at] - now
-        targets = e + K.reshape(len(some), -1) @ x if x.any() else e
         part = Box(low - now, high - now, epsilon, self.box.balanced)
-        done = solve_tasks(K, _alone(len(some)), targets, part, x, rtol, floor=floor)
+        with self.fields.among(t, some, self.weight) as K:
+            targets = e + K.reshape(len(some), -1) @ x if x.any() else e
+            done = solve_tasks(K, _alone(len(some)), targets, part, x, rtol, floor=floor)
         # what was moved to a bound is there to the last digit
         self.v[at] = np.where(x <= part.low, low, np.where(x >= part.high, high, now + x))
         self.solved.intercept[t] = done.intercept[0]
