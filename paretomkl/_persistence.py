@@ -81,6 +81,7 @@ def save_model(model: Any, file: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : estimator
+        Fitted.
     file : path
         Where to; by custom it ends in ``.skops``.
 
@@ -111,8 +112,25 @@ def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any
     Parameters
     ----------
     file : path
+        What :func:`save_model` wrote.
     trusted : sequence of str, default=()
         Further types to allow, as the message of the refusal names them, such as the function of a custom kernel.
+
+    Returns
+    -------
+    estimator
+        The model as it was saved, fitted.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import load_iris
+    >>> import paretomkl
+    >>> clf = paretomkl.ParetoMKLClassifier().fit(*load_iris(return_X_y=True))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paretomkl.save_model(clf, pathlib.Path(folder) / "iris.skops")
+    ...     type(paretomkl.load_model(pathlib.Path(folder) / "iris.skops")).__name__
+    'ParetoMKLClassifier'
     """
     skops = _skops()
     if not Path(file).is_file():

@@ -70,6 +70,22 @@ def read_table(
         Number of rows to draw at random.
     seed : int
         Seed of the draw.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns as they come.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "t.csv"
+    ...     _ = file.write_text("size,kind\\n1,a\\n2,b\\n")
+    ...     frame = read_table(file)
+    >>> frame.shape, list(frame)
+    ((2, 2), ['size', 'kind'])
     """
     path = Path(file)
     if decimal not in (".", ","):
@@ -235,7 +251,17 @@ def _draw(chunks: Iterator[Frame], n: int, seed: int) -> Frame:
 # ------------------------------------------------------------------------------------------------ columns
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a table are for."""
+    """What the columns of a table are for.
+
+    Attributes
+    ----------
+    target : str
+        The column to predict.
+    task : str or None
+        The column that names the task of each row.
+    numbers, words : lists of str
+        Inputs that hold numbers, and those that hold categories.
+    """
 
     target: str
     task: str | None
@@ -498,6 +524,11 @@ def load_table(
         Whether the target holds numbers to predict, or names classes. None decides: numbers with decimals are to be
         predicted, and so are whole numbers with more than 20 different values, or with more than 10 where each has
         fewer than 10 rows on average; all else are classes.
+
+    Returns
+    -------
+    Table
+        Inputs, classes or numbers, and how they were made.
 
     Examples
     --------

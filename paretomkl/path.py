@@ -85,6 +85,14 @@ class ParetoPath:
         n_t, the total weight of the samples of each task: their number where all weights are one.
     task_scale : {"none", "samples"}
         Whether ``objectives`` are J_t or J_t / n_t.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import pareto_path
+    >>> path = pareto_path(*load_iris(return_X_y=True), ps=[1, 10])
+    >>> path.ps.tolist(), path.theta.shape, path.objectives.shape
+    ([1.0, 10.0], (2, 13), (2, 3))
     """
 
     solutions: list[Solution]
@@ -271,6 +279,7 @@ def pareto_path(
     Returns
     -------
     path : ParetoPath
+        One point for each p, with its certificate and its fitted model.
 
     Examples
     --------

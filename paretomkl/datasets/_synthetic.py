@@ -42,6 +42,7 @@ def make_multitask(
     Parameters
     ----------
     n_tasks : int, default=4
+        Binary tasks.
     n_samples : int or array-like of shape (n_tasks,), default=100
         Samples of each task, at least 4.
     n_features : int, default=2
@@ -57,6 +58,7 @@ def make_multitask(
     sigma : float, default=1.0
         Width of the Gaussian kernel from which the functions come; a larger one makes smoother, easier tasks.
     random_state : int, RandomState or None, default=None
+        Seed of samples, functions and labels.
     common : float, default=0.0
         Between 0 (every task has functions of its own) and 1 (all tasks have the same functions of the shared sources).
 
