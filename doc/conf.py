@@ -91,7 +91,17 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 alone = (
-    *("index", "install", "quick_start", "why_believe_it", "theory", "baselines", "experiments", "benchmarks", "scaling"),
+    *(
+        "index",
+        "install",
+        "quick_start",
+        "why_believe_it",
+        "theory",
+        "baselines",
+        "experiments",
+        "benchmarks",
+        "scaling",
+    ),
     *("stability", "changelog", "contributing"),
 )
 html_sidebars = {page: [] for page in alone}  # pages without others beside them

@@ -28,7 +28,7 @@ def visit_inline(self: Any, node: nodes.math) -> None:
 def visit_block(self: Any, node: nodes.math_block) -> None:
     number = get_node_equation_number(self, node) if node["number"] else None
     label = f'<span class="eqno">({number})</span>' if number else ""
-    self.body.append(f'<div class="math">{label}{to_mathml(node, block=True)}</div>')
+    self.body.append(f'<div class="formula">{label}{to_mathml(node, block=True)}</div>')
     raise nodes.SkipNode
 
 

@@ -79,7 +79,7 @@ def flaws(name: str) -> list[str]:
 
 def test_the_reference_lists_objects():
     assert len(NAMES) > 80
-    assert RESULTS <= set(NAMES)
+    assert set(NAMES) >= RESULTS
 
 
 @pytest.mark.parametrize("name", NAMES)
