@@ -67,6 +67,9 @@ SKLEARN_TYPES = _types(
         "sklearn.model_selection._split": (
             "GroupKFold KFold LeaveOneGroupOut ShuffleSplit StratifiedGroupKFold StratifiedKFold StratifiedShuffleSplit"
         ),
+        # lists of columns and of requests, which scikit-learn 1.6 keeps in transformers and searches
+        "sklearn.compose._column_transformer": "_RemainderColsList",
+        "sklearn.utils._metadata_requests": "MetadataRequest MethodMetadataRequest",
     }
 )
 """What skops does not trust of scikit-learn although it holds numbers only: kernels, folds, scorers and metrics."""
