@@ -86,7 +86,7 @@ def save_model(model: Any, file: str | os.PathLike[str]) -> None:
     model : estimator
         Fitted.
     file : path
-        Where to; by custom it ends in ``.skops``.
+        Where to; the name usually ends in ``.skops``.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def save_model(model: Any, file: str | os.PathLike[str]) -> None:
 def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
     """Read a model that :func:`save_model` wrote.
 
-    Only the types of this library, those that skops trusts (NumPy, SciPy, scikit-learn), and the commoner kernels,
+    Only the types of this library, those that skops trusts (NumPy, SciPy, scikit-learn), and the common kernels,
     folds and scorers of scikit-learn are made; a file that names any other is refused, so that reading a file from
     elsewhere runs no code of its maker.
 

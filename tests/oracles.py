@@ -94,7 +94,7 @@ def svc_objective(
     """
     signs = np.asarray(signs, dtype=float)
     free = np.broadcast_to(np.asarray(C, dtype=float), signs.shape) > 0
-    if not free.all():  # LIBSVM drops samples of weight zero and numbers the others anew
+    if not free.all():  # LIBSVM drops samples of weight zero and renumbers the others
         value, some = svc_objective(K[np.ix_(free, free)], signs[free], np.asarray(C)[free], tol, max_iter)
         alpha = np.zeros(len(signs))
         alpha[free] = some

@@ -32,7 +32,7 @@ def make_multitask(
         f_t(x) = √(ρ/R) Σ_{m relevant} h_tm(x_m) + √(1 − ρ) h_t,own(x_own),      ρ = relatedness, R = n_relevant
 
     and its label says whether the score lies above the median of the task; then a share ``noise`` of the labels of
-    each class is turned round. Every h is a function of its own, drawn from the Gaussian process whose covariance is
+    each class is flipped. Every h is a function of its own, drawn from the Gaussian process whose covariance is
     the kernel ``Gaussian(sigma)`` on the columns of one source. So tasks with ρ = 1 have in common which sources
     matter, not how: what a shared kernel can learn, and no more. With ρ < 1 each task listens to a further source of
     its own, one of the others in turn. With ``common`` > 0 tasks have in common how the shared sources matter, too:
