@@ -108,7 +108,7 @@ class GramBlocks:
     Parameters
     ----------
     bank : FittedBank
-        The base kernels, from :meth:`KernelBank.fit`.
+        The base kernels, from ``KernelBank.fit``.
     X : array of shape (n_samples, n_features)
         The samples; of shape (n_samples, n_samples, n_kernels) if precomputed.
     rows : list of n_tasks integer arrays
