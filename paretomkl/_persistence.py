@@ -67,12 +67,13 @@ SKLEARN_TYPES = _types(
         "sklearn.model_selection._split": (
             "GroupKFold KFold LeaveOneGroupOut ShuffleSplit StratifiedGroupKFold StratifiedKFold StratifiedShuffleSplit"
         ),
-        # lists of columns and of requests, which scikit-learn 1.6 keeps in transformers and searches
-        "sklearn.compose._column_transformer": "_RemainderColsList",
         "sklearn.utils._metadata_requests": "MetadataRequest MethodMetadataRequest",
     }
 )
 """What skops does not trust of scikit-learn although it holds numbers only: kernels, folds, scorers and metrics."""
+
+OLD_SKLEARN_TYPES = _types({"sklearn.compose._column_transformer": "_RemainderColsList"})
+"""The same of scikit-learn 1.6, gone since: a list of columns."""
 
 
 def save_model(model: Any, file: str | os.PathLike[str]) -> None:
@@ -142,7 +143,7 @@ def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any
         needed = skops.get_untrusted_types(file=file)
     except Exception as error:  # of many kinds: not an archive, cut short, no schema in it
         raise ValueError(f"{os.fspath(file)!r} is not a saved model, or is damaged ({error}).") from error
-    foreign = sorted(set(needed) - set(OWN_TYPES) - set(SKLEARN_TYPES) - set(trusted))
+    foreign = sorted(set(needed) - {*OWN_TYPES, *SKLEARN_TYPES, *OLD_SKLEARN_TYPES, *trusted})
     if foreign:
         raise ValueError(
             f"{os.fspath(file)!r} holds types that are not trusted: {', '.join(foreign)}. If you know where the file "
