@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all lint bench bench-large scaling doc clean
+.PHONY: demo test test-all test-oldest coverage lint package bench bench-large scaling doc clean
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -23,10 +23,26 @@ test: $(STAMP) lint  ## everything that must hold, in minutes
 test-all: $(STAMP) lint  ## the slow tests too
 	$(BIN)/python -m pytest -n 2
 
+test-oldest:  ## the tests with the oldest dependencies that pyproject.toml allows, in an environment of their own
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet uv
+	VIRTUAL_ENV=.venv-oldest .venv-oldest/bin/uv pip install --quiet --resolution lowest-direct --editable '.[test]'
+	# old numba and SciPy take two seconds to import, so how long the import takes is not tested here
+	.venv-oldest/bin/python -m pytest -n 2 -m "not slow" --deselect tests/test_path.py::test_import_is_quick_and_compiles_nothing
+
+coverage: $(STAMP)  ## which lines the tests run; fails below 95 %
+	$(BIN)/python -m pytest -n 2 -m "not slow" --cov --cov-report=term --cov-report=html:build/coverage
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
+
+package: $(STAMP)  ## wheel and sdist, into dist/
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/twine check --strict dist/*
 
 bench: $(STAMP)  ## speed and accuracy against the obvious implementations; writes doc/benchmarks.md
 	$(BIN)/python benchmarks/bench.py
@@ -41,4 +57,4 @@ doc: $(STAMP)  ## this site, into doc/_build/html; every warning is an error
 	$(BIN)/sphinx-build -W --keep-going -n -b html doc doc/_build/html
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache doc/_build doc/auto_examples doc/api/generated
+	rm -rf $(VENV) .venv-oldest build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache doc/_build doc/auto_examples doc/api/generated

@@ -1,12 +1,16 @@
 """The documentation site: `make doc` builds it into doc/_build/html, every warning an error, no network needed."""
 
 import re
+import sys
 from datetime import date
+from pathlib import Path
 
 from sphinx_gallery.sorting import ExplicitOrder
 
 import paretomkl
 from paretomkl.datasets import data_found
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the extension mathml, beside this file
 
 project = "paretomkl"
 author = "The paretomkl developers"
@@ -14,6 +18,7 @@ copyright = f"{date.today().year}, {author}"
 version = release = paretomkl.__version__
 
 extensions = [
+    "mathml",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -29,10 +34,11 @@ nitpick_ignore_regex = [
     ("py:.*", "Solver"),  # not public
 ]
 smartquotes = False  # they would curl the prime of α'y and the quotes of messages
-highlight_language = "none"  # indented blocks are formulas
+highlight_language = "none"  # indented blocks are messages and outlines
 
-# Formulas are Unicode, in the pages as in the docstrings: they need no script and no font from elsewhere.
-myst_enable_extensions = ["colon_fence", "deflist"]
+# Formulas of the pages are LaTeX and become MathML; in docstrings, which are read in terminals too, they are Unicode.
+html_math_renderer = "mathml"
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 # -- reference
@@ -85,8 +91,18 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 alone = (
-    *("index", "install", "quick_start", "theory", "baselines", "experiments", "benchmarks", "scaling"),
-    *("changelog", "contributing"),
+    *(
+        "index",
+        "install",
+        "quick_start",
+        "why_believe_it",
+        "theory",
+        "baselines",
+        "experiments",
+        "benchmarks",
+        "scaling",
+    ),
+    *("stability", "changelog", "contributing"),
 )
 html_sidebars = {page: [] for page in alone}  # pages without others beside them
 

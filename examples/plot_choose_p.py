@@ -3,9 +3,9 @@ Choosing p and C
 ================
 
 Seven hospitals, ten sources of data of which two matter to all of them. Six hospitals are small, with 40 patients each
-to learn from. The seventh has 120, but four out of ten of its diagnoses are wrong. Whose objective should the common
-kernel heed? Cross-validation can tell, as far as the samples go, and :class:`paretomkl.ParetoMKLClassifierCV` makes it
-cheap, since one path in each fold serves all p.
+to learn from. The seventh has 120, but four out of ten of its diagnoses are wrong. Which objectives should the
+common kernel follow? Cross-validation can tell, as far as the samples go, and
+:class:`paretomkl.ParetoMKLClassifierCV` makes it cheap, since one path in each fold serves all p.
 """
 
 # %%

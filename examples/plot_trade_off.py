@@ -2,9 +2,9 @@
 Reading the trade-off
 =====================
 
-Tasks that share a kernel want different things from it. The exponent p says who is heard: p = 1 is the average, a large
-p heeds tasks with large objectives, a small one those with small ones. Each p gives a point on the *Pareto front*,
-where no task can be served better without another one being served worse. Three pictures to read it by.
+Tasks that share a kernel want different things from it. The exponent p decides who counts: p = 1 is the average, a
+large p follows tasks with large objectives, a small one those with small ones. Each p gives a point on the *Pareto
+front*, where no task can be served better without another one being served worse. Three pictures to read it by.
 """
 
 # %%

@@ -95,7 +95,23 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """k(x, z) = x'z"""
+    """k(x, z) = x'z.
+
+    Parameters
+    ----------
+    columns : int, str, slice or list of these, default=None
+        The columns of X that it sees; None is all of them.
+    source : str, default=None
+        The source that its share is counted with.
+    name : str, default=None
+        What it is called in tables and pictures; None makes a name from its parameters.
+
+    Examples
+    --------
+    >>> from paretomkl import Linear
+    >>> print(Linear(columns=[0, 1]))
+    linear on [0, 1]
+    """
 
     @property
     def code(self) -> Code:
@@ -107,7 +123,29 @@ class Linear(Kernel):
 
 @dataclass(frozen=True)
 class Polynomial(Kernel):
-    """k(x, z) = (γ x'z + c)^degree"""
+    """k(x, z) = (γ x'z + c)^degree.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        A whole number of at least 1.
+    gamma : float, default=1.0
+        γ > 0.
+    coef0 : float, default=1.0
+        c ≥ 0.
+    columns : int, str, slice or list of these, default=None
+        The columns of X that it sees; None is all of them.
+    source : str, default=None
+        The source that its share is counted with.
+    name : str, default=None
+        What it is called in tables and pictures; None makes a name from its parameters.
+
+    Examples
+    --------
+    >>> from paretomkl import Polynomial
+    >>> print(Polynomial(degree=3))
+    polynomial(degree=3)
+    """
 
     degree: int = 2
     gamma: float = 1.0
@@ -133,7 +171,25 @@ class Polynomial(Kernel):
 
 @dataclass(frozen=True)
 class Gaussian(Kernel):
-    """k(x, z) = exp(−‖x − z‖² / 2σ²)."""
+    """k(x, z) = exp(−‖x − z‖² / 2σ²).
+
+    Parameters
+    ----------
+    sigma : float, default=1.0
+        Width σ, in the units of the columns; scikit-learn's γ is 1 / 2σ².
+    columns : int, str, slice or list of these, default=None
+        The columns of X that it sees; None is all of them.
+    source : str, default=None
+        The source that its share is counted with.
+    name : str, default=None
+        What it is called in tables and pictures; None makes a name from its parameters.
+
+    Examples
+    --------
+    >>> from paretomkl import Gaussian
+    >>> print(Gaussian(sigma=2.0))
+    gaussian(sigma=2)
+    """
 
     sigma: float = 1.0
     scaling: ClassVar = "never"
@@ -151,7 +207,25 @@ class Gaussian(Kernel):
 
 @dataclass(frozen=True)
 class Laplacian(Kernel):
-    """k(x, z) = exp(−γ ‖x − z‖_1)."""
+    """k(x, z) = exp(−γ ‖x − z‖_1).
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        γ > 0; 1/γ is the width.
+    columns : int, str, slice or list of these, default=None
+        The columns of X that it sees; None is all of them.
+    source : str, default=None
+        The source that its share is counted with.
+    name : str, default=None
+        What it is called in tables and pictures; None makes a name from its parameters.
+
+    Examples
+    --------
+    >>> from paretomkl import Laplacian
+    >>> print(Laplacian(gamma=0.5))
+    laplacian(gamma=0.5)
+    """
 
     gamma: float = 1.0
     metric: ClassVar[str] = "cityblock"
@@ -171,9 +245,24 @@ class Laplacian(Kernel):
 
 @dataclass(frozen=True)
 class Cosine(Linear):
-    """k(x, z) = x'z / (‖x‖ ‖z‖), and zero where x or z is zero
+    """k(x, z) = x'z / (‖x‖ ‖z‖), and zero where x or z is zero.
 
     Inner products are made from distances: beside a vector c times as long, one keeps 16 − log10(c) digits.
+
+    Parameters
+    ----------
+    columns : int, str, slice or list of these, default=None
+        The columns of X that it sees; None is all of them.
+    source : str, default=None
+        The source that its share is counted with.
+    name : str, default=None
+        What it is called in tables and pictures; None makes a name from its parameters.
+
+    Examples
+    --------
+    >>> from paretomkl import Cosine
+    >>> print(Cosine())
+    cosine
     """
 
     scaling: ClassVar = "always"
@@ -181,7 +270,28 @@ class Cosine(Linear):
 
 @dataclass(frozen=True)
 class Custom(Kernel):
-    """A kernel given as a function: ``function(X, Z)`` returns the matrix of shape (len(X), len(Z))."""
+    """A kernel given as a function.
+
+    In a list of kernels the plain function will do; this form takes columns, a source and a name.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(X, Z)`` returns the matrix of shape (len(X), len(Z)), symmetric and positive semidefinite for Z = X.
+    columns : int, str, slice or list of these, default=None
+        The columns of X that it sees; None is all of them.
+    source : str, default=None
+        The source that its share is counted with.
+    name : str, default=None
+        What it is called in tables and pictures; None makes a name from its parameters.
+
+    Examples
+    --------
+    >>> from sklearn.metrics.pairwise import chi2_kernel
+    >>> from paretomkl import Custom
+    >>> print(Custom(function=chi2_kernel, columns=[0, 1]))
+    chi2_kernel on [0, 1]
+    """
 
     function: Callable[[Array, Array], Array] = field(kw_only=True)
     metric: ClassVar[str] = "custom"
@@ -271,7 +381,19 @@ NAMED_KERNELS: dict[str, Callable[..., Kernel]] = {
 
 
 def paper_kernels() -> list[Kernel]:
-    """The eleven kernels of the paper: linear, quadratic, and Gaussians of nine widths."""
+    """The eleven kernels of the paper: linear, quadratic, and Gaussians of nine widths.
+
+    Returns
+    -------
+    list of kernels
+        For columns scaled to [0, 1]; widths are 2⁻⁷, 2⁻⁵, 2⁻³, 2⁻¹, 1, 2, 2³, 2⁵ and 2⁷.
+
+    Examples
+    --------
+    >>> from paretomkl.kernels import paper_kernels
+    >>> len(paper_kernels())
+    11
+    """
     return [Linear(), Polynomial(degree=2), *(Gaussian(sigma) for sigma in PAPER_SIGMAS)]
 
 
@@ -279,7 +401,28 @@ def default_kernels(X: Array | Scale, weight: Array | None = None, **where: Any)
     """Linear, quadratic, Gaussians and Laplacians for standardised samples X (n, n_features), or samples of a scale.
 
     Widths are multiples of the typical distance: the median of ‖x − z‖_2 for exp(−‖x − z‖² / 2σ²), of ‖x − z‖_1 for
-    exp(−‖x − z‖_1 / w). ``where`` are the columns and the source that the kernels are to have.
+    exp(−‖x − z‖_1 / w).
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features), or Scale
+        Standardised samples, or what is known of their distances.
+    weight : array of shape (n_samples,), default=None
+        Sample weights for the median.
+    **where : dict
+        ``columns`` and ``source`` of the kernels.
+
+    Returns
+    -------
+    list of kernels
+        Thirteen of them: linear, quadratic, six Gaussians, five Laplacians.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from paretomkl.kernels import default_kernels
+    >>> len(default_kernels(np.random.default_rng(0).normal(size=(50, 3))))
+    13
     """
     euclidean, cityblock, n_varying = X if isinstance(X, Scale) else Scale.of(X, weight)
     return [
@@ -374,6 +517,15 @@ class KernelBank:
     cache_mb : float, default=512
         Up to this size the base matrices (distances, callables, a copy of a precomputed stack in the order in which it
         is read) are kept; beyond it they are recomputed, some rows at a time, whenever they are needed.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import KernelBank, ParetoMKLClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bank = KernelBank(["linear", ("rbf", {"gamma": 1.0})], normalize="capacity")
+    >>> ParetoMKLClassifier(kernels=bank).fit(X, y).theta_.shape
+    (2,)
     """
 
     kernels: Literal["default", "paper", "precomputed", "one width"] | Sources | Iterable[KernelSpec] = "default"
@@ -552,6 +704,13 @@ def sources(blocks: Mapping[str, Any] | None = None, /, **more: Any) -> KernelBa
     blocks : mapping of str to columns
         For each source its columns: an index or a name, a list of either, a slice, or a pattern such as ``"g_*"`` that
         stands for all names it fits.
+    **more : columns
+        Further sources, ``name=columns``.
+
+    Returns
+    -------
+    KernelBank
+        To be passed as ``kernels=``.
 
     Examples
     --------

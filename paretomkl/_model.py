@@ -88,6 +88,15 @@ class TaskModel(FittedTasks):
     intercepts : array of shape (n_tasks,)
     diagonal : float
         d, which is zero for all machines but SVDD.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import pareto_path
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = pareto_path(X, y, ps=[1]).models[0]
+    >>> model.predict(X[:2]).tolist(), model.decisions(X).shape
+    ([0, 0], (150, 3))
     """
 
     bank: FittedBank

@@ -78,9 +78,13 @@ SKLEARN_TYPES = _types(
         "sklearn.model_selection._split": (
             "GroupKFold KFold LeaveOneGroupOut ShuffleSplit StratifiedGroupKFold StratifiedKFold StratifiedShuffleSplit"
         ),
+        "sklearn.utils._metadata_requests": "MetadataRequest MethodMetadataRequest",
     }
 )
 """What skops does not trust of scikit-learn although it holds numbers only: kernels, folds, scorers and metrics."""
+
+OLD_SKLEARN_TYPES = _types({"sklearn.compose._column_transformer": "_RemainderColsList"})
+"""The same of scikit-learn 1.6, gone since: a list of columns."""
 
 
 def save_model(model: Any, file: str | os.PathLike[str]) -> None:
@@ -92,8 +96,9 @@ def save_model(model: Any, file: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : estimator
+        Fitted.
     file : path
-        Where to; by custom it ends in ``.skops``.
+        Where to; the name usually ends in ``.skops``.
 
     Examples
     --------
@@ -115,15 +120,32 @@ def save_model(model: Any, file: str | os.PathLike[str]) -> None:
 def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
     """Read a model that :func:`save_model` wrote.
 
-    Only the types of this library, those that skops trusts (NumPy, SciPy, scikit-learn), and the commoner kernels,
+    Only the types of this library, those that skops trusts (NumPy, SciPy, scikit-learn), and the common kernels,
     folds and scorers of scikit-learn are made; a file that names any other is refused, so that reading a file from
     elsewhere runs no code of its maker.
 
     Parameters
     ----------
     file : path
+        What :func:`save_model` wrote.
     trusted : sequence of str, default=()
         Further types to allow, as the message of the refusal names them, such as the function of a custom kernel.
+
+    Returns
+    -------
+    estimator
+        The model as it was saved, fitted.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import load_iris
+    >>> import paretomkl
+    >>> clf = paretomkl.ParetoMKLClassifier().fit(*load_iris(return_X_y=True))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paretomkl.save_model(clf, pathlib.Path(folder) / "iris.skops")
+    ...     type(paretomkl.load_model(pathlib.Path(folder) / "iris.skops")).__name__
+    'ParetoMKLClassifier'
     """
     skops = _skops()
     if not Path(file).is_file():
@@ -132,7 +154,7 @@ def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any
         needed = skops.get_untrusted_types(file=file)
     except Exception as error:  # of many kinds: not an archive, cut short, no schema in it
         raise ValueError(f"{os.fspath(file)!r} is not a saved model, or is damaged ({error}).") from error
-    foreign = sorted(set(needed) - set(OWN_TYPES) - set(SKLEARN_TYPES) - set(trusted))
+    foreign = sorted(set(needed) - {*OWN_TYPES, *SKLEARN_TYPES, *OLD_SKLEARN_TYPES, *trusted})
     if foreign:
         raise UntrustedError(file, foreign)
     return skops.load(file, trusted=needed)

@@ -77,6 +77,7 @@ def compare(
     Returns
     -------
     comparison : Comparison
+        The scores of the search and of its rivals, and what they say in words.
 
     Examples
     --------

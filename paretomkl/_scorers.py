@@ -73,6 +73,7 @@ def make_multitask_scorer(
     Returns
     -------
     scorer : callable
+        ``scorer(estimator, X, y)``, for ``scoring=`` of scikit-learn's tools and of the searches.
 
     Notes
     -----

@@ -124,6 +124,22 @@ def read_table(
         Number of rows to draw at random.
     seed : int
         Seed of the draw.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns as they come.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "t.csv"
+    ...     _ = file.write_text("size,kind\\n1,a\\n2,b\\n")
+    ...     frame = read_table(file)
+    >>> frame.shape, list(frame)
+    ((2, 2), ['size', 'kind'])
     """
     if decimal not in (".", ","):
         raise TableError(f"Decimals follow a point or a comma, got --decimal {decimal!r}.")

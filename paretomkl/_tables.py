@@ -39,7 +39,17 @@ NESTED = (list, dict, set, tuple, np.ndarray)
 # ------------------------------------------------------------------------------------------------ columns
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a table are for."""
+    """What the columns of a table are for.
+
+    Attributes
+    ----------
+    target : str
+        The column to predict.
+    task : str or None
+        The column that names the task of each row.
+    numbers, words : lists of str
+        Inputs that hold numbers, and those that hold categories.
+    """
 
     target: str
     task: str | None
@@ -324,6 +334,11 @@ def load_table(
         Whether the target holds numbers to predict, or names classes. None decides: numbers with decimals are to be
         predicted, and so are whole numbers with more than 20 different values, or with more than 10 where each has
         fewer than 10 rows on average; all else are classes.
+
+    Returns
+    -------
+    Table
+        Inputs, classes or numbers, and how they were made.
 
     Examples
     --------

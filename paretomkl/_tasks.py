@@ -166,6 +166,7 @@ def stack_tasks(
     Returns
     -------
     X : array or frame of n_samples rows
+        The samples of all tasks, one task after the other.
     y, tasks : arrays of n_samples entries
         For ``fit(X, y, tasks=tasks)``.
 

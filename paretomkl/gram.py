@@ -39,6 +39,15 @@ class TaskLayout(NamedTuple):
 
     Task t owns the entries ptr[t] to ptr[t+1] - 1 of ``idx`` and of every flat array over samples. Its Gram matrix is
     made of rows and columns idx of a block: a matrix of side size[t] that starts at start[t] of the flat storage.
+
+    Attributes
+    ----------
+    ptr : array of int of shape (n_tasks + 1,)
+        Where the entries of each task begin.
+    idx : array of int of shape (n_entries,)
+        Rows of the block that each entry belongs to.
+    start, size : arrays of int of shape (n_tasks,)
+        Where the block of each task begins, and its side.
     """
 
     ptr: IntArray
@@ -48,7 +57,15 @@ class TaskLayout(NamedTuple):
 
 
 class CombinedGram:
-    """K_θ of all tasks for one θ, to be used within the ``with`` block that made it."""
+    """K_θ of all tasks for one θ, to be used within the ``with`` block that made it.
+
+    Parameters
+    ----------
+    flat : array
+        The blocks, one after the other.
+    layout : TaskLayout
+        Where the tasks lie in it.
+    """
 
     def __init__(self, flat: Array, layout: TaskLayout):
         self._flat: Array | None = flat
@@ -133,13 +150,25 @@ class GramBlocks:
     Parameters
     ----------
     bank : FittedBank
-    X : array of shape (n_samples, n_features), or (n_samples, n_samples, n_kernels) if precomputed
+        The base kernels, from ``KernelBank.fit``.
+    X : array of shape (n_samples, n_features)
+        The samples; of shape (n_samples, n_samples, n_kernels) if precomputed.
     rows : list of n_tasks integer arrays
         The samples of each task, rising.
     n_jobs : int, default=1
         Threads.
     shared : bool, default=True
         Whether all tasks have the same θ. Otherwise every task gets a block of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from paretomkl import KernelBank
+    >>> from paretomkl.gram import GramBlocks
+    >>> X = np.eye(3)
+    >>> gram = GramBlocks(KernelBank(["linear"]).fit(X), X, [np.arange(3)])
+    >>> gram.cross(X, np.ones(1)).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
 
     def __init__(self, bank: FittedBank, X: AnyArray, rows: list[IntArray], n_jobs: int = 1, shared: bool = True):

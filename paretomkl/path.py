@@ -93,6 +93,14 @@ class ParetoPath:
         n_kernels). "function" and "everything" make one problem of all tasks (or one for each pair of classes):
         ``objectives``, ``task_weights`` and ``task_sizes`` have an entry for each problem instead of each task, and
         ``models[0].common_share`` is the share of the common part.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import pareto_path
+    >>> path = pareto_path(*load_iris(return_X_y=True), ps=[1, 10])
+    >>> path.ps.tolist(), path.theta.shape, path.objectives.shape
+    ([1.0, 10.0], (2, 13), (2, 3))
     """
 
     solutions: list[Solution]
@@ -301,6 +309,7 @@ def pareto_path(
     Returns
     -------
     path : ParetoPath
+        One point for each p, with its certificate and its fitted model.
 
     Examples
     --------

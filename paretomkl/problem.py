@@ -20,7 +20,30 @@ class MultiTaskProblem:
     machine : Machine
         Solves the tasks at a given θ.
     scalarization : Scalarization
+        Makes one number of the objectives.
     weight_set : WeightSet
+        Which θ are allowed.
+
+    Examples
+    --------
+    Two tasks on the same samples, with two kernels:
+
+    >>> import numpy as np
+    >>> from paretomkl import KernelBank
+    >>> from paretomkl.gram import GramBlocks
+    >>> from paretomkl.machines import SVCTasks
+    >>> from paretomkl.problem import MultiTaskProblem
+    >>> from paretomkl.scalarizations import PowerMean
+    >>> from paretomkl.solvers import CutPool
+    >>> from paretomkl.weight_sets import LsBall
+    >>> X = np.random.default_rng(0).normal(size=(40, 2))
+    >>> rows = [np.arange(40), np.arange(40)]
+    >>> signs = np.sign(np.concatenate([X[:, 0], X[:, 0] * X[:, 1]]))
+    >>> gram = GramBlocks(KernelBank(["linear", "rbf"]).fit(X), X, rows)
+    >>> problem = MultiTaskProblem(SVCTasks(gram, signs, np.full(80, 10.0)), PowerMean(2.0), LsBall(1.1))
+    >>> solution = CutPool(tol=1e-4).solve(problem)
+    >>> solution.theta.shape, solution.objectives.shape, bool(solution.gap <= 1e-4)
+    ((2,), (2,), True)
     """
 
     machine: Machine

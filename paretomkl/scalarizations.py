@@ -33,6 +33,13 @@ class PowerMean:
     weights : array of shape (n_tasks,), default=None
         Preference weights ω of the tasks, summing to one; ``None`` means equal weights. They are positive;
         at p = ±∞ every task counts alike, as the limit of the formula says.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from paretomkl.scalarizations import PowerMean
+    >>> [round(PowerMean(p).value(np.array([1.0, 4.0])), 3) for p in (0, 1, 2, np.inf)]
+    [2.0, 2.5, 2.915, 4.0]
     """
 
     p: float

@@ -36,7 +36,14 @@ class Sweep:
 class Decisions(NamedTuple):
     """The functions f_t(x) = Σ_i dual_ti k_θ(x_ti, x) + intercept_t + diagonal · k_θ(x, x) that a sweep stands for.
 
-    dual: one array per task, over the samples of that task; intercepts (n_tasks,); diagonal: not zero only for balls.
+    Attributes
+    ----------
+    dual : list of n_tasks arrays
+        Coefficients over the samples of each task.
+    intercepts : array of shape (n_tasks,)
+        What is added.
+    diagonal : float
+        Not zero only for balls.
     """
 
     dual: list[Array]

@@ -52,6 +52,17 @@ class LsBall:
     """Kernel weights Θ_s = {θ ≥ 0, ‖θ‖_s ≤ 1}, 1 ≤ s ≤ ∞.
 
     s = 1 gives sparse weights, larger s spreads them, s = ∞ is the plain sum of all kernels.
+
+    Parameters
+    ----------
+    s : float
+        Norm of the weights, at least 1; infinity is allowed.
+
+    Examples
+    --------
+    >>> from paretomkl.weight_sets import LsBall
+    >>> LsBall(2.0).start(4).tolist()
+    [0.5, 0.5, 0.5, 0.5]
     """
 
     s: float

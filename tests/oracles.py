@@ -14,6 +14,7 @@ and the problem is to minimise M_p(J(theta)) over {theta >= 0, ||theta||_s <= 1}
 
 from __future__ import annotations
 
+import inspect
 import time
 import warnings
 from collections.abc import Sequence
@@ -93,7 +94,7 @@ def svc_objective(
     """
     signs = np.asarray(signs, dtype=float)
     free = np.broadcast_to(np.asarray(C, dtype=float), signs.shape) > 0
-    if not free.all():  # LIBSVM drops samples of weight zero and numbers the others anew
+    if not free.all():  # LIBSVM drops samples of weight zero and renumbers the others
         value, some = svc_objective(K[np.ix_(free, free)], signs[free], np.asarray(C)[free], tol, max_iter)
         alpha = np.zeros(len(signs))
         alpha[free] = some
@@ -246,7 +247,7 @@ def _best_lower_bound(sums: np.ndarray, terms: np.ndarray, s: float) -> float:
     bounds = []
     for approx in (False, True):
         eta = cp.Variable(len(sums))
-        bound = eta @ sums - cp.pnorm(terms.T @ eta, _conjugate(s), approx=approx) / 2
+        bound = eta @ sums - power_norm(terms.T @ eta, _conjugate(s), approx=approx) / 2
         if _solve(cp.Problem(cp.Maximize(bound), [eta >= 0, cp.sum(eta) == 1])):
             found = _normalised(np.maximum(eta.value, 0), len(sums))
             bounds.append(found @ sums - np.linalg.norm(found @ terms, _conjugate(s)) / 2)
@@ -301,6 +302,14 @@ def conic_optimum(
     return best
 
 
+def power_norm(x, p, approx):
+    """The L_p norm in CVXPY, by power cones or by rational powers; before CVXPY 1.8 there are rational powers only."""
+    import cvxpy as cp
+
+    by_cones = "approx" in inspect.signature(cp.pnorm).parameters
+    return cp.pnorm(x, p, **({"approx": approx} if by_cones else {}))
+
+
 def primal_problem(Ks, tasks, costs, p, s, weights, approx):
     """The primal problem in features F_m^t of the kernels, F_m^t F_m^t' = K_m[rows, rows], and a function for theta.
 
@@ -311,7 +320,7 @@ def primal_problem(Ks, tasks, costs, p, s, weights, approx):
     import cvxpy as cp
 
     theta, z = cp.Variable(len(Ks)), cp.Variable(len(tasks))
-    constraints = [cp.pnorm(theta, s, approx=approx) <= 1]
+    constraints = [power_norm(theta, s, approx=approx) <= 1]
     for t, ((rows, signs), bounds) in enumerate(zip(tasks, costs, strict=True)):
         xi, bias = cp.Variable(len(rows), nonneg=True), cp.Variable()
         decision, penalty = bias, 0
@@ -321,7 +330,7 @@ def primal_problem(Ks, tasks, costs, p, s, weights, approx):
             decision = decision + F @ f
             penalty = penalty + cp.quad_over_lin(f, theta[m]) / 2
         constraints += [z[t] >= penalty + bounds @ xi, cp.multiply(signs, decision) >= 1 - xi]
-    mean = weights @ z if p == 1 else cp.pnorm(cp.multiply(weights ** (1 / p), z), p, approx=approx)
+    mean = weights @ z if p == 1 else power_norm(cp.multiply(weights ** (1 / p), z), p, approx=approx)
     return cp.Problem(cp.Minimize(mean), constraints), lambda: theta.value
 
 
@@ -338,7 +347,7 @@ def dual_problem(Ks, tasks, costs, p, s, weights, approx):
     if p == 1:
         constraints = [lam == weights]
     else:
-        constraints = [cp.pnorm(cp.multiply(weights ** (-1 / p), lam), _conjugate(p), approx=approx) <= 1]
+        constraints = [power_norm(cp.multiply(weights ** (-1 / p), lam), _conjugate(p), approx=approx) <= 1]
     total, terms = 0, [0] * len(Ks)
     for t, ((rows, signs), bounds) in enumerate(zip(tasks, costs, strict=True)):
         beta = cp.Variable(len(rows), nonneg=True)
@@ -348,7 +357,7 @@ def dual_problem(Ks, tasks, costs, p, s, weights, approx):
             F = _factor(K[np.ix_(rows, rows)])
             terms[m] = terms[m] + cp.quad_over_lin(F.T @ cp.multiply(signs, beta), lam[t])
     tops = [r[m] >= term for m, term in enumerate(terms)]
-    problem = cp.Problem(cp.Maximize(total - cp.pnorm(r, _conjugate(s), approx=approx) / 2), constraints + tops)
+    problem = cp.Problem(cp.Maximize(total - power_norm(r, _conjugate(s), approx=approx) / 2), constraints + tops)
     return problem, lambda: 2 * np.array([np.ravel(top.dual_value)[0] for top in tops])
 
 
@@ -416,10 +425,10 @@ def machine_optimum(
     best_error, best = np.inf, None
     for approx in (False, True):
         theta, z = cp.Variable(len(Ks)), cp.Variable(len(tasks))
-        constraints = [cp.pnorm(theta, s, approx=approx) <= 1] if kind != "svdd" else [cp.sum(theta) == 1]
+        constraints = [power_norm(theta, s, approx=approx) <= 1] if kind != "svdd" else [cp.sum(theta) == 1]
         for t, ((rows, y), costs) in enumerate(zip(tasks, _costs(C, tasks), strict=True)):
             constraints.append(z[t] >= _primal(kind, Ks[:, rows[:, None], rows], theta, y, costs, epsilon))
-        mean = weights @ z if p == 1 else cp.pnorm(cp.multiply(weights ** (1 / p), z), p, approx=approx)
+        mean = weights @ z if p == 1 else power_norm(cp.multiply(weights ** (1 / p), z), p, approx=approx)
         problem = cp.Problem(cp.Minimize(mean), constraints)
         if not _solve(problem):
             continue

@@ -20,7 +20,7 @@ from paretomkl._tasks import make_tasks
 from paretomkl.baselines import _mixed_norm
 from paretomkl.baselines._sparse_mtl import SparseMTL
 from tests.conftest import Toy
-from tests.oracles import _factor, _solve
+from tests.oracles import _factor, _solve, power_norm
 
 KERNELS = ["linear", ("rbf", {"sigma": 0.3}), ("rbf", {"sigma": 1.0})]
 
@@ -66,7 +66,7 @@ def conic_optimum(toy, q: float, C: float, c: np.ndarray | None = None) -> float
     c = np.ones(len(toy.Ks)) if c is None else c
     kernels = np.flatnonzero(np.isfinite(c))
     norms = cp.Variable((len(toy.pairs), len(c)))
-    total, constraints = sum(c[m] * cp.pnorm(norms[:, m], q, approx=False) for m in kernels), []
+    total, constraints = sum(c[m] * power_norm(norms[:, m], q, approx=False) for m in kernels), []
     for t, (rows, signs) in enumerate(toy.pairs):
         slack, decision = cp.Variable(len(rows), nonneg=True), cp.Variable()
         for m in kernels:

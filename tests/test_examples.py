@@ -1,8 +1,10 @@
 """The examples and the code of the documentation run, without a warning."""
 
 import doctest
+import importlib
 import re
 import runpy
+import shlex
 import warnings
 from pathlib import Path
 
@@ -18,8 +20,8 @@ NEED_DATA = {"mfeat": "mfeat", "regression": "school", "landmine": "landmine"}  
 MFEAT, REGRESSION, LANDMINE = (ROOT / "examples" / f"plot_{name}.py" for name in NEED_DATA)
 SHARING = ROOT / "examples" / "plot_sharing.py"
 EXAMPLES = sorted(set((ROOT / "examples").glob("plot_*.py")) - {MFEAT, REGRESSION, LANDMINE, SHARING})
-PAGES = sorted(page for page in (ROOT / "doc").rglob("*.md") if re.search(r"^```py", page.read_text("utf-8"), re.M))
-PAGES.append(ROOT / "README.md")
+TEXTS = [*sorted((ROOT / "doc").rglob("*.md")), *sorted(ROOT.glob("*.md"))]
+PAGES = [page for page in TEXTS if re.search(r"^```py", page.read_text("utf-8"), re.M)]
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +107,8 @@ def test_example_without_its_data_says_so(name, data, tmp_path, monkeypatch):
 def test_code_of_the_documentation(page):
     """Blocks of a page run in order; what an interactive one prints is compared."""
     names: dict = {}
-    for kind, code in re.findall(r"^```(python|pycon)\n(.*?)^```", page.read_text("utf-8"), re.M | re.S):
+    for kind, code in re.findall(r"^```(py\w*)\n(.*?)^```", page.read_text("utf-8"), re.M | re.S):
+        assert kind in {"python", "pycon"}, f"a block of {kind!r} would not be run"
         if kind == "python":
             exec(compile(code, page.name, "exec"), names)
             continue
@@ -114,3 +117,20 @@ def test_code_of_the_documentation(page):
         doctest.DocTestRunner(verbose=False).run(session, out=report.append, clear_globs=False)
         names.update(session.globs)
         assert not report, "".join(report)
+
+
+def test_commands_of_the_documentation_exist():
+    """Every ``paretomkl`` line of a shell block names a command, and options that it has."""
+    typer = pytest.importorskip("typer")
+    program = typer.main.get_command(importlib.import_module("paretomkl._commands").app)
+    lines = [
+        (page.name, shlex.split(line, comments=True))
+        for page in TEXTS
+        for block in re.findall(r"^```sh\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+        for line in block.replace("\\\n", " ").splitlines()
+        if line.startswith("paretomkl ")
+    ]
+    assert len(lines) > 5
+    for page, (_, name, *words) in lines:
+        assert name in program.commands, f"{page}: there is no command {name!r}"
+        program.commands[name].make_context(name, words, resilient_parsing=True)  # raises for an unknown option

@@ -331,7 +331,7 @@ TABLES: dict[str, tuple[str, Callable[[Collection], str], str | None]] = {
     "duplicates": ("Segment without duplicates", partial(_variants_table, ROWS), "segment-distinct"),
     "scaling": ("Landmine, scaled or not", partial(_variants_table, SCALES), "landmine-scaled"),
     "sensors": ("Robot, by the sensors used", partial(_variants_table, SENSORS), "robot-24"),
-    "synthetic": ("Tasks of unlike noise", synthetic_table, "synthetic"),
+    "synthetic": ("Tasks with different noise", synthetic_table, "synthetic"),
     "seconds": ("Seconds of one core", seconds_table, ""),
     "coverage": ("Runs and versions", coverage, ""),
 }

@@ -42,6 +42,16 @@ def dense_ps(n: int = 121) -> tuple[float, ...]:
 
     They have three digits each (four if there are many), so that a model is named by its p exactly.
 
+    Parameters
+    ----------
+    n : int, default=121
+        How many.
+
+    Returns
+    -------
+    tuple of float
+        Rising.
+
     Examples
     --------
     >>> from paretomkl import PAPER_PS
@@ -66,9 +76,34 @@ def dense_ps(n: int = 121) -> tuple[float, ...]:
 
 
 def write_page(file: str | os.PathLike[str], path: ParetoPath, **options: Any) -> Path:
-    """Write the page of a path and return its file; ``options`` are those of :func:`build_page`.
+    """Write the page of a path.
 
     The file appears whole or not at all: it is written beside its place and then moved there.
+
+    Parameters
+    ----------
+    file : path
+        Where to.
+    path : ParetoPath
+        What to show.
+    **options : dict
+        Those of :func:`build_page`.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import pareto_path
+    >>> from paretomkl.report import write_page
+    >>> path = pareto_path(*load_iris(return_X_y=True))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_page(pathlib.Path(folder) / "page.html", path).name
+    'page.html'
     """
     return write_whole(file, build_page(path, **options))
 
@@ -119,6 +154,7 @@ def build_page(
     sharing : Sharing, default=None
         How the ways to share do: nothing, a kernel, a function, everything.
     title : str
+        Of the page.
     facts : sequence of str
         Shown below the title, after the numbers of tasks, kernels and exponents.
     refit : str, default=None
@@ -131,6 +167,15 @@ def build_page(
     -------
     page : str
         HTML that needs nothing else to be shown.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import pareto_path
+    >>> from paretomkl.report import build_page
+    >>> page = build_page(pareto_path(*load_iris(return_X_y=True)), title="Iris")
+    >>> "<title>" in page
+    True
     """
     rows = _shown_points(path)
     kind = words.kind_of(path.models[0].tasks)

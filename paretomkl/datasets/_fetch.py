@@ -51,6 +51,12 @@ def data_found(data_home: str | os.PathLike[str] | None = None) -> dict[str, Pat
     -------
     dict of str to Path or None
         The folder that holds all files of the set's usual form; None where one is missing. Files are not opened.
+
+    Examples
+    --------
+    >>> from paretomkl.datasets import data_found
+    >>> data_found("no such folder")["vehicle"] is None
+    True
     """
     given = given_folder(data_home)
     try:

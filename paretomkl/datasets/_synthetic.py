@@ -32,7 +32,7 @@ def make_multitask(
         f_t(x) = √(ρ/R) Σ_{m relevant} h_tm(x_m) + √(1 − ρ) h_t,own(x_own),      ρ = relatedness, R = n_relevant
 
     and its label says whether the score lies above the median of the task; then a share ``noise`` of the labels of
-    each class is turned round. Every h is a function of its own, drawn from the Gaussian process whose covariance is
+    each class is flipped. Every h is a function of its own, drawn from the Gaussian process whose covariance is
     the kernel ``Gaussian(sigma)`` on the columns of one source. So tasks with ρ = 1 have in common which sources
     matter, not how: what a shared kernel can learn, and no more. With ρ < 1 each task listens to a further source of
     its own, one of the others in turn. With ``common`` > 0 tasks have in common how the shared sources matter, too:
@@ -42,6 +42,7 @@ def make_multitask(
     Parameters
     ----------
     n_tasks : int, default=4
+        Binary tasks.
     n_samples : int or array-like of shape (n_tasks,), default=100
         Samples of each task, at least 4.
     n_features : int, default=2
@@ -57,6 +58,7 @@ def make_multitask(
     sigma : float, default=1.0
         Width of the Gaussian kernel from which the functions come; a larger one makes smoother, easier tasks.
     random_state : int, RandomState or None, default=None
+        Seed of samples, functions and labels.
     common : float, default=0.0
         Between 0 (every task has functions of its own) and 1 (all tasks have the same functions of the shared sources).
 

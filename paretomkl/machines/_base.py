@@ -21,9 +21,11 @@ class KernelTasks:
     Parameters
     ----------
     gram : Gram
-    targets : flat array over the samples of all tasks
-        Labels ±1, or numbers to predict.
-    C : flat array, what an error of each sample of each task costs
+        The kernel values of the samples of all tasks.
+    targets : array of shape (n_entries,)
+        Labels ±1, or numbers to predict, over the samples of all tasks, one task after the other.
+    C : array of shape (n_entries,)
+        What an error of each sample of each task costs.
     scale : array of shape (n_tasks,), default=None
         Factor of the objectives, and with them of cuts and bounds: 1/n_t for objectives per sample; None is 1.
         Duals, decisions and intercepts do not depend on it.

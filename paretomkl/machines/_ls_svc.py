@@ -12,7 +12,12 @@ class LeastSquaresSVCTasks(RidgeTasks):
 
     Parameters
     ----------
-    gram, C, scale
-        As in :class:`RidgeTasks`.
-    targets : flat array of ±1
+    gram : Gram
+        The kernel values of the samples of all tasks.
+    targets : array of shape (n_entries,)
+        Labels ±1 over the samples of all tasks, one task after the other.
+    C : array of shape (n_entries,)
+        What the square of an error costs, for each sample of each task; a sample of cost zero is left out.
+    scale : array of shape (n_tasks,), default=None
+        Factor of the objectives, and with them of cuts and bounds; None is 1.
     """

@@ -32,9 +32,11 @@ class OneClassTasks(KernelTasks):
     Parameters
     ----------
     gram : Gram
-    targets : flat array of ones
-        Not used, since all samples belong to one class; present for a common interface.
-    C : flat array of upper bounds of the dual variables, one for each sample of each task
+        The kernel values of the samples of all tasks.
+    targets : array of shape (n_entries,)
+        Ones. Not used, since all samples belong to one class; present for a common interface.
+    C : array of shape (n_entries,)
+        Upper bounds of the dual variables, one for each sample of each task.
     scale : array of shape (n_tasks,), default=None
         Factor of the objectives, and with them of cuts and bounds; None is 1.
     """

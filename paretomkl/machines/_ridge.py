@@ -37,8 +37,11 @@ class RidgeTasks(KernelTasks):
     Parameters
     ----------
     gram : Gram
-    targets : flat array of the numbers to predict
-    C : flat array, what the square of an error costs, for each sample of each task; a sample of cost zero is left out
+        The kernel values of the samples of all tasks.
+    targets : array of shape (n_entries,)
+        The numbers to predict, over the samples of all tasks, one task after the other.
+    C : array of shape (n_entries,)
+        What the square of an error costs, for each sample of each task; a sample of cost zero is left out.
     scale : array of shape (n_tasks,), default=None
         Factor of the objectives, and with them of cuts and bounds; None is 1.
     """

@@ -29,8 +29,11 @@ class SVCTasks(KernelTasks):
     Parameters
     ----------
     gram : Gram
-    targets : flat array of ±1 over the samples of all tasks
-    C : flat array of upper bounds of the dual variables, one for each sample of each task
+        The kernel values of the samples of all tasks.
+    targets : array of shape (n_entries,)
+        Labels ±1 over the samples of all tasks, one task after the other.
+    C : array of shape (n_entries,)
+        Upper bounds of the dual variables, one for each sample of each task.
     scale : array of shape (n_tasks,), default=None
         Factor of the objectives, and with them of cuts and bounds: 1/n_t for objectives per sample; None is 1.
         Duals, decisions and intercepts do not depend on it.

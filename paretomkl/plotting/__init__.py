@@ -1,4 +1,4 @@
-"""Pictures of a Pareto path, in the manner of scikit-learn's displays.
+"""Pictures of a Pareto path, built like scikit-learn's displays.
 
 A display keeps arrays; its class methods compute them, draw at once and return it; ``plot`` draws again, on any axes.
 Drawing needs matplotlib: ``pip install 'paretomkl[plot]'``.

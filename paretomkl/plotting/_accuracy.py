@@ -32,11 +32,13 @@ class AccuracyDisplay:
     scores : array-like of shape (n_points, n_lines)
         One column for each task (or setting).
     names : list of n_lines str
+        Beside the lines.
     mean : array-like of shape (n_points,), default=None
         The bold line.
     std : array-like of shape (n_points, n_lines), default=None
         Half the height of a band around each line; left out where differences are drawn.
     score_name : str, default="accuracy"
+        For the axis.
 
     Attributes
     ----------

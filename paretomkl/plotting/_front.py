@@ -27,6 +27,7 @@ class FrontDisplay:
     objectives : array-like of shape (n_points, 2)
         J of the two tasks.
     task_names : list of two str
+        For the axes.
     n_tasks : int
         Tasks of the whole problem.
 

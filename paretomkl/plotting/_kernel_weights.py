@@ -28,7 +28,9 @@ class KernelWeightsDisplay:
     ps : array-like of shape (n_points,)
         Exponents, in any order.
     shares : array-like of shape (n_points, n_kernels)
+        θ_m v_m / Σ θ v.
     kernel_names : list of n_kernels str
+        For the legend.
 
     Attributes
     ----------

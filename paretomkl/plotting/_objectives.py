@@ -27,6 +27,7 @@ class ObjectivesDisplay:
     objective : array-like of shape (n_points,)
         M_p.
     task_names : list of n_tasks str
+        Beside the lines.
     symbol : str, default="$J_t$"
         What the objectives are called on the axis.
 

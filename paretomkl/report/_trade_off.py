@@ -193,6 +193,7 @@ def trade_off_page(
     file : path, default=None
         Where to write the page; it appears whole or not at all.
     title : str
+        Of the page.
     loading : str
         Lines of Python that make X, y and tasks, shown before the line that fits a model again.
     refit_note : str, default=None
@@ -216,6 +217,7 @@ def trade_off_page(
     Returns
     -------
     result : TradeOff
+        The path, the scores of its models, and the page.
 
     Examples
     --------
@@ -464,7 +466,16 @@ def held_out_split(
 ) -> tuple[IntArray, IntArray]:
     """Training and held-out samples as :func:`trade_off_page` takes them, by task and label alike; same parameters.
 
-    ``stratify=False`` is for numbers: by task alone.
+    Parameters
+    ----------
+    X, y, tasks, task_column : as in :func:`trade_off_page`
+        The samples, and what the tasks are.
+    test_size : float, default=0.25
+        Share of the samples to hold out; taken as a fraction of at most ten parts.
+    random_state : int, RandomState or None, default=0
+        Seed of the split.
+    stratify : bool, default=True
+        By task and label; False is for numbers: by task alone.
 
     Returns
     -------

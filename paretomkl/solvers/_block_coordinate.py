@@ -17,6 +17,24 @@ class BlockCoordinateDescent(BaseSolver):
 
     With w_m = Σ_t η_t ‖f_m^t‖² and ‖f_m^t‖² = θ_m² G_m^t, the next θ minimises Σ_m w_m / θ_m. Every step lowers M_p; it
     contracts log θ by 2/(1+s) only, which is slow for s near one.
+
+    Parameters
+    ----------
+    tol : float, default=1e-3
+        Relative gap at which to stop.
+    max_iter : int, default=2000
+        Sweeps allowed for one p.
+    report : callable, default=None
+        Called after every sweep with p, the number of sweeps so far and the gap.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import pareto_path
+    >>> from paretomkl.solvers import BlockCoordinateDescent
+    >>> path = pareto_path(*load_iris(return_X_y=True), ps=[0.5], solver=BlockCoordinateDescent(tol=1e-2))
+    >>> bool(path.gap[0] <= 1e-2)
+    True
     """
 
     max_iter: int = 2000

@@ -177,11 +177,24 @@ class CutPool(BaseSolver):
 
     Parameters
     ----------
-    tol, max_iter, report
-        Relative gap at which to stop, sweeps allowed for one p, and what to call after every sweep.
+    tol : float, default=1e-3
+        Relative gap at which to stop.
+    max_iter : int, default=200
+        Sweeps allowed for one p.
+    report : callable, default=None
+        Called after every sweep with p, the number of sweeps so far and the gap.
     borrow : float, default=0.1
         A point found for another p serves for this one if its gap is at most ``borrow * tol``. 0 gives every p a point
         of its own, so that curves along p are smooth; 1 is for those who want no more than the gap.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import pareto_path
+    >>> from paretomkl.solvers import CutPool
+    >>> path = pareto_path(*load_iris(return_X_y=True), ps=[1], solver=CutPool(tol=1e-4))
+    >>> bool(path.gap[0] <= 1e-4)
+    True
     """
 
     borrow: float = 0.1

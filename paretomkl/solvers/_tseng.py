@@ -170,11 +170,26 @@ class Tseng(BaseSolver):
 
     Parameters
     ----------
+    tol : float, default=1e-3
+        Relative gap at which to stop.
+    max_iter : int, default=5000
+        Steps allowed for one p.
+    report : callable, default=None
+        Called after every sweep with p, the number of sweeps so far and the gap.
     check_every : int, default=10
         Steps between two evaluations of the gap.
     rescale : bool, default=True
         Whether distances follow the size of α and of λ. ``False`` gives the paper's distances: there the steps shrink
         with the smallest λ_t, and p = ∞, where λ_t = 0 at the solution for most tasks, comes to a halt.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import pareto_path
+    >>> from paretomkl.solvers import Tseng
+    >>> path = pareto_path(*load_iris(return_X_y=True), ps=[2], solver=Tseng(tol=1e-2))
+    >>> bool(path.gap[0] <= 1e-2)
+    True
     """
 
     max_iter: int = 5000

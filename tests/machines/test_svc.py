@@ -37,7 +37,7 @@ def solve_one(K, signs, C, rtol=1e-10, init=None):
 
 
 def reference(K, signs, C):
-    """J by LIBSVM, which is not given samples with C = 0: it leaves them out and counts the others anew."""
+    """J by LIBSVM, which is not given samples with C = 0: it leaves them out and renumbers the others."""
     kept = np.broadcast_to(C, signs.shape) > 0
     return svc_objective(K[np.ix_(kept, kept)], signs[kept], np.broadcast_to(C, signs.shape)[kept])[0]
 

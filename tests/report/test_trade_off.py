@@ -19,7 +19,7 @@ QUICK = {"C": 10.0, "cv": None, "n_points": 15, "verbose": 0}
 
 
 def test_accuracies_are_those_of_the_models(many):
-    """Against the independent evaluation of the displays, and against models fitted anew."""
+    """Against the independent evaluation of the displays, and against models that are fitted again."""
     import matplotlib
 
     matplotlib.use("Agg")
