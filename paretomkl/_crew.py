@@ -55,6 +55,14 @@ class Site:
         Returns such a tuple. It runs at a worker, and its samples never leave it.
     worker : str or int, default=None
         The name (or the address) of the only worker that may hold the samples; any worker, unless given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from paretomkl.distributed import Site
+    >>> X = np.random.default_rng(0).normal(size=(20, 3))
+    >>> Site("north", data=(X, np.sign(X[:, 0]))).size
+    20.0
     """
 
     name: Hashable

@@ -106,7 +106,20 @@ class RemoteTasks:
     """Tasks that are solved at the workers of a cluster: a machine.
 
     Each round sends θ and the name of earlier duals to every worker, and back come a cut and two bounds for each task,
-    n_kernels + 3 numbers; duals stay where they are.
+    n_kernels + 3 numbers; duals stay where they are. :meth:`Sites.machine` makes one.
+
+    Parameters
+    ----------
+    crew : Crew
+        The workers.
+    index : list of arrays of int
+        The tasks of each worker.
+    bank : FittedBank
+        The base kernels.
+    C : float
+        What an error costs.
+    parts : Parts
+        The machine that solves a task, and its parameters.
     """
 
     def __init__(self, crew: Crew, index: list[IntArray], bank: FittedBank, C: float, parts: Parts):
@@ -161,6 +174,8 @@ class SiteModel:
         Kernel weights.
     tasks : Labelling or Targets
         What the tasks are.
+    training, solution : objects
+        The samples at the sites, and the point of a path.
     """
 
     def __init__(self, training: RemoteTraining, bank: FittedBank, solution: Solution):
@@ -342,6 +357,16 @@ class Sites:
         :class:`SiteModel`.
     patience : float, default=60
         Seconds to wait for a worker that is gone and that no other can replace.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from paretomkl.distributed import Site, Sites
+    >>> X = np.random.default_rng(0).normal(size=(40, 3))
+    >>> halves = {"north": slice(0, 20), "south": slice(20, 40)}
+    >>> sites = Sites([Site(name, data=(X[rows], np.sign(X[rows, 0]))) for name, rows in halves.items()])
+    >>> len(sites.sites)  # with a client: pareto_path(sites)
+    2
     """
 
     sites: Sequence[Site]

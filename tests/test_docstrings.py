@@ -28,7 +28,8 @@ NAMES = listed()
 # What functions return, and what parts must offer: the example is at the function, or on the page about parts.
 RESULTS = {
     *(f"paretomkl.report.{name}" for name in ("TradeOff", "Comparison", "Contender", "Sharing", "Predictions")),
-    *(f"paretomkl.report.{name}" for name in ("TaskErrors", "CrossValidation", "Measure")),
+    *(f"paretomkl.report.{name}" for name in ("TaskErrors", "CrossValidation", "Measure", "Confusion")),
+    *(f"paretomkl.distributed.{name}" for name in ("SiteModel", "RemoteTasks")),
     *(f"paretomkl.tables.{name}" for name in ("Table", "Columns", "TableError")),
     *(f"paretomkl.{name}" for name in ("sweep.Sweep", "sweep.Decisions", "solution.Solution")),
     *(f"paretomkl.gram.{name}" for name in ("CombinedGram", "TaskLayout")),

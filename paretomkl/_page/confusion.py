@@ -26,6 +26,8 @@ class Confusion:
         The classes of each group, in the order of rows and columns.
     rows, truth : lists of n_groups arrays of int
         The samples of each group, and the place of their true class among its classes.
+    labels : list of n_groups lists
+        The classes as y has them.
     counts : list of n_groups int arrays of shape (n_points, n_classes, n_classes)
         At each exponent of the path: rows are true classes, columns predicted ones.
     """
