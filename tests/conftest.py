@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,10 @@ from hypothesis import settings
 
 from paretomkl._kernels import as_bank
 from paretomkl._tasks import make_tasks
+
+# a shell that starts tests in the background makes them ignore interrupts, which some tests send to themselves
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 collect_ignore_glob = ["typing/*"]  # scripts for type checkers, not to be run
 

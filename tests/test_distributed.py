@@ -334,9 +334,10 @@ def test_loaders_run_at_their_worker(client):
         assert client.who_has(batch.shard)[batch.shard.key] == (batch.address,)
 
 
-def forever(machine):
-    warm = None
-    while True:
+def sweep_on(machine):
+    """Sweeps for longer than any interrupt takes."""
+    warm, end = None, time.monotonic() + 60
+    while time.monotonic() < end:
         warm = machine.sweep(np.ones(machine.n_kernels), warm, 1e-12).warm
 
 
@@ -353,7 +354,7 @@ def test_an_interrupt_ends_at_once_and_leaves_no_worker_busy(client, stage, mome
 
     work = partial(pareto_path, in_memory(data), kernels="default", ps=PS)
     if stage == "sweeps":
-        work = partial(forever, in_memory(data).machine("paper"))
+        work = partial(sweep_on, in_memory(data).machine("paper"))
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         work()
