@@ -552,7 +552,7 @@ class KernelBank:
 
     @property
     def n_sources(self) -> int:
-        """Named blocks of columns; none unless :func:`sources` made the bank."""
+        """Named blocks of columns; none unless :func:`~paretomkl.kernels.sources` made the bank."""
         return len(self.kernels.blocks) if isinstance(self.kernels, Sources) else 0
 
     @property

@@ -311,7 +311,7 @@ class GramBlocks:
 
     @property
     def streams(self) -> bool:
-        """Whether kernel fields are expected to cost less than full matrices, see :class:`_Work`."""
+        """Whether kernel fields are expected to cost less than full matrices."""
         return self._work.streams and not self.bank.precomputed
 
     @contextmanager
