@@ -321,7 +321,7 @@ def averages(T, rows, n=40):
 
 
 def test_table_of_rademacher_averages():
-    rows = np.array(rows_of_the_page("In units of R/√n"))
+    rows = np.array(rows_of_the_page(r"In units of $R/\sqrt{n}$"))
     assert rows.shape == (6, 8)
     for T, columns in [(1, [2, 3]), (4, [4, 5]), (16, [6, 7])]:
         assert_allclose(averages(T, rows[:, :2]), rows[:, columns], atol=0.006)
