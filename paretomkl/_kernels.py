@@ -29,6 +29,7 @@ PAPER_SIGMAS = tuple(2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7))
 # widths of the default bank in units of the typical distance
 GAUSSIAN_WIDTHS = tuple(2.0**k for k in (-3, -2, -1, 0, 1, 2))
 LAPLACIAN_WIDTHS = tuple(2.0**k for k in (-2, -1, 0, 1, 2))
+SOURCE_WIDTHS = (0.5, 1.0, 2.0)  # where there are several sources: their narrow kernels would add up to an identity
 
 
 # ------------------------------------------------------------------------------------------------ kernels
@@ -397,7 +398,9 @@ def paper_kernels() -> list[Kernel]:
     return [Linear(), Polynomial(degree=2), *(Gaussian(sigma) for sigma in PAPER_SIGMAS)]
 
 
-def default_kernels(X: Array | Scale, weight: Array | None = None, **where: Any) -> list[Kernel]:
+def default_kernels(
+    X: Array | Scale, weight: Array | None = None, *, several_sources: bool = False, **where: Any
+) -> list[Kernel]:
     """Linear, quadratic, Gaussians and Laplacians for standardised samples X (n, n_features), or samples of a scale.
 
     Widths are multiples of the typical distance: the median of ‖x − z‖_2 for exp(−‖x − z‖² / 2σ²), of ‖x − z‖_1 for
@@ -409,13 +412,16 @@ def default_kernels(X: Array | Scale, weight: Array | None = None, **where: Any)
         Standardised samples, or what is known of their distances.
     weight : array of shape (n_samples,), default=None
         Sample weights for the median.
+    several_sources : bool, default=False
+        Whether other blocks of columns have such kernels too. Then widths are ½, 1 and 2 times the typical distance
+        only: narrow kernels tell nothing of one source from another, and their sum fits anything.
     **where : dict
         ``columns`` and ``source`` of the kernels.
 
     Returns
     -------
     list of kernels
-        Thirteen of them: linear, quadratic, six Gaussians, five Laplacians.
+        Thirteen of them: linear, quadratic, six Gaussians, five Laplacians; of several sources eight each.
 
     Examples
     --------
@@ -425,11 +431,12 @@ def default_kernels(X: Array | Scale, weight: Array | None = None, **where: Any)
     13
     """
     euclidean, cityblock, n_varying = X if isinstance(X, Scale) else Scale.of(X, weight)
+    gaussians, laplacians = (SOURCE_WIDTHS,) * 2 if several_sources else (GAUSSIAN_WIDTHS, LAPLACIAN_WIDTHS)
     return [
         Linear(**where),
         Polynomial(degree=2, gamma=1 / n_varying, name="quadratic", **where),
-        *(Gaussian(euclidean * width, name=f"gaussian ×{width:g}", **where) for width in GAUSSIAN_WIDTHS),
-        *(Laplacian(1 / (cityblock * width), name=f"laplacian ×{width:g}", **where) for width in LAPLACIAN_WIDTHS),
+        *(Gaussian(euclidean * width, name=f"gaussian ×{width:g}", **where) for width in gaussians),
+        *(Laplacian(1 / (cityblock * width), name=f"laplacian ×{width:g}", **where) for width in laplacians),
     ]
 
 
@@ -691,8 +698,11 @@ class KernelBank:
         kernels: list[Kernel] = []
         for source, columns in given.blocks.items():
             seen = resolve_columns(columns, n_features, names, f"Source {source!r}")
-            make = one_gaussian if given.one_width else default_kernels
-            kernels += make(look(seen), weight, columns=seen, source=source)
+            where = {"columns": seen, "source": source}
+            if given.one_width:
+                kernels += one_gaussian(look(seen), weight, **where)
+            else:
+                kernels += default_kernels(look(seen), weight, several_sources=len(given.blocks) > 1, **where)
         return kernels
 
 

@@ -42,6 +42,7 @@ from .solvers import CutPool
 
 NORMS = (1.1, 2.0)
 CAPACITIES = (0.5, 1.0)
+CAPACITIES_OF_SQUARES = (0.0, 0.5)  # of least squares on labels, whose loss makes kernels pay for noise by itself
 FEWEST_TASKS = 10  # at least, when parameters are chosen on some tasks
 FEWEST_OF_CLASS = 10  # rows of a class without tasks, where parameters are chosen on some of the rows
 SEPARATELY = 4  # times as many rows are searched whole where tasks are solved one by one
@@ -126,6 +127,7 @@ class PathSearch:
         several = is_matrix(y) or (samples.sources is not None and len(numbered(samples.sources)[0]) > 1)
         grids, size = self._possible(grids, several, {"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight})
         self._settle(samples, y)
+        grids = {way: self._grid(way) for way in grids}  # what "auto" stands for is known now
         tasks = None if tasks is None else samples.sources
         X, y, sample_weight, tasks, groups = indexable(X, y, sample_weight, tasks, groups)
         self.scorer_ = own_score if self.scoring is None else check_scorer(self.scoring, plain)
@@ -248,7 +250,8 @@ class PathSearch:
         if isinstance(capacity, str):
             if capacity != "auto":
                 raise ValueError(f"capacity must be 'auto', a number or a sequence of numbers, got {shown(capacity)}.")
-            capacity = CAPACITIES if bank.normalization == "capacity" else None
+            auto = CAPACITIES_OF_SQUARES if self.by_loss else CAPACITIES
+            capacity = auto if bank.normalization == "capacity" else None
         elif bank.normalize not in ("auto", "capacity"):
             raise ValueError(f"capacity is for normalize='capacity'; the bank has normalize={bank.normalize!r}.")
         exponents = self._exponents()

@@ -247,24 +247,30 @@ def test_each_source_has_a_default_bank_of_its_own():
     )
     assert_allclose(one.decision_function(frame), other.decision_function(data), atol=1e-3)
     assert one.kernel_names_[0] == "sepal: linear"
-    assert one.kernel_names_[13:16] == ["petal: linear", "petal: quadratic", "petal: gaussian ×0.125"]
-    alone = KernelBank().fit(data[:, 2:])
-    rates = [[kernel.code.rate for kernel in kernels] for kernels in (one.model_.bank.kernels[13:], alone.kernels)]
-    assert_allclose(*rates, rtol=1e-12)
+    assert one.kernel_names_[8:11] == ["petal: linear", "petal: quadratic", "petal: gaussian ×0.5"]
+    alone = {kernel.name: kernel.code.rate for kernel in KernelBank().fit(data[:, 2:]).kernels}
+    petal = {kernel.name: kernel.code.rate for kernel in one.model_.bank.kernels[8:]}
+    assert petal == pytest.approx({name: alone[name] for name in petal}, rel=1e-12)
     shares = one.source_shares_
     assert list(shares) == ["sepal", "petal"]
     assert sum(shares.values()) == pytest.approx(1)
-    assert shares["petal"] == pytest.approx(one.kernel_shares_[13:].sum())
+    assert shares["petal"] == pytest.approx(one.kernel_shares_[8:].sum())
     assert shares["petal"] > shares["sepal"]
+
+
+def test_one_source_has_the_whole_bank():
+    data = RNG.normal(size=(20, 3))
+    one, default = (KernelBank(kernels).fit(data) for kernels in (sources(all=[0, 1, 2]).kernels, "default"))
+    assert [kernel.name for kernel in one.kernels] == [kernel.name for kernel in default.kernels]
 
 
 def test_kernels_pay_within_their_source():
     data = np.random.default_rng(0).normal(size=(60, 30))
     bank = sources(few=[0, 1], many=range(2, 30)).fit(data)
-    for kernels in (slice(0, 13), slice(13, 26)):
+    for kernels in (slice(0, 8), slice(8, 16)):
         rank = bank.effective_rank[kernels] / bank.effective_rank[kernels].min()
         assert_allclose(bank.factor[kernels], 1 / (bank.variance[kernels] * rank**0.5), rtol=1e-12)
-    assert bank.effective_rank[13:].min() > 3 * bank.effective_rank[:13].min()
+    assert bank.effective_rank[8:].min() > 3 * bank.effective_rank[:8].min()
 
 
 def test_shares_do_not_depend_on_the_scale_of_a_kernel():

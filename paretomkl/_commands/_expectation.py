@@ -55,13 +55,15 @@ def _chooses(options: Options) -> bool:
 
 def number_of_kernels(kernels: Any) -> int:
     """Of a bank as the shell makes it."""
-    from .._kernels import GAUSSIAN_WIDTHS, LAPLACIAN_WIDTHS, Sources, as_bank, paper_kernels
+    from .._kernels import Sources, as_bank, default_kernels, paper_kernels
+    from .._statistics import Scale
 
-    default, given = 2 + len(GAUSSIAN_WIDTHS) + len(LAPLACIAN_WIDTHS), as_bank(kernels).kernels
+    given, any_scale = as_bank(kernels).kernels, Scale(1.0, 1.0, 1)
     if isinstance(given, Sources):
-        return default * len(given.blocks)
+        n_sources = len(given.blocks)
+        return n_sources * len(default_kernels(any_scale, several_sources=n_sources > 1))
     if isinstance(given, str):
-        return default if given == "default" else len(paper_kernels())
+        return len(default_kernels(any_scale) if given == "default" else paper_kernels())
     return len(list(given))
 
 
