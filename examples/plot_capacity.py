@@ -4,7 +4,8 @@ What a kernel pays
 
 A narrow Gaussian kernel is almost the identity matrix: it fits any labels, right or wrong. A fit that can choose its
 kernels prefers it, and overfits. So the default bank divides every kernel by v r^κ before it learns the weights, where
-v is the kernel's variance, r its effective rank and κ an exponent. This example shows v, r and what they do to the weights.
+v is the kernel's variance, r its effective rank and κ an exponent. This example shows v, r and what they do to the
+weights.
 """
 
 # %%
