@@ -1,11 +1,12 @@
-"""Test accuracy of the default against what a user would do instead, on fresh splits of real sets.
+"""Test accuracy of the default compared with the usual alternatives, on fresh splits of real data sets.
 
     python benchmarks/accuracy.py run RESULTS.json --runs 20 --jobs 2     # resumable
     python benchmarks/accuracy.py report RESULTS.json                     # the tables of doc/accuracy.md
 
-Four collections: the smallest training parts of seven of the paper's sets; raw public sets, scikit-learn's own and
-some of the paper's, with columns multiplied by random powers of ten; the six sources of mfeat; and some of the raw sets
-with ten samples of each class to learn from. Each method chooses its parameters by folds of the training part.
+There are four collections: seven of the paper's data sets with their smallest training parts; raw public data sets,
+from scikit-learn and from the paper, with columns multiplied by random powers of ten; the six sources of mfeat; and
+some of the raw data sets with ten training samples per class. Each method chooses its parameters by cross-validation
+on the training part.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def _large_classes(X: Any, y: Any) -> tuple[Any, Any]:
 
 # ---------------------------------------------------------------------------------------------------- the sets
 def splits(run: int) -> Iterator[tuple[str, Callable[[], tuple[Part, Part, Any]]]]:
-    """Name of each set, and a function that draws its training and test part and says which kernels suit it."""
+    """Yield each data set's name and a function that draws its training and test part and returns suitable kernels."""
     for name in SEVEN:
         yield name, lambda name=name: (*_of_paper(name, run), "default")
     for name in RAW:
@@ -116,7 +117,7 @@ def _mfeat(each: int, run: int) -> tuple[Part, Part, Any]:
 
 # -------------------------------------------------------------------------------------------------- the methods
 def accuracy(method: str, train: Part, test: Part, kernels: Any) -> tuple[float, Any]:
-    """Of the classes, or mean over the tasks; and what was chosen."""
+    """Accuracy over the classes, or mean over the tasks; and what was chosen."""
     if method == "svc":
         return _svc(train, test)
     if method == "trees":
@@ -133,7 +134,7 @@ def accuracy(method: str, train: Part, test: Part, kernels: Any) -> tuple[float,
 
 
 def _per_task(make: Callable[[], Any], train: Part, test: Part) -> float:
-    """A classifier for each task, or one where the classes are the tasks."""
+    """Fit a classifier for each task, or a single one if the classes are the tasks."""
     if train.tasks is None:
         return float(make().fit(train.X, train.y).score(test.X, test.y))
     scores = []
@@ -146,7 +147,7 @@ def _per_task(make: Callable[[], Any], train: Part, test: Part) -> float:
 
 
 def _svc(train: Part, test: Part) -> tuple[float, Any]:
-    """GridSearchCV(StandardScaler + SVC); for tasks one C and one width for all of them."""
+    """GridSearchCV(StandardScaler + SVC); tasks share one C and one width."""
     widths = [2.0**k / train.X.shape[1] for k in STEPS]
 
     def make(C: float, gamma: float) -> Any:
@@ -177,7 +178,7 @@ def cell(name: str, draw: Callable[[], tuple[Part, Part, Any]], method: str, run
 
 
 def run_all(file: Path, runs: int, jobs: int, methods: list[str], only: str) -> None:
-    """Run what is missing; the file is written after every run, whole or not at all."""
+    """Run what is missing; after every run, the file is written completely or not at all."""
     rows = json.loads(file.read_text()) if file.exists() else []
     done = {(row["set"], row["method"], row["run"]) for row in rows}
     for run in range(runs):
@@ -196,20 +197,20 @@ def run_all(file: Path, runs: int, jobs: int, methods: list[str], only: str) -> 
 
 
 def report(file: Path) -> str:
-    """Mean accuracy in per cent, and the difference of the default to SVC with its standard error."""
+    """Mean accuracy in per cent, and the difference between the default and SVC with its standard error."""
     rows = json.loads(file.read_text())
     value = {(row["set"], row["method"], row["run"]): 100 * row["accuracy"] for row in rows}
     lines = []
     for title, names in {
         "Seven of the paper's sets": SEVEN,
         "Raw public sets": tuple(RAW),
-        "mfeat, samples a class": tuple(f"mfeat {each}" for each in MFEAT),
-        "Ten samples a class": tuple(f"{name}, ten" for name in FEW),
+        "mfeat, samples per class": tuple(f"mfeat {each}" for each in MFEAT),
+        "Ten samples per class": tuple(f"{name}, ten" for name in FEW),
     }.items():
         count = {method: sum(key[0] in names and key[1] == method for key in value) for method in METHODS}
         if not count["default"]:
             continue
-        shown = ("svc", "default")  # the others as soon as they are complete
+        shown = ("svc", "default")  # other methods once they are complete
         methods = [m for m in METHODS if m in shown or count[m] >= max(1, count["svc"])]
         lines += [
             f"\n### {title}\n",
@@ -246,7 +247,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--methods", default=",".join(METHODS), help="separated by commas")
-    parser.add_argument("--only", default="", help="sets whose name holds this")
+    parser.add_argument("--only", default="", help="data sets whose name contains this")
     given = parser.parse_args()
     if given.what == "report":
         print(report(given.file))

@@ -1,8 +1,10 @@
-"""Speed, accuracy and memory against the obvious implementations; writes doc/benchmarks.md and benchmarks/results.json.
+"""Speed, accuracy and memory compared with the obvious implementations.
+
+Writes doc/benchmarks.md and benchmarks/results.json.
 
 python benchmarks/bench.py                  everything
 python benchmarks/bench.py --only 3,5       some sections; the others keep their earlier results
-python benchmarks/bench.py --quick          a trial of everything in small, written to benchmarks/quick
+python benchmarks/bench.py --quick          a small trial of everything, written to benchmarks/quick
 """
 
 from __future__ import annotations
@@ -44,11 +46,11 @@ from paretomkl.path import ParetoPath
 sys.path.insert(0, str(ROOT / "tests"))
 import oracles
 
-INTRODUCTION = """What the library promises, measured. All figures of a section come from one run, with a single thread
-on every side. Times of the library are the best of several runs after one that compiles, kernels included; times of
-the slow side are of one run, or the better of two where it is short. "Loop" is the paper's algorithm around
-`SVC(kernel="precomputed")` as one would write it (`tests/oracles.py`), with the stack of kernels computed once. A gap
-is relative, and is the certificate of the library unless it is called true."""
+INTRODUCTION = """This page measures what the library promises. All figures in a section come from one run, with a
+single thread on every side. Times of the library are the best of several runs after one that compiles, including
+kernels. Times of the slow side are from one run, or the better of two if it is short. "Loop" is the paper's algorithm
+written in the obvious way around `SVC(kernel="precomputed")` (`tests/oracles.py`), with the kernel stack computed once.
+A gap is relative, and it is the library's certificate unless it is called true."""
 HERE = Path(__file__).resolve().parent
 ENVIRONMENTS = HERE / "environments"
 BELOW_ONE = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -57,7 +59,7 @@ CHOSEN = (0, 1, 5, 6, 7)  # of the paper's kernels, for small problems: linear, 
 
 @dataclass(frozen=True)
 class Settings:
-    """How much is measured."""
+    """How much to measure."""
 
     seeds: tuple[int, ...] = (0, 1, 2)
     repeats: int = 5
@@ -65,7 +67,7 @@ class Settings:
     costs: tuple[float, ...] = (0.1, 1, 10)
     ps_convex: tuple[float, ...] = (1, 1.5, 2, 5, 20, np.inf)
     ps_concave: tuple[float, ...] = BELOW_ONE
-    long_run: int = 2000  # sweeps of the loop that a point with p < 1 is compared with
+    long_run: int = 2000  # sweeps of the loop that points with p < 1 are compared with
     sets: tuple[str, ...] = ("digits", *data.READERS)
     fraction: float = 0.1
     per_digit: int = 20
@@ -77,11 +79,11 @@ class Settings:
     memory_size: int = 6000
     search_costs: tuple[float, ...] = (0.1, 1, 10, 100)
     search_tols: tuple[float, ...] = (1e-3, 1e-5)
-    search_digits: int = 100  # of each kind
-    search_wide: int = 5000  # features, and a twentieth of it samples
+    search_digits: int = 100  # per digit
+    search_wide: int = 5000  # features, with a twentieth as many samples
     predicted: int = 4000  # samples
-    slow_limit: float = 600.0  # seconds for one slow side
-    install: bool = True  # whether environments of neighbours may be made
+    slow_limit: float = 600.0  # seconds for one slow alternative
+    install: bool = True  # whether to create the neighbours' environments
 
 
 TRIAL = Settings(
@@ -117,19 +119,19 @@ def name_of(p: float) -> str:
 
 
 def our_time(X: Any, y: Any, repeats: int, **parameters: Any) -> tuple[float, ParetoPath]:
-    """Best seconds of ``pareto_path``, once it is compiled."""
+    """Best time of ``pareto_path`` in seconds, after compilation."""
     run = partial(pareto_path, X, y, verbose=0, **{"kernels": "paper", **parameters})
     run()
     return timed(run, repeats)
 
 
 def pairs_of(y: np.ndarray, tasks: np.ndarray | None = None) -> list[oracles.Task]:
-    """Tasks in the form of the oracles."""
+    """Tasks in the form that the oracles take."""
     return [(task.rows, task.targets) for task in make_tasks(y, tasks)]
 
 
 def small_problem(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Samples, labels and task labels: related linear tasks with noise, the last one the noisiest."""
+    """Samples, labels and task labels: related linear tasks with noise, noisiest last."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(15, 21, size=rng.integers(3, 5))
     tasks = np.repeat(np.arange(len(sizes)), sizes)
@@ -152,13 +154,13 @@ def sets_at_hand(section: Section, names: tuple[str, ...]) -> list[str]:
     here = [name for name in names if name == "digits" or name in data.available()]
     absent = [name for name in names if name not in here]
     if absent:
-        section.note(f"Not measured, for their files are not at hand: {', '.join(absent)}.")
+        section.note(f"Not measured because their files are missing: {', '.join(absent)}.")
     return here
 
 
 # ------------------------------------------------------------------------------------------------- accuracy
 def small_paths(settings: Settings, ps: tuple[float, ...], s: float, C: float) -> Iterator[tuple]:
-    """Kernels and tasks of each small problem, and its paths at tol = 1e-5 and at the default."""
+    """Yield kernels and tasks of each small problem, and its paths at tol = 1e-5 and at the default."""
     for seed in settings.seeds:
         X, y, tasks = small_problem(seed)
         chosen = list(CHOSEN[: 4 + seed % 2])
@@ -199,17 +201,17 @@ def judge_concave(settings: Settings, s: float, C: float) -> Iterator[tuple[floa
 
 
 def judged(section: Section, judgements: Iterator[tuple[float, ...] | None], s: float, C: float) -> np.ndarray:
-    """The judgements as columns, without those where the oracle failed, which are noted."""
+    """The judgements as columns, without the ones where the oracle failed; a note reports those."""
     rows = list(judgements)
     good = [row for row in rows if row is not None]
     if len(good) < len(rows):
         failures = len(rows) - len(good)
-        section.note(f"The conic solver failed itself in {failures} cases at s = {s:g}, C = {C:g}; they are left out.")
+        section.note(f"The conic solver failed in {failures} cases at s = {s:g}, C = {C:g}; they are left out.")
     return np.array(good).T
 
 
 def accuracy(section: Section, settings: Settings) -> None:
-    """Objectives and certificates for p >= 1 against a conic solver."""
+    """Compare objectives and certificates for p >= 1 with a conic solver."""
     columns = {"s": "g", "C": "g", "points": "d", "largest excess": ".1e", "at tol 1e-3": ".1e", "least margin": ".1e"}
     table = section.table(columns)
     for s, C in product(settings.norms, settings.costs):
@@ -221,7 +223,7 @@ def accuracy(section: Section, settings: Settings) -> None:
 
 
 def concave(section: Section, settings: Settings) -> None:
-    """The certificate for p < 1 confirmed, and the objective against a long run of the loop."""
+    """Confirm the certificate for p < 1, and compare the objective with a long run of the loop."""
     columns = {"s": "g", "C": "g", "points": "d", "largest true gap": ".1e", "least margin": ".1e"}
     columns |= {"largest excess": ".1e", "least excess": ".1e", "loop's gap": ".1e"}
     table = section.table(columns)
@@ -235,7 +237,7 @@ def concave(section: Section, settings: Settings) -> None:
 
 # ---------------------------------------------------------------------------------------------------- paths
 def sweeps(section: Section, settings: Settings) -> None:
-    """The path of 13 points: sweeps, and where the time goes."""
+    """The path of 13 points: number of sweeps, and where the time goes."""
     columns = {"set": "s", "N": "d", "T": "d", "s": "g", "C": "g", "sweeps": "d", "largest gap": ".1e"}
     columns |= {"total s": ".3f", "tasks s": ".3f", "master s": ".3f", "master share": ".0%"}
     table = section.table(columns)
@@ -260,7 +262,7 @@ def sweeps(section: Section, settings: Settings) -> None:
 
 
 def against_loop(section: Section, settings: Settings) -> None:
-    """The seven p <= 1 by the loop, and by the path."""
+    """Time the seven p <= 1 with the loop and with the path."""
     ps = [p for p in PAPER_PS if p <= 1]
     columns = {"set": "s", "N": "d", "T": "d", "loop sweeps": "d", "loop gap": ".1e", "loop s": ".2f"}
     columns |= {"sweeps": "d", "gap": ".1e", "ours s": ".4f", "ratio": ".0f"}
@@ -284,7 +286,7 @@ def against_loop(section: Section, settings: Settings) -> None:
 
 
 def conic_time(Ks: np.ndarray, pairs: list, p: float, limit: float) -> tuple[float, float, float]:
-    """Seconds of the quicker of two CVXPY formulations, of them in the solver, and the optimum; infinite if neither."""
+    """Seconds of the faster CVXPY formulation, seconds in the solver, and the optimum; infinite if both fail."""
     weights = np.full(len(pairs), 1 / len(pairs))
     costs = [np.ones(len(signs)) for _, signs in pairs]
     best = (np.inf, np.inf, np.nan)
@@ -295,7 +297,7 @@ def conic_time(Ks: np.ndarray, pairs: list, p: float, limit: float) -> tuple[flo
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 problem.solve(solver="CLARABEL", time_limit=limit)
-        except Exception as failure:  # SolverError; cvxpy is imported by the oracles only
+        except Exception as failure:  # SolverError; only the oracles import cvxpy
             if type(failure).__name__ != "SolverError":
                 raise
             continue
@@ -305,7 +307,7 @@ def conic_time(Ks: np.ndarray, pairs: list, p: float, limit: float) -> tuple[flo
 
 
 def against_conic(section: Section, settings: Settings) -> None:
-    """The six p > 1 by CVXPY, one by one, and by the path."""
+    """Time the six p > 1 with CVXPY, one by one, and with the path."""
     ps = [p for p in PAPER_PS if p > 1]
     columns = {"set": "s", "N": "d", "T": "d", "points": "d", "CVXPY s": ".2f", "in solver s": ".2f", "excess": ".1e"}
     columns |= {"ours s": ".4f", "ratio": ".0f", "solver ratio": ".0f", "ours 1e-6 s": ".4f", "ratio 1e-6": ".0f"}
@@ -339,7 +341,7 @@ def speed(section: Section, settings: Settings) -> None:
 
 # ------------------------------------------------------------------------------------------------- one task
 def single_task(section: Section, settings: Settings) -> None:
-    """One task alone against the loop of twenty lines."""
+    """Compare a single task with the twenty-line loop."""
     columns = {"n": "d", "s": "g", "loop sweeps": "d", "loop gap": ".1e", "loop s": ".3f"}
     columns |= {"sweeps": "d", "gap": ".1e", "ours s": ".4f", "ratio": ".1f"}
     table = section.table(columns)
@@ -354,7 +356,7 @@ def single_task(section: Section, settings: Settings) -> None:
             with time_limit(settings.slow_limit):
                 slow, found = timed(loop, 2 if s == 2 else 1)
         except TimeoutError as stopped:
-            section.note(f"The loop was {stopped} at n = {n}, s = {s:g}; its time counts as that.")
+            section.note(f"The loop was {stopped} at n = {n}, s = {s:g}; the table uses that time.")
             section.add(table, n, s, None, None, settings.slow_limit, *_ours(path), fast, settings.slow_limit / fast)
             continue
         section.add(table, n, s, found.n_sweeps, found.gap, slow, *_ours(path), fast, slow / fast)
@@ -369,7 +371,7 @@ def _ours(path: ParetoPath) -> tuple[int, float]:
 
 
 def neighbours(section: Section, settings: Settings) -> None:
-    """Neighbouring packages on the same kernels."""
+    """Time similar packages on the same kernels."""
     X, y = data.digits_binary(settings.neighbour_size)
     ours = section.table({"paretomkl": "s", "sweeps": "d", "gap": ".1e", "seconds": ".3f"})
     seconds = {}
@@ -378,7 +380,7 @@ def neighbours(section: Section, settings: Settings) -> None:
         section.add(ours, f"s = 1.1, tol = {tol:.0e}", *_ours(path), seconds[tol])
     names = [name for name in NEIGHBOURS if settings.install or (ENVIRONMENTS / name / "installed.txt").exists()]
     if len(names) < len(NEIGHBOURS):
-        section.note("A trial run leaves out the neighbours that have no environment yet.")
+        section.note("A trial run skips the packages that have no environment yet.")
     if not names:
         return
     table = section.table({"neighbour": "s", "settings": "s", "seconds": ".2f", "ratio": ".0f", "ratio 1e-5": ".0f"})
@@ -399,7 +401,7 @@ def neighbours(section: Section, settings: Settings) -> None:
 
 # ------------------------------------------------------------------------------------- search and prediction
 def search(section: Section, settings: Settings) -> None:
-    """The choice of p and C against GridSearchCV over the plain estimator, and of p, C, s and κ against that."""
+    """Compare the choice of p and C with GridSearchCV over the estimator, and with the choice of p, C, s and κ."""
     columns = {"set": "s", "n": "d", "tasks": "d", "tol": ".0e", "fits": "d", "grid s": ".2f", "p and C s": ".2f"}
     columns |= {"ratio": ".1f", "largest difference": ".4f", "p, C, s, κ s": ".2f", "of p and C": ".2f"}
     table = section.table(columns)
@@ -436,7 +438,7 @@ def search(section: Section, settings: Settings) -> None:
 
 
 def prediction(section: Section, settings: Settings) -> None:
-    """Prediction against SVC on the same data."""
+    """Compare prediction with SVC on the same data."""
     columns = {"classes": "d", "features": "d", "kernels": "d", "SVC support": "d", "SVC ms": ".1f"}
     table = section.table(columns | {"support": "d", "ms": ".1f", "ratio": ".2f", "per kernel": ".3f"})
     X, y = data.digits(100)
@@ -458,7 +460,7 @@ def prediction(section: Section, settings: Settings) -> None:
 
 # ---------------------------------------------------------------------------------- methods to compare with
 def comparison_methods(section: Section, settings: Settings) -> None:
-    """One fit of every method of comparison, side by side."""
+    """Time one fit of every baseline."""
     names = sets_at_hand(section, ("satellite",) if "satellite" in settings.sets else settings.sets[-1:])
     if not names:
         return
@@ -495,7 +497,7 @@ def comparison_methods(section: Section, settings: Settings) -> None:
 
 # --------------------------------------------------------------------------------------------------- memory
 def memory(section: Section, settings: Settings) -> None:
-    """Peak memory of a fresh process."""
+    """Measure the peak memory of a fresh process."""
     columns = {"problem": "s", "points": "d", "sweeps": "d", "gap": ".1e", "seconds": ".1f"}
     table = section.table(columns | {"imports MB": ".0f", "peak MB": ".0f"})
     for classes in (2, 6):
@@ -522,66 +524,69 @@ Measure = Callable[[Section, Settings], None]
 SECTIONS: dict[str, tuple[str, str, Measure]] = {
     "1": (
         "1. Accuracy against a conic solver",
-        "Random multi-task problems (3 or 4 tasks of 15 to 20 samples, 4 or 5 kernels; p from 1 to ∞). J is evaluated "
-        "at the θ of the path by LIBSVM, the optimum comes from Clarabel. Excess: of M_p over the optimum, relative, "
-        "at tol = 1e-5 and at the default. Margin: reported gap minus true gap, at either tolerance.",
+        "Random multi-task problems (3 or 4 tasks of 15 to 20 samples, 4 or 5 kernels; p from 1 to ∞). LIBSVM "
+        "evaluates J at the path's θ, and Clarabel gives the optimum. *Excess* is how far M_p lies above the optimum, "
+        "relative, at tol = 1e-5 and at the default. *Margin* is the reported gap minus the true gap, at either "
+        "tolerance.",
         accuracy,
     ),
     "2": (
         "2. Certificates for p < 1",
-        "The same problems for p from 0.01 to 0.5 at the default tolerance. True gap: of the sum of J weighted by "
-        "η ∝ J^(p−1), J by LIBSVM, against its optimum by Clarabel. Excess: of M_p over that of a long run of the loop "
-        "(to a gap of 1e-7 or 2000 sweeps), relative; negative where the path is better. M_p is not convex here, so "
-        "the two may end in different points of the Pareto front.",
+        "The same problems for p from 0.01 to 0.5 at the default tolerance. The *true gap* compares the sum of J "
+        "weighted by η ∝ J^(p−1), with J from LIBSVM, with its optimum from Clarabel. *Excess* is how far M_p lies "
+        "above the value from a long run of the loop (to a gap of 1e-7 or 2000 sweeps), relative; it is negative if "
+        "the path is better. M_p is not convex here, so the two may reach different points of the Pareto front.",
         concave,
     ),
     "3": (
         "3. Sweeps of the whole path",
-        "`pareto_path(X, y)` for the paper's 13 exponents at relative gap 1e-3, its 11 kernels, one-vs-one tasks; "
-        "digits: 200 samples, the other sets: 10 % of a balanced pool.",
+        "`pareto_path(X, y)` for the paper's 13 exponents at a relative gap of 1e-3, with its 11 kernels and "
+        "one-vs-one tasks. Digits has 200 samples; the other data sets use 10 % of a balanced pool.",
         sweeps,
     ),
     "4": (
         "4. Speed against the obvious implementations",
-        "The same sets, s = 1.1, C = 1. The loop runs the seven p ≤ 1 to a gap of 1e-3, each from uniform weights. "
-        "CVXPY runs the six p > 1 one by one, Clarabel at its default accuracy, in the primal and in the dual "
-        "formulation of `tests/oracles.py`; for each p the quicker one counts, building included, kernels and all "
-        "failed attempts excluded. Ours at tol = 1e-3 and at 1e-6; excess is of M_p at 1e-3 over CVXPY's.",
+        "The same data sets, s = 1.1, C = 1. The loop runs the seven p ≤ 1 to a gap of 1e-3, each from uniform "
+        "weights. CVXPY runs the six p > 1 one by one, with Clarabel at its default accuracy, in the primal and in the "
+        "dual formulation of `tests/oracles.py`. For each p we count the faster one, including building but without "
+        "kernels and failed attempts. Ours runs at tol = 1e-3 and at 1e-6; the excess is M_p at 1e-3 relative to "
+        "CVXPY's.",
         speed,
     ),
     "5": (
         "5. One task alone",
-        "Digits below five against the others, n samples, 11 kernels, C = 1, gap 1e-5 on both sides; the loop is "
-        "`single_task_loop` of `tests/oracles.py`. Kernels are counted on both sides.",
+        "Digits below five against the others, n samples, 11 kernels, C = 1, gap 1e-5 on both sides. The loop is "
+        "`single_task_loop` in `tests/oracles.py`. Both sides include the kernels.",
         single_task,
     ),
     "6": (
         "6. Neighbouring packages",
-        "The same data with n = 1200. The neighbours get the kernels computed, each runs in an environment of its own "
-        "and only its fit is timed; none of them solves this problem or knows its gap. Ours includes the kernels.",
+        "The same data with n = 1200. The other packages get precomputed kernels. Each runs in its own environment, "
+        "and only its fit is timed. None of them solves this problem or reports its gap. Our time includes the "
+        "kernels.",
         neighbours,
     ),
     "7": (
         "7. Memory",
-        "6000 samples in 20 dimensions, 11 kernels, in a fresh process: two classes at p = 1, and six classes with "
-        "the whole path. Peak: resident memory at its highest minus that at the interpreter's start, imports and "
-        "compiled code included.",
+        "6000 samples in 20 dimensions, 11 kernels, in a fresh process: two classes at p = 1, and six classes with the "
+        "whole path. *Peak* is the highest resident memory minus that at the interpreter's start, including imports "
+        "and compiled code.",
         memory,
     ),
     "8": (
         "8. Choosing p, C, s and κ",
-        "`ParetoMKLClassifierCV(s=1.1)` against `GridSearchCV(ParetoMKLClassifier())`: the paper's kernels, 13 "
-        "exponents, C = 0.1, 1, 10, 100, the same five folds, the same tol on both sides; CPU seconds. Wide are 250 "
-        "samples of 5000 features, whose kernels are what costs. The largest difference is that of mean scores of a "
-        "pair of p and C: both are within tol of the optimum, and samples near the boundary may fall to either side. "
-        "Beside it the whole search of the default: the same p and C, s = 1.1 and 2, κ = ½ and 1, 13 kernels made "
-        "from the data.",
+        "`ParetoMKLClassifierCV(s=1.1)` compared with `GridSearchCV(ParetoMKLClassifier())`: the paper's kernels, 13 "
+        "exponents, C = 0.1, 1, 10, 100, the same five folds and the same tol on both sides; CPU seconds. *Wide* has "
+        "250 samples with 5000 features, where the kernels dominate the cost. *Largest difference* compares the mean "
+        "scores for a pair of p and C: both are within tol of the optimum, and samples near the boundary can fall on "
+        "either side. The last columns are the default's whole search: the same p and C, s = 1.1 and 2, κ = ½ and 1, "
+        "and the 13 default kernels.",
         search,
     ),
     "9": (
         "9. Prediction",
-        "`predict` on 4000 digits after a fit on 1000, against `SVC(gamma=0.5)`; CPU time. The ratio is that of the "
-        "times per support vector; per kernel, it is divided by the number of kernels.",
+        "`predict` on 4000 digits after a fit on 1000, compared with `SVC(gamma=0.5)`; CPU time. The ratio compares "
+        "the times per support vector; *per kernel* divides it by the number of kernels.",
         prediction,
     ),
     "10": (
@@ -596,8 +601,8 @@ SECTIONS: dict[str, tuple[str, str, Measure]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", help="numbers of the sections to run, such as 3,5")
-    parser.add_argument("--no-neighbours", action="store_true", help="leave out section 6, which installs packages")
-    parser.add_argument("--quick", action="store_true", help="everything in small, within a minute")
+    parser.add_argument("--no-neighbours", action="store_true", help="skip section 6, which installs packages")
+    parser.add_argument("--quick", action="store_true", help="a small trial of everything, within a minute")
     options = parser.parse_args()
     chosen = options.only.split(",") if options.only else list(SECTIONS)
     unknown = [key for key in chosen if key not in SECTIONS]

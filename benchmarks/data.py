@@ -1,4 +1,4 @@
-"""The data sets of the benchmarks: scikit-learn's digits, and the paper's sets where a local mirror is at hand."""
+"""Data sets for the benchmarks: scikit-learn's digits, and the paper's data sets if there is a local copy."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ READERS = {
 
 
 def available() -> list[str]:
-    """Names of the paper's sets that can be read here."""
+    """Names of the paper's data sets that are available."""
     found = data_found(HOME)
     return [name for name in READERS if found[name] is not None]
 
 
 def load(name: str, fraction: float = 0.1, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Attributes in [0, 1] and labels: a fraction of a pool with equally many samples of each class."""
+    """Attributes in [0, 1] and labels: a fraction of a pool with equally many samples per class."""
     X, y = READERS[name]()
     span = np.ptp(X, axis=0)
     X = (X - X.min(axis=0)) / np.where(span > 0, span, 1)
@@ -53,7 +53,7 @@ def digits_binary(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def blobs(n: int, classes: int, features: int = 20, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Overlapping Gaussian clouds in [0, 1]^features, three of each class."""
+    """Overlapping Gaussian clouds in [0, 1]^features, three per class."""
     rng = np.random.default_rng(seed)
     centres = rng.uniform(-1, 1, (3 * classes, features))
     cloud = np.arange(n) % (3 * classes)

@@ -1,10 +1,11 @@
-"""How the default bank and the rule of choice were decided: every candidate on the same splits.
+"""How we chose the default bank and the rule of the search: every candidate on the same splits.
 
-    python benchmarks/default_bank.py run FOLDER --runs 20      # resumable: one file for each bank, set and split
+    python benchmarks/default_bank.py run FOLDER --runs 20      # resumable: one file per bank, data set and split
     python benchmarks/default_bank.py report FOLDER             # the tables of doc/accuracy.md
 
-Seven of the paper's sets, smallest training part, p = 1. For each bank and split all points C × κ × s are scored by
-five folds, fitted to the whole training part and tested; rules of choice are compared on these numbers.
+We use seven of the paper's data sets with their smallest training part, at p = 1. For each bank and split, all points
+C × κ × s are scored by five-fold cross-validation, fitted to the whole training part and tested. The rules are compared
+on these numbers.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from paretomkl.kernels import Cosine, Gaussian, Laplacian, Linear, Polynomial, d
 
 SETS = ("segment", "vehicle", "landmine", "robot", "steel", "satellite", "letter")
 GRID = Grid([1.0], [0.1, 1.0, 10.0, 100.0, 1000.0], [1.1, 2.0, np.inf], [0.0, 0.5, 1.0])
-CHOSEN = {"capacity": (0.5, 1.0), "s": (1.1, 2.0)}  # what the default searches over
+CHOSEN = {"capacity": (0.5, 1.0), "s": (1.1, 2.0)}  # what the default search covers
 
 
 def without(*kinds: type) -> Callable[..., list[Any]]:
@@ -51,7 +52,7 @@ def without_narrowest(*args: Any, **where: Any) -> list[Any]:
     return [k for k in default_kernels(*args, **where) if k.name not in narrowest]
 
 
-BANKS: dict[str, tuple[Callable[..., list[Any]], int]] = {  # and the share of the runs that it is given
+BANKS: dict[str, tuple[Callable[..., list[Any]], int]] = {  # kernels and n: the bank gets 1 / n of the runs
     "default": (default_kernels, 1),
     "without Laplacians": (without(Laplacian), 2),
     "without Gaussians": (without(Gaussian), 2),
@@ -63,7 +64,7 @@ BANKS: dict[str, tuple[Callable[..., list[Any]], int]] = {  # and the share of t
 
 
 def evaluate(train: Part, test: Part) -> dict[str, Any]:
-    """Scores of the folds (n_folds, n_points), losses and test accuracies (n_points,)."""
+    """Fold scores of shape (n_folds, n_points), losses and test accuracies of shape (n_points,)."""
     search = ParetoMKLClassifierCV(GRID.ps, GRID.Cs, s=GRID.norms, capacity=GRID.capacities)
     results = search.fit(train.X, train.y, tasks=train.tasks).cv_results_
     scores = np.array([results[f"split{k}_test_score"] for k in range(search.n_splits_)])

@@ -1,10 +1,11 @@
 """Ridge with 10 outputs, 1000 samples and 11 kernels: our whole path against himalaya's random search.
 
-    python benchmarks/himalaya_ridge.py --python OTHER/bin/python     # of an environment with himalaya; see neighbours/
+    python benchmarks/himalaya_ridge.py --python OTHER/bin/python     # an environment with himalaya; see neighbours/
 
-The data are handwritten digits (mfeat): the first ten Karhunen-Loève coefficients from the Fourier coefficients, with
-the paper's kernels on standardised features. Both sides get the same precomputed kernels, centred (himalaya has no
-intercept by default) and of unit mean diagonal, and centred targets. Times are those of the fit, without kernels.
+The data are handwritten digits (mfeat). We predict the first ten Karhunen-Loève coefficients from the Fourier
+coefficients, with the paper's kernels on standardised features. Both sides get centred targets and the same precomputed
+kernels, centred (himalaya has no intercept by default) and with unit mean diagonal. Times are for the fit, without
+kernels.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from paretomkl import KernelBank, ParetoMKLRegressor, ParetoMKLRegressorCV, pare
 from paretomkl.datasets import fetch
 
 THEIRS = Path(__file__).parent / "neighbours" / "run_himalaya_ridge.py"
-REPEATS = 3  # of ours, which is short; the best counts
+REPEATS = 3  # of our short runs; we take the best
 
 
 def make_data(seed: int) -> dict[str, np.ndarray]:
-    """Kernels (11, 1000, 1000), targets (1000, 10), and those of another 1000 samples."""
+    """Kernels (11, 1000, 1000), targets (1000, 10), and the same for another 1000 samples."""
     digits = fetch("mfeat")
     columns = {name: np.asarray(places) for name, places in digits.sources.items()}
     fourier, karhunen = (next(columns[name] for name in columns if name.lower().startswith(k)) for k in ("fou", "kar"))
@@ -53,7 +54,7 @@ def _centred(K: np.ndarray, K_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def ours(file: str) -> None:
-    """Time the path at C = 1 and at the C that folds choose; one JSON line each."""
+    """Time the path at C = 1 and at the C from cross-validation; print one JSON line each."""
     with np.load(file) as data:
         Ks, Y, Ks_test, Y_test = (data[name] for name in ("Ks", "Y", "Ks_test", "Y_test"))
     X, X_test = (np.ascontiguousarray(np.moveaxis(part, 0, -1)) for part in (Ks, Ks_test))
@@ -75,7 +76,7 @@ def ours(file: str) -> None:
 
     path, (seconds, cpu) = timed(lambda: pareto_path(X, Y, machine="ridge", kernels="precomputed", verbose=0))
     show("ours, path of 13 p at C = 1", seconds, cpu, path)
-    # kernels pay for their capacity, as those of the default bank do, and C and the price are chosen by folds
+    # scale kernels by capacity, as the default bank does, and choose C and κ by cross-validation
     choice, (seconds, cpu) = timed(
         lambda: ParetoMKLRegressorCV(ps=1.0, s=1.1, capacity=(0.5, 1.0), kernels="precomputed").fit(X, Y), 1
     )
@@ -90,9 +91,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", help="interpreter of an environment with himalaya")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument(
-        "--seeds", type=int, nargs="+", default=[1], help="which samples are for training; one split each"
-    )
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="one split per seed")
     parser.add_argument("--ours", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.ours:

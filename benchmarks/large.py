@@ -1,8 +1,8 @@
-"""Large problems: many samples, many kernels, many tasks; writes doc/large.md. Real data where there are some.
+"""Large problems: many samples, many kernels, many tasks; writes doc/large.md. Uses real data if available.
 
 python benchmarks/large.py                 everything, in an hour or so
-python benchmarks/large.py --only 1        some sections; the others keep their figures
-python benchmarks/large.py --quick         a trial in small, written to benchmarks/quick
+python benchmarks/large.py --only 1        some sections; the others keep their results
+python benchmarks/large.py --quick         a small trial, written to benchmarks/quick
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from report import ROOT, THREAD_VARIABLES, TRIAL_NOTE, Page, Section, quick_fold
 
 from paretomkl import PAPER_PS
 
-INTRODUCTION = """Whole paths at a relative gap of 1e-3, every case in a process of its own, with the memory it took at
-its peak. Kernels are linear, quadratic and six Gaussians at ⅛ … 4 times the median distance unless the table says
-otherwise; C = 10. SVC is one fit of scikit-learn, at half the median distance, with as large a cache as ours. Both run
-on one thread where they are compared. CPU seconds count, since other work on a machine changes seconds by the clock."""
+INTRODUCTION = """This page shows whole paths at a relative gap of 1e-3. Every case runs in its own process, and the
+table gives its peak memory. Unless the table says otherwise, the kernels are linear, quadratic and six Gaussians at ⅛ …
+4 times the median distance, and C = 10. SVC is one fit of scikit-learn's `SVC` at half the median distance, with as
+large a cache as ours. When we compare the two, both run on one thread. Compare CPU seconds, because other work on the
+machine changes the elapsed time."""
 HERE = Path(__file__).resolve().parent
 
 
@@ -39,13 +40,13 @@ class Settings:
     two_classes: int = 20_000
     letter: int = 45_869
     shuttle: int = 58_000
-    # kernels on single columns or pairs, how many, s, classes
+    # kernels on single columns or pairs, number of kernels, s, classes
     kernels: tuple[tuple[str, int, float, int], ...] = (
         *(("single", 100_000, s, 2) for s in (1.1, 1.0)),
         *(("pairs", 100_000, s, 2) for s in (1.1, 1.0)),
         *(("single", n, 1.1, 6) for n in (1000, 10_000)),
     )
-    # how many, workers (0: no cluster), exponents
+    # number of tasks, workers (0: no cluster), exponents
     tasks: tuple[tuple[int, int, tuple[float, ...]], ...] = (
         *((200, workers, PAPER_PS) for workers in (0, 1, 2)),
         *((1000, workers, PAPER_PS) for workers in (0, 1, 2)),
@@ -65,7 +66,7 @@ TRIAL = Settings(
 
 
 def measured(name: str, n: int, method: str, jobs: int = 1) -> dict[str, Any]:
-    """One case of large_samples.py, in a process of its own."""
+    """Run one case of large_samples.py in its own process."""
     command = [sys.executable, HERE / "large_samples.py", name, str(n), method, "--jobs", str(jobs)]
     environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(jobs))
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=environment)
@@ -81,7 +82,7 @@ def row(found: dict[str, Any]) -> list[Any]:
 
 
 def digits(section: Section, settings: Settings) -> None:
-    """Paths of MNIST beside one SVC, and how both grow."""
+    """Compare paths on MNIST with one SVC, and how both grow."""
     table = section.table({"method": "s", **COLUMNS, "test error %": ".2f", "times one SVC": ".2f"}, "MNIST, 45 tasks")
     ratios, seconds = {}, {}
     for n in settings.mnist:
@@ -104,7 +105,7 @@ def digits(section: Section, settings: Settings) -> None:
 
 
 def tables(section: Section, settings: Settings) -> None:
-    """All of Letter and of Shuttle on two threads, and two classes beside one SVC."""
+    """Run all of Letter and Shuttle on two threads, and compare two classes with one SVC."""
     table = section.table({"set": "s", **COLUMNS, "times one SVC": ".2f"})
     letter = measured("letter", settings.letter, "ours", jobs=2)
     section.add(table, "Letter, 2 threads", *row(letter), None)
@@ -122,7 +123,7 @@ def tables(section: Section, settings: Settings) -> None:
 
 
 def kernels(section: Section, settings: Settings) -> None:
-    """Up to 100 000 kernels for one task, up to 10 000 for 15 tasks."""
+    """Run up to 100 000 kernels for one task, and up to 10 000 for 15 tasks."""
     import large_kernels
 
     table = section.table(large_kernels.COLUMNS)
@@ -142,7 +143,7 @@ def kernels(section: Section, settings: Settings) -> None:
 
 
 def tasks(section: Section, settings: Settings) -> None:
-    """Tasks in one process, and at the workers of a cluster."""
+    """Run tasks in one process, and on the workers of a cluster."""
     import large_tasks
 
     names = ("T", "workers", "sweeps", "gap", "s", "client CPU s", "worker CPU s", "client MB", "worker MB")
@@ -155,16 +156,20 @@ def tasks(section: Section, settings: Settings) -> None:
 
 Measure = Callable[[Section, Settings], None]
 SECTIONS: dict[str, tuple[str, str, Measure]] = {
-    "1": ("1. Samples: MNIST", "Handwritten digits, 784 columns, ten classes.", digits),
-    "2": ("2. Samples: Letter, Shuttle, two classes", "Standardised columns; two classes are clouds.", tables),
+    "1": ("1. Samples: MNIST", "Handwritten digits with 784 columns and ten classes.", digits),
+    "2": (
+        "2. Samples: Letter, Shuttle, two classes",
+        "Standardised columns; the two classes are point clouds.",
+        tables,
+    ),
     "3": (
         "3. Kernels",
-        "Gaussians on single columns and on pairs of columns of made spectra, 208 samples of 60 columns; C = 1.",
+        "Gaussians on single columns and pairs of columns of synthetic spectra, 208 samples with 60 columns; C = 1.",
         kernels,
     ),
     "4": (
         "4. Tasks",
-        "Tasks of 100 samples and 10 columns each, the kernels of the paper, C = 1; workers are processes.",
+        "Tasks with 100 samples and 10 columns each, the paper's kernels, C = 1; workers are processes.",
         tasks,
     ),
 }
@@ -173,7 +178,7 @@ SECTIONS: dict[str, tuple[str, str, Measure]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", help="numbers of the sections to run, such as 1,3")
-    parser.add_argument("--quick", action="store_true", help="everything in small")
+    parser.add_argument("--quick", action="store_true", help="a small trial of everything")
     options = parser.parse_args()
     chosen = options.only.split(",") if options.only else list(SECTIONS)
     unknown = [key for key in chosen if key not in SECTIONS]

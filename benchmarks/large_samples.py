@@ -1,10 +1,10 @@
-"""Many samples: one case in a process of its own prints seconds and peak memory as JSON; large.py runs them all.
+"""Many samples: run one case and print seconds and peak memory as JSON; large.py runs all cases.
 
-    python benchmarks/large_samples.py mnist 10000 ours       a whole path
-    python benchmarks/large_samples.py mnist 10000 svc        one SVC with the median distance as width
+    python benchmarks/large_samples.py mnist 10000 ours       traces a whole path
+    python benchmarks/large_samples.py mnist 10000 svc        fits one SVC at half the median distance
 
-Kernels are linear, quadratic and six Gaussians around the median distance, of unit diagonal, unless ``default`` (that
-bank, with its Laplacians) is asked for in place of ``ours``.
+The kernels are linear, quadratic and six Gaussians around the median distance, with unit diagonal. ``default`` in place
+of ``ours`` uses the default bank, with its Laplacians.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ C = 10.0
 
 
 def make(name: str, n: int) -> dict[str, Any]:
-    """Training samples, and test samples where the set has a test part: arguments X, y (tasks), and ``test``."""
+    """Training samples as the arguments X, y and maybe tasks, plus ``test`` if the data set has a test part."""
     from paretomkl.datasets import fetch
 
     if name == "blobs":
@@ -58,7 +58,7 @@ def bank_of(X: np.ndarray) -> Any:
 
 
 def trace_path(arguments: dict[str, Any], kernels: str, n_jobs: int) -> dict[str, Any]:
-    """Seconds, sweeps, certified gap and test error of a path of the paper's exponents; of one task, of p = 1."""
+    """Seconds, sweeps, certified gap and test error of a path over the paper's exponents; one task has p = 1 only."""
     from paretomkl import PAPER_PS, pareto_path
 
     test = arguments.pop("test", None)
@@ -84,7 +84,7 @@ def trace_path(arguments: dict[str, Any], kernels: str, n_jobs: int) -> dict[str
 
 
 def fit_svc(arguments: dict[str, Any]) -> dict[str, Any]:
-    """One SVC for all samples, for tasks one each; with the cache that ours has."""
+    """Fit one SVC on all samples, or one per task, with the same cache as ours."""
     from sklearn.svm import SVC
 
     X, y = arguments["X"], arguments["y"]

@@ -1,10 +1,10 @@
-"""Many tasks: 200 to 10 000 tasks of 100 samples, in one process and at the workers of a Dask cluster.
+"""Many tasks: 200 to 10 000 tasks of 100 samples, in one process and on the workers of a Dask cluster.
 
 python benchmarks/large_tasks.py                    all sizes
 python benchmarks/large_tasks.py --tasks 200 1000   some of them
 python benchmarks/large_tasks.py --workers 1 2      clusters of one and of two worker processes
 
-``main`` returns the rows that it prints, for other benchmarks to show.
+``main`` returns the rows that it prints, so other benchmarks can show them.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ SIZES = (200, 1000, 3000, 10_000)
 
 @dataclass(frozen=True)
 class Row:
-    """One path. Client and workers take turns: ``cpu`` is what a path takes where each has a core of its own."""
+    """One path. Client and workers take turns: ``cpu`` is what a path takes if each has its own core."""
 
     tasks: int
     workers: int  # 0: one process, no cluster
     sweeps: int
     gap: float
-    seconds: float  # by the clock: depends on what else the machine does
-    client_cpu: float  # seconds; the master is here
+    seconds: float  # elapsed; depends on what else the machine is doing
+    client_cpu: float  # seconds, including the master
     worker_cpu: float  # of the busiest worker
     client_mb: float  # peak memory
     worker_mb: float
@@ -47,7 +47,7 @@ class Row:
 
 
 def one_task(number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Samples of one task: related directions, and noise of a level of its own."""
+    """Samples of one task: related directions, and its own noise level."""
     common = np.random.default_rng(0).standard_normal(N_FEATURES)
     rng = np.random.default_rng(number + 1)
     X = rng.uniform(size=(N_SAMPLES, N_FEATURES))
@@ -57,7 +57,7 @@ def one_task(number: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def usage() -> tuple[float, float]:
-    """CPU seconds and the peak memory in MB of a process so far."""
+    """CPU seconds and peak memory in MB of this process so far."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime, used.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
@@ -72,7 +72,7 @@ def in_one_process(n_tasks: int, **options: Any) -> Row:
 
 
 def on_a_cluster(n_tasks: int, n_workers: int, **options: Any) -> Row:
-    """The same with a loader for each task; models stay where they are."""
+    """The same with a loader for each task; the models stay on the workers."""
     from distributed import Client, LocalCluster
 
     with (
@@ -80,7 +80,7 @@ def on_a_cluster(n_tasks: int, n_workers: int, **options: Any) -> Row:
         Client(cluster) as client,
     ):
         few = Sites([Site(t, load=partial(one_task, t)) for t in range(2 * n_workers)])
-        pareto_path(few, **options)  # compiled code is loaded before the clock starts
+        pareto_path(few, **options)  # load compiled code before the clock starts
         sites = Sites([Site(t, load=partial(one_task, t)) for t in range(n_tasks)], gather=False)
         before, began, (cpu, _) = client.run(usage), time.perf_counter(), usage()
         path = pareto_path(sites, **options)
@@ -94,7 +94,7 @@ def on_a_cluster(n_tasks: int, n_workers: int, **options: Any) -> Row:
 def main(arguments: Sequence[str] | None = None) -> list[Row]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--workers", type=int, nargs="+", default=(0, 1, 2), help="0 is one process without a cluster")
+    parser.add_argument("--workers", type=int, nargs="+", default=(0, 1, 2), help="0: one process without a cluster")
     parser.add_argument("--ps", type=float, nargs="+", default=PAPER_PS)
     parser.add_argument("--kernels", choices=["default", "paper"], default="paper")
     given = parser.parse_args(arguments)

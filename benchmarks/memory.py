@@ -1,8 +1,8 @@
-"""One path in a process of its own: prints seconds and peak memory as JSON, progress on standard error.
+"""Trace one path in a fresh process; print seconds and peak memory as JSON, and progress on standard error.
 
     python benchmarks/memory.py N_SAMPLES N_CLASSES
 
-Two classes: one task, p = 1. More: one-vs-one tasks, the whole path.
+With two classes there is one task, at p = 1. With more there are one-vs-one tasks and the whole path.
 """
 
 import json
@@ -12,9 +12,9 @@ from pathlib import Path
 
 
 def memory(name: str) -> float:
-    """MB of this process by the kernel's record: VmRSS now, VmHWM the peak.
+    """MB used by this process according to the operating system: VmRSS is now, VmHWM the peak.
 
-    ``ru_maxrss``, which a child process inherits from its parent on Linux, serves where there is no such record.
+    Without such a record, use ``ru_maxrss``, which a child process inherits from its parent on Linux.
     """
     status = Path("/proc/self/status")
     if not status.exists():

@@ -1,4 +1,4 @@
-"""Run neighbouring packages on the same kernels, each in an environment of its own."""
+"""Run similar packages on the same kernels, each in its own environment."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def run_neighbours(
     names: tuple[str, ...] = NEIGHBOURS,
     timeout: float = 1800.0,
 ) -> list[dict]:
-    """Fit every neighbour once on given kernels, one thread each, and time the fit.
+    """Fit every package once on the given kernels, with one thread each, and time the fit.
 
     Parameters
     ----------
@@ -29,18 +29,18 @@ def run_neighbours(
     y : array of shape (n,)
         Labels, +1 or -1.
     workdir : path
-        Where the environments live; they are made on first use and kept.
+        Where the environments live; they are created on first use and kept.
     python : str
-        Interpreter the environments are made with.
+        Interpreter that creates the environments.
     names : tuple of str
-        Which neighbours to run.
+        Which packages to run.
     timeout : float
-        Seconds allowed for one subprocess: one installation, one fit.
+        Seconds allowed for one subprocess: an installation or a fit.
 
     Returns
     -------
     rows : list of dict
-        ``{"name", "version", "seconds", "note"}``, or ``{"name", "error"}`` where something failed.
+        ``{"name", "version", "seconds", "note"}``, or ``{"name", "error"}`` if something failed.
     """
     workdir = Path(workdir).resolve()
     workdir.mkdir(parents=True, exist_ok=True)
@@ -62,19 +62,19 @@ def _run_one(name: str, data: Path, workdir: Path, python: str, timeout: float) 
     except subprocess.CalledProcessError as failure:
         lines = (failure.stderr or failure.stdout or "").strip().splitlines() or ["no message"]
         return {"name": name, "error": f"exit status {failure.returncode}: {lines[-1]}"}
-    except (OSError, ValueError, IndexError) as failure:  # no such interpreter, or no JSON line came
+    except (OSError, ValueError, IndexError) as failure:  # no such interpreter, or no JSON line
         return {"name": name, "error": f"{type(failure).__name__}: {failure}"}
 
 
 def _environment(name: str, workdir: Path, python: str, timeout: float) -> Path:
-    """Interpreter of the environment of one neighbour, made when it is missing or when its requirements changed."""
+    """Interpreter of one package's environment, which is created if it is missing or its requirements changed."""
     folder, requirements = workdir / name, FOLDER / f"{name}.txt"
     interpreter, installed = folder / "bin" / "python", folder / "installed.txt"
     wanted = requirements.read_text()
     if not installed.exists() or installed.read_text() != wanted:
         _call([python, "-m", "venv", "--clear", folder], timeout)
         _call([interpreter, "-m", "pip", "install", "--quiet", "-r", requirements], timeout)
-        installed.write_text(wanted)  # last, so that a broken installation is tried again
+        installed.write_text(wanted)  # last, so a broken installation is retried
     return interpreter
 
 

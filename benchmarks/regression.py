@@ -1,9 +1,9 @@
-"""Test error of multi-task regression on School, Parkinsons and Computer, beside what one would do instead.
+"""Test error of multi-task regression on School, Parkinsons and Computer, compared with the usual alternatives.
 
     python benchmarks/regression.py run RESULTS.json --runs 10 --jobs 2     # resumable
     python benchmarks/regression.py report RESULTS.json                     # the tables of doc/regression.md
 
-Each method chooses its parameters by folds of the training part; all have the same folds.
+Each method chooses its parameters by cross-validation on the training part, with the same folds for all.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ METHODS = {
     "ours by error": "ours, chosen by squared error",
     "ours svr": "ours, ε-insensitive (ε = 0.1)",
 }
-COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)  # of ParetoMKLRegressorCV, for all methods with our kernels
+COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)  # those of ParetoMKLRegressorCV, for all methods with our kernels
 STEPS = (-6, -4, -2, 0, 2)
 SQUARED = make_multitask_scorer("neg_mean_squared_error")
-MOST_POOLED = 3000  # samples on which pooled kernels are searched; all are used in the last fit
+MOST_POOLED = 3000  # samples for the search over pooled kernels; the final fit uses all
 
 
 class Part(NamedTuple):
@@ -75,7 +75,7 @@ Folds = list[tuple[np.ndarray, np.ndarray]]
 
 # ---------------------------------------------------------------------------------------------------- the sets
 def draw(name: str, run: int) -> tuple[Part, Part, Folds]:
-    """Training part, test part and the folds of the training part."""
+    """Draw the training part, the test part and the folds of the training part."""
     kind, _, how = name.partition(" ")
     if kind == "computer":
         return _computer(run)
@@ -92,7 +92,7 @@ def draw(name: str, run: int) -> tuple[Part, Part, Folds]:
 
 
 def _computer(run: int) -> tuple[Part, Part, Folds]:
-    """The same products for all persons, so that y is a matrix; persons of constant training ratings are left out."""
+    """The same products for everyone, so y is a matrix; people with constant training ratings are left out."""
     bunch = fetch("computer")
     first = bunch.tasks == bunch.tasks[0]
     ratings = np.stack([bunch.target[bunch.tasks == person] for person in np.unique(bunch.tasks)], axis=1)
@@ -108,7 +108,7 @@ def _folds(train: Part) -> Folds:
 
 # -------------------------------------------------------------------------------------------------- the methods
 def make(method: str, train: Part, folds: Folds) -> Any:
-    """The method, not fitted."""
+    """The method, not yet fitted."""
     n_features = train.X.shape[1]
     gammas = [2.0**k / n_features for k in STEPS]
     rbf, grid = KernelRidge(kernel="rbf"), {"alpha": [0.01, 0.1, 1.0, 10.0, 100.0], "gamma": gammas}
@@ -137,19 +137,19 @@ def make(method: str, train: Part, folds: Folds) -> Any:
 
 
 def _fewer(folds: Folds) -> Folds:
-    """One split of at most so many samples on each side: pooled kernels grow with the square of the samples."""
+    """One split with at most ``MOST_POOLED`` samples on each side, because pooled kernels grow quadratically."""
     train, test = (np.random.default_rng(0).permutation(part)[:MOST_POOLED] for part in folds[0])
     return folds if len(train) < MOST_POOLED else [(train, test)]
 
 
 def applies(method: str, name: str) -> bool:
-    """MultiTaskLasso needs all outputs of all samples, which only Computer has."""
+    """MultiTaskLasso needs every output for every sample, which only Computer has."""
     return method != "lasso" or name == "computer"
 
 
 # ------------------------------------------------------------------------------------------------------ running
 def errors(predicted: np.ndarray, test: Part) -> dict[str, Any]:
-    """Mean squared error over all test rows and by task, and the mean over tasks of R²."""
+    """Mean squared error over all test rows and by task, and the mean R² over the tasks."""
     squares = (predicted - test.y) ** 2
     if test.tasks is None:
         groups = list(zip(squares.T, test.y.T, strict=True))
@@ -186,13 +186,13 @@ def read(file: Path) -> list[dict[str, Any]]:
 
 
 def run_all(file: Path, runs: int, jobs: int, methods: list[str], only: str) -> None:
-    """Run what is missing; the file is written after every cell, whole or not at all."""
+    """Run what is missing; after every cell, the file is written completely or not at all."""
     rows = read(file)
     done = {(row["set"], row["method"], row["run"]) for row in rows}
     todo = [
         delayed(cell)(name, method, run)
         for name in SETS
-        for run in range(1 if name == "parkinsons time" else runs)  # that one is not drawn at random
+        for run in range(1 if name == "parkinsons time" else runs)  # that split is not random
         for method in methods
         if (name, method, run) not in done and applies(method, name) and only in name
     ]
@@ -215,7 +215,7 @@ def report(file: Path) -> str:
 
 
 def _table(title: str, rows: list[dict[str, Any]]) -> Iterator[str]:
-    """One line a method, over the runs that all methods have finished; paired differences to ours."""
+    """One line per method, over the runs that all methods have finished; paired differences to ours."""
     of = {(row["method"], row["run"]): row for row in rows}
     methods = [method for method in METHODS if any(row["method"] == method for row in rows)]
     runs = [run for run in range(1000) if all((method, run) in of for method in methods)]
@@ -243,7 +243,7 @@ def _difference(values: np.ndarray) -> str:
 
 
 def _along_p(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Squared error, and that of the worst task, at every p of the path of ours."""
+    """Squared error, overall and for the worst task, at every p of our path."""
     mine = {name: [row for row in rows if row["set"] == name and row["method"] == "ours"] for name in SETS}
     mine = {name: found for name, found in mine.items() if found}
     yield from ("\n### At every p\n", f"| p | {' | '.join(mine)} |", "|---|" + "---:|" * len(mine))
@@ -262,7 +262,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--methods", default=",".join(METHODS), help="separated by commas")
-    parser.add_argument("--only", default="", help="sets whose name holds this")
+    parser.add_argument("--only", default="", help="data sets whose name contains this")
     given = parser.parse_args()
     if given.what == "report":
         print(report(given.file))

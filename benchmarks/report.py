@@ -1,4 +1,4 @@
-"""What the benchmark commands share: timing, tables that grow as results come, and the pages made of them."""
+"""What the benchmark commands share: timing, tables that grow as results arrive, and the pages built from them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ from rich.console import Console
 from rich.text import Text
 
 ROOT = Path(__file__).resolve().parents[1]
-QUICK = Path(__file__).resolve().parent / "quick"  # where trial runs write, out of sight of git
-TRIAL_NOTE = (
-    "\n\n**A trial in small: the sizes in the text are those of the full run; these figures count for nothing.**"
-)
+QUICK = Path(__file__).resolve().parent / "quick"  # where trial runs write; git ignores it
+TRIAL_NOTE = "\n\n**This is a small trial. The text gives the sizes of the full run; ignore the figures.**"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 PACKAGES = ("paretomkl", "numpy", "scipy", "scikit-learn", "numba", "cvxpy", "clarabel")
 
@@ -35,7 +33,7 @@ console = Console(highlight=False, soft_wrap=True)
 def timed(
     function: Callable[[], Result], repeats: int = 1, clock: Callable[[], float] = perf_counter
 ) -> tuple[float, Result]:
-    """Least seconds of several calls, and the last result."""
+    """Shortest time of several calls in seconds, and the last result."""
     seconds = np.inf
     for _ in range(repeats):
         began = clock()
@@ -46,7 +44,7 @@ def timed(
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in the block once its seconds are up (after the compiled call then under way)."""
+    """Raise TimeoutError in the block when its time is up (after any compiled call in progress)."""
 
     def stop(*_: object) -> None:
         raise TimeoutError(f"stopped after {seconds:g} seconds")
@@ -71,7 +69,7 @@ def single_thread() -> Iterator[None]:
 
 
 def machine() -> str:
-    """The facts that figures depend on, in one line."""
+    """One line with the facts that the figures depend on."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     cpus = f"{os.cpu_count()} CPUs ({platform.machine()}, {platform.system()})"
     return f"{cpus}; Python {platform.python_version()}, {versions}"
@@ -80,7 +78,7 @@ def machine() -> str:
 # ------------------------------------------------------------------------------------------------ sections
 @dataclass
 class Table:
-    """Rows of raw numbers; ``columns`` gives each heading the format of its numbers."""
+    """Rows of raw numbers; ``columns`` maps each heading to the format of its numbers."""
 
     columns: dict[str, str]
     title: str = ""
@@ -90,7 +88,7 @@ class Table:
         return [_cell(value, spec) for value, spec in zip(row, self.columns.values(), strict=True)]
 
     def line(self, cells: list[str]) -> str:
-        """Cells in columns as wide as their headings; words to the left, numbers to the right."""
+        """Cells in columns as wide as their headings; text on the left, numbers on the right."""
         placed = []
         for cell, (name, spec) in zip(cells, self.columns.items(), strict=True):
             placed.append(cell.ljust(22) if spec == "s" else cell.rjust(max(len(name), 6)))
@@ -111,7 +109,7 @@ def _cell(value: Any, spec: str) -> str:
 
 @dataclass
 class Section:
-    """One heading of a page: what was measured, the claims, the tables; saved after every change."""
+    """One section of a page: what was measured, the claims and the tables; saved after every change."""
 
     title: str
     text: str
@@ -174,14 +172,14 @@ class Section:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can hold."""
+    """A value that JSON can represent."""
     value = value.item() if isinstance(value, np.generic) else value
     return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
 # ---------------------------------------------------------------------------------------------------- pages
 def in_order(key: str) -> tuple[int, str]:
-    """Numbers by their size, before words.
+    """Sort numbers by size, before words.
 
     >>> sorted(["2", "10", "kernels", "1"], key=in_order)
     ['1', '2', '10', 'kernels']
@@ -190,7 +188,7 @@ def in_order(key: str) -> tuple[int, str]:
 
 
 class Page:
-    """Sections by key in a JSON file, and the page in Markdown made of them; earlier sections are kept."""
+    """Sections by key in a JSON file, and the Markdown page built from them; earlier sections are kept."""
 
     def __init__(self, title: str, introduction: str, results: Path, page: Path):
         self.title, self.introduction = title, introduction
@@ -200,7 +198,7 @@ class Page:
 
     @contextmanager
     def section(self, key: str, title: str, text: str, command: str) -> Iterator[Section]:
-        """A section to fill; it replaces the one of the same key once it has something to show."""
+        """A section to fill; it replaces the one with the same key once it has something to show."""
         began = perf_counter()
         section = Section(title, text, lambda: self._put(key, section), command, machine())
         console.rule(f"[bold]{title}")
@@ -231,7 +229,7 @@ class Page:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file in one step: a reader, or an interrupt, never meets half of it."""
+    """Write a file in one step, so that nobody sees half of it, even after an interrupt."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(path.name + ".new")
     fresh.write_text(text)
@@ -239,7 +237,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def quick_folder() -> Path:
-    """The folder of trial runs, which git does not see."""
+    """The folder for trial runs, which git ignores."""
     QUICK.mkdir(exist_ok=True)
     (QUICK / ".gitignore").write_text("*\n")
     return QUICK

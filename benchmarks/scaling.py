@@ -1,7 +1,7 @@
-"""Cost against the number of samples, kernels and tasks; writes doc/scaling.md.
+"""How cost grows with the number of samples, kernels and tasks; writes doc/scaling.md.
 
 python benchmarks/scaling.py            everything, in minutes
-python benchmarks/scaling.py --quick    a trial in small, written to benchmarks/quick
+python benchmarks/scaling.py --quick    a small trial, written to benchmarks/quick
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from paretomkl import PAPER_PS, pareto_path
 from paretomkl.kernels import Gaussian
 from paretomkl.path import ParetoPath
 
-INTRODUCTION = """How the cost of a path grows: one thread, relative gap 1e-3, s = 1.1, C = 1, the quickest of up to
-three runs of compiled code. Seconds are in total (kernels included), in the tasks (Gram matrices, SVMs, cuts) and in
-the master. The exponent is the slope of the logarithm of the total seconds, over the larger half of the sizes."""
+INTRODUCTION = """This page shows how the cost of a path grows, with one thread, relative gap 1e-3, s = 1.1 and C = 1.
+Each figure is the fastest of up to three runs of compiled code. Seconds are given in total (including kernels), in the
+tasks (Gram matrices, SVMs, cuts) and in the master. The exponent is the slope of the logarithm of the total seconds,
+over the larger half of the sizes."""
 COLUMNS = {"sweeps": "d", "largest gap": ".1e", "total s": ".3f", "tasks s": ".3f", "master s": ".3f"}
 
 Arguments = dict[str, Any]  # of pareto_path
@@ -31,14 +32,14 @@ Make = Callable[[int], Arguments]
 
 @dataclass(frozen=True)
 class Settings:
-    """The sizes, and how long one of them may take."""
+    """The sizes, and how long one of them can take."""
 
     samples: tuple[int, ...] = (200, 400, 800, 1600, 3200, 6000)
     kernels: tuple[int, ...] = (2, 5, 10, 20, 50, 100, 200)
     tasks: tuple[int, ...] = (1, 2, 5, 10, 20, 50, 100, 200)
     classes: tuple[int, ...] = (2, 3, 5, 7, 10, 14, 20)
     limit: float = 40.0  # seconds for one point
-    enough: float = 2.0  # seconds of a run from which on it is not repeated
+    enough: float = 2.0  # runs that take longer than this many seconds are not repeated
 
 
 TRIAL = Settings((100, 200, 400), (2, 5, 10), (1, 5, 10), (2, 3, 5), limit=10.0, enough=0.2)
@@ -56,19 +57,19 @@ def six_classes(n: int) -> Arguments:
 
 
 def widths(n_kernels: int) -> Arguments:
-    """Gaussians of many widths on all columns: one matrix of distances, an exponential for each kernel."""
+    """Gaussians of many widths on all columns: one distance matrix, and an exponential per kernel."""
     return six_classes(300) | {"kernels": [Gaussian(sigma=sigma) for sigma in np.geomspace(0.03, 30, n_kernels)]}
 
 
 def sources(n_kernels: int) -> Arguments:
-    """One Gaussian on three columns of its own choice each: a matrix of distances for each kernel."""
+    """Gaussians on three random columns each: one distance matrix per kernel."""
     rng = np.random.default_rng(0)
     columns = [tuple(int(c) for c in rng.choice(20, 3, replace=False)) for _ in range(n_kernels)]
     return six_classes(300) | {"kernels": [Gaussian(sigma=0.5, columns=chosen) for chosen in columns]}
 
 
 def disjoint_tasks(n_tasks: int) -> Arguments:
-    """Tasks of 50 samples each, of related directions and different noise."""
+    """Tasks of 50 samples each, with related directions and different noise."""
     rng = np.random.default_rng(0)
     tasks = np.repeat(np.arange(n_tasks), 50)
     X = rng.uniform(size=(len(tasks), 10))
@@ -86,7 +87,7 @@ def one_vs_one(n_classes: int) -> Arguments:
 
 # ----------------------------------------------------------------------------------------------- measuring
 def quickest(run: Callable[[], ParetoPath], enough: float) -> ParetoPath:
-    """The path that took least time, of three runs or of one that took long."""
+    """The fastest path of three runs, or of one run if it took long."""
     paths = [run()]
     while len(paths) < 3 and paths[-1].seconds["total"] < enough:
         paths.append(run())
@@ -94,7 +95,7 @@ def quickest(run: Callable[[], ParetoPath], enough: float) -> ParetoPath:
 
 
 def series(section: Section, title: str, name: str, sizes: Sequence[int], make: Make, settings: Settings) -> None:
-    """One table: the cost at each size until one takes too long, and the exponent seen."""
+    """One table: the cost at each size until one takes too long, and the measured exponent."""
     table = section.table(dict.fromkeys((name, "N", "M", "T"), "d") | COLUMNS, title)
     for size in sizes:
         arguments = make(size)
@@ -115,7 +116,7 @@ def series(section: Section, title: str, name: str, sizes: Sequence[int], make: 
 
 
 def slope(rows: list[list[Any]], column: int) -> float:
-    """Exponent of a column in the size, by least squares of the logarithms."""
+    """Exponent of a column as a function of the size, by least squares on the logarithms."""
     sizes, values = np.log([[row[0], row[column]] for row in rows]).T
     return float(np.polyfit(sizes, values, 1)[0])
 
@@ -136,16 +137,16 @@ def of_tasks(section: Section, settings: Settings) -> None:
 
 
 SECTIONS = {
-    "1": ("1. Samples", "Clouds in 20 dimensions, the 11 kernels of the paper.", of_samples),
-    "2": ("2. Kernels", "300 samples of six classes, 15 tasks, 13 points of the path.", of_kernels),
-    "3": ("3. Tasks", "The 11 kernels of the paper, 13 points of the path.", of_tasks),
+    "1": ("1. Samples", "Point clouds in 20 dimensions, with the paper's 11 kernels.", of_samples),
+    "2": ("2. Kernels", "300 samples in six classes, which make 15 tasks; 13 points of the path.", of_kernels),
+    "3": ("3. Tasks", "The paper's 11 kernels and 13 points of the path.", of_tasks),
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", help="numbers of the sections to run, such as 1,3")
-    parser.add_argument("--quick", action="store_true", help="everything in small, within a minute")
+    parser.add_argument("--quick", action="store_true", help="a small trial of everything, within a minute")
     options = parser.parse_args()
     chosen = options.only.split(",") if options.only else list(SECTIONS)
     unknown = [key for key in chosen if key not in SECTIONS]

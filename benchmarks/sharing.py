@@ -1,10 +1,10 @@
-"""What tasks share, on real sets: each of the four ways by itself, and the one that folds choose.
+"""What tasks share, on real data sets: each of the four ways by itself, and the one that cross-validation chooses.
 
     python benchmarks/sharing.py run RESULTS.json --runs 20 --jobs 2     # resumable
     python benchmarks/sharing.py report RESULTS.json                     # the tables of doc/sharing_results.md
 
-Every way has C, s and κ chosen by the same five folds of the training part, at p = 1. "chosen" is the way that the rule
-of the search takes from their fold scores.
+For every way, C, s and κ are chosen by the same five folds of the training part, at p = 1. "chosen" is the way that the
+search's rule picks from the fold scores.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from paretomkl.datasets import fetch
 from paretomkl.model_selection import MultiTaskShuffleSplit, split_by_time
 
 WAYS = ("nothing", "kernel", "function", "everything")
-RUNS = {"school 90": 3, "parkinsons time": 1, "computer": 5}  # at most; the others as many as asked for
+RUNS = {"school 90": 3, "parkinsons time": 1, "computer": 5}  # at most; other data sets get as many as requested
 
 
 class Part(NamedTuple):
@@ -42,7 +42,7 @@ class Part(NamedTuple):
 
 
 def sets(run: int) -> Iterator[tuple[str, Callable[[], tuple[Part, Part]]]]:
-    """Name of each set, and a function that draws its training and test part."""
+    """Yield each data set's name and a function that draws its training and test part."""
     for name in ("landmine", "letter"):
         for fraction in STUDIES[name].fractions:
             yield f"{name} {fraction}", lambda name=name, fraction=fraction: _of_paper(name, fraction, run)
@@ -61,7 +61,7 @@ def _of_paper(name: str, fraction: int, run: int) -> tuple[Part, Part]:
 def _regression(name: str, run: int) -> tuple[Part, Part]:
     bunch = fetch(name.split()[0])
     X, y, tasks = bunch.data, bunch.target, np.asarray(bunch.tasks)
-    if name == "computer":  # one person gives every product the same mark
+    if name == "computer":  # one person gives every product the same rating
         varied = np.isin(tasks, [task for task in np.unique(tasks) if np.ptp(y[tasks == task]) > 0])
         X, y, tasks = X[varied], y[varied], tasks[varied]
     if name == "parkinsons time":
@@ -69,14 +69,14 @@ def _regression(name: str, run: int) -> tuple[Part, Part]:
     else:
         size = 8 if name == "computer" else 0.9
         train, test = next(MultiTaskShuffleSplit(1, train_size=size, random_state=run).split(X, y, tasks=tasks))
-    if name == "computer":  # and some the same mark to the eight that were drawn
+    if name == "computer":  # and some give the same rating to the eight training products
         varied = [task for task in np.unique(tasks) if np.ptp(y[train][tasks[train] == task]) > 0]
         train, test = (rows[np.isin(tasks[rows], varied)] for rows in (train, test))
     return Part(X[train], y[train], tasks[train]), Part(X[test], y[test], tasks[test])
 
 
 def cell(name: str, draw: Callable[[], tuple[Part, Part]], run: int, threads: int) -> dict[str, Any]:
-    """All four ways on one split."""
+    """Run all four ways on one split."""
     train, test = draw()
     numbers = name in RUNS
     make = ParetoMKLRegressorCV if numbers else ParetoMKLClassifierCV
@@ -103,7 +103,7 @@ def _accuracies(search: Any, test: Part) -> dict[str, float]:
     groups = [np.flatnonzero(test.tasks == task) for task in np.unique(test.tasks)]
     right = [float(np.mean(predicted[rows] == test.y[rows])) for rows in groups]
     found = {"accuracy": float(np.mean(right)), "worst": min(right)}
-    if len(search.classes_) == 2:  # where tasks have classes of their own, there is no one decision to rank by
+    if len(search.classes_) == 2:  # if tasks have their own classes, there is no single decision to rank by
         both = [rows for rows in groups if len(np.unique(test.y[rows])) == 2]
         aucs = [roc_auc_score(test.y[rows] == search.classes_[1], decided[rows]) for rows in both]
         found["auc"] = float(np.mean(aucs))
@@ -118,7 +118,7 @@ def _errors(search: Any, test: Part) -> dict[str, float]:
 
 
 def run_all(file: Path, runs: int, jobs: int, only: str) -> None:
-    """Run what is missing; the file is written after every run, whole or not at all."""
+    """Run what is missing; after every run, the file is written completely or not at all."""
     rows = json.loads(file.read_text()) if file.exists() else []
     done = {(row["set"], row["run"]) for row in rows}
     for run in range(runs):
@@ -152,7 +152,7 @@ def report(file: Path) -> str:
                 factor = 1 if numbers else 100
                 of_way = [factor * np.mean([row["ways"][way][measure] for row in own]) for way in WAYS]
                 chosen = factor * np.mean([row["ways"][row["chosen"]][measure] for row in own])
-                least = numbers and measure != "r2"  # errors; the worst of them is the largest
+                least = numbers and measure != "r2"  # errors: smaller is better
                 best = WAYS[int(np.argmin(of_way) if least else np.argmax(of_way))]
                 lines.append(
                     f"| {name} | {len(own)} | " + " | ".join(f"{v:.2f}" for v in (*of_way, chosen)) + f" | {best} |"
@@ -179,7 +179,7 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--only", default="", help="Sets whose name contains this.")
+    parser.add_argument("--only", default="", help="data sets whose name contains this")
     given = parser.parse_args()
     if given.what == "run":
         run_all(given.file, given.runs, given.jobs, given.only)

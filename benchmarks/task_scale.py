@@ -1,7 +1,7 @@
 """Accuracy with M_p of J_t and of J_t / n_t: ``python benchmarks/task_scale.py``; about a minute.
 
-Synthetic tasks of unlike size and noise, and Landmine where the folder ``PARETOMKL_DATA`` has it. C is the same for
-both forms, since they differ in the kernel weights only.
+The tasks are synthetic, with different sizes and noise, plus Landmine if the folder ``PARETOMKL_DATA`` has it. C is the
+same for both forms, because they only differ in the kernel weights.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from paretomkl.datasets import data_found, make_multitask
 
 PS = [0.1, 1.0, 10.0, np.inf]
 RUNS = 10
-NEW = 400  # samples of each task to test on, with right labels
+NEW = 400  # test samples per task, with correct labels
 
 Parts = tuple[tuple, tuple, dict]  # training and test part as (X, y, tasks), options of the path
 
 
 def synthetic(seed: int, sizes: list[int], noise: list[float], relatedness: float = 1.0) -> Parts:
-    """Six tasks on ten sources of which two matter to all; wrong labels in the training part only."""
+    """Six tasks on ten sources, two of which matter to all; wrong labels in the training part only."""
     made = make_multitask(
         len(sizes), np.array(sizes) + NEW, n_sources=10, relatedness=relatedness, sigma=2.0, random_state=seed
     )
@@ -41,7 +41,7 @@ def synthetic(seed: int, sizes: list[int], noise: list[float], relatedness: floa
 
 
 def landmine(seed: int, fraction: int) -> Parts:
-    """A part of the paper's balanced pool for training; the tasks of the pool have 30 to 96 samples."""
+    """Part of the paper's balanced pool for training; the pool's tasks have 30 to 96 samples."""
     part = load(STUDIES["landmine"], HOME)
     train, test = (part[rows] for rows in draw_parts(part, fraction, seed))
     return (train.X, train.y, train.tasks), (test.X, test.y, test.tasks), {"kernels": "paper", "C": 1.0}
@@ -61,7 +61,7 @@ if data_found(HOME)["landmine"] is not None:
 
 
 def accuracies(parts: Parts, task_scale: str) -> np.ndarray:
-    """Mean over the tasks and worst task at every p, (n_ps, 2)."""
+    """Mean over the tasks and worst task at every p, of shape (n_ps, 2)."""
     (X, y, tasks), (X_new, y_new, tasks_new), options = parts
     path = pareto_path(X, y, tasks=tasks, ps=PS, task_scale=task_scale, verbose=0, **options)
     by_task = [model.task_accuracy(X_new, y_new, tasks_new) for model in path.models]

@@ -2,14 +2,14 @@
 Every method on one data set
 ============================
 
-Six machines, 40 labelled samples of each. Two groups of sensors out of eight matter, the same for all machines; one
-machine's labels are half noise. All methods of the library, each with its own parameters chosen by cross-validation on
-the training samples, are scored on samples held out, task by task.
+Take six machines with 40 labelled samples each. Two of eight groups of sensors matter, the same two for all machines,
+and one machine's labels are half noise. We fit every method of the library, choose its parameters by cross-validation
+on the training samples, and score it task by task on held-out samples.
 """
 
 # %%
-# The methods share one interface, so that one loop serves all of them. Kernel methods get one Gaussian kernel for each
-# group of sensors; the two linear ones get the sensors themselves.
+# The methods have the same interface, so one loop handles all of them. Kernel methods get one Gaussian kernel per group
+# of sensors; the two linear methods get the sensors themselves.
 
 from time import perf_counter
 
@@ -61,7 +61,7 @@ methods = {
 }
 
 # %%
-# Held-out accuracy of each task, and the seconds of each method with its cross-validation.
+# This prints the held-out accuracy of each method, and the seconds that it took including cross-validation.
 
 each_task = make_multitask_scorer("accuracy", average=None, task_column=-1)
 accuracy, seconds = {}, {}
@@ -74,8 +74,9 @@ for name, method in methods.items():
     print(f"{short:42} mean {accuracy[name].mean():.3f}  worst {accuracy[name].min():.3f}  {seconds[name]:5.2f} s")
 
 # %%
-# Dots are tasks, bars their mean. Methods that learn which groups matter from all machines together do best here;
-# the linear ones cannot follow labels that no line separates. The noisy machine is the leftmost dot of each row.
+# Dots are tasks, and bars are their means. The methods that learn from all machines together which groups matter do
+# best here. The linear methods can't handle labels that no line separates. The noisy machine is the leftmost dot in
+# each row.
 
 fig, ax = plt.subplots(figsize=(7, 4.6), layout="constrained")
 names = sorted(accuracy, key=lambda name: accuracy[name].mean())
@@ -83,6 +84,6 @@ for row, name in enumerate(names):
     ax.scatter(accuracy[name], np.full(len(accuracy[name]), row), color="C0", alpha=0.5, zorder=2)
     ax.plot([accuracy[name].mean()] * 2, [row - 0.3, row + 0.3], color="C1", linewidth=3, zorder=3)
 ax.set_yticks(range(len(names)), names)
-ax.set_xlabel("held-out accuracy: dots are tasks, bars their mean")
+ax.set_xlabel("held-out accuracy (dots: tasks, bars: means)")
 ax.grid(axis="x", alpha=0.3)
 plt.show()

@@ -2,15 +2,16 @@
 What a kernel pays
 ==================
 
-A narrow Gaussian kernel is nearly the identity matrix: it fits any labels, right or wrong. A fit that may choose its
-kernels likes that, and overfits. So the default bank divides every kernel by v r^κ before the weights are learned: its
-variance v, and its effective rank r to a power κ. This example shows v, r and what they do to the weights.
+A narrow Gaussian kernel is almost the identity matrix: it fits any labels, right or wrong. A fit that can choose its
+kernels prefers it, and overfits. So the default bank divides every kernel by v r^κ before it learns the weights, where
+v is the kernel's variance, r its effective rank and κ an exponent. This example shows v, r and what they do to the
+weights.
 """
 
 # %%
-# 100 samples of scikit-learn's breast cancer set, columns as they come. With K_c the Gram matrix of a kernel, centred
-# within a task, v = tr(K_c) / n and r = (tr K_c)² / ‖K_c‖_F². If all eigenvalues of K_c are equal, r is their number;
-# if one of them is all, r = 1. No label enters.
+# We use 100 samples of scikit-learn's breast cancer data, without scaling the columns. If K_c is the Gram matrix of a
+# kernel, centred within a task, then v = tr(K_c) / n and r = (tr K_c)² / ‖K_c‖_F². If all eigenvalues of K_c are equal,
+# r is their number; if only one of them is nonzero, r = 1. No labels are used.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,8 +37,8 @@ for name, v, r in zip(names, bank.variance, bank.effective_rank, strict=True):
 # most that 100 centred samples allow: it can fit any labels. The linear kernel has 30 columns, but most of its variance
 # lies in four directions.
 #
-# Dividing by v alone (κ = 0) gives all kernels the same variance, and with it the same right to weight. With κ = 1 the
-# narrowest Gaussian has 1/27 of the variance of the linear kernel; with κ = ½, the default, a fifth.
+# Dividing by v alone (κ = 0) gives all kernels the same variance, so they compete for weight on equal terms. With κ =
+# 1, the narrowest Gaussian has 1/27 of the linear kernel's variance; with κ = ½, the default, a fifth.
 
 figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained", sharey=True)
 rows = np.arange(len(names))
@@ -48,7 +49,7 @@ axes[1].set(title="effective rank r")
 for capacity, color, marker in zip(capacities, ["tab:gray", "tab:blue", "tab:red"], "os^", strict=True):
     price = bank.variance * bank.effective_rank**capacity
     axes[2].plot(price, rows, marker, color=color, label=f"κ = {capacity:g}")
-axes[2].set(title="what it pays: v r^κ", xscale="log")
+axes[2].set(title="price: v r^κ", xscale="log")
 axes[2].legend()
 axes[2].grid(axis="x", alpha=0.3)
 axes[0].set_yticks(rows, names)
@@ -56,15 +57,15 @@ axes[0].invert_yaxis()
 plt.show()
 
 # %%
-# What that does to the weights. Left, the labels as they are; right, with 20 of the 100 wrong. Shares are
-# θ_m v_m / Σ θ v, with θ and v of the kernels after the division: how much of the variance of a prediction comes from
-# each kernel. C is chosen by cross-validation for each κ.
+# This is what it does to the weights: on the left with the true labels, on the right with 20 of the 100 labels wrong.
+# The shares are θ_m v_m / Σ θ v, where θ and v belong to the scaled kernels: how much of a prediction's variance comes
+# from each kernel. C is chosen by cross-validation for each κ.
 #
-# With κ = 0 the three narrowest kernels take most of the variance once labels are wrong; with κ = 1 they get none.
-# One split says little about accuracy: over ten splits of this set κ = 0, ½ and 1 gave 96.1, 96.4 and 96.4 % with the
-# labels as they are, and 92.1, 91.0 and 89.5 % (± 1.3) with wrong ones, where a narrow kernel gives each wrong label
-# an error of its own. It does harm where labels are good and the boundary is not simple: the guide's page on kernels
-# has the figures.
+# With κ = 0, the three narrowest kernels take most of the variance once labels are wrong; with κ = 1 they get none. A
+# single split says little about accuracy. Over ten splits of this data set, κ = 0, ½ and 1 gave 96.1, 96.4 and 96.4 %
+# with the true labels, and 92.1, 91.0 and 89.5 % (± 1.3) with wrong ones, where a narrow kernel lets each wrong label
+# have its own error. Narrow kernels hurt if the labels are good and the boundary isn't simple: see the figures on the
+# guide's page about kernels.
 
 flipped = y_train.copy()
 wrong = np.random.default_rng(0).choice(len(flipped), 20, replace=False)
@@ -78,7 +79,7 @@ for labels, fitted in (("true labels", models), ("20 % wrong", noisy)):
         print(f"{labels:12} κ = {capacity:3g}: accuracy {score:.3f}, narrowest kernels {share:4.0%} of the variance")
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained", sharex=True, sharey=True)
-for ax, title, fitted in zip(axes, ("labels as they are", "one label in five wrong"), (models, noisy), strict=True):
+for ax, title, fitted in zip(axes, ("true labels", "one label in five wrong"), (models, noisy), strict=True):
     for shift, (capacity, model), color in zip(
         (-0.27, 0, 0.27), fitted.items(), ["tab:gray", "tab:blue", "tab:red"], strict=True
     ):

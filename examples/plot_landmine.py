@@ -2,17 +2,17 @@
 Landmines in 29 fields
 ======================
 
-Is a radar echo a landmine or clutter? There are 29 fields, and few mines in each. Does a field need a classifier of its
-own? Fifteen fields are overgrown, the others bare earth, so that the same echo may mean different things. But with ten
-echoes to learn from, a field alone finds out little.
+Is a radar echo a landmine or clutter? There are 29 fields, with few mines in each. Does each field need its own
+classifier? Fifteen fields are overgrown and the others are bare earth, so the same echo can mean different things. But
+a field can't learn much on its own from ten echoes.
 
-The data are not part of the library: :func:`paretomkl.datasets.fetch` reads them from the folder that the environment
-variable ``PARETOMKL_DATA`` names, or downloads them with the extra ``data``.
+The data are not part of the library: :func:`paretomkl.datasets.fetch` reads them from the folder named by the
+environment variable ``PARETOMKL_DATA``, or downloads them if you installed the extra ``data``.
 """
 
 # %%
-# As in the literature, all mines of a field and as many other echoes, drawn at random: 30 to 96 of each field. A
-# fifth of them to learn from, or half, and all others to judge by.
+# As in the literature, we use all mines in a field and equally many other echoes, drawn at random: 30 to 96 per field.
+# We train on a fifth of them, or on half, and test on all others.
 
 import warnings
 
@@ -35,17 +35,17 @@ X, y, field = landmine.data[rows], landmine.target[rows], landmine.tasks[rows]
 print(f"{len(y)} echoes of {len(np.unique(field))} fields")
 
 # %%
-# One search fits all four ways to share to the same folds of the training part: ``nothing``, the ``kernel``, part of
-# the ``function``, ``everything``. We note what it finds there, and what each way achieves on the echoes left out.
+# One search fits all four ways to share on the same folds of the training part: ``nothing``, the ``kernel``, part of
+# the ``function``, ``everything``. We record what it finds there, and how each way does on the held-out echoes.
 
-warnings.filterwarnings("ignore", message="The chosen C=")  # some searches end at an edge of this short grid
+warnings.filterwarnings("ignore", message="The chosen C=")  # some searches reach an edge of this short grid
 ways = ["nothing", "kernel", "function", "everything"]
 n_splits, fractions = 2, (0.2, 0.5)
 accuracy = {fraction: np.zeros((n_splits, len(ways))) for fraction in fractions}
 chosen = {}
 for fraction in fractions:
     parts = MultiTaskStratifiedKFold(round(1 / fraction), shuffle=True, random_state=0).split(X, y, tasks=field)
-    for k, (test, train) in zip(range(n_splits), parts, strict=False):  # one part to learn from, the others to judge by
+    for k, (test, train) in zip(range(n_splits), parts, strict=False):  # train on one part, test on the others
         search = ParetoMKLClassifierCV(share=ways, ps=1.0, Cs=[1.0, 10.0, 100.0], s=1.1, capacity=1.0, cv=3)
         search.fit(X[train], y[train], tasks=field[train])
         for w, way in enumerate(ways):
@@ -53,12 +53,13 @@ for fraction in fractions:
             accuracy[fraction][k, w] = model.score(X[test], y[test], tasks=field[test])
         chosen[fraction, k] = search
         own = accuracy[fraction][k, ways.index(search.best_share_)]
-        print(f"{fraction:.0%} to learn from: {search.sharing_in_words_} On other echoes {own:.1%}.")
+        print(f"{fraction:.0%} for training: {search.sharing_in_words_} On other echoes {own:.1%}.")
 
 # %%
-# Separate functions under a shared kernel are not enough here: a common function, or one for all fields, is better by
-# two to six points, and the search finds that out without the echoes left out. Between these two there is hardly a
-# difference. Two splits are few, and those of a fifth and of a half are judged on different echoes.
+# Separate functions with a shared kernel aren't enough here. A common function, or one function for all fields, is
+# better by two to six points, and the search finds this out without seeing the held-out echoes. There is almost no
+# difference between these two. Two splits are few, and the splits with a fifth and with a half are tested on different
+# echoes.
 
 figure, ax = plt.subplots(figsize=(9, 4.2), layout="constrained")
 place = np.arange(len(ways))
@@ -76,12 +77,12 @@ ax.set_xticks(place, ways)
 ax.set(
     ylim=(50, None), ylabel="accuracy on other echoes, %", xlabel="what the fields share", title="Landmine, 29 fields"
 )
-figure.legend(title="echoes to learn from", loc="outside right upper")
+figure.legend(title="training echoes", loc="outside right upper")
 plt.show()
 
 # %%
-# A field that was never seen gets the common part of the function, and with ``everything`` the model of all fields.
-# Here the first field plays the new one.
+# For a new field, the model uses the common part of the function, or with ``everything`` the model for all fields. Here
+# the first field plays the new one.
 
 new = field == field.min()
 model = chosen[0.2, 1].estimator_at(chosen[0.2, 1].best_indices_["function"])

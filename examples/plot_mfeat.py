@@ -2,18 +2,18 @@
 Six sources, few samples
 ========================
 
-2000 handwritten digits, described in six ways: Fourier coefficients of the shape (fou), profile correlations (fac),
-Karhunen-Loeve coefficients (kar), pixels (pix), Zernike moments (zer) and morphological features (mor). What should be
-done with 649 columns when there are 5, 10 or 30 samples of each digit to learn from? Take the best source, put all
-columns into one SVM, or give each source kernels of its own?
+This data set has 2000 handwritten digits, described in six ways: Fourier coefficients of the shape (fou), profile
+correlations (fac), Karhunen-Loeve coefficients (kar), pixels (pix), Zernike moments (zer) and morphological features
+(mor). What should you do with 649 columns if you have 5, 10 or 30 samples of each digit for training? Use the best
+source, put all columns into one SVM, or give each source its own kernels?
 
-The data are not part of the library: :func:`paretomkl.datasets.fetch` reads them from the folder that the environment
-variable ``PARETOMKL_DATA`` names, or downloads them with the extra ``data``.
+The data are not part of the library: :func:`paretomkl.datasets.fetch` reads them from the folder named by the
+environment variable ``PARETOMKL_DATA``, or downloads them if you installed the extra ``data``.
 """
 
 # %%
-# ``fetch`` gives the columns of each source, and :func:`paretomkl.kernels.sources` makes a default bank for each: 6
-# times 13 kernels. The columns stay as they come. The six sources differ in size and in scale.
+# ``fetch`` lists the columns of each source, and :func:`paretomkl.kernels.sources` makes a default bank for each: 6
+# times 8 kernels. We don't scale the columns. The six sources differ in size and in scale.
 
 import warnings
 from collections import defaultdict
@@ -35,12 +35,12 @@ for name, columns in mfeat.sources.items():
     print(f"{name}: {len(columns):3} columns, typical size {np.abs(X[:, columns]).mean():8.3g}")
 
 # %%
-# Four ways, each with its own parameters chosen by cross-validation on the training samples: a source alone;
-# scikit-learn's SVC on all columns, standardised, with its width; all sources with the same weight for all kernels
+# We compare four ways, each with its parameters chosen by cross-validation on the training samples: a single source;
+# scikit-learn's SVC on all columns, standardised, including its width; all sources with equal weights for all kernels
 # (``s=inf``); and all sources with learned weights. The exponent p stays at 1, the average of the 45 tasks.
 
 Cs = 10.0 ** np.arange(-3, 4)
-warnings.filterwarnings("ignore", message="The chosen C=")  # a few of the 72 searches end at an edge of this grid
+warnings.filterwarnings("ignore", message="The chosen C=")  # a few of the 72 searches reach an edge of this grid
 bank = sources(mfeat.sources)
 gammas = 2.0 ** np.arange(-4, 3) / X.shape[1]
 folds = StratifiedKFold(3, shuffle=True, random_state=0)
@@ -66,36 +66,36 @@ for n in per_class:
         shares[n].append(list(methods["sources, learned"].source_shares_.values()))
 
 # %%
-# Accuracy on all other digits, the mean over the splits with its standard error.
+# This is the accuracy on all other digits: the mean over the splits with its standard error.
 
-print(" " * 18 + "".join(f"{n:>12} a class" for n in per_class))
+print(" " * 18 + "".join(f"{n:>10} per class" for n in per_class))
 for name in methods:
     scores = [100 * np.array(accuracy[n, name]) for n in per_class]
     print(f"{name:18}" + "".join(f"{s.mean():13.1f} ± {s.std(ddof=1) / np.sqrt(len(s)):.1f} " for s in scores))
 
 # %%
 # With 5 and 10 samples of each digit, keeping the sources apart beats one SVM on all columns: fac and pix have 456 of
-# the 649 columns, and with them most of every distance in the pooled table. With 30 samples all ways to use all
-# sources are about equally good. No source is useless here, and learned weights are no better than uniform ones;
-# where some are, learning pays (:ref:`sphx_glr_auto_examples_plot_sources.py`). Three splits are few: the guide's
-# page on kernels has figures of twenty.
+# the 649 columns, so they dominate every distance in the pooled table. With 30 samples, all ways that use all sources
+# are about equally good. No source is useless here, so learned weights are no better than uniform ones. If some sources
+# are useless, learning helps (:ref:`sphx_glr_auto_examples_plot_sources.py`). Three splits are few; the guide's page on
+# kernels has figures from twenty.
 #
-# On the right, what each source contributes to the learned kernel, as its share in the variance of a prediction.
+# The right panel shows what each source contributes to the learned kernel, as its share of a prediction's variance.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained", width_ratios=[1.4, 1])
 place = np.arange(len(methods))
 for k, n in enumerate(per_class):
     mean = np.array([np.mean(accuracy[n, name]) for name in methods])
-    left.barh(place + 0.27 * (k - 1), mean, height=0.27, color=plt.cm.Blues(0.35 + 0.25 * k), label=f"{n} a class")
+    left.barh(place + 0.27 * (k - 1), mean, height=0.27, color=plt.cm.Blues(0.35 + 0.25 * k), label=f"{n} per class")
 left.set_yticks(place, list(methods))
 left.invert_yaxis()
-left.set(xlim=(0.5, 1), xlabel="accuracy", title="Digits not seen before")
+left.set(xlim=(0.5, 1), xlabel="accuracy", title="New digits")
 left.grid(axis="x", alpha=0.3)
 
 rows = np.arange(len(mfeat.sources))
 for k, n in enumerate(per_class):
     share = np.mean(shares[n], axis=0)
-    right.barh(rows + 0.27 * (k - 1), share, height=0.27, color=plt.cm.Blues(0.35 + 0.25 * k), label=f"{n} a class")
+    right.barh(rows + 0.27 * (k - 1), share, height=0.27, color=plt.cm.Blues(0.35 + 0.25 * k), label=f"{n} per class")
 right.set_yticks(rows, list(mfeat.sources))
 right.invert_yaxis()
 right.set(xlabel="share of the variance", title="Which sources matter")

@@ -2,17 +2,19 @@
 Outliers in several tasks
 =========================
 
-Three machines, each with its own way to run, and a few moments in which something is wrong. Nobody has labelled them.
-:class:`~paretomkl.ParetoMKLOutlierDetector` learns what is usual for each machine, with a threshold for each, while the
-weights of the sources are shared. The second half shows what cannot be learned without labels: the width of a kernel.
+Three machines each run in their own way, and at a few moments something is wrong. Nobody has labelled those moments.
+:class:`~paretomkl.ParetoMKLOutlierDetector` learns what is normal for each machine, with a separate threshold for each,
+while the machines share the weights of the sources. The second half shows what you can't learn without labels: the
+width of a kernel.
 """
 
 # %%
-# What is usual
-# -------------
+# What is normal
+# --------------
 #
-# Two sources: sound and heat, two columns each. Each machine has a curve in the plane of sound along which it runs, and
-# the third one scatters more than the others. One moment in twenty is wrong: off the curve, or too hot.
+# There are two sources, sound and heat, with two columns each. In the plane of the sound columns, each machine runs
+# along its own curve, and the third machine scatters more than the others. One moment in twenty is wrong: off the
+# curve, or too hot.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,13 +40,13 @@ X, wrong, machine = np.vstack(X), np.concatenate(wrong), np.repeat(names, n)
 print(f"{len(X)} moments, {wrong.sum()} of them wrong")
 
 # %%
-# Each machine is a task. One Gaussian for each source; the widths are set by hand, so that both kernels have about the
-# same effective rank (why: see below). ``kernels=sources({"sound": [0, 1], "heat": [2, 3]})`` would take the typical
-# distance of each source, over all machines, which is rather wide for the sound of one.
+# Each machine is a task. We use one Gaussian per source and set the widths by hand, so that both kernels have about the
+# same effective rank (the reason is below). ``kernels=sources({"sound": [0, 1], "heat": [2, 3]})`` would use the
+# typical distance of each source over all machines, which is rather wide for the sound of a single machine.
 #
-# ``nu`` says how many samples may lie outside while the functions are learned, ``contamination`` where the thresholds
-# are put afterwards. Wrong moments are among the training samples here: with a large ν they have little influence. The
-# area under the ROC curve tells how well a score puts wrong moments first, machine by machine.
+# ``nu`` sets how many samples can lie outside while the functions are learned, and ``contamination`` sets the
+# thresholds afterwards. Here the training samples include wrong moments; a large ν limits their influence. The area
+# under the ROC curve shows how well a score ranks wrong moments first, machine by machine.
 
 
 def area(score):
@@ -63,24 +65,24 @@ plain = np.empty(len(X))
 for name in names:
     plain[machine == name] = OneClassSVM(nu=0.5).fit(X[machine == name]).score_samples(X[machine == name])
 scores = {
-    "one-class, a task a machine": detector.score_samples(X, tasks=machine),
-    "SVDD, a task a machine": ball.score_samples(X, tasks=machine),
+    "one-class, one task per machine": detector.score_samples(X, tasks=machine),
+    "SVDD, one task per machine": ball.score_samples(X, tasks=machine),
     "one-class, ν = 0.05": strict.score_samples(X, tasks=machine),
     "one-class, default widths": typical.score_samples(X, tasks=machine),
     "one-class, all in one task": pooled.score_samples(X),
     "OneClassSVM on each machine": plain,
 }
 for name, score in scores.items():
-    print(f"{name:28} area under the curve {area(score):.3f}")
+    print(f"{name:32} area under the curve {area(score):.3f}")
 ranks = dict(zip(detector.kernel_names_, detector.model_.bank.effective_rank.round(1).tolist(), strict=True))
 print("effective ranks:", ranks)
 print("shares of the sources:", {name: round(share, 2) for name, share in detector.source_shares_.items()})
 
 # %%
-# Each machine has its own threshold. A common one would call more of the mill's moments wrong, since it scatters more,
-# and fewer of the others'.
+# Each machine has its own threshold. A common threshold would flag more of the mill's moments, because it scatters
+# more, and fewer of the others'.
 
-score = scores["one-class, a task a machine"]
+score = scores["one-class, one task per machine"]
 common = np.quantile(score, 0.05)
 for t, name in enumerate(detector.task_names_):
     mine = machine == name
@@ -103,24 +105,24 @@ for ax, name in zip(axes, names, strict=True):
     x = X[mine]
     ax.plot(*x[~wrong[mine]].T[:2], ".", color="white", markeredgecolor="tab:gray", label="right")
     ax.plot(*x[wrong[mine]].T[:2], "o", color="tab:red", label="wrong")
-    ax.plot(*x[out].T[:2], "o", color="none", markeredgecolor="black", markersize=10, label="called an outlier")
+    ax.plot(*x[out].T[:2], "o", color="none", markeredgecolor="black", markersize=10, label="flagged as outlier")
     ax.set(title=name, xlabel="sound, first column")
 axes[0].set_ylabel("sound, second column")
 axes[0].legend(loc="lower left")
 plt.show()
 
 # %%
-# Kernels of several sources add up, and so do their contributions. The black line is the threshold where heat
-# contributes what it does on average; moments on the wrong side of the line differ in heat.
+# Kernels from several sources add up, and so do their contributions. The black line is the threshold if heat makes its
+# average contribution; moments that end up on the unexpected side of the line differ in heat.
 #
-# Why widths cannot be learned
-# ----------------------------
+# Why you cannot learn widths
+# ---------------------------
 #
-# For a single Gaussian the objective is a function of its width. With labels or targets it has a minimum: a kernel that
-# is too narrow pays for each sample, one that is too wide cannot follow. Without them the curve runs downhill all the
-# way, whatever the data: every entry of K grows with the width, and so does α'Kα for every α ≥ 0. Divided by its
-# variance v, the ball's R² is at least 1, and has this value for the narrowest kernel, K = I: the lowest point is at
-# the narrow end.
+# For a single Gaussian, the objective is a function of its width. With labels or targets it has a minimum: a kernel
+# that is too narrow pays for each sample, and one that is too wide can't follow the data. Without them, the curve runs
+# downhill all the way, whatever the data: every entry of K grows with the width, and so does α'Kα for every α ≥ 0. If
+# you divide by the variance v, the ball's R² is at least 1, and it equals 1 for the narrowest kernel, K = I: the lowest
+# point is at the narrow end.
 
 clouds = {
     "one machine": X[:100, :2],
@@ -151,6 +153,6 @@ axes[0].legend()
 plt.show()
 
 # %%
-# So give each source one kernel, and see to it that their effective ranks are about equal: of two kernels the one under
-# which samples look more alike gets the weight, for the same reason. A bank with several widths of the same columns
-# gives a warning.
+# So give each source one kernel, and make sure that their effective ranks are about equal. Otherwise, for the same
+# reason, the kernel under which the samples look more alike gets the weight. A bank with several widths on the same
+# columns raises a warning.

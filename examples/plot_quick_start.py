@@ -1,15 +1,15 @@
 """
-Quick start: a kernel that need not be tuned
+Quick start: a kernel you don't have to tune
 ============================================
 
-A support vector machine stands or falls with the width of its kernel, and with the scale of the columns. Here 60 wines
-are learned from: by :class:`sklearn.svm.SVC` for each of many widths, with the columns as they come and standardised,
-and by :class:`paretomkl.ParetoMKLClassifier`, which is given the columns as they come and learns its kernel.
+How well a support vector machine works depends on the width of its kernel and on the scale of the columns. Here we
+train on 60 wines in three ways: with :class:`sklearn.svm.SVC` for many widths, once on raw columns and once on
+standardised ones, and with :class:`paretomkl.ParetoMKLClassifier`, which gets the raw columns and learns its kernel.
 """
 
 # %%
-# Three classes are three tasks, one for each pair, and all of them share one kernel. The default kernels are made from
-# the data: columns are standardised inside, and widths are multiples of the typical distance between samples.
+# Three classes make three tasks, one for each pair, and all of them share one kernel. The default kernels adapt to the
+# data: columns are standardised internally, and widths are multiples of the typical distance between samples.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,8 +29,8 @@ print(f"{len(clf.task_names_)} tasks, {len(clf.kernel_names_)} kernels, {clf.n_s
 print(f"certified relative gap {clf.gap_:.0e}, accuracy {clf.score(X_test, y_test):.3f}")
 
 # %%
-# The gap is a certificate: no other weights of these kernels make the average objective of the tasks smaller by a
-# larger fraction. Now one Gaussian kernel of each width in turn, on the columns as they come and on standardised ones.
+# The gap is a certificate: no other weights for these kernels can reduce the average objective of the tasks by a larger
+# fraction. Next, we try one Gaussian kernel of each width in turn, on raw columns and on standardised ones.
 
 sigmas = np.geomspace(0.1, 1000, 17)
 raw, standardised = [], []
@@ -41,18 +41,18 @@ for sigma in sigmas:
 print(f"SVC, best of {len(sigmas)} widths: {max(raw):.3f} on raw columns, {max(standardised):.3f} on standardised ones")
 
 # %%
-# The learned kernel does as well here as the best width on standardised columns, without a search for it. That is not
-# so on every set, and the best width is picked on the test samples: of scikit-learn's digits, 100 to learn from, the
-# learned kernel gets 89 % and the best width on raw pixels 91 %, of iris, 30 to learn from, 95 % and 98 %. Pixels and
-# centimetres have one unit, and there ``KernelBank(standardize=False)`` is worth a try.
+# Here the learned kernel does as well as the best width on standardised columns, without searching for it. That isn't
+# so on every data set, and note that we picked the best width on the test samples: on scikit-learn's digits with 100
+# for training, the learned kernel gets 89 % and the best width on raw pixels 91 %; on iris with 30 for training, 95 %
+# and 98 %. Pixels and centimetres each have a single unit, so ``KernelBank(standardize=False)`` is worth a try there.
 #
-# On the right, what the kernel is made of: the share of each kernel in the variance of a prediction.
+# The right panel shows what the kernel is made of: the share of each kernel in a prediction's variance.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-left.semilogx(sigmas, raw, "o-", color="lightgray", label="SVC, columns as they come")
-left.semilogx(sigmas, standardised, "o-", color="tab:gray", label="SVC, columns standardised")
-left.axhline(clf.score(X_test, y_test), color="tab:blue", label="learned kernel, columns as they come")
-left.set(xlabel="width σ of the kernel of the SVC", ylabel="accuracy on 118 wines", title="Wine, 60 to learn from")
+left.semilogx(sigmas, raw, "o-", color="lightgray", label="SVC, raw columns")
+left.semilogx(sigmas, standardised, "o-", color="tab:gray", label="SVC, standardised columns")
+left.axhline(clf.score(X_test, y_test), color="tab:blue", label="learned kernel, raw columns")
+left.set(xlabel="width σ of the SVC's kernel", ylabel="accuracy on 118 wines", title="Wine, 60 for training")
 left.set_ylim(0.3, 1.25)
 left.legend(loc="upper left")
 

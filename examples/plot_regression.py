@@ -2,18 +2,18 @@
 Regression: exam scores in twenty schools
 =========================================
 
-How well does what a school knows about its pupils predict their exam scores? Each school is a task, since the same
-facts mean different things in different schools. With 40 pupils to learn from, a school alone finds little. Together
-the schools find out which facts matter, by sharing a kernel, and each keeps a function of its own.
+How well can a school predict its pupils' exam scores from what it knows about them? Each school is a task, because the
+same facts mean different things in different schools. With 40 pupils for training, a school can't learn much on its
+own. By sharing a kernel, the schools find out together which facts matter, and each one keeps its own function.
 
-The data are not part of the library: :func:`paretomkl.datasets.fetch` reads them from the folder that the environment
-variable ``PARETOMKL_DATA`` names, or downloads them with the extra ``data``.
+The data are not part of the library: :func:`paretomkl.datasets.fetch` reads them from the folder named by the
+environment variable ``PARETOMKL_DATA``, or downloads them if you installed the extra ``data``.
 """
 
 # %%
-# The twenty largest of the 139 schools, 40 pupils of each for training and all others to judge by. Columns are grouped
-# into sources: the year of the exam, two percentages of the school in that year, and gender, band (an earlier test of
-# verbal reasoning) and ethnic group of the pupil.
+# We use the twenty largest of the 139 schools, with 40 pupils each for training and all others for testing. The columns
+# are grouped into sources: the year of the exam; two percentages of the school in that year; and the pupil's gender,
+# band (an earlier test of verbal reasoning) and ethnic group.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,13 +44,13 @@ groups = {
     "ethnic group": "ethnic_group_*",
 }
 kernels = sources(groups)
-print(f"{len(schools)} schools, {len(train)} pupils to learn from, {len(test)} to judge by")
+print(f"{len(schools)} schools, {len(train)} pupils for training, {len(test)} for testing")
 
 # %%
-# R² counts within each school: predicting the mean of the school scores about 0. Four ways: one kernel for all schools
-# with learned weights; the same with all kernels weighted alike (``s=inf``), which learns nothing about the sources; a
-# kernel learned by each school alone; and scikit-learn's kernel ridge regression on all columns for each school, its
-# width and penalty by cross-validation.
+# R² is computed within each school, so predicting the school's mean scores about 0. We compare four ways: one kernel
+# for all schools with learned weights; the same with equal weights for all kernels (``s=inf``), which learns nothing
+# about the sources; a kernel that each school learns alone; and scikit-learn's kernel ridge regression on all columns
+# for each school, with width and penalty from cross-validation.
 
 
 def by_school(predicted):
@@ -84,12 +84,13 @@ for name, values in scores.items():
     print(f"{name:16} R²: mean {values.mean():.3f}, worst school {values.min():.3f}")
 
 # %%
-# Keeping the sources apart is worth most, learning their weights something more, and learning them together the rest.
-# On the splits 0 to 4, with the best of three C for each, the mean R² is 0.22 for the shared kernel, 0.20 for kernels
-# of their own and 0.19 for uniform weights, in this order every time.
+# Keeping the sources apart helps most, learning their weights helps some more, and learning them together gives the
+# rest. On splits 0 to 4, with the best of three C for each, the mean R² is 0.22 for the shared kernel, 0.20 for
+# separate kernels and 0.19 for uniform weights, in this order every time.
 #
-# Along p, at the chosen C and κ, R² moves little. A large p minimises the largest objective, that of the school whose
-# 40 pupils are hardest to predict; on other pupils this does not raise R² here, neither the mean nor that of the worst.
+# Along p, at the chosen C and κ, R² changes little. A large p minimises the largest objective, which belongs to the
+# school whose 40 pupils are hardest to predict. On other pupils this doesn't raise R² here, either on average or for
+# the worst school.
 
 chosen = learned.best_estimator_
 path = pareto_path(
@@ -117,8 +118,8 @@ right.legend(loc="upper left")
 plt.show()
 
 # %%
-# What a prediction is made of: ``contributions`` splits it by source, in points of the exam score. The band decides,
-# then the ethnic group; the percentages hardly vary within a school. On the right the ten pupils of one school
+# ``contributions`` splits a prediction by source, in points of the exam score. The band matters most, then the ethnic
+# group; the percentages barely vary within a school. The right panel shows the ten pupils of one school who are
 # furthest from the mean.
 
 reg = ParetoMKLRegressor(C=chosen.C, s=chosen.s, kernels=chosen.kernels).fit(X.iloc[train], y[train], tasks=task[train])

@@ -2,17 +2,17 @@
 Which sharing fits?
 ===================
 
-Tasks can have nothing in common, or which sources matter (a kernel), or part of how they matter (a function), or
-everything, and which way to share is best depends on it. Here the truth is known: five synthetic tasks of 24
-samples each, on twelve sources of two columns, two of which matter to all tasks.
+Tasks can have nothing in common, or they can share which sources matter (a kernel), part of how they matter (a
+function), or everything. What they have in common decides which way to share is best. Here we know the truth: five
+synthetic tasks with 24 samples each, on twelve sources of two columns, two of which matter to all tasks.
 """
 
 # %%
-# :func:`paretomkl.datasets.make_multitask` has two parameters for what tasks have in common. With ``relatedness=0``
-# each task depends on a source of its own, with ``relatedness=1`` all depend on the same two sources, each task in
-# its own way: what a shared kernel can learn. From there ``common=0`` to ``common=1`` makes the functions themselves
-# the same. There is a Gaussian kernel for each source. We fit all four ways to the same samples, and count right
-# predictions for others.
+# In :func:`paretomkl.datasets.make_multitask`, two parameters control what the tasks have in common. With
+# ``relatedness=0``, each task depends on its own source; with ``relatedness=1``, all tasks depend on the same two
+# sources, each in its own way, which a shared kernel can learn. From there, ``common=0`` to ``common=1`` makes the
+# functions themselves the same. There is one Gaussian kernel per source. We fit all four ways on the same samples, and
+# measure accuracy on others.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,18 +45,18 @@ for name in ("relatedness", "common"):
         print(f"{name} {value:<4}: {means}; best is {best}")
 
 # %%
-# From left to right the tasks have more in common, and sharing more pays. Where each task has a source of its own,
-# separate models find it, and a shared kernel has to hold the sources of all tasks. Where all tasks need the same two
-# sources of twelve, five tasks find them sooner than one: a shared kernel gains 4 points on separate models. There
-# ``function`` does as well, within the error of five seeds, since it can leave its common part at zero; it is ahead
-# of ``kernel`` where the functions are alike, clearly so from ``common=0.75``. One function for all wins where there is
-# one, and for tasks that have none in common it is hardly better than chance.
+# From left to right the tasks have more in common, and sharing more helps. If each task has its own source, separate
+# models find it, while a shared kernel has to include the sources of all tasks. If all tasks need the same two of
+# twelve sources, five tasks find them sooner than one: a shared kernel gains 4 points over separate models. There,
+# ``function`` does as well within the error of five seeds, because it can leave its common part at zero. It beats
+# ``kernel`` when the functions are alike, clearly so from ``common=0.75``. A single function for all tasks wins if
+# there is one; if the tasks have none in common, it is barely better than chance.
 #
 # The picture depends on the setting. With 30 samples and six sources, which a task can sort out by itself, a shared
-# kernel and separate models are equal at ``relatedness=1``, and ``function`` is a little ahead. C is fixed here.
+# kernel and separate models are equal at ``relatedness=1``, and ``function`` is slightly ahead. C is fixed here.
 #
-# The bands are standard errors of the difference to the mean over the four ways, seed by seed: what the ways differ
-# by is known better than how hard the tasks of a seed are.
+# The bands are standard errors of the difference to the mean over the four ways, seed by seed: we know the differences
+# between the ways more precisely than how hard the tasks of a seed are.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", sharey=True)
 labels = {"relatedness": "relatedness (common = 0)", "common": "common (relatedness = 1)"}
@@ -78,6 +78,6 @@ axes[1].legend(title="share (best: circled)", loc="lower right")
 plt.show()
 
 # %%
-# Nobody knows beforehand where their own data are on this picture. ``ParetoMKLClassifierCV(share=["nothing",
-# "kernel", "function", "everything"])`` finds out, on common folds (the guide's page on sharing), and on real data
-# the answer may surprise (:ref:`sphx_glr_auto_examples_plot_landmine.py`).
+# You don't know in advance where your own data lie in this picture. ``ParetoMKLClassifierCV(share=["nothing", "kernel",
+# "function", "everything"])`` finds out, with the same folds for all four (see the guide's page on sharing). On real
+# data the answer may surprise you (:ref:`sphx_glr_auto_examples_plot_landmine.py`).

@@ -3,13 +3,13 @@ Kernels for each data source
 ============================
 
 Samples are often described by several sources: images and spectra, genes and clinical records, sensors of several
-makes. Pooled into one table, a useless source drowns the others. With :func:`paretomkl.kernels.sources` each of them
-gets kernels of its own, and the weights decide how much it counts.
+makes. If you pool them into one table, a useless source drowns out the others. :func:`paretomkl.kernels.sources` gives
+each source its own kernels, and the weights decide how much it counts.
 """
 
 # %%
-# Each handwritten digit is described four times: by the upper and the lower half of its image, by its spatial
-# frequencies, and by 64 columns of noise. A frame keeps the names of the columns.
+# Each handwritten digit is described in four ways: by the upper and the lower half of its image, by its spatial
+# frequencies, and by 64 columns of noise. A frame keeps the column names.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,8 +41,8 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=200, strati
 print({name: values.shape[1] for name, values in flat.items()})
 
 # %%
-# A pattern stands for all columns whose names it fits. Each source gets the 13 kernels of the default bank, made from
-# its own columns; they share two matrices of distances, so that 13 kernels cost little more than two.
+# A pattern selects all columns whose names match. Each source gets eight kernels of the default bank, computed from
+# its own columns. They share two distance matrices, so eight kernels cost little more than two.
 
 kernels = sources({"upper": "upper_*", "lower": "lower_*", "frequency": "frequency_*", "noise": "noise_*"})
 clf = ParetoMKLClassifier(C=10, kernels=kernels).fit(X_train, y_train)
@@ -62,12 +62,13 @@ for name, score in scores.items():
     print(f"{name:15} {score:.3f}")
 
 # %%
-# The gray bars are those of an SVC. The 45 tasks want the two halves of the image, some frequencies and no noise;
-# nobody had to say which source to leave out. The last score is that of somebody who knew.
+# The gray bars are SVCs. The 45 tasks use the two halves of the image, some frequencies and no noise, and nobody had to
+# say which source to leave out. The last score is what you get if you know that in advance.
 #
 # A source's share is the part of a prediction's variance that comes from its kernels: the sum of θ_m v_m over the
-# kernels of the source, divided by that over all kernels. Weights θ themselves do not compare, since kernels have
-# different scales. On the right, the shares along p: where the hardest pairs alone decide, noise gets some weight.
+# source's kernels, divided by the sum over all kernels. You can't compare the weights θ themselves, because kernels
+# have different scales. The right panel shows the shares along p: when only the hardest pairs decide, noise gets some
+# weight.
 
 for name, share in clf.source_shares_.items():
     print(f"{name:15} {share:.0%}")
@@ -75,7 +76,7 @@ for name, share in clf.source_shares_.items():
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
 left.barh(list(scores), list(scores.values()), color=["tab:gray"] * 5 + ["tab:blue", "lightgray"])
 left.invert_yaxis()
-left.set(xlabel="accuracy", title="200 digits to learn from", xlim=(0, 1.15))
+left.set(xlabel="accuracy", title="200 digits for training", xlim=(0, 1.15))
 left.bar_label(left.containers[0], fmt="%.3f", padding=3)
 path = pareto_path(X_train, y_train, C=10, kernels=kernels)
 KernelWeightsDisplay.from_path(path, by="source", ax=right)

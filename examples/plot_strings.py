@@ -1,15 +1,15 @@
 """
-Words, and kernels made beforehand
-==================================
+Words and precomputed kernels
+=============================
 
-Kernels need no table of numbers. Here they compare words: by their letters, by pairs and triples of letters, by their
-beginnings and endings. All of them are computed beforehand and stacked, and the classifier learns which of them tell
-four languages apart. The stack has shape (n_samples, n_samples, n_kernels), samples first, so that scikit-learn's
-cross-validation can split it.
+Kernels don't need a table of numbers. Here they compare words: by their letters, by pairs and triples of letters, and
+by their beginnings and endings. We compute all of them in advance and stack them, and the classifier learns which ones
+distinguish four languages. The stack has shape (n_samples, n_samples, n_kernels): the sample axes come first, so
+scikit-learn's cross-validation can split it.
 """
 
 # %%
-# 60 words of each language, without accents.
+# We use 60 words of each language, without accents.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,13 +50,14 @@ y = np.repeat(list(WORDS), 60)
 print(len(words), "words:", *words[10::60])
 
 # %%
-# A kernel counts the pieces that two words have in common, k(v, w) = φ(v)'φ(w) with φ the counts, and is scaled to
-# k(w, w) = 1. What a piece is makes the kernel: a piece of length k is the *spectrum kernel* of Leslie, Eskin and Noble
-# (2002), here with ``<`` and ``>`` for the ends of a word; a piece with one letter left open forgives one mismatch.
+# A kernel counts the pieces that two words have in common, k(v, w) = φ(v)'φ(w), where φ holds the counts, and is scaled
+# to k(w, w) = 1. The choice of pieces defines the kernel. Pieces of length k give the *spectrum kernel* of Leslie,
+# Eskin and Noble (2002); here ``<`` and ``>`` mark the ends of a word. A piece with one letter left open tolerates one
+# mismatch.
 
 
 def pieces(length, mismatch=False):
-    """The pieces of a word of some length; with ``mismatch`` each of them with each letter in turn left open."""
+    """Cut a word into pieces of a given length; with ``mismatch``, leave each letter of a piece open in turn."""
 
     def cut(word):
         marked = f"<{word}>"
@@ -67,7 +68,7 @@ def pieces(length, mismatch=False):
 
 
 def kernel(cut):
-    """Gram matrix of all words for one way to cut them, of unit diagonal."""
+    """Gram matrix of all words for one way to cut them, with unit diagonal."""
     counts = CountVectorizer(analyzer=cut).fit_transform(words)
     K = (counts @ counts.T).toarray().astype(float)
     scale = 1 / np.sqrt(K.diagonal())
@@ -88,9 +89,9 @@ stack = np.stack(list(kernels.values()), axis=2)
 print("stack of shape", stack.shape)
 
 # %%
-# Half of the words are for training. A stack is cut on both of its sample axes: training words against training words
-# to fit, test words against training words to predict. :class:`sklearn.model_selection.GridSearchCV` does the same in
-# every fold by itself, since the estimator says that its input is pairwise.
+# Half of the words are for training. You slice a stack along both of its sample axes: training words against training
+# words to fit, and test words against training words to predict. :class:`sklearn.model_selection.GridSearchCV` does
+# this itself in every fold, because the estimator declares that its input is pairwise.
 
 train, test = train_test_split(np.arange(len(words)), train_size=0.5, stratify=y, random_state=0)
 K_train, K_test = stack[np.ix_(train, train)], stack[np.ix_(test, train)]
@@ -106,12 +107,12 @@ for name, K in kernels.items():
     print(f"  {name + ' alone':23} {alone.score(K[np.ix_(test, train)][:, :, None], y[test]):.3f}")
 
 # %%
-# Which kernels were used, and which languages are mistaken for each other.
+# The plots show which kernels were used, and which languages are confused with each other.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 left.barh(list(kernels), clf.theta_, color="tab:blue")
 left.invert_yaxis()
-left.set(xlabel="weight θ", title="What tells the languages apart")
+left.set(xlabel="weight θ", title="What distinguishes the languages")
 ConfusionMatrixDisplay.from_predictions(y[test], search.predict(K_test), ax=right, cmap="Blues", colorbar=False)
-right.set_title("Single words, never seen before")
+right.set_title("Single new words")
 plt.show()

@@ -2,18 +2,18 @@
 Reading the trade-off
 =====================
 
-Tasks that share a kernel want different things from it. The exponent p decides who counts: p = 1 is the average, a
-large p follows tasks with large objectives, a small one those with small ones. Each p gives a point on the *Pareto
-front*, where no task can be served better without another one being served worse. Three pictures to read it by.
+Tasks that share a kernel need different things from it. The exponent p decides which tasks get priority: p = 1 is the
+average, a large p follows the tasks with large objectives, and a small p those with small ones. Each p gives a point on
+the *Pareto front*, where you can't improve one task without making another worse. Three pictures help you read it.
 """
 
 # %%
 # Two tasks
 # ---------
 #
-# Six data sources, one kernel for each. Two sources matter to both tasks; beside them each task has one of its own, and
-# there the interests part. The second task has more samples, and a tenth of its labels are wrong: its
-# objective is the larger one.
+# There are six data sources with one kernel each. Two sources matter to both tasks. Each task also has a source of its
+# own, and that is where their interests differ. The second task has more samples, and a tenth of its labels are wrong,
+# so its objective is larger.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,20 +29,20 @@ kernels = [Gaussian(2.0, columns=columns) for columns in data.columns]
 ps = [-20, -5, -2, -1, 0, 0.5, 1, 2, 5, np.inf]
 path = pareto_path(data.data, data.target, tasks=names, ps=ps, kernels=kernels, tol=1e-5)
 
-print(f"both tasks use the sources {data.relevant}, besides each its own: {data.own}")
-print(f"{'p':>6} {'J clean':>8} {'J noisy':>8}   what each task weighs")
+print(f"both tasks use the sources {data.relevant}, and each also uses its own: {data.own}")
+print(f"{'p':>6} {'J clean':>8} {'J noisy':>8}   weight of each task")
 for p, (clean, noisy), weights in zip(path.ps, path.objectives, path.task_weights, strict=True):
     print(f"{p:6g} {clean:8.2f} {noisy:8.2f}   {weights[0]:.2f} {weights[1]:.2f}")
 
 # %%
-# Is that really a front? Each grey dot is a kernel with weights drawn at random, with both tasks solved for it. None of
-# them comes below the line, and few come close.
+# Is this really a front? Each grey dot is a kernel with random weights, with both tasks solved for it. None of them
+# lies below the line, and few come close.
 
 gram = np.stack([np.exp(-np.square(data.data[:, None, c] - data.data[:, c]).sum(axis=2) / 8) for c in data.columns], 2)
 rng = np.random.default_rng(0)
 cloud = []
 for weights in rng.dirichlet(np.full(len(kernels), 0.7), size=300):
-    theta = weights / np.linalg.norm(weights, 1.1)  # on the sphere ‖θ‖_s = 1, as the learned ones are
+    theta = weights / np.linalg.norm(weights, 1.1)  # on the sphere ‖θ‖_s = 1, like the learned weights
     one_kernel = (gram @ theta)[:, :, None]
     cloud.append(pareto_path(one_kernel, data.target, tasks=names, ps=[1], kernels="precomputed").objectives[0])
 
@@ -54,15 +54,15 @@ KernelWeightsDisplay.from_path(path, ax=right)
 plt.show()
 
 # %%
-# On the right, the own source of the clean task (columns 2 and 3) gives way to that of the noisy one (columns 6 and 7)
-# as p grows; the sources that both of them use keep most of the weight all along.
+# On the right, as p grows, the clean task's own source (columns 2 and 3) gives way to the noisy task's (columns 6 and
+# 7). The sources that both tasks use keep most of the weight throughout.
 #
 # Forty-five tasks
 # ----------------
 #
-# Ten digits are 45 pairs of digits. Along the path the hardest pair gains and the easy ones pay for it, and weight
-# moves from the linear kernel and the widest Gaussian to narrower ones: for hard pairs, details matter. The bold line
-# is M_p, the mean that is minimised.
+# Ten digits make 45 pairs. Along the path, the hardest pair improves at the expense of the easy ones, and weight moves
+# from the linear kernel and the widest Gaussian to narrower ones: for hard pairs, details matter. The bold line is M_p,
+# the mean that is minimised.
 
 X, y = load_digits(return_X_y=True)
 path = pareto_path(X[:200], y[:200], ps=PAPER_PS, C=10)
@@ -77,8 +77,8 @@ plt.show()
 # What it cost
 # ------------
 #
-# A sweep solves all 45 tasks once. What is learned at one p serves all others, so that each of them costs a sweep or
-# two, or none. The gap is a certificate: the distance to the optimum is never larger.
+# A sweep solves all 45 tasks once. What is learned at one p helps at all others, so each further p costs one or two
+# sweeps, or none. The gap is a certificate: the distance to the optimum is never larger.
 
 ConvergenceDisplay.from_path(path)
 plt.show()

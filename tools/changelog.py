@@ -1,10 +1,10 @@
 """Move the sentences of changelog.d/ into CHANGELOG.md.
 
-    python tools/changelog.py                 # shows the section that the next release would get
-    python tools/changelog.py 2026-12-01      # writes it, with that date, and removes the fragments
+    python tools/changelog.py                 # shows the section for the next release
+    python tools/changelog.py 2026-12-01      # writes it with that date and removes the fragments
 
-The section is that of ``paretomkl.__version__`` without its ``.dev`` suffix. What the file already says about that
-version stays on top.
+The section is for ``paretomkl.__version__`` without its ``.dev`` suffix. Entries that the file already has for that
+version stay at the top.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def version(root: Path) -> str:
-    """The version to be released, read without importing the package."""
+    """The version to release, read without importing the package."""
     source = (root / "paretomkl" / "__init__.py").read_text("utf-8")
     found = re.search(r'^__version__ = "([\d.]+?)(?:\.dev\d+)?"$', source, re.M)
     if found is None:
-        sys.exit("paretomkl/__init__.py has no line that sets __version__.")
+        sys.exit("paretomkl/__init__.py doesn't set __version__.")
     return found[1]
 
 
@@ -31,7 +31,7 @@ def fragments(root: Path) -> list[Path]:
 
 
 def as_item(fragment: Path) -> str:
-    """A fragment as one item of a list: lines after the first are indented; items it has of its own stay items."""
+    """A fragment as a list item: lines after the first are indented; a fragment that is already a list stays one."""
     text = fragment.read_text("utf-8").strip()
     if not text:
         sys.exit(f"{fragment.name} is empty.")
@@ -41,11 +41,11 @@ def as_item(fragment: Path) -> str:
 
 
 def assemble(changelog: str, release: str, items: list[str], day: str) -> str:
-    """The text of CHANGELOG.md with the items at the end of the section of this release."""
+    """The text of CHANGELOG.md with the items added at the end of this release's section."""
     heading, new = f"## {release} ({day})", "\n".join(items)
     section = re.compile(rf"^## {re.escape(release)} \([^)]*\)\n(.*?)(?=^## |\Z)", re.M | re.S)
     found = section.search(changelog)
-    if found is None:  # the first sentence about this release: it goes above the others
+    if found is None:  # a new release goes above the others
         before, separator, after = changelog.partition("\n## ")
         return f"{before.rstrip()}\n\n{heading}\n\n{new}\n" + (f"\n## {after}" if separator else "")
     body = f"{found[1].strip()}\n{new}".strip()

@@ -1,4 +1,4 @@
-"""The picture of the README: the first figure of examples/plot_trade_off.py, as doc/_static/trade_off.svg.
+"""Draw the README picture: the first figure of examples/plot_trade_off.py, saved as doc/_static/trade_off.svg.
 
 python tools/readme_picture.py
 """

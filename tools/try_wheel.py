@@ -1,9 +1,9 @@
-"""Install the wheel into a clean environment and use it there, away from the repository.
+"""Install the wheel into a clean environment and use it there, outside the repository.
 
     python tools/try_wheel.py dist            # a folder with one wheel, or the wheel itself
 
-The environment is made by the Python that runs this, with dependencies from the package index. It needs nothing but the
-standard library, so that every Python can be tried.
+The Python that runs this script creates the environment, with dependencies from the package index. The script only
+needs the standard library, so you can try every Python.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ WRITTEN = ("wine/page.html", "wine.skops", "predictions.csv")
 
 
 def wheel_in(place: Path) -> Path:
-    """The wheel itself, or the only one in a folder."""
+    """The wheel itself, or the only wheel in a folder."""
     found = sorted(place.glob("*.whl")) if place.is_dir() else [place]
     if len(found) != 1:
-        sys.exit(f"{place} should hold one wheel, got {len(found)}.")
+        sys.exit(f"{place} should contain one wheel, but has {len(found)}.")
     return found[0].resolve()
 
 
 def try_wheel(wheel: Path, folder: Path) -> None:
-    """Make an environment in the folder, install the wheel with all extras, and run library and commands there."""
+    """Create an environment in the folder, install the wheel with all extras, and run library and commands there."""
     environment = folder / "environment"
     venv.create(environment, with_pip=True)
     programs = environment / ("Scripts" if os.name == "nt" else "bin")

@@ -1,8 +1,9 @@
-"""A Gram store that counts its own calls, around the one that the library has.
+"""A Gram store that wraps the library's own store and counts the calls.
 
-A store answers four questions: how the tasks lie in memory (``layout``), what the combined matrices are
+A store answers four questions: how the tasks are laid out in memory (``layout``), what the combined matrices are
 (``combined``), what each kernel contributes to a task (``quadratic_forms``), and how other samples relate to these
-(``cross``). One that keeps its matrices on an accelerator or makes them row by row would answer the same.
+(``cross``). A store that keeps its matrices on an accelerator, or computes them row by row, would answer the same
+questions.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """A machine: least squares (kernel ridge regression without an intercept), solved on its dual.
 
 J_t(θ) = max over α of  α'y − ‖α‖²/2C − ½ α'K_θα  has the solution α = (K_θ + I/C)⁻¹ y. Any α gives the cut
-J_t(θ') ≥ (α'y − ‖α‖²/2C) − ½ θ'·G(α), so the cut pool can trace a path of regressions as it does of SVMs.
+J_t(θ') ≥ (α'y − ‖α‖²/2C) − ½ θ'·G(α), so the cut pool can trace a path of regressions just as it does for SVMs.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ class LeastSquares:
         return self.gram.n_kernels
 
     def sweep(self, theta, warm=None, rtol=1e-6):
-        """Direct solves need no warm start; the duals are kept there for ``decisions``."""
+        """Direct solves need no warm start; ``warm`` keeps the duals for ``decisions``."""
         with self.gram.combined(theta) as K:
             dual = [np.linalg.solve(K.of_task(t) + np.eye(len(y)) / self.C, y) for t, y in enumerate(self.targets)]
         linear = np.array([a @ y - a @ a / (2 * self.C) for a, y in zip(dual, self.targets, strict=True)])
@@ -43,7 +43,7 @@ class LeastSquares:
 
 
 def make_tasks(n_tasks=3, n=40, seed=0):
-    """Noisy waves of different phase: rows and targets of each task."""
+    """Noisy waves with different phases: the rows and targets of each task."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (n_tasks * n, 2))
     rows = np.split(np.arange(n_tasks * n), n_tasks)
@@ -57,7 +57,7 @@ def main():
     bank = KernelBank([Linear(), Gaussian(0.1), Gaussian(0.5), Gaussian(2.0)]).fit(X)
     machine = LeastSquares(GramBlocks(bank, X, rows), targets, C=10.0)
     solution = None
-    for p in (1.0, 0.1, np.inf):  # one pool of cuts serves them all
+    for p in (1.0, 0.1, np.inf):  # all of them share one pool of cuts
         problem = MultiTaskProblem(machine, PowerMean(p), LsBall(1.1))
         solution = CutPool(tol=1e-4).solve(problem, init=solution)
         print(f"p = {p:g}: objectives {solution.objectives.round(3)}, gap {solution.gap:.0e}")

@@ -1,7 +1,7 @@
 """A scalarization: the shifted geometric mean, S(g) = exp(mean of log(g_t + c)) − c.
 
 It is concave and lies between the geometric mean (c = 0) and the average (c → ∞): tasks whose objectives are small
-against c count alike. A concave scalarization needs no more than its value and its gradient: the cut pool minimises
+compared with c count the same. A concave scalarization only needs its value and its gradient: the cut pool minimises
 it by re-weighting, and the certificate is that of the weighted sum.
 """
 
@@ -25,7 +25,7 @@ class ShiftedGeometricMean:
     convex: bool = False
 
     def log_value(self, objectives):
-        """log S along the last axis; log1p and expm1 keep the digits where c is large."""
+        """log S along the last axis; log1p and expm1 stay accurate for large c."""
         return np.log(self.shift * np.expm1(np.log1p(objectives / self.shift).mean(axis=-1)))
 
     def value(self, objectives):

@@ -1,6 +1,6 @@
-"""A weight set: the weighted ball {θ ≥ 0, Σ_m w_m θ_m^s ≤ 1}, in which a kernel of larger w costs more.
+"""A weight set: the weighted ball {θ ≥ 0, Σ_m w_m θ_m^s ≤ 1}, in which kernels with larger w cost more.
 
-In φ_m = w_m^(1/s) θ_m it is the plain ball, so all that it has to answer follows from ‖φ‖_s.
+In terms of φ_m = w_m^(1/s) θ_m it is the plain ball, so everything it has to provide follows from ‖φ‖_s.
 """
 
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from paretomkl.weight_sets import CONSTRAINT, GAUGE, LsBall, barrier_function
 
 @barrier_function
 def weighted_powers(question, x, parameters, gradient, curvature):
-    """What the compiled master asks about x ≥ 0: c(x) with its derivatives, the way to the boundary, or max of θ'x."""
-    s = parameters[0]  # then come the w_m
+    """Answer the compiled master for x ≥ 0: c(x) with its derivatives, the scaling to the boundary, or max of θ'x."""
+    s = parameters[0]  # the w_m follow
     total = 0.0
     for m in range(len(x)):
         w = parameters[1 + m]
@@ -52,7 +52,7 @@ class WeightedBall:
         return LsBall(self.s).minimize_ratio(w * self.roots) / self.roots
 
     def greatest(self, n_kernels):
-        return None  # no weights exceed all others in every kernel
+        return None  # no weights are the largest for every kernel
 
     @property
     def barrier(self):
@@ -60,7 +60,7 @@ class WeightedBall:
 
 
 def main():
-    from shifted_geometric_mean import make_machine  # three tasks of iris
+    from shifted_geometric_mean import make_machine  # three tasks from iris
 
     from paretomkl.problem import MultiTaskProblem
     from paretomkl.scalarizations import PowerMean
