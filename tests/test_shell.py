@@ -618,7 +618,7 @@ def test_kernels_are_counted_before_they_are_made(folder):
         Options(): 13,
         Options(kernels="paper"): 11,
         Options(kernels="linear,rbf:1"): 2,
-        Options(source=("a=age", "b=bmi+ward")): 26,
+        Options(source=("a=age", "b=bmi+ward")): 16,
     }
     for options, n in banks.items():
         made = options.bank(table)
