@@ -42,7 +42,7 @@ from .solvers import CutPool
 
 NORMS = (1.1, 2.0)
 CAPACITIES = (0.5, 1.0)
-CAPACITIES_OF_SQUARES = (0.0, 0.5)  # of least squares on labels, whose loss makes kernels pay for noise by itself
+CAPACITIES_OF_SQUARES = (0.0,)  # of least squares on labels, whose loss makes kernels pay for noise by itself
 FEWEST_TASKS = 10  # at least, when parameters are chosen on some tasks
 FEWEST_OF_CLASS = 10  # rows of a class without tasks, where parameters are chosen on some of the rows
 SEPARATELY = 4  # times as many rows are searched whole where tasks are solved one by one

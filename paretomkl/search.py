@@ -59,7 +59,7 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         single number is not searched for and does not appear in ``best_params_``.
     capacity : "auto", sequence of float, or float, default="auto"
         Exponents κ of the effective rank to choose from, see :class:`KernelBank`. "auto" is (0.5, 1.0) for kernels that
-        pay for their capacity, as those of the default bank do, and nothing for others; with "ls-svc" it is (0.0, 0.5),
+        pay for their capacity, as those of the default bank do, and nothing for others; with "ls-svc" it is (0.0,),
         since the squared loss penalises kernels that fit noise. Given numbers, kernels of any kind pay for it.
     cv : int, splitter or iterable, default=None
         Number of folds (None: 5), which are shuffled and stratified by task and label; or any scikit-learn splitter, or
