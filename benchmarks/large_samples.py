@@ -18,7 +18,8 @@ import numpy as np
 from data import blobs
 from memory import AT_START, memory
 
-WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)  # times the median distance
+# times the median distance, half an octave apart where most of the weight goes; ⅛ is near the identity
+WIDTHS = tuple(2.0**k for k in (-2, -1.5, -1, -0.5, 0, 1))
 CACHE_MB = 5000  # distances of 60 000 samples
 C = 10.0
 
