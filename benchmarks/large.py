@@ -24,8 +24,8 @@ from report import ROOT, THREAD_VARIABLES, TRIAL_NOTE, Page, Section, quick_fold
 from paretomkl import PAPER_PS
 
 INTRODUCTION = """This page shows whole paths at a relative gap of 1e-3. Every case runs in its own process, and the
-table gives its peak memory. Unless the table says otherwise, the kernels are linear, quadratic and six Gaussians at ⅛ …
-4 times the median distance, and C = 10. SVC is one fit of scikit-learn's `SVC` at half the median distance, with as
+table gives its peak memory. Unless the table says otherwise, the kernels are linear, quadratic and six Gaussians at ¼ …
+2 times the median distance, and C = 10. SVC is one fit of scikit-learn's `SVC` at half the median distance, with as
 large a cache as ours. When we compare the two, both run on one thread. Compare CPU seconds, because other work on the
 machine changes the elapsed time."""
 HERE = Path(__file__).resolve().parent
