@@ -326,8 +326,8 @@ def test_columns_in_no_source_are_one_of_their_own(folder, tmp_path):
     done = run(*words, "--C", "1", "--source", "body=age", "--json")
     assert done.returncode == 0, done.stderr
     assert done.stderr == (
-        "Note: what no --source names is one of its own, 'other columns': 'bmi' and 'ward'; --drop leaves columns "
-        "out.\n"
+        "Note: columns that no --source names form the source 'other columns': 'bmi' and 'ward'; --drop ignores "
+        "columns.\n"
     )
     assert list(json.loads(done.stdout)["sources"]) == ["body", "other columns"]
     everything = run(*words, "--C", "1", "--source", "all=*", "--json")
@@ -478,7 +478,7 @@ def test_unknown_categories_and_tasks_at_prediction(folder, model, tmp_path):
     new.to_csv(tmp_path / "south.csv", index=False)
     done = run("predict", model, tmp_path / "south.csv")
     assert done.returncode == 0
-    assert "column 'ward' has words the model has not seen, which count as none: 'south'" in done.stderr
+    assert "column 'ward' has words that the model has not seen and ignores: 'south'" in done.stderr
     new.loc[1, "hospital"] = "St. Clara"
     new.to_csv(tmp_path / "clara.csv", index=False)
     done = run("predict", model, tmp_path / "clara.csv")
@@ -604,7 +604,7 @@ def test_balanced_finds_the_rare_class(tmp_path, n_tasks):
         done = run("fit", tmp_path / "t.csv", *words, *options, "--json")
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["scoring"] == ("balanced_accuracy" if options else "accuracy")
-        named = "--balanced weighs the classes alike, --scoring balanced_accuracy judges by both" in done.stderr
+        named = "--balanced gives the classes equal weight, --scoring balanced_accuracy judges models by" in done.stderr
         assert named == (not options)
         said = json.loads(run("predict", tmp_path / "m.skops", tmp_path / "new.csv", "--json").stdout)["predictions"]
         right = np.array(said) == new["outcome"]
@@ -623,7 +623,7 @@ def test_a_score_is_shown_wherever_there_is_one(tmp_path):
     assert re.search(
         r"Chosen by 5-fold cross-validation: p = .*, C = 1, capacity = .*, s = .*; ROC AUC 0\.\d{3}\.", done.stdout
     )
-    assert re.search(r"ROC AUC on the rows it was fitted to [01]\.\d{3}\.", done.stdout)
+    assert re.search(r"ROC AUC on the training rows [01]\.\d{3}\.", done.stdout)
     assert "accuracy" not in done.stdout
     assert "Note: class" not in done.stderr
     done = run("path", *words, "--points", "15", "--out", tmp_path / "out")
@@ -691,7 +691,7 @@ def test_fit_finds_out_what_tasks_share(folder, tmp_path):
     new.loc[[1, 5], "hospital"] = "St. Clara"
     new.to_csv(tmp_path / "clara.csv", index=False)
     done = run("predict", tmp_path / "m.skops", tmp_path / "clara.csv", "-o", tmp_path / "p.csv", "--scores")
-    assert "2 of 120 rows are of tasks the model has not seen, 'St. Clara'" in done.stderr
+    assert "2 of 120 rows belong to tasks the model has not seen, 'St. Clara'" in done.stderr
     table = pd.read_csv(tmp_path / "p.csv")
     assert list(table.columns) == ["hospital", "predicted_outcome", "score: well", "new_task"]
     assert np.flatnonzero(table["new_task"]).tolist() == [1, 5]
@@ -727,7 +727,7 @@ def test_every_way_to_share_is_fitted_and_saved(folder, tmp_path, way, target):
         assert "120 rows of the unknown task 'St. Clara' have no prediction" in done.stderr
         assert done.stdout == ""
     else:
-        assert "120 of 120 rows are of tasks the model has not seen" in done.stderr
+        assert "120 of 120 rows belong to tasks the model has not seen" in done.stderr
 
 
 def test_sharing_needs_no_folds_where_nothing_is_to_choose(folder, tmp_path):
@@ -737,7 +737,7 @@ def test_sharing_needs_no_folds_where_nothing_is_to_choose(folder, tmp_path):
     facts = json.loads(run(*words, "-t", "hospital", "--p", "2").stdout)
     assert (facts["cv_score"], facts["share"], facts["p"]) == (None, "kernel", 2.0), "to ask for p asks for the kernel"
     done = run(*words, "--p", "1", "--drop", "hospital", "--share", "auto")
-    assert "--share changes nothing: it takes several tasks (--task)" in done.stderr
+    assert "--share has no effect: it needs several tasks (--task)" in done.stderr
     assert json.loads(done.stdout)["share"] == "kernel"
     done = run(*words, "-t", "hospital", "--share", "kernel,all")
     assert done.returncode == 2
@@ -883,7 +883,7 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         ),
         "balanced numbers": (
             ["numbers.csv", "-y", "outcome", "--balanced"],
-            "--balanced weighs classes, and 'outcome'",
+            "--balanced weights classes, but 'outcome'",
         ),
         "loss of classes": ([*good, "--loss", "squared"], "--loss and --epsilon are for numbers, and 'outcome' holds"),
         "unknown loss": (
@@ -923,7 +923,7 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         "one source twice": ([*good, "--source", "b=age", "--source", "b=bmi"], "two --source of the name 'b'"),
         "sources and kernels": (
             [*good, "--source", "b=age", "--kernels", "paper"],
-            "--source gives each source the default kernels; leave out --kernels.",
+            "--source gives each source the default kernels; do not use it with --kernels.",
         ),
         "half a degree": (["good.csv", "-y", "outcome", "--kernels", "poly:2.5"], "must be a whole number"),
         "bad number": (["good.csv", "-y", "outcome", "--Cs", "1,two"], "--Cs takes numbers"),
@@ -983,7 +983,7 @@ def test_a_file_that_is_no_model(folder, tmp_path):
     assert "is not a saved model" in done.stderr
     other = paretomkl.ParetoMKLClassifier().fit(*load_iris(return_X_y=True))
     paretomkl.save_model(other, tmp_path / "other.skops")
-    assert "not one of `paretomkl fit`" in run("predict", tmp_path / "other.skops", folder / "new.csv").stderr
+    assert "`paretomkl fit` did not write it" in run("predict", tmp_path / "other.skops", folder / "new.csv").stderr
 
 
 def test_columns_that_a_model_needs(folder, model, tmp_path):
@@ -1139,7 +1139,7 @@ def test_the_target_can_be_insisted_on(tmp_path):
     classes = load_table(file, "z", regression=False, drop=["y"])
     assert set(classes.y) == {"0.5", "1"}
     words = ("fit", file, "--drop", "z", "-o", tmp_path / "m.skops", "--p", "1", "--C", "1", "-y", "y")
-    assert "3 different numbers, taken for classes; --regression predicts numbers" in run(*words).stderr
+    assert "3 different numbers, treated as classes; --regression predicts numbers" in run(*words).stderr
     done = run(*words, "--regression", "--json")
     assert done.stderr == ""
     assert json.loads(done.stdout)["scoring"] == "r2"
@@ -1147,7 +1147,7 @@ def test_the_target_can_be_insisted_on(tmp_path):
 
 def test_fit_of_numbers_says_how_good_it_is(regressor):
     _, done = regressor
-    assert "'cost' holds 120 different numbers, so this is a regression; --classification takes classes" in done.stderr
+    assert "'cost' holds 120 different numbers, so this is a regression; --classification treats them" in done.stderr
     assert re.search(r"Chosen by 3-fold cross-validation: share = .*, C = .*; R² 0\.\d{3}\.", done.stdout)
     for name in ("one kernel ridge on all tasks together", "one kernel ridge per task", "the mean of each task"):
         assert name in done.stdout

@@ -209,7 +209,7 @@ def test_interrupted_by_hand_it_says_how_to_go_on(tmp_path):
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "goes on from here" in output
+    assert "run the same command again to continue" in output
     assert "Traceback" not in output
     assert count(path) >= 2
 
