@@ -239,7 +239,7 @@ def test_few_samples_make_few_folds():
     assert_array_equal(many.cv_scores_, three.cv_scores_)
     weight = np.ones(len(toy.y))
     weight[np.flatnonzero((toy.tasks == "task 1") & (toy.y == "no"))[1:]] = 0
-    with pytest.raises(ValueError, match="Task 'task 1' has one sample of class 'no'; to be cross-validated it needs"):
+    with pytest.raises(ValueError, match="Task 'task 1' has one sample of class 'no'; cross-validation needs"):
         IndependentSVC().fit(toy.X, toy.y, tasks=toy.tasks, sample_weight=weight)
 
 

@@ -188,7 +188,7 @@ def test_what_cannot_be_done_is_said(table):
     for model, words in [
         (TaskwiseRegressor(form="alone"), "form must be one of"),
         (TaskwiseRegressor(scoring="accuracy"), "scoring must be one of"),
-        (TaskwiseRegressor(form="pooled", each=True), "each=True is for form='separate'"),
+        (TaskwiseRegressor(form="pooled", each=True), "each=True needs form='separate'"),
         (TaskwiseRegressor(MultiTaskLasso(), form="joint"), "needs a matrix y without gaps"),
         (IndependentMKLRegressor(loss="absolute"), "loss must be"),
         (UniformKernelRegressor(loss="epsilon_insensitive", epsilon=-1), "epsilon"),

@@ -850,7 +850,7 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         "empty, with a comma": (["comma.csv", "-y", "outcome"], """--drop '"height, cm"'"""),
         "lists": (["lists.parquet", "-y", "outcome"], "Column 'both' holds lists"),
         "one kernel twice": ([*good, "--kernels", "rbf:1,gaussian:1"], "--kernels names 'gaussian:1' twice"),
-        "a single row": (["rare.csv", "-y", "outcome"], "Class 'lost' has 1 row, and"),
+        "a single row": (["rare.csv", "-y", "outcome"], "Class 'lost' has 1 row but"),
         "strange decimals": ([*good, "--decimal", "x"], "a point or a comma, got --decimal 'x'"),
         "long delimiter": ([*good, "--delimiter", "||"], "A single character separates columns"),
         "target dropped": ([*good, "--drop", "outcome"], "Column 'outcome' is the target (--target), not an input"),
@@ -885,12 +885,15 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
             ["numbers.csv", "-y", "outcome", "--balanced"],
             "--balanced weights classes, but 'outcome'",
         ),
-        "loss of classes": ([*good, "--loss", "squared"], "--loss and --epsilon are for numbers, and 'outcome' holds"),
+        "loss of classes": ([*good, "--loss", "squared"], "--loss and --epsilon are for numbers, but 'outcome' holds"),
         "unknown loss": (
             ["numbers.csv", "-y", "outcome", "--loss", "huber"],
             "--loss is squared or epsilon_insensitive",
         ),
-        "ε of the squared loss": (["numbers.csv", "-y", "outcome", "--epsilon", "0.1"], "--epsilon is for --loss"),
+        "ε of the squared loss": (
+            ["numbers.csv", "-y", "outcome", "--epsilon", "0.1"],
+            "--epsilon works only with --loss",
+        ),
         "accuracy of numbers": (["numbers.csv", "-y", "outcome", "--scoring", "accuracy"], "not a score for numbers"),
         "R² of classes": ([*good, "--scoring", "r2"], "'r2' is not a score for classes (--scoring)"),
         "constant in a task": (

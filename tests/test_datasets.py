@@ -275,7 +275,7 @@ def test_targets_and_times_of_parkinsons(shared_data):
         assert_array_equal(made.tasks, values[:, 0])
         assert_array_equal(made.data, values[:, [header.index(name) for name in made.feature_names]])
     assert set(header) - set(total.feature_names) == {"subject#", "test_time", "motor_UPDRS", "total_UPDRS"}
-    with pytest.raises(ValueError, match="parkinsons has target 'total_UPDRS' or 'motor_UPDRS', got target='UPDRS'"):
+    with pytest.raises(ValueError, match="target of parkinsons must be 'total_UPDRS' or 'motor_UPDRS', got 'UPDRS'"):
         fetch("parkinsons", data_home=shared_data, target="UPDRS")
     with pytest.raises(TypeError, match="'school' has no option 'target'"):
         fetch("school", data_home=shared_data, target="score")
@@ -459,7 +459,7 @@ def test_damaged_files_are_named(mirror, name, path, spoil, what):
     with pytest.raises(ValueError, match=what) as caught:
         fetch(name, data_home=mirror)
     assert str(mirror / path) in str(caught.value)
-    assert "Delete it and put a sound copy in its place" in str(caught.value)
+    assert "Replace it with a good copy" in str(caught.value)
 
 
 # ------------------------------------------------------------------------------------------------- parsing
@@ -699,7 +699,7 @@ def test_folders_in_turn(monkeypatch, tmp_path):
 def test_missing_file_in_a_named_folder(monkeypatch, tmp_path):
     add_tiny(monkeypatch, tiny_file())
     with pytest.raises(
-        FileNotFoundError, match=r"given by data_home; name a folder .* or give neither to download"
+        FileNotFoundError, match=r"given by data_home; set data_home or .* or use neither to download"
     ) as e:
         fetch("tiny", data_home=tmp_path / "nowhere")
     assert str(tmp_path / "nowhere") in str(e.value)
@@ -718,7 +718,7 @@ def test_download_once(monkeypatch, tmp_path, serve, away_from_home):
     server = serve(write(tmp_path))
     add_tiny(monkeypatch, tiny_file(f"{server.url}/tiny/tiny.data", hashlib.sha256(TINY).hexdigest()))
     assert data_found()["tiny"] is None
-    with pytest.raises(FileNotFoundError, match="where downloads are kept; call with download=True"):
+    with pytest.raises(FileNotFoundError, match="the folder for downloads; use download=True"):
         fetch("tiny", download=False)
     assert server.asked == []
     for download in (True, True, False):
@@ -756,7 +756,7 @@ def test_a_damaged_mirror_is_refused_and_removed(monkeypatch, tmp_path, serve, a
     server = serve(write(tmp_path, TINY[:7]))
     add_tiny(monkeypatch, tiny_file())
     monkeypatch.setenv("PARETOMKL_DATA_URL", server.url)
-    with pytest.raises(ValueError, match=r"1 rows instead of 3\. It came from the network just now and was removed"):
+    with pytest.raises(ValueError, match=r"1 row instead of 3\. It was just downloaded and has been removed"):
         fetch("tiny")
     assert files_below(away_from_home) == []
     write(tmp_path)
@@ -827,7 +827,7 @@ def test_unknown_names_and_options():
         fetch("segment", n_sensors=4)
     with pytest.raises(TypeError, match="'steel' has no option 'raw'; it has no options"):
         fetch("steel", raw=True)
-    with pytest.raises(ValueError, match="n_sensors 2, 4 or 24, got n_sensors=3"):
+    with pytest.raises(ValueError, match="n_sensors of robot must be 2, 4 or 24, got 3"):
         fetch("robot", n_sensors=3)
 
 
@@ -949,7 +949,7 @@ def test_same_seed_same_tasks():
         ({"n_sources": 2, "relatedness": 0.5}, "n_sources must be at least 3"),
         ({"relatedness": 1.5}, "relatedness must be a number between 0 and 1"),
         ({"noise": 0.5}, "noise of task 0 must be at least 0 and less than 0.5"),
-        ({"noise": [0, 0.1]}, "noise must be one number or 4"),
+        ({"noise": [0, 0.1]}, "noise must be one number, or 4 numbers"),
         ({"noise": [0, 0, float("nan"), 0]}, "noise of task 2"),
         ({"n_samples": [10, 10, 3, 10]}, "n_samples of task 2 must be a whole number of at least 4, got 3"),
         ({"n_samples": 10.5}, "n_samples of task 0"),

@@ -232,8 +232,8 @@ def test_front_of_more_tasks_is_a_projection(path):
 @pytest.mark.parametrize(
     ("tasks", "message"),
     [
-        (("task 0", "task 9"), "There is no task 'task 9'; known are 'task 0', 'task 1', 'task 2'."),
-        ((0, 3), "There is no task 3: there are 3, counted from 0."),
+        (("task 0", "task 9"), "There is no task 'task 9'; choose from 'task 0', 'task 1', 'task 2'."),
+        ((0, 3), "There is no task 3; tasks are numbered from 0 to 2."),
         ((0, "task 0"), "tasks must be two different tasks"),
         ((0, 1, 2), "tasks must be two different tasks"),
     ],
@@ -325,7 +325,7 @@ def test_differences_to_one_exponent():
     assert_allclose([drawn(line) for line in display.lines_], (scores - scores[1]).T)
     assert_allclose(drawn(display.mean_line_), scores.mean(axis=1) - 0.8)
     assert [label.get_text() for label in display.labels_] == ["a (0.750)", "b (0.850)", "mean (0.800)"]
-    assert "difference to $p$ = 1" in display.ax_.get_ylabel()
+    assert "difference from $p$ = 1" in display.ax_.get_ylabel()
     with pytest.raises(ValueError, match=r"relative_to=2 is not among the exponents: 0.1, 1, ∞"):
         display.plot(relative_to=2)
 
@@ -337,7 +337,7 @@ def test_what_is_wrong_with_scores_is_said(toy, path):
         AccuracyDisplay.from_scores([0.1, 1], np.ones((2, 3)), ["a"])
     with pytest.raises(ValueError, match="There is no task 'b'"):
         AccuracyDisplay.from_scores([1], [[0.5]], ["a"]).plot(tasks=["b"])
-    with pytest.raises(ValueError, match=r"needs a multi-task classifier with a parameter p.*got SVC"):
+    with pytest.raises(ValueError, match=r"needs a multi-task classifier or regressor with a parameter p.*got SVC"):
         AccuracyDisplay.from_estimator(SVC(), toy.X, toy.y, toy.X, toy.y)
     with pytest.raises(ValueError, match="name the task of each row with tasks="):
         AccuracyDisplay.from_path(path, toy.X, toy.X, toy.y)
@@ -371,7 +371,7 @@ def test_cross_validated_scores(toy):
     band = each.bands_[0].get_paths()[0].vertices
     assert_allclose(band[:, 1].max(), (score + std)[0].max())
     assert AccuracyDisplay.from_cv_results(search, relative_to=1.0).bands_ == []
-    with pytest.raises(ValueError, match=r"must have one parameter 's'; searched were \['C', 'p'\]"):
+    with pytest.raises(ValueError, match=r"must have one parameter 's'; the search has \['C', 'p'\]"):
         AccuracyDisplay.from_cv_results(search, by="s")
     failed = search.cv_results_ | {"mean_test_score": np.full(6, np.nan)}
     with pytest.raises(ValueError, match="No setting of the search has a score"):
@@ -577,7 +577,7 @@ def test_regressions_are_drawn_by_r2():
         relative_to=1.0,
     )
     assert_allclose(again.scores, display.scores, atol=5e-3)
-    assert again.ax_.get_ylabel() == "R², difference to $p$ = 1"
+    assert again.ax_.get_ylabel() == "R², difference from $p$ = 1"
     with pytest.raises(ValueError, match="Task 'b' has 0 samples in the test data; R² needs two"):
         AccuracyDisplay.from_path(path, None, X[[0, 3]], y[[0, 3]], tasks_test=tasks[[0, 3]])
     alone = pareto_path(X, ps=[1.0], machine="one-class", kernels=[("rbf", {"sigma": 1.0})], verbose=0)

@@ -328,7 +328,7 @@ def versus(ours: list[float], theirs: list[float], measure: Measure | None = Non
         (
             [0.92, 0.94, 0.933],
             [0.90, 0.92, 0.91],
-            "The best of the others, one SVM per task, is 2.1 points behind: 91.0 % against 93.1 %.",
+            "The best simpler model, one SVM per task, is 2.1 points behind: 91.0 % against 93.1 %.",
         ),
         (
             [0.5] * 3,
@@ -340,7 +340,7 @@ def versus(ours: list[float], theirs: list[float], measure: Measure | None = Non
             [0.90, 0.92, 0.91],
             "One SVM per task does as well: 91.0 % against 91.2 %, within the error of the folds.",
         ),
-        ([np.nan] * 2, [0.5, 0.6], "The folds do not tell which is better."),
+        ([np.nan] * 2, [0.5, 0.6], "The folds do not show which is better."),
     ],
 )
 def test_verdict(ours, theirs, said):

@@ -173,13 +173,13 @@ def test_a_rare_class_of_a_task_leaves_the_ways_that_can_learn_from_it(tmp_path)
     words = ("fit", tmp_path / "t.csv", *TABLE, "-o", tmp_path / "m.skops", "--C", "1", "--cv", "3")
     done = run(*words, "--json")
     assert done.returncode == 0, done.stderr
-    assert "since class 'ill' of task 'St. Bo' has 1 row only" in done.stderr
+    assert "because class 'ill' of task 'St. Bo' has only 1 row" in done.stderr
     facts = json.loads(done.stdout)
     assert facts["ways_left_out"] == ["nothing", "kernel"]
     assert facts["comparison"] is not None
     done = run(*words, "--share", "kernel")
     assert done.returncode == 2
-    assert "skip groups that are too small with --min-class-rows 2" in done.stderr
+    assert "to skip small classes, use --min-class-rows 2" in done.stderr
 
 
 # ------------------------------------------------------------------------------------------------- predict

@@ -45,8 +45,8 @@ def check_rare(table: "Table", share: float, why: str) -> None:
     whose, n = next(iter(small.items()))
     rest = len(small) - 1
     others = f" ({rest:,} more {'has' if rest == 1 else 'have'} too few)" * (rest > 0)
-    option = "--min-task-rows" if table.regression else "--min-class-rows"
-    advice = f"; skip groups that are too small with {option} {needed}" * (whose != "the table")
+    skip = "tasks, use --min-task-rows" if table.regression else "classes, use --min-class-rows"
+    advice = f"; to skip small {skip} {needed}" * (whose != "the table")
     raise TableError(
         f"{whose[0].upper()}{whose[1:]} has {counted(n, 'row')} but needs {needed}{others}: {why}{advice}."
     )

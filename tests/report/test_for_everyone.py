@@ -358,7 +358,7 @@ def test_confusion_of_classes_follows_p(driver, many):
         predicted = many.path.models[index].predict(X[many.test])
         assert_array_equal(shown_matrix(driver), confusion_matrix(y[many.test], predicted))
     right = round(many.scores_overall[-1] * len(many.test))
-    assert page.text("#confusion .note").startswith(f"{right} of {len(many.test)} rows held out are predicted right.")
+    assert page.text("#confusion .note").startswith(f"Correct predictions: {right} of {len(many.test)} held-out rows.")
 
 
 def test_confusion_of_tasks(driver, two):
@@ -437,7 +437,7 @@ def test_data_are_saved_as_csv(driver, sites, tmp_path):
     assert table[0] == ["p", *path.kernel_names]
     assert_allclose(np.array(table[1:], dtype=float)[:, 1:], path.kernel_shares, rtol=1e-4, atol=1e-9)
     page.click("#confusion .tools button")
-    rows = list(csv.DictReader(io.StringIO(saved(tmp_path, "confusion-of-the-classes.csv"))))
+    rows = list(csv.DictReader(io.StringIO(saved(tmp_path, "confusion-between-classes.csv"))))
     assert sum(int(row["rows"]) for row in rows) == 15 * len(sites.test)
     assert {row["true class"] for row in rows} == {"'" + FORMULA, "no, none"}, (
         "no spreadsheet takes a name for a formula"

@@ -373,7 +373,7 @@ def test_simpler_models_stand_beside_ours(driver, two):
     ]
     assert all(" ± " in text for text in held_out)
     note = page.text("#rivals .note")
-    assert note.startswith("Mean accuracy over the 2 tasks of what you could use instead, on the same 5 folds")
+    assert note.startswith("Mean accuracy over the 2 tasks of models you could use instead, on the same 5 folds")
     assert f"({len(two.train)} rows)" in note
     assert f"held-out rows ({len(two.test)})" in note
     assert found.ours.held_out == two.scores_overall[list(two.path.ps).index(two.cv.best_p)]
@@ -524,7 +524,7 @@ def test_find_and_sort(driver, many):
     page.find("#find").send_keys("8")
     names = [cells[0] for cells in page.cells().values()]
     assert sorted(names) == sorted(name for name in many.path.task_names if "8" in name)
-    assert "9 of 45 tasks have “8” in their name" in page.text("#tasks-note")
+    assert "Names with “8”: 9 of 45 tasks" in page.text("#tasks-note")
     page.find("#find").clear()
     page.find("#find").send_keys(" ")
     index = list(many.path.ps).index(many.cv.best_p)
@@ -812,7 +812,7 @@ def test_large_tasks_are_not_called_hard(task_scale):
     head, said = data["words"][2]["head"], data["words"][2]["said"][0]
     table = "smallest J</th><th>largest J</th>"
     if task_scale == "none":
-        assert head == "tasks with large objectives, hard or many samples, get more weight"
+        assert head == "tasks with large objectives (hard, or many samples) get more weight"
         assert said.startswith("The task with the larger objective, large, carries")
         assert table in page
         assert "objectives per sample</li>" not in page

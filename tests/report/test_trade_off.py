@@ -66,7 +66,7 @@ def test_ways_to_share_are_set_beside_the_kernel():
     assert_allclose(result.path.theta, plain.path.theta)
     assert_allclose(result.comparison.ours.folds, plain.comparison.ours.folds)
     assert result.comparison.ours.held_out == plain.comparison.ours.held_out
-    with pytest.raises(ValueError, match="share names several ways to compare, got 'function'"):
+    with pytest.raises(ValueError, match="share takes a list of ways to compare, got 'function'"):
         trade_off_page(X, y, **given, share="function")
     with pytest.raises(ValueError, match="share must be 'nothing'"):
         trade_off_page(X, y, **given, share=["all"])
@@ -190,13 +190,13 @@ def test_task_without_held_out_samples_has_no_accuracy():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"C": None, "cv": None}, "cv=None leaves nothing to choose C by; give C."),
-        ({"s": [1.1, 2.0]}, "cv=None leaves nothing to choose s by; give one s."),
-        ({"capacity": [0.5, 1.0]}, "cv=None leaves nothing to choose capacity by; give one capacity."),
+        ({"C": None, "cv": None}, "cv=None cannot choose C; give C."),
+        ({"s": [1.1, 2.0]}, "cv=None cannot choose s; give a single s."),
+        ({"capacity": [0.5, 1.0]}, "cv=None cannot choose capacity; give a single capacity."),
         ({"C": -1.0}, "C must be a number greater than 0, got C=-1.0."),
         ({"test_size": 1.5}, "test_size must be a number between 0 and 1, got test_size=1.5."),
         ({"test_size": 0.01}, "test_size must be from 0.1 to 0.9, got 0.01."),
-        ({"n_points": 3}, "A dense grid of exponents has 15 to 1000 of them, got n=3."),
+        ({"n_points": 3}, "A dense grid has 15 to 1000 exponents, got n=3."),
         ({"tol": 2.0}, "tol must be a number between 0 and 1, got tol=2.0."),
     ],
 )
