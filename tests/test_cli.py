@@ -185,7 +185,7 @@ def test_a_model_of_the_page_can_be_fitted_again(folder, tmp_path, monkeypatch):
     assert_allclose(list(facts["theta"].values()), names["clf"].theta_, atol=1e-9)
 
 
-def test_path_for_machines(folder, tmp_path):
+def test_path_prints_json(folder, tmp_path):
     words = (
         *("path", folder / "patients.csv", "--target", "outcome", "--C", "1", "--points", "15"),
         *("--kernels", "linear,rbf:0.5@age+bmi,rbf:1@ward", "--out", tmp_path / "out"),
@@ -321,7 +321,7 @@ def test_sources_along_the_path(folder, tmp_path):
     assert again["sources"]["body"] == pytest.approx(at_one["share of source: body"], abs=0.2)  # of all rows, not most
 
 
-def test_columns_in_no_source_are_one_of_their_own(folder, tmp_path):
+def test_columns_in_no_source_form_their_own_source(folder, tmp_path):
     words = ("fit", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "-o", tmp_path / "m.skops", "--p", "1")
     done = run(*words, "--C", "1", "--source", "body=age", "--json")
     assert done.returncode == 0, done.stderr
@@ -561,7 +561,7 @@ def test_demo_refuses_a_page_that_cannot_be_written_before_any_work(tmp_path):
     assert "There is no folder" in done.stderr
 
 
-def test_one_exponent_is_one(folder, tmp_path):
+def test_p_takes_only_one_exponent(folder, tmp_path):
     done = run("fit", folder / "patients.csv", "-y", "outcome", "--p", "1,2", "-o", tmp_path / "m.skops")
     assert done.returncode == 2
     assert "--p takes one exponent, got '1,2'; to choose among several use --ps 1,2." in done.stderr
@@ -644,7 +644,7 @@ def test_a_score_is_shown_wherever_there_is_one(tmp_path):
     assert facts["task_scores"] == pytest.approx({f"site {t}": row[f"roc_auc: site {t}"] for t in range(3)})
 
 
-def test_simpler_models_are_set_beside(folder, tmp_path):
+def test_simpler_models_are_compared(folder, tmp_path):
     words = (folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--C", "1", "--share", "kernel")
     done = run("fit", *words, "-o", tmp_path / "m.skops")
     assert done.returncode == 0, done.stderr
@@ -730,7 +730,7 @@ def test_every_way_to_share_is_fitted_and_saved(folder, tmp_path, way, target):
         assert "120 of 120 rows belong to tasks the model has not seen" in done.stderr
 
 
-def test_sharing_needs_no_folds_where_nothing_is_to_choose(folder, tmp_path):
+def test_sharing_needs_no_folds_when_there_is_nothing_to_choose(folder, tmp_path):
     words = ("fit", folder / "patients.csv", "-y", "outcome", "-o", tmp_path / "m.skops", "--C", "1", "--json")
     facts = json.loads(run(*words, "-t", "hospital", "--share", "function").stdout)
     assert (facts["cv_score"], facts["share"]) == (None, "function")
@@ -744,7 +744,7 @@ def test_sharing_needs_no_folds_where_nothing_is_to_choose(folder, tmp_path):
     assert "--share takes nothing, kernel, function, everything or auto, got 'kernel,all'" in done.stderr
 
 
-def test_path_sets_the_ways_beside_the_kernel(folder, tmp_path):
+def test_path_compares_the_ways_with_the_kernel(folder, tmp_path):
     words = ("path", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--C", "1", "--points", "15")
     words += ("--no-rivals", "--kernels", "linear,rbf:1", "--out", tmp_path / "out")
     plain = json.loads(run(*words, "--json").stdout)
@@ -760,7 +760,7 @@ def test_path_sets_the_ways_beside_the_kernel(folder, tmp_path):
     assert 'id="sharing"' in (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
 
 
-def test_folds_that_a_score_needs(tmp_path):
+def test_the_number_of_folds_suits_the_score(tmp_path):
     few = rare()
     few.drop(index=few.index[few["outcome"] == "ill"][4:]).to_csv(tmp_path / "few.csv", index=False)
     words = (tmp_path / "few.csv", "-y", "outcome", "--C", "1", "--no-rivals", "--scoring", "roc_auc")
@@ -773,7 +773,7 @@ def test_folds_that_a_score_needs(tmp_path):
     assert "Note: 3 folds instead of 5" in done.stderr
 
 
-def test_classes_of_many_are_not_rare(tmp_path):
+def test_classes_are_not_rare_just_because_there_are_many(tmp_path):
     rng = np.random.default_rng(0)
     kind = np.arange(160) % 12
     frame = pd.DataFrame({"x": kind + 0.1 * rng.standard_normal(160), "kind": [f"k{k}" for k in kind]})
@@ -954,7 +954,7 @@ def test_bad_files_get_one_sentence_that_says_what_to_do(spoilt):
     assert sorted(folder.iterdir()) == before, "nothing is left behind"
 
 
-def test_errors_for_machines(spoilt):
+def test_errors_are_printed_as_json(spoilt):
     folder, _ = spoilt
     done = run("path", folder / "empty.csv", "-y", "outcome", "--json")
     assert done.returncode == 2
@@ -980,7 +980,7 @@ def test_ten_million_rows_are_refused_at_once_and_can_be_sampled(tmp_path):
     assert json.loads(done.stdout)["rows"] == 200
 
 
-def test_a_file_that_is_no_model(folder, tmp_path):
+def test_a_file_that_is_not_a_model_is_refused(folder, tmp_path):
     done = run("predict", folder / "new.csv", folder / "new.csv")
     assert done.returncode == 2
     assert "is not a saved model" in done.stderr
@@ -989,7 +989,7 @@ def test_a_file_that_is_no_model(folder, tmp_path):
     assert "`paretomkl fit` did not write it" in run("predict", tmp_path / "other.skops", folder / "new.csv").stderr
 
 
-def test_columns_that_a_model_needs(folder, model, tmp_path):
+def test_columns_that_a_model_needs_are_named(folder, model, tmp_path):
     patients().drop(columns="bmi").to_csv(tmp_path / "less.csv", index=False)
     done = run("predict", model, tmp_path / "less.csv")
     assert done.returncode == 2
@@ -1004,7 +1004,7 @@ def cpu_seconds(pid: int) -> float:
     return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
 
 
-def test_an_interrupt_leaves_nothing(folder, tmp_path):
+def test_an_interrupt_leaves_nothing_behind(folder, tmp_path):
     patients(1500).to_csv(tmp_path / "t.csv", index=False)
     words = [COMMAND, "path", tmp_path / "t.csv", "-y", "outcome", "--out", tmp_path / "out", "--points", "1000"]
     process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -1050,7 +1050,7 @@ def test_a_machine_is_warmed_up_once(folder, tmp_path):
     assert ANNOUNCEMENT not in written
 
 
-def test_compiling_is_announced_once_and_beside_no_progress_line(tmp_path):
+def test_compiling_is_announced_once_and_not_next_to_a_progress_line(tmp_path):
     code = """
 import numba
 import paretomkl.path
@@ -1121,7 +1121,7 @@ def regressor(priced, folder) -> tuple[Path, Done]:
         ([-3, 10**6] + list(range(60)), True),
     ],
 )
-def test_what_is_predicted_as_a_number(tmp_path, values, regression):
+def test_which_targets_are_predicted_as_numbers(tmp_path, values, regression):
     file = tmp_path / "t.parquet"
     pd.DataFrame({"x": np.arange(len(values)) % 7, "y": values}).to_parquet(file)
     table = load_table(file, "y")
@@ -1133,7 +1133,7 @@ def test_what_is_predicted_as_a_number(tmp_path, values, regression):
     )
 
 
-def test_the_target_can_be_insisted_on(tmp_path):
+def test_options_override_the_kind_of_target(tmp_path):
     file = tmp_path / "t.parquet"
     pd.DataFrame({"x": np.arange(60) % 7, "y": [1, 2, 3] * 20, "z": [0.5, 1.0] * 30}).to_parquet(file)
     numbers = load_table(file, "y", regression=True, drop=["z"])
@@ -1148,7 +1148,7 @@ def test_the_target_can_be_insisted_on(tmp_path):
     assert json.loads(done.stdout)["scoring"] == "r2"
 
 
-def test_fit_of_numbers_says_how_good_it_is(regressor):
+def test_regression_fit_says_how_good_it_is(regressor):
     _, done = regressor
     assert "'cost' holds 120 different numbers, so this is a regression; --classification treats them" in done.stderr
     assert re.search(r"Chosen by 3-fold cross-validation: share = .*, C = .*; R² 0\.\d{3}\.", done.stdout)
@@ -1159,7 +1159,7 @@ def test_fit_of_numbers_says_how_good_it_is(regressor):
     assert "accuracy" not in done.stdout
 
 
-def test_fit_of_numbers_for_programs(priced, tmp_path):
+def test_regression_fit_prints_json(priced, tmp_path):
     words = (
         "fit",
         priced,
@@ -1221,7 +1221,7 @@ def test_a_saved_regressor_predicts_numbers(regressor, folder, tmp_path):
     assert "--scores adds" in run("predict", model, tmp_path / "blind.csv", "--scores").stderr
 
 
-def test_path_of_numbers(priced, tmp_path, monkeypatch):
+def test_path_of_a_regression(priced, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = (
         "path",

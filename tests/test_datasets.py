@@ -119,7 +119,7 @@ def test_sizes_names_and_numbers(shared_data, name):
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_classes_as_counted(shared_data, name):
+def test_class_counts_match_the_files(shared_data, name):
     made = fetch(name, data_home=shared_data)
     assert counts(made.target) == COUNTS[name]
     if made.target.dtype.kind == "U":
@@ -144,7 +144,7 @@ def test_names_of_coded_classes(shared_data):
     assert fetch("landmine", data_home=shared_data).target_names == ["clutter", "landmine"]
 
 
-def test_robot_distances_are_the_least_of_arcs_of_sensors(shared_data):
+def test_robot_distances_are_minima_over_arcs_of_sensors(shared_data):
     four, all_sensors = (fetch("robot", data_home=shared_data, n_sensors=n) for n in (4, 24))
     two = fetch("robot", data_home=shared_data, n_sensors=2)
     assert_array_equal(four.target, all_sensors.target)
@@ -171,7 +171,7 @@ def test_letter_tasks(shared_data):
     assert set(np.unique(made.data)) == {0.0, 1.0}
 
 
-def test_letters_as_they_are(shared_data):
+def test_raw_letters(shared_data):
     raw, tasks = fetch("letter", data_home=shared_data, raw=True), fetch("letter", data_home=shared_data)
     assert raw.tasks is None
     assert counts(raw.target) == LETTERS
@@ -248,7 +248,7 @@ def test_regression_sets(shared_data, name, shape, n_tasks, smallest, largest, l
     assert_array_equal(frame["target"], made.target)
 
 
-def test_school_columns_are_what_they_are_called(shared_data):
+def test_school_columns_match_their_names(shared_data):
     made = fetch("school", data_home=shared_data)
     assert made.target.var() == pytest.approx(161.8, abs=0.05)
     assert made.data.max() == 91  # bytes in the file: arithmetic on those would wrap around
@@ -685,7 +685,7 @@ def files_below(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_folders_in_turn(monkeypatch, tmp_path):
+def test_folders_are_searched_in_order(monkeypatch, tmp_path):
     add_tiny(monkeypatch, tiny_file())
     named, variable = write(tmp_path / "named"), tmp_path / "variable"
     monkeypatch.setenv("PARETOMKL_DATA", str(variable))

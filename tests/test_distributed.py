@@ -82,7 +82,7 @@ def busy(client):
 
 # --------------------------------------------------------------------------------------------- the same answers
 @pytest.mark.parametrize("kernels", ["paper", "default"])
-def test_two_hundred_tasks_over_two_processes_are_the_local_path(client, kernels):
+def test_two_hundred_tasks_over_two_processes_match_the_local_path(client, kernels):
     data = make_data(200)
     far, near = (
         pareto_path(in_memory(data), kernels=kernels, ps=PS),
@@ -98,7 +98,7 @@ def test_two_hundred_tasks_over_two_processes_are_the_local_path(client, kernels
     assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
 
 
-def test_samples_that_stay_agree_on_standardised_kernels_that_pay_for_their_capacity(client):
+def test_sites_agree_on_standardised_kernels_without_moving_samples(client):
     """The statistics are counts, sums and maxima; nothing is approximate about them."""
     data = make_data(6)
     bank = KernelBank(["linear", ("rbf", {"sigma": 1.0}), "laplacian"], normalize="capacity", standardize=True)
@@ -109,7 +109,7 @@ def test_samples_that_stay_agree_on_standardised_kernels_that_pay_for_their_capa
     assert_allclose(far.theta, near.theta, rtol=0, atol=1e-9)
 
 
-def test_default_widths_of_samples_that_stay_follow_from_distances_within_sites(client):
+def test_default_widths_come_from_distances_within_sites(client):
     """Close to the pooled ones, and a local path with the kernels agreed on is the same path."""
     data = make_data(6)
     far = pareto_path(Sites([Site(name, load=partial(load, name)) for name in data]), ps=PS)
@@ -157,7 +157,7 @@ def test_regression(client):
     assert_allclose(far.predict(given["X"], tasks=given["tasks"]), near.predict(given["X"], tasks=given["tasks"]))
 
 
-def test_it_is_a_machine(client):
+def test_it_satisfies_the_machine_protocol(client):
     data = make_data(4)
     machine = in_memory(data).machine("paper")
     check_part(machine, Machine)
@@ -286,7 +286,7 @@ def two_workers(nanny):
 
 
 @pytest.mark.parametrize(("nanny", "bound"), [(False, False), (True, True)])
-def test_a_worker_killed_in_mid_path_costs_time_only(nanny, bound):
+def test_a_worker_killed_mid_path_only_costs_time(nanny, bound):
     """Without a nanny its tasks go to the other worker; with one it comes back, and the tasks bound to it as well."""
     data = make_data(24)
     near = pareto_path(**stacked(data), kernels="paper", ps=[1.0, np.inf])
@@ -317,7 +317,7 @@ def test_a_worker_killed_in_mid_path_costs_time_only(nanny, bound):
         assert [len(part) for part in dual] == [40] * 24
 
 
-def test_a_named_worker_that_does_not_come_back(client):
+def test_a_named_worker_that_does_not_return_is_reported(client):
     with pytest.raises(TimeoutError, match=r"Worker 'nowhere', which alone has the samples of 'hospital-000'"):
         pareto_path(Sites([Site("hospital-000", load=partial(load, "hospital-000"), worker="nowhere")], patience=0.2))
 

@@ -158,7 +158,7 @@ def test_stacked_frames_are_aligned_by_name(library):
         stack_tasks([first, np.ones((1, 2))], [[0, 1], [1]])
 
 
-def test_odd_arguments(toy):
+def test_unusual_arguments_work(toy):
     assert Gaussian(columns=np.array([0, 1])) == Gaussian(columns=[0, 1])
     assert Gaussian(columns=np.array([0, 1])) != Gaussian(columns=[0, 2])
     labels = csr_matrix(np.c_[toy.y == "yes", toy.X[:, 0] > 0.5].astype(int))
@@ -180,7 +180,7 @@ def test_names_are_listed():
 
 # -------------------------------------------------------------------------------------------------- certificates
 @pytest.mark.parametrize("C", [1e101, 1e200, 1e300])
-def test_what_overflows_is_refused(toy, C):
+def test_overflow_is_refused(toy, C):
     with pytest.raises(ValueError, match=r"C times sample_weight and class_weight must be at most 1e\+100, got 1e\+"):
         pareto_path(toy.X, toy.y, tasks=toy.tasks, C=C)
     with pytest.raises(ValueError, match="overflow"):
@@ -250,7 +250,7 @@ def test_the_plain_sum_of_kernels_at_every_p(toy, p):
         assert_allclose(path.task_weights[0], np.arange(3) == extreme)
 
 
-def test_the_advice_of_a_warning_can_be_taken(toy):
+def test_the_advice_in_a_warning_works(toy):
     few = ParetoMKLClassifier(kernels="paper", tol=1e-9, max_iter=2)
     with pytest.warns(ConvergenceWarning, match=r"max_iter=2, gap .* Raise max_iter or tol"):
         few.fit(toy.X, toy.y, tasks=toy.tasks)
@@ -261,7 +261,7 @@ def test_the_advice_of_a_warning_can_be_taken(toy):
         few.set_params(tol=1e-15).fit(toy.X, toy.y, tasks=toy.tasks)
 
 
-def test_trace_normalisation_counts_weights(toy):
+def test_trace_normalisation_uses_weights(toy):
     """A sample of weight zero is as good as absent."""
     bank = KernelBank(["linear", "poly"], normalize="trace")
     X = np.vstack([toy.X, 50 + toy.X])

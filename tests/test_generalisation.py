@@ -154,13 +154,13 @@ def test_moments_of_a_quadratic_form(k, rank):
 
 
 @pytest.mark.parametrize(("k", "share"), [(1, 1 - 1e-12), (2, 0.95), (3, 0.85)])
-def test_the_moments_of_a_flat_rank_one_form_come_near(k, share):
+def test_the_moments_of_a_flat_rank_one_form_come_close_to_the_bound(k, share):
     """K = 11'/n: the moments tend to 1, 3, 15, which is Π (1 + 2j), so no smaller constant than 2 would do."""
     moment = np.mean((all_signs(16).sum(axis=1) ** 2 / 16) ** k)
     assert share * moment_bound(1, 1, k) <= moment <= moment_bound(1, 1, k) * (1 + 1e-12)
 
 
-def test_the_deviation_is_that_of_the_effective_rank():
+def test_the_deviation_follows_the_effective_rank():
     """The standard deviation of σ'Kσ / tr K is at most √(2/r), and λ/tr K lies between 1/r and 1/√r."""
     for K in bank(np.random.default_rng(0).standard_normal((14, 5))):
         signs = all_signs(14)
@@ -291,7 +291,7 @@ def test_a_kernel_of_high_rank_takes_room_unless_it_pays():
         assert_allclose(rademacher_bound(beside, 2) / rademacher_bound(alone, 2), growth, rtol=0.06)
 
 
-def test_one_kernel_does_not_notice_its_price():
+def test_with_one_kernel_its_price_does_not_matter():
     """The functions of one kernel within reach are the same: R² grows as the kernel is divided."""
     grams = clouds([30], widths=())
     r = effective_ranks(grams)[0]

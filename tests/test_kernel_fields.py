@@ -38,7 +38,7 @@ def store(request):
 
 @pytest.mark.parametrize("cache_mb", [512, 0.2, 0])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_fields_are_those_of_dense_kernels(store, cache_mb, n_jobs):
+def test_fields_match_dense_kernels(store, cache_mb, n_jobs):
     X, rows, rng = store
     bank = KernelBank(KERNELS, normalize="unit", cache_mb=cache_mb).fit(X)
     gram = GramBlocks(bank, X, rows, n_jobs)

@@ -83,7 +83,7 @@ def normalized(function, normalize, left, right):
 # -------------------------------------------------------------------------------------------------------------- values
 @pytest.mark.parametrize("normalize", ["none", "unit", "trace"])
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_built_in_kernels_are_those_of_scikit_learn(name, normalize):
+def test_built_in_kernels_match_scikit_learn(name, normalize):
     kernel, function = BUILT_IN[name]
     assert_allclose(matrix([kernel], X, None, normalize), normalized(function, normalize, X, X), rtol=1e-12, atol=1e-14)
     assert_allclose(matrix([kernel], Z, X, normalize), normalized(function, normalize, Z, X), rtol=1e-12, atol=1e-14)
@@ -155,7 +155,7 @@ def test_columns_restrict_a_kernel(columns, positions):
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
-def test_columns_of_frames_go_by_name(frame):
+def test_frame_columns_are_matched_by_name(frame):
     y = np.arange(len(X)) % 2
     data = frame(dict(zip("abcd", X.T, strict=True)))
     by_name = pareto_path(data, y, ps=[1.0], kernels=[Gaussian(columns=["a", "d"]), ("linear", {"columns": "b"})])
@@ -216,7 +216,7 @@ def test_a_bare_generator_is_refused():
         as_bank(Gaussian(sigma) for sigma in (1.0, 2.0))
 
 
-def test_banks_have_parameters_as_estimators_have():
+def test_banks_have_parameters_like_estimators():
     model = ParetoMKLClassifier(kernels=KernelBank(["linear", "poly"]))
     assert clone(model).set_params(kernels__normalize="trace").kernels == KernelBank(["linear", "poly"], "trace")
     assert model.kernels.normalize == "auto"
@@ -227,7 +227,7 @@ def test_banks_have_parameters_as_estimators_have():
 
 
 @pytest.mark.parametrize("kernels", [["linear", Gaussian(0.5), X_times_Z], "precomputed"], ids=["kernels", "stack"])
-def test_a_weight_of_zero_is_as_good_as_absence(kernels):
+def test_a_sample_of_weight_zero_counts_as_absent(kernels):
     data = (X @ X.T)[:, :, None] if kernels == "precomputed" else X
     weight = np.where(np.arange(25) % 3 == 0, 0.0, np.arange(25) + 1.0)
     kept = np.flatnonzero(weight)
@@ -271,7 +271,7 @@ def test_specifications_become_kernels(spec, expected):
     assert as_kernel(spec) == expected
 
 
-def test_a_bank_stays_what_it_is():
+def test_a_bank_is_passed_through_unchanged():
     bank = KernelBank(["linear"], normalize="trace")
     assert as_bank(bank) is bank
 
@@ -291,7 +291,7 @@ def test_a_bank_stays_what_it_is():
     ],
     ids=str,
 )
-def test_names_tell_parameters_and_columns(kernel, name):
+def test_names_show_parameters_and_columns(kernel, name):
     assert str(kernel) == name
 
 
@@ -322,7 +322,7 @@ def test_names_tell_parameters_and_columns(kernel, name):
         ([Gaussian(columns="q")], "names the column 'q', which X does not have"),
     ],
 )
-def test_what_is_wrong_with_a_bank_is_said_in_one_sentence(kernels, message):
+def test_bad_banks_get_one_clear_sentence(kernels, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         KernelBank(kernels).fit(X, ["a", "b", "c", "d"])
 
@@ -421,7 +421,7 @@ def test_duplicates_have_a_kernel_of_one():
     assert np.all(K[~same] < 1 - 1e-3)
 
 
-def test_duplicates_have_a_kernel_of_one_where_the_data_are_not_scaled():
+def test_duplicates_have_a_kernel_of_one_on_unscaled_data():
     points = 1e3 * np.random.default_rng(0).standard_normal((50, 20))
     points = np.vstack([points, points])
     K = matrix([Gaussian(2.0**-7)], points, fit_on=points)
@@ -463,7 +463,7 @@ def stacks():
     return np.moveaxis(Ks[:, :25, :25], 0, 2), np.moveaxis(Ks[:, 25:, :25], 0, 2)
 
 
-def test_precomputed_stacks_are_combined_as_they_are():
+def test_precomputed_stacks_are_combined_unchanged():
     train, test = stacks()
     theta = np.array([0.5, 0.0, 2.0])
     fitted = KernelBank("precomputed").fit(train)

@@ -52,7 +52,7 @@ def test_two_samples_by_hand():
 
 @pytest.mark.parametrize("C", [1e-6, 1e-2, 1.0, 1e2, 1e4])
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
-def test_libsvm_meets_the_conic_solver_at_any_scale(toy, C, scale):
+def test_libsvm_agrees_with_the_conic_solver_at_any_scale(toy, C, scale):
     Ks, tasks = toy
     rows, signs = tasks[3]
     K = Ks[:, rows[:, None], rows].mean(axis=0) * scale

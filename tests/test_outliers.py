@@ -40,7 +40,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_strays_of_each_task_are_found(toy, method):
+def test_outliers_of_each_task_are_found(toy, method):
     X, tasks = toy
     detector = ParetoMKLOutlierDetector(method, contamination=0.05).fit(X, tasks=tasks)
     found = detector.predict(X, tasks=tasks)
@@ -55,7 +55,7 @@ def test_strays_of_each_task_are_found(toy, method):
     assert detector.gap_ <= 1e-3
 
 
-def test_one_kernel_is_the_one_class_svm_of_scikit_learn(toy):
+def test_one_kernel_matches_the_one_class_svm_of_scikit_learn(toy):
     X = toy[0][:60]
     bank = KernelBank([Gaussian(2.0)], normalize="none")
     ours = ParetoMKLOutlierDetector(nu=0.3, kernels=bank, tol=1e-10).fit(X)

@@ -96,7 +96,7 @@ def texts_of(display):
 
 
 # ------------------------------------------------------------------------------------------------- objectives
-def test_objectives_are_those_of_the_path(path):
+def test_objectives_match_the_path(path):
     display = ObjectivesDisplay.from_path(path)
     assert_array_equal(np.array([drawn(line) for line in display.lines_]), path.objectives.T)
     assert_array_equal(drawn(display.mean_line_), path.objective)
@@ -132,7 +132,7 @@ def test_some_tasks_by_index_and_name(path):
     assert_array_equal(drawn(display.lines_[1]), path.objectives[:, 0])
 
 
-def test_one_task_is_one_line_and_its_noise_no_trend(single):
+def test_one_task_is_one_line_and_noise_does_not_look_like_a_trend(single):
     display = ObjectivesDisplay.from_path(single)
     assert len(display.lines_) == 1
     assert display.mean_line_ is None
@@ -195,7 +195,7 @@ def test_one_kernel_and_one_point(single, path):
     assert np.ptp(lone.bands_[0].get_paths()[0].vertices[:, 0]) > 0
 
 
-def test_names_are_taken_literally():
+def test_names_are_shown_literally():
     names = ["_private", "costs $5 or $6", "x" * 100]
     display = KernelWeightsDisplay(ps=[1, 2], shares=np.ones((2, 3)), kernel_names=names).plot()
     legend = [text.get_text() for text in display.legend_.get_texts()]
@@ -256,7 +256,7 @@ def halves(toy):
 
 
 @pytest.mark.parametrize("p", [0.1, 1.0, np.inf])
-def test_accuracies_of_a_path_are_those_of_the_estimator(toy, p):
+def test_accuracies_of_a_path_match_the_estimator(toy, p):
     train, test = halves(toy)
     path = pareto_path(toy.X[train], toy.y[train], tasks=toy.tasks[train], ps=[p], kernels=toy.kernels)
     display = AccuracyDisplay.from_path(path, toy.X[train], toy.X[test], toy.y[test], tasks_test=toy.tasks[test])
@@ -319,7 +319,7 @@ def test_accuracies_of_an_estimator(toy):
     assert piped.scores.shape == (3, 3)
 
 
-def test_differences_to_one_exponent():
+def test_differences_from_one_exponent():
     scores = np.array([[0.7, 0.9], [0.75, 0.85], [0.6, 0.8]])
     display = AccuracyDisplay.from_scores([0.1, 1.0, np.inf], scores, ["a", "b"], relative_to=1.0)
     assert_allclose([drawn(line) for line in display.lines_], (scores - scores[1]).T)
@@ -330,7 +330,7 @@ def test_differences_to_one_exponent():
         display.plot(relative_to=2)
 
 
-def test_what_is_wrong_with_scores_is_said(toy, path):
+def test_bad_scores_are_refused(toy, path):
     with pytest.raises(ValueError, match="one row for each of the 3 exponents"):
         AccuracyDisplay.from_scores([0.1, 1, 2], np.ones((2, 3)))
     with pytest.raises(ValueError, match="task_names has 1 entries, but scores has 3 columns"):

@@ -64,7 +64,7 @@ def test_workflows_are_safe():
     output_of(installed("zizmor"), "--offline", "--no-progress", ".github")
 
 
-def test_workflows_try_every_python_that_the_package_names():
+def test_workflows_test_every_python_that_the_package_supports():
     named = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
     assert named[0] == PROJECT["requires-python"].removeprefix(">=")
     matrix = re.search(r"python: (\[.*\])", (ROOT / ".github/workflows/tests.yml").read_text("utf-8"))
@@ -74,7 +74,7 @@ def test_workflows_try_every_python_that_the_package_names():
 # -- one version, one list of dependencies
 
 
-def test_citation_and_recipe_name_the_version_to_be_released():
+def test_citation_and_recipe_name_the_next_release():
     assert f"version: {RELEASE}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
     assert f'{{% set version = "{RELEASE}" %}}' in (ROOT / "conda/meta.yaml").read_text("utf-8")
 

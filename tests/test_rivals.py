@@ -65,7 +65,7 @@ def in_each_fold_the_choice_of_the_others(scores: np.ndarray) -> list[float]:
 
 
 # ----------------------------------------------------------------------------------------------- ways to share
-def test_a_fold_has_no_say_in_what_is_shared():
+def test_a_fold_does_not_influence_what_is_shared():
     """The search and each way alone: in each fold the way and the point that the other folds choose."""
     X, y, sites = three_sites()
     ways = ["nothing", "kernel", "function", "everything"]
@@ -83,7 +83,7 @@ def test_a_fold_has_no_say_in_what_is_shared():
         assert ours[k] in [folds[k] for folds in alone.values()]
 
 
-def test_rivals_have_the_rows_of_the_search():
+def test_rivals_use_the_rows_of_the_search():
     """Where parameters are chosen on some rows, the folds are those again, and held-out samples get all rows."""
     X, y, sites = three_sites(240)
     held_out = three_sites(60, seed=1)
@@ -105,7 +105,7 @@ def test_rivals_have_the_rows_of_the_search():
 
 
 @pytest.mark.parametrize("way", ["nothing", "function", "everything"])
-def test_errors_of_numbers_are_those_of_the_way(way):
+def test_regression_errors_belong_to_the_chosen_way(way):
     X, _, sites = three_sites(90)
     y = X[:, 0] + (sites == "a") * X[:, 1] / 10
     folds = folds_of(y, sites, 3)
@@ -122,14 +122,14 @@ def test_errors_of_numbers_are_those_of_the_way(way):
 
 
 # ------------------------------------------------------------------------------------------------ the choice
-def test_a_fold_has_no_say_in_its_own_choice():
+def test_a_fold_does_not_influence_its_own_choice():
     scores = np.array([[0.9, 0.5, 0.5], [0.1, 0.6, 0.6]])
     assert_array_equal(choices(scores), [1, 0, 0])  # the first fold alone prefers candidate 0
     changed = scores + np.array([0.0, 0.0, 9.0]) * np.array([[0.0], [1.0]])
     assert choices(changed)[2] == choices(scores)[2]
 
 
-def test_of_equals_the_first_is_chosen_and_undefined_scores_do_not_count():
+def test_the_first_wins_a_tie_and_undefined_scores_do_not_count():
     third = 1 / 3
     assert best(np.array([[0.92, 0.92, 0.92], [0.92 + 1e-16, 0.92, 0.92]])) == 0
     assert best(np.array([[third, third], [third + 1e-14, third]])) == 0
@@ -147,7 +147,7 @@ def test_ours_is_chosen_by_the_rule_of_the_search_and_by_the_other_folds():
     assert_array_equal(compare(search, X, y, tasks=sites).ours.folds, scores[np.arange(4), chosen])
 
 
-def test_folds_are_those_of_the_search():
+def test_folds_match_the_search():
     """Whatever it was shuffled by: the majority of each training part, on its test part."""
     X, y, _ = three_sites()
     y = np.where(np.random.default_rng(0).random(len(y)) < 0.2, "rare", y)
@@ -158,14 +158,14 @@ def test_folds_are_those_of_the_search():
         assert_allclose(rival(compare(search, X, y), "the majority class").folds, expected)
 
 
-def test_the_grid_begins_in_its_middle():
+def test_the_grid_starts_in_its_middle():
     assert GRID[0] == (1.0, 1.0)
     assert len(set(GRID)) == 12
 
 
 # ---------------------------------------------------------------------------------------- against scikit-learn
 @pytest.mark.parametrize("scoring", [None, "balanced_accuracy", "f1_macro"])
-def test_one_svm_is_that_of_scikit_learn(scoring):
+def test_one_svm_matches_scikit_learn(scoring):
     X, y = load_iris(return_X_y=True)
     X = np.random.default_rng(0).permutation(X.T).T + np.random.default_rng(1).normal(0, 0.4, X.shape)
     folds = folds_of(y, None)
@@ -190,7 +190,7 @@ def test_one_svm_is_that_of_scikit_learn(scoring):
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {"yes": 3.0}])
-def test_svms_of_tasks_are_those_of_scikit_learn(class_weight):
+def test_svms_of_tasks_match_scikit_learn(class_weight):
     pandas = pytest.importorskip("pandas")
     X, y, sites = three_sites()
     folds = folds_of(y, sites)
@@ -231,7 +231,7 @@ def test_columns_of_y_are_tasks_like_any_other(metric):
         assert one.rivals[-1].mean == 0.5
 
 
-def test_tasks_may_have_labels_of_their_own():
+def test_tasks_may_have_their_own_labels():
     X, y, sites = three_sites()
     own = np.array([f"{label} {site}" for label, site in zip(y, sites, strict=True)])
     folds, scorer = folds_of(y, sites), make_multitask_scorer("roc_auc")
@@ -268,7 +268,7 @@ def test_the_chosen_pair_learns_from_all_rows(monkeypatch):
     assert (kept % 100 == 0).sum() == 1
 
 
-def test_a_fold_without_a_class_is_scored_all_the_same():
+def test_a_fold_without_a_class_is_still_scored():
     X, y, sites = three_sites()
     y = np.where((sites == "a") & (np.arange(120) > 20), "no", y)  # the few of "yes" are in the first rows
     y[[3, 6]] = "yes"
@@ -280,7 +280,7 @@ def test_a_fold_without_a_class_is_scored_all_the_same():
     assert all(np.isfinite(one.folds).all() for one in found.contenders)
 
 
-def test_precomputed_kernels_are_compared_with_the_majority_only():
+def test_precomputed_kernels_are_compared_only_with_the_majority():
     X, y, sites = three_sites()
     stack = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))[:, :, None]
     search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0, 10.0], cv=3, kernels="precomputed").fit(stack, y, tasks=sites)
@@ -395,7 +395,7 @@ def ridge(train: np.ndarray, test: np.ndarray, y: np.ndarray, alpha: float, widt
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_kernel_ridge_is_that_of_scikit_learn(priced, together):
+def test_kernel_ridge_matches_scikit_learn(priced, together):
     _, folds, found = priced
     X, y, sites = priced_sites()
     answers = np.empty((len(_rival_numbers.GRID), len(y)))
@@ -428,7 +428,7 @@ def test_kernel_ridge_is_that_of_scikit_learn(priced, together):
     assert one.errors.overall_rmse == pytest.approx(np.sqrt(np.mean((y - chosen) ** 2)))
 
 
-def test_errors_of_ours_are_those_of_models_fitted_by_hand(priced):
+def test_our_errors_match_models_fitted_by_hand(priced):
     search, folds, found = priced
     X, y, sites = priced_sites()
     results = search.cv_results_
@@ -459,7 +459,7 @@ def test_the_mean_of_each_task(priced):
     assert found.rivals[-1].held_out == pytest.approx(np.mean(held_out))
 
 
-def test_outputs_of_unlike_units_are_compared():
+def test_outputs_with_different_units_are_compared():
     """One machine for all outputs has them on one scale, so that a change of units changes nothing."""
     X, y, _ = priced_sites()
     matrix = np.column_stack([y, X[:, 2] + 0.1 * y])

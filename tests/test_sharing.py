@@ -87,7 +87,7 @@ def test_every_kernel_pays_for_its_capacity(toy):
 
 @pytest.mark.parametrize("s", [1.0, 1.1, 2.0])
 @pytest.mark.parametrize("machine", [SVCTasks, RidgeTasks])
-def test_the_optimum_is_that_of_a_conic_solver(toy, machine, s):
+def test_the_optimum_matches_a_conic_solver(toy, machine, s):
     cp = pytest.importorskip("cvxpy")
     _, y, z, _ = toy
     bank, data = coupled(toy)
@@ -113,7 +113,7 @@ def test_the_optimum_is_that_of_a_conic_solver(toy, machine, s):
 
 
 # -------------------------------------------------------------------------------------------------- the limits
-def test_everything_is_the_pooled_svm_of_scikit_learn(toy):
+def test_sharing_everything_matches_the_pooled_svm_of_scikit_learn(toy):
     X, y, _, tasks = toy
     bank = KernelBank([Gaussian(1.0)], normalize="none")
     ours = ParetoMKLClassifier(share="everything", kernels=bank, C=3, tol=1e-9).fit(X, y, tasks=tasks)
@@ -122,7 +122,7 @@ def test_everything_is_the_pooled_svm_of_scikit_learn(toy):
     assert ours.common_share_ == 1.0
 
 
-def test_function_with_common_kernels_only_is_the_pooled_svm(toy):
+def test_function_with_only_common_kernels_is_the_pooled_svm(toy):
     X, y, _, _ = toy
     bank, data = coupled(toy, KernelBank([Gaussian(1.0)], normalize="none"))
     made = SVCTasks(CoupledGram(bank, data, [np.arange(75)]), np.where(y == "yes", 1.0, -1.0), np.full(75, 3.0))
@@ -131,7 +131,7 @@ def test_function_with_common_kernels_only_is_the_pooled_svm(toy):
     assert sweep.lower[0] == pytest.approx(np.abs(theirs.dual_coef_).sum() - 0.5 * _norm(theirs, X), rel=1e-6)
 
 
-def test_function_with_own_kernels_only_is_nothing_shared(toy):
+def test_function_with_only_own_kernels_shares_nothing(toy):
     """The same fixed kernel: one problem with the sum of the tasks, but one intercept for all of them."""
     _, _, z, tasks = toy
     bank, data = coupled(toy, KernelBank([Gaussian(1.0)], normalize="none"))
@@ -150,7 +150,7 @@ def _norm(svc, X):
     return (svc.dual_coef_ @ K @ svc.dual_coef_.T).item()
 
 
-def test_nothing_is_each_task_by_itself(toy):
+def test_sharing_nothing_solves_each_task_on_its_own(toy):
     X, y, z, tasks = toy
     model = ParetoMKLClassifier(share="nothing", C=3).fit(X, y, tasks=tasks)
     numbers = ParetoMKLRegressor(share="nothing", C=3).fit(X, z, tasks=tasks)
@@ -187,7 +187,7 @@ def test_every_way_to_give_tasks_is_one_problem(toy, way, tmp_path):
     assert_array_equal(labels.classes_, ["no", "yes"])
 
 
-def test_a_weight_of_two_is_the_sample_twice(toy):
+def test_a_weight_of_two_means_the_sample_twice(toy):
     X, _, z, tasks = toy
     weight = np.ones(75)
     weight[:9], weight[30:33] = 2.0, 0.0
@@ -307,7 +307,7 @@ def test_columns_of_y_are_searched_like_tasks(toy, way):
     assert_allclose(by_matrix.cv_results_["mean_test_score"], by_tasks.cv_results_["mean_test_score"], atol=1e-6)
 
 
-def test_many_rows_are_searched_on_some_tasks():
+def test_a_search_with_many_rows_uses_some_tasks():
     X, _, f, tasks = related(40, 10, 0.7, seed=4)
     search = ParetoMKLRegressorCV(share=WAYS, ps=1.0, Cs=[1.0], s=1.1, capacity=0.5, cv=3, max_search_rows=150)
     search.fit(X, f, tasks=tasks)
@@ -320,7 +320,7 @@ def test_many_rows_are_searched_on_some_tasks():
         ParetoMKLRegressorCV(share=WAYS, max_search_rows=0).fit(X, f, tasks=tasks)
 
 
-def test_ways_that_the_data_do_not_allow_are_left_out(toy):
+def test_ways_that_the_data_do_not_allow_are_skipped(toy):
     X, y, _, tasks = toy
     y = y.copy()
     y[tasks == "west"] = "no"
@@ -334,7 +334,7 @@ def test_ways_that_the_data_do_not_allow_are_left_out(toy):
 # ---------------------------------------------------------------------------------------------------- the path
 @pytest.mark.parametrize("machine", ["svc", "ridge"])
 @pytest.mark.parametrize("way", WAYS)
-def test_the_path_is_that_of_the_estimators(toy, way, machine):
+def test_the_path_matches_the_estimators(toy, way, machine):
     """Along p where tasks share their kernel, else one point, certified; with preferences and weights."""
     X, y, z, tasks = toy
     targets, model = (y, ParetoMKLClassifier()) if machine == "svc" else (z, ParetoMKLRegressor())
@@ -389,7 +389,7 @@ def test_a_path_of_precomputed_kernels_shares_nothing(toy):
         pareto_path(X, Y, share="function", machine="ridge", kernels="precomputed")
 
 
-def test_what_a_path_cannot_share_is_named(toy, tmp_path):
+def test_messages_name_what_a_path_cannot_share(toy, tmp_path):
     X, y, _, tasks = toy
     with pytest.raises(ValueError, match="share must be 'nothing', 'kernel', 'function' or 'everything', got 'all'"):
         pareto_path(X, y, tasks=tasks, share="all")
@@ -442,7 +442,7 @@ def test_unknown_ways_are_named(toy, share, message):
             kind(share=share).fit(X, y, tasks=tasks)
 
 
-def test_a_task_column_is_missed_at_predict(toy):
+def test_predict_names_a_missing_task_column(toy):
     X, y, _, tasks = toy
     for way in WAYS:
         model = ParetoMKLClassifier(share=way).fit(X, y, tasks=tasks)

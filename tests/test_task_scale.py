@@ -47,7 +47,7 @@ def trace(toy: Toy, ps, **options):
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, 20.0, np.inf])
-def test_optimum_of_a_conic_solver(unlike, p):
+def test_optimum_matches_a_conic_solver(unlike, p):
     """The objective is optimal, and the gap is never below the truth, however coarse the tolerance."""
     Ks, costs = per_sample(unlike)
     best, _ = conic_optimum(Ks, unlike.pairs, costs, p, S)
@@ -87,7 +87,7 @@ def test_scale_is_a_preference(unlike, p):
 
 
 @pytest.mark.parametrize(("solver", "ps"), [("bcd", [0.1, 1.0]), ("tseng", [1.0, 5.0, np.inf])])
-def test_solvers_meet(unlike, solver, ps):
+def test_solvers_agree(unlike, solver, ps):
     slow = trace(unlike, ps, solver=solver, tol=1e-4, max_iter=20_000)
     assert_allclose(slow.objective, trace(unlike, ps, tol=1e-6).objective, rtol=1.1e-4)
 
@@ -129,7 +129,7 @@ def test_weights_count_samples(unlike, p):
     assert_allclose(C * by_cost.objectives[0], weighted.objectives_, rtol=1e-5)  # per unit of C
 
 
-def test_balanced_classes_leave_the_sizes(unlike):
+def test_balanced_classes_keep_the_sizes(unlike):
     assert_allclose(trace(unlike, [1.0], class_weight="balanced").task_sizes, SIZES)
 
 
@@ -148,7 +148,7 @@ def test_cuts_hold_along_C(unlike):
         assert_allclose([point.objective for point in points], cold.objective, rtol=3e-6)
 
 
-def test_scale_leaves_duals_and_decisions(unlike):
+def test_scale_keeps_duals_and_decisions(unlike):
     path = trace(unlike, [2.0])
     model = path.models[0]
     values = objectives(unlike.Ks, model.theta, unlike.pairs, C)
@@ -178,7 +178,7 @@ def test_search_chooses_among_scaled_models(unlike, tmp_path):
     assert_array_equal(again.path_.task_sizes, SIZES)
 
 
-def test_code_to_refit_says_the_scale(unlike):
+def test_refit_code_includes_the_scale(unlike):
     path = trace(unlike, [0.5])
     made: dict = {"X": unlike.X, "y": unlike.y, "tasks": unlike.tasks}
     exec(path.refit.replace("{p}", "0.5"), made)
@@ -209,7 +209,7 @@ def test_table_of_a_path_calls_hard_what_is_hard(unlike):
         assert [column.header for column in table.columns][2:4] == headers
 
 
-def test_axis_of_the_objectives_says_the_scale(unlike):
+def test_axis_of_the_objectives_names_the_scale(unlike):
     pytest.importorskip("matplotlib").use("Agg")
     from paretomkl.plotting import ObjectivesDisplay
 

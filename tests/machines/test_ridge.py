@@ -22,7 +22,7 @@ def sample(n=30, seed=0):
 
 
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
-def test_one_task_and_one_kernel_are_kernel_ridge_on_centred_data(C):
+def test_one_task_with_one_kernel_matches_kernel_ridge_on_centred_data(C):
     """An intercept is what centring K and y does; alpha = 1 / C there."""
     X, y = sample()
     K = gaussian(X)
@@ -38,7 +38,7 @@ def test_one_task_and_one_kernel_are_kernel_ridge_on_centred_data(C):
     assert_allclose(sweep.lower, sweep.upper, rtol=1e-9)
 
 
-def test_a_zero_kernel_leaves_the_mean():
+def test_a_zero_kernel_predicts_the_mean():
     _, y = sample()
     machine = one_task("ridge", np.zeros((30, 30)), y, 2.0)
     sweep = machine.sweep(ONE)
@@ -47,7 +47,7 @@ def test_a_zero_kernel_leaves_the_mean():
 
 
 @pytest.mark.parametrize("p", [-1.0, 0.5, 1.0, 2.0, 20.0, np.inf])
-def test_a_task_with_constant_targets_has_no_say(p):
+def test_a_task_with_constant_targets_has_no_effect(p):
     Ks, tasks, C = some_tasks("ridge")
     rows, y = tasks[1]
     problems = [

@@ -21,7 +21,7 @@ def sample(n=40, seed=0):
 
 
 @pytest.mark.parametrize(("C", "epsilon"), [(0.1, 0.1), (1.0, 0.0), (1.0, 0.3), (100.0, 0.05)])
-def test_one_task_and_one_kernel_are_scikit_learns_svr(C, epsilon):
+def test_one_task_with_one_kernel_matches_the_svr_of_scikit_learn(C, epsilon):
     X, y = sample()
     K = gaussian(X)
     theirs = SVR(kernel="precomputed", C=C, epsilon=epsilon, tol=1e-8).fit(K, y)
@@ -68,7 +68,7 @@ NASTY = nasty_problems()
 
 @pytest.mark.parametrize("rtol", [1e-2, 1e-7])
 @pytest.mark.parametrize("name", NASTY)
-def test_nasty_problems_have_the_bounds_of_their_dual_and_intercept(name, rtol):
+def test_bounds_and_intercept_match_the_formulas_on_nasty_problems(name, rtol):
     """The primal and the dual objective from their formulas: what lies between them is the optimum."""
     K, y, C, epsilon = NASTY[name]
     C = np.broadcast_to(C, y.shape)
@@ -100,7 +100,7 @@ def test_a_wider_tube_costs_less_and_its_cuts_hold_for_narrower_ones():
     assert_allclose(wide.epsilon, 0.4)  # the old machine stays as it was
 
 
-def test_each_task_may_have_a_tube_of_its_own():
+def test_each_task_may_have_its_own_tube():
     Ks, tasks, C = some_tasks("svr")
     each = make_machine("svr", Ks, tasks, C, epsilon=np.array([0.1, 0.2, 0.0])).sweep(some_theta(0), rtol=1e-8)
     for t, epsilon in enumerate((0.1, 0.2, 0.0)):
@@ -109,7 +109,7 @@ def test_each_task_may_have_a_tube_of_its_own():
 
 
 @pytest.mark.parametrize("p", [-np.inf, -1.0, 0.0, 0.5, 1.0, 2.0, 20.0, np.inf])
-def test_a_task_that_the_tube_holds_has_no_say(p):
+def test_a_task_inside_the_tube_has_no_effect(p):
     """J_t = 0 under every kernel: the others are solved as if it were not there."""
     Ks, tasks, C = some_tasks("svr")
     rows, y = tasks[1]

@@ -35,7 +35,7 @@ def _machine(kind, cache_mb=512, n_jobs=1, n=900, C=None):
 @pytest.mark.parametrize("cache_mb", [512, 0])
 @pytest.mark.parametrize("rtol", [1e-3, 1e-4, 1e-8])
 @pytest.mark.parametrize("kind", KINDS)
-def test_bounds_enclose_the_objectives_and_forms_are_those_of_the_dual(kind, rtol, cache_mb, monkeypatch):
+def test_bounds_enclose_the_objectives_and_forms_match_the_dual(kind, rtol, cache_mb, monkeypatch):
     _stream(monkeypatch, False)
     machine = _machine(kind)
     truth = machine.sweep(THETA, rtol=1e-10)
@@ -77,7 +77,7 @@ def test_a_warm_start_needs_fewer_kernel_values_than_a_cold_one(monkeypatch):
     assert values[2] == values[1]  # solved already
 
 
-def test_where_most_samples_support_full_matrices_take_over(monkeypatch):
+def test_full_matrices_take_over_when_most_samples_are_support_vectors(monkeypatch):
     _stream(monkeypatch)
     monkeypatch.setattr("paretomkl.gram._DEARER", 0.1)
     machine = _machine("svc")
@@ -87,7 +87,7 @@ def test_where_most_samples_support_full_matrices_take_over(monkeypatch):
     assert_allclose(second.lower, first.lower, rtol=1e-4)
 
 
-def test_many_kernels_have_full_matrices():
+def test_many_kernels_use_full_matrices():
     X = np.random.default_rng(0).normal(size=(60, 2))
     kernels = [Gaussian(sigma) for sigma in np.geomspace(0.1, 10, 80)]
     gram = GramBlocks(KernelBank(kernels).fit(X), X, [np.arange(60)])

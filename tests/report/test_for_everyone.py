@@ -113,7 +113,7 @@ def test_controls_have_names_and_headings_an_order(driver, request, problem):
     assert set(described) <= set(ids)
 
 
-def test_focus_is_seen_on_every_control(driver, sites):
+def test_focus_is_visible_on_every_control(driver, sites):
     from selenium.webdriver.common.keys import Keys
 
     Page(driver, sites.file)
@@ -133,7 +133,7 @@ def test_focus_is_seen_on_every_control(driver, sites):
     assert {"p", "confusion-task", "front-x", "find", "Save “Kernels” as CSV", "Save “Kernels” as SVG"} <= seen
 
 
-def test_confusion_and_downloads_answer_to_keys(driver, sites, tmp_path):
+def test_confusion_and_downloads_work_by_keyboard(driver, sites, tmp_path):
     from selenium.webdriver.common.keys import Keys
 
     page = Page(driver, sites.file)
@@ -147,7 +147,7 @@ def test_confusion_and_downloads_answer_to_keys(driver, sites, tmp_path):
 
 # ----------------------------------------------------------------------------------------------------- small screens
 @pytest.mark.parametrize("problem", ["many", "two", "sites", "pumps"])
-def test_the_table_is_whole_on_a_phone(driver, request, problem):
+def test_the_table_is_complete_on_a_phone(driver, request, problem):
     """Nothing to scroll sideways, nothing cut off, every value with its title, and columns can be sorted."""
     result = request.getfixturevalue(problem)
     page = Page(driver, result.file, width=390)
@@ -223,7 +223,7 @@ def test_no_name_is_cut_inside_a_number():
                 assert part in re.findall(r"[\d.]+", name), short
 
 
-def test_long_names_can_be_told_apart_wherever_they_are_shown(driver, sites):
+def test_long_names_stay_distinct_wherever_they_are_shown(driver, sites):
     for width in (390, 1280):
         page = Page(driver, sites.file, "#p=50.0", width=width)
         shown = [
@@ -297,7 +297,7 @@ def test_the_front_has_a_legend_and_labels_that_cover_nothing(driver, many, two,
 
 
 # -------------------------------------------------------------------------------------- the same kind of error
-def test_the_band_is_the_standard_error_of_the_text(driver, two):
+def test_the_band_matches_the_standard_error_in_the_text(driver, two):
     data = embedded(two.html)["cv"]
     assert_allclose(data["error"], np.array(two.cv.std) / np.sqrt(5), rtol=1e-5)
     row = list(two.cv.ps).index(two.cv.best_p)
@@ -307,12 +307,12 @@ def test_the_band_is_the_standard_error_of_the_text(driver, two):
     assert "deviation" not in page.text("main")
 
 
-def test_means_over_tasks_are_called_so(driver, two, many):
+def test_means_over_tasks_are_labelled_as_means(driver, two, many):
     assert Page(driver, two.file).text("#fig-overall h2") == "mean accuracy over the 2 tasks"
     assert Page(driver, many.file).text("#fig-overall h2") == "accuracy over all 10 classes"
 
 
-def test_standard_errors_of_shares_are_those_of_many_draws(two):
+def test_standard_errors_of_shares_match_many_draws(two):
     """Of samples drawn again and again; never 0, though all answers may be right."""
     from paretomkl._judging import standard_error_of_share
 
@@ -325,7 +325,7 @@ def test_standard_errors_of_shares_are_those_of_many_draws(two):
     assert_allclose(two.errors_overall, np.sqrt((two.errors**2).sum(axis=1)) / 2)
 
 
-def test_standard_errors_of_numbers_are_those_of_many_draws():
+def test_standard_errors_of_numbers_match_many_draws():
     from paretomkl._judging import make_judge
 
     rng = np.random.default_rng(0)
@@ -489,7 +489,7 @@ def test_a_saved_chart_looks_like_the_page(driver, two, tmp_path):
 
 
 # ------------------------------------------------------------------------------------------------------- the demo
-def test_code_of_the_demo_has_public_names_only():
+def test_demo_code_uses_only_public_names():
     names: dict = {}
     exec(LOADING.format(n_samples=137), names)
     X, y = digits(137)
@@ -504,7 +504,7 @@ def test_smooth_along_the_slider(many, two):
         assert result.path.gap.max() <= 1e-6
 
 
-def test_notebook_shows_pages_that_can_save(sites):
+def test_pages_in_a_notebook_can_save_files(sites):
     assert 'sandbox="allow-scripts allow-downloads"' in sites._repr_html_()
 
 

@@ -48,12 +48,12 @@ def test_dense_exponents(n):
 
 
 @pytest.mark.parametrize("n", [14, 1001])
-def test_dense_exponents_refuse(n):
+def test_dense_exponents_refuse_bad_counts(n):
     with pytest.raises(ValueError, match=f"got n={n}"):
         dense_ps(n)
 
 
-def test_numbers_survive(many):
+def test_numbers_on_the_page_match_the_path(many):
     data = embedded(many.html)
     path = many.path
     for name, values in [
@@ -79,7 +79,7 @@ def test_missing_accuracies_are_null(two):
     assert data["overall"][0] == pytest.approx(scores[0, 1], rel=1e-5)
 
 
-def test_points_are_shown_by_rising_p_once_each():
+def test_points_are_shown_once_each_in_increasing_p():
     X, y, tasks = two_machines(20)
     path = pareto_path(X, y, tasks=tasks, ps=[5.0, 0.5, 1.0, 0.5], verbose=0)
     data = embedded(build_page(path))
@@ -87,7 +87,7 @@ def test_points_are_shown_by_rising_p_once_each():
     assert_allclose(data["mean"], path.objective[[1, 2, 0]], rtol=1e-5)
 
 
-def test_size(many, two):
+def test_pages_are_small(many, two):
     assert len(many.html.encode()) < 6 * MEGABYTE
     assert len(two.html.encode()) < 1 * MEGABYTE
 
@@ -132,7 +132,7 @@ def test_page_without_scripts_has_a_table(two):
         ({"scores": np.ones((121, 2)), "n_held_out": [1]}, r"n_held_out must have one entry per task \(2\), got 1"),
     ],
 )
-def test_wrong_shapes_leave_the_old_file(two, tmp_path, options, message):
+def test_wrong_shapes_keep_the_old_file(two, tmp_path, options, message):
     file = tmp_path / "page.html"
     file.write_text("old")
     with pytest.raises(ValueError, match=message):
@@ -141,7 +141,7 @@ def test_wrong_shapes_leave_the_old_file(two, tmp_path, options, message):
     assert os.listdir(tmp_path) == ["page.html"]
 
 
-def test_nothing_half_written(two, tmp_path):
+def test_no_half_written_file_remains(two, tmp_path):
     target = tmp_path / "page.html"
     target.mkdir()  # cannot be replaced by a file
     with pytest.raises(OSError, match="directory"):
@@ -152,7 +152,7 @@ def test_nothing_half_written(two, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
-def test_written_as_any_file(two, tmp_path):
+def test_pages_get_the_usual_file_permissions(two, tmp_path):
     plain = tmp_path / "plain"
     plain.write_text("x")
     page = write_page(tmp_path / "page.html", two.path)
@@ -360,7 +360,7 @@ def test_words_and_lines_of_a_point(driver, many):
     )
 
 
-def test_simpler_models_stand_beside_ours(driver, two):
+def test_simpler_models_are_compared_with_ours(driver, two):
     page, found = Page(driver, two.file), two.comparison
     script = "return [...document.querySelectorAll('#rivals tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
     rows = [[text.replace("\u00a0", " ") for text in row] for row in driver.execute_script(script)]
@@ -430,7 +430,7 @@ def test_page_starts_at_the_choice_of_cross_validation(driver, two):
     assert page.find("#jumps .pick").get_attribute("aria-pressed") == "true"
 
 
-def test_address_names_the_exponent(driver, two):
+def test_the_address_contains_the_exponent(driver, two):
     page = Page(driver, two.file, "#p=inf")
     assert page.text("#p-now") == "p = ∞"
     page.slide(list(two.path.ps).index(0.2))
@@ -483,7 +483,7 @@ def test_everything_can_be_reached_by_tab(driver, two):
     assert page.drain()[0] == []
 
 
-def test_keys_walk_through_the_tasks_of_a_picture(driver, many):
+def test_keys_step_through_the_tasks_of_a_chart(driver, many):
     from selenium.webdriver.common.keys import Keys
 
     page = Page(driver, many.file, "#p=10.0")
@@ -566,7 +566,7 @@ def test_front_of_two_chosen_tasks(driver, many):
     assert "projection of the front of 45 tasks" in page.text("#front-words")
 
 
-def test_pressing_into_a_picture_moves_p(driver, two):
+def test_clicking_in_a_chart_moves_p(driver, two):
     from selenium.webdriver.common.action_chains import ActionChains
 
     page = Page(driver, two.file, "#p=0.01")
@@ -691,7 +691,7 @@ def test_fits_the_screen(driver, request, problem, width):
 
 
 @pytest.mark.parametrize("problem", ["many", "two"])
-def test_opens_quickly_and_alone(driver, request, problem):
+def test_pages_open_quickly_and_load_nothing_else(driver, request, problem):
     result = request.getfixturevalue(problem)
     seconds = []
     for _ in range(3):  # the fastest: other tests may run beside this one
@@ -767,7 +767,7 @@ def test_code_fits_the_model_again(driver, two, p):
     assert_allclose(clf.objective_, two.path.objective[index], rtol=2e-5)  # both are certified to 1e-5
 
 
-def test_note_follows_p_and_the_address_names_it(driver, tmp_path):
+def test_note_and_address_follow_p(driver, tmp_path):
     from selenium.webdriver.support.ui import WebDriverWait
 
     X, y, tasks = two_machines(20)
@@ -784,7 +784,7 @@ def test_note_follows_p_and_the_address_names_it(driver, tmp_path):
     assert page.drain()[0] == []
 
 
-def test_printed(driver, many):
+def test_the_page_can_be_printed(driver, many):
     import base64
 
     page = Page(driver, many.file, scheme="dark")

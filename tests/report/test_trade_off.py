@@ -18,7 +18,7 @@ from .conftest import two_machines
 QUICK = {"C": 10.0, "cv": None, "n_points": 15, "verbose": 0}
 
 
-def test_accuracies_are_those_of_the_models(many):
+def test_accuracies_match_the_models(many):
     """Against the independent evaluation of the displays, and against models that are fitted again."""
     import matplotlib
 
@@ -53,7 +53,7 @@ def test_every_point_is_certified(many):
     assert many.path.gap.max() <= 1e-6
 
 
-def test_ways_to_share_are_set_beside_the_kernel():
+def test_ways_to_share_are_compared_with_the_kernel():
     X, y, tasks = two_machines(30)
     given = {"tasks": tasks, "Cs": [1.0, 10.0], "s": 1.1, "cv": 3, "n_points": 15, "verbose": 0}
     plain, result = (trade_off_page(X, y, **given, share=share) for share in (None, ["function", "everything"]))
@@ -112,7 +112,7 @@ def test_task_scale_is_passed_on():
     assert "objectives per sample</li>" in result.html
 
 
-def test_three_ways_to_say_the_tasks_agree():
+def test_three_ways_to_give_the_tasks_agree():
     pandas = pytest.importorskip("pandas")
     X, y, tasks = two_machines(40)
     by_label = trade_off_page(X, y, tasks=tasks, **QUICK)
@@ -159,7 +159,7 @@ def test_split_is_stratified_by_task_and_label(test_size, share):
     assert len(test) == pytest.approx(share * 120, abs=2)
 
 
-def test_split_depends_on_the_seed_only():
+def test_split_depends_only_on_the_seed():
     X, y, tasks = two_machines(30)
     first, again, other = (held_out_split(X, y, tasks=tasks, random_state=seed)[1] for seed in (0, 0, 1))
     assert_array_equal(first, again)
@@ -200,7 +200,7 @@ def test_task_without_held_out_samples_has_no_accuracy():
         ({"tol": 2.0}, "tol must be a number between 0 and 1, got tol=2.0."),
     ],
 )
-def test_refusals(options, message):
+def test_bad_arguments_are_refused(options, message):
     X, y, tasks = two_machines(20)
     with pytest.raises(ValueError) as error:
         trade_off_page(X, y, tasks=tasks, **(QUICK | options))

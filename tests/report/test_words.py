@@ -152,7 +152,7 @@ def test_parameters_that_were_chosen():
     ("p", "what"),
     [(0.5, "sum of the objectives, weighted as here,"), (1.0, "average of the objectives"), (np.inf, "largest")],
 )
-def test_certificate_never_says_less_than_the_gap(p, what):
+def test_certificate_never_understates_the_gap(p, what):
     said = words.certificate(p, 2.11e-5)
     assert what in said
     assert "more than 0.003 %" in said
@@ -190,7 +190,7 @@ def test_choice_of_cross_validation():
     )
 
 
-def test_choice_that_matters_little():
+def test_choice_that_hardly_matters():
     said = words.choice(make_cv([0.9, 0.9, 0.895]))
     assert "The average, p = 1, is as good. All 3 exponents tried are within that error" in said
 
@@ -254,7 +254,7 @@ def test_who_carries_where_size_decides(p, n_tasks, said):
     assert words.who_carries(*given, difficulty=3 * objectives) == words.who_carries(*given)
 
 
-def test_hardest_and_easiest_are_so_per_sample():
+def test_hardest_and_easiest_are_judged_per_sample():
     here, there, sizes = np.array([1.08, 2.0, 2.907]), np.array([1.0, 2.0, 3.0]), np.array([1.0, 10.0, 6.0])
     said = words.change_of_objectives(1.0, here, there, ["a", "b", "c"], there / sizes)
     assert said[0] == (

@@ -163,7 +163,7 @@ def test_feasible_points_stay(q):
 
 
 @pytest.mark.parametrize("q", QS)
-def test_start_of_the_multipliers_is_immaterial(q):
+def test_the_start_of_the_multipliers_does_not_matter(q):
     point = make_point(11, scale=0.4)
     expected = solve(*point, q)
     for start in (-1e8, 1e-3, 1e8):
@@ -179,7 +179,7 @@ def test_ends_of_q_are_limits(q, limit):
         assert_allclose(have, want, atol=1e-7)
 
 
-def test_lam_of_tasks_that_pull_nothing_is_zero():
+def test_lam_is_zero_for_tasks_that_pull_nothing():
     b, l, *others = make_point(17)
     beta, lam, *_ = solve(-np.abs(b), -np.abs(l), *others, 2.0)
     assert np.all(lam == 0)

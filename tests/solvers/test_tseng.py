@@ -52,7 +52,7 @@ def phi(problem, saddle, u):
 
 @pytest.mark.parametrize("s", SS)
 @pytest.mark.parametrize("p", PS)
-def test_meets_the_cut_pool(p, s):
+def test_tseng_agrees_with_the_cut_pool(p, s):
     tol = 1e-4
     found = Tseng(tol=tol).solve(make_problem(p, s))
     best = CutPool(tol=1e-7).solve(make_problem(p, s))
@@ -66,7 +66,7 @@ def test_meets_the_cut_pool(p, s):
 
 @pytest.mark.parametrize("s", SS)
 @pytest.mark.parametrize("p", PS)
-def test_the_gap_is_never_below_the_truth(p, s):
+def test_the_gap_is_never_below_the_true_gap(p, s):
     optimum = CutPool(tol=1e-8).solve(make_problem(p, s)).objective
     problem = make_problem(p, s)
     for max_iter in (0, 3, 10, 30):
