@@ -37,7 +37,7 @@ MODELS = [
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 
 
-# at a tolerance at which decisions settle: a gap of tol leaves them free by about its square root
+# a small tolerance, so that decisions settle: a gap of tol changes them by about its square root
 @parametrize_with_checks([clone(model).set_params(tol=1e-6) for model in MODELS])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -56,7 +56,7 @@ def partially_shared_optimum(Ks, pairs, C, beta):
     """min of mean_t J_t(zeta + gamma_t) by a conic solver, from the constraints as the paper states them.
 
     The tasks are in their primal form, 1/2 sum_m ||f_m||^2 / theta_m + C sum xi. The value is that of LIBSVM at the
-    weights found, and has to agree with that of the solver.
+    weights found, and must agree with the solver's value.
     """
     import cvxpy as cp
 
@@ -86,10 +86,10 @@ def partially_shared_optimum(Ks, pairs, C, beta):
 
 
 def assert_certified(model, optimum, tol):
-    """The optimum lies between the bounds that the model claims."""
+    """The optimum is between the bounds that the model claims."""
     assert 0 <= model.gap_ <= tol
     assert model.objective_ <= optimum * (1 + tol)
-    assert model.objective_ >= optimum * (1 - 1e-6)  # the reference is itself no closer
+    assert model.objective_ >= optimum * (1 - 1e-6)  # the reference itself is no more accurate
     assert (model.objective_ - optimum) / model.objective_ <= model.gap_ + 1e-6
 
 

@@ -1,4 +1,4 @@
-"""MinimaxMTL against the problem it states, written out for a conic solver, and as a member of scikit-learn."""
+"""MinimaxMTL compared with the problem it states, written for a conic solver, and as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXPECTED_FAILURES = {
 }
 
 
-# at a tolerance at which decisions settle: a gap of tol leaves them free by about its square root
+# a small tolerance, so that decisions settle: a gap of tol changes them by about its square root
 @parametrize_with_checks(
     [MinimaxMTL("trace", tol=1e-6), MinimaxMTL("ep", tol=1e-8)],
     expected_failed_checks=lambda model: EXPECTED_FAILURES if model.regularizer == "trace" else {},
@@ -51,7 +51,7 @@ def hinge_losses(model, X, pairs):
 
 
 def conic_optimum(X, pairs, regularizer, alpha, mu, lam=1.0, intercept=True, weights=None, combine=None):
-    """The stated problem by a conic solver, or with ``combine`` of the losses in place of b + (1/α) Σ ξ."""
+    """The stated problem by a conic solver, or with ``combine`` of the losses instead of b + (1/α) Σ ξ."""
     cp = pytest.importorskip("cvxpy")
     T, d = len(pairs), X.shape[1]
     W, offset, b, xi = cp.Variable((d, T)), cp.Variable(T), cp.Variable(), cp.Variable(T)

@@ -1,4 +1,4 @@
-"""Baselines for regression: independent and uniform kernels, and any regressor of scikit-learn task by task."""
+"""Baselines for regression: independent and uniform kernels, and any scikit-learn regressor for each task."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_ways_to_give_the_tasks_agree(table):
 
 
 def test_units_of_a_task_do_not_matter(table):
-    """With targets standardised within tasks a regressor without an intercept fits any mean and scale."""
+    """If targets are standardised within tasks, a regressor without an intercept fits any mean and scale."""
     X, y, tasks = table
     model = TaskwiseRegressor(KernelRidge(kernel="rbf"), GRID, random_state=1)
     scale = np.where(tasks == "b", 1e4, 1.0)

@@ -1,4 +1,4 @@
-"""SparseMTL: its optimum by a conic solver, its certificate, its limits, and its place in scikit-learn."""
+"""SparseMTL: its optimum by a conic solver, its certificate, its limits, and its use in scikit-learn."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tests.oracles import _factor, _solve, power_norm
 KERNELS = ["linear", ("rbf", {"sigma": 0.3}), ("rbf", {"sigma": 1.0})]
 
 
-# at a tolerance at which decisions settle: a gap of tol leaves them free by about its square root
+# a small tolerance, so that decisions settle: a gap of tol changes them by about its square root
 @parametrize_with_checks([SparseMTL(kernels="paper", tol=1e-6), SparseMTL(p=0.5, q=1.5, kernels=KERNELS, tol=1e-6)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 def make_mixed(seed: int = 0, n_tasks: int = 3, n: int = 24) -> Toy:
-    """Tasks that share one column and have one of their own, with noise: several kernels are used, not all alike."""
+    """Noisy tasks that share one column and have one of their own, so they use several kernels differently."""
     rng = np.random.default_rng(seed)
     X = rng.random((n_tasks * n, 4))
     tasks = np.repeat([f"task {t}" for t in range(n_tasks)], n)
@@ -60,7 +60,7 @@ def penalty(norms: np.ndarray, p: float, q: float) -> float:
 
 
 def conic_optimum(toy, q: float, C: float, c: np.ndarray | None = None) -> float:
-    """min C Σ hinge + Σ_m c_m (Σ_t ‖f_m^t‖^q)^(1/q) in features F_m^t of the kernels; c = ∞ leaves a kernel out."""
+    """min C Σ hinge + Σ_m c_m (Σ_t ‖f_m^t‖^q)^(1/q) in features F_m^t of the kernels; c = ∞ drops a kernel."""
     import cvxpy as cp
 
     c = np.ones(len(toy.Ks)) if c is None else c
@@ -111,7 +111,7 @@ def test_the_objective_matches_the_predictions(toy, p, q):
 
 @pytest.mark.parametrize(("p", "q"), [(1.0, 2.0), (1.0, 1.3), (0.9, 1.7)])
 def test_each_task_is_the_svm_of_its_kernel_weights(toy, p, q):
-    """Of ``theta_``, and of the weights that belong to the norms: re-weighting has come to rest."""
+    """For ``theta_`` and for the weights that belong to the norms: re-weighting has converged."""
     C = 0.3
     model = fit(toy, p=p, q=q, C=C, tol=1e-7)
     decision = model.decision_function(toy.X, tasks=toy.tasks)
@@ -268,7 +268,7 @@ def test_a_large_C_is_a_hard_margin():
 @pytest.mark.parametrize("factor", [1e-2, 1e2])
 @pytest.mark.parametrize("p", [1.0, 0.5])
 def test_features_of_any_scale(toy, p, factor):
-    """Kernels of very unlike size: x'z and its cube, which scale, beside a Gaussian, which does not."""
+    """Kernels of very different size: x'z and its cube, which scale, and a Gaussian, which does not."""
     bank = KernelBank(["linear", ("poly", {"degree": 3}), Gaussian(0.3 * factor)], normalize="none")
     model = SparseMTL(p=p, q=1.5, kernels=bank, C=10.0).fit(factor * toy.X, toy.y, tasks=toy.tasks)
     assert model.gap_ <= 1e-3
@@ -287,7 +287,7 @@ def test_noise_kernels_get_no_weight():
         return np.flatnonzero((model.norms_ > 0).any(axis=0)).tolist()
 
     assert used(1.0, 0.2) == [0]
-    noisy = used(1.0, 1.0)  # a higher price of errors makes room for noise
+    noisy = used(1.0, 1.0)  # errors cost more, so noise kernels get weight
     assert 0 in used(0.5, 1.0)
     assert len(used(0.5, 1.0)) < len(noisy)
 

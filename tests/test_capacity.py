@@ -1,4 +1,4 @@
-"""Kernels that pay for their capacity, the default bank made from the data, and named sources."""
+"""Kernels that pay for their capacity, the default bank fitted to the data, and named sources."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_constant_kernel_gets_no_weight_and_does_no_harm():
 @pytest.mark.parametrize("p", [0.5, 1.0, 2.0, 20.0, np.inf])
 @pytest.mark.parametrize("s", [1.0, 1.1, 2.0])
 def test_the_optimum_matches_the_normalised_problem(p, s):
-    """An independent conic solver, given the kernels as they are divided."""
+    """Compared with an independent conic solver on the divided kernels."""
     rng = np.random.default_rng(5)
     data = rng.normal(size=(36, 3))
     tasks = np.repeat([0, 1], 18)
@@ -268,7 +268,7 @@ def test_kernels_pay_within_their_source():
 
 
 def test_shares_do_not_depend_on_the_scale_of_a_kernel():
-    """θ of a kernel a thousand times as large is a thousand times smaller at the same function; its share is not."""
+    """A kernel that is 1000 times larger has a θ that is 1000 times smaller, but the same share."""
     stack = np.moveaxis(stack_of([Gaussian(1.0), Linear()], X), 0, 2)
     bank = KernelBank("precomputed").fit(stack)
     larger = KernelBank("precomputed").fit(stack * [1.0, 1000.0])

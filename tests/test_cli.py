@@ -1,4 +1,4 @@
-"""The command line, as a person would call it."""
+"""The command line, as a person would use it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Done:
 
 
 def run(*arguments: object, columns: int = 80) -> Done:
-    """A command in this process: what a shell would see of it."""
+    """Run a command in this process, and return what a shell would see."""
     words = [str(argument) for argument in arguments]
     found = CliRunner().invoke(app, words, env={"COLUMNS": str(columns)})
     if found.exception is not None and not isinstance(found.exception, SystemExit):
@@ -51,7 +51,7 @@ def run(*arguments: object, columns: int = 80) -> Done:
 
 
 def run_process(*arguments: object, columns: int = 80, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own, in an environment with next to nothing in it."""
+    """Run a command in a separate process, with an almost empty environment."""
     environment = {"COLUMNS": str(columns), "PATH": "/usr/bin:/bin", "PYTHONIOENCODING": "utf-8"}
     for name in ("HOME", "NUMBA_CACHE_DIR", "PYTHONPATH"):
         if name in os.environ:
@@ -61,7 +61,7 @@ def run_process(*arguments: object, columns: int = 80, cwd: Path | None = None) 
 
 
 def run_on_a_terminal(*arguments: object, cache: Path) -> tuple[int, str]:
-    """Exit code of a Python process, and what a person sees of it; ``cache`` is where compiled code is kept."""
+    """The exit code of a Python process and what a person sees; ``cache`` is the folder for compiled code."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), "COLUMNS": "100", "TERM": "xterm"}
     process, terminal = pty.fork()
     if process == 0:
@@ -70,7 +70,7 @@ def run_on_a_terminal(*arguments: object, cache: Path) -> tuple[int, str]:
     while True:
         try:
             part = os.read(terminal, 4096)
-        except OSError:  # how Linux says that the other side is closed
+        except OSError:  # on Linux this means that the other side is closed
             part = b""
         if not part:
             break
@@ -339,7 +339,7 @@ def test_columns_in_no_source_form_their_own_source(folder, tmp_path):
 
 
 def test_patterns_of_sources():
-    """Names before patterns; a column of words is all its indicators, and some of them can be had alone."""
+    """Names come before patterns; a column of words means all its indicators, and you can also select some of them."""
     columns = Columns("y", "site", ["a_1", "a_2", "b+c", "ward_size"], ["ward", "a_kind"])
     features = ["a_1", "a_2", "b+c", "ward_size", "ward=east", "ward=west", "a_kind=x"]
     table = Table(pd.DataFrame([[0] * 8], columns=[*features, "site"]), np.array([0]), columns, None)
@@ -383,7 +383,7 @@ def test_every_kind_of_file(tmp_path):
 
 
 def test_numbers_are_numbers_in_every_type(tmp_path):
-    """Text, fixed decimals and nullable integers in Parquet, decimal commas in CSV: one model, whatever the file."""
+    """Text, fixed decimals and nullable integers in Parquet, decimal commas in CSV: the same model for every file."""
     import decimal
 
     frame = patients()
@@ -410,7 +410,7 @@ def test_numbers_are_numbers_in_every_type(tmp_path):
 
 
 def test_all_rows_and_columns_of_parquet_are_read(tmp_path):
-    """Row groups with categories come in pieces, and what pandas kept as the index is a column like any other."""
+    """Row groups with categories arrive in pieces, and the index that pandas stored is a column like any other."""
     frame = patients().astype({"ward": "category"}).assign(kind=pd.Categorical(["one"] * 120))
     frame.set_index("hospital").to_parquet(tmp_path / "pieces.parquet", row_group_size=40)
     frame.sample(frac=1, random_state=0).to_parquet(tmp_path / "shuffled.parquet")  # an index without a name
@@ -487,7 +487,7 @@ def test_unknown_categories_and_tasks_at_prediction(folder, model, tmp_path):
 
 
 def test_words_and_tasks_are_the_same_in_every_type(tmp_path):
-    """Codes that a gap turns into floats, and tasks that are numbers here and text there."""
+    """Codes that become floats because of a gap, and tasks that are numbers in one file and text in the other."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"code": rng.integers(1, 4, 150), "x": rng.random(150), "site": np.arange(150) % 3})
     frame["y"] = np.where(frame["code"] + 0.2 * rng.standard_normal(150) > 1.5, "high", "low")
@@ -568,7 +568,7 @@ def test_p_takes_only_one_exponent(folder, tmp_path):
 
 
 def test_warnings_are_notes(tmp_path):
-    """A class with three rows in five folds: worth a note, not a line of source code."""
+    """A class with three rows in five folds gives a note, without a line of source code."""
     few = patients(80)
     few.loc[few.index[few["outcome"] == "ill"][3:], "outcome"] = "well"
     few.to_csv(tmp_path / "few.csv", index=False)
@@ -671,7 +671,7 @@ WAYS = ["nothing", "kernel", "function", "everything"]
 
 
 def test_fit_finds_out_what_tasks_share(folder, tmp_path):
-    """Both hospitals have the same risks: with few rows each sharing more is chosen, and a new one is predicted."""
+    """Both hospitals have the same risks: with few rows each, the search shares more, and predicts a new hospital."""
     words = ("fit", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "-o", tmp_path / "m.skops", "--C", "1")
     done = run(*words, "--ps", "1,2")
     assert done.returncode == 0, done.stderr
@@ -997,7 +997,7 @@ def test_columns_that_a_model_needs_are_named(folder, model, tmp_path):
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process has worked; without /proc it is taken for enough."""
+    """CPU seconds of a process; without /proc, assume enough."""
     if not Path("/proc").exists():
         return 4.0
     times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
@@ -1009,7 +1009,7 @@ def test_an_interrupt_leaves_nothing_behind(folder, tmp_path):
     words = [COMMAND, "path", tmp_path / "t.csv", "-y", "outcome", "--out", tmp_path / "out", "--points", "1000"]
     process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(4)
-    for _ in range(600):  # until it is at work, and has minutes to go
+    for _ in range(600):  # wait until it is working, with minutes left to run
         if cpu_seconds(process.pid) > 3:
             break
         time.sleep(0.1)
@@ -1031,7 +1031,7 @@ def test_info():
 
 @pytest.mark.slow
 def test_a_machine_is_warmed_up_once(folder, tmp_path):
-    """After ``info --warm-up`` no command has anything left to compile."""
+    """After ``info --warm-up`` no command compiles anything."""
     command = (COMMAND, "info", "--warm-up")
     code, written = run_on_a_terminal(*command, cache=tmp_path)
     assert code == 0, written
@@ -1082,7 +1082,7 @@ def test_kernels_from_text():
 
 # ------------------------------------------------------------------------------------------------- regression
 def costs(n: int = 120, seed: int = 0) -> pd.DataFrame:
-    """The patients with what they cost, which depends on the hospital too."""
+    """The patients and their costs, which also depend on the hospital."""
     frame = patients(n, seed).drop(columns="outcome")
     slope = np.where(frame["hospital"] == "St. Bo", 1.0, 3.0)
     noise = 5 * np.random.default_rng(seed).standard_normal(n)

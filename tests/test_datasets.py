@@ -1,4 +1,4 @@
-"""Data sets: the public files as they are, damaged, missing and from the network; synthetic tasks of known kernels."""
+"""Data sets: public files that are intact, damaged, missing or downloaded; synthetic tasks with known kernels."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_landmine_fields(shared_data):
 
 
 def test_sources_of_mfeat(shared_data):
-    """The columns of a source are those of its file, whatever stands beside them."""
+    """The columns of a source match its file, whatever the other columns are."""
     made = fetch("mfeat", data_home=shared_data)
     assert [column for columns in made.sources.values() for column in columns] == list(range(649))
     for name, columns in made.sources.items():
@@ -208,7 +208,7 @@ def test_sources_of_mfeat(shared_data):
         assert_array_equal(made.target, alone[:, -1])
         assert [made.feature_names[column] for column in columns] == [f"{name}_{i}" for i in range(len(columns))]
     assert len(np.unique(made.data, axis=0)) == 1994
-    made.sources["fou"].clear()  # a copy: the next to fetch it has them all
+    made.sources["fou"].clear()  # a copy: the next fetch has them all
     assert len(fetch("mfeat", data_home=shared_data).sources["fou"]) == 76
     assert fetch("vehicle", data_home=shared_data).sources is None
 
@@ -353,7 +353,7 @@ def test_a_frame_with_its_task_column_is_learned_from(shared_data):
 # ------------------------------------------------------------------------------- copies, sound and damaged
 @pytest.fixture
 def mirror(shared_data, tmp_path) -> Path:
-    """A copy of some of the files, to be spoilt."""
+    """A copy of some of the files, for the tests to damage."""
     for folder in ("robot", "steel", "landmine", "letter", "mfeat", "school", "parkinsons", "computer"):
         shutil.copytree(shared_data / folder, tmp_path / folder)
         for path in (tmp_path / folder).iterdir():
@@ -361,7 +361,7 @@ def mirror(shared_data, tmp_path) -> Path:
     return tmp_path
 
 
-# MD5 of the original MNIST files, unpacked, as published; copies differ in how they are packed
+# published MD5 of the original MNIST files, unpacked; copies differ in their compression
 MNIST_UNPACKED = {
     "mnist/train-images-idx3-ubyte.gz": "6bbc9ace898e44ae57da46a324031adb",
     "mnist/train-labels-idx1-ubyte.gz": "a25bea736e30d166cdddb491f175f624",
@@ -617,7 +617,7 @@ def tiny_file(url: str = "http://127.0.0.1:9/tiny.data", sha256: str | None = No
 
 
 def add_tiny(monkeypatch, file: DataFile) -> None:
-    """A data set of three rows, in the catalogue beside the others."""
+    """Add a data set with three rows to the catalogue."""
 
     def build(data_set, read):
         return read(file), ["a", "b"]
@@ -628,7 +628,7 @@ def add_tiny(monkeypatch, file: DataFile) -> None:
 
 @pytest.fixture(autouse=True)
 def away_from_home(monkeypatch, tmp_path_factory):
-    """No test reads or writes the cache of the machine, or asks a proxy."""
+    """No test reads or writes the cache of the machine, or uses a proxy."""
     import pooch
 
     cache = tmp_path_factory.mktemp("cache")
@@ -640,7 +640,7 @@ def away_from_home(monkeypatch, tmp_path_factory):
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Serves a folder, counts the requests, and under /half/ breaks off half way."""
+    """Serves a folder, counts the requests, and stops halfway through files under /half/."""
 
     def do_GET(self):
         self.server.asked.append(self.path)
@@ -873,7 +873,7 @@ def test_weights_go_to_the_relevant_sources(options, least, seed):
 
 
 def test_tasks_can_have_the_same_functions():
-    """At the same x, tasks with common=1 agree up to the level of each task, and tasks with common=0 do not."""
+    """At the same x, tasks with common=1 agree up to the level of each task; tasks with common=0 do not."""
     agreement = {}
     for common in (0.0, 1.0):
         made = make_multitask(

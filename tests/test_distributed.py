@@ -1,4 +1,4 @@
-"""Tasks at the workers of a cluster: the same answers, few bytes, and no harm when a worker is lost."""
+"""Tasks on the workers of a cluster: the same answers, few bytes, and no harm if a worker is lost."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PS = [0.1, 1.0, np.inf]
 
 
 def make_data(n_tasks, n=40, n_features=3, seed=0):
-    """Tasks of unlike noise, name by name."""
+    """Tasks with different noise, by name."""
     rng = np.random.default_rng(seed)
     direction = rng.standard_normal((3, n_features))
     data = {}
@@ -49,7 +49,7 @@ def make_data(n_tasks, n=40, n_features=3, seed=0):
 
 
 def load(name, n_tasks=6, **options):
-    """What a site would read from its disk."""
+    """Load what a site would read from its disk."""
     return make_data(n_tasks, **options)[name]
 
 
@@ -99,7 +99,7 @@ def test_two_hundred_tasks_over_two_processes_match_the_local_path(client, kerne
 
 
 def test_sites_agree_on_standardised_kernels_without_moving_samples(client):
-    """The statistics are counts, sums and maxima; nothing is approximate about them."""
+    """The statistics are counts, sums and maxima, so they are exact."""
     data = make_data(6)
     bank = KernelBank(["linear", ("rbf", {"sigma": 1.0}), "laplacian"], normalize="capacity", standardize=True)
     sites = Sites([Site(name, load=partial(load, name)) for name in data])
@@ -110,7 +110,7 @@ def test_sites_agree_on_standardised_kernels_without_moving_samples(client):
 
 
 def test_default_widths_come_from_distances_within_sites(client):
-    """Close to the pooled ones, and a local path with the kernels agreed on is the same path."""
+    """They are close to the pooled ones, and a local path with the agreed kernels is the same path."""
     data = make_data(6)
     far = pareto_path(Sites([Site(name, load=partial(load, name)) for name in data]), ps=PS)
     bank = far.models[0].bank
@@ -200,7 +200,7 @@ def test_dask_frames_with_a_task_column(client):
 
 # ------------------------------------------------------------------------------------------------- what travels
 def test_at_most_a_kilobyte_for_each_task_and_round(client, monkeypatch):
-    """All that this process, which has the client and the scheduler, reads or writes on any socket."""
+    """Counts everything that this process, with the client and the scheduler, reads or writes on any socket."""
     from tornado.iostream import IOStream
 
     n_bytes = [0]
@@ -269,7 +269,7 @@ def test_models_can_stay_at_their_sites(client):
 # ------------------------------------------------------------------------------------------ lost and interrupted
 @contextmanager
 def two_workers(nanny):
-    """A cluster whose workers are processes of their own."""
+    """A cluster whose workers are separate processes."""
     with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster:
         command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--no-dashboard"]
         command += ["--nthreads", "1", "--nanny" if nanny else "--no-nanny"]
@@ -287,7 +287,7 @@ def two_workers(nanny):
 
 @pytest.mark.parametrize(("nanny", "bound"), [(False, False), (True, True)])
 def test_a_worker_killed_mid_path_only_costs_time(nanny, bound):
-    """Without a nanny its tasks go to the other worker; with one it comes back, and the tasks bound to it as well."""
+    """Without a nanny its tasks move to the other worker; with one it returns, and so do the tasks bound to it."""
     data = make_data(24)
     near = pareto_path(**stacked(data), kernels="paper", ps=[1.0, np.inf])
     sites = [
@@ -313,7 +313,7 @@ def test_a_worker_killed_mid_path_only_costs_time(nanny, bound):
             assert solution.objective == pytest.approx(objective, rel=2e-3)
         assert len(sweeps) >= 4
         assert victim not in client.run(os.getpid).values()
-        dual, _, _ = machine.decisions(solution.sweep)  # those of the lost worker are solved for again
+        dual, _, _ = machine.decisions(solution.sweep)  # those of the lost worker are solved again
         assert [len(part) for part in dual] == [40] * 24
 
 
@@ -335,7 +335,7 @@ def test_loaders_run_at_their_worker(client):
 
 
 def sweep_on(machine):
-    """Sweeps for longer than any interrupt takes."""
+    """Sweep for longer than any interrupt takes."""
     warm, end = None, time.monotonic() + 60
     while time.monotonic() < end:
         warm = machine.sweep(np.ones(machine.n_kernels), warm, 1e-12).warm

@@ -1,4 +1,4 @@
-"""ParetoMKLClassifier as a member of scikit-learn, and its ways to say the tasks."""
+"""ParetoMKLClassifier as a scikit-learn estimator, and the ways to give the tasks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.conftest import make_toy
 KERNELS = ["linear", ("rbf", {"sigma": 0.3}), ("rbf", {"sigma": 1.0})]
 
 
-# at a tolerance at which decisions settle: a gap of tol leaves them free by about its square root
+# a small tolerance, so that decisions settle: a gap of tol changes them by about its square root
 @parametrize_with_checks([ParetoMKLClassifier(tol=1e-6), ParetoMKLClassifier(p=0.1, s=2.0, kernels=KERNELS, tol=1e-6)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -38,11 +38,11 @@ def test_scikit_learn_checks(estimator, check):
 
 @pytest.fixture(scope="module")
 def column_form():
-    """Two tasks told apart by the last column, which is not a feature."""
+    """Two tasks that the last column distinguishes; it is not a feature."""
     X, y = make_classification(160, 5, n_informative=3, random_state=0)
     X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     site = np.arange(160) % 2
-    y = np.where(site == 1, 1 - y, y)  # what is one class here is the other there
+    y = np.where(site == 1, 1 - y, y)  # the two tasks swap the classes
     return np.column_stack([X, site]), y
 
 

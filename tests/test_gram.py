@@ -1,4 +1,4 @@
-"""Gram blocks: combined matrices and quadratic forms against dense stacks, for every layout of tasks."""
+"""Gram blocks: combined matrices and quadratic forms, compared with dense stacks, for every layout of tasks."""
 
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -46,7 +46,7 @@ def general_bank(A, B):
     return np.exp(-pairwise.manhattan_distances(A, B)) + A @ B.T
 
 
-# bank, and the stack it stands for, of unit diagonals
+# a bank, and the stack of unit diagonal that it represents
 BANKS = {
     "paper": ("paper", paper_kernels(X)),
     "several bases": (
@@ -75,7 +75,7 @@ any_way = pytest.mark.parametrize(
 
 @pytest.fixture(autouse=True)
 def small_panels(monkeypatch):
-    """Bases that are not kept are made some 20 rows at a time."""
+    """Bases that are not kept are computed about 20 rows at a time."""
     monkeypatch.setattr(paretomkl.gram, "PANEL_BYTES", 8 * 20 * N)
 
 
@@ -285,7 +285,7 @@ def test_tasks_that_share_samples_share_a_block(layout, blocks):
 @given(st.lists(st.sets(st.integers(0, 11), min_size=1), min_size=1, max_size=8))
 def test_blocks_are_the_finest_partition_that_keeps_every_task_whole(sets):
     samples, block = _connected_blocks([np.array(sorted(rows)) for rows in sets], 12)
-    groups = [set(rows) for rows in sets]  # merge what meets until nothing does
+    groups = [set(rows) for rows in sets]  # merge overlapping groups until none overlap
     merged = []
     while groups:
         group = groups.pop()
@@ -308,7 +308,7 @@ def test_nothing_is_computed_between_disjoint_tasks():
 # -------------------------------------------------------------------------------------------------------------- memory
 @pytest.mark.parametrize("cache_mb", [512, 0])
 def test_no_stack_of_gram_matrices_is_ever_held(cache_mb):
-    """Eleven kernels of N² numbers would be 11 N²; what is needed is K_θ, one base, and what makes the base."""
+    """Eleven kernels would take 11 N² numbers; only K_θ, one base, and what the base needs are in memory."""
     n = 800
     points = np.random.default_rng(0).uniform(size=(n, 3))
     fitted = KernelBank("paper", cache_mb=cache_mb).fit(points)
@@ -379,7 +379,7 @@ def test_a_negative_eigenvalue_of_a_thousandth_is_not_mistaken_for_rounding():
 
 
 def test_a_stack_is_checked_only_within_tasks():
-    """What a kernel is between samples that share no task does not matter."""
+    """The values of a kernel between samples that share no task do not matter."""
     stack = np.eye(6)[:, :, None].copy()
     stack[:3, 3:], stack[3:, :3] = 5.0, 5.0
     fitted = KernelBank("precomputed").fit(stack)

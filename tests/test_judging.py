@@ -1,4 +1,4 @@
-"""Scores with their words: names, classes, and tasks one by one."""
+"""Scores and their names, for classes and for single tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUICK = {"C": 10.0, "cv": None, "n_points": 15, "verbose": 0}
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_name_scores_every_task(name):
-    """Against the functions of scikit-learn on the held-out samples of each task."""
+    """Compared with the functions of scikit-learn on the held-out samples of each task."""
     X, y, sites = three_sites()
     y = (y == "yes").astype(int)
     result = trade_off_page(X, y, tasks=sites, scoring=name, **QUICK)
@@ -40,7 +40,7 @@ def test_every_name_scores_every_task(name):
 
 
 def test_scores_of_a_model_match_its_decisions():
-    """No tolerance: the same decisions, judged by hand."""
+    """Without tolerance: the same decisions, scored by hand."""
     X, y, sites = three_sites()
     model = ParetoMKLClassifier().fit(X, y, tasks=sites).model_
     decisions = model.decisions(X, sites)

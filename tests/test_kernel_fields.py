@@ -1,4 +1,4 @@
-"""Kernel fields against dense kernel matrices."""
+"""Kernel fields, compared with dense kernel matrices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _separate(rng, n):
 
 
 def _columns(rng, n):
-    """Tasks on most samples each, in no pattern."""
+    """Tasks that each use most samples, without a pattern."""
     return [np.flatnonzero(rng.random(n) < 0.8) for _ in range(4)]
 
 

@@ -1,4 +1,4 @@
-"""Base kernels: values, normalisation, columns, the ways to ask for them, and the accuracy of the compiled rows."""
+"""Base kernels: values, normalisation, columns, the ways to specify them, and the accuracy of the compiled rows."""
 
 import re
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def matrix(kernels, left=X, right=None, normalize="none", theta=None, fit_on=X, 
 
 
 def normalized(function, normalize, left, right):
-    """The reference: function(left, right), normalised as the bank does it."""
+    """The reference: function(left, right), normalised like the bank."""
     K = function(left, right)
     if normalize == "unit":
         return K / np.sqrt(np.outer(np.diag(function(left, left)), np.diag(function(right, right))))
@@ -107,7 +107,7 @@ def test_the_default_bank_needs_one_base_matrix():
 
 
 def test_weights_combine_kernels():
-    """K_θ = Σ θ_m K_m, with zeros among the weights of kernels that others are squared from."""
+    """K_θ = Σ θ_m K_m, also with zero weights for kernels whose squares are other kernels."""
     kernels = [*paper_kernels(), Laplacian(2.0), Laplacian(0.25), Cosine(), Gaussian(0.9, columns=[0, 2]), X_times_Z]
     singles = [matrix(kernels, Z, X, "unit", np.eye(len(kernels))[m]) for m in range(len(kernels))]
     for seed in range(10):
@@ -364,7 +364,7 @@ SQUARED = (GRID - GRID.T) ** 2
 
 
 def assert_exponentials(kernels, distances, rates, points):
-    """Every exponential of the bank to 1e-11 relative, where it is not so small that zero will do."""
+    """Every exponential of the bank is accurate to 1e-11 relative, unless it is so small that zero is fine."""
     for m, rate in enumerate(rates):
         K = matrix(kernels, points, theta=np.eye(len(kernels))[m], fit_on=points)
         expected = np.exp(-rate * distances)
@@ -398,7 +398,7 @@ def test_chains_of_laplacians_keep_eleven_digits():
 
 
 def test_the_exponential_is_exact_to_its_argument():
-    """The error of exp(-rate x) is that of rounding rate · x."""
+    """The error of exp(-rate x) comes only from rounding rate · x."""
     rng = np.random.default_rng(0)
     x = np.concatenate([[0.0, 1e-300, 1e-17], rng.uniform(0, 1, 500), 10 ** rng.uniform(-6, 2.5, 500)])
     out, shift = np.empty_like(x), np.empty_like(x)

@@ -1,4 +1,4 @@
-"""Banks of very many kernels: values against plain NumPy, and problems against the same kernels as a stack."""
+"""Banks of very many kernels, compared with plain NumPy and with the same kernels as a stack."""
 
 import pickle
 from dataclasses import replace
@@ -49,7 +49,7 @@ def normalized(function, A, B):
 
 
 def many_widths():
-    """Far more widths than nodes on two columns and on all, few on others, and kernels of other kinds between them."""
+    """Many more widths than nodes on two columns and on all, few on others, mixed with kernels of other kinds."""
     widths = np.geomspace(0.02, 40, 10 * WORTHWHILE)
     return [
         *(Gaussian(sigma, columns=3) for sigma in widths),
@@ -178,7 +178,7 @@ def test_the_reference_matches_scikit_learn():
 
 
 def sparse_tasks(n_classes):
-    """More kernels than a master takes at once, on one column each, and a task for each pair of classes."""
+    """More kernels than a master handles at once, on one column each, and a task for each pair of classes."""
     rng = np.random.default_rng(1)
     y = np.arange(60) % n_classes
     data = rng.standard_normal((60, 5)) + 0.8 * np.eye(5)[y]

@@ -1,4 +1,4 @@
-"""Folds stratified by task and label, and scores task by task, as members of scikit-learn's model selection."""
+"""Folds stratified by task and label, and scores for each task, for use with scikit-learn's model selection."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def cells_of(matrix):
 
 
 def gain_of_moving(fold, cells, n_splits) -> float:
-    """The most that Σ_c Σ_f (n_cf / n_c)², the whole data set being a cell too, falls when one sample is moved."""
+    """The most that Σ_c Σ_f (n_cf / n_c)² falls if one sample moves; the whole data set is a cell too."""
     member = np.array([*cells, np.ones(len(fold), dtype=bool)], dtype=float)
 
     def cost(fold):
@@ -220,7 +220,7 @@ def test_labels_of_a_matrix_are_spread(missing):
 @pytest.mark.filterwarnings("ignore:.*fewer than n_splits")
 @pytest.mark.parametrize("seed", range(5))
 def test_rare_labels_are_not_lost_among_many_tasks(seed):
-    """Tasks of 2, 3, … 7 positive labels beside 54 others: all in folds of their own."""
+    """Tasks with 2, 3, … 7 positive labels among 54 others: each positive label is in a different fold."""
     rng = np.random.default_rng(seed)
     matrix = (rng.random((100, 60)) < 0.2).astype(int)
     for t in range(6):
@@ -548,7 +548,7 @@ def test_metrics_of_labels(toy, fitted, fitted_column, name):
 
 
 def test_metrics_of_scores_and_of_a_positive_label(toy, fitted):
-    """Words have no default positive label: the larger one is taken, unless another is named."""
+    """Words have no default positive label: the larger one counts as positive, unless you name another."""
     labels = fitted.predict(toy.X, tasks=toy.tasks)
     scores = fitted.decision_function(toy.X, tasks=toy.tasks)
     cases = [
@@ -568,7 +568,7 @@ def test_metrics_of_scores_and_of_a_positive_label(toy, fitted):
 
 @pytest.mark.parametrize("name", ["accuracy", "f1", "roc_auc", "average_precision"])
 def test_tasks_may_have_their_own_labels(toy, name):
-    """Six labels instead of two, the same problem: the scores stay."""
+    """Six labels instead of two for the same problem give the same scores."""
     own = np.array([f"{label} {task}" for label, task in zip(toy.y, toy.tasks, strict=True)])
     scorer = make_multitask_scorer(name, average=None)
     few, many = make().fit(toy.X, toy.y, tasks=toy.tasks), make().fit(toy.X, own, tasks=toy.tasks)
@@ -611,7 +611,7 @@ def test_without_tasks_it_matches_the_plain_scorer(name):
 
 
 def test_every_scorer_of_scikit_learn_is_understood():
-    """Its private attributes are read; a new scikit-learn that renames them is noticed here."""
+    """We read its private attributes; this test notices if a new scikit-learn renames them."""
     for name in get_scorer_names():
         assert repr(make_multitask_scorer(name)) == f"make_multitask_scorer({name!r})"
 
@@ -670,7 +670,7 @@ def test_undefined_tasks_are_skipped_with_a_warning(toy, fitted, fitted_column):
     with pytest.warns(UndefinedMetricWarning):
         mean = make_multitask_scorer("roc_auc")(fitted_column, X, y)
     assert mean == pytest.approx(np.nanmean(list(expected.values())))
-    with pytest.warns(UndefinedMetricWarning, match="average_precision"):  # 1 by convention, which says nothing
+    with pytest.warns(UndefinedMetricWarning, match="average_precision"):  # 1 by convention, which is meaningless
         found = make_multitask_scorer("average_precision", average=None)(fitted_column, X, y)
     assert np.isnan(found["task 1"])
     ones = toy.y == "yes"
@@ -753,7 +753,7 @@ def last_first(X):
 
 
 def test_the_column_is_found_at_the_end_of_a_pipeline(toy):
-    """Index 0 of what reaches the last step; index 3 of what the scorer is given."""
+    """Index 0 of the data that reach the last step; index 3 of the data that the scorer gets."""
     codes = np.array([TASKS.index(task) for task in toy.tasks])
     X = np.column_stack([toy.X, codes])
     plain = make(task_column=0).fit(last_first(X), toy.y)

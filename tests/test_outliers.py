@@ -22,7 +22,7 @@ def toy():
     X = rng.normal(size=(120, 4))
     tasks = np.repeat(["north", "south"], 60)
     X[60:] += 3.0
-    X[[5, 65]] += 9.0  # one stray sample each
+    X[[5, 65]] += 9.0  # one outlier in each task
     return X, tasks
 
 
@@ -48,7 +48,7 @@ def test_outliers_of_each_task_are_found(toy, method):
     for name in ("north", "south"):
         assert (found[tasks == name] == -1).sum() == 3  # a threshold for each task
     assert_array_equal(detector.fit_predict(X, tasks=tasks), found)
-    # what is usual in the south is not in the north
+    # a sample that is normal in the south is an outlier in the north
     assert (detector.predict(X[66:], tasks=["north"] * 54) == -1).mean() > 0.8
     own = detector.offset_[[detector.task_names_.index(name) for name in tasks]]
     assert_allclose(detector.decision_function(X, tasks=tasks), detector.score_samples(X, tasks=tasks) - own)

@@ -1,4 +1,4 @@
-"""The parts of the documentation's page *How to add a part* plug in and are right; what lacks something is refused."""
+"""The parts of the page *How to add a part* work and are correct; incomplete parts are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The path as a whole: limits, order, sharing of cuts, and what p does."""
+"""The path as a whole: limits, order, sharing of cuts, and the effect of p."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_no_point_dominates_another(path):
 
 
 def test_task_weights_follow_p(toy, path):
-    """The larger p, the more the hardest task weighs and the less the easiest one."""
+    """The larger p is, the more weight the hardest task has and the less the easiest."""
     hardest = path.objectives.mean(axis=0).argmax()
     easiest = path.objectives.mean(axis=0).argmin()
     assert np.all(np.diff(path.task_weights[:, hardest]) > 0)
@@ -239,7 +239,7 @@ def test_huge_exponents_act_like_infinity(toy, p):
 
 
 def test_one_outlier_does_not_cost_time_or_digits():
-    """Squared distances that lost their digits beside the outlier cost no more than all of them from differences."""
+    """Recomputing the squared distances that lost digits costs no more than using differences for all."""
     rng = np.random.default_rng(0)
     plain = rng.random((600, 5))
     outlier = plain.copy()
@@ -251,7 +251,7 @@ def test_one_outlier_does_not_cost_time_or_digits():
         return np.exp(-50 * ((plain[:, None] - plain) ** 2).sum(axis=2))
 
     seconds = np.full((10, 2), np.inf)
-    for run in seconds:  # in turn, so that both see the same load
+    for run in seconds:  # alternate, so that both see the same load
         for k, make in enumerate((obvious, lambda: bank.cross(side, side, np.ones(1)))):
             began = time.process_time()
             K = make()

@@ -1,4 +1,4 @@
-"""Saved models: the same predictions, whole files, no foreign code."""
+"""Saved models: the same predictions, complete files, no foreign code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The displays: what they draw is what the path holds, and it can be read."""
+"""The displays: they draw what the path holds, and the result is readable."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def drawn(line):
 
 
 def texts_of(display):
-    """The boxes of all names and tick labels in the figure, by groups that must not touch each other."""
+    """The boxes of all names and tick labels in the figure, in groups that must not overlap."""
     figure = display.figure_
     figure.draw_without_rendering()
     groups = [[Text.get_window_extent(text) for text in display.ax_.texts]]  # without the lines that lead to them
@@ -100,7 +100,7 @@ def test_objectives_match_the_path(path):
     display = ObjectivesDisplay.from_path(path)
     assert_array_equal(np.array([drawn(line) for line in display.lines_]), path.objectives.T)
     assert_array_equal(drawn(display.mean_line_), path.objective)
-    assert_array_equal(display.lines_[0].get_xdata()[:-1], path.ps[:-1])  # finite exponents stand where they are
+    assert_array_equal(display.lines_[0].get_xdata()[:-1], path.ps[:-1])  # finite p are at their own values
     assert display.lines_[0].get_xdata()[-1] > path.ps[-2]
     assert [label.get_text() for label in display.labels_] == [*path.task_names, "$M_p$"]
     assert display.ax_.get_xlabel() == "exponent $p$ of the power mean"
@@ -413,7 +413,7 @@ def test_solvers_side_by_side(toy):
 def test_history_by_hand():
     rows = [(1.0, 1, 0.5), (1.0, 2, 0.0), (2.0, 2, 0.1)]
     display = ConvergenceDisplay.from_history(rows)
-    assert np.all(drawn(display.lines_[0]) > 0)  # a gap of zero has a place on a logarithmic axis
+    assert np.all(drawn(display.lines_[0]) > 0)  # a gap of zero is drawn on a logarithmic axis too
     assert display.lines_[0].get_markevery() == [1, 2]
     assert display.tol_line_ is None
     with pytest.raises(ValueError, match=r"history 'mine' must have rows \(p, n_sweeps, gap\), got shape \(2, 2\)"):

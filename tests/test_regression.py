@@ -1,4 +1,4 @@
-"""Regressors: reading, prediction, scores, search, and what bad input gets."""
+"""Regressors: reading, prediction, scores, search, and errors for bad input."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_contributions_add_up(toy):
 
 
 def test_several_outputs_measure_the_kernels_once(toy, monkeypatch):
-    """The factors of the kernels are those of one output; samples of their own are measured for each output."""
+    """The factors of the kernels match a single output; outputs with their own samples are measured separately."""
     X, y, _ = toy
     calls = []
     monkeypatch.setattr("paretomkl._bank.spread", lambda K, weight: calls.append(len(K)) or spread(K, weight))

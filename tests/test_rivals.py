@@ -1,4 +1,4 @@
-"""What a user would do instead, against the same in plain scikit-learn."""
+"""The simpler alternatives, compared with the same in plain scikit-learn."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ QUICK = {"ps": [1.0, 10.0], "Cs": [1.0, 10.0], "kernels": KERNELS}
 
 
 def three_sites(n: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sites with borders of their own, columns of unlike scale."""
+    """Sites with their own borders, and columns of different scales."""
     rng = np.random.default_rng(seed)
     X, sites = rng.standard_normal((n, 3)), np.array(["a", "b", "c"])[np.arange(n) % 3]
     slope = {"a": 1.0, "b": -1.0, "c": 0.0}
@@ -46,7 +46,7 @@ def three_sites(n: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np
 
 
 def folds_of(y: np.ndarray, sites: np.ndarray | None, n_folds: int = 4) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Any folds will do, if every part has all classes of all sites."""
+    """Any folds are fine if every part has all classes of all sites."""
     fold = np.random.default_rng(1).permutation(np.arange(len(y)) % n_folds)
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
 
@@ -66,7 +66,7 @@ def in_each_fold_the_choice_of_the_others(scores: np.ndarray) -> list[float]:
 
 # ----------------------------------------------------------------------------------------------- ways to share
 def test_a_fold_does_not_influence_what_is_shared():
-    """The search and each way alone: in each fold the way and the point that the other folds choose."""
+    """For the search and for each way alone: in each fold, the other folds choose the way and the point."""
     X, y, sites = three_sites()
     ways = ["nothing", "kernel", "function", "everything"]
     search = ParetoMKLClassifierCV(share=ways, ps=1.0, Cs=[1.0, 10.0], s=1.1, capacity=1.0, cv=folds_of(y, sites))
@@ -84,7 +84,7 @@ def test_a_fold_does_not_influence_what_is_shared():
 
 
 def test_rivals_use_the_rows_of_the_search():
-    """Where parameters are chosen on some rows, the folds are those again, and held-out samples get all rows."""
+    """If some rows choose the parameters, the folds use the same rows; for held-out samples, models use all rows."""
     X, y, sites = three_sites(240)
     held_out = three_sites(60, seed=1)
     search = ParetoMKLClassifierCV(share=["kernel", "everything"], ps=1.0, Cs=[1.0], cv=3, max_search_rows=120)
@@ -148,7 +148,7 @@ def test_ours_is_chosen_by_the_rule_of_the_search_and_by_the_other_folds():
 
 
 def test_folds_match_the_search():
-    """Whatever it was shuffled by: the majority of each training part, on its test part."""
+    """However it was shuffled: the majority class of each training part, on its test part."""
     X, y, _ = three_sites()
     y = np.where(np.random.default_rng(0).random(len(y)) < 0.2, "rare", y)
     for seed in (None, 7):
@@ -348,7 +348,7 @@ def test_verdict(ours, theirs, said):
 
 
 def test_differences_are_paired_by_fold():
-    """Folds that scatter by ten points, and a difference of two in each of them."""
+    """The folds scatter by ten points, but the difference is two in each of them."""
     ours = np.array([0.7, 0.8, 0.9])
     found = versus(ours.tolist(), (ours + 0.02).tolist())
     assert found.ours.standard_error == pytest.approx(0.1 / np.sqrt(3))
@@ -460,7 +460,7 @@ def test_the_mean_of_each_task(priced):
 
 
 def test_outputs_with_different_units_are_compared():
-    """One machine for all outputs has them on one scale, so that a change of units changes nothing."""
+    """One machine for all outputs puts them on one scale, so a change of units changes nothing."""
     X, y, _ = priced_sites()
     matrix = np.column_stack([y, X[:, 2] + 0.1 * y])
     matrix[:15, 1] = np.nan

@@ -105,7 +105,7 @@ def test_gradient_times_objectives_is_the_value_over_sixteen_decades(p):
 
 @pytest.mark.parametrize("p", [1e9, 1e12, 1e15, -1e12])
 def test_gradient_times_objectives_is_the_value_at_huge_exponents(p):
-    """The gradient makes the lower bound of the certificate: too large a gradient is a false certificate."""
+    """The gradient gives the lower bound of the certificate: too large a gradient would be a false certificate."""
     mean = PowerMean(p)
     assert_allclose(mean.gradient(1e3 * G) @ (1e3 * G), mean.value(1e3 * G), rtol=1e-9)
 

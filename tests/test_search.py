@@ -1,4 +1,4 @@
-"""ParetoMKLClassifierCV: the choice of GridSearchCV, in every way to say the tasks, and on a cluster."""
+"""ParetoMKLClassifierCV: the choice of GridSearchCV, for every way to give the tasks, and on a cluster."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def wine():
 
 @pytest.fixture(scope="module")
 def sites():
-    """Two tasks in the column form, with labels of their own."""
+    """Two tasks in the column form, with their own labels."""
     X, y = load_digits(return_X_y=True)
     rows = np.flatnonzero(np.isin(y, [1, 2, 7, 8]))[:200]
     X, y = X[rows] / 16, y[rows]
@@ -326,7 +326,7 @@ def test_the_solvers_of_the_paper(solver):
 
 
 def test_cuts_of_a_smaller_cost_certify_the_larger_one(toy):
-    """The path along C from carried cuts has the same certified values as paths from nothing."""
+    """The path along C with carried cuts has the same certified values as paths from scratch."""
     training = read_training(PathReader(toy.kernels), toy.X, toy.y, tasks=toy.tasks)
     parts = check_parts(PS, 1.1, 1e-4, "auto", None, None)
     problem = make_problem(training, training.weights, fit_bank(toy.kernels, training), parts)
@@ -443,7 +443,7 @@ def test_groups_are_refused_by_folds_that_would_split_them(wine, cv):
 
 
 def plain_count(estimator, X, y):
-    """A scorer that knows nothing of weights."""
+    """A scorer that does not take weights."""
     return float(np.sum(estimator.predict(X) == y))
 
 

@@ -132,10 +132,10 @@ def test_function_with_only_common_kernels_is_the_pooled_svm(toy):
 
 
 def test_function_with_only_own_kernels_shares_nothing(toy):
-    """The same fixed kernel: one problem with the sum of the tasks, but one intercept for all of them."""
+    """With the same fixed kernel it is one problem with the sum of the tasks, but one intercept for all of them."""
     _, _, z, tasks = toy
     bank, data = coupled(toy, KernelBank([Gaussian(1.0)], normalize="none"))
-    level = 1e7  # an intercept of each task that costs next to nothing
+    level = 1e7  # gives each task an intercept that costs almost nothing
     made = RidgeTasks(CoupledGram(bank, data, [np.arange(75)]), z, np.full(75, 3.0))
     sweep = made.sweep(np.array([0.0, 1.0, level]), rtol=1e-10)
     kernel = KernelBank([Gaussian(1.0)], normalize="none")
@@ -328,14 +328,14 @@ def test_ways_that_the_data_do_not_allow_are_skipped(toy):
     with pytest.warns(UserWarning, match="Without share='nothing' and 'kernel': Task 'west' has only one class"):
         search.fit(X, y, tasks=tasks)
     assert list(search.sharing_) == ["function", "everything"]
-    assert search.small_tasks_  # 25 rows a task, known without the ways that were left out
+    assert search.small_tasks_  # 25 rows per task; known even without the skipped ways
 
 
 # ---------------------------------------------------------------------------------------------------- the path
 @pytest.mark.parametrize("machine", ["svc", "ridge"])
 @pytest.mark.parametrize("way", WAYS)
 def test_the_path_matches_the_estimators(toy, way, machine):
-    """Along p where tasks share their kernel, else one point, certified; with preferences and weights."""
+    """Along p if tasks share their kernel, else one point; certified, with preferences and weights."""
     X, y, z, tasks = toy
     targets, model = (y, ParetoMKLClassifier()) if machine == "svc" else (z, ParetoMKLRegressor())
     given = {"share": way, "s": 2.0, "tol": 1e-4}
@@ -361,7 +361,7 @@ def test_the_path_matches_the_estimators(toy, way, machine):
 
 
 def test_tasks_that_share_nothing_are_below_every_point_of_the_front(toy):
-    """Each task at its least: what no shared kernel can beat."""
+    """Each task is at its minimum, which no shared kernel can beat."""
     X, y, _, tasks = toy
     ideal = pareto_path(X, y, tasks=tasks, share="nothing", kernels=BANK, tol=1e-6)
     front = pareto_path(X, y, tasks=tasks, kernels=BANK, tol=1e-6)
@@ -459,7 +459,7 @@ def test_predict_names_a_missing_task_column(toy):
 
 
 def test_a_search_on_some_rows_keeps_two_of_each_class_of_a_task():
-    """Rare classes would be left with one row, or none, and folds refuse that."""
+    """Otherwise rare classes would have one row or none, which folds refuse."""
     rng = np.random.default_rng(0)
     tasks, rare = np.repeat(np.arange(4), 100), np.arange(400) % 100 < 3
     X = rng.standard_normal((400, 2)) + 2.0 * rare[:, None]

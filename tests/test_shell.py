@@ -1,4 +1,4 @@
-"""The command line for those who have a table and no patience: gaps, small tasks, mistypings, pipes, full disks."""
+"""The command line in everyday use: gaps, small tasks, typos, pipes, full disks."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_a_rare_class_of_a_task_leaves_the_ways_that_can_learn_from_it(tmp_path)
 # ------------------------------------------------------------------------------------------------- predict
 @pytest.fixture(scope="module")
 def strangers(folder) -> Path:
-    """Two rows of a hospital that no model knows, and a patient of 1990 years."""
+    """Two rows of a hospital that no model knows, and a patient who is 1990 years old."""
     frame = pd.read_csv(folder / "new.csv")
     frame.loc[[1, 5], "hospital"] = "St Clara"
     frame.loc[3, "age"] = 1990
@@ -454,7 +454,7 @@ def test_a_full_disk_names_the_file_and_is_not_your_fault(folder, model):
 
 
 def test_a_disk_that_fills_up_leaves_nothing_behind(folder, tmp_path):
-    """A limit on the size of files stands for the disk."""
+    """A limit on file sizes stands in for a full disk."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
@@ -567,7 +567,7 @@ def test_names_of_the_package_are_there_when_asked_for():
 def test_an_interrupt_while_starting_prints_no_traceback(folder, tmp_path, delay):
     words = [COMMAND, "fit", folder / "good.csv", *TABLE, "-o", tmp_path / "m.skops"]
     process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    for _ in range(200):  # Python itself prints one while it starts; the command is there once its modules are
+    for _ in range(200):  # Python itself prints one while it starts; wait until the command's modules are loaded
         if (
             Path(f"/proc/{process.pid}/maps").exists()
             and "site-packages" in Path(f"/proc/{process.pid}/maps").read_text()
@@ -589,7 +589,7 @@ def test_wrong_options_in_a_separate_process(folder):
 
 
 def test_large_tables_say_what_to_expect(tmp_path, monkeypatch):
-    """More rows take longer, folds that run side by side less; small tables are not worth a word."""
+    """More rows take longer, parallel folds take less; small tables get no note."""
     frame = patients(3000)
     frame.to_csv(tmp_path / "t.csv", index=False)
     table, options = load_table(tmp_path / "t.csv", "outcome", "hospital"), Options()

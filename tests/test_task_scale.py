@@ -48,7 +48,7 @@ def trace(toy: Toy, ps, **options):
 
 @pytest.mark.parametrize("p", [1.0, 2.0, 20.0, np.inf])
 def test_optimum_matches_a_conic_solver(unlike, p):
-    """The objective is optimal, and the gap is never below the truth, however coarse the tolerance."""
+    """The objective is optimal, and the gap is never below the true gap, however coarse the tolerance."""
     Ks, costs = per_sample(unlike)
     best, _ = conic_optimum(Ks, unlike.pairs, costs, p, S)
     for tol in (0.1, 1e-2, 1e-5):
@@ -116,7 +116,7 @@ def test_tasks_of_one_size_learn_the_same_kernel(n_tasks):
 
 @pytest.mark.parametrize("p", [0.5, 5.0])
 def test_weights_count_samples(unlike, p):
-    """A sample of weight 2 is two samples, one of weight 0 is none."""
+    """A sample of weight 2 counts as two samples, one of weight 0 as none."""
     weight = np.random.default_rng(0).choice([0.0, 1.0, 2.0], size=len(unlike.y))
     weight[[0, 1, 2, 3]] = 1.0  # both classes of the smallest task
     rows = np.repeat(np.arange(len(weight)), weight.astype(int))
@@ -134,7 +134,7 @@ def test_balanced_classes_keep_the_sizes(unlike):
 
 
 def test_cuts_hold_along_C(unlike):
-    """A pool that grew from a smaller C ends where a cold one does."""
+    """A pool from a smaller C ends at the same point as a cold start."""
     from paretomkl._progress import Progress
     from paretomkl._reading import PathReader, read_training
     from paretomkl._tracing import Grid, check_parts, fit_bank, make_problem, trace_grid
@@ -197,13 +197,13 @@ def test_other_scales_are_refused(unlike, wrong):
 
 
 def test_paths_saved_before_sizes_were_known(unlike):
-    """Then objectives are all there is to rank tasks by."""
+    """Then only the objectives can rank the tasks."""
     old = replace(trace(unlike, [1.0], task_scale="none"), task_sizes=None)
     assert_array_equal(old.difficulty, old.objectives)
 
 
 def test_table_of_a_path_calls_hard_what_is_hard(unlike):
-    """Where the largest objective belongs to the largest task, not to the hardest, the columns say so."""
+    """If the largest objective belongs to the largest task and not the hardest, the columns say so."""
     for scale, headers in (("none", ["smallest J", "largest J"]), ("samples", ["easiest", "hardest"])):
         table = path_table(trace(unlike, [1.0], task_scale=scale), "title")
         assert [column.header for column in table.columns][2:4] == headers

@@ -16,7 +16,7 @@ NAN = float("nan")
 
 
 def summary(tasks):
-    """What distinguishes tasks, in a form that can be compared."""
+    """What distinguishes tasks, in a comparable form."""
     return [(task.name, task.rows.tolist(), task.targets.tolist(), task.classes, task.source) for task in tasks]
 
 
@@ -58,7 +58,7 @@ def test_pairs_cover_every_sample_once_for_each_other_class(y):
         (pd.Series(["b", "a", "b"], dtype="category"), ("a", "b")),
         (pd.Series([1, 2, 1], index=[7, 8, 9], dtype="Int64"), (1, 2)),
         (pl.Series(["b", "a", "b"]), ("a", "b")),
-        (np.array(["x", 1, "x"], dtype=object), ("x", 1)),  # not comparable: in order of appearance
+        (np.array(["x", 1, "x"], dtype=object), ("x", 1)),  # not comparable, so in order of appearance
         (np.array([(0, 1), 3, 3], dtype=object), ((0, 1), 3)),
     ],
     ids=repr,

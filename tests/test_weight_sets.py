@@ -1,4 +1,4 @@
-"""The L_s ball: its closed forms are never beaten by another point of the ball, at any scale."""
+"""The L_s ball: no other point of the ball beats its closed forms, at any scale."""
 
 import numpy as np
 import pytest

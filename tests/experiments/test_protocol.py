@@ -68,11 +68,11 @@ def test_seeds_are_shared_by_methods_and_fractions_and_differ_between_runs():
         seeds = {(cell.run, cell.seed) for cell in plan if cell.dataset == name}
         assert len(seeds) == 20
         assert len({seed for _, seed in seeds}) == 20
-    assert Cell("segment", 10, "pareto", 4).seed == 548684568  # results that are published depend on it
+    assert Cell("segment", 10, "pareto", 4).seed == 548684568  # published results depend on it
 
 
 def test_published_results_still_match_these_settings():
-    """Other settings would make every cell run again, and a results file refuse to go on."""
+    """With other settings every cell would run again, and existing results files would be refused."""
     kept = json.dumps(FULL.as_dict(), sort_keys=True)
     assert hashlib.sha256(kept.encode()).hexdigest()[:12] == "b4a5e3215aa0"
 
@@ -142,7 +142,7 @@ def test_folds_stay_within_the_training_part(data, most):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_method_sees_the_test_part_before_it_is_tested(method, monkeypatch):
-    """Other test samples leave every cross-validated score and the choice as they are."""
+    """Other test samples do not change any cross-validated score or the choice."""
     data = classes_data()
     split = toy_split(data, 3)
     other = Split(split.train, Part(1 - split.test.X, split.test.y[::-1], None), split.folds, 3)
@@ -217,7 +217,7 @@ def grid_of(split: Split) -> dict:
 def test_svc_on_classes_is_a_grid_search_of_scikit_learn():
     split = toy_split(classes_data(), 3)
     outcome = run_method("svc", split, QUICK)
-    # equal votes by confidence, as for all methods here
+    # confidence breaks ties between votes, as for all methods here
     pipeline = make_pipeline(StandardScaler(), SVC(break_ties=True, tol=QUICK.tol))
     search = GridSearchCV(pipeline, grid_of(split), cv=split.folds).fit(split.train.X, split.train.y)
     assert_allclose([point.cv for point in outcome.points], search.cv_results_["mean_test_score"])
@@ -226,7 +226,7 @@ def test_svc_on_classes_is_a_grid_search_of_scikit_learn():
 
 
 def test_svc_on_tasks_has_one_width_and_cost_for_all():
-    """By hand: columns standardised over all tasks, an SVC for each, candidates by the mean over tasks and folds."""
+    """By hand: standardise columns over all tasks, fit one SVC per task, take the best mean over tasks and folds."""
     split = toy_split(tasks_data(), 3)
     outcome = run_method("svc", split, QUICK)
 

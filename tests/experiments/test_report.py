@@ -1,4 +1,4 @@
-"""From records to tables: the right C, the right p, the right marks, the paper's own figures."""
+"""From records to tables: the right C, the right p, the right marks, and the paper's numbers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def path_outcome(rng, n_tasks=3, gain=0.0) -> Outcome:
 
 def other_outcome(rng, method) -> Outcome:
     def drawn(accuracy: float) -> float:
-        return round(float(rng.normal(accuracy, 0.01)), 4)  # as many digits as the compact copy keeps, or fewer
+        return round(float(rng.normal(accuracy, 0.01)), 4)  # no more digits than the compact copy keeps
 
     gap = None if method == "svc" else 1e-5
     points = [Point({"C": 1.0}, 0.4), Point({"C": 10.0}, 0.6, drawn(0.7), [70] * 3, gap)]
@@ -53,7 +53,7 @@ def only(records: list[Record], *methods: str) -> list[Record]:
 
 
 def shifted(records: list[Record], method: str, dataset: str, accuracy: float) -> None:
-    """Set what a method scores on a data set, with a little noise that differs from run to run."""
+    """Set the score of a method on a data set, with a little noise that differs between runs."""
     rng = np.random.default_rng(1)
     for record in only(records, method):
         if record.cell.dataset == dataset:
@@ -180,7 +180,7 @@ def test_the_report_is_the_same_from_the_compact_copy(tmp_path):
     records = all_records(runs=3)
     export(records, tmp_path / "r.csv.gz")
     one, two = make_tables(Collection(records)), make_tables(Collection(read_export(tmp_path / "r.csv.gz")))
-    del one["coverage"], two["coverage"]  # versions are left out of the copy
+    del one["coverage"], two["coverage"]  # the copy has no versions
     assert one == two
 
 

@@ -1,4 +1,4 @@
-"""The runner: nothing is lost, nothing is run twice, whatever happens on the way."""
+"""The runner: nothing is lost and nothing runs twice, whatever happens."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_records_survive_saving_and_loading(tmp_path):
 
 
 def failures(path: Path) -> dict[Cell, str]:
-    """Messages of the cells that failed the last time they were run."""
+    """Messages of the cells that failed in their last run."""
     with closing(sqlite3.connect(path)) as base:
         rows = base.execute("SELECT dataset, fraction, method, run, message FROM cells WHERE status = 'failed'")
         return {Cell(*row[:4]): row[4] for row in rows}
@@ -134,7 +134,7 @@ def test_a_record_names_the_versions_used():
 
 
 def test_a_failing_cell_does_not_stop_the_others_and_is_tried_again(tmp_path):
-    """The files are not there at first: every cell of vehicle fails, the synthetic ones do not."""
+    """The files are missing at first: every vehicle cell fails, the synthetic ones do not."""
     plan = make_plan(["vehicle", "synthetic"], ["uniform"], runs=2, quick=True)
     with Results(tmp_path / "r.sqlite", QUICK) as results:
         assert run_plan(plan, results, QUICK, data_home=tmp_path / "nowhere") == 2
@@ -171,7 +171,7 @@ def count(path: Path) -> int:
     base = sqlite3.connect(path)
     try:
         return base.execute("SELECT count(*) FROM cells").fetchone()[0]
-    except sqlite3.OperationalError:  # not made yet
+    except sqlite3.OperationalError:  # the file does not exist yet
         return 0
     finally:
         base.close()
@@ -184,7 +184,7 @@ def test_a_killed_run_continues_where_it_stopped(tmp_path):
     deadline = time.monotonic() + 120
     while count(path) < 5 and time.monotonic() < deadline:
         time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)  # the workers too: as if the power had failed
+    os.killpg(process.pid, signal.SIGKILL)  # kill the workers too, as in a power failure
     process.communicate()
     with Results(path, QUICK) as results:
         before = {one.cell: one for one in results.records()}
@@ -318,7 +318,7 @@ def test_a_compact_copy_can_be_continued(tmp_path):
     assert done.exit_code == 0, done.output
     kept, new = read_records(again)
     assert (kept.cell, kept.versions) == (old.cell, old.versions)
-    assert kept.seconds == pytest.approx(old.seconds, abs=0.006)  # the old one, not run again
+    assert kept.seconds == pytest.approx(old.seconds, abs=0.006)  # the old result: it did not run again
     assert kept.outcome.chosen.accuracy == pytest.approx(old.outcome.chosen.accuracy, rel=1e-5)
     assert new.cell.run == 1
 

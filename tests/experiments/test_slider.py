@@ -1,4 +1,4 @@
-"""The page that the experiments write beside their tables."""
+"""The page that the experiments write in addition to their tables."""
 
 from __future__ import annotations
 

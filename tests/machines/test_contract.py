@@ -1,4 +1,4 @@
-"""What every machine has to keep: certified optima of the whole problem, cuts, warm starts, weights, growth of C."""
+"""What every machine must satisfy: certified optima of the whole problem, cuts, warm starts, weights, growth of C."""
 
 import numpy as np
 import pytest
@@ -107,7 +107,7 @@ def test_objectives_are_positive_decreasing_and_convex_in_theta(kind):
 
 @every_kind
 def test_the_constant_cuts_of_a_pool_lie_below_the_objectives(kind):
-    """Among kernels of which one hardly tells the samples apart."""
+    """With a kernel that hardly distinguishes the samples."""
     Ks, tasks, C = some_tasks(kind, seed=4)
     Ks = np.stack([*Ks, 0.9 + 1e-3 * Ks[0]])
     machine = make_machine(kind, Ks, tasks, C)

@@ -1,4 +1,4 @@
-"""One-class machines: scikit-learn's answer after the change of parameters, nasty problems."""
+"""One-class machines: the same answer as scikit-learn after a change of parameters, and nasty problems."""
 
 import numpy as np
 import pytest
@@ -63,7 +63,7 @@ NASTY = nasty_problems()
 @pytest.mark.parametrize("rtol", [1e-2, 1e-7])
 @pytest.mark.parametrize("name", NASTY)
 def test_bounds_match_the_formulas_on_nasty_problems(name, rtol):
-    """The primal and the dual objective from their formulas: what lies between them is the optimum."""
+    """The primal and dual objectives from their formulas: the optimum is between them."""
     K, C = NASTY[name]
     C = np.broadcast_to(C, len(K))
     sweep = one_task("one-class", K, np.ones(len(K)), C).sweep(ONE, rtol=rtol)

@@ -1,4 +1,4 @@
-"""Kernel ridge regression: scikit-learn's answer, one factorisation for many outputs, constant targets."""
+"""Kernel ridge regression: the same answer as scikit-learn, one factorisation for many outputs, constant targets."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def sample(n=30, seed=0):
 
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
 def test_one_task_with_one_kernel_matches_kernel_ridge_on_centred_data(C):
-    """An intercept is what centring K and y does; alpha = 1 / C there."""
+    """Centring K and y has the same effect as an intercept; alpha = 1 / C in scikit-learn."""
     X, y = sample()
     K = gaussian(X)
     H = np.eye(len(y)) - 1 / len(y)
@@ -61,7 +61,7 @@ def test_a_task_with_constant_targets_has_no_effect(p):
     assert three.sweep.upper[1] <= 1e-6 * three.sweep.upper[0]
     machine = problems[1].machine
     assert_allclose(machine.decisions(three.sweep).intercepts[1], 3e5)
-    if p > 0:  # below, the mean is that of the smallest
+    if p > 0:  # below zero, the smallest objective determines the mean
         assert_allclose(PowerMean(p).value(three.sweep.upper[::2]), two.objective, rtol=1e-4)
 
 

@@ -37,7 +37,7 @@ def solve_one(K, signs, C, rtol=1e-10, init=None):
 
 
 def reference(K, signs, C):
-    """J by LIBSVM, which is not given samples with C = 0: it leaves them out and renumbers the others."""
+    """J by LIBSVM, without the samples with C = 0: it would drop them and renumber the others."""
     kept = np.broadcast_to(C, signs.shape) > 0
     return svc_objective(K[np.ix_(kept, kept)], signs[kept], np.broadcast_to(C, signs.shape)[kept])[0]
 
@@ -94,13 +94,13 @@ any_problem = pytest.mark.parametrize("name", NASTY)
 
 
 def assert_solved(K, signs, C, rtol=1e-10, accuracy=1e-8):
-    """The optimum is that of LIBSVM, and lies between the bounds of the sweep."""
+    """The optimum matches LIBSVM and is between the bounds of the sweep."""
     sweep = solve_one(K, signs, C, rtol)
     expected = reference(K, signs, C)
     assert_allclose(sweep.lower[0], expected, rtol=accuracy)
     assert sweep.lower[0] <= expected * (1 + 1e-9)
     assert sweep.upper[0] >= expected * (1 - 1e-9)
-    # the gap is a sum of C_i times a margin, and the margins are known to rounding of K v
+    # the gap is a sum of C_i times margins, which are accurate up to the rounding of K v
     rounding = 4e-16 * np.sum(np.broadcast_to(C, signs.shape)) * (1 + K.max() * sweep.linear[0])
     assert sweep.upper[0] - sweep.lower[0] <= 1.01 * rtol * sweep.upper[0] + rounding
 
@@ -182,7 +182,7 @@ def test_a_warm_start_ends_at_the_same_optimum(name):
     K, signs, C = NASTY[name]
     rng = np.random.default_rng(0)
     bound = np.broadcast_to(C, signs.shape)
-    # any feasible start: random within the box, the heavier side scaled down to balance
+    # any feasible start: random within the box, with the heavier side scaled down to balance
     alpha = rng.uniform(0, 1, len(signs)) * np.minimum(bound, 10 * np.median(bound[bound > 0]))
     plus, minus = alpha[signs > 0].sum(), alpha[signs < 0].sum()
     alpha[signs > 0] *= min(minus, plus) / plus
@@ -229,7 +229,7 @@ def test_large_kernels_with_large_bounds_match_libsvm(scale, C, seed):
 
 @pytest.mark.parametrize(("seed", "C"), [(2, 1e4), (3, 1e4)])
 def test_an_impossible_accuracy_ends_quickly_with_the_best_result(seed, C):
-    """The margins are known to rounding only, and the gap is C times their sum: 1e-12 is too much to ask."""
+    """The margins have rounding errors, and the gap is C times their sum, so 1e-12 is out of reach."""
     X, signs = sample_problem(16, seed)
     K = (X @ X.T + 1) ** 2
     sweep = solve_one(K, signs, C, rtol=1e-12)
@@ -241,7 +241,7 @@ def test_an_impossible_accuracy_ends_quickly_with_the_best_result(seed, C):
 @any_problem
 @pytest.mark.parametrize("rtol", [1e-1, 1e-3, 1e-8])
 def test_the_upper_bound_is_the_primal_value_of_the_reported_dual_and_intercept(name, rtol):
-    """½ v'Kv + Σ C_i max(0, 1 - y_i (K v + b)_i), whatever rounding the solver met on its way."""
+    """½ v'Kv + Σ C_i max(0, 1 - y_i (K v + b)_i), whatever rounding errors the solver made."""
     K, signs, C = NASTY[name]
     sweep = solve_one(K, signs, C, rtol)
     decision = K @ sweep.warm.dual + sweep.warm.intercepts[0]
@@ -254,7 +254,7 @@ def test_the_upper_bound_is_the_primal_value_of_the_reported_dual_and_intercept(
 # ---------------------------------------------------------------------------------------------------------- many tasks
 @pytest.fixture(scope="module")
 def toy():
-    """Six tasks: three that overlap, one apart from them, two that are one vs one; five kernels."""
+    """Six tasks: three that overlap, one separate from them, and two one-vs-one tasks; five kernels."""
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(60, 4))
     tasks = []
@@ -351,7 +351,7 @@ def test_threads_change_nothing(toy):
 
 
 def test_sweeps_are_counted(toy):
-    """By the run; a machine has no memory of its own."""
+    """The run counts them; a machine keeps no state."""
     machine, run = make_machine(*toy), Run()
     before = dict(vars(machine))
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Smallest balls: decisions, radius, bounds on nasty problems, what is refused."""
+"""Smallest balls: decisions, radius, bounds on nasty problems, and refused input."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def sample(n=40, seed=0):
 
 
 def squared_distances(K, alpha):
-    """Of the samples from the centre Σ_i α_i φ(x_i)."""
+    """Squared distances of the samples from the centre Σ_i α_i φ(x_i)."""
     return np.diag(K) - 2 * K @ alpha + alpha @ K @ alpha
 
 
@@ -116,7 +116,7 @@ def test_identical_samples_have_a_ball_of_radius_zero(K):
     assert_allclose(values, 0, atol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore:CutPool stopped")  # of an optimum of zero no relative gap is small
+@pytest.mark.filterwarnings("ignore:CutPool stopped")  # no relative gap is small if the optimum is zero
 @pytest.mark.parametrize("p", [0.5, 1.0, 20.0, np.inf])
 def test_a_kernel_that_is_constant_within_a_task_is_the_best_and_does_not_crash_the_solver(p):
     Ks, tasks, C = some_tasks("svdd")

@@ -1,4 +1,4 @@
-"""Tasks solved on working sets against the same tasks solved with full Gram matrices."""
+"""Tasks solved on working sets, compared with the same tasks solved with full Gram matrices."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def _stream(monkeypatch, whether=True):
 
 
 def _machine(kind, cache_mb=512, n_jobs=1, n=900, C=None):
-    """Three tasks on some of the samples, two of which share some, with costs of their own."""
+    """Three tasks with their own costs on some of the samples; two tasks share samples."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 4))
     rows = [np.arange(0, n // 2), np.arange(n // 3, 2 * n // 3), np.arange(2 * n // 3, n)]
@@ -49,7 +49,7 @@ def test_bounds_enclose_the_objectives_and_forms_match_the_dual(kind, rtol, cach
         warm = sweep.warm
         assert (sweep.upper - sweep.lower <= 1.01 * rtol * sweep.upper).all()
         forms = streaming.scale[:, None] * machine.gram.quadratic_forms(warm.dual)
-        if kind != "svdd":  # whose slopes are more than that
+        if kind != "svdd":  # its slopes have another term
             assert_allclose(sweep.forms, forms, rtol=rounding_of_forms, atol=rounding_of_forms * forms.max())
     assert (sweep.lower <= truth.upper * (1 + rounding)).all()
     assert (sweep.upper >= truth.lower * (1 - rounding)).all()
@@ -111,7 +111,7 @@ def test_paths_agree_whichever_way_tasks_are_solved(kernels, monkeypatch):
 
 
 def test_data_far_from_the_origin_keep_their_digits(monkeypatch):
-    """The linear kernel is nearly constant there: single precision does not serve."""
+    """The linear kernel is nearly constant there, so single precision is not enough."""
     rng = np.random.default_rng(0)
     X = 1e5 + rng.normal(size=(300, 3))
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=300) > 1e5, 1, -1)

@@ -1,4 +1,4 @@
-"""What everyone can read, reach and take along: contrast, keyboard, labels, phones, names, colours, downloads."""
+"""A page that everyone can read and use: contrast, keyboard, labels, phones, names, colours, downloads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FORMULA = '=HYPERLINK("x")'
 
 @pytest.fixture(scope="session")
 def sites(tmp_path_factory):
-    """Nine tasks with long names, which begin and end alike; one class whose name a spreadsheet takes for a formula."""
+    """Nine tasks with long names that start and end alike, and a class whose name looks like a formula."""
     rng = np.random.default_rng(1)
     X, site = rng.random((360, 4)), np.arange(360) % 9
     y = np.where(
@@ -148,7 +148,7 @@ def test_confusion_and_downloads_work_by_keyboard(driver, sites, tmp_path):
 # ----------------------------------------------------------------------------------------------------- small screens
 @pytest.mark.parametrize("problem", ["many", "two", "sites", "pumps"])
 def test_the_table_is_complete_on_a_phone(driver, request, problem):
-    """Nothing to scroll sideways, nothing cut off, every value with its title, and columns can be sorted."""
+    """Nothing scrolls sideways or is cut off, every value has its title, and columns can be sorted."""
     result = request.getfixturevalue(problem)
     page = Page(driver, result.file, width=390)
     assert driver.execute_script("return document.documentElement.scrollWidth") == 390
@@ -313,7 +313,7 @@ def test_means_over_tasks_are_labelled_as_means(driver, two, many):
 
 
 def test_standard_errors_of_shares_match_many_draws(two):
-    """Of samples drawn again and again; never 0, though all answers may be right."""
+    """Compared with repeated draws of samples; never 0, even if all predictions are correct."""
     from paretomkl._judging import standard_error_of_share
 
     rng = np.random.default_rng(0)
@@ -350,7 +350,7 @@ def shown_matrix(driver) -> np.ndarray:
 
 
 def test_confusion_of_classes_follows_p(driver, many):
-    """Against scikit-learn's, at both ends of the slider."""
+    """Compared with scikit-learn, at both ends of the slider."""
     X, y = digits(300)
     page = Page(driver, many.file)
     for index in (0, len(many.path) - 1):

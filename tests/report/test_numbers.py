@@ -1,4 +1,4 @@
-"""The page of a regression: R² in the place of accuracy, predictions against the truth, residuals by task."""
+"""The page of a regression: R² instead of accuracy, predictions against the truth, residuals by task."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = ["quiet", "noisy", "</script>"]
 
 
 def three_pumps(n: int = 150) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Tasks of unlike noise and slope, targets far from zero."""
+    """Tasks with different noise and slope, and targets far from zero."""
     rng = np.random.default_rng(0)
     X, tasks = rng.random((n, 3)), np.array(NAMES)[np.arange(n) % 3]
     noise = np.where(tasks == "noisy", 5.0, 0.5) * rng.standard_normal(n)
@@ -142,7 +142,7 @@ def test_charts_follow_the_slider(driver, pumps):
 
 
 def test_residuals_are_where_the_axis_says(driver, pumps):
-    """The box of a task from its quartile to its quartile, by the labels of the axis."""
+    """The box of a task goes from quartile to quartile, according to the axis labels."""
     page = Page(driver, pumps.file)
     index = embedded(pumps.html)["start"]
     ticks = driver.execute_script(

@@ -1,4 +1,4 @@
-"""From data to the page: every way to say the tasks, the split, and the accuracies."""
+"""From data to the page: every way to give the tasks, the split, and the accuracies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUICK = {"C": 10.0, "cv": None, "n_points": 15, "verbose": 0}
 
 
 def test_accuracies_match_the_models(many):
-    """Against the independent evaluation of the displays, and against models that are fitted again."""
+    """Compared with the independent evaluation of the displays, and with models fitted again."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -84,7 +84,7 @@ def test_given_cost_is_kept():
 
 
 def test_norm_and_capacity_are_chosen_or_given():
-    """The path has what cross-validation chose; a number fixes it; kernels that do not pay have no capacity."""
+    """The path uses what cross-validation chose; a number fixes it; kernels that do not pay have no capacity."""
     X, y, tasks = two_machines(20)
     quick = {"tasks": tasks, "C": 3.0, "n_points": 15, "verbose": 0, "rivals": False}
     searched = trade_off_page(X, y, cv=2, s=[1.0, 3.0], capacity=[0.0, 0.7], **quick)
@@ -177,7 +177,7 @@ def test_small_labels_are_split_without_a_warning():
 def test_task_without_held_out_samples_has_no_accuracy():
     X, y, tasks = two_machines(31)
     pump = np.flatnonzero(tasks == "pump")
-    # of 31 + 2 + 2 samples in the order of their labels every tenth is held out: none of the last four
+    # every tenth of 31 + 2 + 2 samples, ordered by label, is held out: none of the last four
     kept = np.concatenate([np.flatnonzero(tasks != "pump"), pump[y[pump] == "yes"][:2], pump[y[pump] == "no"][:2]])
     result = trade_off_page(X[kept], y[kept], tasks=tasks[kept], test_size=0.1, **QUICK)
     t = result.path.task_names.index("pump")

@@ -1,4 +1,4 @@
-"""The sentences say what the numbers say."""
+"""The sentences match the numbers."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_sentences_follow_the_measure():
 
 
 def test_choice_along_p_whatever_else_was_searched():
-    """Rows of other parameters than the chosen ones are left out."""
+    """Only rows with the chosen other parameters count."""
     from types import SimpleNamespace
 
     grid = [{"C": C, "s": s, "p": p} for C in (1.0, 10.0) for s in (1.1, 2.0) for p in (1.0, 0.5)]

@@ -96,7 +96,7 @@ def test_the_scale_of_the_kernels_does_not_matter(toy, scale):
 
 
 def test_tasks_of_very_different_scale(toy):
-    """Objectives spread over seven decades: every p still certified."""
+    """Objectives spread over seven decades, and every p is still certified."""
     C = np.repeat([1e-8, 1.0, 1e2], len(toy.X) // 3)
     path = pareto_path(toy.X, toy.y, tasks=toy.tasks, C=C, kernels=toy.kernels)
     assert path.objectives.max() / path.objectives.min() > 1e7
@@ -128,7 +128,7 @@ def test_extreme_exponents(toy, p):
 
 
 def test_every_exponent_has_its_own_point(toy):
-    """121 exponents, 121 kernels, and no stairs: a point lies between its neighbours, to a few pixels of a chart."""
+    """121 exponents, 121 kernels and no steps: a point is between its neighbours, up to a few pixels of a chart."""
     solver = CutPool(tol=1e-6, borrow=0.0)
     path = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=dense_ps(), kernels=toy.kernels, solver=solver)
     assert path.gap.max() <= 1e-6
