@@ -45,7 +45,9 @@ def fit(
     target: Target,
     options: Options,
     out: Annotated[Path, Option("--out", "-o", help="File to write the model to, usually `….skops`.")],
-    p: Annotated[str | None, Option("--p", help="Exponent; `inf` protects the worst task; default: chosen.")] = None,
+    p: Annotated[
+        str | None, Option("--p", help="Exponent; `inf` protects the worst task; default: cross-validated.")
+    ] = None,
     ps: Annotated[
         str, Option(help="Exponents to choose from; if several tie, the one nearest to 1.")
     ] = "1,0.5,2,0.1,10,0.01,inf",

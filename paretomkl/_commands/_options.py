@@ -64,9 +64,13 @@ class Options:
     source: Annotated[
         list[str] | None, Option(metavar="NAME=PATTERN", help="Group of columns, see below; repeatable.")
     ] = None
-    s: Annotated[float | None, Option("--s", min=1.0, help="Norm of the kernel weights; default: chosen.")] = None
-    capacity: Annotated[float | None, Option(min=0.0, help="How much flexible kernels pay; default: chosen.")] = None
-    C: Annotated[float | None, Option("--C", min=1e-9, help="Cost of an error; default: chosen by folds.")] = None
+    s: Annotated[float | None, Option("--s", min=1.0, help="Norm of the kernel weights; default: cross-validated.")] = (
+        None
+    )
+    capacity: Annotated[
+        float | None, Option(min=0.0, help="How much flexible kernels pay; default: cross-validated.")
+    ] = None
+    C: Annotated[float | None, Option("--C", min=1e-9, help="Cost of an error; default: cross-validated.")] = None
     Cs: Annotated[
         str | None, Option("--Cs", help="Values of C to choose from; default: 0.1,1,10,100, and 0.01 for regression.")
     ] = None
@@ -78,7 +82,8 @@ class Options:
         None
     )
     epsilon: Annotated[
-        float | None, Option(min=0.0, help="Errors up to this many standard deviations cost nothing; default: chosen.")
+        float | None,
+        Option(min=0.0, help="Errors up to this many standard deviations cost nothing; default: cross-validated."),
     ] = None
     categorical: Annotated[str, Option(help="Number columns that hold categories, separated by commas.")] = ""
     drop: Annotated[str, Option(help="Columns to ignore, separated by commas.")] = ""
