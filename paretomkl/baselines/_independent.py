@@ -1,4 +1,4 @@
-"""Baselines without anything shared: a learned kernel, a cross-validated kernel, or the plain sum for each task."""
+"""Baselines that share nothing between tasks: a learned kernel, a cross-validated kernel, or the mean kernel."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class KernelLearner:
     tol: float
     n_jobs: int | None
     verbose: int | None
-    _cost: Callable[[], float]  # of KernelFit
+    _cost: Callable[[], float]  # defined in KernelFit
     _keep: Callable[..., None]
 
     def _machine(self) -> dict[str, Any]:
