@@ -907,7 +907,7 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         ),
         "a task of two rows": (
             ["small_task.csv", "-y", "outcome", "-t", "hospital", "--share", "kernel"],
-            "Task 'tiny' has 2 rows, and",
+            "Task 'tiny' has 2 rows but",
         ),
         "infinite": (["inf.csv", "-y", "outcome"], "Column 'age' holds an infinite number in row 4"),
         "rows without target": (["no_y.csv", "-y", "outcome"], "Column 'outcome' is missing in 1 of 120 rows"),
