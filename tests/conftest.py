@@ -1,4 +1,4 @@
-"""Small multi-task problems, in the form the library takes and in the plain form of the oracles."""
+"""Small multi-task problems, in the form for the library and in the plain form for the oracles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paretomkl._tasks import make_tasks
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-collect_ignore_glob = ["typing/*"]  # scripts for type checkers, not to be run
+collect_ignore_glob = ["typing/*"]  # scripts for type checkers, not tests
 
 # a change is judged by the same examples each time; elsewhere new ones are tried
 settings.register_profile("ci", derandomize=True, deadline=None)
@@ -30,7 +30,7 @@ SHARED_DATA = Path(os.environ.get("PARETOMKL_DATA", Path(__file__).resolve().par
 
 @dataclass(frozen=True)
 class Toy:
-    """T tasks of unlike difficulty on separate samples: X, y, tasks; and Ks (M, N, N) with pairs (rows, signs)."""
+    """T tasks of different difficulty on separate samples: X, y, tasks; and Ks (M, N, N) with pairs (rows, signs)."""
 
     X: np.ndarray
     y: np.ndarray
@@ -41,7 +41,7 @@ class Toy:
 
 
 def make_toy(seed: int = 0, n_tasks: int = 3, n: int = 18, n_features: int = 3) -> Toy:
-    """Tasks of rising label noise; five kernels of which no single one is best for all."""
+    """Tasks with increasing label noise, and five kernels, none of which is best for all tasks."""
     rng = np.random.default_rng(seed)
     X = rng.random((n_tasks * n, n_features))
     tasks = np.repeat([f"task {t}" for t in range(n_tasks)], n)

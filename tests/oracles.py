@@ -86,8 +86,8 @@ def svc_objective(
     """J and its maximiser by LIBSVM: max over {0 <= a <= C, a'y = 0} of a'1 - 1/2 (y a)'K(y a).
 
     The tolerance of LIBSVM is absolute in the gradient 1 - y K (y a), whose scale is one, and J <= a'1 <= 2 J at the
-    optimum, so ``tol`` is a relative accuracy of J. Three things stand in its way. LIBSVM takes curvatures below 1e-12
-    for zero: the pair (c K, a / c) has the same gradient, and is used to give the kernel a mean diagonal of one. It
+    optimum, so ``tol`` is a relative accuracy of J. There are three obstacles. LIBSVM treats curvatures below 1e-12
+    as zero: the pair (c K, a / c) has the same gradient, and is used to give the kernel a mean diagonal of one. It
     keeps the kernel in single precision: the kernel is centred first, which leaves the problem as it is since
     (y a)'1 = 0, and the result is corrected in double precision. And where C is so large that rounding in the gradient
     exceeds ``tol``, ``max_iter`` ends the run.
@@ -113,7 +113,7 @@ def svc_objective(
 
 
 def _corrected(K: np.ndarray, signs: np.ndarray, bounds: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """One Newton step in the free alpha, K (y a) + b = y and (y a)'1 = 0, if it is feasible and no loss."""
+    """One Newton step in the free alpha, K (y a) + b = y and (y a)'1 = 0, if it is feasible and loses nothing."""
     free = (alpha > 0) & (alpha < bounds)
     if not free.any():
         return alpha
@@ -181,7 +181,7 @@ def _factor(K: np.ndarray) -> np.ndarray:
 
 
 def _solve(problem) -> bool:
-    """Clarabel, as accurate as it goes; whether it got anywhere."""
+    """Run Clarabel as accurately as possible; return whether it succeeded."""
     import cvxpy as cp
 
     tolerances = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10)
@@ -303,7 +303,7 @@ def conic_optimum(
 
 
 def power_norm(x, p, approx):
-    """The L_p norm in CVXPY, by power cones or by rational powers; before CVXPY 1.8 there are rational powers only."""
+    """The L_p norm in CVXPY, by power cones or by rational powers; before CVXPY 1.8 only by rational powers."""
     import cvxpy as cp
 
     by_cones = "approx" in inspect.signature(cp.pnorm).parameters
@@ -444,7 +444,7 @@ def machine_optimum(
 
 
 def _primal(kind, Ks, theta, y, C, epsilon):
-    """The primal objective of one task as an expression in theta, with variables of its own, minimised over them."""
+    """The primal objective of one task as an expression in theta, minimised over the task's own variables."""
     import cvxpy as cp
 
     features = [_factor(K) for K in Ks]

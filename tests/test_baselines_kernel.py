@@ -37,7 +37,7 @@ MODELS = [
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 
 
-# at a tolerance at which decisions settle: a gap of tol leaves them free by about its square root
+# a small tolerance, so that decisions settle: a gap of tol changes them by about its square root
 @parametrize_with_checks([clone(model).set_params(tol=1e-6) for model in MODELS])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -56,7 +56,7 @@ def partially_shared_optimum(Ks, pairs, C, beta):
     """min of mean_t J_t(zeta + gamma_t) by a conic solver, from the constraints as the paper states them.
 
     The tasks are in their primal form, 1/2 sum_m ||f_m||^2 / theta_m + C sum xi. The value is that of LIBSVM at the
-    weights found, and has to agree with that of the solver.
+    weights found, and must agree with the solver's value.
     """
     import cvxpy as cp
 
@@ -86,10 +86,10 @@ def partially_shared_optimum(Ks, pairs, C, beta):
 
 
 def assert_certified(model, optimum, tol):
-    """The optimum lies between the bounds that the model claims."""
+    """The optimum is between the bounds that the model claims."""
     assert 0 <= model.gap_ <= tol
     assert model.objective_ <= optimum * (1 + tol)
-    assert model.objective_ >= optimum * (1 - 1e-6)  # the reference is itself no closer
+    assert model.objective_ >= optimum * (1 - 1e-6)  # the reference itself is no more accurate
     assert (model.objective_ - optimum) / model.objective_ <= model.gap_ + 1e-6
 
 
@@ -134,7 +134,7 @@ def test_linear_programme_and_its_bound():
     assert_allclose(np.mean(linear[0] - (sharing.expand(parts) * slopes[0]).sum(axis=1)), expected, rtol=1e-9)
 
 
-def test_a_gap_that_was_not_reached_is_reported(toy):
+def test_a_missed_tolerance_is_reported(toy):
     gram = GramBlocks(as_bank(toy.kernels).fit(toy.X), toy.X, [rows for rows, _ in toy.pairs], shared=False)
     tasks = SVCTasks(gram, np.concatenate([signs for _, signs in toy.pairs]), np.ones(len(toy.y)))
     with pytest.warns(ConvergenceWarning, match=r"stopped after 3 sweeps, gap .* > tol=1e-06"):
@@ -145,7 +145,7 @@ def test_a_gap_that_was_not_reached_is_reported(toy):
 
 
 # ------------------------------------------------------------ limits
-def test_nothing_specific_is_one_shared_kernel(toy):
+def test_beta_zero_is_one_shared_kernel(toy):
     fit = {"X": toy.X, "y": toy.y, "tasks": toy.tasks}
     one = ParetoMKLClassifier(p=1, s=1, C=3.0, kernels=toy.kernels, tol=1e-5).fit(**fit)
     limit = PartiallySharedMKL(beta=0, C=3.0, kernels=toy.kernels, tol=1e-5).fit(**fit)
@@ -163,14 +163,14 @@ def test_nothing_shared_is_independent(toy, beta):
     assert_array_equal(limit.shared_, 0)
 
 
-def test_more_of_their_own_is_better(toy):
+def test_more_specific_weight_is_better(toy):
     models = [PartiallySharedMKL(beta=b, kernels=toy.kernels, tol=1e-4) for b in (0, 0.5, 1, 2, 3)]
     values = [model.fit(toy.X, toy.y, tasks=toy.tasks).objective_ for model in models]
     assert np.all(np.diff(values) < 0)
 
 
 @pytest.mark.parametrize("s", [1.0, 1.1])
-def test_one_task_is_paretomkl(s):
+def test_one_task_matches_paretomkl(s):
     X, y = make_classification(80, 4, random_state=2)
     one = ParetoMKLClassifier(s=s, C=2.0, kernels=KERNELS, tol=1e-6).fit(X, y)
     alone = IndependentMKL(s=s, C=2.0, kernels=KERNELS, tol=1e-6).fit(X, y)
@@ -180,7 +180,7 @@ def test_one_task_is_paretomkl(s):
 
 
 @pytest.mark.parametrize("method", [IndependentMKL, PartiallySharedMKL, UniformKernelSVC])
-def test_one_kernel_is_svc(method):
+def test_one_kernel_matches_svc(method):
     X, y = load_iris(return_X_y=True)
     model = method(C=3.0, kernels=KernelBank([Gaussian(1.0)], normalize="none"), tol=1e-7).fit(X, y)
     svc = SVC(gamma=0.5, C=3.0, tol=1e-8).fit(X, y)
@@ -188,7 +188,7 @@ def test_one_kernel_is_svc(method):
     assert_array_equal(model.predict(X), svc.predict(X))
 
 
-def test_uniform_kernel_is_svc_on_the_mean_kernel(toy):
+def test_uniform_kernel_matches_svc_on_the_mean_kernel(toy):
     model = UniformKernelSVC(C=3.0, kernels=toy.kernels, tol=1e-7).fit(toy.X, toy.y, tasks=toy.tasks)
     decisions = model.decision_function(toy.X, tasks=toy.tasks)
     K = toy.Ks.mean(axis=0)
@@ -202,7 +202,7 @@ def test_uniform_kernel_is_svc_on_the_mean_kernel(toy):
 
 # ------------------------------------------------------------ cross-validated kernels
 @pytest.mark.parametrize("cv", [5, ShuffleSplit(4, test_size=0.3, random_state=0)], ids=["folds", "splitter"])
-def test_cross_validation_is_a_grid_search_in_each_task(cv):
+def test_cross_validation_matches_a_grid_search_in_each_task(cv):
     toy = make_toy(seed=5, n=60)
     Cs, sigmas = [0.1, 1.0, 10.0, 100.0], [0.1, 0.3, 1.0, 3.0]
     model = IndependentSVC(Cs=Cs[::-1], sigmas=sigmas, cv=cv, tol=1e-6).fit(toy.X, toy.y, tasks=toy.tasks)
@@ -239,7 +239,7 @@ def test_few_samples_make_few_folds():
     assert_array_equal(many.cv_scores_, three.cv_scores_)
     weight = np.ones(len(toy.y))
     weight[np.flatnonzero((toy.tasks == "task 1") & (toy.y == "no"))[1:]] = 0
-    with pytest.raises(ValueError, match="Task 'task 1' has one sample of class 'no'; to be cross-validated it needs"):
+    with pytest.raises(ValueError, match="Task 'task 1' has one sample of class 'no'; cross-validation needs"):
         IndependentSVC().fit(toy.X, toy.y, tasks=toy.tasks, sample_weight=weight)
 
 
@@ -253,7 +253,7 @@ def test_samples_of_weight_zero_are_in_no_fold(toy):
 
 # ------------------------------------------------------------ the common interface
 @every_model
-def test_all_ways_to_say_the_tasks_are_one_problem(toy, model):
+def test_all_ways_to_give_the_tasks_are_one_problem(toy, model):
     frame = pd.DataFrame(toy.X, columns=["a", "b", "c"]).assign(site=toy.tasks)
     matrix = np.full((len(toy.y), 3), np.nan)
     for t, (rows, signs) in enumerate(toy.pairs):
@@ -285,7 +285,7 @@ def test_pairs_of_classes_vote(model):
 
 
 @every_model
-def test_copies_predict_alike(toy, model):
+def test_copies_predict_the_same(toy, model):
     fitted = clone(model).fit(toy.X, toy.y, tasks=toy.tasks)
     loaded = pickle.loads(pickle.dumps(fitted))
     assert_array_equal(
@@ -311,7 +311,7 @@ def test_routing_needs_no_requests(toy, model):
 
 
 @pytest.mark.parametrize("model", MODELS[:3], ids=lambda model: type(model).__name__)
-def test_weights_are_repetitions(toy, model):
+def test_weights_act_like_repetitions(toy, model):
     weight = 1 + np.arange(len(toy.y)) % 3
     repeated = np.repeat(np.arange(len(toy.y)), weight)
     accurate = clone(model).set_params(tol=1e-6)
@@ -322,7 +322,7 @@ def test_weights_are_repetitions(toy, model):
 
 
 @every_model
-def test_balanced_classes_count_alike(model):
+def test_balanced_classes_count_equally(model):
     X, y = make_classification(150, 4, weights=[0.85], flip_y=0.1, random_state=0)
     balanced = clone(model).set_params(class_weight="balanced").fit(X, y)
     counts = np.bincount(y)
@@ -333,7 +333,7 @@ def test_balanced_classes_count_alike(model):
 
 @pytest.mark.parametrize("verbose", [0, 1])
 @every_model
-def test_progress_is_shown_when_asked_for(toy, model, verbose, capsys):
+def test_progress_is_shown_on_request(toy, model, verbose, capsys):
     clone(model).set_params(verbose=verbose).fit(toy.X, toy.y, tasks=toy.tasks)
     shown = "points" in capsys.readouterr().err
     assert shown == (verbose == 1 and not isinstance(model, UniformKernelSVC))

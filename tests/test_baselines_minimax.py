@@ -1,4 +1,4 @@
-"""MinimaxMTL against the problem it states, written out for a conic solver, and as a member of scikit-learn."""
+"""MinimaxMTL compared with the problem it states, written for a conic solver, and as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": (
         "the check asks for equal decisions to 1e-7; the trace norm is not strictly convex, and at the smallest gap "
         "that rounding allows the decisions of two runs still differ by 1e-6 "
-        "(test_weights_are_repetitions states the equivalence of the objectives)"
+        "(test_weights_act_like_repetitions states the equivalence of the objectives)"
     ),
 }
 
 
-# at a tolerance at which decisions settle: a gap of tol leaves them free by about its square root
+# a small tolerance, so that decisions settle: a gap of tol changes them by about its square root
 @parametrize_with_checks(
     [MinimaxMTL("trace", tol=1e-6), MinimaxMTL("ep", tol=1e-8)],
     expected_failed_checks=lambda model: EXPECTED_FAILURES if model.regularizer == "trace" else {},
@@ -51,7 +51,7 @@ def hinge_losses(model, X, pairs):
 
 
 def conic_optimum(X, pairs, regularizer, alpha, mu, lam=1.0, intercept=True, weights=None, combine=None):
-    """The stated problem by a conic solver, or with ``combine`` of the losses in place of b + (1/α) Σ ξ."""
+    """The stated problem by a conic solver, or with ``combine`` of the losses instead of b + (1/α) Σ ξ."""
     cp = pytest.importorskip("cvxpy")
     T, d = len(pairs), X.shape[1]
     W, offset, b, xi = cp.Variable((d, T)), cp.Variable(T), cp.Variable(), cp.Variable(T)
@@ -82,7 +82,7 @@ def conic_optimum(X, pairs, regularizer, alpha, mu, lam=1.0, intercept=True, wei
     ("alpha", "mu", "lam"), [(1.0, 0.01, 1.0), (1.6, 0.001, 0.1), (2.0, 0.1, 10.0), (3.7, 0.003, 3.0), (4.0, 0.02, 0.5)]
 )
 @pytest.mark.parametrize("regularizer", REGULARIZERS)
-def test_optimum_of_a_conic_solver(regularizer, alpha, mu, lam, intercept):
+def test_optimum_matches_a_conic_solver(regularizer, alpha, mu, lam, intercept):
     toy = make_toy(seed=1, n_tasks=4, n=15, n_features=4)
     optimum = conic_optimum(toy.X, toy.pairs, regularizer, alpha, mu, lam, intercept)
     for tol in (1e-2, 1e-5):
@@ -95,7 +95,7 @@ def test_optimum_of_a_conic_solver(regularizer, alpha, mu, lam, intercept):
 
 
 @pytest.mark.parametrize("regularizer", REGULARIZERS)
-def test_attributes_and_their_promises(toy, regularizer):
+def test_attributes_keep_their_promises(toy, regularizer):
     model = MinimaxMTL(regularizer, alpha=1.5, mu=0.003, lam=2.0, tol=1e-5).fit(toy.X, toy.y, tasks=toy.tasks)
     assert model.coef_.shape == (3, 3)
     assert model.intercept_.shape == model.losses_.shape == model.task_weights_.shape == (3,)
@@ -166,7 +166,7 @@ def test_the_trace_norm_finds_low_rank():
     assert np.linalg.matrix_rank(model.coef_) == 2
 
 
-def test_tasks_grow_alike_with_lam(toy):
+def test_tasks_become_similar_as_lam_grows(toy):
     spread = [
         np.std(MinimaxMTL("ep", mu=0.01, lam=lam).fit(toy.X, toy.y, tasks=toy.tasks).coef_, axis=0).max()
         for lam in (0.01, 1.0, 1e4)
@@ -176,7 +176,7 @@ def test_tasks_grow_alike_with_lam(toy):
 
 
 @pytest.mark.parametrize("regularizer", REGULARIZERS)
-def test_the_scale_of_the_features_is_that_of_mu(toy, regularizer):
+def test_scaling_the_features_scales_mu(toy, regularizer):
     power = 1 if regularizer == "trace" else 2
     model = MinimaxMTL(regularizer, mu=0.01).fit(toy.X, toy.y, tasks=toy.tasks)
     scaled = MinimaxMTL(regularizer, mu=0.01 * 1e3**power).fit(1e3 * toy.X, toy.y, tasks=toy.tasks)
@@ -201,7 +201,7 @@ def test_progress_is_printed(toy, capsys):
 
 # ------------------------------------------------------------ ways to name the tasks
 @pytest.mark.parametrize("regularizer", REGULARIZERS)
-def test_all_ways_to_name_the_tasks_are_one_problem(toy, regularizer):
+def test_all_ways_to_give_the_tasks_are_one_problem(toy, regularizer):
     frame = pd.DataFrame(toy.X, columns=["a", "b", "c"]).assign(site=toy.tasks)
     matrix = np.full((len(toy.y), 3), np.nan)
     for t, (rows, signs) in enumerate(toy.pairs):
@@ -233,7 +233,7 @@ def test_more_than_two_classes(regularizer):
 
 # ------------------------------------------------------------ weights
 @pytest.mark.parametrize("regularizer", REGULARIZERS)
-def test_weights_are_repetitions(toy, regularizer):
+def test_weights_act_like_repetitions(toy, regularizer):
     weight = np.arange(len(toy.y)) % 4
     for rows, signs in toy.pairs:
         weight[rows[signs > 0][0]] = weight[rows[signs < 0][0]] = 1

@@ -1,4 +1,4 @@
-"""Baselines for regression: independent and uniform kernels, and any regressor of scikit-learn task by task."""
+"""Baselines for regression: independent and uniform kernels, and any scikit-learn regressor for each task."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def table():
 
 # ------------------------------------------------------------------------------------------------ our own kernels
 @pytest.mark.parametrize("loss", ["squared", "epsilon_insensitive"])
-def test_independent_kernels_are_those_of_each_task_alone(table, loss):
+def test_independent_kernels_match_each_task_alone(table, loss):
     X, y, tasks = table
     bank = ["linear", ("rbf", {"sigma": 1.0})]
     given = {"kernels": bank, "loss": loss, "C": 3.0, "tol": 1e-6}
@@ -64,7 +64,7 @@ def test_independent_kernels_are_those_of_each_task_alone(table, loss):
         assert_allclose(together.predict(X[mine], tasks=tasks[mine]), alone.predict(X[mine]), atol=1e-2 * y[mine].std())
 
 
-def test_uniform_kernels_are_kernel_ridge_on_their_mean(table):
+def test_uniform_kernels_match_kernel_ridge_on_their_mean(table):
     X, y, tasks = table
     C = 2.0
     model = UniformKernelRegressor(C=C, kernels=KERNELS, tol=1e-8).fit(X, y, tasks=tasks)
@@ -136,7 +136,7 @@ def test_pooled_is_one_search_with_a_column_for_each_task(table):
         assert_allclose(model.cv_scores_[:, k], -np.mean(errors, axis=0))
 
 
-def test_outputs_together(table):
+def test_joint_outputs_match_a_grid_search(table):
     X, _, _ = table
     Y = X @ np.random.default_rng(1).standard_normal((4, 3)) + [0, 10, -100]
     folds = list(KFold(3).split(X))
@@ -149,7 +149,7 @@ def test_outputs_together(table):
     assert_allclose(model.score(X, Y), search.score(X, Y))
 
 
-def test_ways_to_name_the_tasks_agree(table):
+def test_ways_to_give_the_tasks_agree(table):
     X, y, tasks = table
     model = TaskwiseRegressor(Ridge(), {"alpha": [0.1, 10.0]})
     named = clone(model).fit(X, y, tasks=tasks)
@@ -164,7 +164,7 @@ def test_ways_to_name_the_tasks_agree(table):
 
 
 def test_units_of_a_task_do_not_matter(table):
-    """With targets standardised within tasks a regressor without an intercept fits any mean and scale."""
+    """If targets are standardised within tasks, a regressor without an intercept fits any mean and scale."""
     X, y, tasks = table
     model = TaskwiseRegressor(KernelRidge(kernel="rbf"), GRID, random_state=1)
     scale = np.where(tasks == "b", 1e4, 1.0)
@@ -172,7 +172,7 @@ def test_units_of_a_task_do_not_matter(table):
     assert_allclose(clone(model).fit(X, scale * y + 7, tasks=tasks).predict(X, tasks=tasks), scale * plain + 7)
 
 
-def test_weights_are_repetitions(table):
+def test_weights_act_like_repetitions(table):
     X, y, tasks = table
     weight = np.random.default_rng(0).integers(0, 3, len(y))
     twice = np.repeat(np.arange(len(y)), weight)
@@ -183,12 +183,12 @@ def test_weights_are_repetitions(table):
         assert_allclose(weighted.predict(X, tasks=tasks), repeated.predict(X, tasks=tasks))
 
 
-def test_what_cannot_be_done_is_said(table):
+def test_impossible_requests_are_refused(table):
     X, y, tasks = table
     for model, words in [
         (TaskwiseRegressor(form="alone"), "form must be one of"),
         (TaskwiseRegressor(scoring="accuracy"), "scoring must be one of"),
-        (TaskwiseRegressor(form="pooled", each=True), "each=True is for form='separate'"),
+        (TaskwiseRegressor(form="pooled", each=True), "each=True needs form='separate'"),
         (TaskwiseRegressor(MultiTaskLasso(), form="joint"), "needs a matrix y without gaps"),
         (IndependentMKLRegressor(loss="absolute"), "loss must be"),
         (UniformKernelRegressor(loss="epsilon_insensitive", epsilon=-1), "epsilon"),

@@ -1,4 +1,4 @@
-"""SparseMTL: its optimum by a conic solver, its certificate, its limits, and its place in scikit-learn."""
+"""SparseMTL: its optimum by a conic solver, its certificate, its limits, and its use in scikit-learn."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tests.oracles import _factor, _solve, power_norm
 KERNELS = ["linear", ("rbf", {"sigma": 0.3}), ("rbf", {"sigma": 1.0})]
 
 
-# at a tolerance at which decisions settle: a gap of tol leaves them free by about its square root
+# a small tolerance, so that decisions settle: a gap of tol changes them by about its square root
 @parametrize_with_checks([SparseMTL(kernels="paper", tol=1e-6), SparseMTL(p=0.5, q=1.5, kernels=KERNELS, tol=1e-6)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 def make_mixed(seed: int = 0, n_tasks: int = 3, n: int = 24) -> Toy:
-    """Tasks that share one column and have one of their own, with noise: several kernels are used, not all alike."""
+    """Noisy tasks that share one column and have one of their own, so they use several kernels differently."""
     rng = np.random.default_rng(seed)
     X = rng.random((n_tasks * n, 4))
     tasks = np.repeat([f"task {t}" for t in range(n_tasks)], n)
@@ -60,7 +60,7 @@ def penalty(norms: np.ndarray, p: float, q: float) -> float:
 
 
 def conic_optimum(toy, q: float, C: float, c: np.ndarray | None = None) -> float:
-    """min C Σ hinge + Σ_m c_m (Σ_t ‖f_m^t‖^q)^(1/q) in features F_m^t of the kernels; c = ∞ leaves a kernel out."""
+    """min C Σ hinge + Σ_m c_m (Σ_t ‖f_m^t‖^q)^(1/q) in features F_m^t of the kernels; c = ∞ drops a kernel."""
     import cvxpy as cp
 
     c = np.ones(len(toy.Ks)) if c is None else c
@@ -84,7 +84,7 @@ def conic_optimum(toy, q: float, C: float, c: np.ndarray | None = None) -> float
 # ------------------------------------------------------------ p = 1: the optimum and its certificate
 @pytest.mark.parametrize("C", [0.3, 2.0, 100.0])
 @pytest.mark.parametrize("q", [1.0, 1.3, 1.5, 1.9, 2.0])
-def test_the_optimum_is_that_of_a_conic_solver(toy, q, C):
+def test_the_optimum_matches_a_conic_solver(toy, q, C):
     optimum = conic_optimum(toy, q, C)
     for tol in (0.1, 1e-3, 1e-6):
         model = fit(toy, q=q, C=C, tol=tol)
@@ -95,7 +95,7 @@ def test_the_optimum_is_that_of_a_conic_solver(toy, q, C):
 
 
 @pytest.mark.parametrize(("p", "q"), [(1.0, 2.0), (1.0, 1.5), (0.5, 1.5), (1.0, 1.0)])
-def test_the_objective_is_that_of_the_predictions(toy, p, q):
+def test_the_objective_matches_the_predictions(toy, p, q):
     C = 2.0
     model = fit(toy, p=p, q=q, C=C)
     decision = model.decision_function(toy.X, tasks=toy.tasks)
@@ -111,7 +111,7 @@ def test_the_objective_is_that_of_the_predictions(toy, p, q):
 
 @pytest.mark.parametrize(("p", "q"), [(1.0, 2.0), (1.0, 1.3), (0.9, 1.7)])
 def test_each_task_is_the_svm_of_its_kernel_weights(toy, p, q):
-    """Of ``theta_``, and of the weights that belong to the norms: re-weighting has come to rest."""
+    """For ``theta_`` and for the weights that belong to the norms: re-weighting has converged."""
     C = 0.3
     model = fit(toy, p=p, q=q, C=C, tol=1e-7)
     decision = model.decision_function(toy.X, tasks=toy.tasks)
@@ -193,7 +193,7 @@ def test_no_small_change_of_a_solution_lowers_the_objective(toy):
 
 
 # ------------------------------------------------------------ limits
-def test_p_and_q_of_one_leave_the_tasks_to_themselves(toy):
+def test_with_p_and_q_of_one_the_tasks_are_independent(toy):
     together = fit(toy, q=1.0, C=3.0, tol=1e-6)
     alone = 0.0
     for rows, _ in toy.pairs:
@@ -201,14 +201,14 @@ def test_p_and_q_of_one_leave_the_tasks_to_themselves(toy):
     assert_allclose(together.objective_, alone, rtol=2e-6)
 
 
-def test_one_task_does_not_know_q(toy):
+def test_with_one_task_q_does_not_matter(toy):
     rows, _ = toy.pairs[1]
     models = [SparseMTL(q=q, kernels=toy.kernels, C=5.0).fit(toy.X[rows], toy.y[rows]) for q in (1.0, 1.5, 2.0)]
     for model in models[1:]:
         assert_allclose(model.norms_, models[0].norms_, rtol=1e-12)
 
 
-def test_one_kernel_and_one_task_is_an_svm_of_its_own_norm():
+def test_one_kernel_with_one_task_is_an_svm_with_its_own_norm():
     X, y = make_classification(120, 4, random_state=1)
     model = SparseMTL(kernels=KernelBank([Gaussian(1.0)], normalize="none"), C=3.0, tol=1e-8).fit(X, y)
     assert_allclose(model.theta_, model.norms_, rtol=1e-3)  # ‖f‖ = min ½‖f‖²/θ + ½θ, at θ = ‖f‖
@@ -216,7 +216,7 @@ def test_one_kernel_and_one_task_is_an_svm_of_its_own_norm():
     assert_allclose(model.decision_function(X), svc.decision_function(X), atol=1e-3)
 
 
-def test_q_joins_the_tasks_without_a_jump(toy):
+def test_the_optimum_is_continuous_in_q(toy):
     values = [fit(toy, q=q, C=3.0, tol=1e-6).objective_ for q in (2.0, 1.9999, 1.5, 1.0001, 1.0)]
     assert np.all(np.diff(values) > -2e-6 * values[0])  # the norm falls in q
     assert_allclose(values[1], values[0], rtol=1e-3)
@@ -241,7 +241,7 @@ def test_a_small_C_leaves_the_intercepts_alone(toy, p, q):
     assert_allclose(heavy.intercept_, 1.0)
 
 
-def test_some_tasks_may_do_without_kernels():
+def test_some_tasks_may_use_no_kernels():
     """q = 1: a task of pure noise stays at zero while the other is learned."""
     rng = np.random.default_rng(0)
     X = rng.random((80, 2))
@@ -268,14 +268,14 @@ def test_a_large_C_is_a_hard_margin():
 @pytest.mark.parametrize("factor", [1e-2, 1e2])
 @pytest.mark.parametrize("p", [1.0, 0.5])
 def test_features_of_any_scale(toy, p, factor):
-    """Kernels of very unlike size: x'z and its cube, which scale, beside a Gaussian, which does not."""
+    """Kernels of very different size: x'z and its cube, which scale, and a Gaussian, which does not."""
     bank = KernelBank(["linear", ("poly", {"degree": 3}), Gaussian(0.3 * factor)], normalize="none")
     model = SparseMTL(p=p, q=1.5, kernels=bank, C=10.0).fit(factor * toy.X, toy.y, tasks=toy.tasks)
     assert model.gap_ <= 1e-3
     assert model.score(factor * toy.X, toy.y, tasks=toy.tasks) > 0.8
 
 
-def test_kernels_of_noise_are_left_out():
+def test_noise_kernels_get_no_weight():
     rng = np.random.default_rng(0)
     X = rng.random((150, 6))
     tasks = np.arange(150) % 3
@@ -287,13 +287,13 @@ def test_kernels_of_noise_are_left_out():
         return np.flatnonzero((model.norms_ > 0).any(axis=0)).tolist()
 
     assert used(1.0, 0.2) == [0]
-    noisy = used(1.0, 1.0)  # a higher price of errors makes room for noise
+    noisy = used(1.0, 1.0)  # errors cost more, so noise kernels get weight
     assert 0 in used(0.5, 1.0)
     assert len(used(0.5, 1.0)) < len(noisy)
 
 
 # ------------------------------------------------------------ ways to name the tasks
-def test_all_ways_to_name_the_tasks_are_one_problem(toy):
+def test_all_ways_to_give_the_tasks_are_one_problem(toy):
     frame = pd.DataFrame(toy.X, columns=list("abcd")).assign(site=toy.tasks)
     matrix = np.full((len(toy.y), 3), np.nan)
     for t, (rows, signs) in enumerate(toy.pairs):
@@ -337,7 +337,7 @@ def test_precomputed_kernels_and_threads(toy):
 
 # ------------------------------------------------------------ weights
 @pytest.mark.parametrize("q", [1.5, 2.0])
-def test_weights_are_repetitions(toy, q):
+def test_weights_act_like_repetitions(toy, q):
     weight = np.arange(len(toy.y)) % 3
     weight[::4] = 1
     repeated = np.repeat(np.arange(len(toy.y)), weight)

@@ -40,7 +40,7 @@ def test_sections_are_in_numerical_order(report, tmp_path, monkeypatch):
     assert list(report.Page("Title", "Introduction", *files).sections) == ["1", "2", "10"]
 
 
-def test_the_page_of_the_benchmarks_is_that_of_its_results(report):
+def test_the_benchmark_page_matches_its_results(report):
     results = ROOT / "benchmarks" / "results.json"
     page = ROOT / "doc" / "benchmarks.md"
     assert numbers(page) == list(range(1, 11))
@@ -48,7 +48,7 @@ def test_the_page_of_the_benchmarks_is_that_of_its_results(report):
     assert page.read_text(encoding="utf-8").partition("Machine")[2] == body
 
 
-def test_the_tables_of_regression_are_those_of_its_results():
+def test_the_regression_tables_match_their_results():
     tables = load("regression").report(ROOT / "doc" / "experiments" / "regression.json.gz")
     page = (ROOT / "doc" / "regression.md").read_text(encoding="utf-8")
     found = page.partition("<!-- begin regression -->")[2].partition("<!-- end regression -->")[0]

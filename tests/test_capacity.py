@@ -1,4 +1,4 @@
-"""Kernels that pay for their capacity, the default bank made from the data, and named sources."""
+"""Kernels that pay for their capacity, the default bank fitted to the data, and named sources."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_kernel_that_hardly_varies_keeps_its_digits():
     assert_allclose(wide.variance * 1e8, linear.variance, rtol=1e-4)
 
 
-def test_of_many_samples_a_random_thousand_is_measured():
+def test_capacity_is_measured_on_at_most_a_thousand_samples():
     many = np.random.default_rng(0).normal(size=(2500, 3))
     bank = KernelBank([Gaussian(1.0), Gaussian(0.1)], normalize="capacity").fit(many)
     exact = [centred_statistics(K) for K in stack_of([Gaussian(1.0), Gaussian(0.1)], many)]
@@ -109,8 +109,8 @@ def test_a_constant_kernel_gets_no_weight_and_does_no_harm():
 
 @pytest.mark.parametrize("p", [0.5, 1.0, 2.0, 20.0, np.inf])
 @pytest.mark.parametrize("s", [1.0, 1.1, 2.0])
-def test_the_optimum_is_that_of_the_normalised_problem(p, s):
-    """An independent conic solver, given the kernels as they are divided."""
+def test_the_optimum_matches_the_normalised_problem(p, s):
+    """Compared with an independent conic solver on the divided kernels."""
     rng = np.random.default_rng(5)
     data = rng.normal(size=(36, 3))
     tasks = np.repeat([0, 1], 18)
@@ -192,7 +192,7 @@ def test_whole_weights_are_repetitions_of_samples():
     assert_allclose(bank.factor, repeated.factor, rtol=1e-9)
 
 
-def test_the_standardizer_column_by_column():
+def test_the_standardizer_handles_each_kind_of_column():
     n = 200
     rare = np.zeros(n)
     rare[:4] = 1.0  # an indicator that most samples do not have
@@ -214,7 +214,7 @@ def test_the_standardizer_column_by_column():
     assert 5 < Z[7, 2] < 11
 
 
-def test_weighted_quantiles_are_those_of_repeated_values():
+def test_weighted_quantiles_match_repeated_values():
     values, weight = RNG.normal(size=(30, 2)), RNG.integers(0, 5, size=30)
     ours = weighted_quantiles(values, weight.astype(float), (0.05, 0.5, 0.95))
     theirs = np.quantile(np.repeat(values, weight, axis=0), [0.05, 0.5, 0.95], axis=0, method="inverted_cdf")
@@ -235,7 +235,7 @@ def test_absolute_distances(shape):
 
 
 # ------------------------------------------------------------------------------------------------- sources
-def test_each_source_has_a_default_bank_of_its_own():
+def test_each_source_has_its_own_default_bank():
     pd = pytest.importorskip("pandas")
     data, y = load_iris(return_X_y=True)
     names = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
@@ -274,7 +274,7 @@ def test_kernels_pay_within_their_source():
 
 
 def test_shares_do_not_depend_on_the_scale_of_a_kernel():
-    """θ of a kernel a thousand times as large is a thousand times smaller at the same function; its share is not."""
+    """A kernel that is 1000 times larger has a θ that is 1000 times smaller, but the same share."""
     stack = np.moveaxis(stack_of([Gaussian(1.0), Linear()], X), 0, 2)
     bank = KernelBank("precomputed").fit(stack)
     larger = KernelBank("precomputed").fit(stack * [1.0, 1000.0])
@@ -312,7 +312,7 @@ def test_sources_along_a_path_and_in_its_display():
         ({"a": []}, "Source 'a' has an empty list of columns"),
     ],
 )
-def test_what_is_wrong_with_sources(blocks, words):
+def test_bad_sources_are_refused(blocks, words):
     with pytest.raises(ValueError, match=words):
         sources(blocks).fit(X)
 
@@ -326,6 +326,6 @@ def test_what_is_wrong_with_sources(blocks, words):
         ({"kernels": "precomputed", "standardize": True}, "standardize=True needs features"),
     ],
 )
-def test_what_is_wrong_with_a_bank(parameters, words):
+def test_bad_banks_are_refused(parameters, words):
     with pytest.raises(ValueError, match=words):
         KernelBank(**parameters).fit(X)

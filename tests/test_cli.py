@@ -1,4 +1,4 @@
-"""The command line, as a person would call it."""
+"""The command line, as a person would use it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Done:
 
 
 def run(*arguments: object, columns: int = 80) -> Done:
-    """A command in this process: what a shell would see of it."""
+    """Run a command in this process, and return what a shell would see."""
     words = [str(argument) for argument in arguments]
     found = CliRunner().invoke(app, words, env={"COLUMNS": str(columns)})
     if found.exception is not None and not isinstance(found.exception, SystemExit):
@@ -51,7 +51,7 @@ def run(*arguments: object, columns: int = 80) -> Done:
 
 
 def run_process(*arguments: object, columns: int = 80, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own, in an environment with next to nothing in it."""
+    """Run a command in a separate process, with an almost empty environment."""
     environment = {"COLUMNS": str(columns), "PATH": "/usr/bin:/bin", "PYTHONIOENCODING": "utf-8"}
     for name in ("HOME", "NUMBA_CACHE_DIR", "PYTHONPATH"):
         if name in os.environ:
@@ -61,7 +61,7 @@ def run_process(*arguments: object, columns: int = 80, cwd: Path | None = None) 
 
 
 def run_on_a_terminal(*arguments: object, cache: Path) -> tuple[int, str]:
-    """Exit code of a Python process, and what a person sees of it; ``cache`` is where compiled code is kept."""
+    """The exit code of a Python process and what a person sees; ``cache`` is the folder for compiled code."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), "COLUMNS": "100", "TERM": "xterm"}
     process, terminal = pty.fork()
     if process == 0:
@@ -70,7 +70,7 @@ def run_on_a_terminal(*arguments: object, cache: Path) -> tuple[int, str]:
     while True:
         try:
             part = os.read(terminal, 4096)
-        except OSError:  # how Linux says that the other side is closed
+        except OSError:  # on Linux this means that the other side is closed
             part = b""
         if not part:
             break
@@ -185,7 +185,7 @@ def test_a_model_of_the_page_can_be_fitted_again(folder, tmp_path, monkeypatch):
     assert_allclose(list(facts["theta"].values()), names["clf"].theta_, atol=1e-9)
 
 
-def test_path_for_machines(folder, tmp_path):
+def test_path_prints_json(folder, tmp_path):
     words = (
         *("path", folder / "patients.csv", "--target", "outcome", "--C", "1", "--points", "15"),
         *("--kernels", "linear,rbf:0.5@age+bmi,rbf:1@ward", "--out", tmp_path / "out"),
@@ -321,13 +321,13 @@ def test_sources_along_the_path(folder, tmp_path):
     assert again["sources"]["body"] == pytest.approx(at_one["share of source: body"], abs=0.2)  # of all rows, not most
 
 
-def test_columns_in_no_source_are_one_of_their_own(folder, tmp_path):
+def test_columns_in_no_source_form_their_own_source(folder, tmp_path):
     words = ("fit", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "-o", tmp_path / "m.skops", "--p", "1")
     done = run(*words, "--C", "1", "--source", "body=age", "--json")
     assert done.returncode == 0, done.stderr
     assert done.stderr == (
-        "Note: what no --source names is one of its own, 'other columns': 'bmi' and 'ward'; --drop leaves columns "
-        "out.\n"
+        "Note: columns that no --source names form the source 'other columns': 'bmi' and 'ward'; --drop ignores "
+        "columns.\n"
     )
     assert list(json.loads(done.stdout)["sources"]) == ["body", "other columns"]
     everything = run(*words, "--C", "1", "--source", "all=*", "--json")
@@ -339,7 +339,7 @@ def test_columns_in_no_source_are_one_of_their_own(folder, tmp_path):
 
 
 def test_patterns_of_sources():
-    """Names before patterns; a column of words is all its indicators, and some of them can be had alone."""
+    """Names come before patterns; a column of words means all its indicators, and you can also select some of them."""
     columns = Columns("y", "site", ["a_1", "a_2", "b+c", "ward_size"], ["ward", "a_kind"])
     features = ["a_1", "a_2", "b+c", "ward_size", "ward=east", "ward=west", "a_kind=x"]
     table = Table(pd.DataFrame([[0] * 8], columns=[*features, "site"]), np.array([0]), columns, None)
@@ -383,7 +383,7 @@ def test_every_kind_of_file(tmp_path):
 
 
 def test_numbers_are_numbers_in_every_type(tmp_path):
-    """Text, fixed decimals and nullable integers in Parquet, decimal commas in CSV: one model, whatever the file."""
+    """Text, fixed decimals and nullable integers in Parquet, decimal commas in CSV: the same model for every file."""
     import decimal
 
     frame = patients()
@@ -410,7 +410,7 @@ def test_numbers_are_numbers_in_every_type(tmp_path):
 
 
 def test_all_rows_and_columns_of_parquet_are_read(tmp_path):
-    """Row groups with categories come in pieces, and what pandas kept as the index is a column like any other."""
+    """Row groups with categories arrive in pieces, and the index that pandas stored is a column like any other."""
     frame = patients().astype({"ward": "category"}).assign(kind=pd.Categorical(["one"] * 120))
     frame.set_index("hospital").to_parquet(tmp_path / "pieces.parquet", row_group_size=40)
     frame.sample(frac=1, random_state=0).to_parquet(tmp_path / "shuffled.parquet")  # an index without a name
@@ -478,7 +478,7 @@ def test_unknown_categories_and_tasks_at_prediction(folder, model, tmp_path):
     new.to_csv(tmp_path / "south.csv", index=False)
     done = run("predict", model, tmp_path / "south.csv")
     assert done.returncode == 0
-    assert "column 'ward' has words the model has not seen, which count as none: 'south'" in done.stderr
+    assert "column 'ward' has words that the model has not seen and ignores: 'south'" in done.stderr
     new.loc[1, "hospital"] = "St. Clara"
     new.to_csv(tmp_path / "clara.csv", index=False)
     done = run("predict", model, tmp_path / "clara.csv")
@@ -487,7 +487,7 @@ def test_unknown_categories_and_tasks_at_prediction(folder, model, tmp_path):
 
 
 def test_words_and_tasks_are_the_same_in_every_type(tmp_path):
-    """Codes that a gap turns into floats, and tasks that are numbers here and text there."""
+    """Codes that become floats because of a gap, and tasks that are numbers in one file and text in the other."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"code": rng.integers(1, 4, 150), "x": rng.random(150), "site": np.arange(150) % 3})
     frame["y"] = np.where(frame["code"] + 0.2 * rng.standard_normal(150) > 1.5, "high", "low")
@@ -561,14 +561,14 @@ def test_demo_refuses_a_page_that_cannot_be_written_before_any_work(tmp_path):
     assert "There is no folder" in done.stderr
 
 
-def test_one_exponent_is_one(folder, tmp_path):
+def test_p_takes_only_one_exponent(folder, tmp_path):
     done = run("fit", folder / "patients.csv", "-y", "outcome", "--p", "1,2", "-o", tmp_path / "m.skops")
     assert done.returncode == 2
     assert "--p takes one exponent, got '1,2'; to choose among several use --ps 1,2." in done.stderr
 
 
 def test_warnings_are_notes(tmp_path):
-    """A class with three rows in five folds: worth a note, not a line of source code."""
+    """A class with three rows in five folds gives a note, without a line of source code."""
     few = patients(80)
     few.loc[few.index[few["outcome"] == "ill"][3:], "outcome"] = "well"
     few.to_csv(tmp_path / "few.csv", index=False)
@@ -604,7 +604,7 @@ def test_balanced_finds_the_rare_class(tmp_path, n_tasks):
         done = run("fit", tmp_path / "t.csv", *words, *options, "--json")
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["scoring"] == ("balanced_accuracy" if options else "accuracy")
-        named = "--balanced weighs the classes alike, --scoring balanced_accuracy judges by both" in done.stderr
+        named = "--balanced gives the classes equal weight, --scoring balanced_accuracy judges models by" in done.stderr
         assert named == (not options)
         said = json.loads(run("predict", tmp_path / "m.skops", tmp_path / "new.csv", "--json").stdout)["predictions"]
         right = np.array(said) == new["outcome"]
@@ -623,7 +623,7 @@ def test_a_score_is_shown_wherever_there_is_one(tmp_path):
     assert re.search(
         r"Chosen by 5-fold cross-validation: p = .*, C = 1, capacity = .*, s = .*; ROC AUC 0\.\d{3}\.", done.stdout
     )
-    assert re.search(r"ROC AUC on the rows it was fitted to [01]\.\d{3}\.", done.stdout)
+    assert re.search(r"ROC AUC on the training rows [01]\.\d{3}\.", done.stdout)
     assert "accuracy" not in done.stdout
     assert "Note: class" not in done.stderr
     done = run("path", *words, "--points", "15", "--out", tmp_path / "out")
@@ -644,7 +644,7 @@ def test_a_score_is_shown_wherever_there_is_one(tmp_path):
     assert facts["task_scores"] == pytest.approx({f"site {t}": row[f"roc_auc: site {t}"] for t in range(3)})
 
 
-def test_simpler_models_are_set_beside(folder, tmp_path):
+def test_simpler_models_are_compared(folder, tmp_path):
     words = (folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--C", "1", "--share", "kernel")
     done = run("fit", *words, "-o", tmp_path / "m.skops")
     assert done.returncode == 0, done.stderr
@@ -671,7 +671,7 @@ WAYS = ["nothing", "kernel", "function", "everything"]
 
 
 def test_fit_finds_out_what_tasks_share(folder, tmp_path):
-    """Both hospitals have the same risks: with few rows each sharing more is chosen, and a new one is predicted."""
+    """Both hospitals have the same risks: with few rows each, the search shares more, and predicts a new hospital."""
     words = ("fit", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "-o", tmp_path / "m.skops", "--C", "1")
     done = run(*words, "--ps", "1,2")
     assert done.returncode == 0, done.stderr
@@ -691,7 +691,7 @@ def test_fit_finds_out_what_tasks_share(folder, tmp_path):
     new.loc[[1, 5], "hospital"] = "St. Clara"
     new.to_csv(tmp_path / "clara.csv", index=False)
     done = run("predict", tmp_path / "m.skops", tmp_path / "clara.csv", "-o", tmp_path / "p.csv", "--scores")
-    assert "2 of 120 rows are of tasks the model has not seen, 'St. Clara'" in done.stderr
+    assert "2 of 120 rows belong to tasks the model has not seen, 'St. Clara'" in done.stderr
     table = pd.read_csv(tmp_path / "p.csv")
     assert list(table.columns) == ["hospital", "predicted_outcome", "score: well", "new_task"]
     assert np.flatnonzero(table["new_task"]).tolist() == [1, 5]
@@ -727,24 +727,24 @@ def test_every_way_to_share_is_fitted_and_saved(folder, tmp_path, way, target):
         assert "120 rows of the unknown task 'St. Clara' have no prediction" in done.stderr
         assert done.stdout == ""
     else:
-        assert "120 of 120 rows are of tasks the model has not seen" in done.stderr
+        assert "120 of 120 rows belong to tasks the model has not seen" in done.stderr
 
 
-def test_sharing_needs_no_folds_where_nothing_is_to_choose(folder, tmp_path):
+def test_sharing_needs_no_folds_when_there_is_nothing_to_choose(folder, tmp_path):
     words = ("fit", folder / "patients.csv", "-y", "outcome", "-o", tmp_path / "m.skops", "--C", "1", "--json")
     facts = json.loads(run(*words, "-t", "hospital", "--share", "function").stdout)
     assert (facts["cv_score"], facts["share"]) == (None, "function")
     facts = json.loads(run(*words, "-t", "hospital", "--p", "2").stdout)
     assert (facts["cv_score"], facts["share"], facts["p"]) == (None, "kernel", 2.0), "to ask for p asks for the kernel"
     done = run(*words, "--p", "1", "--drop", "hospital", "--share", "auto")
-    assert "--share changes nothing: it takes several tasks (--task)" in done.stderr
+    assert "--share has no effect: it needs several tasks (--task)" in done.stderr
     assert json.loads(done.stdout)["share"] == "kernel"
     done = run(*words, "-t", "hospital", "--share", "kernel,all")
     assert done.returncode == 2
     assert "--share takes nothing, kernel, function, everything or auto, got 'kernel,all'" in done.stderr
 
 
-def test_path_sets_the_ways_beside_the_kernel(folder, tmp_path):
+def test_path_compares_the_ways_with_the_kernel(folder, tmp_path):
     words = ("path", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--C", "1", "--points", "15")
     words += ("--no-rivals", "--kernels", "linear,rbf:1", "--out", tmp_path / "out")
     plain = json.loads(run(*words, "--json").stdout)
@@ -760,7 +760,7 @@ def test_path_sets_the_ways_beside_the_kernel(folder, tmp_path):
     assert 'id="sharing"' in (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
 
 
-def test_folds_that_a_score_needs(tmp_path):
+def test_the_number_of_folds_suits_the_score(tmp_path):
     few = rare()
     few.drop(index=few.index[few["outcome"] == "ill"][4:]).to_csv(tmp_path / "few.csv", index=False)
     words = (tmp_path / "few.csv", "-y", "outcome", "--C", "1", "--no-rivals", "--scoring", "roc_auc")
@@ -773,7 +773,7 @@ def test_folds_that_a_score_needs(tmp_path):
     assert "Note: 3 folds instead of 5" in done.stderr
 
 
-def test_classes_of_many_are_not_rare(tmp_path):
+def test_classes_are_not_rare_just_because_there_are_many(tmp_path):
     rng = np.random.default_rng(0)
     kind = np.arange(160) % 12
     frame = pd.DataFrame({"x": kind + 0.1 * rng.standard_normal(160), "kind": [f"k{k}" for k in kind]})
@@ -850,7 +850,7 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         "empty, with a comma": (["comma.csv", "-y", "outcome"], """--drop '"height, cm"'"""),
         "lists": (["lists.parquet", "-y", "outcome"], "Column 'both' holds lists"),
         "one kernel twice": ([*good, "--kernels", "rbf:1,gaussian:1"], "--kernels names 'gaussian:1' twice"),
-        "a single row": (["rare.csv", "-y", "outcome"], "Class 'lost' has 1 row, and"),
+        "a single row": (["rare.csv", "-y", "outcome"], "Class 'lost' has 1 row but"),
         "strange decimals": ([*good, "--decimal", "x"], "a point or a comma, got --decimal 'x'"),
         "long delimiter": ([*good, "--delimiter", "||"], "A single character separates columns"),
         "target dropped": ([*good, "--drop", "outcome"], "Column 'outcome' is the target (--target), not an input"),
@@ -883,14 +883,17 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         ),
         "balanced numbers": (
             ["numbers.csv", "-y", "outcome", "--balanced"],
-            "--balanced weighs classes, and 'outcome'",
+            "--balanced weights classes, but 'outcome'",
         ),
-        "loss of classes": ([*good, "--loss", "squared"], "--loss and --epsilon are for numbers, and 'outcome' holds"),
+        "loss of classes": ([*good, "--loss", "squared"], "--loss and --epsilon are for numbers, but 'outcome' holds"),
         "unknown loss": (
             ["numbers.csv", "-y", "outcome", "--loss", "huber"],
             "--loss is squared or epsilon_insensitive",
         ),
-        "ε of the squared loss": (["numbers.csv", "-y", "outcome", "--epsilon", "0.1"], "--epsilon is for --loss"),
+        "ε of the squared loss": (
+            ["numbers.csv", "-y", "outcome", "--epsilon", "0.1"],
+            "--epsilon works only with --loss",
+        ),
         "accuracy of numbers": (["numbers.csv", "-y", "outcome", "--scoring", "accuracy"], "not a score for numbers"),
         "R² of classes": ([*good, "--scoring", "r2"], "'r2' is not a score for classes (--scoring)"),
         "constant in a task": (
@@ -904,7 +907,7 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         ),
         "a task of two rows": (
             ["small_task.csv", "-y", "outcome", "-t", "hospital", "--share", "kernel"],
-            "Task 'tiny' has 2 rows, and",
+            "Task 'tiny' has 2 rows but",
         ),
         "infinite": (["inf.csv", "-y", "outcome"], "Column 'age' holds an infinite number in row 4"),
         "rows without target": (["no_y.csv", "-y", "outcome"], "Column 'outcome' is missing in 1 of 120 rows"),
@@ -923,7 +926,7 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         "one source twice": ([*good, "--source", "b=age", "--source", "b=bmi"], "two --source of the name 'b'"),
         "sources and kernels": (
             [*good, "--source", "b=age", "--kernels", "paper"],
-            "--source gives each source the default kernels; leave out --kernels.",
+            "--source gives each source the default kernels; do not use it with --kernels.",
         ),
         "half a degree": (["good.csv", "-y", "outcome", "--kernels", "poly:2.5"], "must be a whole number"),
         "bad number": (["good.csv", "-y", "outcome", "--Cs", "1,two"], "--Cs takes numbers"),
@@ -951,7 +954,7 @@ def test_bad_files_get_one_sentence_that_says_what_to_do(spoilt):
     assert sorted(folder.iterdir()) == before, "nothing is left behind"
 
 
-def test_errors_for_machines(spoilt):
+def test_errors_are_printed_as_json(spoilt):
     folder, _ = spoilt
     done = run("path", folder / "empty.csv", "-y", "outcome", "--json")
     assert done.returncode == 2
@@ -977,16 +980,16 @@ def test_ten_million_rows_are_refused_at_once_and_can_be_sampled(tmp_path):
     assert json.loads(done.stdout)["rows"] == 200
 
 
-def test_a_file_that_is_no_model(folder, tmp_path):
+def test_a_file_that_is_not_a_model_is_refused(folder, tmp_path):
     done = run("predict", folder / "new.csv", folder / "new.csv")
     assert done.returncode == 2
     assert "is not a saved model" in done.stderr
     other = paretomkl.ParetoMKLClassifier().fit(*load_iris(return_X_y=True))
     paretomkl.save_model(other, tmp_path / "other.skops")
-    assert "not one of `paretomkl fit`" in run("predict", tmp_path / "other.skops", folder / "new.csv").stderr
+    assert "`paretomkl fit` did not write it" in run("predict", tmp_path / "other.skops", folder / "new.csv").stderr
 
 
-def test_columns_that_a_model_needs(folder, model, tmp_path):
+def test_columns_that_a_model_needs_are_named(folder, model, tmp_path):
     patients().drop(columns="bmi").to_csv(tmp_path / "less.csv", index=False)
     done = run("predict", model, tmp_path / "less.csv")
     assert done.returncode == 2
@@ -994,19 +997,19 @@ def test_columns_that_a_model_needs(folder, model, tmp_path):
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process has worked; without /proc it is taken for enough."""
+    """CPU seconds of a process; without /proc, assume enough."""
     if not Path("/proc").exists():
         return 4.0
     times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
     return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
 
 
-def test_an_interrupt_leaves_nothing(folder, tmp_path):
+def test_an_interrupt_leaves_nothing_behind(folder, tmp_path):
     patients(1500).to_csv(tmp_path / "t.csv", index=False)
     words = [COMMAND, "path", tmp_path / "t.csv", "-y", "outcome", "--out", tmp_path / "out", "--points", "1000"]
     process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(4)
-    for _ in range(600):  # until it is at work, and has minutes to go
+    for _ in range(600):  # wait until it is working, with minutes left to run
         if cpu_seconds(process.pid) > 3:
             break
         time.sleep(0.1)
@@ -1028,7 +1031,7 @@ def test_info():
 
 @pytest.mark.slow
 def test_a_machine_is_warmed_up_once(folder, tmp_path):
-    """After ``info --warm-up`` no command has anything left to compile."""
+    """After ``info --warm-up`` no command compiles anything."""
     command = (COMMAND, "info", "--warm-up")
     code, written = run_on_a_terminal(*command, cache=tmp_path)
     assert code == 0, written
@@ -1047,7 +1050,7 @@ def test_a_machine_is_warmed_up_once(folder, tmp_path):
     assert ANNOUNCEMENT not in written
 
 
-def test_compiling_is_announced_once_and_beside_no_progress_line(tmp_path):
+def test_compiling_is_announced_once_and_not_next_to_a_progress_line(tmp_path):
     code = """
 import numba
 import paretomkl.path
@@ -1079,7 +1082,7 @@ def test_kernels_from_text():
 
 # ------------------------------------------------------------------------------------------------- regression
 def costs(n: int = 120, seed: int = 0) -> pd.DataFrame:
-    """The patients with what they cost, which depends on the hospital too."""
+    """The patients and their costs, which also depend on the hospital."""
     frame = patients(n, seed).drop(columns="outcome")
     slope = np.where(frame["hospital"] == "St. Bo", 1.0, 3.0)
     noise = 5 * np.random.default_rng(seed).standard_normal(n)
@@ -1118,7 +1121,7 @@ def regressor(priced, folder) -> tuple[Path, Done]:
         ([-3, 10**6] + list(range(60)), True),
     ],
 )
-def test_what_is_predicted_as_a_number(tmp_path, values, regression):
+def test_which_targets_are_predicted_as_numbers(tmp_path, values, regression):
     file = tmp_path / "t.parquet"
     pd.DataFrame({"x": np.arange(len(values)) % 7, "y": values}).to_parquet(file)
     table = load_table(file, "y")
@@ -1130,7 +1133,7 @@ def test_what_is_predicted_as_a_number(tmp_path, values, regression):
     )
 
 
-def test_the_target_can_be_insisted_on(tmp_path):
+def test_options_override_the_kind_of_target(tmp_path):
     file = tmp_path / "t.parquet"
     pd.DataFrame({"x": np.arange(60) % 7, "y": [1, 2, 3] * 20, "z": [0.5, 1.0] * 30}).to_parquet(file)
     numbers = load_table(file, "y", regression=True, drop=["z"])
@@ -1139,15 +1142,15 @@ def test_the_target_can_be_insisted_on(tmp_path):
     classes = load_table(file, "z", regression=False, drop=["y"])
     assert set(classes.y) == {"0.5", "1"}
     words = ("fit", file, "--drop", "z", "-o", tmp_path / "m.skops", "--p", "1", "--C", "1", "-y", "y")
-    assert "3 different numbers, taken for classes; --regression predicts numbers" in run(*words).stderr
+    assert "3 different numbers, treated as classes; --regression predicts numbers" in run(*words).stderr
     done = run(*words, "--regression", "--json")
     assert done.stderr == ""
     assert json.loads(done.stdout)["scoring"] == "r2"
 
 
-def test_fit_of_numbers_says_how_good_it_is(regressor):
+def test_regression_fit_says_how_good_it_is(regressor):
     _, done = regressor
-    assert "'cost' holds 120 different numbers, so this is a regression; --classification takes classes" in done.stderr
+    assert "'cost' holds 120 different numbers, so this is a regression; --classification treats them" in done.stderr
     assert re.search(r"Chosen by 3-fold cross-validation: share = .*, C = .*; R² 0\.\d{3}\.", done.stdout)
     for name in ("one kernel ridge on all tasks together", "one kernel ridge per task", "the mean of each task"):
         assert name in done.stdout
@@ -1156,7 +1159,7 @@ def test_fit_of_numbers_says_how_good_it_is(regressor):
     assert "accuracy" not in done.stdout
 
 
-def test_fit_of_numbers_for_programs(priced, tmp_path):
+def test_regression_fit_prints_json(priced, tmp_path):
     words = (
         "fit",
         priced,
@@ -1218,7 +1221,7 @@ def test_a_saved_regressor_predicts_numbers(regressor, folder, tmp_path):
     assert "--scores adds" in run("predict", model, tmp_path / "blind.csv", "--scores").stderr
 
 
-def test_path_of_numbers(priced, tmp_path, monkeypatch):
+def test_path_of_a_regression(priced, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = (
         "path",

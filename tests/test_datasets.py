@@ -1,4 +1,4 @@
-"""Data sets: the public files as they are, damaged, missing and from the network; synthetic tasks of known kernels."""
+"""Data sets: public files that are intact, damaged, missing or downloaded; synthetic tasks with known kernels."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_sizes_names_and_numbers(shared_data, name):
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_classes_as_counted(shared_data, name):
+def test_class_counts_match_the_files(shared_data, name):
     made = fetch(name, data_home=shared_data)
     assert counts(made.target) == COUNTS[name]
     if made.target.dtype.kind == "U":
@@ -144,7 +144,7 @@ def test_names_of_coded_classes(shared_data):
     assert fetch("landmine", data_home=shared_data).target_names == ["clutter", "landmine"]
 
 
-def test_robot_distances_are_the_least_of_arcs_of_sensors(shared_data):
+def test_robot_distances_are_minima_over_arcs_of_sensors(shared_data):
     four, all_sensors = (fetch("robot", data_home=shared_data, n_sensors=n) for n in (4, 24))
     two = fetch("robot", data_home=shared_data, n_sensors=2)
     assert_array_equal(four.target, all_sensors.target)
@@ -171,7 +171,7 @@ def test_letter_tasks(shared_data):
     assert set(np.unique(made.data)) == {0.0, 1.0}
 
 
-def test_letters_as_they_are(shared_data):
+def test_raw_letters(shared_data):
     raw, tasks = fetch("letter", data_home=shared_data, raw=True), fetch("letter", data_home=shared_data)
     assert raw.tasks is None
     assert counts(raw.target) == LETTERS
@@ -198,7 +198,7 @@ def test_landmine_fields(shared_data):
 
 
 def test_sources_of_mfeat(shared_data):
-    """The columns of a source are those of its file, whatever stands beside them."""
+    """The columns of a source match its file, whatever the other columns are."""
     made = fetch("mfeat", data_home=shared_data)
     assert [column for columns in made.sources.values() for column in columns] == list(range(649))
     for name, columns in made.sources.items():
@@ -208,7 +208,7 @@ def test_sources_of_mfeat(shared_data):
         assert_array_equal(made.target, alone[:, -1])
         assert [made.feature_names[column] for column in columns] == [f"{name}_{i}" for i in range(len(columns))]
     assert len(np.unique(made.data, axis=0)) == 1994
-    made.sources["fou"].clear()  # a copy: the next to fetch it has them all
+    made.sources["fou"].clear()  # a copy: the next fetch has them all
     assert len(fetch("mfeat", data_home=shared_data).sources["fou"]) == 76
     assert fetch("vehicle", data_home=shared_data).sources is None
 
@@ -248,7 +248,7 @@ def test_regression_sets(shared_data, name, shape, n_tasks, smallest, largest, l
     assert_array_equal(frame["target"], made.target)
 
 
-def test_school_columns_are_what_they_are_called(shared_data):
+def test_school_columns_match_their_names(shared_data):
     made = fetch("school", data_home=shared_data)
     assert made.target.var() == pytest.approx(161.8, abs=0.05)
     assert made.data.max() == 91  # bytes in the file: arithmetic on those would wrap around
@@ -275,7 +275,7 @@ def test_targets_and_times_of_parkinsons(shared_data):
         assert_array_equal(made.tasks, values[:, 0])
         assert_array_equal(made.data, values[:, [header.index(name) for name in made.feature_names]])
     assert set(header) - set(total.feature_names) == {"subject#", "test_time", "motor_UPDRS", "total_UPDRS"}
-    with pytest.raises(ValueError, match="parkinsons has target 'total_UPDRS' or 'motor_UPDRS', got target='UPDRS'"):
+    with pytest.raises(ValueError, match="target of parkinsons must be 'total_UPDRS' or 'motor_UPDRS', got 'UPDRS'"):
         fetch("parkinsons", data_home=shared_data, target="UPDRS")
     with pytest.raises(TypeError, match="'school' has no option 'target'"):
         fetch("school", data_home=shared_data, target="score")
@@ -353,7 +353,7 @@ def test_a_frame_with_its_task_column_is_learned_from(shared_data):
 # ------------------------------------------------------------------------------- copies, sound and damaged
 @pytest.fixture
 def mirror(shared_data, tmp_path) -> Path:
-    """A copy of some of the files, to be spoilt."""
+    """A copy of some of the files, for the tests to damage."""
     for folder in ("robot", "steel", "landmine", "letter", "mfeat", "school", "parkinsons", "computer"):
         shutil.copytree(shared_data / folder, tmp_path / folder)
         for path in (tmp_path / folder).iterdir():
@@ -361,7 +361,7 @@ def mirror(shared_data, tmp_path) -> Path:
     return tmp_path
 
 
-# MD5 of the original MNIST files, unpacked, as published; copies differ in how they are packed
+# published MD5 of the original MNIST files, unpacked; copies differ in their compression
 MNIST_UNPACKED = {
     "mnist/train-images-idx3-ubyte.gz": "6bbc9ace898e44ae57da46a324031adb",
     "mnist/train-labels-idx1-ubyte.gz": "a25bea736e30d166cdddb491f175f624",
@@ -459,7 +459,7 @@ def test_damaged_files_are_named(mirror, name, path, spoil, what):
     with pytest.raises(ValueError, match=what) as caught:
         fetch(name, data_home=mirror)
     assert str(mirror / path) in str(caught.value)
-    assert "Delete it and put a sound copy in its place" in str(caught.value)
+    assert "Replace it with a good copy" in str(caught.value)
 
 
 # ------------------------------------------------------------------------------------------------- parsing
@@ -617,7 +617,7 @@ def tiny_file(url: str = "http://127.0.0.1:9/tiny.data", sha256: str | None = No
 
 
 def add_tiny(monkeypatch, file: DataFile) -> None:
-    """A data set of three rows, in the catalogue beside the others."""
+    """Add a data set with three rows to the catalogue."""
 
     def build(data_set, read):
         return read(file), ["a", "b"]
@@ -628,7 +628,7 @@ def add_tiny(monkeypatch, file: DataFile) -> None:
 
 @pytest.fixture(autouse=True)
 def away_from_home(monkeypatch, tmp_path_factory):
-    """No test reads or writes the cache of the machine, or asks a proxy."""
+    """No test reads or writes the cache of the machine, or uses a proxy."""
     import pooch
 
     cache = tmp_path_factory.mktemp("cache")
@@ -640,7 +640,7 @@ def away_from_home(monkeypatch, tmp_path_factory):
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Serves a folder, counts the requests, and under /half/ breaks off half way."""
+    """Serves a folder, counts the requests, and stops halfway through files under /half/."""
 
     def do_GET(self):
         self.server.asked.append(self.path)
@@ -685,7 +685,7 @@ def files_below(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_folders_in_turn(monkeypatch, tmp_path):
+def test_folders_are_searched_in_order(monkeypatch, tmp_path):
     add_tiny(monkeypatch, tiny_file())
     named, variable = write(tmp_path / "named"), tmp_path / "variable"
     monkeypatch.setenv("PARETOMKL_DATA", str(variable))
@@ -699,7 +699,7 @@ def test_folders_in_turn(monkeypatch, tmp_path):
 def test_missing_file_in_a_named_folder(monkeypatch, tmp_path):
     add_tiny(monkeypatch, tiny_file())
     with pytest.raises(
-        FileNotFoundError, match=r"given by data_home; name a folder .* or give neither to download"
+        FileNotFoundError, match=r"given by data_home; set data_home or .* or use neither to download"
     ) as e:
         fetch("tiny", data_home=tmp_path / "nowhere")
     assert str(tmp_path / "nowhere") in str(e.value)
@@ -718,7 +718,7 @@ def test_download_once(monkeypatch, tmp_path, serve, away_from_home):
     server = serve(write(tmp_path))
     add_tiny(monkeypatch, tiny_file(f"{server.url}/tiny/tiny.data", hashlib.sha256(TINY).hexdigest()))
     assert data_found()["tiny"] is None
-    with pytest.raises(FileNotFoundError, match="where downloads are kept; call with download=True"):
+    with pytest.raises(FileNotFoundError, match="the folder for downloads; use download=True"):
         fetch("tiny", download=False)
     assert server.asked == []
     for download in (True, True, False):
@@ -756,7 +756,7 @@ def test_a_damaged_mirror_is_refused_and_removed(monkeypatch, tmp_path, serve, a
     server = serve(write(tmp_path, TINY[:7]))
     add_tiny(monkeypatch, tiny_file())
     monkeypatch.setenv("PARETOMKL_DATA_URL", server.url)
-    with pytest.raises(ValueError, match=r"1 rows instead of 3\. It came from the network just now and was removed"):
+    with pytest.raises(ValueError, match=r"1 row instead of 3\. It was just downloaded and has been removed"):
         fetch("tiny")
     assert files_below(away_from_home) == []
     write(tmp_path)
@@ -827,7 +827,7 @@ def test_unknown_names_and_options():
         fetch("segment", n_sensors=4)
     with pytest.raises(TypeError, match="'steel' has no option 'raw'; it has no options"):
         fetch("steel", raw=True)
-    with pytest.raises(ValueError, match="n_sensors 2, 4 or 24, got n_sensors=3"):
+    with pytest.raises(ValueError, match="n_sensors of robot must be 2, 4 or 24, got 3"):
         fetch("robot", n_sensors=3)
 
 
@@ -873,7 +873,7 @@ def test_weights_go_to_the_relevant_sources(options, least, seed):
 
 
 def test_tasks_can_have_the_same_functions():
-    """At the same x, tasks with common=1 agree up to the level of each task, and tasks with common=0 do not."""
+    """At the same x, tasks with common=1 agree up to the level of each task; tasks with common=0 do not."""
     agreement = {}
     for common in (0.0, 1.0):
         made = make_multitask(
@@ -949,7 +949,7 @@ def test_same_seed_same_tasks():
         ({"n_sources": 2, "relatedness": 0.5}, "n_sources must be at least 3"),
         ({"relatedness": 1.5}, "relatedness must be a number between 0 and 1"),
         ({"noise": 0.5}, "noise of task 0 must be at least 0 and less than 0.5"),
-        ({"noise": [0, 0.1]}, "noise must be one number or 4"),
+        ({"noise": [0, 0.1]}, "noise must be one number, or 4 numbers"),
         ({"noise": [0, 0, float("nan"), 0]}, "noise of task 2"),
         ({"n_samples": [10, 10, 3, 10]}, "n_samples of task 2 must be a whole number of at least 4, got 3"),
         ({"n_samples": 10.5}, "n_samples of task 0"),

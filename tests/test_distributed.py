@@ -1,4 +1,4 @@
-"""Tasks at the workers of a cluster: the same answers, few bytes, and no harm when a worker is lost."""
+"""Tasks on the workers of a cluster: the same answers, few bytes, and no harm if a worker is lost."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PS = [0.1, 1.0, np.inf]
 
 
 def make_data(n_tasks, n=40, n_features=3, seed=0):
-    """Tasks of unlike noise, name by name."""
+    """Tasks with different noise, by name."""
     rng = np.random.default_rng(seed)
     direction = rng.standard_normal((3, n_features))
     data = {}
@@ -49,7 +49,7 @@ def make_data(n_tasks, n=40, n_features=3, seed=0):
 
 
 def load(name, n_tasks=6, **options):
-    """What a site would read from its disk."""
+    """Load what a site would read from its disk."""
     return make_data(n_tasks, **options)[name]
 
 
@@ -82,7 +82,7 @@ def busy(client):
 
 # --------------------------------------------------------------------------------------------- the same answers
 @pytest.mark.parametrize("kernels", ["paper", "default"])
-def test_two_hundred_tasks_over_two_processes_are_the_local_path(client, kernels):
+def test_two_hundred_tasks_over_two_processes_match_the_local_path(client, kernels):
     data = make_data(200)
     far, near = (
         pareto_path(in_memory(data), kernels=kernels, ps=PS),
@@ -98,8 +98,8 @@ def test_two_hundred_tasks_over_two_processes_are_the_local_path(client, kernels
     assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
 
 
-def test_samples_that_stay_agree_on_standardised_kernels_that_pay_for_their_capacity(client):
-    """The statistics are counts, sums and maxima; nothing is approximate about them."""
+def test_sites_agree_on_standardised_kernels_without_moving_samples(client):
+    """The statistics are counts, sums and maxima, so they are exact."""
     data = make_data(6)
     bank = KernelBank(["linear", ("rbf", {"sigma": 1.0}), "laplacian"], normalize="capacity", standardize=True)
     sites = Sites([Site(name, load=partial(load, name)) for name in data])
@@ -109,8 +109,8 @@ def test_samples_that_stay_agree_on_standardised_kernels_that_pay_for_their_capa
     assert_allclose(far.theta, near.theta, rtol=0, atol=1e-9)
 
 
-def test_default_widths_of_samples_that_stay_follow_from_distances_within_sites(client):
-    """Close to the pooled ones, and a local path with the kernels agreed on is the same path."""
+def test_default_widths_come_from_distances_within_sites(client):
+    """They are close to the pooled ones, and a local path with the agreed kernels is the same path."""
     data = make_data(6)
     far = pareto_path(Sites([Site(name, load=partial(load, name)) for name in data]), ps=PS)
     bank = far.models[0].bank
@@ -157,7 +157,7 @@ def test_regression(client):
     assert_allclose(far.predict(given["X"], tasks=given["tasks"]), near.predict(given["X"], tasks=given["tasks"]))
 
 
-def test_it_is_a_machine(client):
+def test_it_satisfies_the_machine_protocol(client):
     data = make_data(4)
     machine = in_memory(data).machine("paper")
     check_part(machine, Machine)
@@ -200,7 +200,7 @@ def test_dask_frames_with_a_task_column(client):
 
 # ------------------------------------------------------------------------------------------------- what travels
 def test_at_most_a_kilobyte_for_each_task_and_round(client, monkeypatch):
-    """All that this process, which has the client and the scheduler, reads or writes on any socket."""
+    """Counts everything that this process, with the client and the scheduler, reads or writes on any socket."""
     from tornado.iostream import IOStream
 
     n_bytes = [0]
@@ -269,7 +269,7 @@ def test_models_can_stay_at_their_sites(client):
 # ------------------------------------------------------------------------------------------ lost and interrupted
 @contextmanager
 def two_workers(nanny):
-    """A cluster whose workers are processes of their own."""
+    """A cluster whose workers are separate processes."""
     with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster:
         command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--no-dashboard"]
         command += ["--nthreads", "1", "--nanny" if nanny else "--no-nanny"]
@@ -286,8 +286,8 @@ def two_workers(nanny):
 
 
 @pytest.mark.parametrize(("nanny", "bound"), [(False, False), (True, True)])
-def test_a_worker_killed_in_mid_path_costs_time_only(nanny, bound):
-    """Without a nanny its tasks go to the other worker; with one it comes back, and the tasks bound to it as well."""
+def test_a_worker_killed_mid_path_only_costs_time(nanny, bound):
+    """Without a nanny its tasks move to the other worker; with one it returns, and so do the tasks bound to it."""
     data = make_data(24)
     near = pareto_path(**stacked(data), kernels="paper", ps=[1.0, np.inf])
     sites = [
@@ -313,11 +313,11 @@ def test_a_worker_killed_in_mid_path_costs_time_only(nanny, bound):
             assert solution.objective == pytest.approx(objective, rel=2e-3)
         assert len(sweeps) >= 4
         assert victim not in client.run(os.getpid).values()
-        dual, _, _ = machine.decisions(solution.sweep)  # those of the lost worker are solved for again
+        dual, _, _ = machine.decisions(solution.sweep)  # those of the lost worker are solved again
         assert [len(part) for part in dual] == [40] * 24
 
 
-def test_a_named_worker_that_does_not_come_back(client):
+def test_a_named_worker_that_does_not_return_is_reported(client):
     with pytest.raises(TimeoutError, match=r"Worker 'nowhere', which alone has the samples of 'hospital-000'"):
         pareto_path(Sites([Site("hospital-000", load=partial(load, "hospital-000"), worker="nowhere")], patience=0.2))
 
@@ -335,7 +335,7 @@ def test_loaders_run_at_their_worker(client):
 
 
 def sweep_on(machine):
-    """Sweeps for longer than any interrupt takes."""
+    """Sweep for longer than any interrupt takes."""
     warm, end = None, time.monotonic() + 60
     while time.monotonic() < end:
         warm = machine.sweep(np.ones(machine.n_kernels), warm, 1e-12).warm

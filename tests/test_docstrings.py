@@ -25,7 +25,7 @@ def listed() -> list[str]:
 
 
 NAMES = listed()
-# What functions return, and what parts must offer: the example is at the function, or on the page about parts.
+# Return values of functions, and protocols of parts: the example is at the function or on the page about parts.
 RESULTS = {
     *(f"paretomkl.report.{name}" for name in ("TradeOff", "Comparison", "Contender", "Sharing", "Predictions")),
     *(f"paretomkl.report.{name}" for name in ("TaskErrors", "CrossValidation", "Measure", "Confusion")),
@@ -35,7 +35,7 @@ RESULTS = {
     *(f"paretomkl.gram.{name}" for name in ("CombinedGram", "TaskLayout")),
     *(f"paretomkl.protocols.{name}" for name in ("Machine", "Gram", "WeightSet", "Scalarization", "Solver")),
 }
-# Machines are made like SVCTasks, and the example of MultiTaskProblem shows how.
+# You make machines like SVCTasks, and the example of MultiTaskProblem shows how.
 MACHINES = {name for name in NAMES if name.startswith("paretomkl.machines.")}
 CHECKS = {
     "GL08": "a docstring",
@@ -58,7 +58,7 @@ def find(name: str) -> Any:
 
 
 def attributes(name: str) -> set[str]:
-    """What the section Attributes describes: dataclasses have their fields there."""
+    """The names in the section Attributes, where dataclasses describe their fields."""
     section = re.search(r"Attributes\n +-+\n(.*?)(?:\n\n|\Z)", find(name).__doc__ or "", re.S)
     heads = re.findall(r"^ {4}(\w[\w, ]*?)(?: :.*)?$", section[1], re.M) if section else []
     return {part.strip() for head in heads for part in head.split(",")}

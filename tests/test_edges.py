@@ -1,4 +1,4 @@
-"""Sharp edges that users cut themselves on, each held off by a test."""
+"""Pitfalls that users have run into, each with a test."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def make_problem(toy, C=1.0, s=1.1, p=1.0, kernels=None):
 
 # ----------------------------------------------------------------------------------- where nothing can be written
 def test_it_runs_where_no_cache_can_be_written(tmp_path):
-    """Files in the place of the cache folders keep even root from writing there."""
+    """Files instead of cache folders prevent even root from writing there."""
     copy = shutil.copytree(PACKAGE, tmp_path / "paretomkl", ignore=shutil.ignore_patterns("__pycache__"))
     for folder in [copy, *(path for path in copy.rglob("*") if path.is_dir())]:
         (folder / "__pycache__").touch()
@@ -158,7 +158,7 @@ def test_stacked_frames_are_aligned_by_name(library):
         stack_tasks([first, np.ones((1, 2))], [[0, 1], [1]])
 
 
-def test_odd_arguments(toy):
+def test_unusual_arguments_work(toy):
     assert Gaussian(columns=np.array([0, 1])) == Gaussian(columns=[0, 1])
     assert Gaussian(columns=np.array([0, 1])) != Gaussian(columns=[0, 2])
     labels = csr_matrix(np.c_[toy.y == "yes", toy.X[:, 0] > 0.5].astype(int))
@@ -180,7 +180,7 @@ def test_names_are_listed():
 
 # -------------------------------------------------------------------------------------------------- certificates
 @pytest.mark.parametrize("C", [1e101, 1e200, 1e300])
-def test_what_overflows_is_refused(toy, C):
+def test_overflow_is_refused(toy, C):
     with pytest.raises(ValueError, match=r"C times sample_weight and class_weight must be at most 1e\+100, got 1e\+"):
         pareto_path(toy.X, toy.y, tasks=toy.tasks, C=C)
     with pytest.raises(ValueError, match="overflow"):
@@ -190,7 +190,7 @@ def test_what_overflows_is_refused(toy, C):
 
 
 class Overflowing(SVCTasks):
-    """A machine whose second task leaves the range of a double."""
+    """A machine whose second task overflows a double."""
 
     def sweep(self, *args, **kwargs):
         sweep = super().sweep(*args, **kwargs)
@@ -227,7 +227,7 @@ def test_a_foreign_start_does_no_harm(toy, solver, other):
 
 
 def test_one_pool_serves_every_set(toy):
-    """Cuts do not know s: a pool carried to another ball needs fewer sweeps and reaches the same optimum."""
+    """Cuts do not depend on s: a pool reused for another ball needs fewer sweeps and reaches the same optimum."""
     problem = make_problem(toy)
     first = CutPool(tol=1e-5).solve(problem)
     for s in (1.0, 1.5, 4.0):
@@ -250,7 +250,7 @@ def test_the_plain_sum_of_kernels_at_every_p(toy, p):
         assert_allclose(path.task_weights[0], np.arange(3) == extreme)
 
 
-def test_the_advice_of_a_warning_can_be_taken(toy):
+def test_the_advice_in_a_warning_works(toy):
     few = ParetoMKLClassifier(kernels="paper", tol=1e-9, max_iter=2)
     with pytest.warns(ConvergenceWarning, match=r"max_iter=2, gap .* Raise max_iter or tol"):
         few.fit(toy.X, toy.y, tasks=toy.tasks)
@@ -261,8 +261,8 @@ def test_the_advice_of_a_warning_can_be_taken(toy):
         few.set_params(tol=1e-15).fit(toy.X, toy.y, tasks=toy.tasks)
 
 
-def test_trace_normalisation_counts_weights(toy):
-    """A sample of weight zero is as good as absent."""
+def test_trace_normalisation_uses_weights(toy):
+    """A sample of weight zero counts as absent."""
     bank = KernelBank(["linear", "poly"], normalize="trace")
     X = np.vstack([toy.X, 50 + toy.X])
     y, tasks = np.tile(toy.y, 2), np.tile(toy.tasks, 2)
@@ -315,7 +315,7 @@ def test_a_fold_that_fails_is_a_warning(two_classes):
 
 
 def test_a_class_lost_in_a_fold_names_the_folds_that_keep_it(toy):
-    """Rows sorted by site are enough to leave a whole site out."""
+    """If rows are sorted by site, a fold can miss a whole site."""
     frame = pd.DataFrame(toy.X).assign(site=toy.tasks)
     frame.columns = [str(name) for name in frame.columns]
     search = GridSearchCV(ParetoMKLClassifier(task_column="site"), {"C": [1.0, 10.0]}, cv=KFold(3), error_score="raise")

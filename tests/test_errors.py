@@ -34,7 +34,7 @@ def tanh_kernel(A, B):
 
 
 def lopsided(A, B):
-    """Positive definite below the diagonal and above it, but not the same there."""
+    """Positive definite from either triangle alone, but not symmetric."""
     return np.eye(len(A), len(B)) * (len(A) == len(B)) + 0.01 * (A[:, :1] - B[:, :1].T)
 
 
@@ -46,7 +46,7 @@ def sometimes_nan(A, B):
     return np.where(A @ B.T > 1, NAN, 1.0)
 
 
-# what is wrong: arguments, and what the message must say
+# what is wrong: the arguments, and what the message must say
 CASES = {
     # X
     "NaN in X": ({"X": changed(X, (3, 1), NAN)}, "Input X contains NaN"),
@@ -192,7 +192,7 @@ class Solved(Exception):
 
 @pytest.fixture
 def refuse(monkeypatch):
-    """Call pareto_path with some arguments changed, and return what it raised, with no task solved on the way."""
+    """Call pareto_path with some changed arguments, and return the error; no task may be solved before it."""
 
     def sweep(*args, **kwargs):
         raise Solved
@@ -220,7 +220,7 @@ def test_bad_input_is_named_before_any_work(refuse, case):
 
 
 def test_good_input_gets_as_far_as_solving_tasks(monkeypatch):
-    """The cases above fail for what they change only."""
+    """The cases above fail only because of what they change."""
 
     def sweep(*args, **kwargs):
         raise Solved

@@ -1,4 +1,4 @@
-"""ParetoMKLClassifier as a member of scikit-learn, and its ways to say the tasks."""
+"""ParetoMKLClassifier as a scikit-learn estimator, and the ways to give the tasks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.conftest import make_toy
 KERNELS = ["linear", ("rbf", {"sigma": 0.3}), ("rbf", {"sigma": 1.0})]
 
 
-# at a tolerance at which decisions settle: a gap of tol leaves them free by about its square root
+# a small tolerance, so that decisions settle: a gap of tol changes them by about its square root
 @parametrize_with_checks(
     [ParetoMKLClassifier(tol=1e-10), ParetoMKLClassifier(p=0.1, s=2.0, kernels=KERNELS, tol=1e-10)]
 )
@@ -40,11 +40,11 @@ def test_scikit_learn_checks(estimator, check):
 
 @pytest.fixture(scope="module")
 def column_form():
-    """Two tasks told apart by the last column, which is not a feature."""
+    """Two tasks that the last column distinguishes; it is not a feature."""
     X, y = make_classification(160, 5, n_informative=3, random_state=0)
     X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     site = np.arange(160) % 2
-    y = np.where(site == 1, 1 - y, y)  # what is one class here is the other there
+    y = np.where(site == 1, 1 - y, y)  # the two tasks swap the classes
     return np.column_stack([X, site]), y
 
 
@@ -53,7 +53,7 @@ def make(**parameters):
 
 
 # ------------------------------------------------------------ ways to say the tasks
-def test_all_ways_to_say_the_tasks_are_one_problem(toy):
+def test_all_ways_to_give_the_tasks_are_one_problem(toy):
     frame = pd.DataFrame(toy.X, columns=["a", "b", "c"]).assign(site=toy.tasks)
     matrix = np.full((len(toy.y), 3), np.nan)
     for t, (rows, signs) in enumerate(toy.pairs):
@@ -77,7 +77,7 @@ def test_all_ways_to_say_the_tasks_are_one_problem(toy):
     assert_allclose(by_matrix.score(toy.X, matrix), by_tasks.score(toy.X, toy.y, tasks=toy.tasks))
 
 
-def test_fitted_attributes_and_their_promises(toy):
+def test_fitted_attributes_keep_their_promises(toy):
     model = make(p=2.0).fit(toy.X, toy.y, tasks=toy.tasks)
     assert model.theta_.shape == (3,)
     assert model.objectives_.shape == model.task_weights_.shape == (3,)
@@ -89,7 +89,7 @@ def test_fitted_attributes_and_their_promises(toy):
     assert_array_equal(model.classes_, ["no", "yes"])
 
 
-def test_one_task_and_one_kernel_is_svc():
+def test_one_task_with_one_kernel_matches_svc():
     X, y = make_classification(120, 4, random_state=1)
     model = ParetoMKLClassifier(kernels=KernelBank([Gaussian(1.0)], normalize="none"), C=3.0, tol=1e-7).fit(X, y)
     svc = SVC(gamma=0.5, C=3.0, tol=1e-8).fit(X, y)
@@ -97,7 +97,7 @@ def test_one_task_and_one_kernel_is_svc():
     assert_array_equal(model.predict(X), svc.predict(X))
 
 
-def test_votes_agree_with_those_of_svc():
+def test_votes_match_svc():
     X, y = load_iris(return_X_y=True)
     model = ParetoMKLClassifier(kernels=KernelBank([Gaussian(1.0)], normalize="none"), C=1.0, tol=1e-7).fit(X, y)
     svc = SVC(gamma=0.5, C=1.0, tol=1e-8, decision_function_shape="ovr").fit(X, y)
@@ -106,7 +106,7 @@ def test_votes_agree_with_those_of_svc():
     assert_allclose(model.decision_function(X), svc.decision_function(X), atol=1e-3)
 
 
-def test_tasks_with_classes_of_their_own():
+def test_tasks_may_have_their_own_classes():
     toy = make_toy(seed=3, n_tasks=2, n=30)
     y = toy.y.astype(object)
     y[:30] = np.arange(30) % 3  # three numbers in the first task, two words in the second
@@ -117,7 +117,7 @@ def test_tasks_with_classes_of_their_own():
     assert set(predicted[30:]) <= {"yes", "no"}
 
 
-def test_prediction_needs_only_the_rows_it_is_asked_about(toy):
+def test_prediction_needs_only_the_requested_rows(toy):
     model = make().fit(toy.X, toy.y, tasks=toy.tasks)
     whole = model.decision_function(toy.X, tasks=toy.tasks)
     some = np.array([50, 3, 20])
@@ -125,7 +125,7 @@ def test_prediction_needs_only_the_rows_it_is_asked_about(toy):
 
 
 # ------------------------------------------------------------ weights
-def test_weights_are_repetitions(toy):
+def test_weights_act_like_repetitions(toy):
     rows, _ = toy.pairs[0]
     X, y = toy.X[rows], toy.y[rows]
     weight = np.arange(len(rows)) % 3
@@ -136,7 +136,7 @@ def test_weights_are_repetitions(toy):
     assert_allclose(weighted.objective_, again.objective_, rtol=2e-6)
 
 
-def test_balanced_classes_count_alike():
+def test_balanced_classes_count_equally():
     X, y = make_classification(200, 4, weights=[0.9], flip_y=0.1, random_state=0)
     plain, balanced = make().fit(X, y), make(class_weight="balanced").fit(X, y)
     assert np.mean(balanced.predict(X)) > np.mean(plain.predict(X))
@@ -310,7 +310,7 @@ def test_x_that_does_not_fit_is_named(toy):
     ],
     ids=["column", "Int64", "list"],
 )
-def test_a_missing_label_is_named_without_further_ado(toy, spoil):
+def test_a_missing_label_gets_one_clear_error(toy, spoil):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ValueError, match=r"y is missing for sample 3 \(1 in all\)"):
@@ -388,7 +388,7 @@ def test_times_name_tasks_and_classes(toy, accuracy, unit):
     assert make().fit(toy.X, tasks).decision_function(toy.X).shape == (54, 3)
 
 
-def test_a_score_of_what_has_weight(toy):
+def test_scores_skip_samples_without_weight(toy):
     model = make(C=0.1).fit(toy.X, toy.y, tasks=toy.tasks)
     kept = toy.tasks != "task 1"
     alone = model.score(toy.X[kept], toy.y[kept], tasks=toy.tasks[kept])
@@ -397,7 +397,7 @@ def test_a_score_of_what_has_weight(toy):
         model.score(toy.X, toy.y, sample_weight=np.zeros(54), tasks=toy.tasks)
 
 
-def test_a_score_of_labels_that_do_not_fit_is_refused(toy):
+def test_scoring_labels_that_do_not_fit_is_refused(toy):
     matrix = label_matrix(toy)
     model = make().fit(toy.X, matrix)
     for y in (toy.y, matrix[:, :2]):

@@ -26,11 +26,11 @@ PAGES = [page for page in TEXTS if re.search(r"^```py", page.read_text("utf-8"),
 
 @pytest.fixture(autouse=True)
 def strict(tmp_path, monkeypatch):
-    """What a user would be warned of is an error; files are written elsewhere; no figure is left."""
+    """Warnings that users would see are errors, files go to another folder, and figures are closed."""
     monkeypatch.chdir(tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", DeprecationWarning)  # between libraries, and hidden by default
+        warnings.simplefilter("ignore", DeprecationWarning)  # hidden from users by default
         yield
     plt.close("all")
 
@@ -44,7 +44,7 @@ def test_example(example, capsys):
 
 @pytest.mark.slow
 def test_example_on_six_sources(shared_data, monkeypatch, capsys):
-    """It runs where its data are, and what it says of few samples is true: sources apart beat an SVC on all columns."""
+    """It runs if its data are there; as it claims, with few samples separate sources beat an SVC on all columns."""
     monkeypatch.setenv("PARETOMKL_DATA", str(shared_data))
     names = runpy.run_path(str(MFEAT), run_name="__main__")
     assert capsys.readouterr().out
@@ -55,7 +55,7 @@ def test_example_on_six_sources(shared_data, monkeypatch, capsys):
 
 @pytest.mark.slow
 def test_example_of_regression(shared_data, monkeypatch, capsys):
-    """It runs where its data are, and its order of the methods is as it says: shared, own, uniform, kernel ridge."""
+    """It runs if its data are there, and its ranking of the methods is true: shared, own, uniform, kernel ridge."""
     monkeypatch.setenv("PARETOMKL_DATA", str(shared_data))
     names = runpy.run_path(str(REGRESSION), run_name="__main__")
     assert capsys.readouterr().out
@@ -66,7 +66,7 @@ def test_example_of_regression(shared_data, monkeypatch, capsys):
 
 @pytest.mark.slow
 def test_example_of_landmines(shared_data, monkeypatch, capsys):
-    """It runs where its data are; a common function beats functions under a shared kernel, and the search knows it."""
+    """It runs if its data are there; a common function beats a shared kernel, and the search finds that."""
     monkeypatch.setenv("PARETOMKL_DATA", str(shared_data))
     names = runpy.run_path(str(LANDMINE), run_name="__main__")
     assert capsys.readouterr().out
@@ -78,7 +78,7 @@ def test_example_of_landmines(shared_data, monkeypatch, capsys):
 
 
 def test_example_of_sharing(capsys):
-    """What it says of its picture: the more tasks have in common, the more it pays to share."""
+    """Its claim about its figure is true: the more tasks have in common, the more it pays to share."""
     names = runpy.run_path(str(SHARING), run_name="__main__")
     assert capsys.readouterr().out
     assert plt.get_fignums()
@@ -105,7 +105,7 @@ def test_example_without_its_data_says_so(name, data, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_code_of_the_documentation(page):
-    """Blocks of a page run in order; what an interactive one prints is compared."""
+    """Blocks of a page run in order; the output of interactive blocks is compared."""
     names: dict = {}
     for kind, code in re.findall(r"^```(py\w*)\n(.*?)^```", page.read_text("utf-8"), re.M | re.S):
         assert kind in {"python", "pycon"}, f"a block of {kind!r} would not be run"
@@ -120,7 +120,7 @@ def test_code_of_the_documentation(page):
 
 
 def test_commands_of_the_documentation_exist():
-    """Every ``paretomkl`` line of a shell block names a command, and options that it has."""
+    """Every ``paretomkl`` line of a shell block has an existing command with existing options."""
     typer = pytest.importorskip("typer")
     program = typer.main.get_command(importlib.import_module("paretomkl._commands").app)
     lines = [

@@ -100,7 +100,7 @@ def clouds(sizes, widths=WIDTHS, seed=0):
 
 
 def rank_one(M, T, n, seed=0):
-    """K_m = z_m z_m' with random signs z_m: forms that fluctuate as much as forms can."""
+    """K_m = z_m z_m' with random signs z_m: forms that fluctuate as much as possible."""
     z = np.random.default_rng(seed).choice((-1.0, 1.0), (T, M, n))
     return list(z[..., :, None] * z[..., None, :])
 
@@ -121,7 +121,7 @@ def normalised(grams, kappa):
 
 
 def stacked(grams):
-    """The tasks below each other, in the form ``kernels="precomputed"`` takes; nothing is used between tasks."""
+    """The tasks below each other, in the form for ``kernels="precomputed"``; values between tasks are not used."""
     ends = np.cumsum([Ks.shape[-1] for Ks in grams])
     stack = np.zeros((ends[-1], ends[-1], len(grams[0])))
     for Ks, end in zip(grams, ends, strict=True):
@@ -154,13 +154,13 @@ def test_moments_of_a_quadratic_form(k, rank):
 
 
 @pytest.mark.parametrize(("k", "share"), [(1, 1 - 1e-12), (2, 0.95), (3, 0.85)])
-def test_the_moments_of_a_flat_rank_one_form_come_near(k, share):
-    """K = 11'/n: the moments tend to 1, 3, 15, which is Π (1 + 2j), so no smaller constant than 2 would do."""
+def test_the_moments_of_a_flat_rank_one_form_come_close_to_the_bound(k, share):
+    """K = 11'/n: the moments tend to 1, 3, 15, which is Π (1 + 2j), so no constant smaller than 2 is enough."""
     moment = np.mean((all_signs(16).sum(axis=1) ** 2 / 16) ** k)
     assert share * moment_bound(1, 1, k) <= moment <= moment_bound(1, 1, k) * (1 + 1e-12)
 
 
-def test_the_deviation_is_that_of_the_effective_rank():
+def test_the_deviation_follows_the_effective_rank():
     """The standard deviation of σ'Kσ / tr K is at most √(2/r), and λ/tr K lies between 1/r and 1/√r."""
     for K in bank(np.random.default_rng(0).standard_normal((14, 5))):
         signs = all_signs(14)
@@ -239,7 +239,7 @@ def best_shared_weights(forms, s, n_steps=300):
 
 @pytest.mark.parametrize("s", [1.1, 2])
 def test_one_ball_per_task_is_covered(s):
-    """‖f_t‖ ≤ R for every t instead of the mean: below the coupled class for all signs, not far for like tasks."""
+    """‖f_t‖ ≤ R for every t instead of the mean: below the coupled class for all signs, and close for similar tasks."""
     grams = normalised(clouds([20] * 5), 0.5)
     signs = some_signs(grams, 60)
     forms = forms_by_task(grams, signs)
@@ -291,8 +291,8 @@ def test_a_kernel_of_high_rank_takes_room_unless_it_pays():
         assert_allclose(rademacher_bound(beside, 2) / rademacher_bound(alone, 2), growth, rtol=0.06)
 
 
-def test_one_kernel_does_not_notice_its_price():
-    """The functions of one kernel within reach are the same: R² grows as the kernel is divided."""
+def test_with_one_kernel_its_price_does_not_matter():
+    """One kernel can reach the same functions: R² grows as the kernel is divided."""
     grams = clouds([30], widths=())
     r = effective_ranks(grams)[0]
     assert_allclose(rademacher_bound(normalised(grams, 1), 2) * np.sqrt(r), rademacher_bound(normalised(grams, 0), 2))

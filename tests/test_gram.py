@@ -1,4 +1,4 @@
-"""Gram blocks: combined matrices and quadratic forms against dense stacks, for every layout of tasks."""
+"""Gram blocks: combined matrices and quadratic forms, compared with dense stacks, for every layout of tasks."""
 
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -46,7 +46,7 @@ def general_bank(A, B):
     return np.exp(-pairwise.manhattan_distances(A, B)) + A @ B.T
 
 
-# bank, and the stack it stands for, of unit diagonals
+# a bank, and the stack of unit diagonal that it represents
 BANKS = {
     "paper": ("paper", paper_kernels(X)),
     "several bases": (
@@ -75,7 +75,7 @@ any_way = pytest.mark.parametrize(
 
 @pytest.fixture(autouse=True)
 def small_panels(monkeypatch):
-    """Bases that are not kept are made some 20 rows at a time."""
+    """Bases that are not kept are computed about 20 rows at a time."""
     monkeypatch.setattr(paretomkl.gram, "PANEL_BYTES", 8 * 20 * N)
 
 
@@ -110,7 +110,7 @@ def test_every_task_finds_its_combined_gram_matrix(layout, bank, cache_mb, n_job
 @any_bank
 @any_layout
 @pytest.mark.parametrize("density", [1.0, 0.3])
-def test_quadratic_forms_are_those_of_the_dense_stack(layout, bank, cache_mb, n_jobs, density):
+def test_quadratic_forms_match_the_dense_stack(layout, bank, cache_mb, n_jobs, density):
     gram, Ks = make_gram(bank, layout, cache_mb, n_jobs), BANKS[bank][1]
     v = some_dual(gram, density)
     G = gram.quadratic_forms(v)
@@ -190,7 +190,7 @@ def address(K):
     return K.flat.__array_interface__["data"][0]
 
 
-def test_storage_is_used_again_from_block_to_block():
+def test_storage_is_reused_from_block_to_block():
     gram = make_gram("paper", "overlapping", n_jobs=3)
     machine = SVCTasks(gram, np.resize([1.0, -1.0], gram.layout.ptr[-1]), np.ones(gram.layout.ptr[-1]))
     with gram.combined(np.ones(11)) as K:
@@ -201,7 +201,7 @@ def test_storage_is_used_again_from_block_to_block():
             assert address(K) == first
 
 
-def test_blocks_within_each_other_have_storage_of_their_own():
+def test_nested_blocks_have_their_own_storage():
     gram = make_gram("paper", "overlapping")
     with gram.combined(some_theta(11)) as outer:
         before = outer.flat.copy()
@@ -210,7 +210,7 @@ def test_blocks_within_each_other_have_storage_of_their_own():
         assert_array_equal(outer.flat, before)
 
 
-def test_threads_have_storage_of_their_own():
+def test_threads_have_their_own_storage():
     gram = make_gram("paper", "one vs one")
     thetas = [some_theta(11, seed) for seed in range(8)]
 
@@ -285,7 +285,7 @@ def test_tasks_that_share_samples_share_a_block(layout, blocks):
 @given(st.lists(st.sets(st.integers(0, 11), min_size=1), min_size=1, max_size=8))
 def test_blocks_are_the_finest_partition_that_keeps_every_task_whole(sets):
     samples, block = _connected_blocks([np.array(sorted(rows)) for rows in sets], 12)
-    groups = [set(rows) for rows in sets]  # merge what meets until nothing does
+    groups = [set(rows) for rows in sets]  # merge overlapping groups until none overlap
     merged = []
     while groups:
         group = groups.pop()
@@ -308,7 +308,7 @@ def test_nothing_is_computed_between_disjoint_tasks():
 # -------------------------------------------------------------------------------------------------------------- memory
 @pytest.mark.parametrize("cache_mb", [512, 0])
 def test_no_stack_of_gram_matrices_is_ever_held(cache_mb):
-    """Eleven kernels of N² numbers would be 11 N²; what is needed is K_θ, one base, and what makes the base."""
+    """Eleven kernels would take 11 N² numbers; only K_θ, one base, and what the base needs are in memory."""
     n = 800
     points = np.random.default_rng(0).uniform(size=(n, 3))
     fitted = KernelBank("paper", cache_mb=cache_mb).fit(points)
@@ -372,14 +372,14 @@ def stack_with_least_eigenvalue(least, n=30):
     return GramBlocks(KernelBank("precomputed").fit(stack), stack, rows_of((0, n)))
 
 
-def test_a_negative_eigenvalue_of_a_thousandth_is_told_from_single_precision():
+def test_a_negative_eigenvalue_of_a_thousandth_is_not_mistaken_for_rounding():
     stack_with_least_eigenvalue(-1e-7).check_positive_semidefinite()
     with pytest.raises(ValueError, match=r"not positive semidefinite: it has the eigenvalue -0\.001"):
         stack_with_least_eigenvalue(-1e-3).check_positive_semidefinite()
 
 
-def test_a_stack_is_checked_within_tasks_only():
-    """What a kernel is between samples that share no task does not matter."""
+def test_a_stack_is_checked_only_within_tasks():
+    """The values of a kernel between samples that share no task do not matter."""
     stack = np.eye(6)[:, :, None].copy()
     stack[:3, 3:], stack[3:, :3] = 5.0, 5.0
     fitted = KernelBank("precomputed").fit(stack)
@@ -389,7 +389,7 @@ def test_a_stack_is_checked_within_tasks_only():
 
 
 @any_layout
-def test_tasks_with_kernel_weights_of_their_own(layout):
+def test_tasks_may_have_their_own_kernel_weights(layout):
     gram, Ks, rows_of_task = make_gram("paper", layout), BANKS["paper"][1], LAYOUTS[layout]
     separate = GramBlocks(gram.bank, X, rows_of_task, shared=False)
     thetas = np.array([some_theta(len(Ks), seed=t) for t in range(len(rows_of_task))])

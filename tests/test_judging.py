@@ -1,4 +1,4 @@
-"""Scores with their words: names, classes, and tasks one by one."""
+"""Scores and their names, for classes and for single tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUICK = {"C": 10.0, "cv": None, "n_points": 15, "verbose": 0}
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_name_scores_every_task(name):
-    """Against the functions of scikit-learn on the held-out samples of each task."""
+    """Compared with the functions of scikit-learn on the held-out samples of each task."""
     X, y, sites = three_sites()
     y = (y == "yes").astype(int)
     result = trade_off_page(X, y, tasks=sites, scoring=name, **QUICK)
@@ -39,8 +39,8 @@ def test_every_name_scores_every_task(name):
     assert_allclose(result.scores_overall, result.scores.mean(axis=1))
 
 
-def test_scores_of_a_model_are_those_of_its_decisions():
-    """No tolerance: the same decisions, judged by hand."""
+def test_scores_of_a_model_match_its_decisions():
+    """Without tolerance: the same decisions, scored by hand."""
     X, y, sites = three_sites()
     model = ParetoMKLClassifier().fit(X, y, tasks=sites).model_
     decisions = model.decisions(X, sites)
@@ -65,7 +65,7 @@ def test_votes_of_many_classes_are_judged_together():
     assert result.scores.shape == (15, 3)
 
 
-def test_one_class_held_out_is_not_defined():
+def test_a_score_with_one_held_out_class_is_undefined():
     X, y, tasks = two_machines(31)
     pump = np.flatnonzero(tasks == "pump")
     some = np.concatenate([pump[y[pump] == "yes"][:12], pump[y[pump] == "no"][:2]])
@@ -99,7 +99,7 @@ def test_scores_of_one_class_name_it(labels, scoring, name):
     assert make_judge(scoring).of_samples(X, y, tasks=sites).measure.name == name
 
 
-def test_scorers_are_taken_as_they_are():
+def test_scorers_are_used_unchanged():
     judge = make_judge(make_scorer(f1_score, average="macro"))
     assert judge.measure.name == "f1 score"
     assert not judge.measure.percent
@@ -127,7 +127,7 @@ def test_other_scores_are_refused(scoring, message):
     assert str(error.value).startswith(message)
 
 
-def test_two_classes_are_two():
+def test_scores_for_two_classes_refuse_three():
     X, y = load_iris(return_X_y=True)
     message = "The score roc_auc compares two classes, and y has 3; use balanced_accuracy or f1_macro."
     with pytest.raises(ValueError) as error:

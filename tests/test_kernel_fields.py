@@ -1,4 +1,4 @@
-"""Kernel fields against dense kernel matrices."""
+"""Kernel fields, compared with dense kernel matrices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _separate(rng, n):
 
 
 def _columns(rng, n):
-    """Tasks on most samples each, in no pattern."""
+    """Tasks that each use most samples, without a pattern."""
     return [np.flatnonzero(rng.random(n) < 0.8) for _ in range(4)]
 
 
@@ -38,7 +38,7 @@ def store(request):
 
 @pytest.mark.parametrize("cache_mb", [512, 0.2, 0])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_fields_are_those_of_dense_kernels(store, cache_mb, n_jobs):
+def test_fields_match_dense_kernels(store, cache_mb, n_jobs):
     X, rows, rng = store
     bank = KernelBank(KERNELS, normalize="unit", cache_mb=cache_mb).fit(X)
     gram = GramBlocks(bank, X, rows, n_jobs)

@@ -1,4 +1,4 @@
-"""Base kernels: values, normalisation, columns, the ways to ask for them, and the accuracy of the compiled rows."""
+"""Base kernels: values, normalisation, columns, the ways to specify them, and the accuracy of the compiled rows."""
 
 import re
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def matrix(kernels, left=X, right=None, normalize="none", theta=None, fit_on=X, 
 
 
 def normalized(function, normalize, left, right):
-    """The reference: function(left, right), normalised as the bank does it."""
+    """The reference: function(left, right), normalised like the bank."""
     K = function(left, right)
     if normalize == "unit":
         return K / np.sqrt(np.outer(np.diag(function(left, left)), np.diag(function(right, right))))
@@ -83,7 +83,7 @@ def normalized(function, normalize, left, right):
 # -------------------------------------------------------------------------------------------------------------- values
 @pytest.mark.parametrize("normalize", ["none", "unit", "trace"])
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_built_in_kernels_are_those_of_scikit_learn(name, normalize):
+def test_built_in_kernels_match_scikit_learn(name, normalize):
     kernel, function = BUILT_IN[name]
     assert_allclose(matrix([kernel], X, None, normalize), normalized(function, normalize, X, X), rtol=1e-12, atol=1e-14)
     assert_allclose(matrix([kernel], Z, X, normalize), normalized(function, normalize, Z, X), rtol=1e-12, atol=1e-14)
@@ -107,7 +107,7 @@ def test_the_default_bank_needs_one_base_matrix():
 
 
 def test_weights_combine_kernels():
-    """K_θ = Σ θ_m K_m, with zeros among the weights of kernels that others are squared from."""
+    """K_θ = Σ θ_m K_m, also with zero weights for kernels whose squares are other kernels."""
     kernels = [*paper_kernels(), Laplacian(2.0), Laplacian(0.25), Cosine(), Gaussian(0.9, columns=[0, 2]), X_times_Z]
     singles = [matrix(kernels, Z, X, "unit", np.eye(len(kernels))[m]) for m in range(len(kernels))]
     for seed in range(10):
@@ -155,7 +155,7 @@ def test_columns_restrict_a_kernel(columns, positions):
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
-def test_columns_of_frames_go_by_name(frame):
+def test_frame_columns_are_matched_by_name(frame):
     y = np.arange(len(X)) % 2
     data = frame(dict(zip("abcd", X.T, strict=True)))
     by_name = pareto_path(data, y, ps=[1.0], kernels=[Gaussian(columns=["a", "d"]), ("linear", {"columns": "b"})])
@@ -216,7 +216,7 @@ def test_a_bare_generator_is_refused():
         as_bank(Gaussian(sigma) for sigma in (1.0, 2.0))
 
 
-def test_banks_have_parameters_as_estimators_have():
+def test_banks_have_parameters_like_estimators():
     model = ParetoMKLClassifier(kernels=KernelBank(["linear", "poly"]))
     assert clone(model).set_params(kernels__normalize="trace").kernels == KernelBank(["linear", "poly"], "trace")
     assert model.kernels.normalize == "auto"
@@ -227,7 +227,7 @@ def test_banks_have_parameters_as_estimators_have():
 
 
 @pytest.mark.parametrize("kernels", [["linear", Gaussian(0.5), X_times_Z], "precomputed"], ids=["kernels", "stack"])
-def test_a_weight_of_zero_is_as_good_as_absence(kernels):
+def test_a_sample_of_weight_zero_counts_as_absent(kernels):
     data = (X @ X.T)[:, :, None] if kernels == "precomputed" else X
     weight = np.where(np.arange(25) % 3 == 0, 0.0, np.arange(25) + 1.0)
     kept = np.flatnonzero(weight)
@@ -271,7 +271,7 @@ def test_specifications_become_kernels(spec, expected):
     assert as_kernel(spec) == expected
 
 
-def test_a_bank_stays_what_it_is():
+def test_a_bank_is_passed_through_unchanged():
     bank = KernelBank(["linear"], normalize="trace")
     assert as_bank(bank) is bank
 
@@ -291,7 +291,7 @@ def test_a_bank_stays_what_it_is():
     ],
     ids=str,
 )
-def test_names_tell_parameters_and_columns(kernel, name):
+def test_names_show_parameters_and_columns(kernel, name):
     assert str(kernel) == name
 
 
@@ -322,7 +322,7 @@ def test_names_tell_parameters_and_columns(kernel, name):
         ([Gaussian(columns="q")], "names the column 'q', which X does not have"),
     ],
 )
-def test_what_is_wrong_with_a_bank_is_said_in_one_sentence(kernels, message):
+def test_bad_banks_get_one_clear_sentence(kernels, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         KernelBank(kernels).fit(X, ["a", "b", "c", "d"])
 
@@ -364,7 +364,7 @@ SQUARED = (GRID - GRID.T) ** 2
 
 
 def assert_exponentials(kernels, distances, rates, points):
-    """Every exponential of the bank to 1e-11 relative, where it is not so small that zero will do."""
+    """Every exponential of the bank is accurate to 1e-11 relative, unless it is so small that zero is fine."""
     for m, rate in enumerate(rates):
         K = matrix(kernels, points, theta=np.eye(len(kernels))[m], fit_on=points)
         expected = np.exp(-rate * distances)
@@ -398,7 +398,7 @@ def test_chains_of_laplacians_keep_eleven_digits():
 
 
 def test_the_exponential_is_exact_to_its_argument():
-    """The error of exp(-rate x) is that of rounding rate · x."""
+    """The error of exp(-rate x) comes only from rounding rate · x."""
     rng = np.random.default_rng(0)
     x = np.concatenate([[0.0, 1e-300, 1e-17], rng.uniform(0, 1, 500), 10 ** rng.uniform(-6, 2.5, 500)])
     out, shift = np.empty_like(x), np.empty_like(x)
@@ -421,7 +421,7 @@ def test_duplicates_have_a_kernel_of_one():
     assert np.all(K[~same] < 1 - 1e-3)
 
 
-def test_duplicates_have_a_kernel_of_one_where_the_data_are_not_scaled():
+def test_duplicates_have_a_kernel_of_one_on_unscaled_data():
     points = 1e3 * np.random.default_rng(0).standard_normal((50, 20))
     points = np.vstack([points, points])
     K = matrix([Gaussian(2.0**-7)], points, fit_on=points)
@@ -463,7 +463,7 @@ def stacks():
     return np.moveaxis(Ks[:, :25, :25], 0, 2), np.moveaxis(Ks[:, 25:, :25], 0, 2)
 
 
-def test_precomputed_stacks_are_combined_as_they_are():
+def test_precomputed_stacks_are_combined_unchanged():
     train, test = stacks()
     theta = np.array([0.5, 0.0, 2.0])
     fitted = KernelBank("precomputed").fit(train)

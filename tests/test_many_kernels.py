@@ -1,4 +1,4 @@
-"""Banks of very many kernels: values against plain NumPy, and problems against the same kernels as a stack."""
+"""Banks of very many kernels, compared with plain NumPy and with the same kernels as a stack."""
 
 import pickle
 from dataclasses import replace
@@ -49,7 +49,7 @@ def normalized(function, A, B):
 
 
 def many_widths():
-    """Far more widths than nodes on two columns and on all, few on others, and kernels of other kinds between them."""
+    """Many more widths than nodes on two columns and on all, few on others, mixed with kernels of other kinds."""
     widths = np.geomspace(0.02, 40, 10 * WORTHWHILE)
     return [
         *(Gaussian(sigma, columns=3) for sigma in widths),
@@ -111,7 +111,7 @@ def test_nodes_stand_for_every_rate_at_every_distance():
 
 
 @any_bank
-def test_values_are_those_of_the_formula(kernels):
+def test_values_match_the_formula(kernels):
     bank = KernelBank(kernels).fit(X)
     Ks = np.array([dense(kernel, Z, X) for kernel in kernels])
     assert_allclose(bank.stack(bank.side(Z), bank.side(X)), Ks, rtol=1e-12, atol=1e-12)
@@ -121,7 +121,7 @@ def test_values_are_those_of_the_formula(kernels):
 
 @any_bank
 @pytest.mark.parametrize(("cache_mb", "n_jobs"), [(512, 1), (0, 1), (512, 2)])
-def test_sums_and_quadratic_forms_are_those_of_the_formula(kernels, cache_mb, n_jobs):
+def test_sums_and_quadratic_forms_match_the_formula(kernels, cache_mb, n_jobs):
     bank = KernelBank(kernels, cache_mb=cache_mb, normalize="capacity").fit(X)
     raw = KernelBank(kernels).fit(X)
     raw.factor = bank.factor
@@ -140,7 +140,7 @@ def test_sums_and_quadratic_forms_are_those_of_the_formula(kernels, cache_mb, n_
 
 
 @any_bank
-def test_what_kernels_can_fit_is_measured_as_one_by_one(kernels):
+def test_capacities_match_kernels_measured_one_by_one(kernels):
     groups = [(rows, np.ones(len(rows))) for rows in ROWS]
     bank = KernelBank(kernels, normalize="capacity").fit(X, groups=groups)
     raw = np.array(list(bank.each_kernel(X)))
@@ -172,13 +172,13 @@ def test_a_fitted_bank_of_many_kernels_can_be_stored():
     assert_allclose(again.cross(again.side(Z), again.side(X), theta), expected, rtol=1e-14)
 
 
-def test_the_reference_is_that_of_scikit_learn():
+def test_the_reference_matches_scikit_learn():
     assert_allclose(dense(Gaussian(0.5), Z, X), pairwise.rbf_kernel(Z, X, gamma=2.0), rtol=1e-9, atol=1e-15)
     assert_allclose(dense(Laplacian(0.5), Z, X), pairwise.laplacian_kernel(Z, X, gamma=0.5), rtol=1e-9)
 
 
 def sparse_tasks(n_classes):
-    """More kernels than a master takes at once, on one column each, and a task for each pair of classes."""
+    """More kernels than a master handles at once, on one column each, and a task for each pair of classes."""
     rng = np.random.default_rng(1)
     y = np.arange(60) % n_classes
     data = rng.standard_normal((60, 5)) + 0.8 * np.eye(5)[y]
@@ -211,7 +211,7 @@ def test_sparse_weights_on_few_kernels_are_certified_over_all(ps, n_classes):
         assert 1 - exact.master.lower / whole.scalarization.value(last.objectives) <= last.gap + 2e-5
 
 
-def test_a_master_of_few_kernels_has_the_bounds_of_the_whole_one():
+def test_a_master_of_few_kernels_has_the_same_bounds_as_the_full_one():
     rng = np.random.default_rng(3)
     slopes = np.concatenate([np.zeros((1, 2, 3000)), rng.uniform(size=(12, 2, 3000)) ** 2])
     linear = np.concatenate([np.full((1, 2), 0.01), rng.uniform(1, 1.5, (12, 2))])

@@ -1,4 +1,4 @@
-"""Folds stratified by task and label, and scores task by task, as members of scikit-learn's model selection."""
+"""Folds stratified by task and label, and scores for each task, for use with scikit-learn's model selection."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_cells_tasks_and_folds_are_even(data, n_splits, seed):
 
 
 @pytest.mark.parametrize("seed", [None, 0, 7])
-def test_without_tasks_it_is_stratified_k_fold(seed):
+def test_without_tasks_it_matches_stratified_k_fold(seed):
     y = np.random.default_rng(0).choice(["b", "a", "c"], 50, p=[0.5, 0.3, 0.2])
     options = {"shuffle": seed is not None, "random_state": seed}
     ours = MultiTaskStratifiedKFold(4, **options).split(y[:, None], y)
@@ -119,7 +119,7 @@ def test_without_tasks_it_is_stratified_k_fold(seed):
         assert_array_equal(test, test_)
 
 
-def test_all_ways_to_say_the_tasks_give_the_same_folds(toy):
+def test_all_ways_to_give_the_tasks_yield_the_same_folds(toy):
     frame = frame_of(toy)
     splitter = MultiTaskStratifiedKFold(3)
     by_groups = fold_of_rows(splitter.split(toy.X, toy.y, groups=toy.tasks), 54)
@@ -135,7 +135,7 @@ def test_all_ways_to_say_the_tasks_give_the_same_folds(toy):
         assert_array_equal(fold_of_rows(parts, 54), by_groups)
 
 
-def test_shuffling_obeys_the_seed(toy):
+def test_shuffling_follows_the_seed(toy):
     def folds(seed):
         splitter = MultiTaskStratifiedKFold(3, shuffle=True, random_state=seed)
         return fold_of_rows(splitter.split(toy.X, toy.y, groups=toy.tasks), 54)
@@ -162,7 +162,7 @@ def cells_of(matrix):
 
 
 def gain_of_moving(fold, cells, n_splits) -> float:
-    """The most that Σ_c Σ_f (n_cf / n_c)², the whole data set being a cell too, falls when one sample is moved."""
+    """The most that Σ_c Σ_f (n_cf / n_c)² falls if one sample moves; the whole data set is a cell too."""
     member = np.array([*cells, np.ones(len(fold), dtype=bool)], dtype=float)
 
     def cost(fold):
@@ -220,7 +220,7 @@ def test_labels_of_a_matrix_are_spread(missing):
 @pytest.mark.filterwarnings("ignore:.*fewer than n_splits")
 @pytest.mark.parametrize("seed", range(5))
 def test_rare_labels_are_not_lost_among_many_tasks(seed):
-    """Tasks of 2, 3, … 7 positive labels beside 54 others: all in folds of their own."""
+    """Tasks with 2, 3, … 7 positive labels among 54 others: each positive label is in a different fold."""
     rng = np.random.default_rng(seed)
     matrix = (rng.random((100, 60)) < 0.2).astype(int)
     for t in range(6):
@@ -273,7 +273,7 @@ IMPOSSIBLE = np.array([[1, np.nan, 1], [1, 1, np.nan], [np.nan, 1, 1], [0, 0, 0]
         ({"n_splits": 2}, np.zeros(6), IMPOSSIBLE, {}, "fall into one fold"),
     ],
 )
-def test_what_cannot_be_split_is_said(options, X, y, said, message):
+def test_impossible_splits_are_refused(options, X, y, said, message):
     with pytest.raises(ValueError, match=message):
         MultiTaskStratifiedKFold(**options).split(X, y, **said)
 
@@ -295,7 +295,7 @@ def test_small_cells_are_warned_about_once():
         MultiTaskStratifiedKFold(2).split(y, y)
 
 
-def test_splitter_is_a_citizen(toy):
+def test_splitter_works_with_scikit_learn(toy):
     splitter = MultiTaskStratifiedKFold(4, shuffle=True, random_state=0, task_column="site")
     assert splitter.get_n_splits() == splitter.get_n_splits(toy.X, toy.y) == 4
     text = "MultiTaskStratifiedKFold(n_splits=4, random_state=0, shuffle=True, task_column='site')"
@@ -320,7 +320,7 @@ def test_tasks_are_even_over_the_folds_of_a_regression(data, n_splits, seed):
     assert spread(fold, np.ones(len(tasks), dtype=bool), n_splits) <= 1
 
 
-def test_without_tasks_it_is_k_fold():
+def test_without_tasks_it_matches_k_fold():
     X = np.zeros((23, 1))
     for (train, test), (train_, test_) in zip(MultiTaskKFold(4).split(X), KFold(4).split(X), strict=True):
         assert_array_equal(train, train_)
@@ -400,7 +400,7 @@ def test_random_splits_of_a_matrix_take_a_share_of_all_samples():
 
 @EXAMPLES
 @given(data=st.data(), train_size=st.floats(0.4, 0.8))
-def test_what_is_trained_on_comes_before_what_is_tested(data, train_size):
+def test_training_samples_come_before_test_samples(data, train_size):
     size = data.draw(st.integers(12, 40))
     tasks = np.arange(size) % 3
     time = data.draw(hnp.arrays(float, size, elements=st.integers(0, 1000), unique=True))
@@ -456,7 +456,7 @@ FEW = ["a"] * 9 + ["b"] * 3
         (lambda: split_by_time(FEW, TWELVE[:, None], 0.5), "time must be a vector of numbers or dates"),
     ],
 )
-def test_what_a_regression_cannot_split_is_said(split, message):
+def test_impossible_regression_splits_are_refused(split, message):
     with pytest.raises(ValueError, match=message):
         split()
 
@@ -472,7 +472,7 @@ def test_numbers_of_folds_mean_folds_over_the_tasks(toy, cv):
         make_splits(cv, toy.X, toy.y, tasks=toy.tasks, groups=np.arange(54))
 
 
-def test_splitters_and_iterables_are_taken_as_scikit_learn_takes_them(toy):
+def test_splitters_and_iterables_work_as_in_scikit_learn(toy):
     groups = np.arange(54) // 3
     by_group = make_splits(GroupKFold(3), toy.X, toy.y, tasks=toy.tasks, groups=groups)
     for (train, test), (train_, test_) in zip(by_group, GroupKFold(3).split(toy.X, toy.y, groups), strict=True):
@@ -548,7 +548,7 @@ def test_metrics_of_labels(toy, fitted, fitted_column, name):
 
 
 def test_metrics_of_scores_and_of_a_positive_label(toy, fitted):
-    """Words have no default positive label: the larger one is taken, unless another is named."""
+    """Words have no default positive label: the larger one counts as positive, unless you name another."""
     labels = fitted.predict(toy.X, tasks=toy.tasks)
     scores = fitted.decision_function(toy.X, tasks=toy.tasks)
     cases = [
@@ -567,8 +567,8 @@ def test_metrics_of_scores_and_of_a_positive_label(toy, fitted):
 
 
 @pytest.mark.parametrize("name", ["accuracy", "f1", "roc_auc", "average_precision"])
-def test_tasks_may_have_labels_of_their_own(toy, name):
-    """Six labels instead of two, the same problem: the scores stay."""
+def test_tasks_may_have_their_own_labels(toy, name):
+    """Six labels instead of two for the same problem give the same scores."""
     own = np.array([f"{label} {task}" for label, task in zip(toy.y, toy.tasks, strict=True)])
     scorer = make_multitask_scorer(name, average=None)
     few, many = make().fit(toy.X, toy.y, tasks=toy.tasks), make().fit(toy.X, own, tasks=toy.tasks)
@@ -586,7 +586,7 @@ def test_labels_of_several_types_are_scored():
     assert make_multitask_scorer(average=None)(model, toy.X, y, tasks=toy.tasks) == pytest.approx(expected)
 
 
-def test_losses_are_turned(toy, fitted):
+def test_losses_are_negated(toy, fitted):
     loss = by_hand(zero_one_loss, toy, fitted.predict(toy.X, tasks=toy.tasks))
     turned = make_multitask_scorer(zero_one_loss, greater_is_better=False, average="worst")
     assert turned(fitted, toy.X, toy.y, tasks=toy.tasks) == -max(loss.values())
@@ -602,7 +602,7 @@ def test_score_of_the_estimator_is_the_default_scorer(toy, fitted, fitted_column
 
 
 @pytest.mark.parametrize("name", ["accuracy", "f1_macro", "matthews_corrcoef", "neg_log_loss", "roc_auc_ovr"])
-def test_without_tasks_it_is_the_plain_scorer(name):
+def test_without_tasks_it_matches_the_plain_scorer(name):
     X, y = load_iris(return_X_y=True)
     model = LogisticRegression(C=0.01).fit(X, y)
     plain = get_scorer(name)(model, X, y)
@@ -611,7 +611,7 @@ def test_without_tasks_it_is_the_plain_scorer(name):
 
 
 def test_every_scorer_of_scikit_learn_is_understood():
-    """Its private attributes are read; a new scikit-learn that renames them is noticed here."""
+    """We read its private attributes; this test notices if a new scikit-learn renames them."""
     for name in get_scorer_names():
         assert repr(make_multitask_scorer(name)) == f"make_multitask_scorer({name!r})"
 
@@ -660,7 +660,7 @@ def test_probabilities_of_several_outputs(toy):
 
 
 # ------------------------------------------------------------ what a task lacks
-def test_undefined_tasks_are_left_out_with_a_warning(toy, fitted, fitted_column):
+def test_undefined_tasks_are_skipped_with_a_warning(toy, fitted, fitted_column):
     kept = (toy.tasks != "task 1") | (toy.y == "yes")
     X, y = frame_of(toy)[kept], toy.y[kept]
     with pytest.warns(UndefinedMetricWarning, match=r"roc_auc is undefined for 1 of 3 tasks \(task 1\)"):
@@ -670,7 +670,7 @@ def test_undefined_tasks_are_left_out_with_a_warning(toy, fitted, fitted_column)
     with pytest.warns(UndefinedMetricWarning):
         mean = make_multitask_scorer("roc_auc")(fitted_column, X, y)
     assert mean == pytest.approx(np.nanmean(list(expected.values())))
-    with pytest.warns(UndefinedMetricWarning, match="average_precision"):  # 1 by convention, which says nothing
+    with pytest.warns(UndefinedMetricWarning, match="average_precision"):  # 1 by convention, which is meaningless
         found = make_multitask_scorer("average_precision", average=None)(fitted_column, X, y)
     assert np.isnan(found["task 1"])
     ones = toy.y == "yes"
@@ -679,7 +679,7 @@ def test_undefined_tasks_are_left_out_with_a_warning(toy, fitted, fitted_column)
     assert make_multitask_scorer()(fitted_column, X, y) > 0  # accuracy is defined
 
 
-def test_absent_tasks_are_named_and_left_out(toy, fitted_column):
+def test_absent_tasks_are_named_and_skipped(toy, fitted_column):
     kept = toy.tasks != "task 1"
     X, y = frame_of(toy)[kept], toy.y[kept]
     with warnings.catch_warnings():
@@ -712,7 +712,7 @@ def test_the_positive_label_is_not_guessed_from_one_label(toy):
 
 # ------------------------------------------------------------ weights
 @pytest.mark.parametrize("name", ["accuracy", "f1", "roc_auc"])
-def test_weights_are_repetitions(toy, fitted, name):
+def test_weights_act_like_repetitions(toy, fitted, name):
     weight = np.random.default_rng(0).integers(0, 3, 54)
     again = np.repeat(np.arange(54), weight)
     scorer = make_multitask_scorer(name, average=None)
@@ -753,7 +753,7 @@ def last_first(X):
 
 
 def test_the_column_is_found_at_the_end_of_a_pipeline(toy):
-    """Index 0 of what reaches the last step; index 3 of what the scorer is given."""
+    """Index 0 of the data that reach the last step; index 3 of the data that the scorer gets."""
     codes = np.array([TASKS.index(task) for task in toy.tasks])
     X = np.column_stack([toy.X, codes])
     plain = make(task_column=0).fit(last_first(X), toy.y)
@@ -776,7 +776,7 @@ def test_tasks_reach_the_end_of_a_pipeline(toy, fitted, name, routing):
         assert_allclose(scorer(pipe, toy.X, toy.y, tasks=toy.tasks), expected)
 
 
-def test_estimators_that_know_no_tasks(toy):
+def test_estimators_without_tasks_can_be_scored(toy):
     frame = frame_of(toy)
     drop = ColumnTransformer([("scaled", MinMaxScaler(), ["a", "b", "c"])])
     svc = make_pipeline(drop, SVC()).fit(frame, toy.y)
@@ -979,7 +979,7 @@ def test_bad_calls_are_refused(toy, fitted):
         make_multitask_scorer("roc_auc")(SVC().fit(toy.X, three), toy.X, relabelled, tasks=toy.tasks)
 
 
-def test_scores_of_a_frame_go_by_the_names_of_its_columns(toy):
+def test_frames_are_scored_by_column_name(toy):
     frame = pd.DataFrame(matrix_of(toy), columns=["a", "b", "c"])
     model = make(C=0.1).fit(toy.X, frame)
     scorer = make_multitask_scorer("accuracy", average=None)

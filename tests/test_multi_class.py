@@ -42,7 +42,7 @@ def by_hand(K, y, machine, C):
 
 
 @pytest.mark.parametrize("machine", ["svc", "ls-svc"])
-def test_decisions_are_those_of_one_machine_for_each_class(iris, machine):
+def test_decisions_match_one_machine_per_class(iris, machine):
     X, y = iris
     stack = np.stack([rbf_kernel(X, gamma=gamma) for gamma in (0.1, 1.0)], axis=-1)
     given = {"kernels": "precomputed", "machine": machine, "multi_class": "one-vs-rest"}
@@ -54,7 +54,7 @@ def test_decisions_are_those_of_one_machine_for_each_class(iris, machine):
     assert model.gap_ <= 1e-8
 
 
-def test_it_is_the_matrix_with_a_column_for_each_class(iris):
+def test_it_matches_a_matrix_with_a_column_for_each_class(iris):
     X, y = iris
     one = ParetoMKLClassifier(p=0.5, kernels=KERNELS, multi_class="one-vs-rest").fit(X, y)
     other = ParetoMKLClassifier(p=0.5, kernels=KERNELS).fit(X, y[:, None] == np.unique(y))
@@ -122,7 +122,7 @@ def test_weights_of_classes_are_weights_of_their_samples(iris):
 
 
 @pytest.mark.parametrize("machine", ["svc", "ls-svc"])
-def test_models_of_a_path_predict_and_come_back(iris, machine, tmp_path):
+def test_models_of_a_path_predict_and_can_be_saved(iris, machine, tmp_path):
     X, y = iris
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     path = pareto_path(X, names, ps=[0.5, 1.0], kernels=KERNELS, machine=machine, multi_class="one-vs-rest")
@@ -148,7 +148,7 @@ def test_tasks_are_judged_one_by_one(iris):
     assert_allclose(overall, np.mean([np.mean(predicted[y == label] == label) for label in range(3)]))
 
 
-def test_few_samples_of_a_class_and_several_sources_are_told_from_the_rest():
+def test_few_samples_per_class_and_several_sources_choose_one_vs_rest():
     X, y = load_digits(return_X_y=True)
     few, many = (np.concatenate([np.flatnonzero(y == digit)[:n] for digit in (1, 2, 7)]) for n in (14, 15))
     halves = sources({"upper": slice(0, 32), "lower": slice(32, 64)})
@@ -203,14 +203,14 @@ def test_a_lower_loss_beats_a_plateau_only_by_loss():
     assert choose(scores, losses, at, by_loss=True) == 0
 
 
-def test_squared_error_is_that_of_the_signs():
+def test_squared_error_compares_with_the_signs():
     rng = np.random.default_rng(0)
     decisions, sides = rng.standard_normal((6, 2)), rng.choice([-1.0, 1.0], (6, 2))
     assert squared_error(decisions, sides) == pytest.approx(np.mean((sides - decisions) ** 2))
 
 
 @pytest.mark.parametrize("make", [ParetoMKLClassifier, ParetoMKLClassifierCV])
-def test_other_words_are_refused(iris, make):
+def test_unknown_values_are_refused(iris, make):
     with pytest.raises(ValueError, match="multi_class must be 'one-vs-one' or 'one-vs-rest', got 'ovr'"):
         make(multi_class="ovr").fit(*iris)
 

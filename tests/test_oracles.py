@@ -24,7 +24,7 @@ SS = [1, 1.1, 2]
 
 @pytest.fixture(scope="module")
 def toy():
-    """Four overlapping tasks of 12 to 21 of 40 samples, five kernels, labels of different noise."""
+    """Four overlapping tasks on 12 to 21 of 40 samples, five kernels, labels with different noise."""
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(40, 4))
     tasks = []
@@ -41,7 +41,7 @@ def per_sample(tasks):
 
 
 def test_two_samples_by_hand():
-    """One sample a side at squared distance d: alpha = min(C, 2/d) twice, J = 2 alpha - alpha^2 d / 2."""
+    """One sample per class at squared distance d: both alpha = min(C, 2/d), J = 2 alpha - alpha^2 d / 2."""
     K, signs = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, -1.0])
     for C, alpha in ((0.3, 0.3), (10.0, 1.0)):
         for solve in (svc_objective, svc_objective_qp):
@@ -52,7 +52,7 @@ def test_two_samples_by_hand():
 
 @pytest.mark.parametrize("C", [1e-6, 1e-2, 1.0, 1e2, 1e4])
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
-def test_libsvm_meets_the_conic_solver_at_any_scale(toy, C, scale):
+def test_libsvm_agrees_with_the_conic_solver_at_any_scale(toy, C, scale):
     Ks, tasks = toy
     rows, signs = tasks[3]
     K = Ks[:, rows[:, None], rows].mean(axis=0) * scale
@@ -64,7 +64,7 @@ def test_libsvm_meets_the_conic_solver_at_any_scale(toy, C, scale):
 
 
 def test_kernels_nearly_constant_survive_the_single_precision_of_libsvm():
-    """Two samples at squared distance 2e-9 in kernels of size one: alpha = 1e9, which LIBSVM alone takes for C."""
+    """Two samples at squared distance 2e-9 in kernels of size one: alpha = 1e9, but plain LIBSVM returns C."""
     value, alpha = svc_objective(np.array([[1, 1 - 1e-9], [1 - 1e-9, 1]]), np.array([1.0, -1.0]), 1e12)
     assert_allclose(alpha, 1e9, rtol=1e-6)
     assert_allclose(value, 1e9, rtol=1e-6)
@@ -172,7 +172,7 @@ def test_single_task_loop_is_algorithm2_with_one_task(toy, s):
     rows, signs = tasks[2]
     block = Ks[:, rows[:, None], rows]
     loop = single_task_loop(block, signs, 2.0, s, tol=1e-4)
-    found = algorithm2(Ks, [(rows, signs)], 2.0, p=0.3, s=s, tol=1e-4)  # one task: p makes no difference
+    found = algorithm2(Ks, [(rows, signs)], 2.0, p=0.3, s=s, tol=1e-4)  # with one task p makes no difference
     assert loop.n_sweeps == found.n_sweeps
     assert_allclose(loop.theta, found.theta)
     assert_allclose(loop.objective, conic_optimum(Ks, [(rows, signs)], 2.0, 1, s)[0], rtol=1.1e-4)

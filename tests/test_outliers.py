@@ -22,7 +22,7 @@ def toy():
     X = rng.normal(size=(120, 4))
     tasks = np.repeat(["north", "south"], 60)
     X[60:] += 3.0
-    X[[5, 65]] += 9.0  # one stray sample each
+    X[[5, 65]] += 9.0  # one outlier in each task
     return X, tasks
 
 
@@ -40,7 +40,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_strays_of_each_task_are_found(toy, method):
+def test_outliers_of_each_task_are_found(toy, method):
     X, tasks = toy
     detector = ParetoMKLOutlierDetector(method, contamination=0.05).fit(X, tasks=tasks)
     found = detector.predict(X, tasks=tasks)
@@ -48,14 +48,14 @@ def test_strays_of_each_task_are_found(toy, method):
     for name in ("north", "south"):
         assert (found[tasks == name] == -1).sum() == 3  # a threshold for each task
     assert_array_equal(detector.fit_predict(X, tasks=tasks), found)
-    # what is usual in the south is not in the north
+    # a sample that is normal in the south is an outlier in the north
     assert (detector.predict(X[66:], tasks=["north"] * 54) == -1).mean() > 0.8
     own = detector.offset_[[detector.task_names_.index(name) for name in tasks]]
     assert_allclose(detector.decision_function(X, tasks=tasks), detector.score_samples(X, tasks=tasks) - own)
     assert detector.gap_ <= 1e-3
 
 
-def test_one_kernel_is_the_one_class_svm_of_scikit_learn(toy):
+def test_one_kernel_matches_the_one_class_svm_of_scikit_learn(toy):
     X = toy[0][:60]
     bank = KernelBank([Gaussian(2.0)], normalize="none")
     ours = ParetoMKLOutlierDetector(nu=0.3, kernels=bank, tol=1e-10).fit(X)

@@ -1,4 +1,4 @@
-"""The parts of the documentation's page *How to add a part* plug in and are right; what lacks something is refused."""
+"""The parts of the page *How to add a part* work and are correct; incomplete parts are refused."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_the_counting_store_sees_one_of_each_per_sweep():
     assert gram.calls == {"combined": solution.n_sweeps, "quadratic_forms": solution.n_sweeps, "cross": 1}
 
 
-def test_own_parts_offer_what_the_protocols_ask(toy):
+def test_built_in_parts_satisfy_the_protocols(toy):
     gram = GramBlocks(KernelBank(toy.kernels).fit(toy.X), toy.X, [rows for rows, _ in toy.pairs])
     machine = SVCTasks(gram, np.concatenate([signs for _, signs in toy.pairs]), np.ones(len(toy.y)))
     for part, protocol in [
@@ -122,7 +122,7 @@ def test_own_parts_offer_what_the_protocols_ask(toy):
         assert isinstance(part, protocol)
 
 
-def test_what_a_part_lacks_is_named(toy):
+def test_messages_name_what_a_part_lacks(toy):
     gram = GramBlocks(KernelBank(toy.kernels).fit(toy.X), toy.X, [rows for rows, _ in toy.pairs])
     machine = SVCTasks(gram, np.concatenate([signs for _, signs in toy.pairs]), np.ones(len(toy.y)))
     half = SimpleNamespace(n_tasks=3, n_kernels=5)

@@ -1,4 +1,4 @@
-"""The path as a whole: limits, order, sharing of cuts, and what p does."""
+"""The path as a whole: limits, order, sharing of cuts, and the effect of p."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def path(toy):
     return pareto_path(toy.X, toy.y, tasks=toy.tasks, kernels=toy.kernels, tol=1e-4)
 
 
-def test_shapes_and_promises(toy, path):
+def test_attributes_have_their_shapes_and_keep_their_promises(toy, path):
     T, M = len(toy.pairs), len(toy.kernels)
     assert path.theta.shape == (13, M)
     assert path.objectives.shape == path.task_weights.shape == (13, T)
@@ -36,7 +36,7 @@ def test_shapes_and_promises(toy, path):
         assert_allclose(path.objective[i], power_mean(path.objectives[i], p), rtol=1e-10)
 
 
-def test_objectives_are_those_of_libsvm_at_theta(toy, path):
+def test_objectives_match_libsvm_at_theta(toy, path):
     for theta, J in zip(path.theta, path.objectives, strict=True):
         assert_allclose(J, objectives(toy.Ks, theta, toy.pairs, 1.0), rtol=1e-5)
 
@@ -91,7 +91,7 @@ def test_infinite_s_is_the_plain_sum_of_kernels(toy):
     assert np.all(path.gap <= 1e-3)
 
 
-def test_large_p_nears_the_worst_task(toy):
+def test_large_p_approaches_the_worst_task(toy):
     ps = [1.0, 10.0, 100.0, 1000.0, np.inf]
     path = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=ps, kernels=toy.kernels, tol=1e-5)
     worst = path.objectives.max(axis=1)
@@ -101,7 +101,7 @@ def test_large_p_nears_the_worst_task(toy):
 
 
 @pytest.mark.parametrize("p", [0.5, 1.0, 5.0])
-def test_s_near_one_nears_s_one(toy, p):
+def test_s_near_one_approaches_s_one(toy, p):
     values = [
         pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[p], s=s, kernels=toy.kernels, tol=1e-5).objective[0]
         for s in (1.1, 1.01, 1.001, 1.0)
@@ -120,7 +120,7 @@ def test_no_point_dominates_another(path):
 
 
 def test_task_weights_follow_p(toy, path):
-    """The larger p, the more the hardest task weighs and the less the easiest one."""
+    """The larger p is, the more weight the hardest task has and the less the easiest."""
     hardest = path.objectives.mean(axis=0).argmax()
     easiest = path.objectives.mean(axis=0).argmin()
     assert np.all(np.diff(path.task_weights[:, hardest]) > 0)
@@ -181,7 +181,7 @@ def test_kernels_without_a_cache_and_with_threads_change_nothing(toy):
     assert_allclose(lean.theta, plain.theta, atol=1e-9)
 
 
-def test_a_gap_out_of_reach_is_said(toy):
+def test_an_unreachable_gap_gives_a_warning(toy):
     with pytest.warns(ConvergenceWarning, match=r"CutPool stopped at p=2, max_iter=1, gap .* > tol=1e-12. Raise"):
         path = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[2.0], kernels=toy.kernels, tol=1e-12, max_iter=1)
     assert path.gap[0] > 1e-12
@@ -193,7 +193,7 @@ def test_very_small_tolerances_end(toy):
     assert np.all(path.gap <= 1e-7)
 
 
-def test_progress_is_told(toy, capsys):
+def test_progress_is_reported(toy, capsys):
     pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[1.0, 2.0], kernels=toy.kernels, verbose=1)
     told = capsys.readouterr().err
     assert "points" in told
@@ -233,13 +233,13 @@ def test_random_problems_are_certified_everywhere(seed):
 
 
 @pytest.mark.parametrize("p", [1e12, 1e308])
-def test_exponents_beyond_any_use_are_the_extreme(toy, p):
+def test_huge_exponents_act_like_infinity(toy, p):
     path = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[p, -p], kernels=toy.kernels)
     assert_array_equal(path.ps, [np.inf, -np.inf])
 
 
 def test_one_outlier_does_not_cost_time_or_digits():
-    """Squared distances that lost their digits beside the outlier cost no more than all of them from differences."""
+    """Recomputing the squared distances that lost digits costs no more than using differences for all."""
     rng = np.random.default_rng(0)
     plain = rng.random((600, 5))
     outlier = plain.copy()
@@ -251,7 +251,7 @@ def test_one_outlier_does_not_cost_time_or_digits():
         return np.exp(-50 * ((plain[:, None] - plain) ** 2).sum(axis=2))
 
     seconds = np.full((10, 2), np.inf)
-    for run in seconds:  # in turn, so that both see the same load
+    for run in seconds:  # alternate, so that both see the same load
         for k, make in enumerate((obvious, lambda: bank.cross(side, side, np.ones(1)))):
             began = time.process_time()
             K = make()

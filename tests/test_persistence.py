@@ -1,4 +1,4 @@
-"""Saved models: the same predictions, whole files, no foreign code."""
+"""Saved models: the same predictions, complete files, no foreign code."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_comes_back(name, tmp_path):
+def test_a_saved_model_loads_unchanged(name, tmp_path):
     model = MODELS[name].fit(X, y)
     paretomkl.save_model(model, tmp_path / "model.skops")
     again = paretomkl.load_model(tmp_path / "model.skops")
@@ -67,7 +67,7 @@ def test_a_model_comes_back(name, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["model.skops"]
 
 
-def test_tasks_and_words_come_back(tmp_path):
+def test_saved_tasks_and_words_load_unchanged(tmp_path):
     words = np.array(["red", "white", "rosé"])[y]
     model = ParetoMKLClassifier().fit(X, words, tasks=TASKS)
     paretomkl.save_model(model, tmp_path / "model.skops")
@@ -78,7 +78,7 @@ def test_tasks_and_words_come_back(tmp_path):
         again.predict(X[:1], tasks=["new"])
 
 
-def test_code_of_others_is_refused_unless_named(tmp_path):
+def test_foreign_code_is_refused_unless_named(tmp_path):
     model = ParetoMKLClassifier(kernels=[Custom(function=own_kernel), Gaussian(1.0)]).fit(X, y)
     paretomkl.save_model(model, tmp_path / "model.skops")
     with pytest.raises(ValueError, match=r"not trusted: .*own_kernel") as refusal:
@@ -97,7 +97,7 @@ def test_own_types_exist():
         )
 
 
-def test_nothing_is_left_of_a_failed_write(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
     (tmp_path / "model.skops").write_bytes(b"before")
     model = ParetoMKLClassifier().fit(X, y)
     monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
@@ -107,7 +107,7 @@ def test_nothing_is_left_of_a_failed_write(tmp_path, monkeypatch):
     assert (tmp_path / "model.skops").read_bytes() == b"before"
 
 
-def test_files_that_are_no_models(tmp_path):
+def test_files_that_are_not_models_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="no file"):
         paretomkl.load_model(tmp_path / "absent.skops")
     (tmp_path / "text.skops").write_text("hello")

@@ -1,4 +1,4 @@
-"""The displays: what they draw is what the path holds, and it can be read."""
+"""The displays: they draw what the path holds, and the result is readable."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def drawn(line):
 
 
 def texts_of(display):
-    """The boxes of all names and tick labels in the figure, by groups that must not touch each other."""
+    """The boxes of all names and tick labels in the figure, in groups that must not overlap."""
     figure = display.figure_
     figure.draw_without_rendering()
     groups = [[Text.get_window_extent(text) for text in display.ax_.texts]]  # without the lines that lead to them
@@ -96,11 +96,11 @@ def texts_of(display):
 
 
 # ------------------------------------------------------------------------------------------------- objectives
-def test_objectives_are_those_of_the_path(path):
+def test_objectives_match_the_path(path):
     display = ObjectivesDisplay.from_path(path)
     assert_array_equal(np.array([drawn(line) for line in display.lines_]), path.objectives.T)
     assert_array_equal(drawn(display.mean_line_), path.objective)
-    assert_array_equal(display.lines_[0].get_xdata()[:-1], path.ps[:-1])  # finite exponents stand where they are
+    assert_array_equal(display.lines_[0].get_xdata()[:-1], path.ps[:-1])  # finite p are at their own values
     assert display.lines_[0].get_xdata()[-1] > path.ps[-2]
     assert [label.get_text() for label in display.labels_] == [*path.task_names, "$M_p$"]
     assert display.ax_.get_xlabel() == "exponent $p$ of the power mean"
@@ -132,7 +132,7 @@ def test_some_tasks_by_index_and_name(path):
     assert_array_equal(drawn(display.lines_[1]), path.objectives[:, 0])
 
 
-def test_one_task_is_one_line_and_its_noise_no_trend(single):
+def test_one_task_is_one_line_and_noise_does_not_look_like_a_trend(single):
     display = ObjectivesDisplay.from_path(single)
     assert len(display.lines_) == 1
     assert display.mean_line_ is None
@@ -195,7 +195,7 @@ def test_one_kernel_and_one_point(single, path):
     assert np.ptp(lone.bands_[0].get_paths()[0].vertices[:, 0]) > 0
 
 
-def test_names_are_taken_literally():
+def test_names_are_shown_literally():
     names = ["_private", "costs $5 or $6", "x" * 100]
     display = KernelWeightsDisplay(ps=[1, 2], shares=np.ones((2, 3)), kernel_names=names).plot()
     legend = [text.get_text() for text in display.legend_.get_texts()]
@@ -232,8 +232,8 @@ def test_front_of_more_tasks_is_a_projection(path):
 @pytest.mark.parametrize(
     ("tasks", "message"),
     [
-        (("task 0", "task 9"), "There is no task 'task 9'; known are 'task 0', 'task 1', 'task 2'."),
-        ((0, 3), "There is no task 3: there are 3, counted from 0."),
+        (("task 0", "task 9"), "There is no task 'task 9'; choose from 'task 0', 'task 1', 'task 2'."),
+        ((0, 3), "There is no task 3; tasks are numbered from 0 to 2."),
         ((0, "task 0"), "tasks must be two different tasks"),
         ((0, 1, 2), "tasks must be two different tasks"),
     ],
@@ -256,7 +256,7 @@ def halves(toy):
 
 
 @pytest.mark.parametrize("p", [0.1, 1.0, np.inf])
-def test_accuracies_of_a_path_are_those_of_the_estimator(toy, p):
+def test_accuracies_of_a_path_match_the_estimator(toy, p):
     train, test = halves(toy)
     path = pareto_path(toy.X[train], toy.y[train], tasks=toy.tasks[train], ps=[p], kernels=toy.kernels)
     display = AccuracyDisplay.from_path(path, toy.X[train], toy.X[test], toy.y[test], tasks_test=toy.tasks[test])
@@ -319,25 +319,25 @@ def test_accuracies_of_an_estimator(toy):
     assert piped.scores.shape == (3, 3)
 
 
-def test_differences_to_one_exponent():
+def test_differences_from_one_exponent():
     scores = np.array([[0.7, 0.9], [0.75, 0.85], [0.6, 0.8]])
     display = AccuracyDisplay.from_scores([0.1, 1.0, np.inf], scores, ["a", "b"], relative_to=1.0)
     assert_allclose([drawn(line) for line in display.lines_], (scores - scores[1]).T)
     assert_allclose(drawn(display.mean_line_), scores.mean(axis=1) - 0.8)
     assert [label.get_text() for label in display.labels_] == ["a (0.750)", "b (0.850)", "mean (0.800)"]
-    assert "difference to $p$ = 1" in display.ax_.get_ylabel()
+    assert "difference from $p$ = 1" in display.ax_.get_ylabel()
     with pytest.raises(ValueError, match=r"relative_to=2 is not among the exponents: 0.1, 1, ∞"):
         display.plot(relative_to=2)
 
 
-def test_what_is_wrong_with_scores_is_said(toy, path):
+def test_bad_scores_are_refused(toy, path):
     with pytest.raises(ValueError, match="one row for each of the 3 exponents"):
         AccuracyDisplay.from_scores([0.1, 1, 2], np.ones((2, 3)))
     with pytest.raises(ValueError, match="task_names has 1 entries, but scores has 3 columns"):
         AccuracyDisplay.from_scores([0.1, 1], np.ones((2, 3)), ["a"])
     with pytest.raises(ValueError, match="There is no task 'b'"):
         AccuracyDisplay.from_scores([1], [[0.5]], ["a"]).plot(tasks=["b"])
-    with pytest.raises(ValueError, match=r"needs a multi-task classifier with a parameter p.*got SVC"):
+    with pytest.raises(ValueError, match=r"needs a multi-task classifier or regressor with a parameter p.*got SVC"):
         AccuracyDisplay.from_estimator(SVC(), toy.X, toy.y, toy.X, toy.y)
     with pytest.raises(ValueError, match="name the task of each row with tasks="):
         AccuracyDisplay.from_path(path, toy.X, toy.X, toy.y)
@@ -371,7 +371,7 @@ def test_cross_validated_scores(toy):
     band = each.bands_[0].get_paths()[0].vertices
     assert_allclose(band[:, 1].max(), (score + std)[0].max())
     assert AccuracyDisplay.from_cv_results(search, relative_to=1.0).bands_ == []
-    with pytest.raises(ValueError, match=r"must have one parameter 's'; searched were \['C', 'p'\]"):
+    with pytest.raises(ValueError, match=r"must have one parameter 's'; the search has \['C', 'p'\]"):
         AccuracyDisplay.from_cv_results(search, by="s")
     failed = search.cv_results_ | {"mean_test_score": np.full(6, np.nan)}
     with pytest.raises(ValueError, match="No setting of the search has a score"):
@@ -413,7 +413,7 @@ def test_solvers_side_by_side(toy):
 def test_history_by_hand():
     rows = [(1.0, 1, 0.5), (1.0, 2, 0.0), (2.0, 2, 0.1)]
     display = ConvergenceDisplay.from_history(rows)
-    assert np.all(drawn(display.lines_[0]) > 0)  # a gap of zero has a place on a logarithmic axis
+    assert np.all(drawn(display.lines_[0]) > 0)  # a gap of zero is drawn on a logarithmic axis too
     assert display.lines_[0].get_markevery() == [1, 2]
     assert display.tol_line_ is None
     with pytest.raises(ValueError, match=r"history 'mine' must have rows \(p, n_sweeps, gap\), got shape \(2, 2\)"):
@@ -577,7 +577,7 @@ def test_regressions_are_drawn_by_r2():
         relative_to=1.0,
     )
     assert_allclose(again.scores, display.scores, atol=5e-3)
-    assert again.ax_.get_ylabel() == "R², difference to $p$ = 1"
+    assert again.ax_.get_ylabel() == "R², difference from $p$ = 1"
     with pytest.raises(ValueError, match="Task 'b' has 0 samples in the test data; R² needs two"):
         AccuracyDisplay.from_path(path, None, X[[0, 3]], y[[0, 3]], tasks_test=tasks[[0, 3]])
     alone = pareto_path(X, ps=[1.0], machine="one-class", kernels=[("rbf", {"sigma": 1.0})], verbose=0)

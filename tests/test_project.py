@@ -1,4 +1,4 @@
-"""What strangers download: the package, its version, its changelog, and the workflows that make them."""
+"""What users download: the package, its version, its changelog, and the workflows that build them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCHEMAS = {
 }
 pytestmark = pytest.mark.skipif(not WORKFLOWS, reason="the source distribution has no workflows")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-RELEASE = re.sub(r"\.dev\d+$", "", paretomkl.__version__)  # the version to be released next
+RELEASE = re.sub(r"\.dev\d+$", "", paretomkl.__version__)  # the next version to release
 
 
 def output_of(*command: object) -> str:
@@ -47,7 +47,7 @@ def test_files_for_github_follow_their_schema(schema):
 
 
 def installed(*names: str) -> str:
-    """The first of these programs that is there, beside this Python or on the path."""
+    """The first of these programs that exists, next to this Python or on the path."""
     folders = (str(Path(sys.executable).parent), None)
     found = [program for name in names for folder in folders if (program := shutil.which(name, path=folder))]
     if not found:
@@ -60,11 +60,11 @@ def test_workflows_pass_actionlint():
 
 
 def test_workflows_are_safe():
-    """No injected text, no permission that is not needed, actions pinned by commit."""
+    """No injected text, no unnecessary permissions, actions pinned by commit."""
     output_of(installed("zizmor"), "--offline", "--no-progress", ".github")
 
 
-def test_workflows_try_every_python_that_the_package_names():
+def test_workflows_test_every_python_that_the_package_supports():
     named = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
     assert named[0] == PROJECT["requires-python"].removeprefix(">=")
     matrix = re.search(r"python: (\[.*\])", (ROOT / ".github/workflows/tests.yml").read_text("utf-8"))
@@ -74,7 +74,7 @@ def test_workflows_try_every_python_that_the_package_names():
 # -- one version, one list of dependencies
 
 
-def test_citation_and_recipe_name_the_version_to_be_released():
+def test_citation_and_recipe_name_the_next_release():
     assert f"version: {RELEASE}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
     assert f'{{% set version = "{RELEASE}" %}}' in (ROOT / "conda/meta.yaml").read_text("utf-8")
 
@@ -129,7 +129,7 @@ def test_every_fragment_is_shown(capsys):
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory) -> Path:
-    """A folder with the sdist, and the wheel that is built from it."""
+    """A folder with the sdist and the wheel built from it."""
     pytest.importorskip("build")
     pytest.importorskip("hatchling")
     folder = tmp_path_factory.mktemp("dist")

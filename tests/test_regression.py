@@ -1,4 +1,4 @@
-"""Regressors: reading, prediction, scores, search, and what bad input gets."""
+"""Regressors: reading, prediction, scores, search, and errors for bad input."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_scikit_learn_checks(estimator, check):
         check(estimator)
 
 
-def test_one_kernel_is_kernel_ridge_with_an_intercept(toy):
+def test_one_kernel_matches_kernel_ridge_with_an_intercept(toy):
     X, y, _ = toy
     C, sigma = 3.0, 0.7
     bank = KernelBank([Gaussian(sigma)], normalize="none")
@@ -85,7 +85,7 @@ def by_tasks_machine(loss: str) -> str:
     return {"squared": "ridge", "epsilon_insensitive": "svr"}[loss]
 
 
-def test_the_score_is_r2_task_by_task(toy):
+def test_the_score_is_the_mean_r2_of_the_tasks(toy):
     X, y, tasks = toy
     model = ParetoMKLRegressor(C=10).fit(X, y, tasks=tasks)
     weight = np.random.default_rng(1).random(len(y))
@@ -100,7 +100,7 @@ def test_the_score_is_r2_task_by_task(toy):
     assert two.score(X, np.column_stack([y, -y])) == pytest.approx(r2_score(np.column_stack([y, -y]), two.predict(X)))
 
 
-def test_targets_in_other_units_learn_the_same(toy):
+def test_units_of_the_targets_do_not_matter(toy):
     X, y, tasks = toy
     plain = ParetoMKLRegressor(C=10, p=5).fit(X, y, tasks=tasks)
     moved = ParetoMKLRegressor(C=10, p=5).fit(X, np.where(tasks == "pump", 1e6 * y - 3, y), tasks=tasks)
@@ -112,7 +112,7 @@ def test_targets_in_other_units_learn_the_same(toy):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_weight_of_two_is_the_sample_twice(toy, loss):
+def test_a_weight_of_two_means_the_sample_twice(toy, loss):
     X, y, tasks = toy
     weight = np.ones(len(y))
     weight[:10], weight[40:45] = 2.0, 0.0
@@ -143,8 +143,8 @@ def test_contributions_add_up(toy):
         model.contributions(X, tasks=tasks, by="column")
 
 
-def test_more_outputs_measure_the_kernels_once(toy, monkeypatch):
-    """The factors of the kernels are those of one output; samples of their own are measured for each output."""
+def test_several_outputs_measure_the_kernels_once(toy, monkeypatch):
+    """The factors of the kernels match a single output; outputs with their own samples are measured separately."""
     X, y, _ = toy
     calls = []
     monkeypatch.setattr("paretomkl._bank.spread", lambda K, weight: calls.append(len(K)) or spread(K, weight))
@@ -158,7 +158,7 @@ def test_more_outputs_measure_the_kernels_once(toy, monkeypatch):
     assert len(calls) == 4 * n_calls
 
 
-def test_more_outputs_share_one_factorisation(toy, monkeypatch):
+def test_several_outputs_share_one_factorisation(toy, monkeypatch):
     from paretomkl.machines import _ridge
 
     X, y, _ = toy
@@ -169,7 +169,7 @@ def test_more_outputs_share_one_factorisation(toy, monkeypatch):
     assert len(calls) == model.n_sweeps_
 
 
-def test_search_is_grid_search_over_the_plain_estimator(toy):
+def test_search_matches_a_grid_search_over_the_plain_estimator(toy):
     X, y, tasks = toy
     folds = [(np.arange(90)[np.arange(90) % 3 != k], np.arange(90)[np.arange(90) % 3 == k]) for k in range(3)]
     search = ParetoMKLRegressorCV(ps=[0.5, 1.0, 5.0], Cs=[1.0, 10.0], s=1.1, capacity=0.5, cv=folds, tol=1e-8)
@@ -210,7 +210,7 @@ def test_search_for_epsilon(toy):
     assert fixed.best_estimator_.epsilon == 0.2
 
 
-def test_scores_of_scikit_learn_choose_too(toy):
+def test_the_search_can_use_scikit_learn_scores(toy):
     X, y, tasks = toy
     search = ParetoMKLRegressorCV(ps=[1.0], Cs=[0.1, 10.0], scoring="neg_mean_absolute_error", cv=3)
     search.fit(X, y, tasks=tasks)

@@ -1,4 +1,4 @@
-"""What a user would do instead, against the same in plain scikit-learn."""
+"""The simpler alternatives, compared with the same in plain scikit-learn."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ QUICK = {"ps": [1.0, 10.0], "Cs": [1.0, 10.0], "kernels": KERNELS}
 
 
 def three_sites(n: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sites with borders of their own, columns of unlike scale."""
+    """Sites with their own borders, and columns of different scales."""
     rng = np.random.default_rng(seed)
     X, sites = rng.standard_normal((n, 3)), np.array(["a", "b", "c"])[np.arange(n) % 3]
     slope = {"a": 1.0, "b": -1.0, "c": 0.0}
@@ -46,7 +46,7 @@ def three_sites(n: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np
 
 
 def folds_of(y: np.ndarray, sites: np.ndarray | None, n_folds: int = 4) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Any folds will do, if every part has all classes of all sites."""
+    """Any folds are fine if every part has all classes of all sites."""
     fold = np.random.default_rng(1).permutation(np.arange(len(y)) % n_folds)
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
 
@@ -65,8 +65,8 @@ def in_each_fold_the_choice_of_the_others(scores: np.ndarray) -> list[float]:
 
 
 # ----------------------------------------------------------------------------------------------- ways to share
-def test_a_fold_has_no_say_in_what_is_shared():
-    """The search and each way alone: in each fold the way and the point that the other folds choose."""
+def test_a_fold_does_not_influence_what_is_shared():
+    """For the search and for each way alone: in each fold, the other folds choose the way and the point."""
     X, y, sites = three_sites()
     ways = ["nothing", "kernel", "function", "everything"]
     search = ParetoMKLClassifierCV(share=ways, ps=1.0, Cs=[1.0, 10.0], s=1.1, capacity=1.0, cv=folds_of(y, sites))
@@ -83,8 +83,8 @@ def test_a_fold_has_no_say_in_what_is_shared():
         assert ours[k] in [folds[k] for folds in alone.values()]
 
 
-def test_rivals_have_the_rows_of_the_search():
-    """Where parameters are chosen on some rows, the folds are those again, and held-out samples get all rows."""
+def test_rivals_use_the_rows_of_the_search():
+    """If some rows choose the parameters, the folds use the same rows; for held-out samples, models use all rows."""
     X, y, sites = three_sites(240)
     held_out = three_sites(60, seed=1)
     search = ParetoMKLClassifierCV(share=["kernel", "everything"], ps=1.0, Cs=[1.0], cv=3, max_search_rows=120)
@@ -105,7 +105,7 @@ def test_rivals_have_the_rows_of_the_search():
 
 
 @pytest.mark.parametrize("way", ["nothing", "function", "everything"])
-def test_errors_of_numbers_are_those_of_the_way(way):
+def test_regression_errors_belong_to_the_chosen_way(way):
     X, _, sites = three_sites(90)
     y = X[:, 0] + (sites == "a") * X[:, 1] / 10
     folds = folds_of(y, sites, 3)
@@ -122,14 +122,14 @@ def test_errors_of_numbers_are_those_of_the_way(way):
 
 
 # ------------------------------------------------------------------------------------------------ the choice
-def test_a_fold_has_no_say_in_its_own_choice():
+def test_a_fold_does_not_influence_its_own_choice():
     scores = np.array([[0.9, 0.5, 0.5], [0.1, 0.6, 0.6]])
     assert_array_equal(choices(scores), [1, 0, 0])  # the first fold alone prefers candidate 0
     changed = scores + np.array([0.0, 0.0, 9.0]) * np.array([[0.0], [1.0]])
     assert choices(changed)[2] == choices(scores)[2]
 
 
-def test_of_equals_the_first_is_chosen_and_undefined_scores_do_not_count():
+def test_the_first_wins_a_tie_and_undefined_scores_do_not_count():
     third = 1 / 3
     assert best(np.array([[0.92, 0.92, 0.92], [0.92 + 1e-16, 0.92, 0.92]])) == 0
     assert best(np.array([[third, third], [third + 1e-14, third]])) == 0
@@ -147,8 +147,8 @@ def test_ours_is_chosen_by_the_rule_of_the_search_and_by_the_other_folds():
     assert_array_equal(compare(search, X, y, tasks=sites).ours.folds, scores[np.arange(4), chosen])
 
 
-def test_folds_are_those_of_the_search():
-    """Whatever it was shuffled by: the majority of each training part, on its test part."""
+def test_folds_match_the_search():
+    """However it was shuffled: the majority class of each training part, on its test part."""
     X, y, _ = three_sites()
     y = np.where(np.random.default_rng(0).random(len(y)) < 0.2, "rare", y)
     for seed in (None, 7):
@@ -158,14 +158,14 @@ def test_folds_are_those_of_the_search():
         assert_allclose(rival(compare(search, X, y), "the majority class").folds, expected)
 
 
-def test_the_grid_begins_in_its_middle():
+def test_the_grid_starts_in_its_middle():
     assert GRID[0] == (1.0, 1.0)
     assert len(set(GRID)) == 12
 
 
 # ---------------------------------------------------------------------------------------- against scikit-learn
 @pytest.mark.parametrize("scoring", [None, "balanced_accuracy", "f1_macro"])
-def test_one_svm_is_that_of_scikit_learn(scoring):
+def test_one_svm_matches_scikit_learn(scoring):
     X, y = load_iris(return_X_y=True)
     X = np.random.default_rng(0).permutation(X.T).T + np.random.default_rng(1).normal(0, 0.4, X.shape)
     folds = folds_of(y, None)
@@ -190,7 +190,7 @@ def test_one_svm_is_that_of_scikit_learn(scoring):
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {"yes": 3.0}])
-def test_svms_of_tasks_are_those_of_scikit_learn(class_weight):
+def test_svms_of_tasks_match_scikit_learn(class_weight):
     pandas = pytest.importorskip("pandas")
     X, y, sites = three_sites()
     folds = folds_of(y, sites)
@@ -231,7 +231,7 @@ def test_columns_of_y_are_tasks_like_any_other(metric):
         assert one.rivals[-1].mean == 0.5
 
 
-def test_tasks_may_have_labels_of_their_own():
+def test_tasks_may_have_their_own_labels():
     X, y, sites = three_sites()
     own = np.array([f"{label} {site}" for label, site in zip(y, sites, strict=True)])
     folds, scorer = folds_of(y, sites), make_multitask_scorer("roc_auc")
@@ -268,7 +268,7 @@ def test_the_chosen_pair_learns_from_all_rows(monkeypatch):
     assert (kept % 100 == 0).sum() == 1
 
 
-def test_a_fold_without_a_class_is_scored_all_the_same():
+def test_a_fold_without_a_class_is_still_scored():
     X, y, sites = three_sites()
     y = np.where((sites == "a") & (np.arange(120) > 20), "no", y)  # the few of "yes" are in the first rows
     y[[3, 6]] = "yes"
@@ -280,7 +280,7 @@ def test_a_fold_without_a_class_is_scored_all_the_same():
     assert all(np.isfinite(one.folds).all() for one in found.contenders)
 
 
-def test_precomputed_kernels_are_compared_with_the_majority_only():
+def test_precomputed_kernels_are_compared_only_with_the_majority():
     X, y, sites = three_sites()
     stack = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))[:, :, None]
     search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0, 10.0], cv=3, kernels="precomputed").fit(stack, y, tasks=sites)
@@ -328,7 +328,7 @@ def versus(ours: list[float], theirs: list[float], measure: Measure | None = Non
         (
             [0.92, 0.94, 0.933],
             [0.90, 0.92, 0.91],
-            "The best of the others, one SVM per task, is 2.1 points behind: 91.0 % against 93.1 %.",
+            "The best simpler model, one SVM per task, is 2.1 points behind: 91.0 % against 93.1 %.",
         ),
         (
             [0.5] * 3,
@@ -340,7 +340,7 @@ def versus(ours: list[float], theirs: list[float], measure: Measure | None = Non
             [0.90, 0.92, 0.91],
             "One SVM per task does as well: 91.0 % against 91.2 %, within the error of the folds.",
         ),
-        ([np.nan] * 2, [0.5, 0.6], "The folds do not tell which is better."),
+        ([np.nan] * 2, [0.5, 0.6], "The folds do not show which is better."),
     ],
 )
 def test_verdict(ours, theirs, said):
@@ -348,7 +348,7 @@ def test_verdict(ours, theirs, said):
 
 
 def test_differences_are_paired_by_fold():
-    """Folds that scatter by ten points, and a difference of two in each of them."""
+    """The folds scatter by ten points, but the difference is two in each of them."""
     ours = np.array([0.7, 0.8, 0.9])
     found = versus(ours.tolist(), (ours + 0.02).tolist())
     assert found.ours.standard_error == pytest.approx(0.1 / np.sqrt(3))
@@ -395,7 +395,7 @@ def ridge(train: np.ndarray, test: np.ndarray, y: np.ndarray, alpha: float, widt
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_kernel_ridge_is_that_of_scikit_learn(priced, together):
+def test_kernel_ridge_matches_scikit_learn(priced, together):
     _, folds, found = priced
     X, y, sites = priced_sites()
     answers = np.empty((len(_rival_numbers.GRID), len(y)))
@@ -428,7 +428,7 @@ def test_kernel_ridge_is_that_of_scikit_learn(priced, together):
     assert one.errors.overall_rmse == pytest.approx(np.sqrt(np.mean((y - chosen) ** 2)))
 
 
-def test_errors_of_ours_are_those_of_models_fitted_by_hand(priced):
+def test_our_errors_match_models_fitted_by_hand(priced):
     search, folds, found = priced
     X, y, sites = priced_sites()
     results = search.cv_results_
@@ -459,8 +459,8 @@ def test_the_mean_of_each_task(priced):
     assert found.rivals[-1].held_out == pytest.approx(np.mean(held_out))
 
 
-def test_outputs_of_unlike_units_are_compared():
-    """One machine for all outputs has them on one scale, so that a change of units changes nothing."""
+def test_outputs_with_different_units_are_compared():
+    """One machine for all outputs puts them on one scale, so a change of units changes nothing."""
     X, y, _ = priced_sites()
     matrix = np.column_stack([y, X[:, 2] + 0.1 * y])
     matrix[:15, 1] = np.nan

@@ -61,7 +61,7 @@ def test_infinite_exponents_are_the_extremes(weights):
 
 @weighted
 @pytest.mark.parametrize("p", [0.0, 1e-300, -1e-300, 1e-12, -1e-12, 1e-9, 1e-6, -1e-6])
-def test_small_exponents_leave_the_geometric_mean_by_half_p_times_the_variance(p, weights):
+def test_small_exponents_differ_from_the_geometric_mean_by_half_p_times_the_variance(p, weights):
     """log M_p = mean + p/2 variance + O(p²), of the log objectives."""
     omega = np.full(len(G), 1 / len(G)) if weights is None else weights
     mean = omega @ np.log(G)
@@ -105,7 +105,7 @@ def test_gradient_times_objectives_is_the_value_over_sixteen_decades(p):
 
 @pytest.mark.parametrize("p", [1e9, 1e12, 1e15, -1e12])
 def test_gradient_times_objectives_is_the_value_at_huge_exponents(p):
-    """The gradient makes the lower bound of the certificate: too large a gradient is a false certificate."""
+    """The gradient gives the lower bound of the certificate: too large a gradient would be a false certificate."""
     mean = PowerMean(p)
     assert_allclose(mean.gradient(1e3 * G) @ (1e3 * G), mean.value(1e3 * G), rtol=1e-9)
 
@@ -146,13 +146,13 @@ def test_at_the_ends_the_tasks_that_attain_the_extreme_share_the_weight(p):
 
 
 @pytest.mark.parametrize("p", FINITE_PS)
-def test_a_task_of_weight_two_is_the_task_twice(p):
+def test_a_task_of_weight_two_counts_twice(p):
     twice = PowerMean(p).value(np.array([1.0, 4.0, 4.0]))
     assert_allclose(PowerMean(p, np.array([1, 2]) / 3).value(np.array([1.0, 4.0])), twice, rtol=1e-13)
 
 
 @pytest.mark.parametrize("p", PS)
-def test_convex_from_one_on_and_concave_below(p):
+def test_convex_from_p_one_up_and_concave_below(p):
     rng = np.random.default_rng(1)
     mean = PowerMean(p)
     g, h = rng.uniform(0.1, 5, (2, 50, 4))

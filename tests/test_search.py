@@ -1,4 +1,4 @@
-"""ParetoMKLClassifierCV: the choice of GridSearchCV, in every way to say the tasks, and on a cluster."""
+"""ParetoMKLClassifierCV: the choice of GridSearchCV, for every way to give the tasks, and on a cluster."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def wine():
 
 @pytest.fixture(scope="module")
 def sites():
-    """Two tasks in the column form, with labels of their own."""
+    """Two tasks in the column form, with their own labels."""
     X, y = load_digits(return_X_y=True)
     rows = np.flatnonzero(np.isin(y, [1, 2, 7, 8]))[:200]
     X, y = X[rows] / 16, y[rows]
@@ -59,7 +59,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 @pytest.mark.parametrize("scoring", [None, "balanced_accuracy", "f1_macro"])
-def test_scores_and_choice_are_those_of_a_grid_search(wine, scoring):
+def test_scores_and_choice_match_a_grid_search(wine, scoring):
     X, y = wine
     cv = StratifiedKFold(4, shuffle=True, random_state=0)
     ours = ParetoMKLClassifierCV(ps=PS, Cs=CS, s=1.1, kernels="paper", cv=cv, scoring=scoring, tol=1e-5).fit(X, y)
@@ -98,7 +98,7 @@ def _rows(search):
     return zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True)
 
 
-def test_the_search_over_everything_takes_few_sweeps_more(wine):
+def test_the_search_over_everything_takes_few_extra_sweeps(wine):
     X, y = wine
     given = {"ps": [0.1, 0.5, 1.0, 2.0, np.inf], "Cs": [0.1, 1.0, 10.0], "cv": 3}
     sweeps = []
@@ -139,7 +139,7 @@ def test_single_values_fix_a_parameter(wine):
     assert_allclose(again.decision_function(X), fixed.decision_function(X), atol=2e-2)
 
 
-def test_other_kernels_pay_for_their_capacity_when_asked(wine):
+def test_other_kernels_pay_for_their_capacity_on_request(wine):
     X, y = wine
     stack = np.stack([rbf_kernel(X, gamma=g) for g in (0.1, 1.0, 100.0)], axis=2)
     for kernels, data in (([Gaussian(0.5), "linear"], X), ("precomputed", stack)):
@@ -150,7 +150,7 @@ def test_other_kernels_pay_for_their_capacity_when_asked(wine):
         ParetoMKLClassifierCV(kernels=KernelBank("paper", normalize="unit"), capacity=0.5).fit(X, y)
 
 
-def test_the_edge_of_the_grid_is_worth_a_warning(wine):
+def test_the_edge_of_the_grid_gives_a_warning(wine):
     X, y = wine
     with pytest.warns(UserWarning, match=r"The chosen C=0.3 is the largest of Cs, .*; add 3 to Cs"):
         ParetoMKLClassifierCV(ps=1.0, Cs=[1e-3, 0.3], cv=3).fit(X, y)
@@ -164,7 +164,7 @@ def points(ps, Cs=None):
     return {"C": np.ones(len(ps)) if Cs is None else np.array(Cs), "p": np.array(ps)}
 
 
-def test_rounding_does_not_decide_and_then_the_loss_does():
+def test_the_loss_decides_when_scores_differ_only_by_rounding():
     scores = np.array([[0.9200000000000002, 0.9199999999999999, 0.9]] * 3)
     everywhere = points([1.0] * 3, [1.0] * 3)
     everywhere["s"] = np.array([1.0, 1.1, 2.0])
@@ -173,7 +173,7 @@ def test_rounding_does_not_decide_and_then_the_loss_does():
     assert choose(scores, np.array([0.4, 0.4, 0.1]), everywhere) == 0
 
 
-def test_an_exponent_nearer_to_one_is_taken_within_one_standard_error():
+def test_an_exponent_nearer_to_one_is_chosen_within_one_standard_error():
     best = np.array([0.90, 0.94, 0.98])  # mean 0.94, standard error 0.023
     table = np.column_stack([best, best - 0.02, best - 0.03])
     loss = np.zeros(3)
@@ -185,7 +185,7 @@ def test_an_exponent_nearer_to_one_is_taken_within_one_standard_error():
     assert choose(np.column_stack([table, [np.nan] * 3]), np.zeros(4), points([0.1, 1.0, 10.0, 2.0])) == 1
 
 
-def test_of_equally_good_costs_the_middle_of_a_plateau_is_taken():
+def test_the_middle_of_a_plateau_of_costs_is_chosen():
     mean = np.array([0.91, 0.5, 0.6, 0.904, 0.905, 0.903])
     noise = np.array([[-0.02], [0.0], [0.02]]) * np.array([1, -1, 1, -1, -1, -1])  # the difference has error 0.023
     at = points([1.0] * 6, [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0])
@@ -205,7 +205,7 @@ def test_the_order_of_the_grid_does_not_matter(wine):
     assert_array_equal(other.cv_results_["mean_test_score"].reshape(shape), table[::-1, ::-1, ::-1])
 
 
-def test_results_read_into_a_frame(wine):
+def test_results_load_into_a_frame(wine):
     pd = pytest.importorskip("pandas")
     X, y = wine
     search = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=3).fit(X, y)
@@ -220,7 +220,7 @@ def test_results_read_into_a_frame(wine):
     assert (table["std_fit_time"] >= 0).all()
 
 
-def test_the_best_estimator_and_the_path_are_those_of_all_samples(wine):
+def test_the_best_estimator_and_the_path_use_all_samples(wine):
     X, y = wine
     search = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=3, tol=1e-5).fit(X, y)
     chosen = dict(search.best_params_)
@@ -238,7 +238,7 @@ def test_the_best_estimator_and_the_path_are_those_of_all_samples(wine):
     assert f"C={search.best_params_['C']}" in search.path_.refit  # so that its page says how to fit a point
 
 
-def test_all_ways_to_say_the_tasks_agree(sites):
+def test_all_ways_to_give_the_tasks_agree(sites):
     X, y, task = sites
     matrix = np.full((len(y), 2), np.nan)
     for t, name in enumerate(["loop", "stroke"]):
@@ -326,7 +326,7 @@ def test_the_solvers_of_the_paper(solver):
 
 
 def test_cuts_of_a_smaller_cost_certify_the_larger_one(toy):
-    """The path along C from carried cuts has the same certified values as paths from nothing."""
+    """The path along C with carried cuts has the same certified values as paths from scratch."""
     training = read_training(PathReader(toy.kernels), toy.X, toy.y, tasks=toy.tasks)
     parts = check_parts(PS, 1.1, 1e-4, "auto", None, None)
     problem = make_problem(training, training.weights, fit_bank(toy.kernels, training), parts)
@@ -352,7 +352,7 @@ def test_clone_pickle_and_nesting(wine):
     assert cross_val_score(ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0, 10.0], cv=2), X, y, cv=2).mean() > 0.9
 
 
-def test_progress_is_shown_when_asked_for(wine, capfd):
+def test_progress_is_shown_on_request(wine, capfd):
     X, y = wine
     ParetoMKLClassifierCV(ps=PS, Cs=CS, s=1.1, capacity=0.5, cv=KFold(3, shuffle=True), verbose=1).fit(X, y)
     shown = capfd.readouterr().err
@@ -362,7 +362,7 @@ def test_progress_is_shown_when_asked_for(wine, capfd):
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_folds_in_parallel_give_the_same(wine, backend):
+def test_folds_in_parallel_give_the_same_result(wine, backend):
     X, y = wine
     alone = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=3).fit(X, y)
     with joblib.parallel_config(backend=backend, n_jobs=2):
@@ -372,7 +372,7 @@ def test_folds_in_parallel_give_the_same(wine, backend):
     assert_array_equal(together.theta_, alone.theta_)
 
 
-def test_a_dask_cluster_of_several_processes_gives_the_same(wine):
+def test_a_dask_cluster_of_several_processes_gives_the_same_result(wine):
     distributed = pytest.importorskip("distributed")
     X, y = wine
     alone = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=4).fit(X, y)
@@ -436,14 +436,14 @@ def test_errors_name_the_culprit(wine, parameters, words):
 
 
 @pytest.mark.parametrize("cv", [None, 3, MultiTaskStratifiedKFold(3)], ids=str)
-def test_groups_are_refused_by_folds_that_would_tear_them(wine, cv):
+def test_groups_are_refused_by_folds_that_would_split_them(wine, cv):
     X, y = wine
     with pytest.raises(ValueError, match="do not keep groups together; for groups give a splitter that does"):
         ParetoMKLClassifierCV(cv=cv).fit(X, y, groups=np.arange(len(y)) % 7)
 
 
 def plain_count(estimator, X, y):
-    """A scorer that knows nothing of weights."""
+    """A scorer that does not take weights."""
     return float(np.sum(estimator.predict(X) == y))
 
 
@@ -464,7 +464,7 @@ def plain_count(estimator, X, y):
     ],
     ids=["own score", "name", "multi-task scorer", "function without weights", "metric without weights"],
 )
-def test_weights_count_in_the_scores_where_the_scorer_takes_them(wine, scoring, by_hand):
+def test_weights_count_in_the_scores_if_the_scorer_takes_them(wine, scoring, by_hand):
     X, y = wine
     rng = np.random.default_rng(0)
     X = X + rng.normal(scale=0.5, size=X.shape)  # hard enough for weights to matter
@@ -482,7 +482,7 @@ def test_weights_count_in_the_scores_where_the_scorer_takes_them(wine, scoring, 
         assert_allclose(search.cv_results_[f"split{k}_test_score"], expected, rtol=1e-12)
 
 
-def test_gaps_of_pandas_are_scored_like_nan(sites):
+def test_pandas_gaps_are_scored_like_nan(sites):
     pd = pytest.importorskip("pandas")
     X, y, task = sites
     matrix = np.full((len(y), 2), np.nan)
@@ -507,7 +507,7 @@ def test_a_second_fit_leaves_nothing_of_the_first(wine):
     assert_array_equal(search.predict(stack), search.best_estimator_.predict(stack))
 
 
-def test_of_very_many_rows_some_choose_and_all_are_fitted(wine):
+def test_with_very_many_rows_a_sample_chooses_and_all_are_fitted(wine):
     X, y = wine
     search = ParetoMKLClassifierCV(ps=1.0, Cs=[1.0], s=1.1, capacity=0.5, cv=3, max_search_rows=40).fit(X, y)
     assert 35 <= search.n_search_rows_ <= 45

@@ -87,7 +87,7 @@ def test_every_kernel_pays_for_its_capacity(toy):
 
 @pytest.mark.parametrize("s", [1.0, 1.1, 2.0])
 @pytest.mark.parametrize("machine", [SVCTasks, RidgeTasks])
-def test_the_optimum_is_that_of_a_conic_solver(toy, machine, s):
+def test_the_optimum_matches_a_conic_solver(toy, machine, s):
     cp = pytest.importorskip("cvxpy")
     _, y, z, _ = toy
     bank, data = coupled(toy)
@@ -113,7 +113,7 @@ def test_the_optimum_is_that_of_a_conic_solver(toy, machine, s):
 
 
 # -------------------------------------------------------------------------------------------------- the limits
-def test_everything_is_the_pooled_svm_of_scikit_learn(toy):
+def test_sharing_everything_matches_the_pooled_svm_of_scikit_learn(toy):
     X, y, _, tasks = toy
     bank = KernelBank([Gaussian(1.0)], normalize="none")
     ours = ParetoMKLClassifier(share="everything", kernels=bank, C=3, tol=1e-9).fit(X, y, tasks=tasks)
@@ -122,7 +122,7 @@ def test_everything_is_the_pooled_svm_of_scikit_learn(toy):
     assert ours.common_share_ == 1.0
 
 
-def test_function_with_common_kernels_only_is_the_pooled_svm(toy):
+def test_function_with_only_common_kernels_is_the_pooled_svm(toy):
     X, y, _, _ = toy
     bank, data = coupled(toy, KernelBank([Gaussian(1.0)], normalize="none"))
     made = SVCTasks(CoupledGram(bank, data, [np.arange(75)]), np.where(y == "yes", 1.0, -1.0), np.full(75, 3.0))
@@ -131,11 +131,11 @@ def test_function_with_common_kernels_only_is_the_pooled_svm(toy):
     assert sweep.lower[0] == pytest.approx(np.abs(theirs.dual_coef_).sum() - 0.5 * _norm(theirs, X), rel=1e-6)
 
 
-def test_function_with_own_kernels_only_is_nothing_shared(toy):
-    """The same fixed kernel: one problem with the sum of the tasks, but one intercept for all of them."""
+def test_function_with_only_own_kernels_shares_nothing(toy):
+    """With the same fixed kernel it is one problem with the sum of the tasks, but one intercept for all of them."""
     _, _, z, tasks = toy
     bank, data = coupled(toy, KernelBank([Gaussian(1.0)], normalize="none"))
-    level = 1e7  # an intercept of each task that costs next to nothing
+    level = 1e7  # gives each task an intercept that costs almost nothing
     made = RidgeTasks(CoupledGram(bank, data, [np.arange(75)]), z, np.full(75, 3.0))
     sweep = made.sweep(np.array([0.0, 1.0, level]), rtol=1e-10)
     kernel = KernelBank([Gaussian(1.0)], normalize="none")
@@ -150,7 +150,7 @@ def _norm(svc, X):
     return (svc.dual_coef_ @ K @ svc.dual_coef_.T).item()
 
 
-def test_nothing_is_each_task_by_itself(toy):
+def test_sharing_nothing_solves_each_task_on_its_own(toy):
     X, y, z, tasks = toy
     model = ParetoMKLClassifier(share="nothing", C=3).fit(X, y, tasks=tasks)
     numbers = ParetoMKLRegressor(share="nothing", C=3).fit(X, z, tasks=tasks)
@@ -187,7 +187,7 @@ def test_every_way_to_give_tasks_is_one_problem(toy, way, tmp_path):
     assert_array_equal(labels.classes_, ["no", "yes"])
 
 
-def test_a_weight_of_two_is_the_sample_twice(toy):
+def test_a_weight_of_two_means_the_sample_twice(toy):
     X, _, z, tasks = toy
     weight = np.ones(75)
     weight[:9], weight[30:33] = 2.0, 0.0
@@ -307,7 +307,7 @@ def test_columns_of_y_are_searched_like_tasks(toy, way):
     assert_allclose(by_matrix.cv_results_["mean_test_score"], by_tasks.cv_results_["mean_test_score"], atol=1e-6)
 
 
-def test_many_rows_are_searched_on_some_tasks():
+def test_a_search_with_many_rows_uses_some_tasks():
     X, _, f, tasks = related(40, 10, 0.7, seed=4)
     search = ParetoMKLRegressorCV(share=WAYS, ps=1.0, Cs=[1.0], s=1.1, capacity=0.5, cv=3, max_search_rows=150)
     search.fit(X, f, tasks=tasks)
@@ -320,7 +320,7 @@ def test_many_rows_are_searched_on_some_tasks():
         ParetoMKLRegressorCV(share=WAYS, max_search_rows=0).fit(X, f, tasks=tasks)
 
 
-def test_ways_that_the_data_do_not_allow_are_left_out(toy):
+def test_ways_that_the_data_do_not_allow_are_skipped(toy):
     X, y, _, tasks = toy
     y = y.copy()
     y[tasks == "west"] = "no"
@@ -328,14 +328,14 @@ def test_ways_that_the_data_do_not_allow_are_left_out(toy):
     with pytest.warns(UserWarning, match="Without share='nothing' and 'kernel': Task 'west' has only one class"):
         search.fit(X, y, tasks=tasks)
     assert list(search.sharing_) == ["function", "everything"]
-    assert search.small_tasks_  # 25 rows a task, known without the ways that were left out
+    assert search.small_tasks_  # 25 rows per task; known even without the skipped ways
 
 
 # ---------------------------------------------------------------------------------------------------- the path
 @pytest.mark.parametrize("machine", ["svc", "ridge"])
 @pytest.mark.parametrize("way", WAYS)
-def test_the_path_is_that_of_the_estimators(toy, way, machine):
-    """Along p where tasks share their kernel, else one point, certified; with preferences and weights."""
+def test_the_path_matches_the_estimators(toy, way, machine):
+    """Along p if tasks share their kernel, else one point; certified, with preferences and weights."""
     X, y, z, tasks = toy
     targets, model = (y, ParetoMKLClassifier()) if machine == "svc" else (z, ParetoMKLRegressor())
     given = {"share": way, "s": 2.0, "tol": 1e-4}
@@ -361,7 +361,7 @@ def test_the_path_is_that_of_the_estimators(toy, way, machine):
 
 
 def test_tasks_that_share_nothing_are_below_every_point_of_the_front(toy):
-    """Each task at its least: what no shared kernel can beat."""
+    """Each task is at its minimum, which no shared kernel can beat."""
     X, y, _, tasks = toy
     ideal = pareto_path(X, y, tasks=tasks, share="nothing", kernels=BANK, tol=1e-6)
     front = pareto_path(X, y, tasks=tasks, kernels=BANK, tol=1e-6)
@@ -389,7 +389,7 @@ def test_a_path_of_precomputed_kernels_shares_nothing(toy):
         pareto_path(X, Y, share="function", machine="ridge", kernels="precomputed")
 
 
-def test_what_a_path_cannot_share_is_named(toy, tmp_path):
+def test_messages_name_what_a_path_cannot_share(toy, tmp_path):
     X, y, _, tasks = toy
     with pytest.raises(ValueError, match="share must be 'nothing', 'kernel', 'function' or 'everything', got 'all'"):
         pareto_path(X, y, tasks=tasks, share="all")
@@ -442,7 +442,7 @@ def test_unknown_ways_are_named(toy, share, message):
             kind(share=share).fit(X, y, tasks=tasks)
 
 
-def test_a_task_column_is_missed_at_predict(toy):
+def test_predict_names_a_missing_task_column(toy):
     X, y, _, tasks = toy
     for way in WAYS:
         model = ParetoMKLClassifier(share=way).fit(X, y, tasks=tasks)
@@ -459,7 +459,7 @@ def test_a_task_column_is_missed_at_predict(toy):
 
 
 def test_a_search_on_some_rows_keeps_two_of_each_class_of_a_task():
-    """Rare classes would be left with one row, or none, and folds refuse that."""
+    """Otherwise rare classes would have one row or none, which folds refuse."""
     rng = np.random.default_rng(0)
     tasks, rare = np.repeat(np.arange(4), 100), np.arange(400) % 100 < 3
     X = rng.standard_normal((400, 2)) + 2.0 * rare[:, None]

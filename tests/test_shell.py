@@ -1,4 +1,4 @@
-"""The command line for those who have a table and no patience: gaps, small tasks, mistypings, pipes, full disks."""
+"""The command line in everyday use: gaps, small tasks, typos, pipes, full disks."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def model(folder) -> Path:
 
 
 # ------------------------------------------------------------------------------------ what is left out
-def test_gaps_are_named_all_at_once_with_the_option_that_leaves_them_out(folder, tmp_path):
+def test_all_gaps_are_named_with_the_option_that_skips_them(folder, tmp_path):
     done = run("fit", folder / "gaps.csv", *TABLE, "-o", tmp_path / "m.skops")
     assert done.returncode == 2
     assert "'bmi' in 1 row, 'hospital' in 1 row and 'outcome' in 2 rows" in done.stderr
@@ -70,7 +70,7 @@ def test_gaps_are_named_all_at_once_with_the_option_that_leaves_them_out(folder,
     assert "--drop bmi" in done.stderr
 
 
-def test_rows_are_left_out_and_listed(folder, tmp_path):
+def test_skipped_rows_are_listed(folder, tmp_path):
     words = ("fit", folder / "gaps.csv", *TABLE, "-o", tmp_path / "m.skops", "--C", "1", "--ps", "1", "--no-rivals")
     words += ("--share", "kernel", "--drop-missing", "--min-class-rows", "2", "--min-task-rows", "10", "--cv", "3")
     done = run(*words, "--json")
@@ -96,7 +96,7 @@ def test_imputed_inputs_are_kept_and_rows_without_a_target_are_not(folder):
     assert len(whole.y) == 156
 
 
-def test_rows_keep_their_numbers_when_others_are_left_out(tmp_path):
+def test_rows_keep_their_numbers_when_others_are_skipped(tmp_path):
     frame = patients().astype({"age": float})
     frame.loc[:9, "outcome"] = np.nan
     frame.loc[50, "age"] = np.inf
@@ -105,7 +105,7 @@ def test_rows_keep_their_numbers_when_others_are_left_out(tmp_path):
         load_table(tmp_path / "t.csv", "outcome", drop_missing=True)
 
 
-def test_nothing_left_to_learn_from(folder):
+def test_a_table_with_no_rows_left_is_refused(folder):
     with pytest.raises(TableError, match=r"No row is left to learn from: left out 120 of 120 rows: 120 rows of tasks"):
         load_table(folder / "good.csv", "outcome", "hospital", min_task_rows=1000)
     with pytest.raises(TableError, match="name their column with --task"):
@@ -114,7 +114,7 @@ def test_nothing_left_to_learn_from(folder):
         load_table(folder / "good.csv", "age", min_class_rows=2)
 
 
-def test_path_says_how_to_go_on_without_a_task_of_one_class(folder, tmp_path):
+def test_path_says_how_to_continue_without_a_task_of_one_class(folder, tmp_path):
     words = (
         "path",
         folder / "mono.csv",
@@ -137,7 +137,7 @@ def test_path_says_how_to_go_on_without_a_task_of_one_class(folder, tmp_path):
 
 
 # ----------------------------------------------------------------------- tasks that a shared function learns from
-def test_fit_learns_from_tasks_of_one_class_where_functions_are_shared(folder, tmp_path):
+def test_fit_learns_from_tasks_of_one_class_if_functions_are_shared(folder, tmp_path):
     words = ("fit", folder / "mono.csv", *TABLE, "-o", tmp_path / "m.skops", "--C", "1", "--cv", "3", "--json")
     done = run(*words)
     assert done.returncode == 0, done.stderr
@@ -145,8 +145,8 @@ def test_fit_learns_from_tasks_of_one_class_where_functions_are_shared(folder, t
     assert facts["share"] in ("function", "everything")
     assert (facts["ways_left_out"], facts["rows"]) == (["nothing", "kernel"], 160)
     assert set(facts["tasks"]) == {"St. Anna", "St. Bo", "mono", "tiny"}
-    assert "--share nothing and kernel left out, since task 'mono' has one class only" in done.stderr
-    assert "--min-class-rows 2 leaves such tasks out instead" in done.stderr
+    assert "skipped --share nothing and kernel, because task 'mono' has only one class" in done.stderr
+    assert "To compare all ways without these tasks, use --min-class-rows 2" in done.stderr
     done = run("predict", tmp_path / "m.skops", folder / "mono.csv", "--json")
     assert json.loads(done.stdout)["tasks"]["mono"]["rows"] == 20
     for way in ("nothing", "kernel"):
@@ -173,19 +173,19 @@ def test_a_rare_class_of_a_task_leaves_the_ways_that_can_learn_from_it(tmp_path)
     words = ("fit", tmp_path / "t.csv", *TABLE, "-o", tmp_path / "m.skops", "--C", "1", "--cv", "3")
     done = run(*words, "--json")
     assert done.returncode == 0, done.stderr
-    assert "since class 'ill' of task 'St. Bo' has 1 row only" in done.stderr
+    assert "because class 'ill' of task 'St. Bo' has only 1 row" in done.stderr
     facts = json.loads(done.stdout)
     assert facts["ways_left_out"] == ["nothing", "kernel"]
     assert facts["comparison"] is not None
     done = run(*words, "--share", "kernel")
     assert done.returncode == 2
-    assert "leave out what is too small with --min-class-rows 2" in done.stderr
+    assert "to skip small classes, use --min-class-rows 2" in done.stderr
 
 
 # ------------------------------------------------------------------------------------------------- predict
 @pytest.fixture(scope="module")
 def strangers(folder) -> Path:
-    """Two rows of a hospital that no model knows, and a patient of 1990 years."""
+    """Two rows of a hospital that no model knows, and a patient who is 1990 years old."""
     frame = pd.read_csv(folder / "new.csv")
     frame.loc[[1, 5], "hospital"] = "St Clara"
     frame.loc[3, "age"] = 1990
@@ -267,7 +267,7 @@ def test_all_columns_can_be_kept_and_the_truth_is_compared(folder, model, tmp_pa
     assert len(beside.stdout.splitlines()) == 121
     assert "Accuracy by task" in beside.stderr, "what is printed stays a table"
     again = run("predict", model, tmp_path / "p.csv", "--keep", "all")
-    assert "has a column 'predicted_outcome' already" in again.stderr
+    assert "already has a column 'predicted_outcome'" in again.stderr
 
 
 def test_counts_read_as_english(folder, tmp_path):
@@ -290,19 +290,19 @@ def test_numbers_far_outside_training_are_noted(model, strangers, folder):
     assert "far outside" not in run("predict", model, folder / "new.csv").stderr
 
 
-def test_all_columns_a_model_misses_are_named(model, folder, tmp_path):
+def test_all_missing_columns_of_a_model_are_named(model, folder, tmp_path):
     pd.read_csv(folder / "new.csv").rename(columns={"age": "Age", "bmi": "BMI"}).to_csv(tmp_path / "t.csv", index=False)
     done = run("predict", model, tmp_path / "t.csv")
-    assert "has no column 'age' or 'bmi', which the model was fitted with; did you mean 'Age' and 'BMI'?" in done.stderr
+    assert "has no column 'age' or 'bmi', which the model needs; did you mean 'Age' and 'BMI'?" in done.stderr
 
 
-def test_a_refused_model_says_why_and_advises_nobody_to_trust_it(folder, tmp_path):
+def test_a_refused_model_says_why_and_never_advises_trusting_it(folder, tmp_path):
     mark = tmp_path / "run"
     skops.io.dump({"kind": "paretomkl model", "x": partial(os.system, f"touch {mark}")}, tmp_path / "evil.skops")
     done = run("predict", tmp_path / "evil.skops", folder / "new.csv")
     assert done.returncode == 2
     assert "evil.skops is refused: it holds 'functools.partial' and '" in done.stderr
-    assert "nothing of it was run" in done.stderr
+    assert "None of it was run" in done.stderr
     assert "trust" not in done.stderr
     assert not mark.exists()
 
@@ -318,7 +318,7 @@ def test_messages_name_no_class_of_python(model, strangers, folder, tmp_path, na
 
 
 # ------------------------------------------------------------------------------------------------ mistypings
-def test_what_was_meant(folder, tmp_path):
+def test_typos_get_a_suggestion(folder, tmp_path):
     fit = ("fit", folder / "good.csv", "-o", tmp_path / "m.skops")
     cases = {
         ("-y", "Outcom", "-t", "hospitl", "--drop", "agee"): (
@@ -331,7 +331,7 @@ def test_what_was_meant(folder, tmp_path):
         ("-y", "outcome", "--share", "kernl"): "did you mean 'kernel'?",
         ("-y", "outcome", "--loss", "squard"): "did you mean 'squared'?",
         ("-y", "outcome", "--encoding", "latn-1"): "did you mean 'latin-1'?",
-        ("-y", "outcome", "--cv", "500"): "--cv 500 asks for more folds than there are rows, 120",
+        ("-y", "outcome", "--cv", "500"): "--cv 500 asks for more folds than there are rows (120)",
         ("--taget", "outcome"): "No such option: --taget; did you mean --target?",
     }
     for words, message in cases.items():
@@ -343,7 +343,7 @@ def test_what_was_meant(folder, tmp_path):
     assert "Did you mean 'fit'?" in run("fitt").stderr
 
 
-def test_the_right_name_is_never_among_those_left_out():
+def test_a_shortened_list_always_has_the_right_name():
     names = [f"gene_{k}" for k in range(400)] + ["site", "age at diagnosis"]
     assert nearest("age_at_diagnosis", names) == "age at diagnosis"
     assert nearest("AGE AT DIAG", names) == "age at diagnosis"
@@ -354,7 +354,7 @@ def test_the_right_name_is_never_among_those_left_out():
     assert hint(["qqq"], ["a", "b", "c"], "column") == "the columns are a, b and c."
 
 
-def test_numbers_and_lists_are_english():
+def test_numbers_and_lists_read_as_english():
     assert [counted(n, "row") for n in (0, 1, 2, 1200)] == ["0 rows", "1 row", "2 rows", "1,200 rows"]
     assert [joined("abc"[:n]) for n in (1, 2, 3)] == ["a", "a and b", "a, b and c"]
     assert quoted(["a", "b", "c"], 2) == "'a', 'b' and 1 more"
@@ -362,7 +362,7 @@ def test_numbers_and_lists_are_english():
     assert str(LeftOut("of a kind", {"": 1})) == "1 row of a kind"
 
 
-def test_notes_speak_of_folds_and_options(tmp_path):
+def test_notes_mention_folds_and_options(tmp_path):
     few = patients(80)
     few.loc[few.index[few["outcome"] == "ill"][3:], "outcome"] = "well"
     few.to_csv(tmp_path / "few.csv", index=False)
@@ -411,7 +411,7 @@ def test_a_table_through_a_pipe(folder, tmp_path, kind):
     assert json.loads(run(*words).stdout)["theta"] == pytest.approx(json.loads(done.stdout)["theta"])
 
 
-def test_standard_input_by_its_other_name_and_none(folder, tmp_path, model):
+def test_standard_input_has_another_name_and_may_not_be_empty(folder, tmp_path, model):
     words = [str(COMMAND), "predict", str(model), "/dev/stdin", "--no-scores"]
     with open(folder / "new.csv", "rb") as file:
         piped = subprocess.run(words, stdin=file, capture_output=True, text=True)
@@ -454,7 +454,7 @@ def test_a_full_disk_names_the_file_and_is_not_your_fault(folder, model):
 
 
 def test_a_disk_that_fills_up_leaves_nothing_behind(folder, tmp_path):
-    """A limit on the size of files stands for the disk."""
+    """A limit on file sizes stands in for a full disk."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
@@ -521,7 +521,7 @@ def test_columns_that_look_like_ids_are_noted(tmp_path, column, noted):
     assert "use --drop " + ",".join(table.look_like_ids) in done.stderr
 
 
-def test_help_and_complaints_load_no_library():
+def test_help_and_option_errors_load_no_library():
     code = (
         "import sys; sys.argv = ['paretomkl', *{}]\n"
         "from paretomkl.cli import main\n"
@@ -567,7 +567,7 @@ def test_names_of_the_package_are_there_when_asked_for():
 def test_an_interrupt_while_starting_prints_no_traceback(folder, tmp_path, delay):
     words = [COMMAND, "fit", folder / "good.csv", *TABLE, "-o", tmp_path / "m.skops"]
     process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    for _ in range(200):  # Python itself prints one while it starts; the command is there once its modules are
+    for _ in range(200):  # Python itself prints one while it starts; wait until the command's modules are loaded
         if (
             Path(f"/proc/{process.pid}/maps").exists()
             and "site-packages" in Path(f"/proc/{process.pid}/maps").read_text()
@@ -582,14 +582,14 @@ def test_an_interrupt_while_starting_prints_no_traceback(folder, tmp_path, delay
     assert not (tmp_path / "m.skops").exists()
 
 
-def test_wrong_options_in_a_process_of_its_own(folder):
+def test_wrong_options_in_a_separate_process(folder):
     done = run_process("fit", folder / "good.csv", "--targt", "outcome")
     assert done.returncode == 2
     assert done.stderr == "Error: No such option: --targt; did you mean --target?\n"
 
 
 def test_large_tables_say_what_to_expect(tmp_path, monkeypatch):
-    """More rows take longer, folds that run side by side less; small tables are not worth a word."""
+    """More rows take longer, parallel folds take less; small tables get no note."""
     frame = patients(3000)
     frame.to_csv(tmp_path / "t.csv", index=False)
     table, options = load_table(tmp_path / "t.csv", "outcome", "hospital"), Options()
@@ -600,7 +600,7 @@ def test_large_tables_say_what_to_expect(tmp_path, monkeypatch):
     monkeypatch.setattr("paretomkl.search.ParetoMKLClassifierCV.fit", stop_here)
     done = run("fit", tmp_path / "t.csv", *TABLE, "-o", tmp_path / "m.skops")
     assert "3,000 rows, 13 kernels and 2 tasks will take roughly " in done.stderr
-    assert "--sample draws some of the rows" in done.stderr
+    assert "--sample uses a random part of the rows" in done.stderr
     done = run("fit", tmp_path / "t.csv", *TABLE, "-o", tmp_path / "m.skops", "--sample", "100")
     assert "will take" not in done.stderr
     assert [in_time(s) for s in (3, 44, 200, 1000, 9000)] == [
@@ -627,7 +627,7 @@ def test_kernels_are_counted_before_they_are_made(folder):
         assert as_bank(made).fit(X.to_numpy(), list(X.columns)).n_kernels == n
 
 
-def test_many_rows_are_predicted_some_at_a_time(model, folder, monkeypatch):
+def test_many_rows_are_predicted_in_blocks(model, folder, monkeypatch):
     whole = json.loads(run("predict", model, folder / "new.csv", "--json").stdout)
     monkeypatch.setattr("paretomkl._commands._saved_model.BLOCK", 7)
     blocks = json.loads(run("predict", model, folder / "new.csv", "--json").stdout)
@@ -635,7 +635,7 @@ def test_many_rows_are_predicted_some_at_a_time(model, folder, monkeypatch):
     np.testing.assert_allclose(blocks["scores"]["score: well"], whole["scores"]["score: well"], atol=1e-9)
 
 
-def test_a_line_of_progress_fits_the_terminal(monkeypatch):
+def test_a_progress_line_fits_the_terminal(monkeypatch):
     written = io.StringIO()
     written.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stderr", written)

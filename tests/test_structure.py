@@ -1,4 +1,4 @@
-"""The shape of the code: imports run one way, public modules say what is public, functions stay short."""
+"""The structure of the code: imports go one way, public modules declare what is public, functions stay short."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def top_level_names(tree: ast.Module) -> list[str]:
 
 
 def test_imports_run_one_way(monkeypatch):
-    """Lazy imports included; the layers stand in pyproject.toml."""
+    """Including lazy imports; pyproject.toml lists the layers."""
     monkeypatch.chdir(PACKAGE.parent)
     assert lint_imports(no_cache=True) == EXIT_STATUS_SUCCESS
 
@@ -52,7 +52,7 @@ def test_public_modules_say_what_is_public(file):
         ),
         [],
     )
-    listed = [*listed, "TYPE_CHECKING"]  # written out where importing typing would take too long
+    listed = [*listed, "TYPE_CHECKING"]  # defined by hand if importing typing would take too long
     stray = [name for name in top_level_names(tree) if not name.startswith("_") and name not in listed]
     assert not stray, f"{stray} should be in __all__, begin with an underscore, or live in a private module"
 

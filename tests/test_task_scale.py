@@ -47,8 +47,8 @@ def trace(toy: Toy, ps, **options):
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, 20.0, np.inf])
-def test_optimum_of_a_conic_solver(unlike, p):
-    """The objective is optimal, and the gap is never below the truth, however coarse the tolerance."""
+def test_optimum_matches_a_conic_solver(unlike, p):
+    """The objective is optimal, and the gap is never below the true gap, however coarse the tolerance."""
     Ks, costs = per_sample(unlike)
     best, _ = conic_optimum(Ks, unlike.pairs, costs, p, S)
     for tol in (0.1, 1e-2, 1e-5):
@@ -87,7 +87,7 @@ def test_scale_is_a_preference(unlike, p):
 
 
 @pytest.mark.parametrize(("solver", "ps"), [("bcd", [0.1, 1.0]), ("tseng", [1.0, 5.0, np.inf])])
-def test_solvers_meet(unlike, solver, ps):
+def test_solvers_agree(unlike, solver, ps):
     slow = trace(unlike, ps, solver=solver, tol=1e-4, max_iter=20_000)
     assert_allclose(slow.objective, trace(unlike, ps, tol=1e-6).objective, rtol=1.1e-4)
 
@@ -116,7 +116,7 @@ def test_tasks_of_one_size_learn_the_same_kernel(n_tasks):
 
 @pytest.mark.parametrize("p", [0.5, 5.0])
 def test_weights_count_samples(unlike, p):
-    """A sample of weight 2 is two samples, one of weight 0 is none."""
+    """A sample of weight 2 counts as two samples, one of weight 0 as none."""
     weight = np.random.default_rng(0).choice([0.0, 1.0, 2.0], size=len(unlike.y))
     weight[[0, 1, 2, 3]] = 1.0  # both classes of the smallest task
     rows = np.repeat(np.arange(len(weight)), weight.astype(int))
@@ -129,12 +129,12 @@ def test_weights_count_samples(unlike, p):
     assert_allclose(C * by_cost.objectives[0], weighted.objectives_, rtol=1e-5)  # per unit of C
 
 
-def test_balanced_classes_leave_the_sizes(unlike):
+def test_balanced_classes_keep_the_sizes(unlike):
     assert_allclose(trace(unlike, [1.0], class_weight="balanced").task_sizes, SIZES)
 
 
 def test_cuts_hold_along_C(unlike):
-    """A pool that grew from a smaller C ends where a cold one does."""
+    """A pool from a smaller C ends at the same point as a cold start."""
     from paretomkl._progress import Progress
     from paretomkl._reading import PathReader, read_training
     from paretomkl._tracing import Grid, check_parts, fit_bank, make_problem, trace_grid
@@ -148,7 +148,7 @@ def test_cuts_hold_along_C(unlike):
         assert_allclose([point.objective for point in points], cold.objective, rtol=3e-6)
 
 
-def test_scale_leaves_duals_and_decisions(unlike):
+def test_scale_keeps_duals_and_decisions(unlike):
     path = trace(unlike, [2.0])
     model = path.models[0]
     values = objectives(unlike.Ks, model.theta, unlike.pairs, C)
@@ -178,7 +178,7 @@ def test_search_chooses_among_scaled_models(unlike, tmp_path):
     assert_array_equal(again.path_.task_sizes, SIZES)
 
 
-def test_code_to_refit_says_the_scale(unlike):
+def test_refit_code_includes_the_scale(unlike):
     path = trace(unlike, [0.5])
     made: dict = {"X": unlike.X, "y": unlike.y, "tasks": unlike.tasks}
     exec(path.refit.replace("{p}", "0.5"), made)
@@ -197,19 +197,19 @@ def test_other_scales_are_refused(unlike, wrong):
 
 
 def test_paths_saved_before_sizes_were_known(unlike):
-    """Then objectives are all there is to rank tasks by."""
+    """Then only the objectives can rank the tasks."""
     old = replace(trace(unlike, [1.0], task_scale="none"), task_sizes=None)
     assert_array_equal(old.difficulty, old.objectives)
 
 
 def test_table_of_a_path_calls_hard_what_is_hard(unlike):
-    """Where the largest objective belongs to the largest task, not to the hardest, the columns say so."""
+    """If the largest objective belongs to the largest task and not the hardest, the columns say so."""
     for scale, headers in (("none", ["smallest J", "largest J"]), ("samples", ["easiest", "hardest"])):
         table = path_table(trace(unlike, [1.0], task_scale=scale), "title")
         assert [column.header for column in table.columns][2:4] == headers
 
 
-def test_axis_of_the_objectives_says_the_scale(unlike):
+def test_axis_of_the_objectives_names_the_scale(unlike):
     pytest.importorskip("matplotlib").use("Agg")
     from paretomkl.plotting import ObjectivesDisplay
 

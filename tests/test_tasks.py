@@ -16,7 +16,7 @@ NAN = float("nan")
 
 
 def summary(tasks):
-    """What distinguishes tasks, in a form that can be compared."""
+    """What distinguishes tasks, in a comparable form."""
     return [(task.name, task.rows.tolist(), task.targets.tolist(), task.classes, task.source) for task in tasks]
 
 
@@ -58,7 +58,7 @@ def test_pairs_cover_every_sample_once_for_each_other_class(y):
         (pd.Series(["b", "a", "b"], dtype="category"), ("a", "b")),
         (pd.Series([1, 2, 1], index=[7, 8, 9], dtype="Int64"), (1, 2)),
         (pl.Series(["b", "a", "b"]), ("a", "b")),
-        (np.array(["x", 1, "x"], dtype=object), ("x", 1)),  # not comparable: in order of appearance
+        (np.array(["x", 1, "x"], dtype=object), ("x", 1)),  # not comparable, so in order of appearance
         (np.array([(0, 1), 3, 3], dtype=object), ((0, 1), 3)),
     ],
     ids=repr,
@@ -94,7 +94,7 @@ def test_a_task_of_three_classes_is_three_tasks_of_one_source():
     assert [task.source for task in tasks] == [7, 7, 7, 8]
 
 
-def test_tasks_may_have_classes_of_their_own():
+def test_tasks_may_have_their_own_classes():
     tasks = make_tasks(["cat", "dog", "ham", "spam"], tasks=["pets", "pets", "mail", "mail"])
     assert [(task.name, task.classes) for task in tasks] == [("mail", ("ham", "spam")), ("pets", ("cat", "dog"))]
 
@@ -217,7 +217,7 @@ def test_mistakes_name_the_task(y, tasks, message):
         make_tasks(y, tasks)
 
 
-def test_labels_missing_by_way_of_pandas_are_named():
+def test_labels_missing_in_pandas_are_named():
     with pytest.raises(ValueError, match="y is missing for sample 1"):
         make_tasks(pd.Series(["a", None, "b"], dtype="string"))
 

@@ -1,4 +1,4 @@
-"""Type checkers see the real types of what users call."""
+"""Type checkers see the real types of the public interface."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCRIPTS = Path(__file__).parent / "typing"
 
 def lines_with_errors_by_mypy(script: Path, tmp_path: Path) -> set[int]:
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull, "--cache-dir", str(tmp_path)]
-    # where the package lies beside the tests and is not installed
+    # for a package that is next to the tests and not installed
     environment = os.environ | {"MYPYPATH": str(Path(paretomkl.__file__).parents[1])}
     done = subprocess.run(
         [*command, "--ignore-missing-imports", "--follow-imports=silent", str(script)],

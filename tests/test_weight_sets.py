@@ -1,4 +1,4 @@
-"""The L_s ball: its closed forms are never beaten by another point of the ball, at any scale."""
+"""The L_s ball: no other point of the ball beats its closed forms, at any scale."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def test_start_is_uniform_and_on_the_sphere(s, n_kernels):
 @any_s
 @settings(deadline=None, max_examples=30)
 @given(v=vectors())
-def test_norms_are_those_of_numpy(s, v):
+def test_norms_match_numpy(s, v):
     assert_allclose(power_norm(v, s), np.linalg.norm(v, s), rtol=1e-12)
     with np.errstate(over="ignore", under="ignore"):
         expected = np.linalg.norm(v / max(v.max(), 1e-300), LsBall(s).conjugate) * v.max()
@@ -90,7 +90,7 @@ def test_norms_are_those_of_numpy(s, v):
 @any_s
 @settings(deadline=None, max_examples=30)
 @given(v=vectors(), seed=st.integers(0, 1000))
-def test_the_support_is_attained_and_nothing_goes_beyond(s, v, seed):
+def test_the_support_is_attained_and_never_exceeded(s, v, seed):
     ball = LsBall(s)
     theta = farthest(ball, v)
     assert contains(ball, theta)
@@ -176,7 +176,7 @@ def test_closed_forms_do_not_depend_on_scale(s, scale):
 
 @any_scale
 @pytest.mark.parametrize("s", PROX_SS)
-def test_prox_step_depends_on_the_ratio_of_slope_and_zeta_only(s, scale):
+def test_prox_step_depends_only_on_the_ratio_of_slope_and_zeta(s, scale):
     ball = LsBall(s)
     theta, v = ball.start(4), np.array([0.3, 0.0, 1.0, 0.2])
     expected = ball.prox_step(theta, -v, 2.0)

@@ -1,9 +1,9 @@
 """The command line: one module per command.
 
-Exit codes: 0 done; 1 something went wrong that is not the caller's doing; 2 wrong options or wrong data, with one
-sentence that says what to do; 130 interrupted. Nothing half-written is left behind.
+Exit codes: 0, done; 1, a failure that is not the caller's fault; 2, wrong options or wrong data, with one sentence that
+says what to do; 130, interrupted. No command leaves a half-written file behind.
 
-These modules import nothing that takes time before a command runs: help and complaints about options come at once.
+These modules import nothing slow until a command runs, so help and errors about options appear at once.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What is looked at before a table is learned from: classes and tasks that are too small, and rare classes."""
+"""Checks of a table before learning starts: classes and tasks that are too small, and rare classes."""
 
 from collections import Counter
 from math import ceil
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from .._judging import Judge
     from .._tables import Table
 
-RARE = 0.1  # share of a class below which accuracy hardly sees it
+RARE = 0.1  # a class with a smaller share hardly changes the accuracy
 
 
 def rows_needed(table: "Table", share: float = 1.0) -> int:
-    """Rows that a class of a task needs, or a task of numbers, if ``share`` of them are divided into folds.
+    """How many rows each class of a task needs, or each task of a regression, if ``share`` of them go into folds.
 
-    Two of a class are needed there, and three of a task, so that two are left to learn from.
+    The folds need two rows of a class, and three of a regression task so that two remain to learn from.
     """
     return ceil((3 if table.regression else 2) / share)
 
 
 def too_small(table: "Table", needed: int) -> dict[str, int]:
-    """Classes of tasks, or tasks of numbers, with fewer rows than needed: what messages call them, and their rows."""
+    """Classes of tasks, or regression tasks, with too few rows: the name to show in a message, and the row count."""
     cells = (
         [(None, task) for task in table.tasks] if table.regression else zip(table.y.tolist(), table.tasks, strict=True)
     )
@@ -37,7 +37,7 @@ def too_small(table: "Table", needed: int) -> dict[str, int]:
 
 
 def check_rare(table: "Table", share: float, why: str) -> None:
-    """Refuse classes, or tasks of numbers, with too few rows to be divided; ``share`` of them are left for folds."""
+    """Refuse classes, or regression tasks, with too few rows for the folds, which get ``share`` of the rows."""
     needed = rows_needed(table, share)
     small = too_small(table, needed)
     if not small:
@@ -45,15 +45,15 @@ def check_rare(table: "Table", share: float, why: str) -> None:
     whose, n = next(iter(small.items()))
     rest = len(small) - 1
     others = f" ({rest:,} more {'has' if rest == 1 else 'have'} too few)" * (rest > 0)
-    option = "--min-task-rows" if table.regression else "--min-class-rows"
-    advice = f"; leave out what is too small with {option} {needed}" * (whose != "the table")
+    skip = "tasks, use --min-task-rows" if table.regression else "classes, use --min-class-rows"
+    advice = f"; to skip small {skip} {needed}" * (whose != "the table")
     raise TableError(
-        f"{whose[0].upper()}{whose[1:]} has {counted(n, 'row')}, and {needed} are needed{others}: {why}{advice}."
+        f"{whose[0].upper()}{whose[1:]} has {counted(n, 'row')} but needs {needed}{others}: {why}{advice}."
     )
 
 
 def lone_tasks(table: "Table") -> list[str]:
-    """Tasks with one class, or one number, which are learned from only where tasks share a function."""
+    """Tasks with a single class or number: only models whose tasks share a function can learn from them."""
     values: dict[str, set[Any]] = {}
     for task, value in zip(table.tasks, table.y.tolist(), strict=True):
         values.setdefault(task, set()).add(value)
@@ -61,18 +61,21 @@ def lone_tasks(table: "Table") -> list[str]:
 
 
 def note_target(table: "Table", options: Options) -> None:
-    """Say whether a target of numbers was taken for classes; and which options there are for rare classes."""
+    """Print notes: whether numbers in the target count as classes, and which options help with rare classes."""
     distinct, target = len(set(table.y.tolist())), table.columns.target
     if options.regression is None and table.regression:
-        note(f"{target!r} holds {distinct} different numbers, so this is a regression; --classification takes classes.")
+        note(
+            f"{target!r} holds {distinct} different numbers, so this is a regression; "
+            "--classification treats them as classes."
+        )
     elif options.regression is None and table.y.dtype.kind in "iuf" and distinct > 2:
-        note(f"{target!r} holds {distinct} different numbers, taken for classes; --regression predicts numbers.")
+        note(f"{target!r} holds {distinct} different numbers, treated as classes; --regression predicts numbers.")
     if table.regression or options.balanced or options.scoring is not None:
         return
     tasks = table.tasks
     cells, sizes = Counter(zip(tasks, table.y.tolist(), strict=True)), Counter(tasks)
     n_classes = Counter(task for task, _ in cells)
-    # of many classes each has a small share
+    # with many classes every share is small, so the limit depends on their number
     shares = {
         cell: n / sizes[cell[0]] for cell, n in cells.items() if n / sizes[cell[0]] < RARE * 2 / n_classes[cell[0]]
     }
@@ -81,15 +84,15 @@ def note_target(table: "Table", options: Options) -> None:
     (task, label), share = min(shares.items(), key=lambda item: item[1])
     of_task = f" of task {task!r}" if task != "" else ""
     note(
-        f"class {label!r} has {100 * share:.1f} % of the rows{of_task}, and accuracy hardly sees it; --balanced "
-        "weighs the classes alike, --scoring balanced_accuracy judges by both."
+        f"class {label!r} has only {100 * share:.1f} % of the rows{of_task}, so accuracy hardly depends on it; "
+        "--balanced gives the classes equal weight, --scoring balanced_accuracy judges models by all classes equally."
     )
 
 
 def folds_for(table: "Table", folds: int, judge: "Judge", share: float = 1.0) -> int:
-    """No more folds than leave each of them two classes of some task, where the score compares classes.
+    """The number of folds, reduced if the score compares classes and a fold would not get two classes of any task.
 
-    ``share`` of the rows are divided into folds.
+    The folds get ``share`` of the rows.
     """
     if table.regression or not judge.metric.compares_classes:
         return folds

@@ -15,8 +15,8 @@ def demo(
     C: Annotated[float, Option("--C", min=1e-6, help="Cost of a margin violation.")] = 10.0,
     s: Annotated[float, Option("--s", min=1.0, help="Norm of the kernel weights; 1 is sparse.")] = 1.1,
     tol: Tolerance = 1e-3,
-    page: Annotated[Path, Option(help="Where to write the page with the slider.")] = Path("paretomkl-demo.html"),
-    no_page: Annotated[bool, Option("--no-page", help="Print the table only.")] = False,
+    page: Annotated[Path, Option(help="File to write the page with the slider to.")] = Path("paretomkl-demo.html"),
+    no_page: Annotated[bool, Option("--no-page", help="Only print the table.")] = False,
 ) -> None:
     """Trace the Pareto path on scikit-learn's digits: 45 one-vs-one tasks, 13 kernels, 13 exponents."""
     from .._files import check_writable

@@ -1,4 +1,4 @@
-"""How long learning from a large table will take, before it starts: rough, and honest about it."""
+"""A rough estimate, before learning starts, of how long a large table will take."""
 
 import os
 from collections import Counter
@@ -14,26 +14,26 @@ from ._running import note
 if TYPE_CHECKING:
     from .._tables import Table
 
-# Measured on one core of a server, with 13 kernels, 10 columns, 4 and 20 tasks and 250 to 2500 rows: all ways spend
-# about the same time on a pair of rows that a kernel compares, per fold and point of the grid.
+# Measured on one core of a server, with 13 kernels, 10 columns, 4 and 20 tasks and 250 to 2500 rows: for every way to
+# share, a kernel takes about this long to compare a pair of rows, per fold and grid point.
 SECONDS_PER_PAIR = 4.5e-9
-SECONDS_PER_TASK = 0.055  # and per fold, for tasks that are learned one by one
-RIVAL_PER_PAIR = 9e-8  # and per fold
-PATH_TOO = 1.5  # a path takes half as long as the search before it
+SECONDS_PER_TASK = 0.055  # and per fold, if tasks are learned one by one
+RIVAL_PER_PAIR = 9e-8  # seconds per pair of rows and fold
+PATH_TOO = 1.5  # search and path together: the path takes half as long as the search
 WORTH_SAYING = 20.0  # seconds
-EITHER_WAY = 2.0  # the factor by which the estimate may be wrong
+EITHER_WAY = 2.0  # the estimate may be too high or too low by this factor
 DEFAULT_COSTS = 4
 DEFAULT_NORMS = DEFAULT_CAPACITIES = 2
-SEARCH_ROWS = 3000  # at most, where tasks share a function; else where there are SEPARATELY times as many
+SEARCH_ROWS = 3000  # a search uses at most these: always if tasks share a function, else from SEPARATELY times as many
 SEPARATELY = 4
 
 
 def expected_seconds(
     table: "Table", options: Options, ways: Sequence[Share], n_kernels: int, folds: int, share: float = 1.0
 ) -> float:
-    """Seconds on one core: pairs of rows within tasks, or among all rows where tasks share a function.
+    """Seconds on one core, from the number of row pairs: within tasks, or among all rows if tasks share a function.
 
-    ``share`` of the rows are learned from.
+    The models learn from ``share`` of the rows.
     """
     n, sizes = share * len(table.y), [share * size for size in Counter(table.tasks).values()]
     within, searched = sum(size**2 for size in sizes), min(n, SEARCH_ROWS)
@@ -49,12 +49,12 @@ def expected_seconds(
 
 
 def _chooses(options: Options) -> bool:
-    """Whether folds choose how much kernels pay for their capacity."""
+    """Whether cross-validation chooses how much kernels pay for their capacity."""
     return options.pays and options.capacity is None
 
 
 def number_of_kernels(kernels: Any) -> int:
-    """Of a bank as the shell makes it."""
+    """How many kernels a bank from the command line has."""
     from .._kernels import Sources, as_bank, default_kernels, paper_kernels
     from .._statistics import Scale
 
@@ -68,7 +68,7 @@ def number_of_kernels(kernels: Any) -> int:
 
 
 def say_what_to_expect(table: "Table", options: Options, seconds: float, n_kernels: int) -> None:
-    """A note, where it is worth one."""
+    """Print a note if learning will take long enough to mention."""
     seconds /= min(effective_jobs(options.jobs), os.cpu_count() or 1)
     if seconds < WORTH_SAYING:
         return
@@ -77,7 +77,7 @@ def say_what_to_expect(table: "Table", options: Options, seconds: float, n_kerne
     low, high = in_time(seconds / EITHER_WAY), in_time(seconds * EITHER_WAY)
     number, _, unit = low.partition(" ")
     spread = f"{number if high.endswith(unit) else low} to {high}"
-    note(f"{size} will take roughly {spread}; --sample draws some of the rows, --jobs uses more cores.")
+    note(f"{size} will take roughly {spread}; --sample uses a random part of the rows, --jobs more cores.")
 
 
 def in_time(seconds: float) -> str:

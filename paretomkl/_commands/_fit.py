@@ -31,40 +31,42 @@ if TYPE_CHECKING:
     from .._judging import Judge
     from .._tables import Table
 
-DEFAULT_NORM = 1.1  # s of a model that is fitted without folds
-TOGETHER = frozenset({"function", "everything"})  # ways that learn from tasks of any size, and of one class
+DEFAULT_NORM = 1.1  # s of a model fitted without cross-validation
+TOGETHER = frozenset({"function", "everything"})  # these learn even from tiny tasks and tasks with one class
 
 
 @command(
     f"Example: `paretomkl fit patients.csv --target outcome --task hospital --out model.skops`.\n\n{ABOUT_KERNELS}\n\n"
-    f"{ABOUT_SCORES}\n\n{ABOUT_SHARING} Unless given it is `auto` where there are tasks, and `kernel` with `--p`.",
+    f"{ABOUT_SCORES}\n\n{ABOUT_SHARING} The default is `auto` if there are tasks, and `kernel` with `--p`.",
     options=Options,
 )
 def fit(
     file: TableFile,
     target: Target,
     options: Options,
-    out: Annotated[Path, Option("--out", "-o", help="Where to write the model, usually `….skops`.")],
-    p: Annotated[str | None, Option("--p", help="Exponent; `inf` protects the worst task; default: by folds.")] = None,
+    out: Annotated[Path, Option("--out", "-o", help="File to write the model to, usually `….skops`.")],
+    p: Annotated[
+        str | None, Option("--p", help="Exponent; `inf` protects the worst task; default: cross-validated.")
+    ] = None,
     ps: Annotated[
-        str, Option(help="Exponents to choose from; of equals the nearest to 1.")
+        str, Option(help="Exponents to choose from; if several tie, the one nearest to 1.")
     ] = "1,0.5,2,0.1,10,0.01,inf",
-    cv: Annotated[int, Option(min=2, help="Folds of the cross-validation.")] = 5,
+    cv: Annotated[int, Option(min=2, help="Number of cross-validation folds.")] = 5,
     tol: Tolerance = 1e-3,
 ) -> None:
-    """Fit a model, with p, C, s and capacity by cross-validation unless they are given, and save it.
+    """Fit a model and save it; cross-validation chooses p, C, s and capacity unless you give them.
 
-    With p and C given there is no cross-validation: s is 1.1 then, and capacity 0.5, unless they are given too.
+    If you give p and C there is no cross-validation: s is then 1.1 and capacity 0.5, unless you give them too.
     """
     check_writable(out)
     if out.resolve() == file.resolve():
-        raise TableError(f"The model would overwrite its table {str(file)!r}; name another file (--out).")
-    if find_spec("skops") is None:  # better now than after the work
+        raise TableError(f"The model would overwrite its table {str(file)!r}; choose another file (--out).")
+    if find_spec("skops") is None:  # fail now, not after fitting
         raise ImportError("Saving models needs skops: pip install 'paretomkl[cli]'.")
     exponents = parse_numbers(ps, "--ps") if p is None else parse_numbers(p, "--p")
     if p is not None and len(exponents) > 1:
         raise TableError(f"--p takes one exponent, got {p!r}; to choose among several use --ps {p}.")
-    asked: Sequence[Share] = SHARES if p is None else ["kernel"]  # to ask for p is to ask for a shared kernel
+    asked: Sequence[Share] = SHARES if p is None else ["kernel"]  # p matters only for a shared kernel
     ways = parse_ways(options.share) if options.share else asked
     table = options.load(file, target, any_tasks=options.task is not None and not TOGETHER.isdisjoint(ways))
     plan = plan_search(table, options, options.ways(table, asked), exponents, cv)
@@ -81,13 +83,13 @@ def fit(
     _report_fit(table, plan, fitted, out, Output(options.as_json))
 
 
-# ------------------------------------------------------------------------------------------ what is tried
+# ---------------------------------------------------------------------------------------- what to try
 @dataclass(frozen=True)
 class Plan:
     """What to choose from, and how.
 
-    ways: what tasks may share; without: ways that were asked for and cannot learn from this table; folds: their
-    number, or the folds themselves, None where nothing is to choose; lone: tasks of one class, or one number.
+    ways: what tasks may share; without: requested ways that cannot learn from this table; folds: the number of folds,
+    the folds themselves, or None if there is nothing to choose; lone: tasks with a single class or number.
     """
 
     ps: list[float]
@@ -99,7 +101,7 @@ class Plan:
 
 
 def plan_search(table: "Table", options: Options, ways: list[Share], ps: list[float], cv: int) -> Plan:
-    """Leave out ways to share that cannot learn from small tasks, with a note, and divide the rows into folds."""
+    """Drop the ways to share that cannot learn from small tasks, with a note, and divide the rows into folds."""
     lone, Cs = lone_tasks(table), options.costs()
     together = [way for way in ways if way in TOGETHER]
     small = too_small(table, rows_needed(table))
@@ -116,32 +118,32 @@ def plan_search(table: "Table", options: Options, ways: list[Share], ps: list[fl
     if not searching(kept):
         return Plan(ps, Cs, kept, without, None, lone)
     if not TOGETHER.issuperset(kept):
-        check_rare(table, 1.0, "cross-validation divides the rows into folds; with --p and --C there is none")
+        check_rare(table, 1.0, "cross-validation divides the rows into folds; --p with --C needs no cross-validation")
     if cv > len(table.y):
-        raise TableError(f"--cv {cv} asks for more folds than there are rows, {len(table.y)}; take fewer.")
+        raise TableError(f"--cv {cv} asks for more folds than there are rows ({len(table.y):,}); use fewer.")
     return Plan(ps, Cs, kept, without, _folds_without_tasks(table, cv) if small else cv, lone)
 
 
 def _note_without(table: "Table", without: list[Share], lone: list[str], small: dict[str, int]) -> None:
-    """Which ways are not tried, and why."""
+    """Print a note that says which ways to share are skipped, and why."""
     if lone:
         one = "one number" if table.regression else "one class"
         tasks = f"task {lone[0]!r} has" if len(lone) == 1 else f"{counted(len(lone), 'task')} ({quoted(lone, 5)}) have"
-        why = f"{tasks} {one} only"
+        why = f"{tasks} only {one}"
     else:
         whose, n = next(iter(small.items()))
-        others = f" and {counted(len(small) - 1, 'other')} too few as well" * (len(small) > 1)
-        why = f"{whose} has {counted(n, 'row')} only{others}"
+        others = f" ({len(small) - 1:,} more {'has' if len(small) == 2 else 'have'} too few)" * (len(small) > 1)
+        why = f"{whose} has only {counted(n, 'row')}{others}"
     needed = rows_needed(table)
     option = f"--min-task-rows {needed}" if table.regression else f"--min-class-rows {needed}"
     note(
-        f"--share {joined(without)} left out, since {why}; where tasks share a function it is learned from all the "
-        f"same. {option} leaves such tasks out instead, and all ways are compared."
+        f"skipped --share {joined(without)}, because {why}; models whose tasks share a function still learn from "
+        f"such tasks. To compare all ways without these tasks, use {option}."
     )
 
 
 def _folds_without_tasks(table: "Table", cv: int) -> Any:
-    """Folds of all rows together, for tasks too small to have a part in each: a list of (train, test)."""
+    """Folds of all rows together, for tasks too small to have rows in every fold: a list of (train, test)."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     if table.regression:
@@ -149,8 +151,8 @@ def _folds_without_tasks(table: "Table", cv: int) -> Any:
     rarest, n = Counter(table.y.tolist()).most_common()[-1]
     if n < 2:
         raise TableError(
-            f"Class {rarest!r} has {counted(n, 'row')}, and 2 are needed: cross-validation divides the rows into "
-            "folds; leave it out with --min-class-rows 2."
+            f"Class {rarest!r} has {counted(n, 'row')} but needs 2: cross-validation divides the rows into folds; "
+            "skip such classes with --min-class-rows 2."
         )
     return list(StratifiedKFold(min(cv, n), shuffle=True, random_state=0).split(table.X, table.y))
 
@@ -158,7 +160,7 @@ def _folds_without_tasks(table: "Table", cv: int) -> Any:
 # ------------------------------------------------------------------------------------------------ fitting
 @dataclass(frozen=True)
 class Fitted:
-    """A model, the judge of it, the search that chose it (None where nothing was to choose), and its rivals."""
+    """A model, its judge, the search that chose it (None if there was nothing to choose), and its rivals."""
 
     model: Any
     judge: "Judge"
@@ -167,26 +169,26 @@ class Fitted:
 
     @property
     def capacity(self) -> float | None:
-        """κ of the kernels; None where they do not pay for their capacity."""
+        """κ of the kernels; None if they do not pay for their capacity."""
         model = self.model.model_
-        bank = getattr(model, "models", [model])[0].bank  # tasks that share nothing have models of their own
+        bank = getattr(model, "models", [model])[0].bank  # tasks that share nothing have one model each
         return float(bank.capacity) if bank.normalize == "capacity" else None
 
     @property
     def epsilon(self) -> float | None:
-        """ε of the model; None where it has none."""
+        """ε of the model, or None."""
         return float(self.model.epsilon) if getattr(self.model, "loss", "") == "epsilon_insensitive" else None
 
 
 def _fit_table(table: "Table", plan: Plan, judge: "Judge", options: Options, parameters: dict[str, Any]) -> Fitted:
-    """Fit one model, or search for the best by cross-validation and set it beside simpler ones."""
+    """Fit one model, or search for the best by cross-validation and compare it with simpler ones."""
     from .._kernels import as_bank
     from .._rivals import compare
     from ..estimators import ParetoMKLClassifier, ParetoMKLRegressor
     from ..search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
     from ._expectation import expected_seconds, number_of_kernels, say_what_to_expect
 
-    if plan.lone:  # tasks of one class have no score of two
+    if plan.lone:  # scores that compare classes are undefined for a task with one class
         judge = judge.of_samples(table.X[table.features], table.y)
     else:
         judge = judge.of_samples(table.X, table.y, task_column=table.columns.task)
@@ -212,7 +214,7 @@ def _fit_table(table: "Table", plan: Plan, judge: "Judge", options: Options, par
     model = search.fit(table.X, table.y).best_estimator_
     comparison = None
     if plan.lone and not options.no_rivals:
-        note("no comparison with simpler models, which cannot learn a task by itself from one class or one number.")
+        note("simpler models are not compared: they cannot learn a task on its own from one class or one number.")
     elif not options.no_rivals:
         comparison = compare(search, table.X, table.y, n_jobs=options.jobs, verbose=None)
     return Fitted(model, judge, search, comparison)
@@ -227,7 +229,7 @@ def _report_fit(table: "Table", plan: Plan, fitted: Fitted, out: Path, output: O
 
     model, measure, search = fitted.model, fitted.judge.measure, fitted.search
     train = fitted.judge.score_model(model, table.X, table.y)
-    p = model.p if model.share == "kernel" else None  # the others are not balanced by it
+    p = model.p if model.share == "kernel" else None  # p has no effect on the other ways to share
     used = {"p": p, "C": model.C, "capacity": fitted.capacity, "s": model.s, "epsilon": fitted.epsilon}
     chosen = used if search is None else {name: search.best_params_.get(name) for name in used} | {"p": p}
     named = parameters(chosen) if model.share == "kernel" else f"share = {model.share}, {parameters(chosen)}"
@@ -244,7 +246,7 @@ def _report_fit(table: "Table", plan: Plan, fitted: Fitted, out: Path, output: O
     if by_source:
         output.say(source_shares({name: float(np.mean(share)) for name, share in by_source.items()}))
     say_comparison(fitted.comparison, output)
-    on_training = f"{measure.name} on the rows it was fitted to {measure.text(train)}"
+    on_training = f"{measure.name} on the training rows {measure.text(train)}"
     output.say(f"Certified gap {model.gap_:.1e}; {on_training}. Written: {out}.")
     output.finish(
         {
@@ -275,7 +277,7 @@ def _report_fit(table: "Table", plan: Plan, fitted: Fitted, out: Path, output: O
 
 
 def _by_kernel(model: Any, values: Any) -> dict[str, Any]:
-    """Values by the name of the kernel; where each task has kernels of its own, by the name of the task before that."""
+    """Values by kernel name; if each task has its own kernel weights, by task name and then by kernel name."""
     if values.ndim == 1:
         return named(model.kernel_names_, values)
     return {name: named(model.kernel_names_, own) for name, own in zip(model.task_names_, values, strict=True)}

@@ -7,6 +7,7 @@ from typing import Annotated
 from typer import Option
 
 from .. import __version__
+from .._wording import counted
 from ._options import AsJson
 from ._running import Output, command
 
@@ -18,10 +19,10 @@ PACKAGES = (
 
 @command()
 def info(
-    warm_up: Annotated[bool, Option("--warm-up", help="Compile now, once per machine, and not at first use.")] = False,
+    warm_up: Annotated[bool, Option("--warm-up", help="Compile now, once per machine, not at first use.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Versions, threads, and which data sets of the paper are at hand."""
+    """Show versions, threads, and which data sets of the paper are on this computer."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
@@ -50,7 +51,7 @@ def info(
     }
     rows = {"paretomkl": __version__, "Python": f"{facts['python']} on {facts['system']}, {facts['cores']} cores"}
     rows |= {name: installed or "not installed" for name, installed in packages.items()}
-    rows |= {f"data: {name}": str(folder or "not here; downloaded when needed") for name, folder in data.items()}
+    rows |= {f"data: {name}": str(folder or "not here yet; downloaded when needed") for name, folder in data.items()}
     table = Table(box=SIMPLE_HEAD, show_header=False)
     for row in rows.items():
         table.add_row(*row)
@@ -62,6 +63,6 @@ def _warm_up(output: Output) -> None:
     from .._warm_up import warm_up
 
     compiled, seconds = warm_up()
-    fresh = f"Compiled {compiled} functions in {seconds:.0f} s; from now on they are loaded."
+    fresh = f"Compiled {counted(compiled, 'function')} in {seconds:.0f} s; from now on they load from the cache."
     output.say(fresh if compiled else f"Already compiled; loading took {seconds:.1f} s.")
     output.finish({"compiled": compiled, "seconds": seconds})

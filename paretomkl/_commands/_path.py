@@ -17,28 +17,28 @@ from ._running import Output, command, finite, named, number
 if TYPE_CHECKING:
     from .._tables import Table
 
-PAGE_TOL, POINTS = 1e-6, 121  # the curves of a page are smooth then
-LARGE, LARGE_TOL, FEWER_POINTS = 5000, 1e-3, 31  # rows from which on that would take too long, and what is done then
+PAGE_TOL, POINTS = 1e-6, 121  # enough for smooth curves on the page
+LARGE, LARGE_TOL, FEWER_POINTS = 5000, 1e-3, 31  # with more rows than LARGE that would take too long
 
 
 @command(
-    "Example: `paretomkl path patients.csv --target outcome --task hospital --out patients` and open "
-    f"`patients/page.html`.\n\n{ABOUT_KERNELS}\n\n{ABOUT_SCORES}\n\n{ABOUT_SHARING} The page is about the kernel; "
-    "the others are set beside it.",
+    "Example: `paretomkl path patients.csv --target outcome --task hospital --out patients`, then open "
+    f"`patients/page.html`.\n\n{ABOUT_KERNELS}\n\n{ABOUT_SCORES}\n\n{ABOUT_SHARING} The page is about a shared kernel; "
+    "it compares the other ways with it.",
     options=Options,
 )
 def path(
     file: TableFile,
     target: Target,
     options: Options,
-    out: Annotated[Path | None, Option(help="Folder for page.html and path.csv; default: by the table's name.")] = None,
+    out: Annotated[Path | None, Option(help="Folder for page.html and path.csv; default: TABLE-path.")] = None,
     points: Annotated[
         int | None,
-        Option(min=15, max=1000, help=f"Exponents on the slider; default: {POINTS}, of large tables {FEWER_POINTS}."),
+        Option(min=15, max=1000, help=f"Exponents on the slider; default: {POINTS}, for large tables {FEWER_POINTS}."),
     ] = None,
-    test_size: Annotated[float, Option(min=0.1, max=0.9, help="Share of the rows to judge by.")] = 0.25,
+    test_size: Annotated[float, Option(min=0.1, max=0.9, help="Share of the rows to hold out.")] = 0.25,
 ) -> None:
-    """Show the trade-off between tasks: a page with a slider over p, and the numbers behind it."""
+    """Write a page with a slider over p that shows the trade-off between tasks, and the numbers behind it."""
     called = "standard input" if str(file) in STANDARD_INPUT else file.name
     stem = "table" if called == "standard input" else Path(called.removesuffix(".gz")).stem
     folder = _check_folder(out or Path(f"{stem}-path"))
@@ -80,8 +80,8 @@ def path(
         n_jobs=options.jobs,
         title=f"{target} in {called}",
         loading=_loading_code(file, target, options),
-        refit_note=f"Or in the shell: `{again}`. Both learn from all rows, as for use; the models of this page have "
-        f"seen {100 * (1 - test_size):.0f} % of them.",
+        refit_note=f"Or in the shell: `{again}`. Both learn from all rows; the models on this page learned from "
+        f"{100 * (1 - test_size):.0f} % of them.",
         verbose=None,
     )
     _report_path(table, found, *_write_path(folder, found), Output(options.as_json))
@@ -89,16 +89,16 @@ def path(
 
 def _check_folder(out: Path) -> Path:
     if out.exists() and not out.is_dir():
-        raise TableError(f"{str(out)!r} is a file; --out names a folder.")
+        raise TableError(f"{str(out)!r} is a file; --out needs a folder.")
     if not out.parent.is_dir():
-        raise TableError(f"There is no folder {str(out.parent)!r} to make {out.name!r} in.")
+        raise TableError(f"There is no folder {str(out.parent)!r} to create {out.name!r} in.")
     for name in ("page.html", "path.csv"):
         check_writable(out / name if out.exists() else out)
     return out
 
 
 def _loading_code(file: Path, target: str, options: Options) -> str:
-    """Python that reads a table as a command did."""
+    """Python code that reads the table as the command did."""
     parameters = "".join(f", {name}={value!r}" for name, value in options.table_keywords().items())
     return (
         "from paretomkl.tables import load_table\n\n"
@@ -108,7 +108,7 @@ def _loading_code(file: Path, target: str, options: Options) -> str:
 
 
 def _fitting_command(file: Path, target: str, options: Options, tol: float) -> str:
-    """The command that fits a model again, with places for {p}, {C}, {s} and {capacity}."""
+    """The command that fits the model again, with placeholders {p}, {C}, {s} and {capacity}."""
     words = ["paretomkl", "fit", str(file), "--target", target]
     found = replace(options, C=None, Cs=None, s=None, capacity=None, epsilon=None, share=None)
     for name, value in replace(found, scoring=None, no_rivals=False, jobs=None, as_json=False).given().items():
@@ -121,7 +121,7 @@ def _fitting_command(file: Path, target: str, options: Options, tol: float) -> s
 
 
 def _write_path(folder: Path, found: Any) -> tuple[Path, Path]:
-    """The page and the numbers; a folder made for them is removed if they cannot be written."""
+    """Write the page and the numbers; if that fails, remove a folder created for them."""
     made = not folder.exists()
     folder.mkdir(exist_ok=True)
     try:
@@ -134,7 +134,7 @@ def _write_path(folder: Path, found: Any) -> tuple[Path, Path]:
 
 
 def _path_frame(found: Any) -> Frame:
-    """One row for each p: certificate, score, kernels, sources, and objective, weight and score of each task."""
+    """One row per p: gap, score, kernels, sources, and the objective, weight and score of each task."""
     import pandas as pd
 
     path, score = found.path, found.measure.key
@@ -196,7 +196,7 @@ def _report_path(table: "Table", found: Any, page: Path, numbers: Path, output: 
 
 
 def _at_choice(found: Any) -> int:
-    """The point of a path that cross-validation picks, or the average."""
+    """The index of the point that cross-validation picks, or else of p = 1."""
     p = 1.0 if found.cv is None else found.cv.best_p
     return list(found.path.ps).index(p)
 

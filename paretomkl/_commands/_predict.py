@@ -24,15 +24,15 @@ UNKNOWN = ("refuse", "common", "mean")
 @command(
     "Example: `paretomkl predict model.skops new.csv --keep id --out predictions.csv`.\n\n"
     "`--unknown-tasks` says what to do with rows of tasks that the model has not seen: `refuse` leaves them without a "
-    "prediction, `common` lets the part predict that all tasks share, `mean` takes the mean decision of all known "
-    f"tasks. The column `{NEW_TASK}` marks them. Unless given it is `common` if the model has a common part, else "
-    "`refuse`."
+    "prediction, `common` predicts with the part that all tasks share, `mean` takes the mean decision of all known "
+    f"tasks. The column `{NEW_TASK}` marks these rows. The default is `common` if the model has a common part, "
+    "otherwise `refuse`."
 )
 def predict(
     model: Annotated[Path, Argument(help="Model that `paretomkl fit` wrote.")],
     file: TableFile,
-    out: Annotated[Path | None, Option("--out", "-o", help="CSV file to write; default: print them.")] = None,
-    keep: Annotated[str, Option(help="Columns of the table to put beside, with commas between them; or `all`.")] = "",
+    out: Annotated[Path | None, Option("--out", "-o", help="CSV file to write; default: print.")] = None,
+    keep: Annotated[str, Option(help="Table columns to copy to the output, separated by commas; or `all`.")] = "",
     unknown_tasks: Annotated[str | None, Option(help="`refuse`, `common` or `mean`; see below.")] = None,
     scores: Annotated[bool | None, Option("--scores/--no-scores", help="With or without decision scores.")] = None,
     delimiter: Delimiter = None,
@@ -40,11 +40,11 @@ def predict(
     encoding: Encoding = None,
     as_json: AsJson = False,
 ) -> None:
-    """Predict the rows of a table with a saved model; where the table has the target, say how good that is."""
+    """Predict the rows of a table with a saved model; if the table has the target, show how good they are."""
     if out is not None:
         check_writable(out)
         if out.resolve() in (model.resolve(), file.resolve()):
-            raise TableError(f"The predictions would overwrite {str(out)!r}; name another file (--out).")
+            raise TableError(f"The predictions would overwrite {str(out)!r}; choose another file (--out).")
     _check_handling(unknown_tasks)
     if not model.is_file():
         raise TableError(f"There is no file {str(model)!r}.")
@@ -55,7 +55,7 @@ def predict(
 
     saved = SavedModel.load(model)
     if scores and saved.regression:
-        raise TableError("--scores adds the decision scores of classes, and this model predicts numbers; leave it out.")
+        raise TableError("--scores adds the decision scores of classes, but this model predicts numbers; remove it.")
     inputs = saved.inputs(frame, file.name)
     far = saved.note_far_outside(inputs)
     answers = saved.answer(inputs, unknown_tasks, scores is not False)
@@ -83,7 +83,7 @@ def _check_handling(given: str | None) -> None:
 
 
 def _kept_columns(keep: str, frame: Frame) -> list[str]:
-    """The columns that --keep names, ``all`` unless a column is called that."""
+    """The columns that --keep names; ``all`` means every column, unless one has that name."""
     names = split_names(keep)
     if names == ["all"] and "all" not in frame.columns:
         return list(frame.columns)
@@ -95,7 +95,7 @@ def _kept_columns(keep: str, frame: Frame) -> list[str]:
 
 
 def _report(table: Frame, answers: "Answers", n_kept: int, out: Path | None, output: Output) -> dict[str, Any]:
-    """Write or print predictions; what JSON says about them."""
+    """Write or print the predictions, and return the facts for JSON."""
     facts: dict[str, Any] = {} if answers.saved.regression else {"counts": _counts(answers)}
     if answers.new.any():
         facts[NEW_TASK] = answers.new.tolist()
@@ -119,7 +119,7 @@ def _report(table: Frame, answers: "Answers", n_kept: int, out: Path | None, out
 
 
 def _counts(answers: "Answers") -> dict[str, int]:
-    """Rows by predicted class, the most frequent first."""
+    """The number of rows of each predicted class, the most frequent first."""
     return {str(label): n for label, n in Counter(x for x in answers.labels if x is not None).most_common()}
 
 
@@ -140,7 +140,7 @@ def _summary(answers: "Answers") -> str:
 
 
 def _report_truth(frame: Frame, answers: "Answers", columns: "Columns", output: Output) -> dict[str, Any]:
-    """How good predictions are, task by task, where the table has the target too; rows of new tasks count as others."""
+    """If the table has the target, report how good the predictions are for each task, new tasks included."""
     import numpy as np
 
     if columns.target not in frame.columns:

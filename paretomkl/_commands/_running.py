@@ -1,4 +1,4 @@
-"""How a command runs: what it prints, how it fails, and which options it takes."""
+"""How commands run: what they print, how they fail, and which options they take."""
 
 import inspect
 import json
@@ -23,10 +23,10 @@ from .._table_files import TableError
 from .._wording import nearest
 
 UsageError: Any = typer.BadParameter.__base__
-ShellError: Any = UsageError.__base__  # all that typer has to say about options; it has no public name for it
+ShellError: Any = UsageError.__base__  # the base of all typer errors about options; typer does not export it
 Function = Callable[..., None]
 
-# what the library says to programmers, as the shell says it
+# rewrites messages of the library, which name parameters, for the command line
 IN_THE_SHELL = {
     r"\bfewer than n_splits=(\d+)": r"fewer than the \1 folds",
     r"\bwith n_splits=(\d+)": r"with \1 folds",
@@ -39,7 +39,7 @@ IN_THE_SHELL = {
 
 
 class Commands(TyperGroup):
-    """The commands, whose complaints about options read as all others: one sentence, or one JSON object."""
+    """The commands; errors about options look like all other errors: one sentence, or one JSON object."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
         words = list(sys.argv[1:] if args is None else args)
@@ -47,12 +47,12 @@ class Commands(TyperGroup):
         try:
             code = super().main(words, *rest, **options)
         except ShellError as error:
-            if type(error).__name__ == "NoArgsIsHelpError":  # which has printed the help
+            if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help text
                 typer.echo(error.format_message())
             else:
                 fail(_about_usage(error), "--json" in words)
             sys.exit(error.exit_code)
-        except OSError as error:  # help, into a file on a full disk
+        except OSError as error:  # such as help redirected to a full disk
             _silence()
             fail(str(WriteError.of("Standard output", error)), as_json=False)
             sys.exit(1)
@@ -63,7 +63,7 @@ class Commands(TyperGroup):
 
 
 def _about_usage(error: Any) -> str:
-    """What is wrong with the options, and what was probably meant."""
+    """What is wrong with the options, and what the user probably meant."""
     possible = getattr(error, "possibilities", None)
     words = " ".join((error.message if possible else error.format_message()).split()).rstrip(".")
     if possible and (near := nearest(error.option_name, possible)):
@@ -93,7 +93,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def about(
     version: Annotated[
-        bool, Option("--version", is_eager=True, callback=_print_version, help="Print the version and stop.")
+        bool, Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Multi-task multiple kernel learning along the Pareto front."""
@@ -102,7 +102,7 @@ def about(
 def command(
     epilog: str | None = None, resumable: bool = False, options: type | None = None
 ) -> Callable[[Function], Function]:
-    """Make a function a command: guarded, and with the fields of ``options`` as options."""
+    """Turn a function into a command that handles errors and takes the fields of ``options`` as options."""
 
     def register(function: Function) -> Function:
         app.command(epilog=epilog)(_guarded(_spelt_out(function, options), resumable))
@@ -112,7 +112,7 @@ def command(
 
 
 def _spelt_out(function: Function, options: type | None) -> Function:
-    """A function whose parameter ``options`` is an option for each of its fields: typer has no groups of options."""
+    """Replace the parameter ``options`` by one option for each of its fields: typer has no groups of options."""
     own = dict(inspect.signature(function).parameters)
     if options is None:
         return function
@@ -130,10 +130,10 @@ def _spelt_out(function: Function, options: type | None) -> Function:
 
 
 def _guarded(function: Function, resumable: bool) -> Function:
-    """Wrong data end in one sentence and exit code 2, an interrupt in 130; warnings are notes.
+    """Turn wrong data into one sentence and exit code 2, an interrupt into exit code 130, and warnings into notes.
 
-    What is resumable keeps its finished parts, so an interrupt says how to go on, and the failure of a process or of a
-    cluster (RuntimeError) is no reason for a traceback.
+    A resumable command keeps its finished parts. So an interrupt says how to go on, and a failed process or cluster
+    (RuntimeError) does not need a traceback.
     """
     expected = (ValueError, OSError, ImportError, MemoryError) + (RuntimeError,) * resumable
 
@@ -144,19 +144,19 @@ def _guarded(function: Function, resumable: bool) -> Function:
             with warnings.catch_warnings():
                 warnings.showwarning = Notes()
                 function(**given)
-            sys.stdout.flush()  # what is printed may go to a file, and the disk may be full
-        except BrokenPipeError:  # the reader of a pipe has gone, as head does
+            sys.stdout.flush()  # fail here if the output goes to a file on a full disk
+        except BrokenPipeError:  # the reader of the pipe has closed it, as head does
             _silence()
             raise typer.Exit(0) from None
         except KeyboardInterrupt:
-            rest = "the same command goes on from here" if resumable else "nothing was written"
+            rest = "run the same command again to continue" if resumable else "nothing was written"
             typer.echo(f"Interrupted; {rest}.", err=True)
             raise typer.Exit(130) from None
         except expected as error:
-            if isinstance(error, OSError) and error.errno in FULL:  # in the middle of printing
+            if isinstance(error, OSError) and error.errno in FULL:  # the disk is full while printing
                 _silence()
                 error = WriteError.of("Standard output", error)
-                as_json = False  # which would have to be printed there
+                as_json = False  # JSON would go to the same full disk
             fail(_words_of(error), as_json)
             not_theirs = isinstance(error, (RuntimeError, MemoryError, WriteError))
             raise typer.Exit(1 if not_theirs else 2) from None
@@ -166,24 +166,24 @@ def _guarded(function: Function, resumable: bool) -> Function:
 
 def _words_of(error: BaseException) -> str:
     if isinstance(error, MemoryError):
-        return "There is not enough memory: kernels compare all pairs of rows. Draw some of them with --sample 5000."
+        return "Not enough memory: kernels compare all pairs of rows. Use fewer rows, such as --sample 5000."
     return in_the_shell(str(error))
 
 
 def _silence() -> None:
-    """Nothing more can be printed: not even what is still waiting, when Python ends."""
+    """Discard all further output, so that Python does not fail when it flushes the rest at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def fail(words: str, as_json: bool) -> None:
-    """Say what is wrong: in words, and as JSON too where that is asked for."""
+    """Print an error in words, and as JSON too if requested."""
     Output(as_json).finish({"error": words})
     typer.echo(_wrapped(f"Error: {words}"), err=True)
 
 
 def in_the_shell(words: str) -> str:
-    """A message of the library on one line, with the options of the shell in the place of parameters."""
+    """A message of the library on one line, with command-line options instead of parameters."""
     words = " ".join(words.split())
     for pattern, replacement in IN_THE_SHELL.items():
         words = re.sub(pattern, replacement, words)
@@ -191,36 +191,36 @@ def in_the_shell(words: str) -> str:
 
 
 class Notes:
-    """Warnings meant for users as one sentence each, once; those meant for programmers are not shown."""
+    """Shows each warning for users once, in one sentence, and hides warnings for programmers."""
 
     def __init__(self) -> None:
         self.written: set[str] = set()
 
     def __call__(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         words = in_the_shell(str(message))
-        if issubclass(category, UserWarning) and words not in self.written:  # each fold may give the same
+        if issubclass(category, UserWarning) and words not in self.written:  # several folds may give the same warning
             self.written.add(words)
             note(words)
 
 
 def note(words: str) -> None:
-    """A remark beside the output."""
+    """Print a note on standard error."""
     sys.stderr.write(_wrapped(f"Note: {words}") + "\n")
 
 
 def _wrapped(words: str) -> str:
-    """Lines that break between words on a terminal; one line anywhere else, where programs read it."""
+    """Wrap lines between words on a terminal; elsewhere keep one line, which programs can read."""
     if not sys.stderr.isatty():
         return words
     width = shutil.get_terminal_size().columns
     lines = textwrap.fill(words, width, break_long_words=False, break_on_hyphens=False)
-    return f"\r\x1b[K{lines}"  # in place of a line of progress
+    return f"\r\x1b[K{lines}"  # replaces the progress line
 
 
 class Output:
     """Where a command writes: words for people on standard output, or one JSON object for programs.
 
-    beside: words go to standard error, where standard output holds a table.
+    beside: write words to standard error, because standard output holds a table.
     """
 
     def __init__(self, as_json: bool, beside: bool = False):
@@ -240,17 +240,17 @@ class Output:
 
 
 def _plain(value: Any) -> Any:
-    """Arrays and numbers of NumPy as lists and numbers."""
+    """Convert NumPy arrays and numbers to plain lists and numbers."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def finite(value: float) -> float | str:
-    """Infinity by name: JSON has no number for it."""
+    """Replace infinity by its name, because JSON has no number for it."""
     return {float("inf"): "inf", -float("inf"): "-inf"}.get(value, value)
 
 
 def number(value: float) -> float | None:
-    """JSON has no number for what is not defined."""
+    """Replace NaN and infinity by None, because JSON has no number for them."""
     return float(value) if abs(value) < float("inf") else None
 
 

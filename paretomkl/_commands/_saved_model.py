@@ -1,4 +1,4 @@
-"""Models in files, and what they say about the rows of a table."""
+"""Saved models, and their predictions for the rows of a table."""
 
 import warnings
 from collections import Counter
@@ -16,13 +16,13 @@ from ._options import NEW_TASK
 from ._running import note
 
 MODEL_KIND = "paretomkl model"
-MOST_NAMED = 5  # words, tasks and columns that a note lists
+MOST_NAMED = 5  # words, tasks and columns that a note lists at most
 BLOCK = 2000  # rows predicted at a time
-FAR = 1.0  # how far beyond the range in training, in widths of that range, a number is far outside
+FAR = 1.0  # a number is far outside if it is beyond the training range by more than this many widths of the range
 
 
 def save_fitted(table: Table, model: Any, out: Path) -> None:
-    """Write a model behind its encoder, and the columns it needs."""
+    """Save a pipeline of encoder and model, and the columns it needs."""
     from sklearn.pipeline import make_pipeline
 
     from .._persistence import save_model
@@ -33,7 +33,7 @@ def save_fitted(table: Table, model: Any, out: Path) -> None:
 
 @dataclass(frozen=True)
 class SavedModel:
-    """What ``paretomkl fit`` wrote: a model behind its encoder, and the columns it needs."""
+    """What ``paretomkl fit`` wrote: a pipeline of encoder and model, and the columns it needs."""
 
     pipeline: Any
     columns: Columns
@@ -48,11 +48,11 @@ class SavedModel:
         except UntrustedError as error:
             found = quoted(error.types, MOST_NAMED)
             raise TableError(
-                f"{file.name} is refused: it holds {found}, which no model of `paretomkl fit` does, and which could "
-                "run code of whoever made the file; nothing of it was run."
+                f"{file.name} is refused: it holds {found}, which models of `paretomkl fit` never contain and which "
+                "could run code written by whoever made the file. None of it was run."
             ) from None
         if not (isinstance(saved, dict) and saved.get("kind") == MODEL_KIND):
-            raise TableError(f"{file.name} is a saved model, but not one of `paretomkl fit`.")
+            raise TableError(f"{file.name} is a saved model, but `paretomkl fit` did not write it.")
         return cls(saved["model"], Columns(*(saved[field.name] for field in fields(Columns))))
 
     @property
@@ -66,30 +66,30 @@ class SavedModel:
         return bool(is_regressor(self.model))
 
     def inputs(self, frame: Frame, file_name: str) -> Frame:
-        """What the model needs of a table; words it has not seen are noted."""
+        """The columns of a table that the model needs; a note lists words it has not seen."""
         columns = self.columns
         absent = [name for name in columns.inputs if name not in frame.columns]
         if absent:
             others = [name for name in frame.columns if name not in columns.inputs]
-            said = f"{file_name} has no column {joined(map(repr, absent), 'or')}, which the model was fitted with"
+            said = f"{file_name} has no column {joined(map(repr, absent), 'or')}, which the model needs"
             raise TableError(f"{said}; {hint(absent, others, 'other column')}" if others else f"{said}.")
         inputs = columns.read(frame)
         imputes = "simpleimputer" in repr(self.pipeline).lower()
         for name in columns.inputs:
             missing = int(inputs[name].isna().sum())
             if missing and (name == columns.task or not imputes):
-                advice = "remove those rows" if name == columns.task else "fill it, or fit with --impute"
-                raise TableError(f"Column {name!r} is missing in {counted(missing, 'row')}; {advice}.")
+                advice = "remove those rows" if name == columns.task else "fill the gaps, or fit with --impute"
+                raise TableError(f"Column {name!r} has no value in {counted(missing, 'row')}; {advice}.")
         known = self.pipeline[0].named_transformers_["words"][-1].categories_ if columns.words else []
         for name, words in zip(columns.words, known, strict=True):
             new = sorted(set(inputs[name].dropna()) - set(words))
             if new:
                 some = quoted(new, MOST_NAMED)
-                note(f"column {name!r} has words the model has not seen, which count as none: {some}.")
+                note(f"column {name!r} has words that the model has not seen and ignores: {some}.")
         return inputs
 
     def note_far_outside(self, inputs: Frame) -> dict[str, int]:
-        """Rows by column with numbers far outside the range of training, which are noted."""
+        """Count the rows with numbers far outside the training range, by column, and print notes about them."""
         if not self.columns.numbers:
             return {}
         scaler = self.pipeline[0].named_transformers_["numbers"][-1]
@@ -110,19 +110,21 @@ class SavedModel:
                     "are guesses."
                 )
         if len(found) > MOST_NAMED:
-            note(f"{counted(len(found) - MOST_NAMED, 'more column')} have numbers far outside what the model has seen.")
+            rest = len(found) - MOST_NAMED
+            has = "has" if rest == 1 else "have"
+            note(f"{counted(rest, 'more column')} {has} numbers far outside what the model has seen.")
         return found
 
     def answer(self, inputs: Frame, handling: str | None, with_scores: bool) -> "Answers":
-        """Predictions for all rows but those of unknown tasks that are refused."""
+        """Predictions for all rows, except rows of unknown tasks if ``handling`` is "refuse"."""
         task, common = self.columns.task, hasattr(self.model, "common_share_")
         if handling == "common" and not common:
             raise TableError(
-                "--unknown-tasks common needs a model with a common part, and the tasks of this one do not share a "
-                "function (fit --share function); use --unknown-tasks mean."
+                "--unknown-tasks common needs a model with a common part (fit --share function), which this one does "
+                "not have; use --unknown-tasks mean."
             )
         if task is None and handling is not None:
-            raise TableError("--unknown-tasks is for models with tasks, and this one has none; leave it out.")
+            raise TableError("--unknown-tasks is for models with tasks, but this one has none; remove it.")
         known = [] if task is None else [str(source) for source in self.model.sources_]
         new = np.zeros(len(inputs), dtype=bool) if task is None else ~inputs[task].isin(known).to_numpy()
         handling = handling or ("common" if common else "refuse")
@@ -144,11 +146,11 @@ class SavedModel:
         return Answers(self, labels, values, new, known, handling, inputs)
 
     def _fill(self, rows: Any, inputs: Frame, labels: Any, values: Any) -> None:
-        """Predict these rows, some at a time, with a line of progress where it takes long."""
+        """Predict these rows block by block, with a progress line if it takes long."""
         from .._progress import Progress
 
         with Progress(len(rows), 0.0, None, "rows") as progress, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".* not there in training")  # the command has a note of its own
+            warnings.filterwarnings("ignore", message=".* not there in training")  # the command prints its own note
             for first in range(0, len(rows), BLOCK):
                 some = rows[first : first + BLOCK]
                 labels[some] = self.pipeline.predict(inputs.iloc[some])
@@ -162,7 +164,7 @@ class SavedModel:
         return 1 if len(self.model.classes_) == 2 else len(self.model.classes_)
 
     def _decisions(self, inputs: Frame) -> Any:
-        """What a model decides by, with a column for two classes, or for each of more, or the numbers it predicts."""
+        """Decision scores with one column for two classes and else one per class, or the predicted numbers."""
         decide = self.pipeline.predict if self.regression else self.pipeline.decision_function
         return np.asarray(decide(inputs)).reshape(len(inputs), -1)
 
@@ -173,7 +175,7 @@ class SavedModel:
 
 @dataclass(frozen=True)
 class Answers:
-    """Predictions (n_rows,), their scores, and which rows are of tasks the model has not seen."""
+    """Predictions (n_rows,), their scores, and which rows belong to tasks the model has not seen."""
 
     saved: SavedModel
     labels: Any
@@ -185,15 +187,15 @@ class Answers:
 
     @property
     def name(self) -> str:
-        """The column of the predictions."""
+        """The name of the column with the predictions."""
         return f"predicted_{self.saved.columns.target}"
 
     def new_tasks(self) -> dict[str, int]:
-        """Rows by name of the tasks the model has not seen."""
+        """The number of rows of each task the model has not seen."""
         return dict(Counter(self.inputs[self.saved.columns.task][self.new])) if self.new.any() else {}
 
     def refusal(self) -> str | None:
-        """Who has no prediction, and what to do about it; None where all have one."""
+        """A message that says which rows have no prediction and what to do; None if all have one."""
         if self.handling != "refuse" or not self.new.any():
             return None
         names, n = list(self.new_tasks()), int(self.new.sum())
@@ -201,11 +203,11 @@ class Answers:
         has = "has" if n == 1 else "have"
         return (
             f"{counted(n, 'row')} of the unknown {which} {has} no prediction; --unknown-tasks mean predicts such rows "
-            f"by the mean of the known tasks; {hint(names, self.known, 'known task')}"
+            f"with the mean of the known tasks; {hint(names, self.known, 'known task')}"
         )
 
     def beside(self, kept: Frame, inputs: Frame) -> Frame:
-        """Kept columns, task, prediction, scores, and a mark of rows of new tasks where there are any."""
+        """Kept columns, task, prediction and scores, and a column that marks rows of new tasks if there are any."""
         import pandas as pd
 
         task, target = self.saved.columns.task, self.saved.columns.target
@@ -222,7 +224,7 @@ class Answers:
         taken = [name for name in made if name in kept.columns]
         if taken:
             raise TableError(
-                f"The table has a column {taken[0]!r} already, as the predictions of {target!r} do; rename it."
+                f"The table already has a column {taken[0]!r}, which the predictions of {target!r} need; rename it."
             )
         return pd.concat([kept.reset_index(drop=True), pd.DataFrame(made)], axis=1)
 
@@ -234,5 +236,5 @@ class Answers:
         }[self.handling]
         names = quoted(self.new_tasks(), MOST_NAMED)
         n = int(self.new.sum())
-        which = f"{n:,} of {counted(len(self.new), 'row')} {'is' if n == 1 else 'are'} of tasks the model has not seen"
-        note(f"{which}, {names}: {by}, and the column {NEW_TASK!r} marks them.")
+        which = f"{n:,} of {counted(len(self.new), 'row')} {'belongs' if n == 1 else 'belong'} to tasks"
+        note(f"{which} the model has not seen, {names}: {by}, and the column {NEW_TASK!r} marks them.")

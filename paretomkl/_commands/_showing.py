@@ -1,4 +1,4 @@
-"""Tables in the terminal: ways to share, simpler models, errors by task, the parts of a function."""
+"""Tables in the terminal: ways to share, simpler models, errors by task, and the parts of a function."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from .._shares import CALLED
 from .._wording import counted, short_kernel
 from ._running import Output
 
-MOST_TASKS = 12  # that a table of errors lists
-LIGHT = 0.02  # share of a kernel below which it is not listed by name
+MOST_TASKS = 12  # that a table lists at most
+LIGHT = 0.02  # kernels with a smaller share are not listed by name
 
 
 def say_sharing(sharing: Any, output: Output) -> None:
-    """The ways to share side by side, and what follows."""
+    """Print the scores of the ways to share, and the conclusion."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -30,7 +30,7 @@ def say_sharing(sharing: Any, output: Output) -> None:
 
 
 def say_comparison(comparison: Any, output: Output) -> None:
-    """A small table of the simpler models beside ours, and what follows."""
+    """Print a small table of our model and the simpler ones, and the conclusion."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -57,7 +57,7 @@ def say_comparison(comparison: Any, output: Output) -> None:
 
 
 def say_errors(errors: dict[str, Any], output: Output) -> None:
-    """R² of each task by the name of the method, and the root mean squared error of the first."""
+    """Print R² of each task and method, and the root mean squared error of the first method."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -70,7 +70,7 @@ def say_errors(errors: dict[str, Any], output: Output) -> None:
     short = {"one kernel ridge on all tasks together": "one for all", "one kernel ridge per task": "one each"}
     for name in ("rows", *(short.get(name, name.removesuffix(" of each task")) for name in errors), "RMSE"):
         table.add_column(name, justify="right")
-    order = np.argsort(ours.r2, kind="stable")  # the worst first, NaN last
+    order = np.argsort(ours.r2, kind="stable")  # worst first, NaN last
     for t in order[: MOST_TASKS if len(order) > MOST_TASKS + 1 else None]:
         values = [R2.text(one.r2[t]) for one in (ours, *others)]
         table.add_row(shorten(ours.tasks[t]), str(ours.rows[t]), *values, in_digits(ours.rmse[t]))
@@ -80,11 +80,11 @@ def say_errors(errors: dict[str, Any], output: Output) -> None:
     table.add_row("mean", str(ours.rows.sum()), *mean, in_digits(ours.overall_rmse), style="bold")
     output.say(table)
     whose = "ours, " if others else ""
-    output.say(f"The mean of R² is over the tasks; RMSE is {whose}in units of the target, below that of all rows.")
+    output.say(f"The mean R² is over the tasks; RMSE is {whose}in units of the target, in the last line over all rows.")
 
 
 def say_parts(model: Any, output: Output) -> None:
-    """Which kernels the common part of the function and the parts of the tasks are made of."""
+    """Print which kernels make up the common part of the function and the parts of the tasks."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -111,7 +111,7 @@ def say_parts(model: Any, output: Output) -> None:
 
 
 def say_accuracy(share: dict[str, float], rows: dict[str, int], output: Output) -> None:
-    """The share of right predictions of each task, the worst first, and of all."""
+    """Print the share of correct predictions of each task, worst first, and of all rows."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 

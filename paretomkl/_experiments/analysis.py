@@ -1,4 +1,4 @@
-"""From records to numbers: which C, which p, means over runs, and what is significant."""
+"""From records to numbers: the choice of C and p, means over runs, and significance."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Scores = dict[int, float]  # accuracy by run
 
 @dataclass(frozen=True)
 class PathScores:
-    """Accuracies along p, run by run.
+    """Accuracies along p for each run.
 
-    ps (n_ps,); runs: their numbers; overall (n_runs, n_ps); by_task (n_runs, n_ps, n_tasks); C (n_runs, n_ps): the cost
-    used at each p; tasks: their names.
+    ps (n_ps,); runs: the run numbers; overall (n_runs, n_ps); by_task (n_runs, n_ps, n_tasks); C (n_runs, n_ps): the
+    cost used at each p; tasks: the task names.
     """
 
     ps: Array
@@ -40,12 +40,12 @@ class PathScores:
 
     @property
     def best_below_one(self) -> float:
-        """The p < 1 of highest mean accuracy on the test parts, which is what the paper reports."""
+        """The p < 1 with the highest mean accuracy on the test parts, which is what the paper reports."""
         below = np.flatnonzero(self.ps < 1)
         return float(self.ps[below[self.overall[:, below].mean(axis=0).argmax()]])
 
     def n_rising(self) -> int:
-        """Tasks whose mean accuracy rises as p falls, by rank correlation over the whole path."""
+        """Number of tasks whose mean accuracy rises as p falls, by rank correlation over the whole path."""
         from scipy.stats import rankdata
 
         ranks = rankdata(self.ps)
@@ -53,7 +53,7 @@ class PathScores:
         return int(((ranks - ranks.mean()) @ by_task < -1e-9).sum())
 
     def n_better(self, p: float, than: float) -> int:
-        """Tasks whose mean accuracy at p is higher than at another."""
+        """Number of tasks whose mean accuracy at p is higher than at ``than``."""
         means = self.by_task.mean(axis=0)
         return int((means[self.index(p)] > means[self.index(than)] + 1e-12).sum())
 
@@ -75,25 +75,25 @@ class Collection:
         return (dataset, fraction, method) in self._cells
 
     def fractions(self, dataset: str) -> list[int]:
-        """Those that have results, rising."""
+        """The fractions with results, in increasing order."""
         return sorted({fraction for name, fraction, _ in self._cells if name == dataset})
 
     def outcomes(self, dataset: str, fraction: int, method: str) -> dict[int, Outcome]:
-        """By run, rising."""
+        """Outcomes by run, in increasing order."""
         records = self._cells.get((dataset, fraction, method), {})
         return {run: record.outcome for run, record in records.items() if record.outcome is not None}
 
     def largest_gap(self, method: str) -> float:
-        """Of all models of a method that were tested; NaN where there are none."""
+        """The largest gap of a method's tested models; NaN if there are none."""
         gaps = [outcome.gap for key in self._cells if key[2] == method for outcome in self.outcomes(*key).values()]
         return max(gaps, default=float("nan"))
 
     def seconds(self, dataset: str, fraction: int, method: str) -> float:
-        """Mean seconds of a cell on one core, cross-validation included."""
+        """Mean seconds per cell on one core, including cross-validation."""
         return float(np.mean([record.seconds for record in self._cells[dataset, fraction, method].values()]))
 
     def path(self, dataset: str, fraction: int, C: float | None = None) -> PathScores:
-        """Accuracies along p, with C by cross-validation at each p, or fixed."""
+        """Accuracies along p; cross-validation chooses C at each p unless C is given."""
         outcomes = self.outcomes(dataset, fraction, "pareto")
         first = next(iter(outcomes.values()))
         ps = sorted({point.params["p"] for point in first.points})
@@ -112,12 +112,12 @@ class Collection:
         )
 
     def chosen(self, dataset: str, fraction: int, method: str) -> Scores:
-        """Accuracy of what cross-validation chooses among all candidates of a method; of "pareto" both C and p."""
+        """Accuracy of the candidate that cross-validation chooses; for "pareto" it chooses both C and p."""
         outcomes = self.outcomes(dataset, fraction, method)
         return {run: float(outcome.chosen.accuracy or 0.0) for run, outcome in outcomes.items()}
 
     def as_reported(self, dataset: str, fraction: int, method: str) -> Scores:
-        """As the paper reports a method: of Minimax MTL the α of higher mean accuracy on the test parts."""
+        """Accuracy as the paper reports it: for Minimax MTL with the α of higher mean accuracy on the test parts."""
         if not method.startswith("mm-"):
             return self.chosen(dataset, fraction, method)
         by_alpha: dict[float, Scores] = defaultdict(dict)
@@ -129,7 +129,7 @@ class Collection:
 
 
 def pick(outcome: Outcome, p: float, C: float | None = None) -> Point:
-    """The point of one p, with the C given or the C of highest cross-validated score, the smallest among equals."""
+    """The point at one p with the given C, or with the C of highest cross-validated score (the smallest on a tie)."""
     points = [point for point in outcome.points if point.params["p"] == p and C in (None, point.params["C"])]
     if not points:
         raise ValueError(f"There is no point with p={p:g} and C={C}.")
@@ -137,10 +137,10 @@ def pick(outcome: Outcome, p: float, C: float | None = None) -> Point:
 
 
 def compare(ours: Scores, reference: Scores) -> int:
-    """−1 if significantly worse than the reference, 1 if better, else 0: paired t-test over the runs both have."""
+    """−1 if significantly worse than the reference, 1 if better, else 0, by a paired t-test over the common runs."""
     runs = sorted(ours.keys() & reference.keys())
     difference = np.array([ours[run] - reference[run] for run in runs])
-    if len(runs) < 2 or np.ptp(difference) < 1e-12:  # no spread: no test, unless nothing differs at all
+    if len(runs) < 2 or np.ptp(difference) < 1e-12:  # without spread there is no t-test, but every run agrees
         return 0 if len(runs) < 2 or abs(difference[0]) < 1e-12 else int(np.sign(difference[0]))
     from scipy.stats import ttest_1samp
 
@@ -148,7 +148,7 @@ def compare(ours: Scores, reference: Scores) -> int:
 
 
 def difference(ours: Scores, reference: Scores) -> float:
-    """Mean difference over the runs both have; NaN where there are none."""
+    """Mean difference over the common runs; NaN if there are none."""
     runs = ours.keys() & reference.keys()
     return mean({run: ours[run] - reference[run] for run in runs}) if runs else float("nan")
 

@@ -1,4 +1,4 @@
-"""``paretomkl reproduce``: run what is missing of the experiments, then write tables and figures."""
+"""``paretomkl reproduce``: run the missing experiments, then write tables and figures."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ QUICK_RESULTS = Path("experiments/quick.sqlite")
 
 
 def reproduce(
-    quick: Annotated[bool, Option("--quick", help="A small slice of each table, in about a minute.")] = False,
+    quick: Annotated[bool, Option("--quick", help="Run a small part of each table, in about a minute.")] = False,
     datasets: Annotated[str, Option(help="Data sets, separated by commas; default: all.")] = "",
     methods: Annotated[str, Option(help="Methods, separated by commas; default: all.")] = "",
-    runs: Annotated[int, Option(min=0, help="Random splits of each data set; default 20, with --quick 2.")] = 0,
-    jobs: Annotated[int, Option(min=1, help="Processes, of one thread each.")] = 1,
-    scheduler: Annotated[str, Option(help="Address of a Dask scheduler to run on instead.")] = "",
+    runs: Annotated[int, Option(min=0, help="Random splits of each data set; default: 20, or 2 with --quick.")] = 0,
+    jobs: Annotated[int, Option(min=1, help="Processes to use, with one thread each.")] = 1,
+    scheduler: Annotated[str, Option(help="Address of a Dask scheduler to use instead of local processes.")] = "",
     results: Annotated[
         Path | None,
-        Option(help="Results file; what it holds is not run again. A .csv.gz made by --export is only read."),
+        Option(help="Results file; cells in it are not run again. A .csv.gz file from --export is only read."),
     ] = None,
     resume: Annotated[
-        Path | None, Option(help="A compact copy made by --export, whose cells count as done in a new results file.")
+        Path | None, Option(help="A compact copy from --export; its cells count as done in a new results file.")
     ] = None,
-    out: Annotated[Path | None, Option(help="Folder for tables and figures; default: that of the results.")] = None,
-    data_home: Annotated[Path | None, Option(help="Folder of the data files; default: see datasets.fetch.")] = None,
+    out: Annotated[Path | None, Option(help="Folder for tables and figures; default: next to the results.")] = None,
+    data_home: Annotated[Path | None, Option(help="Folder with the data files; default: see datasets.fetch.")] = None,
     page: Annotated[
         Path | None,
         Option(help="A Markdown page to put the tables into, between `<!-- begin NAME -->` and `<!-- end NAME -->`."),
     ] = None,
     export: Annotated[bool, Option("--export", help="Also write a compact copy of the results.")] = False,
-    estimate: Annotated[bool, Option("--estimate", help="Only say how long the missing cells will take.")] = False,
-    run: Annotated[bool, Option(help="Run the cells that are missing.")] = True,
+    estimate: Annotated[bool, Option("--estimate", help="Only show how long the missing cells will take.")] = False,
+    run: Annotated[bool, Option(help="Run the missing cells.")] = True,
     report: Annotated[bool, Option(help="Write tables and figures when the cells are done.")] = True,
 ) -> None:
-    """Run the paper's experiments, as far as they have not been run, and write its tables and figures.
+    """Run the paper's experiments that have not been run yet, and write its tables and figures.
 
-    Finished cells are kept at once: interrupt it, or let the machine crash, and the same command goes on from there.
+    Each finished cell is saved at once. If you interrupt the command or the machine crashes, run it again to continue.
     """
     from rich.console import Console
 
@@ -63,17 +63,18 @@ def reproduce(
                 file.save(record)
             n_failed = run_plan(plan, file, settings, jobs, scheduler or None, data_home, Console())
         if n_failed:
-            console.print(f"{n_failed} cells failed; they are run again by the same command.", style="red")
+            cells, them = ("cell", "it") if n_failed == 1 else ("cells", "them")
+            console.print(f"{n_failed} {cells} failed; run the same command again to retry {them}.", style="red")
     _write_results(path, folder, page, export, report, console)
     if plan and report:
         from .slider import write_slider
 
         found = write_slider(plan, settings, folder, data_home)
-        console.print(f"{found.file}: {len(found.path)} points under a slider; open it in a browser.")
+        console.print(f"{found.file}: a page with a slider over {len(found.path)} points; open it in a browser.")
 
 
 def _write_results(path: Path, folder: Path, page: Path | None, export: bool, report: bool, console: Any) -> None:
-    """The compact copy and the report of a results file."""
+    """Write the compact copy and the report of a results file."""
     from .results import export as write_export
     from .results import read_records
     from .runner import duration
@@ -90,5 +91,5 @@ def _write_results(path: Path, folder: Path, page: Path | None, export: bool, re
 
 
 def _listed(text: str) -> list[str] | None:
-    """Names separated by commas; None where there are none."""
+    """Parse names separated by commas; None if there are none."""
     return [name.strip() for name in text.split(",") if name.strip()] or None

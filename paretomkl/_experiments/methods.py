@@ -1,4 +1,4 @@
-"""The methods of the comparison, each from a split to scores: parameters by cross-validation, then tested."""
+"""The methods to compare: each takes a split, chooses parameters by cross-validation, and tests the result."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from .protocol import Split
 from .svc import SharedWidthSVC
 
 PAPER_S = 1.1
-# the grid of "svc"; beside the settings, so that results of the other methods are still those of the same settings
+# the grid of "svc"; not part of the settings, so that adding it kept the results of the other methods valid
 SVC_CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
-SVC_GAMMAS = tuple(2.0**k for k in range(-6, 7, 2))  # times one over the number of features
+SVC_GAMMAS = tuple(2.0**k for k in range(-6, 7, 2))  # divided by the number of features
 
 
 @dataclass
 class Point:
     """One candidate of a method.
 
-    params: what makes it differ from others; cv: mean score over the folds; and, where it was fitted on the whole
-    training part and tested, accuracy: of the votes, or the mean over the tasks; right: correct test samples of each
-    task; gap: its certificate ("svc" has none); objectives and theta: of "pareto" and "default".
+    params: its parameters; cv: mean score over the folds. If it was fitted on the whole training part and tested,
+    also accuracy: of the votes, or the mean over the tasks; right: number of correct test samples of each task; gap:
+    its certificate ("svc" has none); objectives and theta: for "pareto" and "default".
     """
 
     params: dict[str, Any]
@@ -57,7 +57,7 @@ class Point:
 
 @dataclass
 class Outcome:
-    """What a method did on a split: its points, the tasks with their numbers of test samples, and sweeps in all."""
+    """The result of a method on a split: its points, the tasks and their numbers of test samples, and all sweeps."""
 
     points: list[Point]
     tasks: list[str] = field(default_factory=list)
@@ -71,13 +71,13 @@ class Outcome:
 
     @property
     def chosen(self) -> Point:
-        """The tested point of highest cross-validated score, the first among equals."""
+        """The tested point with the highest cross-validated score; the first on a tie."""
         return max((point for point in self.points if point.tested), key=lambda point: point.cv)
 
 
 # ------------------------------------------------------------------------------------------------ testing
 def put_to_test(model: FittedTasks, samples: Samples, y: AnyArray, point: Point, outcome: Outcome) -> None:
-    """Fill in how a fitted model does on the test part."""
+    """Fill in the scores of a fitted model on the test part."""
     decisions = model.decisions(samples)
     right, belongs = model.tasks.right(decisions, y)
     by_votes = model.tasks.kind == "classes"  # else the mean over the tasks
@@ -88,9 +88,9 @@ def put_to_test(model: FittedTasks, samples: Samples, y: AnyArray, point: Point,
 
 # ------------------------------------------------------------------------------------------------- pareto
 def pareto(split: Split, settings: Settings) -> Outcome:
-    """Every C and every p: cross-validated, and the whole path of each C tested.
+    """Cross-validate every C and p, and test the whole path of each C.
 
-    Which C and which p to report is left to the tables; p = 1 is traditional multi-task MKL.
+    The tables decide which C and p to report; p = 1 is traditional multi-task MKL.
     """
     ps, Cs = list(settings.ps), list(settings.Cs)
     train, test = split.train, split.test
@@ -126,8 +126,8 @@ def choose_and_test(
 ) -> Outcome:
     """Score every candidate in every fold, fit the best on the whole training part, and test it.
 
-    ``make(tol=…, **candidate)`` is the classifier. With ``apart``, the name of a parameter, the best candidate of each
-    of its values is tested.
+    ``make(tol=…, **candidate)`` is the classifier. If ``apart`` names a parameter, the best candidate for each of its
+    values is tested.
     """
     outcome = Outcome([Point(candidate, _cross_validate(split, make, candidate, settings)) for candidate in grid])
     rivals: dict[float | None, list[Point]] = defaultdict(list)
@@ -158,12 +158,12 @@ def _fit_and_test(split: Split, model: Any, point: Point, outcome: Outcome) -> N
 
 
 def combinations(**values: Sequence[float]) -> list[dict[str, float]]:
-    """All candidates of a grid, those of the first values first."""
+    """All candidates of a grid; the last parameter varies fastest."""
     return [dict(zip(values, point, strict=True)) for point in product(*values.values())]
 
 
 def with_grid(method: str, split: Split, settings: Settings) -> Outcome:
-    """A method that has a grid of candidates; β and α are shares of the number of tasks."""
+    """Run a method that has a grid of candidates; β and α are given as shares of the number of tasks."""
     betas, alphas = ([share * split.n_tasks for share in shares] for shares in (settings.shares, settings.alphas))
     grids: dict[str, tuple[Make, dict[str, Sequence[float]]]] = {
         "independent": (IndependentMKL, {"C": settings.Cs}),  # the paper's baseline; one C for all tasks
@@ -175,15 +175,15 @@ def with_grid(method: str, split: Split, settings: Settings) -> Outcome:
         "mm-ep": (partial(MinimaxMTL, "ep"), {"alpha": alphas, "mu": settings.mus, "lam": settings.lams}),
     }
     make, grid = grids[method]
-    if method.startswith("mm-"):  # the best of each α is tested, as the paper reports the better α
+    if method.startswith("mm-"):  # test the best candidate of each α, since the paper reports the better α
         return choose_and_test(split, make, combinations(**grid), settings, apart="alpha")
-    if method != "svc":  # it has a kernel of its own
+    if method != "svc":  # which has its own kernel
         make = partial(make, kernels=split.kernels)
     return choose_and_test(split, make, combinations(**grid), settings)
 
 
 def independent_svc(split: Split, settings: Settings) -> Outcome:
-    """What most people would do: for each task an SVM of one Gaussian kernel, C and width by its own folds."""
+    """What most people would do: one Gaussian-kernel SVM per task, with C and width chosen by the task's own folds."""
     point = Point({}, float("nan"))
     outcome = Outcome([point])
     own = None if split.kernels == "paper" else split.kernels  # None: the nine Gaussians of the paper's bank
@@ -194,7 +194,7 @@ def independent_svc(split: Split, settings: Settings) -> Outcome:
 
 
 def default_search(split: Split, settings: Settings) -> Outcome:
-    """The library as it comes: nothing is set but the folds, on which all methods choose; one point, the chosen one."""
+    """The library with its defaults, on the same folds as all methods; the only point is the chosen one."""
     point = Point({}, float("nan"))
     outcome = Outcome([point])
     search = ParetoMKLClassifierCV(cv=split.folds)
@@ -206,12 +206,12 @@ def default_search(split: Split, settings: Settings) -> Outcome:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as JSON has it."""
+    """A parameter as a value that JSON can hold."""
     return float(value) if isinstance(value, Real) else str(value)
 
 
 def run_method(method: str, split: Split, settings: Settings) -> Outcome:
-    """Run one method; that a candidate did not reach its tolerance shows in its gap, not by a warning."""
+    """Run one method without convergence warnings: the gap shows if a candidate missed its tolerance."""
     own = {"pareto": pareto, "independent-svc": independent_svc, "default": default_search}
     run = own.get(method, partial(with_grid, method))
     with warnings.catch_warnings():

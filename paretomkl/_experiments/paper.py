@@ -1,4 +1,4 @@
-"""The figures that the paper prints in its Tables I to IV, in per cent, to stand beside those of a run.
+"""The numbers printed in Tables I to IV of the paper, in per cent, to compare with those of a run.
 
 C. Li, M. Georgiopoulos and G. C. Anagnostopoulos: Pareto-Path Multi-Task Multiple Kernel Learning. IEEE Transactions on
 Neural Networks and Learning Systems 26, 2015 (arXiv:1404.3190).
@@ -13,15 +13,15 @@ MULTI_CLASS = ("robot", "satellite", "vehicle", "steel", "segment", "shuttle")
 
 @dataclass(frozen=True)
 class Printed:
-    """An accuracy, and whether it is underlined: significantly worse than that of p < 1."""
+    """An accuracy, and whether it is underlined: significantly worse than at p < 1."""
 
     accuracy: float
     worse: bool = False
 
 
-# one column for each data set; _ marks what is underlined
+# one column for each data set; _ marks underlined numbers
 _COLUMNS = (*MULTI_CLASS, "letter", "landmine")
-_LANDMINE = {10: 20, 20: 30, 50: 50}  # the fractions of landmine in the rows of the others
+_LANDMINE = {10: 20, 20: 30, 50: 50}  # the fraction of landmine that the paper prints in each row
 
 
 def _fraction(dataset: str, row: str) -> int:
@@ -29,7 +29,7 @@ def _fraction(dataset: str, row: str) -> int:
 
 
 def _table(text: str) -> dict[tuple[str, int, str], Printed]:
-    """(data set, fraction, row name) → what is printed."""
+    """Map (data set, fraction, row name) to the printed number."""
     table = {}
     for name, fraction, *words in map(str.split, text.strip().splitlines()):
         for dataset, word in zip(_COLUMNS, words, strict=True):
@@ -74,4 +74,4 @@ TASKS_UP = {
     for fraction, row in {"10": "6 12 5 2 21 1 8 29", "20": "6 12 5 3 19 1 8 28", "50": "6 14 6 3 21 2 7 27"}.items()
     for dataset, n in zip(_COLUMNS, row.split(), strict=True)
 }
-"""Tables I and III: tasks whose accuracy rises as p falls."""
+"""Tables I and III: number of tasks whose accuracy rises as p falls."""

@@ -1,4 +1,4 @@
-"""What is run: data sets × fractions × methods × runs, and how thoroughly."""
+"""What to run: data sets × fractions × methods × runs, and how thoroughly."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any
 from ..path import PAPER_PS
 
 N_RUNS = 20
-# seconds of one core for a cell of 1000 training samples, roughly
+# rough seconds on one core for a cell with 1000 training samples
 SECONDS = {"pareto": 12.0, "independent": 4.0, "sparse": 40.0, "tang": 16.0, "mm-aep": 15.0, "mm-ep": 10.0}
 SECONDS |= {"independent-svc": 1.0, "uniform": 1.0, "svc": 3.0, "default": 6.0}
 METHODS = tuple(SECONDS)
-ON_VARIANTS = METHODS[:-2]  # "svc", what a user does instead, and "default", the library as it comes: not on these
+ON_VARIANTS = METHODS[:-2]  # variants of a data set skip "svc" (the usual alternative) and "default" (our defaults)
 
 
 @dataclass(frozen=True)
 class Study:
     """A data set as the paper uses it.
 
-    name: of the study; source and options: what to fetch; pool: samples in the balanced pool that training and test
-    parts are drawn from; fractions: percentages of it used for training; methods: those run on it; classes: those
-    used, None for all; scaled: whether attributes are scaled to [0, 1]; per_class: samples of each class of each task,
-    0 for as many as the rarest class has.
+    name: of the study; source and options: what to fetch; pool: number of samples in the balanced pool from which the
+    training and test parts are drawn; fractions: percentages of it used for training; methods: the methods to run;
+    classes: the classes to use, None for all; scaled: whether to scale attributes to [0, 1]; per_class: samples of each
+    class of each task, 0 for the size of the rarest class.
     """
 
     name: str
@@ -50,13 +50,13 @@ STUDIES = {
         Study("segment", "segment", 2310, 21),
         Study("shuttle", "shuttle", 9801, 3, classes=(1, 4, 5)),
         Study("letter", "letter", 1600, 8, per_class=100),
-        # standardised as distributed; scaling to [0, 1] costs three points of accuracy
+        # already standardised; scaling to [0, 1] costs three points of accuracy
         Study("landmine", "landmine", 1808, 29, fractions=(20, 30, 50), scaled=False),
-        # the paper's figures are about robot, of which they use 5 %
+        # the paper's figures use 5 % of robot
         Study("robot-figures", "robot", 1312, 6, fractions=(5,), methods=("pareto",)),
         Study("segment-distinct", "segment", 2044, 21, methods=ON_VARIANTS, options=(("drop_duplicates", True),)),
         Study("landmine-scaled", "landmine", 1808, 29, (20, 30, 50), methods=("pareto", "independent", "uniform")),
-        # the other readings of "Robot": all sensors, or two directions only
+        # other interpretations of "Robot": all sensors, or only two directions
         Study("robot-24", "robot", 1312, 6, methods=("pareto", "independent"), options=(("n_sensors", 24),)),
         Study("robot-2", "robot", 1312, 6, methods=("pareto", "independent"), options=(("n_sensors", 2),)),
         # half of the tasks have 40 % wrong labels; needs no files
@@ -67,13 +67,13 @@ STUDIES = {
 
 @dataclass(frozen=True)
 class Settings:
-    """How thoroughly each cell is run; results of different settings are not mixed.
+    """How thoroughly to run each cell; results of different settings are never mixed.
 
-    ps: exponents; Cs: costs of a margin violation, for all methods but "sparse", whose penalty is a norm and not its
-    square; shares: β/T of "tang"; sparse_Cs, sparse_ps, sparse_qs: the grid of "sparse"; mus, lams: those of "mm-aep"
-    and "mm-ep"; alphas: their α/T; n_folds: of the cross-validation within the training part; most_in_folds: samples
-    of the training part that it uses, where there are more; tol and final_tol: relative gaps of the models it compares
-    and of those that are tested.
+    ps: exponents; Cs: costs of a margin violation, for all methods except "sparse", whose penalty is a norm and not its
+    square; shares: β/T of "tang"; sparse_Cs, sparse_ps, sparse_qs: the grid of "sparse"; mus, lams: the grids of
+    "mm-aep" and "mm-ep"; alphas: their α/T; n_folds: folds within the training part; most_in_folds: the most samples of
+    the training part that go into folds; tol and final_tol: relative gaps of the models in cross-validation and of the
+    tested models.
     """
 
     ps: tuple[float, ...] = PAPER_PS
@@ -91,7 +91,7 @@ class Settings:
     final_tol: float = 1e-4
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON would have them; ∞ as text."""
+        """Plain values that JSON can hold; ∞ becomes text."""
         return json.loads(json.dumps(asdict(self)), parse_constant=lambda infinity: "inf")
 
 
@@ -114,7 +114,7 @@ QUICK = Settings(
 
 @dataclass(frozen=True)
 class Cell:
-    """One method on one split of one data set: what is run, finished or lost as a whole."""
+    """One method on one split of one data set: the unit that is run, saved or lost as a whole."""
 
     dataset: str
     fraction: int
@@ -123,12 +123,12 @@ class Cell:
 
     @property
     def seed(self) -> int:
-        """The same for all methods and fractions, so that runs are paired and training parts nested."""
+        """The seed of the split: the same for all methods and fractions, so that runs are paired and parts nested."""
         return zlib.crc32(f"{STUDIES[self.dataset].source} {self.run}".encode())
 
     @property
     def cost(self) -> float:
-        """Seconds on one core, roughly; cheap cells come first."""
+        """Rough seconds on one core; cheap cells run first."""
         n = STUDIES[self.dataset].pool * self.fraction / 100
         return 0.2 + SECONDS[self.method] * (n / 1000) ** 1.5
 
@@ -139,10 +139,10 @@ class Cell:
 def make_plan(
     datasets: Sequence[str] | None = None, methods: Sequence[str] | None = None, runs: int = N_RUNS, quick: bool = False
 ) -> list[Cell]:
-    """All cells, the first run of everything before the second, cheap ones first.
+    """All cells, ordered by run and then by cost, cheap ones first.
 
-    datasets and methods: names out of ``STUDIES`` and ``METHODS``, None is all; runs: random splits of each data set
-    and fraction; quick: the smallest fraction of each data set only.
+    datasets and methods: names from ``STUDIES`` and ``METHODS``, None for all; runs: random splits of each data set and
+    fraction; quick: use only the smallest fraction of each data set.
     """
     chosen = _known("data set", STUDIES if datasets is None else datasets, STUDIES)
     wanted = _known("method", METHODS if methods is None else methods, METHODS)
@@ -162,5 +162,5 @@ def make_plan(
 def _known(what: str, names: Any, known: Any) -> list[str]:
     for name in names:
         if name not in known:
-            raise ValueError(f"There is no {what} {name!r}; there are {', '.join(known)}.")
+            raise ValueError(f"There is no {what} {name!r}; choose from {', '.join(known)}.")
     return list(dict.fromkeys(names))

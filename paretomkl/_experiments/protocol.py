@@ -1,4 +1,4 @@
-"""The protocol: attributes in [0, 1], a balanced pool, a part of it for training, folds within that part."""
+"""The protocol: scale attributes to [0, 1], draw a balanced pool, take a part for training, make folds within it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .plan import STUDIES, Cell, Settings, Study
 
 @dataclass(frozen=True)
 class Part:
-    """Samples with their labels, and their tasks where the classes are not the tasks."""
+    """Samples with their labels, and their tasks unless the tasks are pairs of classes."""
 
     X: Array
     y: AnyArray
@@ -42,10 +42,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Split:
-    """What a method is given, and what it is judged by.
+    """What a method learns from, and what it is tested on.
 
-    folds: rows of the training part to learn from and to score candidates on; n_tasks: pairs of classes, or tasks;
-    kernels: for the methods of the paper that use any.
+    folds: rows of the training part to learn from and to score candidates on; n_tasks: number of tasks or pairs of
+    classes; kernels: for the methods of the paper that use kernels.
     """
 
     train: Part
@@ -57,9 +57,9 @@ class Split:
 
 @cache
 def load(study: Study, data_home: str | os.PathLike[str] | None = None) -> Part:
-    """The samples of a study, of the classes it uses, scaled if it asks for that.
+    """Load the samples of a study, restricted to its classes and scaled if the study says so.
 
-    As in the paper the range of an attribute is that over the whole set, test samples included; no label is looked at.
+    As in the paper, the range of an attribute covers the whole set, test samples included; labels are not used.
     """
     bunch = fetch(study.source, data_home=data_home, **dict(study.options))
     part = Part(np.asarray(bunch.data, dtype=float), bunch.target, bunch.tasks)
@@ -72,17 +72,17 @@ def load(study: Study, data_home: str | os.PathLike[str] | None = None) -> Part:
 
 
 def make_noisy_tasks(seed: int) -> tuple[Part, list[Gaussian]]:
-    """Eight tasks, four of them with 40 % wrong labels, to which the same two of six sources matter; and kernels."""
+    """Eight tasks that depend on the same two of six sources, four of them with 40 % wrong labels; and kernels."""
     made = make_multitask(n_tasks=8, n_samples=200, noise=[0.0, 0.4] * 4, random_state=seed)
     kernels = [Gaussian(sigma, columns=columns) for columns in made.columns for sigma in (0.5, 1.0, 2.0)]
     return Part(made.data, made.target, made.tasks), kernels
 
 
 def draw_parts(data: Part, fraction: int, seed: int, per_class: int = 0) -> tuple[IntArray, IntArray]:
-    """Rows for training and for testing: of a balanced pool a percentage of each class, and the rest.
+    """Rows for training and testing: a percentage of each class of a balanced pool, and the rest of the pool.
 
-    Every class of a task gives the pool as many samples as the rarest class of that task has (``per_class`` where that
-    is given). The order is drawn first, so that a larger fraction contains a smaller one.
+    The pool has the same number of samples from every class of a task: the size of its rarest class, or ``per_class``
+    if given. The order is drawn first, so that a larger fraction contains a smaller one.
     """
     rng = np.random.default_rng(seed)
     groups = data.groups
@@ -102,7 +102,7 @@ def draw_parts(data: Part, fraction: int, seed: int, per_class: int = 0) -> tupl
 
 
 def make_folds(train: Part, seed: int, settings: Settings) -> list[tuple[IntArray, IntArray]]:
-    """Folds of the training part, or of ``most_in_folds`` samples of a larger one, stratified by task and class."""
+    """Folds of the training part, or of ``most_in_folds`` of its samples if it is larger, by task and class."""
     rows = np.arange(len(train))
     if len(train) > settings.most_in_folds:
         rng = np.random.default_rng(seed)
@@ -111,14 +111,14 @@ def make_folds(train: Part, seed: int, settings: Settings) -> list[tuple[IntArra
         rows = np.sort(np.concatenate(some))
     used = train[rows]
     splitter = MultiTaskStratifiedKFold(settings.n_folds, shuffle=True, random_state=seed % 2**32)
-    with warnings.catch_warnings():  # of a task with three positive samples two folds have none
+    with warnings.catch_warnings():  # rare classes: a task with three positive samples has none in two folds
         warnings.filterwarnings("ignore", message=".*fewer than n_splits")
         parts = list(splitter.split(used.X, used.y, tasks=used.tasks))
     return [(rows[fit], rows[held_out]) for fit, held_out in parts]
 
 
 def make_split(cell: Cell, settings: Settings, data_home: Any = None) -> Split:
-    """The split of a cell: the same for all its methods."""
+    """The split of a cell; it is the same for all methods."""
     study = STUDIES[cell.dataset]
     kernels: Any = "paper"
     if study.source == "synthetic":

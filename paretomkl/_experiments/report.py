@@ -1,4 +1,4 @@
-"""Tables and figures from the records of a run, beside the figures that the paper prints."""
+"""Tables and figures from the records of a run, compared with the numbers printed in the paper."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ TASK_SETS = ("letter", "landmine")
 PAPER_SETS = [*paper.MULTI_CLASS, *TASK_SETS]
 INF = float("inf")
 MARKS = {-1: " ▾", 0: "", 1: " ▴"}
-AGAINST_SVC = {-1: " ▽", 0: "", 1: " △"}  # a second mark of our default, where the first compares with something else
+AGAINST_SVC = {-1: " ▽", 0: "", 1: " △"}  # second mark of our default, if the first compares with something else
 BEGIN, END = "<!-- begin {} -->", "<!-- end {} -->"
 
 
 # ------------------------------------------------------------------------------------------------- formatting
 def percent(scores: Scores, reference: Scores | None = None) -> str:
-    """Mean accuracy, with a mark where it differs significantly from that of the reference."""
+    """Mean accuracy, with a mark if it differs significantly from the reference."""
     return f"{100 * mean(scores):.2f}{MARKS[compare(scores, reference) if reference else 0]}"
 
 
@@ -59,12 +59,12 @@ def exponent(p: float) -> str:
 
 
 def _columns(found: Collection, datasets: Iterable[str] = STUDIES) -> list[tuple[str, int]]:
-    """Data sets and fractions that have a path."""
+    """The data sets and fractions with a path."""
     return [(name, n) for name in datasets for n in found.fractions(name) if found.has(name, n, "pareto")]
 
 
 def _smallest(found: Collection) -> dict[str, tuple[str, int]]:
-    """The smallest fractions of the paper's sets that have a path, by title."""
+    """The smallest fraction with a path of each data set of the paper, by title."""
     smallest = {dataset: (dataset, fraction) for dataset, fraction in reversed(_columns(found, PAPER_SETS))}
     return {f"{name} {fraction} %": (name, fraction) for name, fraction in reversed(smallest.values())}
 
@@ -80,7 +80,7 @@ def _table(found: Collection, header: Sequence[str], row: Row, datasets: Iterabl
 
 # ------------------------------------------------------------------------------------------- the paper's tables
 def path_column(found: Collection, dataset: str, fraction: int) -> list[str]:
-    """p < 1, p = 1, p → ∞, the best p, and tasks that gain, each with the paper's figure in brackets."""
+    """p < 1, p = 1, p → ∞, the best p, and the number of tasks that gain, with the paper's number in brackets."""
     if not found.has(dataset, fraction, "pareto"):
         return ["–"] * len(PATH_ROWS)
     path = found.path(dataset, fraction)
@@ -99,7 +99,7 @@ def path_column(found: Collection, dataset: str, fraction: int) -> list[str]:
 
 PATH_ROWS = ("p < 1", "p = 1", "p = ∞", "best p < 1", "tasks that rise as p falls", "tasks better at best p than at 1")
 COMPARED = ("pareto", "sparse", "tang", "mm-aep", "mm-ep", "independent")
-BEYOND = ("svc", "default")  # not in the paper; shown where there are results
+BEYOND = ("svc", "default")  # not in the paper; shown if there are results
 
 
 def path_table(found: Collection, columns: Sequence[tuple[str, int]], names: Sequence[str]) -> str:
@@ -108,20 +108,20 @@ def path_table(found: Collection, columns: Sequence[tuple[str, int]], names: Seq
 
 
 def methods_table(found: Collection, columns: Sequence[tuple[str, int]], names: Sequence[str]) -> str:
-    """Accuracies of the methods; marks compare with p < 1, the second one of our default with GridSearchCV(SVC)."""
+    """Accuracies of the methods; marks compare with p < 1, a second mark our default with GridSearchCV(SVC)."""
     shown = [*COMPARED, *_beyond(found, columns)]
     rows = [[TITLES[method], *(_method_cell(found, *column, method) for column in columns)] for method in shown]
     return markdown(("", *names), rows)
 
 
 def _beyond(found: Collection, columns: Iterable[tuple[str, int]]) -> list[str]:
-    """Which of the methods that the paper does not have were run on some of these."""
+    """The methods beyond the paper that were run on at least one of these columns."""
     columns = list(columns)
     return [method for method in BEYOND if any(found.has(*column, method) for column in columns)]
 
 
 def _against_svc(found: Collection, dataset: str, fraction: int, method: str) -> str:
-    """The mark of our default against GridSearchCV(SVC); none of the other methods has one."""
+    """The mark that compares our default with GridSearchCV(SVC); empty for the other methods."""
     if method != "default":
         return ""
     ours, reference = (found.chosen(dataset, fraction, name) for name in ("default", "svc"))
@@ -157,7 +157,7 @@ def _by_task_set(make: Make, found: Collection) -> str:
 
 # ------------------------------------------------------------------------------------------------ further tables
 def honest_table(found: Collection) -> str:
-    """What one gets without looking at the test part; marks compare with p = 1, a second one as in methods_table."""
+    """Accuracy without looking at the test part; marks compare with p = 1, and second marks are as in methods_table."""
     others = ("independent", "independent-svc", "uniform", *_beyond(found, _columns(found)))
 
     def row(dataset: str, fraction: int) -> list[str]:
@@ -174,9 +174,9 @@ def honest_table(found: Collection) -> str:
 
 
 def default_table(found: Collection) -> str:
-    """The library as it comes beside the paper's methods and GridSearchCV(SVC), with which marks compare.
+    """The library with its defaults, the paper's methods and GridSearchCV(SVC), which the marks compare with.
 
-    The last row has the means of the rows that are complete; nothing where neither of the two has been run.
+    The last row has the means over the complete rows. Empty if neither the default nor GridSearchCV(SVC) was run.
     """
     rows, complete = [], []
     for dataset, fraction in ((name, n) for name in PAPER_SETS for n in found.fractions(name)):
@@ -201,7 +201,7 @@ def default_table(found: Collection) -> str:
 
 
 def gains_table(found: Collection) -> str:
-    """What is gained or lost against p = 1, in points; in brackets the paper's figures."""
+    """Gains and losses compared with p = 1, in points; the paper's numbers are in brackets."""
 
     def row(dataset: str, fraction: int) -> Iterator[str]:
         path = found.path(dataset, fraction)
@@ -217,7 +217,7 @@ def gains_table(found: Collection) -> str:
 
 
 def seconds_table(found: Collection) -> str:
-    """Seconds of one core for one run of a method, cross-validation included."""
+    """Seconds on one core for one run of a method, including cross-validation."""
 
     methods = [name for name in METHODS if name not in BEYOND] + _beyond(found, _columns(found))
 
@@ -229,7 +229,7 @@ def seconds_table(found: Collection) -> str:
 
 
 def cost_tables(found: Collection) -> str:
-    """What p does at each fixed C, on the smallest training part of the paper's sets; marks compare with p = 1."""
+    """The effect of p at each fixed C, on the smallest training part of each data set; marks compare with p = 1."""
     return "\n\n".join(f"**{title}**\n\n{cost_table(found, *which)}" for title, which in _smallest(found).items())
 
 
@@ -237,7 +237,7 @@ SHOWN_PS = (0.01, 0.1, 0.5, 1.0, 2.0, 10.0, INF)
 
 
 def _along_p(corner: str, paths: dict[str, PathScores], ps: Sequence[float] = SHOWN_PS) -> str:
-    """A row for each path, a column for each p it has; marks compare with p = 1."""
+    """A row for each path and a column for each p; marks compare with p = 1."""
     shown = [p for p in ps if all(p in path.ps for path in paths.values())]
     rows = [[name, *(percent(path.at(p), path.at(1.0)) for p in shown)] for name, path in paths.items()]
     return markdown((corner, *(f"p = {exponent(p)}" for p in shown)), rows)
@@ -251,7 +251,7 @@ def cost_table(found: Collection, dataset: str, fraction: int) -> str:
 
 
 def _variants_table(titles: dict[str, str], found: Collection) -> str:
-    """A data set, the first of the titles, beside its variants and what the paper prints of it."""
+    """A data set (the first title), its variants, and the numbers in the paper."""
     first, *others = titles
     rows = []
     for fraction in sorted({fraction for name in others for fraction in found.fractions(name)}):
@@ -267,7 +267,7 @@ def _variants_table(titles: dict[str, str], found: Collection) -> str:
 
 
 def synthetic_table(found: Collection) -> str:
-    """Clean and noisy tasks apart, along p."""
+    """Accuracy of the clean and of the noisy tasks along p."""
     paths = {}
     for dataset, fraction in _columns(found, ["synthetic"]):
         path = found.path(dataset, fraction)
@@ -301,13 +301,13 @@ def choices_table(found: Collection) -> str:
 
 
 def coverage(found: Collection) -> str:
-    """How many runs there are, how well they are certified, and what they were made with."""
+    """The number of runs, the certified gaps, and the versions used."""
     counts = {
         name: sorted({len(found.outcomes(*column, name)) for column in _columns(found) if found.has(*column, name)})
         for name in METHODS
     }
     runs = ", ".join(f"{name} {'–'.join(map(str, dict.fromkeys((n[0], n[-1]))))}" for name, n in counts.items() if n)
-    certified = [name for name, n in counts.items() if n and name != "svc"]  # LIBSVM certifies nothing
+    certified = [name for name, n in counts.items() if n and name != "svc"]  # LIBSVM gives no certificate
     gaps = ", ".join(f"{name} {found.largest_gap(name):.1e}" for name in certified)
     text = f"Runs of each data set and fraction, by method: {runs}.\nLargest certified gap of a tested model: {gaps}."
     made = [", ".join(f"{name} {v}" for name, v in each.items() if name != "source") for each in found.versions]
@@ -324,23 +324,23 @@ TABLES: dict[str, tuple[str, Callable[[Collection], str], str | None]] = {
     "table-3": ("Table III: p < 1, p = 1 and p = ∞, multi-task", partial(_by_task_set, path_table), "letter"),
     "table-4": ("Table IV: other methods, multi-task", partial(_by_task_set, methods_table), "letter"),
     "robot-tasks": ("Robot, 5 % for training, by task", robot_tasks_table, "robot-figures"),
-    "gains": ("Gains against p = 1, in points", gains_table, ""),
+    "gains": ("Gains over p = 1, in points", gains_table, ""),
     "honest": ("Without looking at the test part", honest_table, ""),
     "choices": ("What cross-validation chooses", choices_table, ""),
-    "costs": ("The part that C plays", cost_tables, ""),
+    "costs": ("The role of C", cost_tables, ""),
     "duplicates": ("Segment without duplicates", partial(_variants_table, ROWS), "segment-distinct"),
     "scaling": ("Landmine, scaled or not", partial(_variants_table, SCALES), "landmine-scaled"),
     "sensors": ("Robot, by the sensors used", partial(_variants_table, SENSORS), "robot-24"),
     "synthetic": ("Tasks with different noise", synthetic_table, "synthetic"),
-    "seconds": ("Seconds of one core", seconds_table, ""),
+    "seconds": ("Seconds on one core", seconds_table, ""),
     "coverage": ("Runs and versions", coverage, ""),
 }
-"""Name → title, what makes it, and the data set whose path it cannot do without: "" is any, None needs no path."""
+"""Name → title, function, and the data set whose path it needs: "" means any, None means no path."""
 
 
 # ------------------------------------------------------------------------------------------------------- figures
 def draw_figures(found: Collection, folder: Path) -> list[str]:
-    """Figures 1 to 3 of the paper, and what p does on all data sets; the names of the files."""
+    """Draw Figures 1 to 3 of the paper and the effect of p on all data sets; return the file names."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -363,7 +363,7 @@ def draw_figures(found: Collection, folder: Path) -> list[str]:
 
 
 def _short(names: Sequence[str]) -> list[str]:
-    """The robot's turns in fewer letters, so that both classes of a pair can be read beside a line."""
+    """Shorten the names of the robot's turns, so that both classes of a pair fit next to a line."""
     return [name.replace("Move-", "").replace("-Turn", "").replace("-", " ").lower() for name in names]
 
 
@@ -381,7 +381,7 @@ def _objectives(found: Collection, path: PathScores, ax: Any) -> str:
 
 
 def _differences(path: PathScores, ax: Any) -> str:
-    """Figure 2: task accuracies against p, less those at p = 1."""
+    """Figure 2: task accuracies against p, minus those at p = 1."""
     AccuracyDisplay.from_scores(path.ps, path.by_task.mean(axis=0), _short(path.tasks), relative_to=1.0, ax=ax)
     return f"robot, 5 %: task accuracies, mean of {len(path.runs)} runs"
 
@@ -397,7 +397,7 @@ def _overall(path: PathScores, ax: Any) -> str:
 
 
 def _all_sets(found: Collection, ax: Any) -> str:
-    """Overall accuracy against p on the smallest training part of the paper's sets, less that at p = 1."""
+    """Overall accuracy against p on the smallest training part of each data set, minus that at p = 1."""
     paths = {title: found.path(*which) for title, which in _smallest(found).items()}
     scores = np.column_stack([path.overall.mean(axis=0) for path in paths.values()])
     AccuracyDisplay(ps=next(iter(paths.values())).ps, scores=scores, names=list(paths)).plot(ax, relative_to=1.0)
@@ -406,7 +406,7 @@ def _all_sets(found: Collection, ax: Any) -> str:
 
 # --------------------------------------------------------------------------------------------------------- all
 def make_tables(found: Collection) -> dict[str, str]:
-    """Markdown of every table that there is something for, by name."""
+    """Markdown of every table that has data, by name."""
     usable = {dataset for dataset, _ in _columns(found)}
     made = {
         name: make(found)
@@ -419,9 +419,9 @@ def make_tables(found: Collection) -> dict[str, str]:
 def write_report(
     records: Iterable[Record], folder: str | os.PathLike[str], page: str | os.PathLike[str] | None = None
 ) -> None:
-    """Write figures into a folder, and the tables: into ``tables.md`` there, or into a page that has places for them.
+    """Write figures to a folder, and the tables to ``tables.md`` there or to a page with places for them.
 
-    A place is what stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``; everything else stays.
+    A place is the text between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``; everything else stays.
     """
     found, folder = Collection(records), Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -433,10 +433,10 @@ def write_report(
     parts = [f"## {TABLES[name][0]}\n\n{text}\n" for name, text in tables.items()]
     pictures = [f"![{name}]({name})\n" for name in figures]
     legend = (
-        "Accuracies in per cent, means over the runs; in brackets what the paper prints. ▾ and ▴: significantly worse "
-        "or better (paired t-test over the runs, 5 %) than p < 1, in the tables about C, p by cross-validation and "
-        "single tasks than p = 1, in that of the new default than GridSearchCV(SVC); ▽ and △: our default, in other "
-        "tables, against GridSearchCV(SVC).\n"
+        "Accuracies are in per cent, means over the runs; the paper's numbers are in brackets. ▾ and ▴ mean "
+        "significantly worse or better (paired t-test over the runs, 5 %) than p < 1; in the tables about C, p by "
+        "cross-validation and single tasks, than p = 1; in the table of the new default, than GridSearchCV(SVC). In "
+        "the other tables ▽ and △ compare our default with GridSearchCV(SVC).\n"
     )
     (folder / "tables.md").write_text("\n".join(["# Results\n", legend, *parts, *pictures]), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Results that last: one SQLite file, one transaction for each finished cell; and a compact copy as CSV."""
+"""Durable results: one SQLite file, with one transaction for each finished cell, and a compact CSV copy."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ CREATE TABLE IF NOT EXISTS cells (
     PRIMARY KEY (dataset, fraction, method, run)
 ) WITHOUT ROWID;
 """
-DIGITS = 6  # significant ones of what is kept
+DIGITS = 6  # significant digits of saved numbers
 
 
 @dataclass
 class Record:
-    """A cell that was run: seconds of one core, and its outcome or the message of its failure."""
+    """A cell that was run: seconds on one core, and its outcome or its error message."""
 
     cell: Cell
     seconds: float
@@ -45,10 +45,10 @@ class Record:
 
 
 class Results:
-    """The results file; ``settings`` are those of the cells to come, None reads only.
+    """The results file; ``settings`` are those of the cells to run, None means read only.
 
-    A cell is written when it is finished, in one transaction; what a crash can lose is the cells under way. A failed
-    cell is kept with its message and is run again the next time.
+    A finished cell is written in one transaction, so a crash loses only the cells in progress. A failed cell is saved
+    with its error message and runs again next time.
     """
 
     def __init__(self, path: str | os.PathLike[str], settings: Settings | None = None):
@@ -74,7 +74,7 @@ class Results:
         changed = [name for name in settings.keys() | old.keys() if settings.get(name) != old.get(name)]
         if changed:
             differ = ", ".join(sorted(changed))
-            raise ValueError(f"{self.path} has results of other settings ({differ} differ); name another file.")
+            raise ValueError(f"{self.path} has results with other settings ({differ}); choose another file.")
 
     def __enter__(self) -> Results:
         return self
@@ -83,7 +83,7 @@ class Results:
         self._base.close()
 
     def save(self, record: Record) -> None:
-        """Write a cell, in place of an earlier failure; a cell that is done stays as it is."""
+        """Write a cell; it replaces an earlier failure, but never a finished cell."""
         done = record.outcome
         row = (
             *astuple(record.cell),
@@ -137,19 +137,19 @@ COLUMNS = (
 
 
 def export(records: Iterable[Record], path: str | os.PathLike[str]) -> None:
-    """Write tested points as a compressed CSV file, one row for each; lists are separated by blanks, tasks by ``|``."""
+    """Write the tested points to a compressed CSV file, one per row; spaces separate lists, ``|`` separates tasks."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for record in records:
         writer.writerows(_rows(record))
-    write_whole(path, gzip.compress(text.getvalue().encode(), mtime=0))  # the same results give the same bytes
+    write_whole(path, gzip.compress(text.getvalue().encode(), mtime=0))  # mtime=0: the same results give the same bytes
 
 
 def _rows(record: Record) -> Iterator[list[Any]]:
     outcome = record.outcome
-    with_objectives = record.cell.dataset == "robot-figures"  # figures are drawn of these
+    with_objectives = record.cell.dataset == "robot-figures"  # the only data set whose objectives are drawn
     assert outcome is not None
     versions = json.dumps(record.versions, sort_keys=True)
     for point in filter(attrgetter("tested"), outcome.points):
@@ -199,7 +199,7 @@ def _point(row: dict[str, str]) -> Point:
 
 
 def read_records(path: str | os.PathLike[str]) -> list[Record]:
-    """All finished cells of a results file, or of its compact copy (``….csv.gz``)."""
+    """All finished cells of a results file or of its compact copy (``….csv.gz``)."""
     if str(path).endswith(".csv.gz"):
         return read_export(path)
     with Results(path) as results:

@@ -1,4 +1,4 @@
-"""Runs the cells that are missing: on cores or on a cluster, with what is finished safe at every moment."""
+"""Runs the missing cells, locally or on a cluster, and saves each one as soon as it is finished."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from typing import Any
 from .plan import Cell, Settings
 from .results import Record, Results
 
-SHOW_EVERY = 60.0  # seconds between two lines where there is no terminal
+SHOW_EVERY = 60.0  # seconds between two progress lines without a terminal
 
 
 # ------------------------------------------------------------------------------------------------- one cell
 def run_cell(cell: Cell, settings: Settings, data_home: str | None = None) -> Record:
-    """Run one cell on one thread; an error becomes a record, so that the others go on."""
+    """Run one cell on one thread; an error becomes a record, so that the other cells still run."""
     from threadpoolctl import threadpool_limits
 
     from .methods import run_method
     from .protocol import make_split
 
-    began = thread_time()  # of this thread, which does all the work: other programs do not count
+    began = thread_time()  # CPU time of this thread, which does all the work; other programs do not count
     with threadpool_limits(1):
         try:
             outcome = run_method(cell.method, make_split(cell, settings, data_home), settings)
@@ -45,7 +45,7 @@ def run_cell(cell: Cell, settings: Settings, data_home: str | None = None) -> Re
 
 @cache
 def versions() -> dict[str, str]:
-    """Of everything the numbers depend on; ``source`` is a checksum of the package's own code."""
+    """Versions of everything that affects the numbers; ``source`` is a checksum of the package's own code."""
     package = Path(__file__).resolve().parents[1]
     code = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
@@ -64,10 +64,10 @@ def run_plan(
     data_home: str | os.PathLike[str] | None = None,
     console: Any = None,
 ) -> int:
-    """Run the cells that the results file lacks, in the order of the plan; how many failed, to be run again next time.
+    """Run the cells missing from the results file, in the order of the plan, and return how many failed.
 
-    jobs: processes, of one thread each; scheduler: address of a Dask scheduler, whose workers are used instead and must
-    be able to read ``data_home``; console: where progress is shown.
+    jobs: processes, with one thread each; scheduler: address of a Dask scheduler to use instead, whose workers must be
+    able to read ``data_home``; console: where to show progress.
     """
     from joblib import Parallel, delayed
 
@@ -77,7 +77,7 @@ def run_plan(
         return 0
     home = None if data_home is None else os.fspath(Path(data_home).resolve())
     with _backend(jobs, scheduler) as n_workers, Watch(missing, finished, n_workers, console) as watch:
-        # few are sent ahead, so that they are begun in order; each comes back as soon as it is finished
+        # dispatch few cells ahead, so that they start in order; each returns as soon as it is finished
         parallel = Parallel(n_jobs=n_workers, batch_size=1, pre_dispatch=n_workers + 1, return_as="generator_unordered")
         for record in parallel(delayed(run_cell)(cell, settings, home) for cell in missing):
             results.save(record)
@@ -87,7 +87,7 @@ def run_plan(
 
 @contextmanager
 def _backend(jobs: int, scheduler: str | None) -> Iterator[int]:
-    """Where the cells run, and how many at a time."""
+    """Choose where the cells run, and yield how many run at a time."""
     if scheduler is None:
         yield jobs
         return
@@ -107,7 +107,7 @@ def _backend(jobs: int, scheduler: str | None) -> Iterator[int]:
 
 # ------------------------------------------------------------------------------------------------- how long
 class Watch:
-    """Shows how much is done and how long the rest will take: a bar on a terminal, else a line a minute."""
+    """Shows progress and the time left: a bar on a terminal, otherwise one line per minute."""
 
     def __init__(self, cells: Sequence[Cell], seconds: dict[Cell, float], n_workers: int, console: Any = None):
         from rich.console import Console
@@ -119,7 +119,7 @@ class Watch:
         self.n_workers = n_workers
         self.n_cells, self.n_failed = len(cells), 0
         self.shown = self.began = perf_counter()
-        self.worked = 0.0  # seconds of the cells that have come back
+        self.worked = 0.0  # seconds of the cells that have returned
         columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}")
         self.bar = Progress(*columns, console=self.console, disable=not self.console.is_terminal)
         self.row = self.bar.add_task("", total=self.n_cells)
@@ -132,7 +132,7 @@ class Watch:
         self.bar.stop()
 
     def add(self, record: Record) -> None:
-        """A cell has come back."""
+        """Record a cell that has returned."""
         del self.left[record.cell]
         self.worked += record.seconds
         if record.outcome is not None:
@@ -150,7 +150,7 @@ class Watch:
             self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def _rest(self) -> str:
-        # where the cores are shared with others, a second of work takes longer than a second
+        # on a busy machine a second of work takes longer than a second
         pace = max(1.0, (perf_counter() - self.began) * self.n_workers / max(self.worked, 1e-9))
         rest = pace * sum(self.forecast(cell) for cell in self.left) / self.n_workers
         failed = f" · {self.n_failed} failed" if self.n_failed else ""
@@ -158,10 +158,10 @@ class Watch:
 
 
 class Forecast:
-    """Seconds that a cell will take: as the same cell of other runs did, else by the plan's rough figure."""
+    """Predicts the seconds of a cell: the mean of the same cell in other runs, else the plan's rough estimate."""
 
     def __init__(self, seconds: dict[Cell, float]):
-        self.seen: dict[Cell, list[float]] = defaultdict(list)  # by the cell as if of run 0
+        self.seen: dict[Cell, list[float]] = defaultdict(list)  # keyed by the cell with run=0
         for cell, taken in seconds.items():
             self.learn(cell, taken)
 
@@ -173,7 +173,7 @@ class Forecast:
 
 
 def forecast_table(plan: Sequence[Cell], seconds: dict[Cell, float]) -> Any:
-    """Cells not among the finished ones (``seconds``), and how long they will take on one core."""
+    """The cells that are not finished (not in ``seconds``), and how long they will take on one core."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Column, Table
 
@@ -188,7 +188,7 @@ def forecast_table(plan: Sequence[Cell], seconds: dict[Cell, float]) -> Any:
 
 
 def duration(seconds: float) -> str:
-    """A time in a fitting unit."""
+    """A duration in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

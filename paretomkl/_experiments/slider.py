@@ -14,16 +14,17 @@ from ..report import TradeOff, trade_off_page
 from .plan import Cell, Settings
 from .protocol import make_split
 
-FAVOURITE = "vehicle"  # six tasks of unlike difficulty, and small
-MOST = 400  # samples: a page is to be looked at, not waited for
+FAVOURITE = "vehicle"  # small, with six tasks of different difficulty
+MOST = 400  # samples, so that the page is ready quickly
 
 
 def write_slider(
     cells: Sequence[Cell], settings: Settings, folder: Path, data_home: str | os.PathLike[str] | None = None
 ) -> TradeOff:
-    """The trade-off on the first run of one data set of a plan: a dense path, judged on samples held out.
+    """Write the trade-off page of the first run of one data set: a dense path, tested on held-out samples.
 
-    Learned from the training part of the split (some of it, where it is large), judged on as many test samples.
+    The models learn from the training part of the split, or a sample of it if it is large, and are tested on equally
+    many test samples.
     """
     names = [cell.dataset for cell in cells]
     chosen = FAVOURITE if FAVOURITE in names else names[0]

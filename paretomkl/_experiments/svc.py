@@ -1,4 +1,4 @@
-"""What a user does instead: scikit-learn's SVC on standardised columns, one width and one C for all tasks."""
+"""The usual alternative: scikit-learn's SVC on standardised columns, with one width and one C for all tasks."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class SVCModel(FittedTasks):
 
 
 class SharedWidthSVC(MultiTaskClassifier):
-    """An SVC with the kernel exp(−γ‖x − z‖²) for each task, the same C and γ for all of them.
+    """One SVC with the kernel exp(−γ‖x − z‖²) per task, with the same C and γ for all tasks.
 
-    Columns are standardised over the training samples of all tasks, since the width is the same for all. Where the
-    tasks are the pairs of classes this is ``make_pipeline(StandardScaler(), SVC(C=C, gamma=gamma))``, which solves the
-    same pairs; votes that are equal go by confidence, as they do for all methods.
+    Columns are standardised over the training samples of all tasks, since the width is the same for all. If the tasks
+    are pairs of classes this is ``make_pipeline(StandardScaler(), SVC(C=C, gamma=gamma))``, which solves the same
+    pairs; confidence breaks ties between votes, as for all methods.
     """
 
     task_column = class_weight = random_state = None

@@ -1,4 +1,4 @@
-"""A model beside what a user would do instead: their scores on the same folds, and what follows, in plain words."""
+"""A model compared with simpler alternatives on the same folds: the scores, and the conclusion in plain words."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from .words import ACCURACY, Measure, in_digits
 
 OURS = "paretomkl"
 HOW = (
-    "In each fold every method has the parameters that the other folds choose; ± is the standard error, over the folds "
-    "or over the held-out rows."
+    "In each fold every method uses parameters chosen on the other folds; ± is the standard error, over the folds or "
+    "over the held-out rows."
 )
 
 
 @dataclass(frozen=True)
 class TaskErrors:
-    """How far the predictions of numbers are off, over the samples of all folds, each predicted where it is held out.
+    """How far predicted numbers are off, over the samples of all folds; each sample is predicted while held out.
 
     Parameters
     ----------
     tasks : list of n_tasks str
     rows : array of shape (n_tasks,)
-        Samples of each task.
+        Number of samples of each task.
     r2, rmse : arrays of shape (n_tasks,)
-        R², NaN where it is not defined, and root mean squared error in units of the target.
+        R² (NaN where undefined) and root mean squared error in units of the target.
     """
 
     tasks: list[str]
@@ -39,13 +39,13 @@ class TaskErrors:
 
     @property
     def mean_r2(self) -> float:
-        """Over the tasks that have it."""
+        """Mean R² over the tasks for which it is defined."""
         known = self.r2[~np.isnan(self.r2)]
         return float(known.mean()) if len(known) else math.nan
 
     @property
     def overall_rmse(self) -> float:
-        """Of all samples together."""
+        """Root mean squared error over all samples."""
         known = self.rows > 0
         return float(np.sqrt(np.average(self.rmse[known] ** 2, weights=self.rows[known])))
 
@@ -64,13 +64,13 @@ class Contender:
     ----------
     name : str
     folds : array of shape (n_folds,)
-        Score of each fold, NaN where it is not defined.
+        Score of each fold; NaN where undefined.
     held_out : float, default=None
-        Score of samples that no fold has seen.
+        Score on samples that are in no fold.
     errors : TaskErrors, default=None
-        Of predicted numbers.
+        Errors of predicted numbers.
     held_out_error : float, default=NaN
-        Standard error of ``held_out``; NaN where it is not known.
+        Standard error of ``held_out``; NaN if unknown.
     """
 
     name: str
@@ -81,12 +81,12 @@ class Contender:
 
     @property
     def mean(self) -> float:
-        """Over the folds that have a score."""
+        """Mean over the folds that have a score."""
         return float(np.mean(self._known)) if len(self._known) else math.nan
 
     @property
     def standard_error(self) -> float:
-        """Of the mean; NaN for a single fold."""
+        """Standard error of the mean; NaN for a single fold."""
         return _standard_error(self._known)
 
     @property
@@ -124,7 +124,7 @@ class Comparison:
         return max(self.rivals, key=lambda rival: -math.inf if math.isnan(rival.mean) else rival.mean)
 
     def lead(self, rival: Contender) -> tuple[float, float]:
-        """Ours less a rival: mean over the folds, and its standard error (of the differences, fold by fold)."""
+        """Our score minus a rival's: the mean over the folds, and the standard error of the differences per fold."""
         difference = self.ours.folds - rival.folds
         difference = difference[~np.isnan(difference)]
         return (float(difference.mean()), _standard_error(difference)) if len(difference) else (math.nan, math.nan)
@@ -135,22 +135,22 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """One sentence: whether ours is better than the best rival, by more than the folds scatter."""
+        """One sentence that says whether our model beats the best rival by more than the scatter of the folds."""
         rival, measure = self.best_rival, self.measure
         lead, error = self.lead(rival)
         if math.isnan(lead):
-            return "The folds do not tell which is better."
+            return "The folds do not show which is better."
         name = rival.name[0].upper() + rival.name[1:]
         both = f"{measure.text(rival.mean)} against {measure.text(self.ours.mean)}"
-        # where all folds but one are equal the difference is its own standard error, up to rounding
+        # if all folds but one are equal, the difference equals its standard error up to rounding
         if abs(lead) <= max(1e-12, 0.0 if math.isnan(error) else error * (1 + 1e-9)):
             return f"{name} does as well: {both}, within the error of the folds."
         if lead < 0:
             return f"{name} is better by {measure.size(lead)}: {both}; consider it, or other kernels."
-        return f"The best of the others, {rival.name}, is {measure.size(lead)} behind: {both}."
+        return f"The best simpler model, {rival.name}, is {measure.size(lead)} behind: {both}."
 
     def facts(self) -> dict[str, Any]:
-        """Numbers by name, for JSON; None where there is none."""
+        """Numbers by name, for JSON; None where undefined."""
         return {
             "folds": len(self.ours.folds),
             "scores": {

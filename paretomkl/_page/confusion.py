@@ -1,4 +1,4 @@
-"""Which classes are taken for which, on held-out samples, for the page."""
+"""Which classes the models confuse, on held-out samples, for the page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .._typing import AnyArray, Array, IntArray
 class Confusion:
     """How many held-out samples of each class are predicted as each class, in each group.
 
-    A group is a task, or all samples where the pairs of classes are the tasks.
+    A group is a task, or all samples if the tasks are pairs of classes.
 
     Parameters
     ----------
@@ -25,11 +25,11 @@ class Confusion:
     classes : list of n_groups lists of str
         The classes of each group, in the order of rows and columns.
     rows, truth : lists of n_groups arrays of int
-        The samples of each group, and the place of their true class among its classes.
+        The samples of each group, and the index of their true class among its classes.
     labels : list of n_groups lists
-        The classes as y has them.
+        The classes as they appear in y.
     counts : list of n_groups int arrays of shape (n_points, n_classes, n_classes)
-        At each exponent of the path: rows are true classes, columns predicted ones.
+        Counts at each exponent of the path: rows are true classes, columns predicted ones.
     """
 
     groups: list[str]
@@ -41,11 +41,11 @@ class Confusion:
 
     @classmethod
     def drawn_from(cls, labelling: Labelling, samples: Samples, y: Any) -> Confusion:
-        """The held-out samples of each group, with no predictions yet."""
+        """The held-out samples of each group, without predictions yet."""
         truth = labelling.truth(y)
         found = cls([], [], [], [], [], [])
         for rows, tasks in labelling.groups(samples):
-            # columns of a matrix are tasks of the same rows
+            # each column of a label matrix is a task on the same rows
             parts = [(rows, [t]) for t in tasks] if truth.ndim == 2 else [(rows, list(tasks))]
             for mine, own in parts:
                 true = truth[mine, own[0]] if truth.ndim == 2 else truth[mine]
@@ -62,18 +62,18 @@ class Confusion:
 
     @property
     def n_rows(self) -> int:
-        """Labels that are compared: one for each sample and task."""
+        """The number of labels to compare: one for each sample and task."""
         return sum(map(len, self.rows))
 
     @property
     def right(self) -> tuple[Array, Array]:
-        """Share of right answers, (n_points, n_groups), NaN without samples; and the number of samples, (n_groups,)."""
+        """Share of correct predictions, (n_points, n_groups), NaN without samples; and sample counts, (n_groups,)."""
         sizes = np.array([len(rows) for rows in self.rows], dtype=float)
         hits = np.stack([np.trace(counts, axis1=1, axis2=2) for counts in self.counts], axis=1)
         return np.where(sizes > 0, hits / np.maximum(sizes, 1), np.nan), sizes
 
     def count(self, labelling: Labelling, decisions: Array) -> list[IntArray]:
-        """The counts of one model, one (n_classes, n_classes) for each group, from decisions (n_samples, n_tasks)."""
+        """The counts of one model, (n_classes, n_classes) for each group, from its decisions (n_samples, n_tasks)."""
         predicted = labelling.predictions(decisions)
         matrix = predicted.ndim == 2
         counts = []
@@ -85,13 +85,13 @@ class Confusion:
         return counts
 
     def with_counts(self, of_points: Sequence[list[IntArray]]) -> Confusion:
-        """The same with the counts of every point of a path."""
+        """A copy with the counts of every point of a path."""
         return replace(self, counts=[np.stack(of_group) for of_group in zip(*of_points, strict=True)])
 
     def page_data(self, points: IntArray) -> dict[str, Any]:
-        """What the page shows: each state of a group once, its places that are not empty, and the state at each point.
+        """What the page shows: the nonzero cells of each distinct table of a group, and which table each point has.
 
-        Neighbouring points mostly predict alike, and most places of many classes are empty.
+        This is short: neighbouring points mostly make the same predictions, and with many classes most cells are zero.
         """
         groups = []
         for name, classes, counts in zip(self.groups, self.classes, self.counts, strict=True):
@@ -111,18 +111,18 @@ class Confusion:
 
 
 def _ordered(labels: list[Any], labelling: Labelling) -> list[Any]:
-    """Each label once, in the order of the classes of the tasks, unknown ones last."""
+    """Each label once, in the order of the tasks' classes; unknown labels come last."""
     known = labelling.pairs if labelling.kind == "matrix" else [listed(labelling.classes)]
     order = {label: k for k, label in enumerate(label for some in known for label in some)}
     return sorted(dict.fromkeys(labels), key=lambda label: order.get(label, len(order)))
 
 
 def _codes(values: AnyArray, labels: list[Any]) -> IntArray:
-    """The place of each value among the labels."""
+    """The index of each value among the labels."""
     place = {label: k for k, label in enumerate(labels)}
     return np.array([place[value] for value in listed(values)], dtype=int)
 
 
 def _shown(label: Any) -> str:
-    """Labels of a matrix with gaps are floats; 1.0 is shown as 1."""
+    """A label as text; a label matrix with gaps holds floats, and 1.0 is shown as 1."""
     return f"{label:g}" if isinstance(label, float) else str(label)

@@ -1,4 +1,4 @@
-"""How paths and fitted estimators show themselves in a notebook: a table and a small picture, without scripts."""
+"""How paths and fitted estimators appear in a notebook: tables and a small chart, without scripts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from ..path import ParetoPath
 
 MOST_ROWS = 13
-HEAVIEST = 6  # tasks and kernels of an estimator that are listed
+HEAVIEST = 6  # tasks and kernels of an estimator to list
 STYLE = 'cellpadding="4" style="border-collapse:collapse;font-size:90%;text-align:right"'
 
 
 def path_html(path: ParetoPath) -> str:
-    """A path as a table of some of its points, with the objectives along p drawn beside it; a line where p is idle."""
+    """A path as a table of some points and a chart of the objectives; only a line of text if p has no effect."""
     title = f"<p><b>{html.escape(repr(path))}</b></p>"
     if path.share != "kernel":
         return f"<div>{title}</div>"
@@ -34,9 +34,9 @@ def path_html(path: ParetoPath) -> str:
 
 
 def summary_table(path: ParetoPath, overall: Sequence[str] | None = None, overall_name: str = "") -> str:
-    """What p does to the objectives, to the tasks' weights and to the kernels; at most 13 points of the path.
+    """Objectives, task weights and kernels at up to 13 points of the path.
 
-    overall (n_points,): held-out scores of all tasks together, as they are shown, and what they are called.
+    overall (n_points,): held-out scores of all tasks together, as text; overall_name: their name.
     """
     J = "J / n" if path.task_scale == "samples" else "J"
     header = ["p", "M_p", f"smallest {J}", f"largest {J}", "of task", "its weight", "heaviest kernel", "gap"]
@@ -64,7 +64,7 @@ def summary_table(path: ParetoPath, overall: Sequence[str] | None = None, overal
 
 
 def estimator_html(estimator: Any) -> str:
-    """Objectives of the tasks and shares of sources and kernels, for a fitted estimator whose tasks share them."""
+    """Objectives of the tasks, and shares of sources and kernels, of a fitted estimator whose tasks share a kernel."""
     if not (hasattr(estimator, "theta_") and hasattr(estimator, "task_weights_") and estimator.theta_.ndim == 1):
         return ""
     share, objectives, weights = estimator.kernel_shares_, estimator.objectives_, estimator.task_weights_
@@ -72,13 +72,14 @@ def estimator_html(estimator: Any) -> str:
     common = getattr(estimator, "common_share_", None)
     names = (
         shorten_all(estimator.task_names_) if common is None else []
-    )  # tasks that are one problem have one objective
+    )  # tasks with a common part are solved as one problem, with a single objective
     of_tasks = [[names[t], f"{objectives[t]:#.5g}", f"{weights[t]:.1%}"] for t in tasks if names]
     kernels = np.argsort(-share, kind="stable")
     kernel_names = shorten_all(estimator.kernel_names_)
     of_kernels = [[kernel_names[m], f"{share[m]:.1%}"] for m in kernels]
     of_sources = [[shorten(name), f"{part:.1%}"] for name, part in getattr(estimator, "source_shares_", {}).items()]
-    said = f"M_p = {estimator.objective_:#.5g}, certified gap {estimator.gap_:.0e}, {estimator.n_sweeps_} sweeps"
+    sweeps = f"{estimator.n_sweeps_} sweep" + "s" * (estimator.n_sweeps_ != 1)
+    said = f"M_p = {estimator.objective_:#.5g}, certified gap {estimator.gap_:.0e}, {sweeps}"
     if common is not None:
         said += f"; {common:.0%} of the functions is common to the tasks"
     return (
@@ -91,11 +92,11 @@ def estimator_html(estimator: Any) -> str:
 
 
 class FittedTables:
-    """Adds the tables of :func:`estimator_html` to scikit-learn's picture of an estimator."""
+    """Adds the tables of :func:`estimator_html` to scikit-learn's diagram of an estimator."""
 
     @property
     def _repr_html_(self) -> Any:
-        diagram = super()._repr_html_  # type: ignore[misc]  # raises AttributeError where display is "text"
+        diagram = super()._repr_html_  # type: ignore[misc]  # raises AttributeError if display is "text"
         return lambda: diagram() + estimator_html(self)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
@@ -111,7 +112,7 @@ def _first(lines: list[list[str]]) -> list[list[str]]:
 
 
 def _some_points(ps: Array) -> IntArray:
-    """Rows of at most 13 points by rising p: those of the paper, or evenly spread ones."""
+    """Indices of at most 13 points in increasing p: the exponents of the paper, or evenly spread ones."""
     rows = np.unique(ps, return_index=True)[1]
     if len(rows) <= MOST_ROWS:
         return rows
@@ -128,7 +129,7 @@ def _table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 
 def _picture(path: ParetoPath, width: int = 320, height: int = 190) -> str:
-    """The change of every objective from p = 1, as SVG in the colour of the text."""
+    """The change of every objective from p = 1 as an SVG chart in the text colour."""
     rows = np.unique(path.ps, return_index=True)[1]
     if len(rows) < 2 or len(path.task_names) < 2:
         return ""

@@ -11,25 +11,25 @@ from .._labelling import Samples
 from .._targets import Targets
 from .._typing import Array, IntArray
 
-MOST_DRAWN = 100_000  # predictions in a page: of 800 samples at 121 exponents, half a megabyte
-STEPS = 9999  # of the range that predictions are rounded to
+MOST_DRAWN = 100_000  # predictions on a page: 800 samples at 121 exponents take half a megabyte
+STEPS = 9999  # predictions are rounded to this many steps of their range
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predicted and true numbers of held-out samples, or of some of them, evenly from all tasks.
+    """Predicted and true numbers of held-out samples, or of some of them drawn evenly from all tasks.
 
     Parameters
     ----------
     tasks : array of int of shape (n_entries,)
-        Which task an entry belongs to. A sample has one entry for each of its tasks.
+        The task of each entry. A sample has one entry for each of its tasks.
     rows : array of int of shape (n_entries,)
-        Its sample.
+        The sample of each entry.
     truth : array of shape (n_entries,)
     predicted : array of shape (n_points, n_entries)
-        At each exponent of the path.
+        Predictions at each exponent of the path.
     n_all : int
-        Entries there were to choose from.
+        Number of entries before drawing.
     """
 
     tasks: IntArray
@@ -40,7 +40,7 @@ class Predictions:
 
     @classmethod
     def drawn_from(cls, targets: Targets, samples: Samples, y: Any, n_points: int) -> Predictions:
-        """The samples to show, with no predictions yet."""
+        """The samples to show, without predictions yet."""
         asked = np.full((len(samples), targets.n_tasks), np.nan)
         for rows, tasks in targets.groups(samples):
             asked[np.ix_(rows, tasks)] = 0.0
@@ -60,7 +60,7 @@ class Predictions:
         return targets.centre[self.tasks] + targets.spread[self.tasks] * decisions[self.rows, self.tasks]
 
     def page_data(self, points: IntArray) -> dict[str, Any]:
-        """What the page draws: whole numbers in steps of a range, which are short, for these points of the path."""
+        """What the page draws at these points of the path: whole steps of a range, which keep the file short."""
         predicted = self.predicted[points]
         low = float(min(self.truth.min(), predicted.min()))
         step = (float(max(self.truth.max(), predicted.max())) - low) / STEPS or 1.0

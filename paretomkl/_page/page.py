@@ -1,4 +1,4 @@
-"""One HTML file that shows the trade-off: linked pictures that a slider over p moves through, nothing to download."""
+"""One self-contained HTML file that shows the trade-off: linked charts and a slider over p."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ from .words import CrossValidation, Measure
 if TYPE_CHECKING:
     from ..path import ParetoPath
 
-ANCHORS = PAPER_PS[:-1] + (100.0, 200.0, np.inf)  # beyond 50 the weights still move, the objectives hardly
-MAX_KERNELS = 40  # with the last a pool of the lightest, where there are more
-BRIEF = (16, 24, 40)  # letters of a task's name where there is little room
-DIGITS = 6  # of the numbers in the file
+ANCHORS = PAPER_PS[:-1] + (100.0, 200.0, np.inf)  # beyond 50 the weights still move, but the objectives hardly do
+MAX_KERNELS = 40  # if there are more, the last one pools the lightest
+BRIEF = (16, 24, 40)  # letters of a task's name where space is short
+DIGITS = 6  # significant digits of numbers in the file
 TITLE = "The trade-off between the tasks"
 
 
 def dense_ps(n: int = 121) -> tuple[float, ...]:
-    """n exponents from 0.01 to 200 and ∞, spread evenly over the logarithm, all those of the paper among them.
+    """Exponents from 0.01 to 200, evenly spaced on a log scale, and ∞; they include all exponents of the paper.
 
-    They have three digits each (four if there are many), so that a model is named by its p exactly.
+    They have three digits each (four if there are many), so the p you see is exactly the p of the model.
 
     Parameters
     ----------
     n : int, default=121
-        How many.
+        Number of exponents.
 
     Returns
     -------
     tuple of float
-        Rising.
+        The exponents in increasing order.
 
     Examples
     --------
@@ -60,11 +60,11 @@ def dense_ps(n: int = 121) -> tuple[float, ...]:
     (121, True)
     """
     if not len(ANCHORS) <= n <= 1000:
-        raise ValueError(f"A dense grid of exponents has {len(ANCHORS)} to 1000 of them, got n={n}.")
+        raise ValueError(f"A dense grid has {len(ANCHORS)} to 1000 exponents, got n={n}.")
     finite = np.array(ANCHORS[:-1])
     lengths = np.log(finite[1:] / finite[:-1])
     inside = np.floor((n - len(ANCHORS)) * lengths / lengths.sum()).astype(int)
-    for _ in range(n - len(ANCHORS) - inside.sum()):  # the rest where the steps are widest
+    for _ in range(n - len(ANCHORS) - inside.sum()):  # the rest go where the steps are widest
         inside[np.argmax(lengths / (inside + 1))] += 1
     digits = 3 if n <= 300 else 4
     between = [
@@ -78,16 +78,16 @@ def dense_ps(n: int = 121) -> tuple[float, ...]:
 def write_page(file: str | os.PathLike[str], path: ParetoPath, **options: Any) -> Path:
     """Write the page of a path.
 
-    The file appears whole or not at all: it is written beside its place and then moved there.
+    The file is written completely or not at all: to a temporary file first, which is then moved into place.
 
     Parameters
     ----------
     file : path
-        Where to.
+        The file to write.
     path : ParetoPath
-        What to show.
+        The path to show.
     **options : dict
-        Those of :func:`build_page`.
+        The options of :func:`build_page`.
 
     Returns
     -------
@@ -127,46 +127,46 @@ def build_page(
     refit: str | None = None,
     refit_note: str = "",
 ) -> str:
-    """The page of a path, as text.
+    """Build the page of a path as text.
 
     Parameters
     ----------
     path : ParetoPath
-        Dense, with the exponents of :func:`dense_ps`, if it is to move smoothly.
+        The path to show; use the exponents of :func:`dense_ps` if the charts should move smoothly.
     scores : array-like of shape (n_points, n_tasks), default=None
-        Held-out score of each task at each exponent; NaN where it is not defined.
+        Held-out score of each task at each exponent; NaN where undefined.
     scores_overall : array-like of shape (n_points,), default=None
-        Held-out score of all tasks together; None is the mean over the tasks.
+        Held-out score of all tasks together; None means the mean over the tasks.
     measure : Measure
-        What the scores are, and how they are shown; unless given, accuracy in per cent, or R² of numbers.
+        What the scores are and how to show them; by default accuracy in per cent, or R² for regression.
     n_held_out : array-like of shape (n_tasks,), default=None
-        Held-out samples of each task.
+        Number of held-out samples of each task.
     predictions : Predictions, default=None
         Predicted and true numbers of held-out samples at each exponent.
     confusion : Confusion, default=None
-        Which classes are taken for which, at each exponent.
+        Which classes the models confuse, at each exponent.
     errors, errors_overall : array-like of the shapes of ``scores`` and ``scores_overall``, default=None
-        Standard errors of the scores; NaN where they are not known.
+        Standard errors of the scores; NaN where unknown.
     cv : CrossValidation, default=None
         Which p and C cross-validation would pick.
     comparison : Comparison, default=None
-        How simpler models do, see :func:`~paretomkl.report.compare`.
+        The scores of simpler models, see :func:`~paretomkl.report.compare`.
     sharing : Sharing, default=None
-        How the ways to share do: nothing, a kernel, a function, everything.
+        The scores of the ways to share: nothing, a kernel, a function, everything.
     title : str
-        Of the page.
+        Title of the page.
     facts : sequence of str
         Shown below the title, after the numbers of tasks, kernels and exponents.
     refit : str, default=None
-        Python code that fits the model, with ``{p}`` for the exponent; None is ``path.refit``.
+        Python code that fits the model, with ``{p}`` for the exponent; None means ``path.refit``.
     refit_note : str
-        Shown below that code; text between backticks is shown as code (two backticks for one that is shown), with
-        ``{p}`` for the exponent.
+        Shown below that code, with ``{p}`` for the exponent. Text between backticks is shown as code; write two
+        backticks to show one.
 
     Returns
     -------
     page : str
-        HTML that needs nothing else to be shown.
+        HTML that needs no other file.
 
     Examples
     --------
@@ -219,16 +219,16 @@ def _counts(path: ParetoPath, n_points: int) -> list[str]:
     tasks, kernels, sources = len(path.task_names), len(path.kernel_names), len(path.source_shares)
     return [
         f"{tasks} task" + "s" * (tasks != 1),
-        f"{kernels} kernel" + "s" * (kernels != 1) + (f" of {sources} sources" if sources else ""),
+        f"{kernels} kernel" + "s" * (kernels != 1) + (f" of {sources} source" + "s" * (sources != 1)) * (sources > 0),
         *[f"{n_points} exponents, each solved and certified to {words.percent_above(float(path.gap.max()))}"]
         * (n_points > 1),
-        f"{path.n_sweeps} sweeps in {path.seconds['total']:.1f} s",
+        f"{path.n_sweeps} sweep" + "s" * (path.n_sweeps != 1) + f" in {path.seconds['total']:.1f} s",
         *["objectives per sample"] * (path.task_scale == "samples"),
     ]
 
 
 def _without_scores(kind: words.Kind, measure: Measure) -> str:
-    """How to have a page with scores; empty where there can be none."""
+    """How to get a page with scores; empty if there can be none."""
     if not kind.call:
         return ""
     return (
@@ -241,8 +241,9 @@ def _without_scores(kind: words.Kind, measure: Measure) -> str:
 # ------------------------------------------------------------------------------------------- what the page knows
 @dataclass(frozen=True)
 class HeldOutScores:
-    """tasks (n_points, n_tasks), overall (n_points,), their standard errors, the number of samples of each task, if
-    known, and of all; the measure, and what the overall score is called.
+    """Scores of the tasks (n_points, n_tasks) and overall (n_points,), with their standard errors.
+
+    Also the number of samples, per task and in all, if known; the measure; and the name of the overall score.
     """
 
     tasks: Array
@@ -266,7 +267,7 @@ class HeldOutScores:
         errors_overall: Any,
         n_rows: int | None,
     ) -> HeldOutScores:
-        """Checked against the path."""
+        """Build the scores and check them against the path."""
         of_tasks = _of_shape("scores", scores, path.objectives.shape)
         of_all = np.nanmean(of_tasks, axis=1) if overall is None else np.asarray(overall, dtype=float)
         if of_all.shape != path.ps.shape:
@@ -287,7 +288,7 @@ class HeldOutScores:
 
 
 def _of_shape(name: str, values: Any, shape: tuple[int, ...]) -> Array:
-    """Scores, or their errors, of every task at every exponent."""
+    """Scores, or their errors, as an array with this shape."""
     array = np.asarray(values, dtype=float)
     if array.shape != shape:
         raise ValueError(
@@ -297,7 +298,7 @@ def _of_shape(name: str, values: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _overall_name(path: ParetoPath, measure: Measure, by_votes: bool = True) -> str:
-    """What the score of all tasks together is; pairs of classes vote, other tasks have a mean."""
+    """The name of the overall score: from votes if the tasks are pairs of classes, else a mean over the tasks."""
     tasks = path.models[0].tasks
     if not by_votes:
         return words.overall_name(measure, len(path.task_names))
@@ -306,7 +307,7 @@ def _overall_name(path: ParetoPath, measure: Measure, by_votes: bool = True) -> 
 
 
 def _shown_points(path: ParetoPath) -> IntArray:
-    """Rows of the path by rising p, each exponent once; of one task the one nearest to p = 1, since all are alike."""
+    """Indices of the points in increasing p, each exponent once; for one task only p nearest to 1: all are the same."""
     rows = np.unique(path.along_p().ps, return_index=True)[1]
     return rows if len(path.task_names) > 1 else rows[[ExponentAxis(path.ps[rows]).nearest(1.0)]]
 
@@ -364,14 +365,14 @@ def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutScores | None, cv: 
 
 
 def _source_of(path: ParetoPath, kernels: Sequence[str]) -> list[int | None]:
-    """For each of these kernels the place of its source among all; None for one that has none, as a pool."""
+    """The index of each kernel's source; None for a kernel without one, such as a pool of kernels."""
     places = {name: k for k, name in enumerate(path.source_shares)}
     owner = {str(kernel): kernel.source for kernel in path.models[0].bank.kernels}
     return [places.get(owner.get(name) or "") for name in kernels]
 
 
 def _words(path: ParetoPath, rows: IntArray, reference: int, held_out: HeldOutScores | None) -> list[dict[str, Any]]:
-    """Headline and sentences of every point."""
+    """The headline and sentences of every point."""
     at = rows[reference]
     p_there, is_average = float(path.ps[at]), path.ps[at] == 1
     preferences = bool(is_average) and not np.allclose(path.task_weights[at], 1 / len(path.task_names))
@@ -419,14 +420,14 @@ def _opposed_pair(objectives: Array, reference: int) -> list[int]:
 
 # ------------------------------------------------------------------------------------------------- writing
 def _rounded(values: AnyArray) -> list[Any]:
-    """Numbers of six digits; null where there is none."""
+    """Numbers with six significant digits; None for NaN and infinity."""
     if values.ndim > 1:
         return [_rounded(row) for row in values]
     return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values.tolist()]
 
 
 def _as_script(data: dict[str, Any]) -> str:
-    """JSON that no name can break out of."""
+    """JSON in which no name can close the script element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for mark in "<>&\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")

@@ -1,4 +1,4 @@
-"""What tasks share: the scores of the ways to share on the same folds, in words and on the page."""
+"""What tasks share: the scores of the ways to share on the same folds, for messages and the page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .words import ACCURACY, Measure
 
 @dataclass(frozen=True)
 class Sharing:
-    """The ways to share on the same folds.
+    """The scores of the ways to share on the same folds.
 
     Parameters
     ----------
@@ -22,11 +22,11 @@ class Sharing:
     best : str
         The chosen way.
     n_splits, n_rows : int
-        Folds, and rows that they were made of.
+        The number of folds, and of the rows in them.
     measure : Measure
         What the scores are.
     common : float, default=None
-        Share of the common part in the functions, where "function" was chosen.
+        Share of the common part in the functions, if "function" was chosen.
     """
 
     scores: Mapping[Share, tuple[float, float]]
@@ -38,7 +38,7 @@ class Sharing:
 
     @classmethod
     def from_search(cls, search: Any, measure: Measure = ACCURACY) -> Sharing | None:
-        """From a fitted search; None where there was one way only."""
+        """The scores of a fitted search; None if it tried only one way."""
         if len(search.sharing_) < 2:
             return None
         common = getattr(search, "common_share_", None)
@@ -46,7 +46,7 @@ class Sharing:
 
     @property
     def in_words(self) -> str:
-        """What was found, in a sentence."""
+        """The result in one sentence."""
         return sharing_in_words(self.scores, self.best, self.common, self.measure.size)
 
     def text(self, way: Share) -> str:
@@ -63,10 +63,10 @@ class Sharing:
         return {"folds": self.n_splits, "rows": self.n_rows, "scores": by_way, **found}
 
     def page_data(self) -> dict[str, Any]:
-        """What the page shows: bars from the lowest score that is drawn to the highest, with their errors."""
+        """What the page shows: bars from below the lowest score to the highest, with their errors."""
         spans = [(mean, 0.0 if math.isnan(error) else error) for mean, error in self.scores.values()]
         top, low = max(mean + error for mean, error in spans), min(mean - error for mean, error in spans)
-        start = low - (top - low) / 2  # differences are small beside the scores
+        start = low - (top - low) / 2  # bars from zero would hide the differences, which are small
         width = (top - start) or 1.0
         rows = [
             {

@@ -1,4 +1,4 @@
-"""What a point of the path means, in plain words."""
+"""Sentences that say in plain words what a point of the path means."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .._targets import Regions, Targets
 from .._typing import Array
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-SAME = 5e-4  # a relative change below this is none to a reader
+SAME = 5e-4  # readers do not notice a smaller relative change
 HEADLINES = {
     0: "the geometric mean: equal relative gains count the same",
     1: "the plain average: every task counts the same",
@@ -22,23 +22,23 @@ HEADLINES = {
     -math.inf: "only the easiest task counts",
 }
 BY_OBJECTIVE = {math.inf: "only the largest objective counts", -math.inf: "only the smallest objective counts"}
-NAMED = 3  # tasks that a sentence names at most
+NAMED = 3  # a sentence names at most this many tasks
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A score and how it is shown.
+    """A score, and how to show it.
 
     Parameters
     ----------
     name : str
-        What a sentence calls it: "balanced accuracy".
+        Its name in sentences: "balanced accuracy".
     key : str
-        What files call it: "balanced_accuracy".
+        Its name in files: "balanced_accuracy".
     percent : bool
-        Whether it is shown in per cent, and its differences in percentage points.
+        Whether to show it in per cent, and its differences in percentage points.
     in_units : bool, default=False
-        Whether it is in units of what is predicted: of any size, and shown with four digits.
+        Whether it is in units of the target. It can then have any size, and is shown with four digits.
     """
 
     name: str = "accuracy"
@@ -48,11 +48,11 @@ class Measure:
 
     @property
     def of_worst(self) -> bool:
-        """Whether it is the lowest score of a task, not a mean over tasks."""
+        """Whether it is the score of the worst task, not a mean over tasks."""
         return self.key.startswith("worst_")
 
     def text(self, value: float) -> str:
-        """A value: "91.2 %", "0.912", "−104.2" or "not defined"."""
+        """A value as text: "91.2 %", "0.912", "−104.2" or "not defined"."""
         if not math.isfinite(value):
             return "not defined"
         return f"{100 * value:.1f} %" if self.percent else self._number(value)
@@ -62,15 +62,15 @@ class Measure:
         return points(difference) if self.percent else self._number(abs(difference))
 
     def error(self, value: float) -> str:
-        """A standard error behind a value, without the sign of per cent."""
+        """A standard error as text to follow a value, without a per cent sign."""
         return f"{100 * value:.1f}" if self.percent else self._number(value, 2)
 
     def with_error(self, value: float, error: float) -> str:
-        """A value and its standard error, where there is one: "91.2 % ± 1.1"."""
+        """A value and its standard error if known: "91.2 % ± 1.1"."""
         return self.text(value) + (f" ± {self.error(error)}" if math.isfinite(value + error) else "")
 
     def same(self, difference: float, value: float) -> bool:
-        """Whether a difference to a value is none to a reader."""
+        """Whether a difference from a value is too small to notice."""
         return abs(difference) < SAME * (abs(value) if self.in_units else 1.0)
 
     def _number(self, value: float, digits: int = 4) -> str:
@@ -83,10 +83,10 @@ R2 = Measure("R²", "r2", percent=False)
 
 @dataclass(frozen=True)
 class Kind:
-    """What the tasks of a path do, in words.
+    """Words for what the tasks of a path do.
 
-    measure: what they are judged by; machine: whose optimum the objective of a task is; call: Python that makes a page
-    with held-out scores, empty where there are none.
+    measure: their score; machine: the machine whose optimum is a task's objective; call: Python code that makes a page
+    with held-out scores, empty if there can be none.
     """
 
     measure: Measure
@@ -100,28 +100,28 @@ DETECTING = Kind(ACCURACY, "one-class machine", "")
 
 
 def kind_of(tasks: Any) -> Kind:
-    """Of what a model knows of its tasks."""
+    """The kind of a model's tasks."""
     return PREDICTING if isinstance(tasks, Targets) else DETECTING if isinstance(tasks, Regions) else CLASSIFYING
 
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """What a search found along p, with the other parameters as it chose them.
+    """What a search found for each p, with the other parameters as chosen.
 
     Parameters
     ----------
     ps, mean, std : sequences of float
-        Exponents that were tried, rising; mean score over the folds, and its standard deviation, for each of them.
+        The exponents tried, in increasing order, and for each the mean score over the folds and its standard deviation.
     best_p, best_C : float
-        What it chose.
+        The chosen values.
     n_splits : int
-        Folds.
+        Number of folds.
     measure : Measure
         What the scores are.
     best_s, best_capacity, best_epsilon : float or None
-        What else it chose; None where there was nothing to choose.
+        The other chosen values; None if there was nothing to choose.
     n_rows : int, default=None
-        Rows that the folds were made of.
+        Number of rows in the folds.
     """
 
     ps: Sequence[float]
@@ -138,9 +138,9 @@ class CrossValidation:
 
     @classmethod
     def from_search(cls, search: Any, measure: Measure = ACCURACY) -> CrossValidation:
-        """From a fitted search, such as :class:`~paretomkl.ParetoMKLClassifierCV`: all p, the others as chosen.
+        """The results of a fitted search, such as :class:`~paretomkl.ParetoMKLClassifierCV`.
 
-        Of a search over several ways to share, what it found for tasks that share their kernel.
+        If it tried several ways to share, these are the results for tasks that share their kernel.
         """
         results = search.cv_results_
         best = search.best_params_
@@ -161,13 +161,13 @@ class CrossValidation:
 
     @property
     def standard_error(self) -> float:
-        """Of the best mean score."""
+        """Standard error of the best mean score."""
         return self.std[list(self.ps).index(self.best_p)] / math.sqrt(self.n_splits)
 
 
 # --------------------------------------------------------------------------------------------- numbers and names
 def percent(share: float) -> str:
-    """Two digits that count; what is nearly all or nearly nothing is not rounded to it."""
+    """A share in per cent with two significant digits; nearly all and nearly nothing are not rounded to 100 and 0."""
     value = 100 * abs(share)
     if 99.5 <= value < 100 * (1 - 1e-9):
         return "more than 99 %"
@@ -179,7 +179,7 @@ def percent(share: float) -> str:
 
 
 def percent_above(share: float) -> str:
-    """A bound: one digit, rounded up."""
+    """An upper bound in per cent: one digit, rounded up."""
     value = 100 * share
     if value < 1e-4:
         return "0.0001 %"
@@ -188,7 +188,7 @@ def percent_above(share: float) -> str:
 
 
 def in_digits(value: float, digits: int = 4) -> str:
-    """A number of any size with so many digits, without an exponent unless it is tiny or huge."""
+    """A number with this many significant digits, without an exponent unless it is tiny or huge."""
     if value == 0 or not 1e-4 <= abs(value) < 1e9:
         return f"{value:.{digits}g}"
     return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
@@ -205,12 +205,12 @@ def number_word(count: int) -> str:
 
 
 def how_many(count: int) -> str:
-    """Of some that are named elsewhere."""
+    """A count as a word; "none" for zero, if the sentence names the things elsewhere."""
     return number_word(count) if count else "none"
 
 
 def listing(names: Sequence[str]) -> str:
-    """a, b and c; of many the first few."""
+    """Names as a list: "a, b and c", or the first few and "5 more"."""
     shown = [shorten(name) for name in names[:NAMED]]
     if len(names) > NAMED:
         return f"{', '.join(shown)} and {len(names) - NAMED} more"
@@ -218,21 +218,21 @@ def listing(names: Sequence[str]) -> str:
 
 
 def parameters(values: Mapping[str, float | None]) -> str:
-    """ "C = 10, s = 1.1": those that have a value."""
+    """The parameters that have a value: "C = 10, s = 1.1"."""
     known = {name: exponent_label(value) for name, value in values.items() if value is not None}
     return ", ".join(f"{name} = {text}" for name, text in known.items())
 
 
 # ------------------------------------------------------------------------------------------------- sentences
 def headline(p: float, n_tasks: int = 2, preferences: bool = False, large_is_hard: bool = True) -> str:
-    """Whom the mean listens to, in half a sentence; ``large_is_hard`` as a path has it."""
+    """Which tasks count most at this p, in a few words; ``large_is_hard`` as in a path."""
     if n_tasks == 1:
-        return "one task: p changes nothing"
+        return "one task: p has no effect"
     if p == 1 and preferences:
         return "the average, weighted by your preferences"
     if large_is_hard:
         return HEADLINES.get(p, "hard tasks get more weight" if p > 1 else "easy tasks get more weight")
-    kind = "large objectives, hard or many samples," if p > 1 else "small objectives, easy or few samples,"
+    kind = "large objectives (hard, or many samples)" if p > 1 else "small objectives (easy, or few samples)"
     return (HEADLINES | BY_OBJECTIVE).get(p, f"tasks with {kind} get more weight")
 
 
@@ -244,10 +244,10 @@ def who_carries(
     reference: Array | None = None,
     difficulty: Array | None = None,
 ) -> str:
-    """Which tasks have most of the weight, and what they have at p = 1 (``reference``: the weights there).
+    """Which tasks have most of the weight, and their weight at p = 1 (from ``reference``, the weights there).
 
-    They are those of the largest (p > 1) or smallest objectives. They are called the hardest or easiest only where they
-    are so by ``difficulty`` too, the objectives per sample; None takes the objectives for it.
+    They are the tasks with the largest (p > 1) or smallest objectives. The sentence calls them the hardest or easiest
+    only if ``difficulty``, the objectives per sample, agrees; None means the objectives themselves.
     """
     n_tasks = len(weights)
     if n_tasks == 1:  # the page says why it has no slider
@@ -282,7 +282,7 @@ def who_carries(
 
 
 def _those_that_carry(p: float, count: int, n_tasks: int, third: bool, apt: bool) -> str:
-    """The hardest or easiest tasks, if these words are ``apt``, else those of the largest or smallest objectives."""
+    """The subject of the sentence: the hardest or easiest tasks if ``apt``, else those with extreme objectives."""
     ending = "er" if count == 1 and n_tasks == 2 else "est"
     if apt:
         degree = ("hard" if p > 1 else "easi") + ending
@@ -299,9 +299,9 @@ def _those_that_carry(p: float, count: int, n_tasks: int, third: bool, apt: bool
 def change_of_objectives(
     reference_p: float, objectives: Array, reference: Array, names: Sequence[str], difficulty: Array | None = None
 ) -> list[str]:
-    """What the objectives do against those at another p: the hardest, the easiest, and how many gain and lose.
+    """How the objectives differ from those at another p: of the hardest and easiest task, and how many gain and lose.
 
-    ``difficulty``, by which tasks are hard or easy, are the objectives per sample at that p; None takes ``reference``.
+    ``difficulty`` says which tasks are hard: the objectives per sample at that p. None means ``reference``.
     """
     n_tasks = len(objectives)
     change = objectives / reference - 1
@@ -311,8 +311,9 @@ def change_of_objectives(
     hardest, easiest = int(by.argmax()), int(by.argmin())
     degrees = ("harder", "easier") if n_tasks == 2 else ("hardest", "easiest")
     first = (
-        f"Against p = {exponent_label(reference_p)} the {degrees[0]} task's objective ({shorten(names[hardest])}) "
-        f"{_moves(change[hardest])}, the {degrees[1]}'s ({shorten(names[easiest])}) {_moves(change[easiest])}."
+        f"Compared with p = {exponent_label(reference_p)}, the {degrees[0]} task's objective "
+        f"({shorten(names[hardest])}) {_moves(change[hardest])}, the {degrees[1]} task's ({shorten(names[easiest])}) "
+        f"{_moves(change[easiest])}."
     )
     if n_tasks == 2:
         return [first]
@@ -333,12 +334,12 @@ def change_of_objectives(
 
 def _moves(change: float) -> str:
     if abs(change) < SAME:
-        return "stays as it is"
+        return "stays the same"
     return f"{'falls' if change < 0 else 'rises'} by {percent(change)}"
 
 
 def overall_name(measure: Measure, n_tasks: int, n_classes: int = 2) -> str:
-    """What the score of all tasks together is: a mean over tasks, or that of several classes told apart."""
+    """The name of the overall score: a mean over tasks, or a score over several classes."""
     if n_tasks > 1 and not measure.of_worst:
         return f"mean {measure.name} over the {n_tasks} tasks"
     return f"{measure.name} over all {n_classes} classes" if n_classes > 2 else measure.name
@@ -355,9 +356,9 @@ def change_of_score(
     error: float = math.nan,
     n_rows: int | None = None,
 ) -> str:
-    """Held-out score, and its difference to that at another p (None at that p itself).
+    """The held-out score and its difference from the score at another p (None at that p itself).
 
-    name: what it is, the name of the measure unless given; error, n_rows: its standard error and the held-out rows.
+    name: the name of the score, by default that of the measure; error, n_rows: standard error and held-out rows.
     """
     rows = f" ({n_rows} row{'' if n_rows == 1 else 's'})" if n_rows else ""
     sentence = f"Held-out {name or measure.name} is {measure.with_error(overall, error)}{rows}"
@@ -366,7 +367,7 @@ def change_of_score(
     at = f"at p = {exponent_label(reference_p)}"
     difference = overall - overall_there
     if measure.same(difference, overall):
-        sentence += f", as {at}"
+        sentence += f", the same as {at}"
     else:
         sentence += f", {measure.size(difference)} {'more' if difference > 0 else 'less'} than {at}"
     if len(scores) > 1:
@@ -375,15 +376,15 @@ def change_of_score(
         same = int(np.isfinite(scores).sum()) - better - worse
         sentence += (
             f": {number_word(better)} task{' is' if better == 1 else 's are'} better, {how_many(worse)} worse, "
-            f"{how_many(same)} as before"
+            f"{how_many(same)} unchanged"
             if better or worse
-            else ", task by task"
+            else "; no task changes"
         )
     return sentence + "."
 
 
 def heaviest_kernel(shares: Array, names: Sequence[str]) -> str:
-    """Which kernel has the largest of these shares, and how many have hardly any."""
+    """Which kernel has the largest share, and how many kernels have hardly any."""
     if len(shares) == 1:
         return ""
     m = int(shares.argmax())
@@ -393,7 +394,7 @@ def heaviest_kernel(shares: Array, names: Sequence[str]) -> str:
 
 
 def source_shares(shares: Mapping[str, float]) -> str:
-    """What each source contributes, the largest first."""
+    """How much each source contributes, largest first."""
     if not shares:
         return ""
     ranked = sorted(shares.items(), key=lambda item: -item[1])
@@ -417,7 +418,7 @@ def certificate(p: float, gap: float, n_tasks: int = 2) -> str:
 
 
 def why_no_slider(n_tasks: int, p: float) -> str:
-    """For a page of one task or of one exponent."""
+    """Why a page with one task or one exponent has no slider."""
     if n_tasks == 1:
         return (
             "There is one task, so there is no trade-off and this page has no slider: the mean of one objective is "
@@ -427,9 +428,9 @@ def why_no_slider(n_tasks: int, p: float) -> str:
 
 
 def choice(cv: CrossValidation, name: str = "", n_tasks: int = 2) -> str:
-    """Which p cross-validation would pick, and whether that matters; name: what the score is, the measure's if empty.
+    """Which p cross-validation would pick, and whether that matters; name: of the score, by default the measure's.
 
-    Where there is one task, p makes no difference and is not mentioned.
+    With one task p has no effect, so the sentence does not mention it.
     """
     measure = cv.measure
     what = f"{name} " if name not in ("", ACCURACY.name) else "" if measure == ACCURACY else f"{measure.name} "
@@ -448,6 +449,6 @@ def choice(cv: CrossValidation, name: str = "", n_tasks: int = 2) -> str:
         as_good = behind <= 0 or measure.same(behind, cv.best_score)
         sentence += f" The average, p = 1, is {'as good' if as_good else measure.size(behind) + ' behind'}."
     if len(near) == len(cv.ps):
-        return sentence + f" All {len(near)} exponents tried are within that error: the choice matters little."
+        return sentence + f" All {len(near)} exponents tried are within that error: the choice hardly matters."
     are = "is" if len(near) == 1 else "are"
     return sentence + f" {number_word(len(near)).capitalize()} of {len(cv.ps)} exponents tried {are} within that error."

@@ -1,4 +1,4 @@
-"""The methods the paper compares with, and others for regression, under the same interface."""
+"""The methods that the paper compares with, and others for regression, with the same interface."""
 
 from ._independent import IndependentMKL, IndependentSVC, UniformKernelSVC
 from ._minimax import MinimaxMTL

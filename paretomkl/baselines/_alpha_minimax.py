@@ -1,11 +1,11 @@
-"""The α-minimax problem of linear models f_t(x) = w_t'x + o_t, by an interior-point method.
+"""Solves the α-minimax problem of linear models f_t(x) = w_t'x + o_t with an interior-point method.
 
     minimise over b, ξ ≥ 0, s ≥ 0, W, o     b + (1/α) Σ_t ξ_t + μ Ω(W)
     where     s_i ≥ 1 − y_i f_t(x_i)  for the samples of task t,     Σ_i c_i s_i ≤ b + ξ_t
 
 whose dual is to maximise Σ_i β_i − μ Ω*(Z/μ), Z_t = Σ_i β_i y_i x_i, where 0 ≤ β_i ≤ q_t c_i, Σ_i β_i y_i = 0 in every
-task, 0 ≤ q_t ≤ 1/α and Σ_t q_t = 1. Matrices W and Z (n_tasks, free + n_features) have the intercepts, which no penalty
-sees, in their first ``free`` columns: one or none.
+task, 0 ≤ q_t ≤ 1/α and Σ_t q_t = 1. The first ``free`` columns (one or none) of the matrices W and Z, of shape
+(n_tasks, free + n_features), hold the intercepts, which are not penalised.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from .._typing import Array
 from ._interior_point import InteriorPoint
 
 REFINEMENTS = 8
-EXACT = 1e-10  # relative error at which a direction needs no refinement
-INSIDE = 1e-9  # how far the bound of the task weights is kept above 1/T, so that they have an interior
-FAR = 15  # over the number of samples: products at the start of the pairs of tasks, thirty times those of samples
+EXACT = 1e-10  # a direction with a smaller relative error needs no refinement
+INSIDE = 1e-9  # the bound of the task weights stays this far above 1/T, so that they have an interior
+FAR = 15  # divided by the number of samples: the initial products of the task pairs, thirty times those of samples
 
 TaskData = tuple[Array, list[Task], list[Array], float, int]  # features, tasks, weights, cap, free
 
 
 class AlphaMinimax(InteriorPoint):
-    """All of the problem but its penalty.
+    """The whole problem except its penalty.
 
-    ``features`` has ``free`` columns of ones before the others; ``weights`` are those of the samples of each task, of
-    which c_i is the share; ``cap`` is 1/α.
+    ``features`` starts with ``free`` columns of ones; ``weights`` are the sample weights of each task, which c_i
+    normalises; ``cap`` is 1/α.
 
     Pairs (dual, slack): β_i and the excess margin m_i = s_i − 1 + y_i f(x_i); γ_i = q_t c_i − β_i and s_i; q_t and
-    h_t = b + ξ_t − Σ_i c_i s_i; p_t = 1/α − q_t and ξ_t. Of the equations only that of Z does not hold from the start.
+    h_t = b + ξ_t − Σ_i c_i s_i; p_t = 1/α − q_t and ξ_t. All equations except that of Z hold from the start.
     """
 
     def __init__(self, features: Array, tasks: list[Task], weights: list[Array], cap: float, free: int):
-        # a sample of no weight would have no interior
+        # a sample with zero weight would have no interior
         pairs = zip(tasks, weights, strict=True)
         parts = [(task.rows[w > 0], task.targets[w > 0], w[w > 0] / w.sum()) for task, w in pairs]
         self.rows = [features[rows] * signs[:, None] for rows, signs, _ in parts]  # y_i x_i
@@ -67,13 +67,13 @@ class AlphaMinimax(InteriorPoint):
 
     @abstractmethod
     def solve_newton(self, G: Array, aimed: bool) -> tuple[Array, Array]:
-        """dW and dZ with dZ + A dW = G, dZ the change of μ ∇Ω; if aimed, with what pairs of the penalty ask for."""
+        """dW and dZ with dZ + A dW = G, dZ the change of μ ∇Ω; if aimed, with the aim of the penalty's pairs."""
 
     def split(self, values: Array) -> list[Array]:
         return np.split(values, self.starts[1:])
 
     def sum(self, values: Array) -> Array:
-        """Sums over the samples of each task, (T,)."""
+        """Sums over the samples of each task, of shape (T,)."""
         return np.add.reduceat(values, self.starts)
 
     def pull(self, values: Array) -> Array:
@@ -88,7 +88,7 @@ class AlphaMinimax(InteriorPoint):
         return self.sum(self.cost * np.maximum(0, 1 - self.margins(W)))
 
     def objective(self, W: Array) -> float:
-        """The worst tasks take all the weight they may."""
+        """The primal objective, in which the worst tasks get as much weight as allowed."""
         left = 1 - self.cap * np.arange(len(W))
         return float(np.clip(left, 0, self.cap) @ np.sort(self.losses(W))[::-1]) + self.value(W)
 
@@ -106,7 +106,7 @@ class AlphaMinimax(InteriorPoint):
         beta, _, q, _ = np.split(self.dual, self.edges)
         q = np.clip(q, 0, self.cap)
         beta = np.clip(beta, 0, q[self.task] * self.cost)
-        if self.free:  # the heavier class of each task gives way
+        if self.free:  # shrink the heavier class of each task
             total, excess = self.sum(beta), self.sum(self.signs * beta)
             share = (total - np.abs(excess)) / (total + np.abs(excess))
             beta = np.where(self.signs * excess[self.task] > 0, share[self.task] * beta, beta)
@@ -116,7 +116,7 @@ class AlphaMinimax(InteriorPoint):
         return beta, q + room * np.clip((1 - q.sum()) / max(room.sum(), 1e-300), 0, 1)
 
     def factor(self) -> None:
-        """Eliminate all that belongs to one sample or one task.
+        """Eliminate the unknowns of single samples and tasks.
 
         Newton's equations are
 
@@ -124,7 +124,7 @@ class AlphaMinimax(InteriorPoint):
             dq = give (κ − db − u'dw),     u = Σ_i e_i g_i y_i x_i
             dz = … − (X'EX + give u u') dw
 
-        whose matrix is kept as a product root' root.
+        whose matrix is stored as a product root' root.
         """
         m_by_beta, s_by_gamma, h_by_q, xi_by_p = np.split(self.slack / self.dual, self.edges)
         self.e = 1 / (m_by_beta + s_by_gamma)
@@ -133,10 +133,10 @@ class AlphaMinimax(InteriorPoint):
         self.u = self.pull(self.e * self.g)
         parts = zip(self.split(np.sqrt(self.e)), self.rows, np.sqrt(self.give), self.u, strict=True)
         self.factor_newton([np.vstack([e[:, None] * rows, give * u]) for e, rows, give, u in parts])
-        self.border = self.respond(np.zeros_like(self.u), 1.0, aimed=False)  # what a fall of b by one changes
+        self.border = self.respond(np.zeros_like(self.u), 1.0, aimed=False)  # the change when b falls by one
 
     def respond(self, missing: Array, kappa: Array | float, aimed: bool) -> tuple[Array, Array, Array]:
-        """dW, dZ and dq with b held, where ``missing`` is what Z lacks."""
+        """dW, dZ and dq with b fixed, where ``missing`` is what Z lacks."""
         dW, dZ = self.solve_newton(missing + (self.give * kappa)[:, None] * self.u, aimed)
         return dW, dZ, self.give * (kappa - (self.u * dW).sum(axis=1))
 
@@ -148,7 +148,7 @@ class AlphaMinimax(InteriorPoint):
         kappa = self.sum(self.cost * aim_s + self.g * ek) + aim_h - aim_xi
         missing, excess, error = self.pull(beta + ek) - self.Z, q.sum() - 1, np.inf
         self.dW, self.dZ, dq = np.zeros_like(self.W), np.zeros_like(self.Z), np.zeros_like(q)
-        for n in range(1 + REFINEMENTS):  # the Newton matrix has the square of the condition of its factors
+        for n in range(1 + REFINEMENTS):  # refine: the Newton matrix squares the condition of its factors
             answer = self.respond(missing, 0.0 if n else kappa, aimed=n == 0)
             fall = -(answer[2].sum() + excess) / self.border[2].sum()  # Σ q = 1 determines b
             parts = zip((self.dW, self.dZ, dq), answer, self.border, strict=True)
@@ -169,7 +169,7 @@ class AlphaMinimax(InteriorPoint):
 
 
 class CommonPart(AlphaMinimax):
-    """Ω = ‖v_0‖² + (λ/T) Σ_t ‖v_t‖², w_t = v_0 + v_t, with v_0 at its best for W: a quadratic function."""
+    """Ω = ‖v_0‖² + (λ/T) Σ_t ‖v_t‖², w_t = v_0 + v_t, with the best v_0 for W: a quadratic function."""
 
     def __init__(self, mu: float, lam: float, *problem: *TaskData):
         super().__init__(*problem)
@@ -190,7 +190,7 @@ class CommonPart(AlphaMinimax):
         return float(s * total - s**2 * bend)
 
     def factor_newton(self, roots: list[Array]) -> None:
-        """Blocks κI + A_t, and what they leave for v_0."""
+        """Invert the blocks κI + A_t, and factor the rest, which belongs to v_0."""
         self.inverses = np.linalg.inv(np.stack([root.T @ root for root in roots]) + self.own * np.diag(self.penalised))
         self.columns = self.inverses[:, :, self.free :]
         rest = -(self.own**2) * self.columns[:, self.free :].sum(axis=0)
@@ -206,8 +206,8 @@ class CommonPart(AlphaMinimax):
 class TraceNorm(AlphaMinimax):
     """Ω = ‖W‖_tr: μ Ω is the least ½ μ (tr A + tr B) with X = [[A, W], [W', B]] ⪰ 0.
 
-    The dual has S = [[μI, −Z], [−Z', μI]] ⪰ 0; at the optimum X S = 0. Steps are those of Nesterov and Todd: with G
-    such that G⁻¹ X G⁻ᵀ = Gᵀ S G = Λ, they have dX̃ + dS̃ = aim for dX̃ = G⁻¹ dX G⁻ᵀ and dS̃ = Gᵀ dS G.
+    The dual has S = [[μI, −Z], [−Z', μI]] ⪰ 0; at the optimum X S = 0. The steps are those of Nesterov and Todd: with G
+    such that G⁻¹ X G⁻ᵀ = Gᵀ S G = Λ, they satisfy dX̃ + dS̃ = aim for dX̃ = G⁻¹ dX G⁻ᵀ and dS̃ = Gᵀ dS G.
     """
 
     def __init__(self, mu: float, *problem: *TaskData):
@@ -233,7 +233,7 @@ class TraceNorm(AlphaMinimax):
 
     def solve(self, rtol: float, max_steps: int, verbose: int = 0) -> int:
         n_steps = super().solve(rtol, max_steps, verbose)
-        # an interior point has full rank where the optimum has not
+        # an interior point has full rank even if the optimum does not, so try lower ranks
         first, rest = np.split(self.best_W, [self.free], axis=1)
         U, singular, Vt = np.linalg.svd(rest, full_matrices=False)
         lower = [np.hstack([first, (U[:, :k] * singular[:k]) @ Vt[:k]]) for k in range(len(singular))]
@@ -241,7 +241,7 @@ class TraceNorm(AlphaMinimax):
         return n_steps
 
     def factor_newton(self, roots: list[Array]) -> None:
-        """Scaling G, and the matrix I + F 𝒫 F', where 𝒫 dZ = P₁₁ dZ P₂₂ + P₁₂ dZ' P₁₂, P = G G', A = F' F."""
+        """The scaling G, and the matrix I + F 𝒫 F', where 𝒫 dZ = P₁₁ dZ P₂₂ + P₁₂ dZ' P₁₂, P = G G', A = F' F."""
         T, free = self.W.shape[0], self.free
         right = np.linalg.cholesky(self.X)
         left = np.linalg.cholesky(self.mu * np.eye(len(self.X)) - self.embed(self.Z))
@@ -253,7 +253,7 @@ class TraceNorm(AlphaMinimax):
         triangles = [np.asarray(np.linalg.qr(root, mode="r")) for root in roots]
         self.edge = np.array([R[:free, free:] for R in triangles])
         self.diagonal = np.array([np.diag(R)[:free] for R in triangles])
-        self.F = np.concatenate([R[free:, free:] for R in triangles])  # the intercepts eliminated
+        self.F = np.concatenate([R[free:, free:] for R in triangles])  # without the intercepts
         sizes = [len(R) - free for R in triangles]
         self.starts_F, self.task_F = np.cumsum([0, *sizes[:-1]]), np.repeat(np.arange(T), sizes)
         newton = self.F @ self.P_features @ self.F.T

@@ -1,4 +1,4 @@
-"""Baselines without anything shared: a learned kernel, a cross-validated kernel, or the plain sum for each task."""
+"""Baselines that share nothing between tasks: a learned kernel, a cross-validated kernel, or the mean kernel."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ from ..weight_sets import LsBall
 
 
 class KernelLearner:
-    """What classifiers and regressors of one method share: all but the machine that solves a task."""
+    """What the classifier and the regressor of a method share: everything except the machine that solves a task."""
 
     kernels: Any
     tol: float
     n_jobs: int | None
     verbose: int | None
-    _cost: Callable[[], float]  # of KernelFit
+    _cost: Callable[[], float]  # defined in KernelFit
     _keep: Callable[..., None]
 
     def _machine(self) -> dict[str, Any]:
-        """Which machine solves the tasks, and its parameters, for ``check_parts``."""
+        """The machine that solves the tasks, and its parameters, for ``check_parts``."""
         return {}
 
 
 class SeparateKernels(KernelLearner):
-    """Learns a kernel for each task by itself."""
+    """Learns a separate kernel for each task."""
 
     s: float
     max_iter: int | None
@@ -57,7 +57,7 @@ class SeparateKernels(KernelLearner):
     def _learn(self, training: Training) -> TaskModel:
         parts = check_parts([1.0], self.s, self.tol, "auto", self.max_iter, self.n_jobs, **self._machine())
         bank, data = fit_bank(self.kernels, training), training.samples.data
-        inner = parts.n_jobs if len(training.tasks) == 1 else 1  # one thread for each task, or all for the only one
+        inner = parts.n_jobs if len(training.tasks) == 1 else 1  # one thread per task, or all threads for a single task
         with Progress(len(training.tasks), self.tol, self.verbose) as progress:
 
             def solve(task: Task, bound: Array) -> tuple[Solution, Decisions]:
@@ -92,7 +92,7 @@ class UniformKernel(KernelLearner):
 
 
 class IndependentMKL(SeparateKernels, KernelTaskClassifier):
-    """Multiple kernel learning for each task by itself: the paper's baseline.
+    """Multiple kernel learning for each task on its own: the paper's baseline.
 
         for each task t     minimise over θ^t ≥ 0, ‖θ^t‖_s ≤ 1     J_t(θ^t)
 
@@ -102,9 +102,9 @@ class IndependentMKL(SeparateKernels, KernelTaskClassifier):
     Parameters
     ----------
     s, C, kernels, task_column, tol, class_weight, n_jobs, verbose, random_state
-        As in :class:`~paretomkl.ParetoMKLClassifier`; each task stops at ``tol``, and threads take one task each.
+        As in :class:`~paretomkl.ParetoMKLClassifier`; each task stops at ``tol``, and each thread solves one task.
     max_iter : int, default=None
-        Sweeps allowed for one task; None is 200.
+        Maximum number of sweeps for one task; None means 200.
 
     Attributes
     ----------
@@ -113,11 +113,11 @@ class IndependentMKL(SeparateKernels, KernelTaskClassifier):
     objectives_, objective_
         J_t at θ^t (n_tasks,), and their mean.
     gaps_ : array of shape (n_tasks,)
-        Relative certificate of each task, never below the truth.
+        Certified relative gap of each task, never below the true gap.
     gap_ : float
-        The largest of them, which bounds that of the mean as well.
+        The largest of them, which also bounds the gap of the mean.
     n_sweeps_ : int
-        Passes over the tasks: how often the task that took longest was solved.
+        Passes over the tasks: the largest number of times that any task was solved.
 
     Examples
     --------
@@ -146,23 +146,23 @@ class IndependentMKL(SeparateKernels, KernelTaskClassifier):
 
 
 class UniformKernelSVC(UniformKernel, KernelTaskClassifier):
-    """Support vector classifiers under the mean of all kernels, k = Σ_m K_m / M: nothing about the kernel is learned.
+    """Support vector classifiers with the mean of all kernels, k = Σ_m K_m / M; the kernel is not learned.
 
     Parameters
     ----------
     C, kernels, task_column, tol, class_weight, n_jobs, verbose, random_state
-        As in :class:`~paretomkl.ParetoMKLClassifier`, and the tasks are solved as accurately as there.
+        As in :class:`~paretomkl.ParetoMKLClassifier`, with the same accuracy of the tasks.
 
     Attributes
     ----------
     theta_ : array of shape (n_kernels,)
-        1/M each.
+        1/M for each kernel.
     objectives_, objective_
         J_t at ``theta_`` (n_tasks,), and their mean.
     gap_ : float
         Largest relative duality gap of a task.
     n_sweeps_ : int
-        One.
+        Always 1.
 
     Examples
     --------
@@ -174,10 +174,10 @@ class UniformKernelSVC(UniformKernel, KernelTaskClassifier):
 
 
 class IndependentSVC(KernelTaskClassifier):
-    """One SVM with one kernel for each task, both C and the kernel chosen by cross-validation within the task.
+    """One SVM with one kernel per task; cross-validation within the task chooses C and the kernel.
 
-    What ``GridSearchCV(SVC())`` does, task by task: of all pairs of a C and a Gaussian width the one of highest mean
-    accuracy over stratified folds; among equals the smallest C, then the kernel named first.
+    For each task this does what ``GridSearchCV(SVC())`` does: it takes the pair of C and Gaussian width with the
+    highest mean accuracy over stratified folds. On a tie it takes the smallest C, then the kernel listed first.
 
     Parameters
     ----------
@@ -188,29 +188,29 @@ class IndependentSVC(KernelTaskClassifier):
     kernels : None, "precomputed", sequence or KernelBank, default=None
         Kernels to choose from instead of the Gaussians.
     cv : int, splitter or iterable, default=5
-        Folds. A number means stratified folds without shuffling, capped by the size of the rarer class of a task; a
-        splitter of scikit-learn is applied to each task by itself; an iterable of (train, test) indices splits all
-        samples.
+        The folds. A number means stratified folds without shuffling, at most as many as the rarer class of a task has
+        samples; a scikit-learn splitter is applied to each task separately; an iterable of (train, test) indices splits
+        all samples.
     task_column, tol, class_weight, n_jobs, verbose, random_state
-        As in :class:`~paretomkl.ParetoMKLClassifier`, and the tasks are solved as accurately as there. Weights of
-        classes and samples count in the accuracy of a fold as they do in the SVM.
+        As in :class:`~paretomkl.ParetoMKLClassifier`, with the same accuracy of the tasks. Weights of classes and
+        samples count in the accuracy of a fold as they do in the SVM.
 
     Attributes
     ----------
     theta_ : array of shape (n_tasks, n_kernels)
-        One for the kernel chosen, zero for the others.
+        1 for the chosen kernel, 0 for the others.
     C_ : array of shape (n_tasks,)
-        The cost chosen.
+        The chosen costs.
     sigmas_ : array of shape (n_tasks,)
-        The width chosen; NaN where the kernel is not Gaussian.
+        The chosen widths; NaN if the kernel is not Gaussian.
     cv_scores_ : array of shape (n_tasks, n_Cs, n_kernels)
-        Mean accuracy over the folds, by rising C.
+        Mean accuracy over the folds, in increasing C.
     objectives_, objective_
-        J_t of the tasks as chosen (n_tasks,), and their mean.
+        J_t of the tasks with the chosen values (n_tasks,), and their mean.
     gap_ : float
         Largest relative duality gap of a task.
     n_sweeps_ : int
-        Passes over the tasks, one for each pair of C and kernel and a last one.
+        Passes over the tasks: one for each pair of C and kernel, and a final one.
 
     Examples
     --------
@@ -256,7 +256,7 @@ class IndependentSVC(KernelTaskClassifier):
         rtol = TASK_SHARE * self.tol
         with Progress(len(costs) * bank.n_kernels, self.tol, self.verbose) as progress:
             scores = cross_validate(machine, training, folds, costs, rtol, progress)
-        # rounded, so that sums of the same accuracies in another order are equals
+        # rounded, so that sums of the same accuracies in another order tie
         best = np.round(scores, 12).reshape(len(tasks), -1).argmax(axis=1)
         cost, kernel = np.unravel_index(best, scores.shape[1:])
         self.cv_scores_ = scores
@@ -271,7 +271,7 @@ class IndependentSVC(KernelTaskClassifier):
 
 @dataclass(frozen=True)
 class Fold:
-    """Which samples of a task are trained on and which are held out, by their place within the task."""
+    """The training and held-out samples of a task, as indices within the task."""
 
     task: int
     train: IntArray
@@ -279,7 +279,7 @@ class Fold:
 
 
 def make_folds(training: Training, cv: Any) -> list[Fold]:
-    """The folds of every task, as :class:`IndependentSVC` describes them; samples of weight zero are in none."""
+    """The folds of every task, as :class:`IndependentSVC` describes them; samples with weight zero are in no fold."""
     number = isinstance(cv, numbers.Integral) and not isinstance(cv, bool) and int(cv) >= 2
     if isinstance(cv, str) or not (number or hasattr(cv, "split") or isinstance(cv, Iterable)):
         wanted = "a whole number of at least 2, a splitter or an iterable of splits"
@@ -301,14 +301,14 @@ def make_folds(training: Training, cv: Any) -> list[Fold]:
 
 
 def split_task(task: Task, present: IntArray, cv: Any) -> list[tuple[IntArray, IntArray]]:
-    """Training and held-out samples of each fold, by their place within the task."""
+    """Training and held-out samples of each fold, as indices within the task."""
     signs = task.targets[present]
     if isinstance(cv, numbers.Integral):
         rarer = int(min((signs < 0).sum(), (signs > 0).sum()))
         if rarer < 2:
             label = task.classes[int((signs > 0).sum() == rarer)]
             raise ValueError(
-                f"Task {task.name!r} has one sample of class {label!r}; to be cross-validated it needs two or more."
+                f"Task {task.name!r} has one sample of class {label!r}; cross-validation needs two or more."
             )
         cv = StratifiedKFold(min(int(cv), rarer))
     splits = cv.split(np.zeros((len(present), 1)), signs)
@@ -320,15 +320,15 @@ def check_folds(task: Task, parts: list[tuple[IntArray, IntArray]]) -> None:
         raise ValueError(f"Task {task.name!r} has no held-out sample in any split of cv.")
     for train, _ in parts:
         if len(np.unique(task.targets[train])) < 2:
-            raise ValueError(f"Task {task.name!r} has one class only in the training part of a split of cv. {FOLDS}")
+            raise ValueError(f"Task {task.name!r} has only one class in the training part of a split of cv. {FOLDS}")
 
 
 def cross_validate(
     machine: SVCTasks, training: Training, folds: list[Fold], costs: Array, rtol: float, progress: Progress
 ) -> Array:
-    """Mean accuracy over the folds of each task, (n_tasks, n_costs, n_kernels); ``costs`` rise.
+    """Mean accuracy over the folds of each task, (n_tasks, n_costs, n_kernels), for increasing ``costs``.
 
-    A fold is a task of its own on the Gram matrix of the whole task, and starts from the dual of the last C.
+    Each fold is solved as a task on the Gram matrix of the whole task, and starts from the dual of the last C.
     """
     tasks, weights = training.tasks, training.weights
     gram, block = machine.gram, np.array([fold.task for fold in folds])

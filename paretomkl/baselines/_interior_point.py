@@ -1,4 +1,4 @@
-"""A primal-dual interior-point method, all but its equations: bounds, step lengths, and when to stop."""
+"""The frame of a primal-dual interior-point method, without its equations: bounds, step lengths, and when to stop."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 
 from .._typing import Array
 
-STEP = 0.98  # share of the way to the boundary
-SMALLEST_STEP = 1e-8  # below it rounding has the last word
-PATIENCE = 10  # steps that improve neither bound
+STEP = 0.98  # part of the way to the boundary
+SMALLEST_STEP = 1e-8  # smaller steps are only rounding errors
+PATIENCE = 10  # stop after this many steps that improve neither bound
 
 
 class InteriorPoint:
-    """Steps with the predictor and corrector of Mehrotra (1992).
+    """Takes steps with the predictor and corrector of Mehrotra (1992).
 
     ``dual`` and ``slack`` are flat arrays of positive numbers whose products are zero at the optimum.
     """
@@ -24,22 +24,22 @@ class InteriorPoint:
     d_dual: Array
     d_slack: Array
     upper, lower = np.inf, -np.inf
-    more_pairs = 0  # beside those of dual and slack
+    more_pairs = 0  # in addition to those of dual and slack
 
     @abstractmethod
     def note_bounds(self) -> None:
-        """Keep the best bounds of the optimum so far, and what belongs to them."""
+        """Update the best bounds of the optimum, and the points that give them."""
 
     @abstractmethod
     def factor(self) -> None:
-        """Prepare for the present point."""
+        """Factor the Newton equations at the current point."""
 
     @abstractmethod
     def head(self, goal: Array, tau: float) -> None:
-        """Find the direction along which dual·d_slack + slack·d_dual = goal, towards products τ."""
+        """Find the direction with dual·d_slack + slack·d_dual = goal, towards products τ."""
 
     def solve(self, rtol: float, max_steps: int, verbose: int = 0) -> int:
-        """Step until the bounds are within rtol, or come no closer; the number of steps."""
+        """Step until the bounds are within rtol or stop improving, and return the number of steps."""
         n_steps = stale = 0
         while True:
             before = self.upper, self.lower
@@ -53,7 +53,7 @@ class InteriorPoint:
             n_steps += 1
 
     def advance(self) -> bool:
-        """One step; False where rounding allows none."""
+        """Take one step; return False if rounding errors prevent it."""
         products = self.dual * self.slack
         try:
             with np.errstate(all="ignore"):
@@ -70,7 +70,7 @@ class InteriorPoint:
         return True
 
     def target(self, step: float) -> float:
-        """The products to aim at: the smaller, the further the predictor gets."""
+        """The products to aim for; they are smaller the further the predictor gets."""
         return self.total(step) ** 3 / self.total(0.0) ** 2 / (len(self.dual) + self.more_pairs)
 
     def total(self, step: float) -> float:

@@ -1,4 +1,4 @@
-"""Minimax multi-task learning: linear classifiers whose worst tasks count, under a penalty that ties them together."""
+"""Minimax multi-task learning: linear classifiers judged by their worst tasks, tied together by a penalty."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ from ._alpha_minimax import AlphaMinimax, CommonPart, TraceNorm
 
 
 class MinimaxMTL(MultiTaskClassifier):
-    """Linear classifiers that keep the worst tasks low, after Mehta, Lee and Gray (2012), in the α-minimax form.
+    """Linear classifiers that limit the loss of the worst tasks (Mehta, Lee and Gray, 2012), in the α-minimax form.
 
         minimise over b, ξ ≥ 0, W     b + (1/α) Σ_t ξ_t + μ Ω(W),      L_t(w_t) ≤ b + ξ_t
 
     where L_t is the mean hinge loss of task t. The first two terms are the largest weighted mean Σ_t q_t L_t over the
-    task weights q with Σ q = 1 and 0 ≤ q_t ≤ 1/α: the worst task for α ≤ 1, about the mean of the α worst tasks in
-    between, the mean of all for α = T. The penalty Ω is
+    task weights q with Σ q = 1 and 0 ≤ q_t ≤ 1/α: for α ≤ 1 the worst task, for α = T the mean of all tasks, and in
+    between about the mean of the α worst tasks. The penalty Ω is
 
-    - "trace": the trace norm of W = (w_1, …, w_T), which asks for few shared directions (MM-AEP), or
-    - "ep": ‖v_0‖² + (λ/T) Σ_t ‖v_t‖² with w_t = v_0 + v_t, which asks for tasks that are alike (MM-EP).
+    - "trace": the trace norm of W = (w_1, …, w_T), which favours few shared directions (MM-AEP), or
+    - "ep": ‖v_0‖² + (λ/T) Σ_t ‖v_t‖² with w_t = v_0 + v_t, which favours similar tasks (MM-EP).
 
-    Weights of samples and classes enter the mean L_t. The method is a primal-dual interior-point method: an iteration
-    costs n d² for n samples in all tasks and d features, and (T d)³ more for "trace".
+    Weights of samples and classes enter the mean L_t. The solver is a primal-dual interior-point method: an iteration
+    costs n d² for n samples in all tasks and d features, plus (T d)³ for "trace".
 
     Parameters
     ----------
     regularizer : {"trace", "ep"}, default="trace"
         The penalty Ω.
     alpha : float, default=None
-        How many tasks count as the worst, in (0, n_tasks]. None is 0.2 · n_tasks.
+        How many tasks count as the worst, in (0, n_tasks]. None means 0.2 · n_tasks.
     mu : float, default=0.01
         Weight of the penalty.
     lam : float, default=1.0
-        λ of "ep", the price of the tasks' own parts v_t against that of the common one. "trace" has no use for it.
+        λ of "ep": how much the tasks' own parts v_t cost compared with the common part. "trace" does not use it.
     fit_intercept : bool, default=True
-        Whether each task has an intercept of its own, which is not penalised. The papers write f_t(x) = w_t'x.
+        Whether each task has its own intercept, which is not penalised. The papers write f_t(x) = w_t'x.
     tol : float, default=1e-3
         Relative duality gap at which to stop.
     max_iter : int, default=100
-        Most iterations of the interior-point method.
+        Maximum number of iterations of the interior-point method.
     class_weight : dict or "balanced", default=None
-        Weighs the samples in the mean loss of a task by class; "balanced" weighs the two classes of each task
-        inversely to their frequency there.
+        Weights of the classes in the mean loss of a task; "balanced" weights the two classes of each task inversely to
+        their frequency in the task.
     verbose : int, default=0
         1 prints a line per iteration.
     task_column, n_jobs, random_state
-        As in :class:`~paretomkl.ParetoMKLClassifier`; threads are not used.
+        As in :class:`~paretomkl.ParetoMKLClassifier`; this method does not use threads.
 
     Attributes
     ----------
@@ -64,11 +64,11 @@ class MinimaxMTL(MultiTaskClassifier):
     losses_ : array of shape (n_tasks,)
         L_t, the (weighted) mean hinge losses on the training samples.
     task_weights_ : array of shape (n_tasks,)
-        q, summing to one.
+        q, which sums to one.
     objective_ : float
         b + (1/α) Σ_t ξ_t + μ Ω(W).
     gap_ : float
-        Relative certificate, never below the truth.
+        Certified relative gap, never below the true gap.
     n_iter_ : int
         Iterations of the interior-point method.
     n_tasks_, task_names_, n_features_in_, feature_names_in_, classes_
@@ -136,9 +136,9 @@ class MinimaxMTL(MultiTaskClassifier):
     def _learn(self, training: Training) -> LinearModel:
         n_tasks, free = len(training.tasks), int(bool(self.fit_intercept))
         cap = max(1 / max(self._check_parameters(n_tasks), 1.0), 1 / n_tasks)
-        # no w of use has a part outside the span of the samples, of which there may be fewer than features
+        # the optimal w is in the span of the samples, and there may be fewer samples than features
         U, singular, back = np.linalg.svd(training.samples.data, full_matrices=False)
-        # w'x stays as it is when x shrinks and w grows; the trace norm grows with w, "ep" with its square
+        # w'x does not change if x shrinks and w grows; the trace norm grows with w, "ep" with its square
         scale = float(np.sqrt(((U * singular) ** 2).sum(axis=1).max())) or 1.0
         features = np.hstack([np.ones((len(U), free)), U * (singular / scale)])
         problem = features, training.tasks, training.weights, cap, free
@@ -164,7 +164,7 @@ class MinimaxMTL(MultiTaskClassifier):
         return LinearModel(training.labelling, W[:, free:] / scale @ back, intercepts)
 
     def _check_parameters(self, n_tasks: int) -> float:
-        """α, after a look at all parameters."""
+        """Check all parameters and return α."""
         if self.regularizer not in ("trace", "ep"):
             raise ValueError(f"regularizer must be 'trace' or 'ep', got {self.regularizer!r}.")
         check_number("mu", self.mu, lambda v: 0 < v < np.inf, "greater than 0")

@@ -1,14 +1,15 @@
-"""The problem of :class:`SparseMTL`: a mixed norm over kernels and tasks, by cutting planes.
+"""Solves the problem of :class:`SparseMTL`, with a mixed norm over kernels and tasks, by cutting planes.
 
     minimise  Σ_t Σ_i C_i hinge(y_i, f^t(x_i)) + Σ_m u_m^p,    u_m = (Σ_t ‖f_m^t‖^q)^(1/q),    f^t = Σ_m f_m^t + b_t
 
-with 0 < p ≤ 1 ≤ q ≤ 2 and the norm of f_m^t that of the space of kernel m. Concave powers are least tangents, so
+with 0 < p ≤ 1 ≤ q ≤ 2, where the norm of f_m^t is that of the space of kernel m. A concave power is the minimum of its
+tangents, so
 
     u_m^p       = min over c of     c u_m + (terms in c),                          at c_m = p u_m^(p−1),
     c_m u_m     = min over θ_m of   ½ Σ_t ‖f_m^t‖² / θ_tm + ½ c_m² ‖θ_m‖_r,        r = q/(2−q),
                                     at θ_tm = u_m^(q−1) ‖f_m^t‖^(2−q) / c_m.
 
-With c held, what is left is a convex problem in the kernel weights θ (n_tasks, n_kernels) of ordinary SVMs,
+With c fixed, this is a convex problem in the kernel weights θ (n_tasks, n_kernels) of ordinary SVMs,
 
     minimise over θ ≥ 0    Σ_t J_t(θ^t) + ½ Σ_m c_m² ‖θ_m‖_r,
 
@@ -31,20 +32,20 @@ from ..solvers._base import TASK_SHARE
 from ..sweep import Sweep
 from ._interior_point import InteriorPoint
 
-MASTER_RTOL = 0.1  # accuracy of the master, as a share of tol
-MASTER_STEPS = 80  # Newton steps of one master
-PATIENCE = 30  # masters a cut may sit out before it is dropped; for p < 1 every better point is another problem
-UNUSED = 1e-3  # multiplier below which a cut sits out a master; those of a task sum to one
-CENTRING = 0.1  # how far a master starts from the best point towards equal weights
-CAUTION = 0.3  # of the miss of the curved equations: how small the slacks may get before it
-RIDGE = 1e-13  # added to the diagonal of second derivatives, which equal kernels leave singular to rounding
-NO_KERNEL = 1e-30  # u_m, as a share of the largest, that is taken for zero
-ABSENT = 0.01  # a weight smaller than this share of its multiplier, both relative, is taken for zero
+MASTER_RTOL = 0.1  # accuracy of the master problem, relative to tol
+MASTER_STEPS = 80  # Newton steps of one master problem
+PATIENCE = 30  # drop a cut after this many masters without it; for p < 1 every better point is another problem
+UNUSED = 1e-3  # a master does not use a cut with a smaller multiplier; the multipliers of a task sum to one
+CENTRING = 0.1  # how far from the best point, towards equal weights, a master starts
+CAUTION = 0.3  # how small the slacks may get relative to the error of the curved equations
+RIDGE = 1e-13  # added to the diagonal of second derivatives, which are numerically singular for equal kernels
+NO_KERNEL = 1e-30  # a smaller u_m, relative to the largest, counts as zero
+ABSENT = 0.01  # a weight smaller than this part of its multiplier, both relative, counts as zero
 
 
 @dataclass(frozen=True)
 class MixedNorm:
-    """The penalty Σ_m u_m^p, and what follows from it."""
+    """The penalty Σ_m u_m^p, and quantities that follow from it."""
 
     p: float
     q: float
@@ -75,7 +76,7 @@ class MixedNorm:
         return np.where(used, self.p * np.where(used, u, 1.0) ** (self.p - 1), np.inf)
 
     def weights(self, norms: Array) -> Array:
-        """θ of the tangent: (n_kernels,) where the tasks share them, else (n_tasks, n_kernels)."""
+        """θ of the tangent: (n_kernels,) if the tasks share it, else (n_tasks, n_kernels)."""
         u = self.of_kernels(norms)
         return (u if self.shared else u ** (self.q - 1) * norms ** (2 - self.q)) / self.slopes(u)
 
@@ -100,7 +101,7 @@ class Point:
 
 @dataclass
 class Search:
-    """Cutting planes for the convex problem of p = 1 and, from its solution, for p < 1."""
+    """Solves the convex problem with p = 1 by cutting planes and, from its solution, that with p < 1."""
 
     machine: SVCTasks
     q: float
@@ -115,8 +116,8 @@ class Search:
         """The best point, its relative gap, and the objectives on the way to it."""
         norm, M = MixedNorm(1.0, self.q), self.machine.n_kernels
         zero = self.sweep(norm, np.zeros(M if norm.shared else (self.machine.n_tasks, M)))
-        # there α is as large as it may be, and its forms are squared distances between the means of the classes, which
-        # give the scale of each kernel
+        # at θ = 0, α is as large as allowed, and its forms are squared distances between the class means, which give
+        # the scale of each kernel
         apart = norm.of_forms(zero.sweep.forms / (zero.sweep.linear[:, None] / 2) ** 2)
         theta = zero.sweep.theta + 1 / (M * np.sqrt(np.maximum(apart, 1e-6 * apart.max() + 1e-300)))
         first = self.sweep(norm, theta)
@@ -128,24 +129,24 @@ class Search:
         return point, gap, history
 
     def sweep(self, norm: MixedNorm, theta: Array, near: Point | None = None, precision: float = 1.0) -> Point:
-        """The tasks solved at θ, starting from a point near it."""
+        """Solve the tasks at θ, starting from a nearby point."""
         warm = near.sweep.warm if near else None
         sweep = self.run.sweep(self.machine, theta, warm, precision * TASK_SHARE * self.tol)
         self.cuts.add(sweep)
         norms = theta * np.sqrt(sweep.forms)
-        # what the primal objective of an SVM has beside ½ Σ_m ‖f_m^t‖² / θ_tm
+        # the primal objective of an SVM without its term ½ Σ_m ‖f_m^t‖² / θ_tm
         losses = np.maximum(sweep.upper - 0.5 * (theta * sweep.forms).sum(axis=1), 0.0)
         return Point(sweep, norms, norm.of_kernels(norms), losses)
 
     def descend(self, norm: MixedNorm, best: Point) -> tuple[Point, float, list[float]]:
         """Lower the objective from a point until the convex problem that touches it has a gap of at most tol.
 
-        For p < 1 that problem majorises the objective, Σ_m u_m^p ≤ Σ_m c_m u_m + (1 − p) Σ_m (u_m at best)^p, and is
-        set up again at every better point; a kernel at zero has c = ∞ and stays there.
+        For p < 1 that problem majorises the objective, Σ_m u_m^p ≤ Σ_m c_m u_m + (1 − p) Σ_m (u_m at best)^p, and it
+        changes at every better point; a kernel at zero has c = ∞ and stays there.
         """
         p, history = norm.p, [best.value(norm.p)]
         lower, gap, precision = -np.inf, 1.0, 1.0
-        theta = norm.weights(best.norms)  # the minimiser of the tangent is never above the point, but near it
+        theta = norm.weights(best.norms)  # the minimiser of the tangent is nearby and never worse
         while True:
             point = self.sweep(norm, theta, best, precision)
             lowered = point.value(p) < history[-1]
@@ -158,29 +159,29 @@ class Search:
             rtol = precision * max(MASTER_RTOL * self.tol, 0.02 * gap)
             theta, bound = self.minimize_over_cuts(norm, c, best, value, rtol)
             if p < 1 and lowered:
-                lower = -np.inf  # another point, another problem
+                lower = -np.inf  # a new point means a new problem
             raised = bound > lower
             lower = max(lower, bound)
             gap = max(0.0, 1 - (lower + (1 - p) * float(np.sum(best.u**p))) / value)
             self.run.note(p, gap)
             if gap <= self.tol or self.run.n_sweeps >= self.max_iter or precision < 1e-6:
                 return best, gap, history
-            if not (lowered or raised):  # nothing new to learn there at this accuracy
+            if not (lowered or raised):  # no progress at this accuracy
                 precision *= 0.1
                 theta = norm.weights(best.norms)
 
     def minimize_over_cuts(
         self, norm: MixedNorm, c: Array, start: Point, unit: float, rtol: float
     ) -> tuple[Array, float]:
-        """The θ of least Σ_t z_t + ½ Σ_m c_m² ‖θ_m‖_r over the cuts, and a lower bound of the convex problem.
+        """The θ that minimises Σ_t z_t + ½ Σ_m c_m² ‖θ_m‖_r over the cuts, and a lower bound of the convex problem.
 
-        A kernel of c = ∞ is left out. In θ̃ = c² θ / unit the penalty is that of c = 1 and the objective about one.
+        Kernels with c = ∞ are skipped. In θ̃ = c² θ / unit the penalty has c = 1 and the objective is about one.
         """
         cuts, kernels = self.cuts, np.isfinite(c)
         scale = unit / c[kernels] ** 2
         x = norm.coordinates(np.atleast_2d(norm.weights(start.norms)[..., kernels] / scale))
         x = (1 - CENTRING) * x + CENTRING / x.size
-        # the live cuts of each task first; where it has fewer than another, the rest say no more than J_t ≥ 0
+        # the live cuts of each task come first; a task with fewer cuts than another is padded with J_t ≥ 0
         order = np.argsort(~cuts.live, axis=0, kind="stable")[: cuts.live.sum(axis=0).max()]
         task = np.arange(order.shape[1])
         live = cuts.live[order, task]
@@ -201,10 +202,10 @@ class Master(InteriorPoint):
         minimise over x, z ≥ 0     Σ_t z_t + ½ Σ_tm x_tm    where   w_kt = z_t − a_kt + h_kt'θ^t(x) ≥ 0
         θ_tm = N_m^(1−ρ) x_tm^ρ,   N_m = Σ_t x_tm
 
-    θ is concave in x, so the problem is convex, and its objective is linear however small ρ is. Where the tasks share
-    their weights x has one row and θ = x. The slacks w meet their equations in the end only. Multipliers: μ of the
-    cuts, ν of x ≥ 0. Unknown are the relative steps s = dθ/θ = ρ ξ + (1−ρ) ζ, with ξ = dx/x and, for φ = x/N,
-    ζ = dN/N = Σ_t φ_t ξ_t = Σ_t φ_t s_t. The start x (n_tasks or 1, n_kernels) is positive, the optimum about one.
+    θ is concave in x, so the problem is convex, and its objective is linear however small ρ is. If the tasks share
+    their weights, x has one row and θ = x. The slacks w satisfy their equations only at the end. Multipliers: μ of the
+    cuts, ν of x ≥ 0. The unknowns are the relative steps s = dθ/θ = ρ ξ + (1−ρ) ζ, with ξ = dx/x and, for φ = x/N,
+    ζ = dN/N = Σ_t φ_t ξ_t = Σ_t φ_t s_t. The start x (n_tasks or 1, n_kernels) is positive; the optimum is about one.
     """
 
     def __init__(self, a: Array, h: Array, norm: MixedNorm, x: Array):
@@ -216,11 +217,11 @@ class Master(InteriorPoint):
         self.dual, self.slack = np.append(mu, np.mean(mu * w) / x), np.append(w, x)
 
     def parts(self, pairs: Array) -> tuple[Array, Array]:
-        """What belongs to the cuts, and what to x."""
+        """Split the pairs into those of the cuts and those of x."""
         return pairs[: self.a.size].reshape(self.a.shape), pairs[self.a.size :].reshape(-1, self.h.shape[2])
 
     def follow(self, x: Array) -> None:
-        """N, θ and h'θ at x."""
+        """Update N, θ and h'θ for x."""
         self.N = x.sum(axis=0)
         self.theta = self.N ** (1 - self.rho) * x**self.rho
         self.fall = (self.h * self.theta).sum(axis=2)
@@ -235,28 +236,28 @@ class Master(InteriorPoint):
         if value < self.upper:
             self.upper, self.best_theta, self.best = value, self.theta, (x, x * nu)
         mu = mu / mu.sum(axis=0)
-        # Forms are convex in α, so a mixture of cuts bounds those of the mixture of their α, and quadratic: the root
-        # of their excess is what α must shrink by to be feasible.
+        # Forms are convex in α, so a mixture of cuts bounds the forms of the mixed α. They are also quadratic, so α
+        # becomes feasible if it shrinks by the root of their excess.
         bound = float((mu * self.a).sum() / np.sqrt(max(1.0, self.norm.of_forms(2 * mix(mu, self.h)).max())))
         if bound > self.lower:
             self.lower, self.best_mu = bound, mu
 
     def weights(self) -> Array:
-        """The best θ, zero where it is in the limit: x_tm, or for 1 < q < 2, where tasks leave a kernel together, N_m.
+        """The best θ, zero where the limit of x_tm is zero, or of N_m for 1 < q < 2, where tasks drop kernels together.
 
-        x goes to zero where its multiplier does not: x ν is what is left of the barrier.
+        x goes to zero where its multiplier does not: x ν is what remains of the barrier.
         """
         size, rest = self.best if self.rho == 1 else (part.sum(axis=0) for part in self.best)
         return np.where(size**2 > ABSENT * self.upper * rest, self.best_theta, 0.0)
 
     def factor(self) -> None:
-        """The second derivatives in s: of the cuts a block for each task, and for each kernel, with b of the curvature
-        of θ and n of the barrier,
+        """The second derivatives in s: one block per task from the cuts, and for each kernel, with b from the curvature
+        of θ and n from the barrier,
 
             ρ² Σ_t b_t (ξ_t − ζ)² + n_t ξ_t² = Σ_t (b_t + n_t) s_t² − 2 ζ g's + κ ζ²,     ζ = φ's
             g = b + (1−ρ) n,    κ = Σ_t b_t + (1−ρ)² n_t
 
-        which is diagonal but for a part of rank two, of φ and g.
+        which is diagonal except for a part of rank two, from φ and g.
         """
         rho, (mu, nu), (w, x) = self.rho, self.parts(self.dual), self.parts(self.slack)
         self.miss = self.z - self.a + self.fall - w
@@ -301,7 +302,7 @@ class Master(InteriorPoint):
         self.d_dual = (goal - self.dual * self.d_slack) / self.slack
 
     def target(self, step: float) -> float:
-        # the slacks must not vanish before the curved equations are met
+        # the slacks must not vanish before the curved equations hold
         mu, _ = self.parts(self.dual)
         return max(super().target(step), CAUTION * (mu * np.abs(self.miss)).sum() / len(self.dual))
 

@@ -1,12 +1,12 @@
-"""Partially shared kernels: each task adds something of its own to the kernel of all (Tang, Chen, Ye 2009).
+"""Partially shared kernels: each task adds its own part to the kernel that all tasks share (Tang, Chen, Ye 2009).
 
-The equations of :class:`PartiallySharedMKL` give all tasks the same share Σ_m γ_m^t = 1 − Σ_m ζ_m, and none is better
-off with less of it: what ζ can do γ can do. So the share is g = min(1, β/T), and the problem is one over a product of
-simplexes, ‖ζ‖_1 = 1 − g and ‖γ^t‖_1 = g for every t.
+The equations of :class:`PartiallySharedMKL` give all tasks the same share Σ_m γ_m^t = 1 − Σ_m ζ_m. A smaller share
+never helps, because γ can do what ζ can do. So the share is g = min(1, β/T), and the problem is over a product of
+simplexes: ‖ζ‖_1 = 1 − g and ‖γ^t‖_1 = g for every t.
 
 Every solved task gives a cut J_t(θ) ≥ a − ½ θ'G, and over the cuts the problem is a linear programme. Its solutions are
-corners, far from each other; so the tasks are solved on the way from the best weights so far to the corner (in-out
-separation, Ben-Ameur and Neto 2007), further along it the better the last step was.
+corners, far from each other. So the tasks are solved at a point between the best weights so far and the corner (in-out
+separation, Ben-Ameur and Neto 2007); the point is nearer to the corner if the last step was an improvement.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from ..solvers._base import TASK_SHARE
 from ..sweep import Sweep
 from ..weight_sets import LsBall
 
-WARM_UP = 3  # sweeps before the first linear programme, a block-coordinate step apart
-PATIENCE = 6  # programmes a cut may sit out before it is dropped
-ACCURATE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # the least HiGHS takes
+WARM_UP = 3  # sweeps before the first linear programme, with a block-coordinate step between them
+PATIENCE = 6  # drop a cut after this many programmes without it
+ACCURATE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # the smallest HiGHS accepts
 SIMPLEX = LsBall(1.0)
 
 
@@ -63,11 +63,14 @@ class PartialSharing:
         return parts[0] + parts[1:]
 
     def pull_back(self, terms: Array) -> Array:
-        """The adjoint of expand: from one row for each task to one row for each part."""
+        """The adjoint of expand: from one row per task to one row per part."""
         return np.vstack([terms.sum(axis=0), terms])
 
     def minimize_ratio(self, parts: Array, forms: Array) -> Array:
-        """A step of block-coordinate descent, as if ζ and γ^t weighed different kernels: ‖f‖² = ζ_m² G or γ_m² G."""
+        """A step of block-coordinate descent that treats ζ and γ^t as weights of different kernels.
+
+        So ‖f‖² = ζ_m² G or γ_m² G.
+        """
         shares = [SIMPLEX.minimize_ratio(w) for w in parts**2 * self.pull_back(forms)]
         return self.totals[:, None] * np.array(shares)
 
@@ -80,14 +83,14 @@ class Cuts(CutStore):
     """The cuts of all sweeps, and the linear programme over them."""
 
     def minimize_mean(self, sharing: PartialSharing, unit: float) -> tuple[Array | None, float]:
-        """Parts that minimise the mean over the tasks of their highest cut, and a lower bound of all such means.
+        """The parts that minimise the mean of the tasks' highest cuts, and a lower bound of that mean.
 
         A linear programme in the parts and z ≥ 0 (J_t is not negative), in units of ``unit``:
 
             minimise  (1/T) Σ_t z_t    where    z_t + ζ'h_k + γ^t'h_k ≥ a_k   for the cuts k of task t
 
-        The bound is made of its multipliers and holds however inexact they are. No parts are returned where the
-        programme could not be solved.
+        The bound comes from its multipliers and is valid even if they are inexact. The parts are None if the programme
+        could not be solved.
         """
         from scipy.optimize import linprog
         from scipy.sparse import csr_matrix, hstack, identity, kron
@@ -109,18 +112,18 @@ class Cuts(CutStore):
         multipliers = np.zeros_like(self.linear)
         multipliers[row, task] = np.maximum(-found.ineqlin.marginals, 0)
         self.note_use(multipliers > 0, PATIENCE)
-        # they sum to 1/T at most in each task: what is missing belongs to z ≥ 0
+        # in each task they sum to at most 1/T; the rest belongs to z ≥ 0
         multipliers *= np.minimum(1, 1 / (T * np.maximum(multipliers.sum(axis=0), 1e-300)))
         slopes = np.einsum("kt,ktm->tm", multipliers, self.slopes)
         corner = np.maximum(found.x[: M * (1 + T)].reshape(1 + T, M), 0)
-        corner *= (sharing.totals / np.maximum(corner.sum(axis=1), 1e-300))[:, None]  # feasible to the last digit
+        corner *= (sharing.totals / np.maximum(corner.sum(axis=1), 1e-300))[:, None]  # exactly feasible
         return corner, sharing.lower_bound(multipliers * self.linear, slopes)
 
 
 def minimize_in_out(
     machine: SVCTasks, sharing: PartialSharing, run: Run, tol: float, max_iter: int = 200
 ) -> tuple[Sweep, Array, float]:
-    """Cutting planes from the best weights so far towards the corner of the cuts: the best sweep, its parts and gap."""
+    """Cutting planes between the best weights and the corner of the cuts: the best sweep, its parts and gap."""
     rtol = TASK_SHARE * tol
     cuts = Cuts(sharing.n_tasks, sharing.n_kernels)
     parts = best_parts = sharing.start()
@@ -155,19 +158,19 @@ def minimize_in_out(
 
 
 class PartiallySharedMKL(KernelTaskClassifier):
-    """Kernels that are partly shared by the tasks and partly their own (Tang et al. 2009).
+    """Classifiers whose kernels are partly shared by the tasks and partly their own (Tang et al. 2009).
 
         minimise over ζ, γ ≥ 0    (1/T) Σ_t J_t(ζ + γ^t)
         subject to                Σ_m (ζ_m + γ_m^t) = 1 for every task t,     Σ_tm γ_m^t ≤ β
 
-    where J_t(θ) is the optimum of SVM task t under the kernel Σ_m θ_m K_m. β = 0 shares one kernel among all tasks,
-    which is :class:`~paretomkl.ParetoMKLClassifier` with p = 1 and s = 1; β ≥ T shares nothing, which is
-    :class:`IndependentMKL` with s = 1. The equations give every task the same share β/T of weights of its own.
+    where J_t(θ) is the optimum of SVM task t under the kernel Σ_m θ_m K_m. With β = 0 all tasks share one kernel, which
+    is :class:`~paretomkl.ParetoMKLClassifier` with p = 1 and s = 1; with β ≥ T they share nothing, which is
+    :class:`IndependentMKL` with s = 1. The equations give every task the same share β/T of its own weights.
 
     Parameters
     ----------
     beta : float, default=1.0
-        Sum of all weights that are not shared, at least 0; only values up to the number of tasks make a difference.
+        Sum of all weights that are not shared, at least 0; values above the number of tasks have no further effect.
     C, kernels, task_column, tol, class_weight, n_jobs, verbose, random_state
         As in :class:`~paretomkl.ParetoMKLClassifier`.
 
@@ -180,7 +183,7 @@ class PartiallySharedMKL(KernelTaskClassifier):
     objectives_, objective_
         J_t at θ^t (n_tasks,), and their mean.
     gap_, n_sweeps_
-        As in :class:`~paretomkl.ParetoMKLClassifier`; the gap is that of the mean.
+        As in :class:`~paretomkl.ParetoMKLClassifier`; the gap refers to the mean.
 
     Examples
     --------

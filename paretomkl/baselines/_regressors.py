@@ -1,4 +1,4 @@
-"""Baselines for regression with kernels: a learned one for each task, or the mean of all."""
+"""Baselines for regression with kernels: a learned kernel for each task, or the mean of all kernels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._independent import SeparateKernels, UniformKernel
 
 
 class MachineOfLoss:
-    """The losses of :class:`~paretomkl.ParetoMKLRegressor`."""
+    """Adds the losses of :class:`~paretomkl.ParetoMKLRegressor`."""
 
     loss: Any
     epsilon: float
@@ -22,19 +22,19 @@ class MachineOfLoss:
 
 
 class IndependentMKLRegressor(MachineOfLoss, SeparateKernels, KernelTaskRegressor):
-    """Multiple kernel learning for each regression by itself.
+    """Multiple kernel learning for each regression task on its own.
 
         for each task t     minimise over θ^t ≥ 0, ‖θ^t‖_s ≤ 1     J_t(θ^t)
 
     where J_t(θ) is the optimum of task t under the kernel Σ_m θ_m K_m, as in
-    :class:`~paretomkl.ParetoMKLRegressor`, which this is where there is one task.
+    :class:`~paretomkl.ParetoMKLRegressor`. With one task the two are the same.
 
     Parameters
     ----------
     loss, epsilon, C, s, kernels, task_column, normalize_y, tol, n_jobs, verbose, random_state
-        As in :class:`~paretomkl.ParetoMKLRegressor`; each task stops at ``tol``, and threads take one task each.
+        As in :class:`~paretomkl.ParetoMKLRegressor`; each task stops at ``tol``, and each thread solves one task.
     max_iter : int, default=None
-        Sweeps allowed for one task; None is 200.
+        Maximum number of sweeps for one task; None means 200.
 
     Attributes
     ----------
@@ -43,11 +43,11 @@ class IndependentMKLRegressor(MachineOfLoss, SeparateKernels, KernelTaskRegresso
     objectives_, objective_
         J_t at θ^t (n_tasks,), and their mean.
     gaps_ : array of shape (n_tasks,)
-        Relative certificate of each task, never below the truth.
+        Certified relative gap of each task, never below the true gap.
     gap_ : float
-        The largest of them, which bounds that of the mean as well.
+        The largest of them, which also bounds the gap of the mean.
     n_sweeps_ : int
-        How often the task that took longest was solved.
+        Passes over the tasks: the largest number of times that any task was solved.
 
     Examples
     --------
@@ -87,23 +87,23 @@ class IndependentMKLRegressor(MachineOfLoss, SeparateKernels, KernelTaskRegresso
 
 
 class UniformKernelRegressor(MachineOfLoss, UniformKernel, KernelTaskRegressor):
-    """Kernel regressions under the mean of all kernels, k = Σ_m K_m / M: nothing about the kernel is learned.
+    """Kernel regression with the mean of all kernels, k = Σ_m K_m / M; the kernel is not learned.
 
     Parameters
     ----------
     loss, epsilon, C, kernels, task_column, normalize_y, tol, n_jobs, verbose, random_state
-        As in :class:`~paretomkl.ParetoMKLRegressor`, and the tasks are solved as accurately as there.
+        As in :class:`~paretomkl.ParetoMKLRegressor`, with the same accuracy of the tasks.
 
     Attributes
     ----------
     theta_ : array of shape (n_kernels,)
-        1/M each.
+        1/M for each kernel.
     objectives_, objective_
         J_t at ``theta_`` (n_tasks,), and their mean.
     gap_ : float
         Largest relative duality gap of a task.
     n_sweeps_ : int
-        One.
+        Always 1.
 
     Examples
     --------

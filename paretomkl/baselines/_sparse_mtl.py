@@ -1,4 +1,4 @@
-"""Sparse multi-task learning: kernels chosen for all tasks together."""
+"""Sparse multi-task learning: all tasks choose their kernels together."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ class SparseMTL(KernelTaskClassifier):
 
     (Rakotomamonjy, Flamary, Gasso, Canu: "ℓp-ℓq penalty for sparse linear and sparse multiple kernel multitask
     learning", IEEE Transactions on Neural Networks 22, 2011.) Each task has its own combination of kernels; the norm
-    makes few kernels serve all tasks. p = q = 1 leaves the tasks to themselves.
+    makes all tasks use the same few kernels. With p = q = 1 the tasks are independent.
 
     Parameters
     ----------
     p : float, default=1.0
-        Exponent over the kernels, 0 < p ≤ 1. 1 is convex; less gives fewer kernels and a local minimum, reached from
-        the solution of p = 1.
+        Exponent over the kernels, 0 < p ≤ 1. With 1 the problem is convex; a smaller p gives fewer kernels and a local
+        minimum, reached from the solution at p = 1.
     q : float, default=2.0
         Exponent over the tasks, 1 ≤ q ≤ 2: 2 gives all tasks the same kernel weights, 1 makes them independent.
     C, kernels, task_column, tol, class_weight, n_jobs, verbose, random_state
         As in :class:`~paretomkl.ParetoMKLClassifier`.
     max_iter : int, default=300
-        Passes over the tasks after which to stop.
+        Maximum number of passes over the tasks.
 
     Attributes
     ----------
     theta_ : array of shape (n_tasks, n_kernels)
-        Kernel weights under which the SVM of each task has the solution f^t.
+        Kernel weights for which the SVM of each task has the solution f^t.
     norms_ : array of shape (n_tasks, n_kernels)
         ‖f_m^t‖, zero for a kernel that is not used.
     objectives_ : array of shape (n_tasks,)
         C Σ_i hinge of each task.
     objective_ : float
-        The sum of ``objectives_`` and of the penalty.
+        The sum of ``objectives_`` and the penalty.
     gap_ : float
-        Relative certificate, never below the truth. For p = 1 the distance of ``objective_`` to its optimum; for p < 1
-        that of the convex problem which touches the objective here and lies above it elsewhere, over the kernels in
-        use: zero at a stationary point.
+        Certified relative gap, never below the true gap. For p = 1 it is the distance of ``objective_`` from its
+        optimum. For p < 1 it is the gap of a convex problem over the kernels in use that touches the objective here and
+        lies above it elsewhere; it is zero at a stationary point.
     history_ : array of shape (n_points,)
-        Objectives on the way, falling; for p < 1 the first is that of the solution of p = 1.
+        The decreasing objectives during the search; for p < 1 the first one is that of the solution at p = 1.
     n_sweeps_, classes_, task_names_, kernel_names_, support_, support_vectors_, dual_coef_, intercept_
         As for :class:`~paretomkl.ParetoMKLClassifier`.
 
@@ -97,7 +97,7 @@ class SparseMTL(KernelTaskClassifier):
         check_number("tol", self.tol, lambda v: 0 < v < 1, "between 0 and 1")
         check_count("max_iter", self.max_iter)
         tasks, bank = training.tasks, fit_bank(self.kernels, training)
-        q = 2.0 if len(tasks) == 1 else float(self.q)  # one task: all q are the same
+        q = 2.0 if len(tasks) == 1 else float(self.q)  # with one task q has no effect
         bounds, jobs = training.bounds(self._cost()), effective_jobs(self.n_jobs)
         machine = make_machine(bank, training.samples.data, tasks, bounds, jobs, shared=q == 2)
         with Progress(1, self.tol, self.verbose) as progress:
@@ -114,7 +114,7 @@ class SparseMTL(KernelTaskClassifier):
         self.norms_ = point.norms
         self.history_ = np.array(history)
         self._keep(point.losses, gap, run.n_sweeps, history[-1])
-        # a task without kernels is its intercept, and needs no support vectors
+        # a task without kernels is just an intercept and needs no support vectors
         decisions = machine.decisions(point.sweep)
         kept = [dual * used for dual, used in zip(decisions.dual, theta.max(axis=1) > 0, strict=True)]
         return make_model(bank, training, theta, decisions._replace(dual=kept))

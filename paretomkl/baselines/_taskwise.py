@@ -1,4 +1,4 @@
-"""Regressors of scikit-learn for several tasks: one for each task, one for all, or one of all outputs together."""
+"""Scikit-learn regressors for several tasks: one for each task, one for all, or one for all outputs together."""
 
 from __future__ import annotations
 
@@ -28,50 +28,51 @@ SCORES = ("r2", "neg_mean_squared_error")
 
 
 class TaskwiseRegressor(MultiTaskRegressor):
-    """Any regressor of scikit-learn on several tasks, with its parameters chosen by cross-validation within the tasks.
+    """Any scikit-learn regressor on several tasks; cross-validation within the tasks chooses its parameters.
 
-    Three forms: "separate" fits one regressor for each task; "pooled" fits one to the samples of all tasks, with an
-    indicator column for each task beside the features; "joint" hands the whole matrix y to a regressor that ties its
-    outputs together, such as :class:`~sklearn.linear_model.MultiTaskLasso`, and needs one without gaps.
+    There are three forms: "separate" fits one regressor per task; "pooled" fits one regressor to the samples of all
+    tasks, with an indicator column for each task in addition to the features; "joint" passes the whole matrix y, which
+    must have no gaps, to a regressor that ties its outputs together, such as
+    :class:`~sklearn.linear_model.MultiTaskLasso`.
 
     Parameters
     ----------
     estimator : regressor, default=None
-        None is ``KernelRidge(kernel="rbf")``.
+        The regressor; None means ``KernelRidge(kernel="rbf")``.
     param_grid : dict or list of dicts, default=None
-        Values to choose from, as for :class:`~sklearn.model_selection.GridSearchCV`; None leaves the estimator as it
-        is. Among equal scores the first wins.
+        Values to choose from, as for :class:`~sklearn.model_selection.GridSearchCV`; None uses the estimator unchanged.
+        On a tie the first candidate wins.
     form : {"separate", "pooled", "joint"}, default="separate"
-        How the tasks are put together.
+        How to combine the tasks.
     each : bool, default=False
-        Whether each task chooses its own parameters; otherwise the best on average over the tasks are used for all.
-        Only for separate tasks.
+        Whether each task chooses its own parameters. Otherwise all tasks use those that are best on average. Only for
+        form "separate".
     cv : int, splitter or iterable, default=None
         Number of folds (None: 5), which are shuffled within each task; or any scikit-learn splitter, or an iterable of
         (train, test) indices.
     scoring : {"r2", "neg_mean_squared_error"}, default="r2"
-        What to choose by, task by task in each fold; R² leaves out tasks with fewer than two samples there.
+        The score to choose by, for each task in each fold; R² skips tasks with fewer than two samples in the fold.
     standardize : bool, default=True
-        Whether features are brought to mean zero and standard deviation one within the samples of each fit. Indicators
-        of tasks are left as they are.
+        Whether to scale the features to mean zero and standard deviation one over the samples of each fit. Indicator
+        columns are not scaled.
     normalize_y : bool, default=True
-        Whether targets are brought to mean zero and standard deviation one within the samples of each fit (each output
-        by itself), for regressors without an intercept; predictions are in the units of y either way.
+        Whether to scale the targets to mean zero and standard deviation one over the samples of each fit (each output
+        separately), for regressors without an intercept. Predictions are always in the units of y.
     task_column : int or str, default=None
         The column of X that names the task of each row. It is not used as a feature.
     n_jobs : int, default=None
-        Fits at a time while searching; -1 is all cores.
+        Number of fits to run at a time during the search; -1 means all cores.
     random_state : int, RandomState or None, default=None
-        Shuffles the folds where ``cv`` is a number; None is the same as 0.
+        Seed for shuffling the folds if ``cv`` is a number; None is the same as 0.
 
     Attributes
     ----------
     best_params_ : dict, or list of dicts
-        What was chosen; one for each task with ``each=True``.
+        The chosen parameters; one dict per task with ``each=True``.
     cv_scores_ : array of shape (n_tasks, n_candidates)
-        Mean score over the folds, task by task; absent without a ``param_grid``.
+        Mean score over the folds for each task; absent without a ``param_grid``.
     estimators_ : list of regressors
-        Those of the tasks in their order, or the only one.
+        The fitted regressors in the order of the tasks, or the only one.
 
     Examples
     --------
@@ -117,7 +118,7 @@ class TaskwiseRegressor(MultiTaskRegressor):
         if self.param_grid is not None:
             candidates = list(ParameterGrid(self.param_grid))
             self.cv_scores_ = self._cross_validate(training, tables, fitter, candidates)
-            rounded = np.round(self.cv_scores_, 12)  # sums of the same scores in another order are equals
+            rounded = np.round(self.cv_scores_, 12)  # sums of the same scores in another order tie
             of_table = rounded if self.each else np.nanmean(rounded, axis=0)[None]
             chosen = [candidates[int(np.nanargmax(scores))] for scores in of_table]
             best = chosen if self.each else chosen * len(tables)
@@ -134,7 +135,7 @@ class TaskwiseRegressor(MultiTaskRegressor):
         if self.scoring not in SCORES:
             raise ValueError(f"scoring must be one of {list(SCORES)}, got {shown(self.scoring)}.")
         if self.each and self.form != "separate":
-            raise ValueError(f"each=True is for form='separate'; with form={self.form!r} all tasks have one regressor.")
+            raise ValueError(f"each=True needs form='separate'; with form={self.form!r} all tasks share one regressor.")
         effective_jobs(self.n_jobs)
 
     def _fitter(self, training: Training) -> Fitter:
@@ -145,7 +146,7 @@ class TaskwiseRegressor(MultiTaskRegressor):
         return Fitter(estimator, self.standardize, self.normalize_y, weighted)
 
     def _tables(self, training: Training) -> list[Table]:
-        """What each regressor is fitted to, with targets in the units of y."""
+        """The samples of each regressor, with targets in the units of y."""
         data, tasks, targets = training.samples.data, training.tasks, training.labelling
         values = [targets.centre[t] + targets.spread[t] * task.targets for t, task in enumerate(tasks)]
         if self.form == "joint":
@@ -183,18 +184,18 @@ class TaskwiseRegressor(MultiTaskRegressor):
         by_fold = scores.reshape(len(tables), len(splits), n_tasks, -1).transpose(1, 0, 2, 3)
         counts = (~np.isnan(by_fold)).sum(axis=(0, 1))
         if not counts.any():
-            raise ValueError("No task has a score in any fold; look at cv.")
+            raise ValueError("No task has a score in any fold; check cv.")
         total = np.nansum(by_fold, axis=(0, 1))
         return np.divide(total, counts, out=np.full_like(total, np.nan), where=counts > 0)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Samples that one regressor is fitted to.
+    """The samples of one regressor.
 
-    rows (n,): where they stand in X, one row for each pair of a sample and a task where the tasks are pooled; X (n,
-    n_features); indicators (n, n_tasks) of the task, or None; y and task: (n,), or (n, n_tasks) where the outputs are
-    learned together; weight (n,).
+    rows (n,): their rows in X, one for each pair of a sample and a task if the tasks are pooled; X (n, n_features);
+    indicators (n, n_tasks) of the task, or None; y and task: (n,), or (n, n_tasks) if the outputs are learned together;
+    weight (n,).
     """
 
     rows: IntArray
@@ -205,7 +206,7 @@ class Table:
     task: IntArray
 
     def part(self, rows: IntArray) -> Table:
-        """Those of the given rows of X."""
+        """The samples in the given rows of X."""
         mine = np.flatnonzero(np.isin(self.rows, rows))
         columns = None if self.indicators is None else self.indicators[mine]
         return Table(self.rows[mine], self.X[mine], columns, self.y[mine], self.weight[mine], self.task[mine])
@@ -213,7 +214,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Fitter:
-    """How an estimator is fitted to a table."""
+    """Fits an estimator to a table."""
 
     estimator: Any
     standardize: bool
@@ -238,7 +239,7 @@ class Fitter:
 
 @dataclass(frozen=True)
 class Fitted:
-    """An estimator and the units it was fitted in."""
+    """A fitted estimator, with the scaling of its inputs and outputs."""
 
     estimator: Any
     scaler: StandardScaler | None
@@ -252,7 +253,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class TaskwiseModel(FittedTasks):
-    """Regressors of all tasks, one for each or one for all of them."""
+    """The regressors of all tasks: one per task, or one for all."""
 
     tasks: Any
     form: str
@@ -269,7 +270,7 @@ class TaskwiseModel(FittedTasks):
 
 
 def indicators(task: IntArray, n_tasks: int) -> Array | None:
-    """A column for each task, one where the row is of that task; None where there is only one task."""
+    """One column per task, with 1 in the rows of that task; None if there is only one task."""
     return np.eye(n_tasks)[task] if n_tasks > 1 else None
 
 

@@ -1,4 +1,4 @@
-"""Data sets: public ones, of the paper and beyond, and synthetic tasks whose relevant kernels are known."""
+"""Data sets: public ones, from the paper and others, and synthetic tasks whose relevant kernels are known."""
 
 from ._fetch import data_found, fetch, list_datasets
 from ._synthetic import make_multitask

@@ -1,4 +1,4 @@
-"""The data sets, eight of the paper and others beyond it: facts, from ``catalogue.toml``, and form."""
+"""The data sets, eight from the paper and others: their facts, from ``catalogue.toml``, and their form."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ._registry import FILES, MFEAT_SOURCES, files_of
 from ._tables import Table, stack
 
 Read = Callable[[DataFile], Table]
-Contents = tuple[Table, Sequence[str]]  # "tasks" among its further vectors, and the names of the features
+Contents = tuple[Table, Sequence[str]]  # the table, whose further arrays may include "tasks", and the feature names
 
 
 class DatasetInfo(NamedTuple):
-    """A data set in short; ``n_tasks`` is the number of pairs of classes where the set has no tasks of its own.
+    """A summary of a data set; ``n_tasks`` is the number of pairs of classes if the set has no tasks.
 
-    ``n_classes`` is 0 where the target is a quantity, which ``kind`` says in words.
+    ``n_classes`` is 0 for regression; ``kind`` says so in words.
     """
 
     name: str
@@ -33,7 +33,7 @@ class DatasetInfo(NamedTuple):
 
     @property
     def kind(self) -> Literal["classification", "regression"]:
-        """What the target is for."""
+        """Whether the target is for classification or regression."""
         return "classification" if self.n_classes else "regression"
 
 
@@ -45,9 +45,9 @@ def _all_rows(data_set: DataSet, read: Read) -> Contents:
 class DataSet:
     """A data set of the catalogue.
 
-    files, feature_names: of its form without options; notes, source, reference: for DESCR; class_names: of classes that
-    the files code as numbers; build(data_set, read, **options): from files to contents; sources: the columns of each
-    named source, where the features come from several.
+    files, feature_names: of its default form, without options; notes, source, reference: for DESCR; class_names: names
+    of classes that the files code as numbers; build(data_set, read, **options): makes the contents from the files;
+    sources: the columns of each named source, if the features come from several.
     """
 
     info: DatasetInfo
@@ -65,15 +65,15 @@ def _robot(data_set: DataSet, read: Read, n_sensors: int = 4) -> Contents:
     if n_sensors == 24:
         return read(FILES["robot/sensor_readings_24.data"]), [f"US{i}" for i in range(1, 25)]
     if n_sensors not in (2, 4):
-        raise ValueError(f"robot has n_sensors 2, 4 or 24, got n_sensors={n_sensors!r}.")
-    # the archive's file of two distances is the first two columns of that of four
+        raise ValueError(f"n_sensors of robot must be 2, 4 or 24, got {n_sensors!r}.")
+    # the archive's file with two distances has the first two columns of the file with four
     table, names = _all_rows(data_set, read)
     return replace(table, data=table.data[:, :n_sensors]), names[:n_sensors]
 
 
 def _segment(data_set: DataSet, read: Read, drop_duplicates: bool = False) -> Contents:
     table, names = _all_rows(data_set, read)
-    if drop_duplicates:  # no feature vector has two labels, so the features decide
+    if drop_duplicates:  # no feature vector has two labels, so it is enough to compare the features
         table = table[np.sort(np.unique(table.data, axis=0, return_index=True)[1])]
     return table, names
 
@@ -93,7 +93,7 @@ def _letter(data_set: DataSet, read: Read, raw: bool = False) -> Contents:
 
 
 def _mfeat(data_set: DataSet, read: Read) -> Contents:
-    """The sources side by side: all files have the same samples in the same order."""
+    """Join the sources as columns: all files have the same samples in the same order."""
     tables = [read(file) for file in data_set.files]
     return Table(np.hstack([table.data for table in tables]), tables[0].target), data_set.feature_names
 
@@ -102,9 +102,9 @@ UPDRS = ("total_UPDRS", "motor_UPDRS")
 
 
 def _parkinsons(data_set: DataSet, read: Read, target: str = "total_UPDRS") -> Contents:
-    """The columns of the file after the person: age, sex, test_time, motor_UPDRS, total_UPDRS, 16 of the voice."""
+    """The columns after the person are age, sex, test_time, motor_UPDRS, total_UPDRS and 16 voice measures."""
     if target not in UPDRS:
-        raise ValueError(f"parkinsons has target {' or '.join(map(repr, UPDRS))}, got target={target!r}.")
+        raise ValueError(f"target of parkinsons must be {' or '.join(map(repr, UPDRS))}, got {target!r}.")
     table, names = _all_rows(data_set, read)
     persons, values = table.target, table.data
     score = values[:, 4] if target == "total_UPDRS" else values[:, 3]
@@ -112,7 +112,7 @@ def _parkinsons(data_set: DataSet, read: Read, target: str = "total_UPDRS") -> C
 
 
 def _mnist(data_set: DataSet, read: Read) -> Contents:
-    """Images and labels have files of their own, in turn."""
+    """Images and labels are in separate files, which alternate."""
     tables = [read(file) for file in data_set.files]
     images, labels = tables[::2], tables[1::2]
     pixels = np.concatenate([table.data for table in images], dtype=np.float64)
@@ -120,7 +120,7 @@ def _mnist(data_set: DataSet, read: Read) -> Contents:
 
 
 def _side_by_side(widths: Mapping[str, int]) -> dict[str, list[int]]:
-    """The columns of each source, when one follows the other."""
+    """The columns of each source, in consecutive blocks."""
     ends = np.cumsum(list(widths.values())).tolist()
     return {name: list(range(end - width, end)) for (name, width), end in zip(widths.items(), ends, strict=True)}
 
@@ -133,7 +133,7 @@ BUILD = {
     "parkinsons": _parkinsons,
     "mnist": _mnist,
 }
-SCHOOL_COLUMNS = {  # indicators of the pupil, then of the school
+SCHOOL_COLUMNS = {  # number of columns of each feature: first of the pupil, then of the school
     "year": 3,
     "percent_free_meals": 1,
     "percent_band_1": 1,
@@ -145,7 +145,7 @@ SCHOOL_COLUMNS = {  # indicators of the pupil, then of the school
     "constant": 1,
 }
 SOURCES = {"mfeat": _side_by_side(MFEAT_SOURCES)}
-NUMBERED = {  # features without names of their own
+NUMBERED = {  # names for features that have none in the files
     "satellite": [f"pixel {pixel} band {band}" for pixel in range(1, 10) for band in range(1, 5)],
     "letter": [f"p_{row}_{column}" for row in range(16) for column in range(8)],
     "landmine": [f"feature {i}" for i in range(1, 10)],

@@ -1,4 +1,4 @@
-"""fetch, and what there is to fetch."""
+"""The function fetch, and the list of data sets."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ._tables import Table
 
 
 def list_datasets() -> list[DatasetInfo]:
-    """Names and sizes of the data sets that `fetch` knows, each in the form it has without options.
+    """List the names and sizes of the data sets that `fetch` knows, in their default form.
 
     Returns
     -------
     list of DatasetInfo
-        Named tuples ``(name, title, n_samples, n_features, n_classes, n_tasks)``. Where a set has no tasks of its own,
-        ``n_tasks`` counts the pairs of its classes. ``n_classes`` is 0 where the target is a quantity; the attribute
-        ``kind`` is ``"classification"`` or ``"regression"``.
+        Named tuples ``(name, title, n_samples, n_features, n_classes, n_tasks)``. If a set has no tasks, ``n_tasks``
+        counts the pairs of its classes. ``n_classes`` is 0 for regression; the attribute ``kind`` is
+        ``"classification"`` or ``"regression"``.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def list_datasets() -> list[DatasetInfo]:
 
 
 def data_found(data_home: str | os.PathLike[str] | None = None) -> dict[str, Path | None]:
-    """Which data sets can be read without a download.
+    """Find the data sets that you can read without a download.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def data_found(data_home: str | os.PathLike[str] | None = None) -> dict[str, Pat
     Returns
     -------
     dict of str to Path or None
-        The folder that holds all files of the set's usual form; None where one is missing. Files are not opened.
+        The folder that holds all files of the set's default form, or None if a file is missing. No file is opened.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def data_found(data_home: str | os.PathLike[str] | None = None) -> dict[str, Pat
     given = given_folder(data_home)
     try:
         folder = cache_folder() if given is None else given[0]
-    except ImportError:  # nothing can have been downloaded
+    except ImportError:  # without pooch nothing can have been downloaded
         return dict.fromkeys(DATA_SETS)
     return {
         name: folder if all((folder / file.path).is_file() for file in data_set.files) else None
@@ -78,16 +78,17 @@ def fetch(
     download: bool = True,
     **options: Any,
 ) -> Any:
-    """One of the data sets of the paper, or of those beyond it, with the values of its public files, nothing scaled.
+    """Load a data set of the paper, or one of several others, with the unscaled values of its public files.
 
-    Files are looked for in ``data_home``; without it in the folder that the environment variable ``PARETOMKL_DATA``
-    names; without that in the cache of the operating system, into which they are downloaded (with pooch, the extra
-    ``paretomkl[data]``) from public copies at one commit, letter from its own page, mnist from a mirror. A folder that
-    is named is only read, never written; its layout is ``robot/sensor_readings_4.data`` and so on, one folder per set.
+    The function looks for the files in ``data_home``; without it, in the folder that the environment variable
+    ``PARETOMKL_DATA`` names; without that, in the cache of the operating system. It downloads missing files into the
+    cache (with pooch, the extra ``paretomkl[data]``): most from public copies at a fixed commit, letter from its own
+    page, mnist from a mirror. It only reads from a folder that you name and never writes to it; the layout is
+    ``robot/sensor_readings_4.data`` and so on, one folder per set.
 
-    Every file is compared with a checksum of what it says, not of its bytes: line ends and packing do not matter, so
-    another copy of the same data will do. The environment variable ``PARETOMKL_DATA_URL`` replaces the public hosts by
-    a mirror with the same layout.
+    A checksum covers the content of every file, not its bytes. Line ends and compression do not matter, so you can use
+    another copy of the same data. The environment variable ``PARETOMKL_DATA_URL`` replaces the public hosts with a
+    mirror that has the same layout.
 
     Parameters
     ----------
@@ -98,16 +99,16 @@ def fetch(
     data_home : path-like, default=None
         Folder that holds the files.
     return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch; of a set with tasks of its own, whose targets mean nothing without
-        them, ``(data, target, tasks)``.
+        Return ``(data, target)`` instead of a Bunch; for a set with tasks, whose targets mean nothing without them,
+        ``(data, target, tasks)``.
     as_frame : bool, default=False
-        Make ``data`` a pandas DataFrame, ``target`` and ``tasks`` Series, and add ``frame``: all of them in one.
+        Make ``data`` a pandas DataFrame, ``target`` and ``tasks`` Series, and add ``frame``, which holds all of them.
     download : bool, default=True
-        Download what the cache lacks; False makes that an error.
+        Whether to download files that are not in the cache; with False a missing file is an error.
     **options
-        Of one set each: ``n_sensors`` of robot (4, 2 or 24), ``drop_duplicates`` of segment (False or True), ``raw`` of
-        letter (True: all 26 letters, no tasks), ``target`` of parkinsons (``"total_UPDRS"`` or ``"motor_UPDRS"``; the
-        other one is not among the features).
+        Options of single sets: ``n_sensors`` of robot (4, 2 or 24), ``drop_duplicates`` of segment (False or True),
+        ``raw`` of letter (True: all 26 letters, no tasks), ``target`` of parkinsons (``"total_UPDRS"`` or
+        ``"motor_UPDRS"``; the other one is not a feature).
 
     Returns
     -------
@@ -115,28 +116,28 @@ def fetch(
         data : array of shape (n_samples, n_features)
             Feature values as in the files.
         target : array of shape (n_samples,)
-            Class names, or the numbers that the files have in their place (satellite, shuttle, landmine,
-            mfeat, mnist); for regression the quantity to predict.
+            Class names, or class numbers if the files use numbers (satellite, shuttle, landmine, mfeat, mnist); for
+            regression the numbers to predict.
         tasks : array of shape (n_samples,) or None
-            The task of each row: pairs of letters, the landmine fields 1 to 29, the schools, persons or respondents
-            of the regression sets from 1. None for the other sets, whose tasks are the pairs of classes.
+            The task of each row: pairs of letters; the landmine fields 1 to 29; the schools, persons or respondents of
+            the regression sets, numbered from 1. None for the other sets, whose tasks are the pairs of classes.
         kind : str
             ``"classification"`` or ``"regression"``.
         feature_names, target_names, task_names : lists
-            One name per column of data; per class, classes being sorted (None for regression); per task, in the order
-            of the rows (None without tasks).
+            One name per column of data; one per class, in sorted order (None for regression); one per task, in the
+            order of the rows (None without tasks).
         sources : dict of str to list of int, or None
-            Of a set whose features come from several sources (mfeat), the columns of each; None for the others.
+            The columns of each source, if the features come from several sources (mfeat); None for the others.
         DESCR : str
-            What the set is, with its source and reference.
+            A description of the set, with its source and reference.
 
-        Letter adds ``groups`` (equal for the same image) and ``folds``; parkinsons ``time`` (n_samples,), the days
-        since a person's first visit, for `paretomkl.model_selection.split_by_time`; computer ``respondents``
-        (n_samples, 7), what is known of the respondent of each row.
+        Letter also has ``groups`` (equal for the same image) and ``folds``. Parkinsons has ``time`` (n_samples,), the
+        days since a person's first visit, for `paretomkl.model_selection.split_by_time`. Computer has ``respondents``
+        (n_samples, 7), what is known about the respondent of each row.
 
     Notes
     -----
-    Reading and checking takes 10 to 100 ms, of shuttle, letter and mfeat 0.3 to 0.5 s, of mnist 1 s; letter as eight
+    Reading and checking takes 10 to 100 ms, for shuttle, letter and mfeat 0.3 to 0.5 s, for mnist 1 s. Letter as eight
     tasks is an array of 47 MB, mnist one of 439 MB.
 
     Examples
@@ -146,7 +147,7 @@ def fetch(
     >>> clf = ParetoMKLClassifier().fit(landmine.data, landmine.target, tasks=landmine.tasks)  # doctest: +SKIP
     """
     data_set = _known(name)
-    known = list(inspect.signature(data_set.build).parameters)[2:]  # the first two are the set and the reader
+    known = list(inspect.signature(data_set.build).parameters)[2:]  # after the data set and the reader
     unknown = [option for option in options if option not in known]
     if unknown:
         takes = f"its options are {', '.join(known)}" if known else "it has no options"
@@ -169,7 +170,7 @@ def _known(name: str) -> DataSet:
 
 
 def _bunch(data_set: DataSet, table: Table, feature_names: Sequence[str]) -> Any:
-    from sklearn.utils import Bunch  # here: scikit-learn takes a second to import
+    from sklearn.utils import Bunch  # imported here because scikit-learn takes a second
 
     names, of_target = _described_target(data_set, table.target)
     more = {"tasks": None} | dict(table.more)
@@ -194,7 +195,7 @@ def _bunch(data_set: DataSet, table: Table, feature_names: Sequence[str]) -> Any
 
 
 def _described_target(data_set: DataSet, target: AnyArray) -> tuple[list[str] | None, str]:
-    """Names of the classes, None for a quantity; and a sentence for DESCR."""
+    """The class names (None for regression), and a sentence for DESCR."""
     if data_set.info.kind == "regression":
         span = f"from {target.min():.4g} to {target.max():.4g}"
         return None, f"Target {span}, mean {target.mean():.4g}, standard deviation {target.std():.4g}."

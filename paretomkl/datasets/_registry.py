@@ -1,9 +1,9 @@
-"""The public files of the data sets, as listed in ``registry.txt``, and how they are read.
+"""The public files of the data sets, as listed in ``registry.txt``, and how to read them.
 
-Most are downloaded from a copy whose bytes are known: a repository at one commit, with the SHA-256 of the file; for
-MNIST a mirror of the original files, with their SHA-256. Where the bytes are not known the content decides: mfeat comes
-from a repository at one commit too, whose line ends were not seen, computer from one that packs it into an archive,
-Letter from its original page, where the rows may have another order.
+For most files the exact bytes are known: they come from a repository at a fixed commit, and MNIST from a mirror of the
+original files, with the SHA-256 of each file. For the others only the content is checked: mfeat comes from a repository
+at a fixed commit whose line ends are unknown, computer from one that packs it into an archive, and letter from its
+original page, where the rows may be in another order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ READERS: dict[str, Callable[[bytes], Table]] = {
     "steel": partial(read_indicators, n_columns=34, classes=STEEL_CLASSES),
     "letter": read_letters,
     "landmine": read_fields,
-    # the first line counts the columns; in no row of data do the values rise like this
+    # the first line numbers the columns; no row of data starts like this
     **{
         f"mfeat/mfeat-{name}.csv.gz": partial(
             read_columns, n_columns=width + 1, delimiter=",", skip=("0,1,2,3,4,5,",), label_type=int
@@ -42,7 +42,7 @@ READERS: dict[str, Callable[[bytes], Table]] = {
     "computer": read_survey,
     "mnist": read_idx,
 }
-"""By path, or by folder where all its files are alike."""
+"""Readers by path, or by folder if all its files have the same form."""
 
 
 def _listed(line: str) -> DataFile:

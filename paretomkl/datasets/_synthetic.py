@@ -1,4 +1,4 @@
-"""Synthetic tasks of which it is known which kernels matter."""
+"""Synthetic tasks for which the relevant kernels are known."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from .._typing import AnyArray, Array
 from .._validation import check_count, check_number
 
-N_WAVES = 200  # of a random function: enough for it to look like a draw from the Gaussian process
+N_WAVES = 200  # enough for a random function to look like a draw from the Gaussian process
 
 
 def make_multitask(
@@ -25,60 +25,61 @@ def make_multitask(
     random_state: Any = None,
     common: float = 0.0,
 ) -> Any:
-    """Binary tasks on several data sources, of which a few matter to all tasks.
+    """Make binary tasks on several data sources, a few of which matter to all tasks.
 
-    The features of each source are independent standard normal. The score of a sample x in task t is
+    The features of each source are independent and standard normal. The score of a sample x in task t is
 
         f_t(x) = √(ρ/R) Σ_{m relevant} h_tm(x_m) + √(1 − ρ) h_t,own(x_own),      ρ = relatedness, R = n_relevant
 
-    and its label says whether the score lies above the median of the task; then a share ``noise`` of the labels of
-    each class is flipped. Every h is a function of its own, drawn from the Gaussian process whose covariance is
-    the kernel ``Gaussian(sigma)`` on the columns of one source. So tasks with ρ = 1 have in common which sources
-    matter, not how: what a shared kernel can learn, and no more. With ρ < 1 each task listens to a further source of
-    its own, one of the others in turn. With ``common`` > 0 tasks have in common how the shared sources matter, too:
+    and its label says whether the score is above the median of the task; then a share ``noise`` of the labels of each
+    class is flipped. Every h is a separate function, drawn from the Gaussian process whose covariance is the kernel
+    ``Gaussian(sigma)`` on the columns of one source. So with ρ = 1 the tasks agree on which sources matter, but not on
+    how they matter; that is exactly what a shared kernel can learn. With ρ < 1 each task also depends on one more
+    source, taken in turn from the others. With ``common`` > 0 the tasks also agree in part on how the shared sources
+    matter:
 
         h_tm = √c h_m + √(1 − c) h'_tm,      c = common
 
     Parameters
     ----------
     n_tasks : int, default=4
-        Binary tasks.
+        Number of binary tasks.
     n_samples : int or array-like of shape (n_tasks,), default=100
-        Samples of each task, at least 4.
+        Number of samples of each task, at least 4.
     n_features : int, default=2
-        Columns of each source.
+        Number of columns of each source.
     n_sources : int, default=6
-        Blocks of columns; X has n_sources · n_features columns.
+        Number of sources; X has n_sources · n_features columns.
     n_relevant : int, default=2
-        How many sources matter to all tasks.
+        Number of sources that matter to all tasks.
     relatedness : float, default=1.0
-        Between 0 (each task has its own source only) and 1 (the shared sources only).
+        Between 0 (each task depends only on its own source) and 1 (only on the shared sources).
     noise : float or array-like of shape (n_tasks,), default=0.0
         Share of wrong labels, at least 0 and less than 0.5.
     sigma : float, default=1.0
-        Width of the Gaussian kernel from which the functions come; a larger one makes smoother, easier tasks.
+        Width of the Gaussian kernel of the random functions; a larger width makes smoother, easier tasks.
     random_state : int, RandomState or None, default=None
         Seed of samples, functions and labels.
     common : float, default=0.0
-        Between 0 (every task has functions of its own) and 1 (all tasks have the same functions of the shared sources).
+        Between 0 (every task has its own functions) and 1 (all tasks have the same functions of the shared sources).
 
     Returns
     -------
     Bunch
         data : array of shape (n_samples of all tasks, n_sources · n_features)
-            In random order of the tasks.
+            The samples, with the tasks in random order.
         target : array of shape (n_samples of all tasks,)
             Labels, 0 and 1.
         tasks : array of shape (n_samples of all tasks,)
             Task numbers, from 0.
         relevant : array of shape (n_relevant,)
-            The sources that matter to all tasks, rising.
+            The sources that matter to all tasks, in increasing order.
         own : array of shape (n_tasks,) or None
-            The further source of each task; None for relatedness 1.
+            The additional source of each task; None for relatedness 1.
         columns : list of n_sources lists
             The columns of each source.
         DESCR : str
-            What was made.
+            A description of the tasks.
 
     Examples
     --------
@@ -90,7 +91,7 @@ def make_multitask(
     >>> sorted(path.theta[0].argsort()[-2:].tolist()) == made.relevant.tolist()
     True
     """
-    from sklearn.utils import Bunch, check_random_state  # here: scikit-learn takes a second to import
+    from sklearn.utils import Bunch, check_random_state  # imported here because scikit-learn takes a second
 
     counts = {"n_tasks": n_tasks, "n_features": n_features, "n_sources": n_sources, "n_relevant": n_relevant}
     for name, value in counts.items():
@@ -123,7 +124,8 @@ def make_multitask(
             score += np.sqrt(1 - relatedness) * _random_function(n_features, sigma, rng)(X[:, own[t]])
         data.append(X.reshape(size, -1))
         target.append(_with_wrong_labels((score > np.median(score)).astype(np.int64), rate, rng))
-    tasks = rng.permutation(np.repeat(np.arange(n_tasks), sizes.astype(int)))  # folds of consecutive rows hold them all
+    # in random order, so that folds of consecutive rows contain all tasks
+    tasks = rng.permutation(np.repeat(np.arange(n_tasks), sizes.astype(int)))
     place = np.argsort(np.argsort(tasks, kind="stable"))
     return Bunch(
         data=np.vstack(data)[place],
@@ -140,9 +142,9 @@ def make_multitask(
 
 
 def _random_function(n_features: int, sigma: float, rng: Any) -> Callable[[Array], Array]:
-    """A function of the rows of an array, from the Gaussian process with covariance exp(−‖x − z‖² / 2σ²).
+    """A random function of rows, from the Gaussian process with covariance exp(−‖x − z‖² / 2σ²).
 
-    A sum of waves with normal frequencies has that covariance, and tends to the process as their number grows.
+    A sum of waves with normal frequencies has this covariance, and approaches the process as their number grows.
     """
     frequencies = rng.standard_normal((n_features, N_WAVES)) / sigma
     phases = rng.uniform(0, 2 * np.pi, N_WAVES)
@@ -151,7 +153,7 @@ def _random_function(n_features: int, sigma: float, rng: Any) -> Callable[[Array
 
 
 def _with_wrong_labels(labels: AnyArray, rate: float, rng: Any) -> AnyArray:
-    """Turn round the same share of each class, so that both remain."""
+    """Flip the same share of labels in each class, so that both classes remain."""
     wrong = [rng.permutation(np.flatnonzero(labels == c))[: int(rate * np.sum(labels == c))] for c in (0, 1)]
     turned = labels.copy()
     turned[np.concatenate(wrong)] ^= 1
@@ -161,7 +163,7 @@ def _with_wrong_labels(labels: AnyArray, rate: float, rng: Any) -> AnyArray:
 def _per_task(name: str, value: Any, n_tasks: int, valid: Any, wanted: str) -> Array:
     values = np.full(n_tasks, value) if np.ndim(value) == 0 else np.asarray(value)
     if values.shape != (n_tasks,):
-        raise ValueError(f"{name} must be one number or {n_tasks}, one per task; got shape {values.shape}.")
+        raise ValueError(f"{name} must be one number, or {n_tasks} numbers, one per task; got shape {values.shape}.")
     for t, entry in enumerate(values.tolist()):
         if isinstance(entry, bool) or not isinstance(entry, int | float) or not valid(entry):
             raise ValueError(f"{name} of task {t} must be {wanted}, got {entry!r}.")

@@ -1,4 +1,4 @@
-"""From the bytes of a public data file to arrays, whatever its line ends and packing."""
+"""Turns the bytes of a public data file into arrays, whatever its line ends and compression."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import AnyArray
+from .._wording import counted
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,9 @@ class Table:
         return Table(self.data[rows], self.target[rows], {name: vector[rows] for name, vector in self.more.items()})
 
     def checksum(self, any_order: bool = False) -> str:
-        """SHA-256 of the parsed rows, in their order or (``any_order``) as a multiset.
+        """SHA-256 of the parsed rows, in their order or, with ``any_order``, in any order.
 
-        Line ends, quotation marks, trailing zeros and packing do not count; every value and label does.
+        Line ends, quotation marks, trailing zeros and compression do not matter; every value and label does.
         """
         data = np.ascontiguousarray(self.data, dtype=self.data.dtype.newbyteorder("<"))
         labels = zip(self.target.tolist(), *(vector.tolist() for vector in self.more.values()), strict=True)
@@ -44,7 +45,7 @@ class Table:
 
 
 def stack(tables: Sequence[Table]) -> Table:
-    """The rows of several tables, one after the other."""
+    """Join the rows of several tables, one after the other."""
     return Table(
         np.concatenate([table.data for table in tables]),
         np.concatenate([table.target for table in tables]),
@@ -60,9 +61,9 @@ def read_columns(
     skip: tuple[str, ...] = (),
     label_type: type = str,
 ) -> Table:
-    """A table of numbers with one column of labels, which counts among the ``n_columns``.
+    """Read a table of numbers with one column of labels, which is one of the ``n_columns``.
 
-    delimiter: None means blanks and tabs; skip: beginnings of the lines that hold no data.
+    delimiter: None means spaces and tabs; skip: how lines without data start.
     """
     rows = _split(raw, n_columns, delimiter, skip)
     labels = [row.pop(label).strip() for row in rows]
@@ -72,7 +73,7 @@ def read_columns(
 
 
 def read_indicators(raw: bytes, n_columns: int, classes: Sequence[str]) -> Table:
-    """A table whose last columns, one per class, hold a single 1 in each row."""
+    """Read a table whose last columns, one per class, hold a single 1 in each row."""
     values = _numbers(_split(raw, n_columns), n_columns)
     n_features = n_columns - len(classes)
     indicators = values[:, n_features:]
@@ -83,11 +84,11 @@ def read_indicators(raw: bytes, n_columns: int, classes: Sequence[str]) -> Table
 
 
 def read_letters(raw: bytes) -> Table:
-    """Taskar's letters: id, letter, next_id, word_id, position, fold, then 16 x 8 pixels that are 0 or 1."""
+    """Read Taskar's letters: id, letter, next_id, word_id, position, fold, then 16 x 8 pixels that are 0 or 1."""
     text = _unpacked(raw).decode("latin-1")
     letters, folds, pixels = [], [], []
     for number, line in enumerate(text.splitlines(), start=1):
-        # seven pieces, not 134: the pixels are one string of digits, which NumPy reads at once
+        # split into 7 pieces, not 134: NumPy reads the pixels faster as one string of digits
         pieces = line.split(None, 6)
         digits = "".join(pieces[6].split()) if len(pieces) == 7 else ""
         if len(digits) != 128:
@@ -104,7 +105,7 @@ def read_letters(raw: bytes) -> Table:
 def read_fields(
     raw: bytes, features: str = "feature", labels: str = "label", label_type: type[np.generic] = np.int64
 ) -> Table:
-    """Tasks in MATLAB cells: ``features`` (each n x d) and ``labels`` (each n x 1), one pair per task."""
+    """Read tasks from MATLAB cells: ``features`` (each n x d) and ``labels`` (each n x 1), one pair per task."""
     cells = _matlab(raw, [features, labels])
     try:
         blocks, columns = list(cells[features].ravel()), list(cells[labels].ravel())
@@ -114,15 +115,15 @@ def read_fields(
         raise ValueError(f"its cells {features} and {labels} do not hold tables ({error})") from error
     sizes = [len(block) for block in blocks]
     if sizes != [column.size for column in columns]:
-        raise ValueError("a task has features and labels of different length")
+        raise ValueError("a task has features and labels of different lengths")
     return Table(data, target, {"tasks": np.repeat(np.arange(1, len(sizes) + 1), sizes)})
 
 
 def read_survey(raw: bytes) -> Table:
-    """The computer buyers: a rating of every product by every respondent, one respondent after the other.
+    """Read the computer buyers: every respondent's ratings of every product, one respondent after the other.
 
-    ``designMarix`` (n_products, 1 + n_attributes) begins with a column of ones, which is left out; ``likeBuy``
-    (n_respondents, n_products) has the ratings, ``computerDataZ`` (n_respondents, 7) what is known of the respondents.
+    ``designMarix`` (n_products, 1 + n_attributes) starts with a column of ones, which is dropped; ``likeBuy``
+    (n_respondents, n_products) has the ratings; ``computerDataZ`` (n_respondents, 7) has facts about the respondents.
     """
     cells = _matlab(raw, ["designMarix", "likeBuy", "computerDataZ"])
     design, ratings, known = (cells[name] for name in ("designMarix", "likeBuy", "computerDataZ"))
@@ -142,9 +143,9 @@ def read_survey(raw: bytes) -> Table:
 
 
 def read_idx(raw: bytes) -> Table:
-    """An idx file of bytes: labels (n,), as a table without columns, or images (n, height, width), with 0 as target."""
+    """Read an idx file of bytes: labels (n,) as a table without columns, or images (n, height, width) with target 0."""
     raw = _unpacked(raw)
-    n_dims = raw[3] if raw[:3] == b"\x00\x00\x08" else 0  # two zeros, the code of unsigned bytes, the dimensions
+    n_dims = raw[3] if raw[:3] == b"\x00\x00\x08" else 0  # after the code for unsigned bytes
     head = 4 + 4 * n_dims
     if n_dims not in (1, 3) or len(raw) < head:
         raise ValueError("it is not an idx file of labels or images")
@@ -159,21 +160,21 @@ def read_idx(raw: bytes) -> Table:
 
 
 def _matlab(raw: bytes, names: list[str]) -> dict[str, AnyArray]:
-    """The variables of a MATLAB file, which may be alone in a .zip archive."""
+    """The variables of a MATLAB file, or of the only MATLAB file in a .zip archive."""
     from scipy.io import loadmat
 
     raw = _unpacked(raw)
     try:
         cells = loadmat(BytesIO(raw), variable_names=names)
         return {name: cells[name] for name in names}
-    except Exception as error:  # a damaged file fails in the reader in any of a dozen ways
+    except Exception as error:  # the reader raises many kinds of errors for a damaged file
         raise ValueError(f"it is not a MATLAB file with {', '.join(names)} ({error})") from error
 
 
 def _unpacked(raw: bytes) -> bytes:
-    """What a .gz file holds, or the one MATLAB file in a .zip archive.
+    """The content of a .gz file, or the only MATLAB file in a .zip archive, or the bytes themselves.
 
-    Some servers unpack on the way, and copies of one set may be packed or not.
+    Some servers unpack files in transit, and a copy of a set may be packed or not.
     """
     try:
         if raw.startswith(b"\x1f\x8b"):
@@ -188,14 +189,14 @@ def _unpacked(raw: bytes) -> bytes:
 
 
 def _split(raw: bytes, n_columns: int, delimiter: str | None = None, skip: tuple[str, ...] = ()) -> list[list[str]]:
-    """Lines of columns; quotation marks, which one copy has around each line, are dropped."""
+    """Split lines into columns; drop quotation marks, which one copy has around each line."""
     rows = []
     for number, line in enumerate(_unpacked(raw).decode("latin-1").replace('"', "").splitlines(), start=1):
         if not line.strip() or line.startswith(skip):
             continue
         row = line.split(delimiter)
         if len(row) != n_columns:
-            raise ValueError(f"line {number} has {len(row)} columns instead of {n_columns}")
+            raise ValueError(f"line {number} has {counted(len(row), 'column')} instead of {n_columns}")
         rows.append(row)
     return rows
 

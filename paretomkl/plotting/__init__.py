@@ -1,7 +1,7 @@
-"""Pictures of a Pareto path, built like scikit-learn's displays.
+"""Plots of a Pareto path, built like scikit-learn's displays.
 
-A display keeps arrays; its class methods compute them, draw at once and return it; ``plot`` draws again, on any axes.
-Drawing needs matplotlib: ``pip install 'paretomkl[plot]'``.
+A display holds arrays. Its class methods compute them, draw them and return the display; ``plot`` draws them again, on
+any axes. Drawing needs matplotlib: ``pip install 'paretomkl[plot]'``.
 """
 
 from ._accuracy import AccuracyDisplay

@@ -11,6 +11,7 @@ from .._model import decide_all, share
 from .._targets import Regions, Targets, r_squared
 from .._typing import Array
 from .._validation import check_exponents
+from .._wording import counted
 from ..path import PAPER_PS, ParetoPath
 
 if TYPE_CHECKING:
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class AccuracyDisplay:
-    """Accuracy of each task against p, or its difference to that at one p, and the mean over the tasks in bold.
+    """Accuracy of each task against p, or its difference from the accuracy at one p, with the mean in bold.
 
-    Tasks that predict numbers have R² in its place.
+    For regression tasks the score is R².
 
-    Up to seven lines have a colour each, more are coloured by their score. Of more than twelve the three uppermost and
-    the three lowermost are named.
+    Up to seven lines have their own colours; more lines are coloured by their score. If there are more than twelve
+    lines, only the three at the top and the three at the bottom have a name.
 
     Parameters
     ----------
@@ -32,13 +33,13 @@ class AccuracyDisplay:
     scores : array-like of shape (n_points, n_lines)
         One column for each task (or setting).
     names : list of n_lines str
-        Beside the lines.
+        Names shown next to the lines.
     mean : array-like of shape (n_points,), default=None
         The bold line.
     std : array-like of shape (n_points, n_lines), default=None
-        Half the height of a band around each line; left out where differences are drawn.
+        Half the height of a band around each line; plots of differences have no bands.
     score_name : str, default="accuracy"
-        For the axis.
+        Label of the vertical axis.
 
     Attributes
     ----------
@@ -47,7 +48,7 @@ class AccuracyDisplay:
     mean_line_ : Line2D or None
     bands_ : list of PolyCollection
     labels_ : list of Annotation
-        The names beside the lines.
+        The names next to the lines.
     colorbar_ : Colorbar or None
 
     Examples
@@ -91,9 +92,9 @@ class AccuracyDisplay:
         ax: Axes | None = None,
         line_kw: dict[str, Any] | None = None,
     ) -> AccuracyDisplay:
-        """Draw scores (n_points, n_tasks) that are known already, and their mean over the tasks.
+        """Draw scores (n_points, n_tasks) that you already have, and their mean over the tasks.
 
-        Without ``task_names`` the tasks are numbered; ``score_name`` is what the vertical axis is called. See ``plot``
+        Without ``task_names`` the tasks are numbered; ``score_name`` is the label of the vertical axis. See ``plot``
         for the other parameters.
         """
         values, exponents = np.asarray(scores, dtype=float), np.asarray(ps, dtype=float)
@@ -122,20 +123,20 @@ class AccuracyDisplay:
         ax: Axes | None = None,
         line_kw: dict[str, Any] | None = None,
     ) -> AccuracyDisplay:
-        """Draw the accuracies of the classifiers, or R² of the regressors, that a path holds.
+        """Draw the accuracies of the classifiers on a path, or R² of the regressors.
 
         Parameters
         ----------
         path : ParetoPath, or a fitted search, which has one
         X_train : object
-            Not needed any more, since a path holds its models; None will do.
+            Not used any more, since a path holds its models; pass None.
         X_test : array-like of shape (n_test, n_features)
-            With precomputed kernels of shape (n_test, n_train, n_kernels).
+            Test samples; with precomputed kernels, of shape (n_test, n_train, n_kernels).
         y_test : array-like of shape (n_test,) or (n_test, n_tasks)
-            Labels or numbers in the form that ``pareto_path`` was given. A task that is a pair of classes is judged by
-            the samples of these classes.
+            Labels or numbers in the same form as for ``pareto_path``. If a task is a pair of classes, only samples of
+            these classes count.
         tasks_test : array-like of shape (n_test,), default=None
-            The task of each sample, if ``pareto_path`` was given ``tasks``.
+            The task of each sample, if you gave ``tasks`` to ``pareto_path``.
         relative_to, ax, line_kw
             As in ``plot``.
         """
@@ -171,13 +172,13 @@ class AccuracyDisplay:
         Parameters
         ----------
         estimator : multi-task classifier or regressor with a parameter p, or a Pipeline that ends in one
-            Not changed. It may have its tasks from classes, ``task_column``, ``tasks=`` or a matrix y. A task that is a
-            pair of classes is judged by the samples of these classes.
+            It is not changed. Its tasks may come from classes, ``task_column``, ``tasks=`` or a matrix y. If a task is
+            a pair of classes, only samples of these classes count.
         X_train, y_train, X_test, y_test
-            What ``fit`` and ``predict`` of the estimator take.
+            Data for ``fit`` and ``predict`` of the estimator.
         ps : sequence of float, default=PAPER_PS
         tasks_train, tasks_test : array-like of shape (n_samples,), default=None
-            For ``tasks=``.
+            Values for ``tasks=``.
         relative_to, ax, line_kw
             See ``plot``.
         """
@@ -196,7 +197,7 @@ class AccuracyDisplay:
         multi_task = isinstance(final, MultiTaskClassifier | KernelTaskRegressor)
         if not multi_task or f"{prefix}p" not in estimator.get_params():
             raise ValueError(
-                "from_estimator needs a multi-task classifier with a parameter p, such a regressor, or a Pipeline that "
+                "from_estimator needs a multi-task classifier or regressor with a parameter p, or a Pipeline that "
                 f"ends in one; got {type(final).__name__}."
             )
         given = {} if tasks_train is None else {f"{prefix}tasks": tasks_train}
@@ -228,8 +229,8 @@ class AccuracyDisplay:
         search : fitted ParetoMKLClassifierCV, ParetoMKLRegressorCV or GridSearchCV, or its ``cv_results_``
             With p among the parameters searched.
         by : str, default=None
-            A parameter that has a line for each of its values, such as "C". None draws one line. At each point it is
-            the best score over all parameters that are not shown.
+            A parameter with one line for each of its values, such as "C". None draws one line. Each point is the best
+            score over all parameters that are not shown.
         relative_to, ax, line_kw
             See ``plot``.
         """
@@ -240,7 +241,7 @@ class AccuracyDisplay:
         series = [None] * len(exponents) if by is None else list(_parameter(results, by))
         score = np.asarray(results["mean_test_score"], dtype=float)
         spread = np.asarray(results["std_test_score"], dtype=float)
-        worked = [k for k in np.argsort(score) if np.isfinite(score[k])]  # the best last
+        worked = [k for k in np.argsort(score) if np.isfinite(score[k])]  # best last, so that it overwrites the others
         if not worked:
             raise ValueError("No setting of the search has a score: all its fits failed.")
         ps = np.unique(exponents[worked])
@@ -262,15 +263,15 @@ class AccuracyDisplay:
         relative_to: float | None = None,
         line_kw: dict[str, Any] | None = None,
     ) -> AccuracyDisplay:
-        """Draw.
+        """Draw the lines.
 
         Parameters
         ----------
         ax, tasks, line_kw
             As in :meth:`ObjectivesDisplay.plot`.
         relative_to : float, default=None
-            Draw the difference to the score at this p; the score there stands in brackets behind the names. 1.0 gives
-            the "difference in classification rate" of the paper.
+            Draw the difference from the score at this p; the names show the score there in brackets. 1.0 gives the
+            "difference in classification rate" of the paper.
         """
         from . import _style
 
@@ -284,7 +285,7 @@ class AccuracyDisplay:
             at = _style.at_exponent(relative_to)
             order, order_name = values[start], f"{self.score_name} at {at}"
             names = [f"{name} ({score:.3f})" for name, score in zip(names, order, strict=True)]
-            values, label = values - order, f"{self.score_name}, difference to {at}"
+            values, label = values - order, f"{self.score_name}, difference from {at}"
             if mean is not None:
                 mean, mean_name = mean - mean[start], f"mean ({mean[start]:.3f})"
             ax.axhline(0.0, **_style.GUIDE)
@@ -305,14 +306,15 @@ def _score_name(tasks: Any) -> str:
 
 
 def _task_scores(tasks: Any, decisions: Array, y: Any) -> Array:
-    """Share of samples on the right side of each task, or its R², (n_tasks,)."""
+    """Share of correctly classified samples of each task, or its R², (n_tasks,)."""
     if isinstance(tasks, Regions):
-        raise ValueError("A path of outlier detectors has no score to draw: there are no labels to compare with.")
+        raise ValueError("A path of outlier detectors has no score to draw, because there are no labels.")
     if isinstance(tasks, Targets):
         parts = tasks.by_task(decisions, y)
         for name, (_, _, rows) in zip(tasks.names, parts, strict=True):
             if len(rows) < 2:
-                raise ValueError(f"Task {name!r} has {len(rows)} samples in the test data; R² needs two or more.")
+                n_rows = counted(len(rows), "sample")
+                raise ValueError(f"Task {name!r} has {n_rows} in the test data; R² needs two or more.")
         return np.array([r_squared(truth, predicted, np.ones(len(rows))) for truth, predicted, rows in parts])
     right, belongs = tasks.right(decisions, y)
     for name, n_samples in zip(tasks.names, belongs.sum(axis=0), strict=True):
@@ -322,11 +324,11 @@ def _task_scores(tasks: Any, decisions: Array, y: Any) -> Array:
 
 
 def _parameter(results: Mapping[str, Any], name: str) -> Any:
-    """The values of a parameter, of the estimator itself or of a step of a pipeline."""
+    """The values of a parameter of the estimator or of a pipeline step."""
     searched = _searched(results)
     found = [key for key in searched if key == name or key.endswith(f"__{name}")]
     if len(found) != 1:
-        raise ValueError(f"cv_results_ must have one parameter {name!r}; searched were {searched}.")
+        raise ValueError(f"cv_results_ must have one parameter {name!r}; the search has {searched}.")
     return results[f"param_{found[0]}"]
 
 

@@ -1,4 +1,4 @@
-"""How the gap falls, sweep by sweep."""
+"""How the gap falls with each sweep."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 class ConvergenceDisplay:
     """Relative gap against sweeps over the tasks, for one path or several.
 
-    A dot marks the gap with which the solver left an exponent for the next; with one path, the axis on top shows where
-    it began each exponent. Gaps of zero are drawn at the lower edge.
+    A dot marks the last gap at each exponent. With a single path, the axis at the top shows where the solver started
+    each exponent. Gaps of zero are drawn at the lower edge.
 
     Parameters
     ----------
     histories : mapping from name to array-like of shape (n_rows, 3)
-        Rows (p, n_sweeps, gap), in the order they were reported; n_sweeps counts from the start of the path.
+        Rows (p, n_sweeps, gap), in the order the solver reported them; n_sweeps counts from the start of the path.
     tol : float, default=None
-        The gap that was required, drawn as a dashed line.
+        The tolerance, drawn as a dashed line.
 
     Attributes
     ----------
@@ -57,15 +57,16 @@ class ConvergenceDisplay:
     def from_history(cls, history: Any, *, tol: float | None = None, ax: Axes | None = None) -> ConvergenceDisplay:
         """Draw rows (p, n_sweeps, gap), or a mapping from names to such rows.
 
-        ``solver.report`` is called with such a row after each sweep, and ``path.history`` holds those of a path.
+        The solver calls ``solver.report`` with such a row after each sweep, and ``path.history`` holds all rows of a
+        path.
         """
         return cls(history if isinstance(history, Mapping) else {"gap": history}, tol=tol).plot(ax)
 
     @classmethod
     def from_path(cls, path: ParetoPath | Mapping[str, ParetoPath], *, ax: Axes | None = None) -> ConvergenceDisplay:
-        """Draw the history of a path (or of that of a search), or of several to compare: a mapping from names to paths.
+        """Draw the history of a path or fitted search; to compare several, pass a mapping from names to paths.
 
-        The dashed line is their tolerance; the smallest, where they differ.
+        The dashed line is the tolerance, the smallest one if they differ.
         """
         from . import _style
 
@@ -75,7 +76,7 @@ class ConvergenceDisplay:
         return cls({name: one.history for name, one in paths.items()}, tol=tol).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ConvergenceDisplay:
-        """Draw on the axes given, or in a new figure."""
+        """Draw on the given axes, or in a new figure."""
         from . import _style
 
         ax = _style.axes_or_new(ax)
@@ -105,7 +106,7 @@ class ConvergenceDisplay:
 
 
 def _top_axis(ax: Axes, rows: Array) -> Any:
-    """Where the solver began each exponent, as an axis on top; one that cost no sweep gives way to the next."""
+    """An axis at the top that shows where the solver started each exponent, without those that took no sweep."""
     from . import _style
 
     first = np.flatnonzero(np.append(True, rows[1:, 0] != rows[:-1, 0]))

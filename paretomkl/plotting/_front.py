@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class FrontDisplay:
-    """The objectives of two tasks against each other, a point for each p.
+    """The objectives of two tasks against each other, with a point for each p.
 
-    With two tasks in all, the line through the points is the Pareto front itself, which is convex: no kernel weights
-    lead below it. With more tasks the points are seen in projection, and another choice of weights may improve both
-    of these tasks at the expense of a third.
+    With only two tasks, the line through the points is the Pareto front itself, which is convex: no kernel weights give
+    a point below it. With more tasks the points are a projection, and other weights may improve both of these tasks at
+    the expense of a third.
 
     Parameters
     ----------
@@ -27,17 +27,17 @@ class FrontDisplay:
     objectives : array-like of shape (n_points, 2)
         J of the two tasks.
     task_names : list of two str
-        For the axes.
+        Labels of the axes.
     n_tasks : int
-        Tasks of the whole problem.
+        Number of tasks of the whole problem.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
     line_ : Line2D
-        Through the points, by rising p.
+        The line through the points, in increasing p.
     points_ : PathCollection
-        Coloured by p.
+        The points, coloured by p.
     labels_ : list of Annotation
         The p of some points.
     colorbar_ : Colorbar or None
@@ -62,9 +62,9 @@ class FrontDisplay:
     def from_path(
         cls, path: ParetoPath, *, tasks: Any = (0, 1), colorbar: bool = True, ax: Axes | None = None
     ) -> FrontDisplay:
-        """Draw a path, or that of a search, on the front of two of its tasks.
+        """Draw the path, of a search too, on the front of two of its tasks.
 
-        ``tasks`` names those of the horizontal and of the vertical axis, or gives their indices; see ``plot`` for the
+        ``tasks`` gives the names or indices of the tasks on the horizontal and the vertical axis; see ``plot`` for the
         other parameters.
         """
         from . import _style
@@ -80,7 +80,7 @@ class FrontDisplay:
         return display.plot(ax, colorbar=colorbar)
 
     def plot(self, ax: Axes | None = None, *, colorbar: bool = True) -> FrontDisplay:
-        """Draw on the axes given, or in a new figure; with a colour bar for p or without."""
+        """Draw on the given axes, or in a new figure, with or without a colour bar for p."""
         from . import _style
 
         ax = _style.axes_or_new(ax)
@@ -93,14 +93,14 @@ class FrontDisplay:
         ax.margins(0.12)
         across, up = (f"← better      objective of {shorten(name, _style.LONGEST)}" for name in self.task_names)
         ax.set_xlabel(across, parse_math=False)
-        ax.set_ylabel(up, parse_math=False)  # turned by a right angle, and its arrow with it
+        ax.set_ylabel(up, parse_math=False)  # the label is rotated, so its arrow points down
         if self.n_tasks > 2:
             ax.set_title(f"projection of the front of {self.n_tasks} tasks", fontsize="medium")
         self.colorbar_ = None
         if colorbar and len(exponents.ps) > 1:
             self.colorbar_ = exponents.colorbar(ax, self.points_)
         ranks = exponent_ranks(ps)
-        if len(ps) > _style.TICKED:  # then the ends and p = 1 only
+        if len(ps) > _style.TICKED:  # name only the ends and p = 1
             ranks = np.where(ranks <= 1, ranks, -1)
         self.labels_ = _style.label_points(ax, x, y, [f"p = {exponent_label(p)}" for p in ps], ranks)
         self.ax_, self.figure_ = ax, ax.figure

@@ -13,15 +13,15 @@ from ..path import ParetoPath
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NEGLIGIBLE = 1e-2  # of the largest share: a kernel that stays below is not named
+NEGLIGIBLE = 1e-2  # a kernel that stays below this part of the largest share is not named
 
 
 class KernelWeightsDisplay:
-    """The share of each kernel in the variance of predictions against p, stacked to one.
+    """The share of each kernel in the variance of predictions against p; the stacked shares add up to one.
 
-    The share is θ_m v_m / Σ θ v with v_m the variance of kernel m within a task: weights θ of kernels on different
-    scales do not compare. The kernels that are heaviest somewhere on the path have a band each, in the order of the
-    bank; all the others are pooled in one band on top.
+    The share is θ_m v_m / Σ θ v, where v_m is the variance of kernel m within a task. The weights θ themselves cannot
+    be compared if kernels have different scales. Each kernel that is among the heaviest somewhere on the path has its
+    own band, in the order of the bank; one band at the top pools all the others.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class KernelWeightsDisplay:
     shares : array-like of shape (n_points, n_kernels)
         θ_m v_m / Σ θ v.
     kernel_names : list of n_kernels str
-        For the legend.
+        Names in the legend.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class KernelWeightsDisplay:
     bands_ : list of PolyCollection, from the bottom up
     band_names_ : list of str
     band_weights_ : array of shape (n_points, n_bands)
-        What was drawn, by rising p.
+        The heights of the bands, in increasing p.
     legend_ : Legend
 
     Examples
@@ -65,7 +65,7 @@ class KernelWeightsDisplay:
         max_kernels: int = 7,
         ax: Axes | None = None,
     ) -> KernelWeightsDisplay:
-        """Draw the kernels of a path, or of that of a search, or their sources; see ``plot`` for other parameters."""
+        """Draw the kernels or sources of a path or fitted search; see ``plot`` for the other parameters."""
         from . import _style
 
         path = _style.path_of(path)
@@ -79,9 +79,10 @@ class KernelWeightsDisplay:
         return cls(ps=path.ps, shares=shares, kernel_names=names).plot(ax, max_kernels=max_kernels)
 
     def plot(self, ax: Axes | None = None, *, max_kernels: int = 7) -> KernelWeightsDisplay:
-        """Draw on the axes given, or in a new figure, and name ``max_kernels`` kernels at most.
+        """Draw on the given axes, or in a new figure, and name at most ``max_kernels`` kernels.
 
-        The legend stands to the right of the axes: a figure of your own has room for it with ``layout="constrained"``.
+        The legend is to the right of the axes; if you make the figure yourself, ``layout="constrained"`` leaves room
+        for it.
         """
         from . import _style
 
@@ -93,7 +94,7 @@ class KernelWeightsDisplay:
         count = max(1, int((heaviest > NEGLIGIBLE * heaviest.max()).sum()))
         weights, names = pool_kernels(self.shares[order], self.kernel_names, min(max_kernels, count))
         x, heights = exponents.places(self.ps[order]), weights
-        if len(x) == 1:  # one point is no area
+        if len(x) == 1:  # a single point has no area, so widen it
             x, heights = exponents.around(x), np.repeat(heights, 2, axis=0)
         exponents.put_on(ax, mark_one=False)
         fill = _style.band_colors(ax, len(names), pooled=len(names) < len(self.kernel_names))
@@ -101,7 +102,7 @@ class KernelWeightsDisplay:
         self.bands_ = ax.stackplot(x, heights.T, colors=fill, labels=names, **edge)
         ax.margins(0)
         ax.set_ylabel("share of the variance, stacked")
-        self.legend_ = _style.legend_beside(ax, self.bands_[::-1], names[::-1])  # the uppermost first, as drawn
+        self.legend_ = _style.legend_beside(ax, self.bands_[::-1], names[::-1])  # top band first, as drawn
         self.band_names_, self.band_weights_ = names, weights
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class ObjectivesDisplay:
-    """Task objectives J_t against p, one line per task, and their power mean M_p in bold; or their change from one p.
+    """Task objectives J_t against p with their power mean M_p in bold, or their change from one p.
 
-    Up to seven tasks have a colour each, more are coloured by their mean objective along the path. Of more than twelve
-    the three uppermost and the three lowermost lines are named.
+    Up to seven tasks have their own colours; more tasks are coloured by their mean objective along the path. If there
+    are more than twelve, only the three lines at the top and the three at the bottom have a name.
 
     Parameters
     ----------
@@ -27,9 +27,9 @@ class ObjectivesDisplay:
     objective : array-like of shape (n_points,)
         M_p.
     task_names : list of n_tasks str
-        Beside the lines.
+        Names shown next to the lines.
     symbol : str, default="$J_t$"
-        What the objectives are called on the axis.
+        Symbol of the objectives in the axis label.
 
     Attributes
     ----------
@@ -37,9 +37,9 @@ class ObjectivesDisplay:
     lines_ : list of Line2D
         One for each task drawn.
     mean_line_ : Line2D or None
-        M_p; None with one task, whose objective it is, and where changes are drawn.
+        M_p; None if there is one task, because M_p is then its objective, or if changes are drawn.
     labels_ : list of Annotation
-        The names beside the lines.
+        The names next to the lines.
     colorbar_ : Colorbar or None
 
     Examples
@@ -69,7 +69,7 @@ class ObjectivesDisplay:
         ax: Axes | None = None,
         line_kw: dict[str, Any] | None = None,
     ) -> ObjectivesDisplay:
-        """Draw the objectives of a path, or of that of a search; see ``plot`` for the other parameters."""
+        """Draw the objectives of a path or fitted search; see ``plot`` for the other parameters."""
         from . import _style
 
         path = _style.path_of(path)
@@ -87,22 +87,22 @@ class ObjectivesDisplay:
         yscale: str = "auto",
         line_kw: dict[str, Any] | None = None,
     ) -> ObjectivesDisplay:
-        """Draw.
+        """Draw the lines.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure. Names stand to the right of the axes: a figure of your own has room
-            for them with ``layout="constrained"``.
+            The axes to draw on; None makes a new figure. Names are to the right of the axes; if you make the figure
+            yourself, ``layout="constrained"`` leaves room for them.
         tasks : sequence of indices or names, default=None
-            The tasks to draw; None is all. The bold line is that of all tasks in any case.
+            The tasks to draw; None means all. The bold line is always the mean of all tasks.
         relative_to : float, default=None
-            Draw J_t(p) / J_t(this p) − 1, which shows who gains and who loses where objectives differ more between
-            tasks than along the path; the objective there stands in brackets behind the names.
+            Draw J_t(p) / J_t(this p) − 1, which shows who gains and who loses even if objectives differ more between
+            tasks than along the path. The names show the objective at this p in brackets.
         yscale : {"auto", "linear", "log"}, default="auto"
-            "auto" is logarithmic where the largest objective is more than twenty times the smallest.
+            "auto" is logarithmic if the largest objective is more than twenty times the smallest.
         line_kw : dict, default=None
-            Given to ``ax.plot`` for the lines of the tasks.
+            Passed to ``ax.plot`` for the lines of the tasks.
         """
         from . import _style
 

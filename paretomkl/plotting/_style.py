@@ -1,6 +1,6 @@
 """What the displays share: the axis of p, colours, and labels that do not overlap.
 
-The only module that imports matplotlib; the displays import it when they draw.
+Only this module imports matplotlib; the displays import it when they draw.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from .._drawing import ExponentScale, exponent_label, exponent_ranks, shorten
 from .._typing import Array
 from ..path import ParetoPath
 
-# Okabe and Ito's colours, which the colour-blind can tell apart; their yellow for areas only, grey for lines instead
+# Okabe and Ito's colours, which colour-blind people can tell apart; lines use grey instead of their pale yellow
 HUES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 LINE_COLORS = HUES + ("#8C8C8C",)
 AREA_COLORS = HUES + ("#F0E442", "#8C8C8C")
 POOL_COLOR = "#C8C8C8"
 MARKERS = "osD^vPX"
-FEW = len(LINE_COLORS)  # lines that can have a colour and a name each
-NAMED = 12  # lines that are all named
-N_EXTREMES = 3  # of more lines, this many at the top and at the bottom are named
-MARKED = 25  # points of a line that get a marker each
-TICKED = 16  # exponents that may all be ticks; of more, round numbers are
+FEW = len(LINE_COLORS)  # up to this many lines get their own colours
+NAMED = 12  # up to this many lines all get a name
+N_EXTREMES = 3  # with more lines, this many at the top and at the bottom get a name
+MARKED = 25  # lines with up to this many points get markers
+TICKED = 16  # up to this many exponents can all be ticks; with more, only round numbers are
 LONGEST = 32  # characters of a name
-LABEL_OFFSET = 16  # points between the axes and the names beside them
+LABEL_OFFSET = 16  # points between the axes and the names next to them
 GUIDE: dict[str, Any] = {"color": "0.5", "linewidth": 0.8, "zorder": 0.9}
 
 
 def path_of(source: Any) -> ParetoPath:
-    """The path itself, or that of a fitted search."""
+    """The path itself, or the path of a fitted search."""
     return getattr(source, "path_", source).along_p()
 
 
@@ -68,59 +68,59 @@ def percents(axis: Axis) -> None:
 
 
 def background(ax: Axes) -> tuple[float, float, float]:
-    """What is behind the lines: the colour of the axes, or of the figure where they are transparent."""
+    """The colour behind the lines: that of the axes, or of the figure if the axes are transparent."""
     own = colors.to_rgba(ax.get_facecolor())
     return own[:3] if own[3] else colors.to_rgba(ax.figure.get_facecolor())[:3]
 
 
 def ramp(ax: Axes) -> colors.Colormap:
-    """viridis without the end that the background would swallow."""
+    """The viridis colours without the end that is hard to see on the background."""
     dark = np.dot(background(ax), (0.299, 0.587, 0.114)) < 0.5
     return colors.ListedColormap(plt.get_cmap("viridis")(np.linspace(*((0.35, 1.0) if dark else (0.0, 0.9)), 256)))
 
 
 def band_colors(ax: Axes, n_bands: int, pooled: bool) -> list[Any]:
-    """Colours of stacked bands; the last one is grey where it pools others."""
+    """Colours of stacked bands; the last one is grey if it pools others."""
     n_own = n_bands - pooled
     own = list(AREA_COLORS[:n_own]) if n_own <= len(AREA_COLORS) else list(ramp(ax)(np.linspace(0, 1, n_own)))
     return own + [POOL_COLOR] * pooled
 
 
 def text_width(text: str) -> float:
-    """About how wide a text is, in units of its font size."""
+    """The approximate width of a text, in units of its font size."""
     return 0.64 * len(text) - 0.32 * sum(map(text.count, ".,:il1 ()"))
 
 
 def points_of(size: Any) -> float:
-    """A font size such as "small" in points."""
+    """Convert a font size such as "small" to points."""
     return FontProperties(size=size).get_size_in_points()
 
 
 def size_in_points(ax: Axes) -> tuple[float, float]:
-    """Width and height of the axes."""
+    """Width and height of the axes in points."""
     return ax.bbox.width * 72 / ax.figure.dpi, ax.bbox.height * 72 / ax.figure.dpi
 
 
 def indices(chosen: Any, names: Sequence[str], what: str) -> list[int]:
-    """Positions of things given by index or name; None is all of them."""
+    """Positions of things given by index or name; None means all of them."""
     if chosen is None:
         return list(range(len(names)))
     found = []
     for one in [chosen] if isinstance(chosen, (str, numbers.Integral)) else chosen:
         if isinstance(one, numbers.Integral) and not isinstance(one, bool):
             if not -len(names) <= int(one) < len(names):
-                raise ValueError(f"There is no {what} {one}: there are {len(names)}, counted from 0.")
+                raise ValueError(f"There is no {what} {one}; {what}s are numbered from 0 to {len(names) - 1}.")
             found.append(int(one) % len(names))
         elif one in names:
             found.append(list(names).index(one))
         else:
             known = ", ".join(map(repr, names[:10])) + (" …" if len(names) > 10 else "")
-            raise ValueError(f"There is no {what} {one!r}; known are {known}.")
+            raise ValueError(f"There is no {what} {one!r}; choose from {known}.")
     return found
 
 
 def baseline(ps: Array, relative_to: float | None) -> int | None:
-    """The row of the exponent to compare with."""
+    """The index of the exponent to compare with."""
     if relative_to is None:
         return None
     rows = np.flatnonzero(ps == relative_to)
@@ -136,9 +136,9 @@ def at_exponent(p: float | None) -> str:
 
 
 class Exponents(ExponentScale):
-    """The scale as an axis of matplotlib.
+    """The scale of p as a matplotlib axis.
 
-    The place of a finite p is p itself, so that ``ax.axvline(1)`` marks p = 1; ±∞ stand one step beyond the last.
+    A finite p is drawn at p itself, so ``ax.axvline(1)`` marks p = 1; ±∞ are one step beyond the last finite p.
     """
 
     def places(self, ps: Any) -> Array:
@@ -146,7 +146,7 @@ class Exponents(ExponentScale):
         return np.where(np.isinf(ps), self.inverse(self.heights(ps)), ps)
 
     def around(self, place: Array) -> Array:
-        """Two places on either side of one."""
+        """A place on either side of this one."""
         return self.inverse(self.forward(place) + np.array([-0.5, 0.5]))
 
     def ticks(self) -> SparseTicks:
@@ -154,7 +154,7 @@ class Exponents(ExponentScale):
         return SparseTicks(self.places(ps), ps)
 
     def norm(self) -> colors.Normalize:
-        """From places to [0, 1], in the steps of the axis."""
+        """Maps places to [0, 1] with the scale of the axis."""
         places = self.places(self.ps)
         low, high = places.min(), places.max()
         if low == high:
@@ -168,7 +168,7 @@ class Exponents(ExponentScale):
         return bar
 
     def put_on(self, ax: Axes, mark_one: bool = True) -> None:
-        """Make the x axis of ``ax`` an axis of p, with a dotted line at p = 1."""
+        """Turn the x axis of ``ax`` into an axis of p, with a dotted line at p = 1."""
         ax.set_xscale("function", functions=(self.forward, self.inverse))
         self.ticks().put_on(ax.xaxis)
         if len(self.ps) <= TICKED:
@@ -180,7 +180,7 @@ class Exponents(ExponentScale):
 
 
 class SparseTicks(Locator):
-    """Exponents as ticks at given places, least rank first, as many as have room for their labels when drawn."""
+    """Ticks for exponents; only those whose labels fit are drawn, the lowest ranks first."""
 
     def __init__(self, places: Array, ps: Array):
         self.places, self.ranks = places, exponent_ranks(ps)
@@ -217,7 +217,7 @@ class SparseTicks(Locator):
 # --------------------------------------------------------------------------------------------- lines and their names
 @dataclass
 class DrawnLines:
-    """What ``draw_lines`` drew: a line for each name, the bold one, bands, names beside the ends, the colour bar."""
+    """What ``draw_lines`` drew: a line for each name, the bold line, bands, names at the ends, and the colour bar."""
 
     lines: list[Line2D] = field(default_factory=list)
     bold: Line2D | None = None
@@ -227,7 +227,7 @@ class DrawnLines:
 
 
 def line_colors(ax: Axes, order: Array) -> list[Any]:
-    """A colour for each line: few have one of their own, many are coloured by ``order``."""
+    """A colour for each line: few lines have their own colours, many are coloured by ``order``."""
     if len(order) <= FEW:
         return list(LINE_COLORS[: len(order)])
     return list(ramp(ax)(_order_norm(ax, order)(order)))
@@ -244,11 +244,12 @@ def draw_lines(
     least_range: float = 0.0,
     line_kw: dict[str, Any] | None = None,
 ) -> DrawnLines:
-    """Against p one line per column of values (n_points, n_lines), with a band of ``std`` around it, and a bold one.
+    """Draw one line per column of values (n_points, n_lines) against p, with a band of ``std``, and a bold line.
 
-    Few lines have a colour, a marker and a name each. Many are thin and coloured by ``order`` (n_lines,), which a
-    colour bar explains; of very many only the uppermost and the lowermost are named. ``bold`` and ``order`` come with
-    their names. The axis spans ``least_range`` at least, so that noise does not look like a trend.
+    If there are few lines, each has its own colour, marker and name. Many lines are thin and coloured by ``order``
+    (n_lines,), with a colour bar; if there are very many, only those at the top and at the bottom have a name. ``bold``
+    and ``order`` come with their names. The axis spans at least ``least_range``, so that noise does not look like a
+    trend.
     """
     exponents = Exponents(ps)
     exponents.put_on(ax)
@@ -280,7 +281,7 @@ def draw_lines(
     texts = [names[k] for k in named] + ([] if bold is None else [bold[1]])
     drawn.labels = label_ends(ax, [*(drawn.lines[k] for k in named), *filter(None, [drawn.bold])], texts)
     for label in drawn.labels[: len(named)]:
-        label.set_parse_math(False)  # a dollar in a name is a dollar
+        label.set_parse_math(False)  # show a dollar sign in a name as it is
     for label in drawn.labels[len(named) :]:
         label.set_fontweight("bold")
     if not few:
@@ -297,7 +298,7 @@ def _draw_bold(ax: Axes, x: Array, values: Array, name: str) -> Line2D:
 
 
 def _order_norm(ax: Axes, order: Array) -> colors.Normalize:
-    """From the order of lines to [0, 1], logarithmic where the axis is."""
+    """Maps the order of lines to [0, 1], logarithmically if the axis is logarithmic."""
     low, high = float(np.nanmin(order)), float(np.nanmax(order))
     if low == high:
         low, high = 0.9 * low - 1e-3, 1.1 * high + 1e-3
@@ -305,17 +306,17 @@ def _order_norm(ax: Axes, order: Array) -> colors.Normalize:
 
 
 def colorbar_beside(ax: Axes, mappable: ScalarMappable, labels: Sequence[str] = (), **kwargs: Any) -> Colorbar:
-    """A colour bar to the right of the axes and of the labels there."""
+    """A colour bar to the right of the axes and their labels."""
     figure: Any = ax.figure
-    if figure.get_layout_engine() is None:  # then nobody else makes room for the labels
+    if figure.get_layout_engine() is None:  # then we must make room for the labels
         widest = max((text_width(shorten(label, LONGEST)) for label in labels), default=0.0)
         kwargs["pad"] = 0.05 + (LABEL_OFFSET * bool(labels) + widest * points_of("small")) / size_in_points(ax)[0]
     return figure.colorbar(mappable, ax=ax, aspect=30, **kwargs)
 
 
 def legend_beside(ax: Axes, handles: Sequence[Any], names: Sequence[str]) -> Legend:
-    """A legend to the right of the axes, names taken literally."""
-    numbered = [str(k) for k in range(len(names))]  # a legend leaves out names that begin with an underscore
+    """A legend to the right of the axes that shows names literally."""
+    numbered = [str(k) for k in range(len(names))]  # a legend skips names that start with an underscore
     legend = ax.legend(handles, numbered, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize="small")
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_text(shorten(name, LONGEST))
@@ -328,10 +329,10 @@ def small_text(ax: Axes, text: str, point: Any, **place: Any) -> Annotation:
 
 
 def label_ends(ax: Axes, lines: Sequence[Line2D], labels: Sequence[str]) -> list[Annotation]:
-    """Names to the right of the axes, each as near to the end of its line as the others allow."""
+    """Names to the right of the axes, each as near to the end of its line as possible without overlap."""
     if not lines:
         return []
-    ax.get_ylim()  # the limits as the lines have made them
+    ax.get_ylim()  # updates the limits to include the lines
     ends = np.array([_last_point(line) for line in lines])
     heights = ax.transAxes.inverted().transform(ax.transData.transform(ends))[:, 1]
     line_height = 1.3 * points_of("small") / size_in_points(ax)[1]
@@ -369,15 +370,15 @@ def spread(wanted: Array, distance: float) -> Array:
 
 # --------------------------------------------------------------------------------------------- points and their names
 def label_points(ax: Axes, x: Array, y: Array, labels: Sequence[str], ranks: Array) -> list[Annotation]:
-    """Names beside the points of a line, those of least rank first; one that would cover anything is left out.
+    """Names next to the points of a line, lowest ranks first; a name that would cover something is not drawn.
 
-    A rank of −1 is for points without a name.
+    Points of rank −1 get no name.
     """
     ax.get_ylim()
     at = ax.transData.transform(np.column_stack([x, y])) * 72 / ax.figure.dpi
     frame = ax.bbox.get_points() * 72 / ax.figure.dpi
     steps = np.linspace(0, 1, 50)[:, None, None]
-    along = (at[:-1] + steps * (at[1:] - at[:-1])).reshape(-1, 2)  # the line, which no name may cover
+    along = (at[:-1] + steps * (at[1:] - at[:-1])).reshape(-1, 2)  # no name may cover the line
     covered = np.vstack([along, at])
     font = points_of("small")
     made, boxes = [], np.empty((0, 2, 2))

@@ -1,4 +1,4 @@
-"""The page that shows the trade-off: one HTML file with linked pictures, certified numbers and plain words."""
+"""The page that shows the trade-off: one HTML file with linked charts, certified numbers and plain words."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +31,10 @@ __all__ = [
     "write_page",
 ]
 
-if not TYPE_CHECKING:  # type checkers would take every name for one that exists
+if not TYPE_CHECKING:  # otherwise type checkers would accept any name
 
     def __getattr__(name: str) -> Any:
-        """What needs scikit-learn, which takes a second to import, is imported when first asked for."""
+        """Import names that need scikit-learn on first use, since importing it takes a second."""
         if name == "compare":
             from .._rivals import compare
 

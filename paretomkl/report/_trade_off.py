@@ -1,4 +1,4 @@
-"""From data to the page: hold some samples out, choose C, s and κ, trace a dense path, judge every model of it."""
+"""From data to the page: hold out samples, choose C, s and κ, trace a dense path, and score every model on it."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from ..solvers import CutPool
 if TYPE_CHECKING:
     from .._judging import Judge
 
-# scikit-learn, which takes a second to import, and all that needs it are imported in the functions
+# functions import scikit-learn and what needs it themselves, since importing it takes a second
 
 MOST_PARTS = 10  # the held-out share is a fraction with at most this denominator
 LAPS = ("cross-validation", "path", "scores", "rivals", "page")
-DECISION_BYTES = 256 * 2**20  # of the models judged at a time
-DEFAULT_NORM = 1.1  # s where nothing chooses it, as in pareto_path
-EPSILON = 0.1  # the same for ε
+DECISION_BYTES = 256 * 2**20  # limit on the decisions in memory, which sets how many models are judged at a time
+DEFAULT_NORM = 1.1  # s if nothing chooses it, as in pareto_path
+EPSILON = 0.1  # ε if nothing chooses it
 CLASSIFYING, PREDICTING = ("svc", "ls-svc"), ("ridge", "svr")  # machines
 
 
@@ -54,32 +54,32 @@ class TradeOff:
     path : ParetoPath
         The dense path on the training part.
     scores : array of shape (n_points, n_tasks)
-        Score of the held-out samples of each task, NaN where it is not defined; of a pair of classes, those of these
-        classes. Accuracy, or R² of numbers, unless ``scoring`` was given.
+        Score on the held-out samples of each task; NaN where undefined. If a task is a pair of classes, only samples of
+        these classes count. Accuracy, or R² for regression, unless ``scoring`` was given.
     scores_overall : array of shape (n_points,)
-        Score of all tasks together: that of the votes where classes are the tasks, else the mean over the tasks.
+        Score of all tasks together: of the votes if the tasks are pairs of classes, else the mean over the tasks.
     measure : Measure
         What the scores are.
     n_held_out : array of shape (n_tasks,)
     train, test : arrays of int
-        The samples of either part.
+        The samples of each part.
     C, s, capacity, epsilon : floats
-        Those of the path; capacity is None where kernels do not pay for theirs, epsilon where the machine has none.
+        Parameters of the path; capacity is None if kernels do not pay for theirs, epsilon if the machine has none.
     cv : CrossValidation or None
     comparison : Comparison or None
         The scores of simpler models.
     sharing : Sharing or None
-        The scores of the ways to share; None where they were not compared.
+        The scores of the ways to share; None if they were not compared.
     seconds : dict
         Where the time went: ``"cross-validation"``, ``"path"``, ``"scores"``, ``"rivals"`` and ``"page"``.
     html, file : str, and pathlib.Path or None
-        The page, and where it was written.
+        The page, and the file it was written to.
     predictions : Predictions or None
-        Predicted and true numbers of held-out samples; None where classes are predicted.
+        Predicted and true numbers of held-out samples; None for classification.
     confusion : Confusion or None
-        Which classes are taken for which; None where numbers are predicted.
+        Which classes the models confuse; None for regression.
     errors, errors_overall : arrays of the shapes of ``scores`` and ``scores_overall``
-        Standard errors over the held-out samples; NaN for scores that have no formula for it.
+        Standard errors over the held-out samples; NaN for scores without a formula for it.
     """
 
     path: ParetoPath
@@ -110,7 +110,7 @@ class TradeOff:
         return f"TradeOff({self.path!r}, {chosen}, {len(self.test)} held-out samples, page of {size:.2f} MB)"
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own."""
+        """The page in a frame."""
         return (
             f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts allow-downloads" '
             f'title="{html.escape(TITLE)}" style="width:100%;height:820px;border:1px solid #8884"></iframe>'
@@ -149,70 +149,70 @@ def trade_off_page(
     normalize_y: bool = True,
     share: Sequence[Share] | None = None,
 ) -> TradeOff:
-    """Show what p does to these tasks: one HTML file with a slider over a dense, certified path.
+    """Show what p does to your tasks: one HTML file with a slider over a dense, certified path.
 
-    Some samples are held out, by task and label alike (where numbers are predicted, by task). On the others
-    cross-validation chooses C, s and the capacity of kernels (and says which p it would pick), a path of ``n_points``
-    exponents is traced with these, and every model of it is judged on the held-out samples. Simpler models are set
-    beside the choice, on the same folds and the same held-out samples.
+    The function first holds out some samples, stratified by task and label (by task only for regression). On the
+    others, cross-validation chooses C, s and the capacity of kernels, and says which p it would pick. With these values
+    the function traces a path of ``n_points`` exponents and scores every model on the held-out samples. It also
+    compares the chosen model with simpler ones on the same folds and the same held-out samples.
 
     Parameters
     ----------
     X, y, tasks, task_column, kernels, task_weight, class_weight, task_scale
         As in :class:`~paretomkl.ParetoMKLClassifier` and its ``fit``.
     s : float, or sequence of float, default=None
-        Norm of the kernel weights, or several to choose from. None leaves it to cross-validation, as
-        :class:`~paretomkl.ParetoMKLClassifierCV` does; it is 1.1 with ``cv=None``.
+        Norm of the kernel weights, or several values to choose from. If None, cross-validation chooses it, as in
+        :class:`~paretomkl.ParetoMKLClassifierCV`; with ``cv=None`` it is 1.1.
     capacity : float, sequence of float, or "auto", default="auto"
-        Exponent κ of the kernels' capacity, or several to choose from, as in
-        :class:`~paretomkl.ParetoMKLClassifierCV`; with ``cv=None`` "auto" is that of ``kernels``.
+        Exponent κ of the kernels' capacity, or several values to choose from, as in
+        :class:`~paretomkl.ParetoMKLClassifierCV`; with ``cv=None`` "auto" keeps the κ of ``kernels``.
     C : float, default=None
-        Cost of a margin violation, or of an error; None leaves it to cross-validation.
+        Cost of a margin violation, or of an error; if None, cross-validation chooses it.
     Cs : sequence of float, default=None
-        To choose from: 0.1, 1, 10 and 100 unless given, and 0.01 too where numbers are predicted.
+        Values of C to choose from; by default 0.1, 1, 10 and 100, and also 0.01 for regression.
     test_size : float, default=0.25
-        Share of the samples to hold out; taken as a fraction of at most ten parts.
+        Share of the samples to hold out, rounded to a fraction with a denominator of at most ten.
     cv : int, splitter or None, default=5
-        Folds of the training part; None does without cross-validation, needs C and has nothing to choose, and shows no
-        simpler models.
+        Folds of the training part. None means no cross-validation: you must give C, nothing is chosen, and the page
+        shows no simpler models.
     scoring : str or scorer, default=None
-        What the parameters are chosen by and the held-out samples are judged by, for each task and in the mean over the
+        The score that chooses the parameters and judges the held-out samples, for each task and as the mean over the
         tasks: accuracy, or the name of another score of scikit-learn ("balanced_accuracy", "roc_auc", "f1", …;
-        "worst_accuracy" and its like are the lowest score of a task), or a scorer of scikit-learn or of
-        :func:`~paretomkl.model_selection.make_multitask_scorer`. Numbers are judged by R², or by
+        "worst_accuracy" and the like are the score of the worst task), or a scorer of scikit-learn or of
+        :func:`~paretomkl.model_selection.make_multitask_scorer`. For regression R², or
         "neg_mean_squared_error", "neg_mean_absolute_error", ….
     rivals : bool, default=True
-        Whether to show how simpler models do, see :func:`compare`.
+        Whether to compare with simpler models, see :func:`compare`.
     random_state : int, RandomState or None, default=0
         Seed of the split.
     n_points : int, default=121
-        Exponents, see :func:`dense_ps`.
+        Number of exponents, see :func:`dense_ps`.
     tol : float, default=1e-6
-        Relative gap at every exponent, each of which is solved on its own: finer than to fit one model, so that the
-        curves are smooth.
+        Relative gap at every exponent. Each exponent is solved on its own, to a smaller gap than one model needs, so
+        that the curves are smooth.
     file : path, default=None
-        Where to write the page; it appears whole or not at all.
+        The file to write the page to; it is written completely or not at all.
     title : str
-        Of the page.
+        Title of the page.
     loading : str
-        Lines of Python that make X, y and tasks, shown before the line that fits a model again.
+        Lines of Python that create X, y and tasks, shown before the line that fits the model again.
     refit_note : str, default=None
-        Shown below that line, see :func:`build_page`; ``{C}``, ``{s}`` and ``{capacity}`` are their values. None says
-        how the samples were split.
+        Shown below that line, see :func:`build_page`; ``{C}``, ``{s}`` and ``{capacity}`` are replaced by their values.
+        None says how the samples were split.
     n_jobs : int, default=None
-        Folds at a time, and threads of the path; -1 is all cores.
+        Folds to run at a time, and threads of the path; -1 means all cores.
     verbose : int, default=None
-        0 is silent, 1 shows progress; None shows progress on a terminal once two seconds have passed.
+        0 is silent, 1 shows progress; None shows progress on a terminal after two seconds.
     machine : {"svc", "ls-svc", "ridge", "svr"}, default="svc"
         As in :func:`~paretomkl.pareto_path`. The last two predict numbers, and the page shows R², predictions against
         the truth, and the residuals of each task.
     epsilon : float, or sequence of float, default=None
-        ε of "svr", or several to choose from. None leaves it to cross-validation; it is 0.1 with ``cv=None``.
+        ε of "svr", or several values to choose from. If None, cross-validation chooses it; with ``cv=None`` it is 0.1.
     normalize_y : bool, default=True
         As in :func:`~paretomkl.pareto_path`.
     share : sequence of "nothing", "kernel", "function", "everything", default=None
-        Ways to share to set beside the shared kernel, which the page is about, on the same folds; see
-        :class:`~paretomkl.ParetoMKLClassifierCV`. It needs tasks and ``cv``.
+        Ways to share to compare with the shared kernel, which the page is about, on the same folds; see
+        :class:`~paretomkl.ParetoMKLClassifierCV`. This needs tasks and ``cv``.
 
     Returns
     -------
@@ -248,7 +248,7 @@ def trade_off_page(
     path = replace(path, refit=code)
     if refit_note is None:
         refit_note = _how_to_split(tasks is not None, **by, stratify=not regression)
-    facts = [setting.words(), f"learned from {len(train)} samples, judged on {len(test)} others"]
+    facts = [setting.words(), f"learned from {len(train)} samples, tested on {len(test)} others"]
     shown_facts: dict[str, Any] = {"title": title, "facts": facts, "refit_note": setting.filled_in(refit_note)}
     page = build_page(path, **judged, cv=found, comparison=comparison, **shown_facts)
     written = None if file is None else write_whole(file, page)
@@ -259,7 +259,7 @@ def trade_off_page(
 
 @dataclass(frozen=True)
 class _Machine:
-    """What a task is, with the parameters that only some machines have."""
+    """The machine of the tasks, with the parameters that only some machines have."""
 
     name: str
     class_weight: Any
@@ -271,15 +271,15 @@ class _Machine:
         return self.name in PREDICTING
 
     def epsilon(self, given: Any) -> float | None:
-        """ε where nothing chooses it; None for machines that have none."""
+        """ε if nothing chooses it; None for machines without one."""
         return None if self.name != "svr" else EPSILON if given is None else float(_only(given))
 
     def keywords(self) -> dict[str, Any]:
-        """As :func:`pareto_path` takes them."""
+        """Keywords of :func:`pareto_path`."""
         return {"machine": self.name, "class_weight": self.class_weight, "normalize_y": self.normalize_y}
 
     def search(self, epsilon: Any, **given: Any) -> Any:
-        """A search that is not fitted yet; None of what is given is the default."""
+        """A search that is not fitted yet; None means the default of the search."""
         from ..search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
 
         known = {name: value for name, value in given.items() if value is not None}
@@ -297,7 +297,7 @@ class _Machine:
 
 @dataclass(frozen=True)
 class _Setting:
-    """What a path is traced with besides its exponents."""
+    """The parameters of a path besides its exponents."""
 
     kernels: Any
     C: float
@@ -306,26 +306,26 @@ class _Setting:
 
     @classmethod
     def fixed(cls, kernels: Any, C: Any, s: Any, capacity: Any, epsilon: float | None) -> _Setting:
-        """As given, where there is nothing to choose by."""
+        """The given values, when there is no cross-validation."""
         if not isinstance(capacity, str):
             kernels = replace(as_bank(kernels), normalize="capacity", capacity=_only(capacity))
         return cls(kernels, float(C), DEFAULT_NORM if s is None else _only(s), epsilon)
 
     @classmethod
     def chosen(cls, search: Any, machine: _Machine) -> _Setting:
-        """For tasks that share their kernel, whatever else a search has tried."""
+        """The values that a search chose for tasks that share their kernel, whatever else it tried."""
         best = search.estimator_at(search.best_indices_["kernel"])
         epsilon = None if machine.name != "svr" else float(best.epsilon)
         return cls(best.kernels, float(best.C), float(best.s), epsilon)
 
     @property
     def capacity(self) -> float | None:
-        """κ, or None where kernels do not pay for their capacity."""
+        """κ, or None if kernels do not pay for their capacity."""
         bank = as_bank(self.kernels)
         return float(bank.capacity) if bank.normalization == "capacity" else None
 
     def keywords(self) -> dict[str, Any]:
-        """As :func:`pareto_path` takes them."""
+        """Keywords of :func:`pareto_path`."""
         epsilon = {} if self.epsilon is None else {"epsilon": self.epsilon}
         return {"kernels": self.kernels, "C": self.C, "s": self.s, **epsilon}
 
@@ -333,14 +333,14 @@ class _Setting:
         return parameters({name: getattr(self, name) for name in ("C", "capacity", "s", "epsilon")})
 
     def filled_in(self, note: str) -> str:
-        """Text with the values in the place of {C}, {s}, {capacity} and {epsilon}."""
+        """Replace {C}, {s}, {capacity} and {epsilon} in a text by their values."""
         for name in ("C", "s", "capacity", "epsilon"):
             note = note.replace(f"{{{name}}}", repr(getattr(self, name)))
         return note
 
 
 class _Study:
-    """Learns from one part of the samples, judges on the other, and keeps the time."""
+    """Learns from one part of the samples, judges models on the other, and measures the time."""
 
     def __init__(
         self,
@@ -358,11 +358,11 @@ class _Study:
     def run(
         self, ps: Sequence[float], tol: float, setting: _Setting, search: Any, rivals: bool
     ) -> tuple[CrossValidation | None, ParetoPath, dict[str, Any], Comparison | None]:
-        """What a search (or None) found, the path, scores of its models and of ways to share, and of simpler models."""
+        """What the search found (or None), the path, the scores of its models and the ways to share, and the rivals."""
         found = None if search is None else CrossValidation.from_search(search, self.judge.measure)
         self.lap()
         given = self.given | setting.keywords() | self.machine.keywords() | self.running
-        # a point of its own at every step of the slider
+        # borrow=0: the page needs a separate solution for every step of the slider
         path = pareto_path(**self.fit_on, ps=ps, tol=tol, solver=CutPool(tol=tol, borrow=0.0), **given)
         self.lap()
         judged = _judge(path, self.judge, **self.judge_on)
@@ -384,13 +384,13 @@ class _Study:
         return self.machine.search(epsilon, **grid, **self.given, **self.running).fit(**self.fit_on)
 
     def setting(self, search: Any, kernels: Any, C: Any, s: Any, capacity: Any, epsilon: Any) -> _Setting:
-        """What a search has chosen; without one what is given."""
+        """The values that a search chose, or the given ones if there is no search."""
         if search is not None:
             return _Setting.chosen(search, self.machine)
         return _Setting.fixed(kernels, C, s, capacity, self.machine.epsilon(epsilon))
 
     def compare(self, search: Any, at_choice: float, error: float) -> Comparison:
-        """Ours beside the rivals; its held-out score and its error are those of the page at the p it chooses."""
+        """Our model and the rivals; ours has the held-out score and error that the page shows at the chosen p."""
         from .._rivals import compare
 
         held_out = self.judge_on["X"], self.judge_on["y"], self.judge_on["tasks"]
@@ -398,11 +398,11 @@ class _Study:
         return replace(found, ours=replace(found.ours, held_out=at_choice, held_out_error=error))
 
     def lap(self) -> None:
-        """A stage has ended."""
+        """Record the end of a stage."""
         self.times.append(perf_counter())
 
     def seconds(self) -> dict[str, float]:
-        """Of all stages, the last of which ends now."""
+        """The time of each stage; the last one ends now."""
         return dict(zip(LAPS, np.diff([*self.times, perf_counter()]).tolist(), strict=True))
 
 
@@ -423,27 +423,27 @@ def _check(
     if C is not None:
         check_number("C", C, lambda v: 0 < v < np.inf, "greater than 0")
     elif cv is None:
-        raise ValueError("cv=None leaves nothing to choose C by; give C.")
+        raise ValueError("cv=None cannot choose C; give C.")
     for name, value in (("s", s), ("capacity", capacity)):
         if cv is None and np.size(value) != 1:
-            raise ValueError(f"cv=None leaves nothing to choose {name} by; give one {name}.")
+            raise ValueError(f"cv=None cannot choose {name}; give a single {name}.")
     check_count("n_points", n_points)
     if file is not None:
         check_writable(file)
 
 
 def _ways(share: Sequence[Share] | None, tasks: Any, task_column: Any, y: Any) -> list[Share] | None:
-    """The ways to share that are compared, the kernel among them; None where there are no tasks."""
+    """The ways to share to compare, always including the kernel; None if there are no tasks."""
     if share is None:
         return None
     if isinstance(share, str):
-        raise ValueError(f"share names several ways to compare, got {share!r}; the page is about 'kernel'.")
+        raise ValueError(f"share takes a list of ways to compare, got {share!r}; the page itself is about 'kernel'.")
     ways = [check_share(way) for way in share]
     return [*ways, "kernel"] if tasks is not None or task_column is not None or np.ndim(y) == 2 else None
 
 
 def _only(value: Any) -> Any:
-    """A number, or the only one of a sequence."""
+    """A number, or the only element of a sequence."""
     return np.asarray(value).item()
 
 
@@ -464,23 +464,23 @@ def held_out_split(
     random_state: Any = 0,
     stratify: bool = True,
 ) -> tuple[IntArray, IntArray]:
-    """Training and held-out samples as :func:`trade_off_page` takes them, by task and label alike; same parameters.
+    """Split samples into a training and a held-out part exactly as :func:`trade_off_page` does.
 
     Parameters
     ----------
     X, y, tasks, task_column : as in :func:`trade_off_page`
-        The samples, and what the tasks are.
+        The samples and their tasks.
     test_size : float, default=0.25
-        Share of the samples to hold out; taken as a fraction of at most ten parts.
+        Share of the samples to hold out, rounded to a fraction with a denominator of at most ten.
     random_state : int, RandomState or None, default=0
         Seed of the split.
     stratify : bool, default=True
-        By task and label; False is for numbers: by task alone.
+        Whether to stratify by task and label; False, for regression, stratifies by task only.
 
     Returns
     -------
     train, test : arrays of int
-        Positions of the samples, rising.
+        Indices of the samples in increasing order.
 
     Examples
     --------
@@ -501,7 +501,7 @@ def held_out_split(
     kind = MultiTaskStratifiedKFold if stratify else MultiTaskKFold
     folds = kind(share.denominator, shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
-        # a label with fewer samples than parts is missing from some of them, which one split does not mind
+        # a label with fewer samples than parts is missing from some parts; for a single split that does no harm
         warnings.filterwarnings("ignore", message=".*fewer than n_splits", category=UserWarning)
         parts = make_splits(folds, X, y, tasks, stratify=stratify)
     test = np.sort(np.concatenate([held_out for _, held_out in parts[: share.numerator]]))
@@ -509,12 +509,12 @@ def held_out_split(
 
 
 def _judge(path: ParetoPath, judge: Judge, X: Any, y: Any, tasks: Any) -> dict[str, Any]:
-    """Scores of every model with their standard errors, the number of samples, predictions: what a TradeOff holds."""
+    """Scores of every model with standard errors, sample counts and predictions, as the fields of a TradeOff."""
     from .._judging import standard_error_of_share
     from .._reading import read_samples
 
     samples = read_samples(path.reader, X, tasks=tasks)
-    models = {id(model): model for model in path.models}  # neighbours on the path may be the same
+    models = {id(model): model for model in path.models}  # neighbouring points may share a model
     labelling = path.models[0].tasks
     numbers = Predictions.drawn_from(labelling, samples, y, len(path)) if isinstance(labelling, Targets) else None
     confusion = None if numbers is not None else Confusion.drawn_from(labelling, samples, y)
@@ -541,7 +541,7 @@ def _judge(path: ParetoPath, judge: Judge, X: Any, y: Any, tasks: Any) -> dict[s
         return found | {"predictions": replace(numbers, predicted=np.array(of_points)), "confusion": None}
     assert confusion is not None
     confusion = confusion.with_counts(of_points)
-    shares, sizes = confusion.right  # of labels, by votes where the tasks are pairs of classes
+    shares, sizes = confusion.right  # counts labels; votes decide if the tasks are pairs of classes
     unknown = np.full(shares.shape, np.nan)
     of_groups = standard_error_of_share(shares, sizes) if judge.of_shares else unknown
     found["errors_overall"] = _errors_overall(judge, shares, of_groups)
@@ -549,7 +549,7 @@ def _judge(path: ParetoPath, judge: Judge, X: Any, y: Any, tasks: Any) -> dict[s
 
 
 def _errors_overall(judge: Judge, scores: Array, errors: Array) -> Array:
-    """At every point, (n_points,), from those of the tasks, (n_points, n_tasks)."""
+    """Standard errors of the overall score, (n_points,), from those of the tasks, (n_points, n_tasks)."""
     return np.array([judge.overall_error(*of_point) for of_point in zip(scores, errors, strict=True)])
 
 
@@ -558,6 +558,6 @@ def _how_to_split(tasks: bool, task_column: Any, test_size: float, random_state:
     seed = random_state if isinstance(random_state, numbers.Integral) or random_state is None else "random_state"
     given += [f"test_size={test_size!r}", f"random_state={seed}"] + ["stratify=False"] * (not stratify)
     return (
-        "This learns from all samples, as for use. The models of this page have seen the training part only: "
+        "This code learns from all samples. The models on this page learned only from the training part: "
         f"`train, test = paretomkl.report.held_out_split({', '.join(given)})`."
     )

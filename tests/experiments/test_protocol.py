@@ -68,16 +68,16 @@ def test_seeds_are_shared_by_methods_and_fractions_and_differ_between_runs():
         seeds = {(cell.run, cell.seed) for cell in plan if cell.dataset == name}
         assert len(seeds) == 20
         assert len({seed for _, seed in seeds}) == 20
-    assert Cell("segment", 10, "pareto", 4).seed == 548684568  # results that are published depend on it
+    assert Cell("segment", 10, "pareto", 4).seed == 548684568  # published results depend on it
 
 
-def test_published_results_stay_those_of_these_settings():
-    """Other settings would make every cell run again, and a results file refuse to go on."""
+def test_published_results_still_match_these_settings():
+    """With other settings every cell would run again, and existing results files would be refused."""
     kept = json.dumps(FULL.as_dict(), sort_keys=True)
     assert hashlib.sha256(kept.encode()).hexdigest()[:12] == "b4a5e3215aa0"
 
 
-def test_what_a_user_does_instead_can_be_run_alone():
+def test_the_usual_alternative_can_run_alone():
     plan = make_plan(methods=["svc", "default"], runs=2)
     assert {cell.method for cell in plan} == {"svc", "default"}
     assert {cell.dataset for cell in plan} == {name for name, study in STUDIES.items() if name == study.source} - {
@@ -128,7 +128,7 @@ def test_seeds_decide_the_parts_and_larger_fractions_contain_smaller_ones():
 @pytest.mark.parametrize(
     ("data", "most"), [(classes_data(), 1000), (classes_data(), 20), (tasks_data(), 1000), (tasks_data(), 20)]
 )
-def test_folds_lie_within_the_training_part(data, most):
+def test_folds_stay_within_the_training_part(data, most):
     train = data[draw_parts(data, 80, seed=0)[0]]
     folds = make_folds(train, 7, replace(QUICK, n_folds=3, most_in_folds=most))
     held_out = np.concatenate([test for _, test in folds])
@@ -142,7 +142,7 @@ def test_folds_lie_within_the_training_part(data, most):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_method_sees_the_test_part_before_it_is_tested(method, monkeypatch):
-    """Other test samples leave every cross-validated score and the choice as they are."""
+    """Other test samples do not change any cross-validated score or the choice."""
     data = classes_data()
     split = toy_split(data, 3)
     other = Split(split.train, Part(1 - split.test.X, split.test.y[::-1], None), split.folds, 3)
@@ -217,7 +217,7 @@ def grid_of(split: Split) -> dict:
 def test_svc_on_classes_is_a_grid_search_of_scikit_learn():
     split = toy_split(classes_data(), 3)
     outcome = run_method("svc", split, QUICK)
-    # equal votes by confidence, as for all methods here
+    # confidence breaks ties between votes, as for all methods here
     pipeline = make_pipeline(StandardScaler(), SVC(break_ties=True, tol=QUICK.tol))
     search = GridSearchCV(pipeline, grid_of(split), cv=split.folds).fit(split.train.X, split.train.y)
     assert_allclose([point.cv for point in outcome.points], search.cv_results_["mean_test_score"])
@@ -226,7 +226,7 @@ def test_svc_on_classes_is_a_grid_search_of_scikit_learn():
 
 
 def test_svc_on_tasks_has_one_width_and_cost_for_all():
-    """By hand: columns standardised over all tasks, an SVC for each, candidates by the mean over tasks and folds."""
+    """By hand: standardise columns over all tasks, fit one SVC per task, take the best mean over tasks and folds."""
     split = toy_split(tasks_data(), 3)
     outcome = run_method("svc", split, QUICK)
 
@@ -247,7 +247,7 @@ def test_svc_on_tasks_has_one_width_and_cost_for_all():
 
 
 @pytest.mark.parametrize("data", [classes_data(), tasks_data()], ids=["classes", "tasks"])
-def test_the_default_is_the_search_as_it_comes(data):
+def test_the_default_is_the_search_with_default_settings(data):
     split = toy_split(data, 3)
     outcome = run_method("default", split, QUICK)
     (point,) = outcome.points
@@ -260,7 +260,7 @@ def test_the_default_is_the_search_as_it_comes(data):
     assert point.gap == search.gap_
 
 
-def test_the_methods_of_the_paper_have_its_bank():
+def test_methods_of_the_paper_use_the_paper_bank():
     split = toy_split(classes_data(), 3)
     assert split.kernels == "paper"
     named = replace(split, kernels=paper_kernels())
@@ -276,7 +276,7 @@ def test_minimax_tests_the_best_of_each_alpha():
     assert [point.params["alpha"] for point in tested] == pytest.approx([1.2, 2.7])
 
 
-def test_tasks_that_are_pairs_are_judged_by_their_own_classes():
+def test_pair_tasks_are_scored_on_their_own_classes():
     decisions = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [1.0, np.nan]])
     y = np.array(["a", "b", "c", "b"])
     tasks = Labelling(
@@ -287,18 +287,18 @@ def test_tasks_that_are_pairs_are_judged_by_their_own_classes():
     assert belongs.sum(axis=0).tolist() == [3, 2]
 
 
-def test_combinations_are_all_of_them_in_order():
+def test_combinations_lists_all_candidates_in_order():
     assert combinations(C=(1, 2), q=(3, 4)) == [{"C": 1, "q": 3}, {"C": 1, "q": 4}, {"C": 2, "q": 3}, {"C": 2, "q": 4}]
 
 
-def test_the_first_of_equals_is_chosen():
+def test_the_first_candidate_wins_a_tie():
     outcome = Outcome([Point({"C": 1}, 0.5), Point({"C": 2}, 0.9, 0.1), Point({"C": 3}, 0.9, 0.2)])
     assert outcome.chosen.params == {"C": 2}
 
 
 # --------------------------------------------------------------------------------------------- the real data
 @pytest.mark.parametrize("name", [name for name in STUDIES if name != "synthetic"])
-def test_studies_are_what_the_paper_says(name, shared_data):
+def test_studies_match_the_paper(name, shared_data):
     study = STUDIES[name]
     data = load(study, shared_data)
     train, test = draw_parts(data, study.fractions[0], 0, study.per_class)

@@ -1,4 +1,4 @@
-"""From records to tables: the right C, the right p, the right marks, the paper's own figures."""
+"""From records to tables: the right C, the right p, the right marks, and the paper's numbers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def path_outcome(rng, n_tasks=3, gain=0.0) -> Outcome:
 
 def other_outcome(rng, method) -> Outcome:
     def drawn(accuracy: float) -> float:
-        return round(float(rng.normal(accuracy, 0.01)), 4)  # as many digits as the compact copy keeps, or fewer
+        return round(float(rng.normal(accuracy, 0.01)), 4)  # no more digits than the compact copy keeps
 
     gap = None if method == "svc" else 1e-5
     points = [Point({"C": 1.0}, 0.4), Point({"C": 10.0}, 0.6, drawn(0.7), [70] * 3, gap)]
@@ -53,7 +53,7 @@ def only(records: list[Record], *methods: str) -> list[Record]:
 
 
 def shifted(records: list[Record], method: str, dataset: str, accuracy: float) -> None:
-    """Set what a method scores on a data set, with a little noise that differs from run to run."""
+    """Set the score of a method on a data set, with a little noise that differs between runs."""
     rng = np.random.default_rng(1)
     for record in only(records, method):
         if record.cell.dataset == dataset:
@@ -79,7 +79,7 @@ def all_records(runs=6, gain=0.1) -> list[Record]:
 # -------------------------------------------------------------------------------------------------- statistics
 @pytest.mark.parametrize("shift", [-0.02, -0.004, 0.0, 0.004, 0.02])
 @pytest.mark.parametrize("seed", range(4))
-def test_marks_are_those_of_a_paired_t_test(shift, seed):
+def test_marks_come_from_a_paired_t_test(shift, seed):
     rng = np.random.default_rng(seed)
     ours, reference = rng.normal(0.8 + shift, 0.01, 12), rng.normal(0.8, 0.01, 12)
     expected = ttest_rel(ours, reference)
@@ -87,7 +87,7 @@ def test_marks_are_those_of_a_paired_t_test(shift, seed):
     assert compare(dict(enumerate(ours)), dict(enumerate(reference))) == mark
 
 
-def test_marks_pair_by_run_and_not_by_place():
+def test_marks_pair_by_run_and_not_by_position():
     rng = np.random.default_rng(0)
     hard = rng.normal(0.8, 0.1, 10)  # runs differ far more than methods do
     reference = dict(enumerate(hard))
@@ -98,7 +98,7 @@ def test_marks_pair_by_run_and_not_by_place():
     assert compare(ours, ours) == 0
 
 
-def test_C_is_chosen_by_cross_validation_at_each_p_the_smallest_among_equals():
+def test_cross_validation_chooses_C_at_each_p_and_the_smallest_on_a_tie():
     points = [
         Point({"C": 10.0, "p": 1.0}, 0.7, 0.1, [1]),
         Point({"C": 1.0, "p": 1.0}, 0.7, 0.2, [1]),
@@ -156,7 +156,7 @@ def test_every_table_is_made_and_well_formed(tmp_path):
             assert len(widths) <= 1, (name, block)
 
 
-def test_tables_say_what_the_records_say():
+def test_tables_match_the_records():
     records = all_records(gain=0.4)
     found = Collection(records)
     path = found.path("robot", 10)
@@ -167,7 +167,7 @@ def test_tables_say_what_the_records_say():
     assert row.split("|")[2].strip() == f"{100 * path.overall[:, 0].mean():.2f} (90.11)"
 
 
-def test_half_a_run_makes_the_tables_it_can():
+def test_a_partial_run_makes_the_tables_it_can():
     records = [one for one in all_records() if one.cell.dataset == "letter" and one.cell.method != "sparse"]
     tables = make_tables(Collection(records))
     assert "table-3" in tables
@@ -180,7 +180,7 @@ def test_the_report_is_the_same_from_the_compact_copy(tmp_path):
     records = all_records(runs=3)
     export(records, tmp_path / "r.csv.gz")
     one, two = make_tables(Collection(records)), make_tables(Collection(read_export(tmp_path / "r.csv.gz")))
-    del one["coverage"], two["coverage"]  # versions are left out of the copy
+    del one["coverage"], two["coverage"]  # the copy has no versions
     assert one == two
 
 
@@ -200,7 +200,7 @@ def test_pages_and_figures_are_written(tmp_path):
     assert "old" not in text
 
 
-def test_a_place_without_end_is_refused():
+def test_a_place_without_an_end_is_refused():
     with pytest.raises(ValueError, match="end a"):
         fill_places("<!-- begin a -->", {"a": "x"})
     assert fill_places("nothing", {"a": "x"}) == "nothing"
@@ -211,7 +211,7 @@ def test_markdown_tables():
 
 
 # --------------------------------------------------------------------------------------------------- the paper
-def test_the_printed_figures_are_complete():
+def test_the_printed_numbers_are_complete():
     methods = ("sparse", "tang", "mm-aep", "mm-ep", "independent")
     for table, rows in ((paper.PATH, ("p<1", "p=1", "p=inf")), (paper.METHODS, methods)):
         assert len(table) == 8 * 3 * len(rows)
@@ -222,7 +222,7 @@ def test_the_printed_figures_are_complete():
     assert all(paper.TASKS_UP[name, fraction] <= STUDIES[name].n_tasks for name, fraction in paper.TASKS_UP)
 
 
-def test_the_printed_figures_are_those_of_the_paper():
+def test_the_printed_numbers_match_the_paper():
     texts = list(SHARED.glob("*.txt"))
     if not texts:
         pytest.skip("the text of the paper is not here")
@@ -238,7 +238,7 @@ def test_the_printed_figures_are_those_of_the_paper():
                 assert not cell.worse or cell.accuracy in underlined
 
 
-def test_variants_stand_beside_what_the_paper_prints():
+def test_variants_are_listed_with_the_paper_numbers():
     tables = make_tables(Collection(all_records()))
     lines = {line.split(" |")[0][2:]: line for line in tables["sensors"].splitlines()}
     assert {"10 %, 4 distances", "10 %, 24 sensors", "10 %, 2 distances", "50 %, printed"} <= set(lines)
@@ -248,7 +248,7 @@ def test_variants_stand_beside_what_the_paper_prints():
     assert "20 %, scaled to [0, 1]" in tables["scaling"]
 
 
-def test_the_worst_certificate_is_told():
+def test_the_worst_certificate_is_reported():
     records = all_records(runs=2)
     before = make_tables(Collection(records))["coverage"]
     outcome = next(record.outcome for record in records if record.cell.method == "mm-aep")
@@ -290,7 +290,7 @@ def test_the_default_is_compared_with_a_grid_search():
     assert rows_of(tables["honest"])["segment-distinct 10 %"][-2:] == ["–", "–"]
 
 
-def test_the_mean_and_the_differences_are_of_what_can_be_paired():
+def test_means_and_differences_use_only_paired_results():
     records = [one for one in all_records() if one.cell.method != "default" or one.cell.run > 3]
     records = [one for one in records if (one.cell.dataset, one.cell.method) != ("robot", "uniform")]
     found = Collection(records)
@@ -303,7 +303,7 @@ def test_the_mean_and_the_differences_are_of_what_can_be_paired():
     assert "mean of 21" in rows
 
 
-def test_results_from_before_or_without_the_rest_make_the_tables_they_can():
+def test_old_or_partial_results_make_the_tables_they_can():
     old = make_tables(Collection([one for one in all_records() if one.cell.method not in ("svc", "default")]))
     assert set(old) == set(TABLES) - {"default"}
     assert not any("SVC)" in table or "Our default" in table for table in old.values())
@@ -312,7 +312,7 @@ def test_results_from_before_or_without_the_rest_make_the_tables_they_can():
     assert rows_of(new["default"])["letter 50 %"][:3] == ["–"] * 3
 
 
-def test_gains_are_differences_of_the_tables():
+def test_gains_are_differences_between_table_entries():
     records = all_records(gain=0.4)
     lines = {
         line.split(" |")[0][2:]: line.split(" | ")[1:]

@@ -1,4 +1,4 @@
-"""The runner: nothing is lost, nothing is run twice, whatever happens on the way."""
+"""The runner: nothing is lost and nothing runs twice, whatever happens."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def record(cell=Cell("vehicle", 10, "pareto", 0), **more) -> Record:  # noqa: B0
 
 
 # -------------------------------------------------------------------------------------------------- the file
-def test_records_come_back_as_they_were(tmp_path):
+def test_records_survive_saving_and_loading(tmp_path):
     with Results(tmp_path / "r.sqlite", FULL) as results:
         results.save(record())
         assert results.finished() == {record().cell: 1.5}
@@ -43,13 +43,13 @@ def test_records_come_back_as_they_were(tmp_path):
 
 
 def failures(path: Path) -> dict[Cell, str]:
-    """Messages of the cells that failed the last time they were run."""
+    """Messages of the cells that failed in their last run."""
     with closing(sqlite3.connect(path)) as base:
         rows = base.execute("SELECT dataset, fraction, method, run, message FROM cells WHERE status = 'failed'")
         return {Cell(*row[:4]): row[4] for row in rows}
 
 
-def test_a_failure_is_kept_and_replaced_but_what_is_done_stays(tmp_path):
+def test_a_failure_is_saved_and_replaced_but_finished_cells_stay(tmp_path):
     with Results(tmp_path / "r.sqlite", FULL) as results:
         cell = record().cell
         results.save(record(outcome=None, message="ValueError: no"))
@@ -104,7 +104,7 @@ def plan_of(runs=3):
     return make_plan(["synthetic"], FEW, runs=runs, quick=True)
 
 
-def test_missing_cells_are_run_and_no_others(tmp_path):
+def test_only_missing_cells_are_run(tmp_path):
     plan = plan_of()
     with Results(tmp_path / "r.sqlite", QUICK) as results:
         assert run_plan(plan[:2], results, QUICK) == 0
@@ -125,7 +125,7 @@ def test_processes_do_not_change_the_results(tmp_path):
     assert found[0] == found[1]
 
 
-def test_a_record_says_what_it_was_made_with():
+def test_a_record_names_the_versions_used():
     made = run_cell(Cell("synthetic", 10, "uniform", 0), QUICK)
     assert made.outcome is not None
     assert made.seconds > 0
@@ -134,7 +134,7 @@ def test_a_record_says_what_it_was_made_with():
 
 
 def test_a_failing_cell_does_not_stop_the_others_and_is_tried_again(tmp_path):
-    """The files are not there at first: every cell of vehicle fails, the synthetic ones do not."""
+    """The files are missing at first: every vehicle cell fails, the synthetic ones do not."""
     plan = make_plan(["vehicle", "synthetic"], ["uniform"], runs=2, quick=True)
     with Results(tmp_path / "r.sqlite", QUICK) as results:
         assert run_plan(plan, results, QUICK, data_home=tmp_path / "nowhere") == 2
@@ -145,7 +145,7 @@ def test_a_failing_cell_does_not_stop_the_others_and_is_tried_again(tmp_path):
         assert run_plan(plan, results, QUICK, data_home=tmp_path / "nowhere") == 2, "the failed ones only"
 
 
-def test_a_cell_that_failed_is_done_once_its_cause_is_gone(tmp_path, shared_data):
+def test_a_failed_cell_succeeds_once_the_cause_is_gone(tmp_path, shared_data):
     plan = make_plan(["vehicle"], ["uniform"], runs=1, quick=True)
     with Results(tmp_path / "r.sqlite", QUICK) as results:
         assert run_plan(plan, results, QUICK, data_home=tmp_path) == 1
@@ -171,20 +171,20 @@ def count(path: Path) -> int:
     base = sqlite3.connect(path)
     try:
         return base.execute("SELECT count(*) FROM cells").fetchone()[0]
-    except sqlite3.OperationalError:  # not made yet
+    except sqlite3.OperationalError:  # the file does not exist yet
         return 0
     finally:
         base.close()
 
 
-def test_killed_at_any_moment_it_goes_on_where_it_stopped(tmp_path):
+def test_a_killed_run_continues_where_it_stopped(tmp_path):
     path = tmp_path / "r.sqlite"
     wanted = set(make_plan(["synthetic"], FEW, runs=12, quick=True))
     process = start_reproduce(path, 2)
     deadline = time.monotonic() + 120
     while count(path) < 5 and time.monotonic() < deadline:
         time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)  # the workers too: as if the power had failed
+    os.killpg(process.pid, signal.SIGKILL)  # kill the workers too, as in a power failure
     process.communicate()
     with Results(path, QUICK) as results:
         before = {one.cell: one for one in results.records()}
@@ -200,7 +200,7 @@ def test_killed_at_any_moment_it_goes_on_where_it_stopped(tmp_path):
     assert all(after[cell] == one for cell, one in before.items())
 
 
-def test_interrupted_by_hand_it_says_how_to_go_on(tmp_path):
+def test_an_interrupted_run_says_how_to_continue(tmp_path):
     path = tmp_path / "r.sqlite"
     process = start_reproduce(path, 1)
     deadline = time.monotonic() + 120
@@ -209,7 +209,7 @@ def test_interrupted_by_hand_it_says_how_to_go_on(tmp_path):
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "goes on from here" in output
+    assert "run the same command again to continue" in output
     assert "Traceback" not in output
     assert count(path) >= 2
 
@@ -239,7 +239,7 @@ def test_the_forecast_learns_from_other_runs():
     assert [list(column.cells) for column in table.columns] == [["vehicle", "pareto", "all"], ["2"] * 3, ["2.0 h"] * 3]
 
 
-def test_progress_is_told_where_there_is_no_terminal(tmp_path, monkeypatch):
+def test_progress_is_printed_without_a_terminal(tmp_path, monkeypatch):
     from io import StringIO
 
     from rich.console import Console
@@ -266,7 +266,7 @@ def reproduce(*arguments: str):
     return CliRunner().invoke(app, ["reproduce", *arguments])
 
 
-def test_wrong_names_are_named(tmp_path):
+def test_messages_quote_wrong_names(tmp_path):
     done = reproduce("--datasets", "iris", "--results", str(tmp_path / "r.sqlite"))
     assert done.exit_code == 2
     assert "no data set 'iris'" in done.output
@@ -289,7 +289,7 @@ def test_published_results_count_as_done(tmp_path):
     assert {left[method] for method in METHODS if method not in ("svc", "default")} == {"0"}
 
 
-def test_without_running_the_report_is_of_what_is_there(tmp_path):
+def test_without_running_the_report_uses_existing_results(tmp_path):
     path = tmp_path / "r.sqlite"
     with Results(path, QUICK) as results:
         run_plan(make_plan(["synthetic"], ["pareto", "uniform"], runs=2, quick=True), results, QUICK)
@@ -318,7 +318,7 @@ def test_a_compact_copy_can_be_continued(tmp_path):
     assert done.exit_code == 0, done.output
     kept, new = read_records(again)
     assert (kept.cell, kept.versions) == (old.cell, old.versions)
-    assert kept.seconds == pytest.approx(old.seconds, abs=0.006)  # the old one, not run again
+    assert kept.seconds == pytest.approx(old.seconds, abs=0.006)  # the old result: it did not run again
     assert kept.outcome.chosen.accuracy == pytest.approx(old.outcome.chosen.accuracy, rel=1e-5)
     assert new.cell.run == 1
 

@@ -1,4 +1,4 @@
-"""The page that the experiments write beside their tables."""
+"""The page that the experiments write in addition to their tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from paretomkl._experiments.plan import QUICK, make_plan
 from paretomkl._experiments.slider import write_slider
 
 
-def test_a_page_of_the_first_run(tmp_path):
+def test_the_page_shows_the_first_run(tmp_path):
     plan = make_plan(["synthetic"], ["uniform"], runs=2, quick=True)
     found = write_slider(plan, QUICK, tmp_path)
     assert found.file == tmp_path / "trade-off-synthetic.html"

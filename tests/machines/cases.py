@@ -1,4 +1,4 @@
-"""Small problems for the tests of the machines, and how a machine is made of them."""
+"""Small problems for the tests of the machines, and how to make a machine from them."""
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def one_task(kind, K, y, C, epsilon=EPSILON):
 
 
 def some_tasks(kind, seed=0, sizes=(14, 10, 12)):
-    """Four kernels of different diagonals, three tasks of which two share samples; Ks, tasks, C."""
+    """Four kernels with different diagonals and three tasks, two of which share samples; Ks, tasks, C."""
     rng = np.random.default_rng(seed)
     n = sum(sizes) - 4
     X = rng.uniform(-1, 1, size=(n, 3))

@@ -1,4 +1,4 @@
-"""What every machine has to keep: certified optima of the whole problem, cuts, warm starts, weights, growth of C."""
+"""What every machine must satisfy: certified optima of the whole problem, cuts, warm starts, weights, growth of C."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def solve(machine, p, s, tol, solver=CutPool, **options):
 @pytest.mark.parametrize(
     ("kind", "s"), [(kind, s) for kind in KINDS for s in ((1.0,) if kind == "svdd" else (1.0, 1.1, 2.0))]
 )
-def test_the_optimum_is_that_of_a_conic_solver_and_the_gap_is_not_below_the_true_one(kind, s, p):
+def test_the_optimum_matches_a_conic_solver_and_the_gap_bounds_the_true_one(kind, s, p):
     Ks, tasks, C = some_tasks(kind, seed=int(10 * s))
     optimum, _ = machine_optimum(kind, Ks, tasks, C, p, s, epsilon=EPSILON)
     machine = make_machine(kind, Ks, tasks, C)
@@ -41,7 +41,7 @@ def test_the_optimum_is_that_of_a_conic_solver_and_the_gap_is_not_below_the_true
 
 @pytest.mark.parametrize("p", [-1.0, 0.0, 0.3])
 @every_kind
-def test_below_one_the_certificate_is_that_of_an_independent_solve_of_the_weighted_sum(kind, p):
+def test_below_p_one_the_certificate_matches_an_independent_solve_of_the_weighted_sum(kind, p):
     Ks, tasks, C = some_tasks(kind, seed=5)
     s = 1.0 if kind == "svdd" else 1.1
     found = solve(make_machine(kind, Ks, tasks, C), p, s, 1e-4)
@@ -94,7 +94,7 @@ def test_cuts_lie_below_the_objectives_and_touch_where_they_were_made(kind, rtol
 
 
 @every_kind
-def test_objectives_are_positive_fall_and_are_convex_in_theta(kind):
+def test_objectives_are_positive_decreasing_and_convex_in_theta(kind):
     Ks, tasks, C = some_tasks(kind, seed=3)
     machine = make_machine(kind, Ks, tasks, C)
     for seed in range(5):
@@ -107,7 +107,7 @@ def test_objectives_are_positive_fall_and_are_convex_in_theta(kind):
 
 @every_kind
 def test_the_constant_cuts_of_a_pool_lie_below_the_objectives(kind):
-    """Among kernels of which one hardly tells the samples apart."""
+    """With a kernel that hardly distinguishes the samples."""
     Ks, tasks, C = some_tasks(kind, seed=4)
     Ks = np.stack([*Ks, 0.9 + 1e-3 * Ks[0]])
     machine = make_machine(kind, Ks, tasks, C)
@@ -136,7 +136,7 @@ def test_cuts_of_smaller_costs_hold_for_larger_ones(kind):
 
 
 @every_kind
-def test_kernels_that_pay_another_price_are_another_problem_and_its_cuts_hold(kind):
+def test_another_capacity_price_is_another_problem_with_valid_cuts(kind):
     rng = np.random.default_rng(7)
     X = rng.standard_normal((30, 3))
     rows, C = [np.arange(18), np.arange(12, 30)], np.full(36, 0.3)
@@ -177,7 +177,7 @@ def values(machine, sweep, K):
 
 
 @every_kind
-def test_a_sample_of_weight_two_is_the_sample_twice_and_one_of_weight_zero_is_absent(kind):
+def test_weight_two_means_the_sample_twice_and_weight_zero_not_at_all(kind):
     Ks, tasks, C = some_tasks(kind, seed=9)
     rows, y = tasks[0]
     K, n = Ks[1:2][:, rows[:, None], rows], len(rows)
@@ -198,6 +198,6 @@ def test_a_sample_of_weight_two_is_the_sample_twice_and_one_of_weight_zero_is_ab
 
 
 @every_kind
-def test_names_lead_to_machines(kind):
+def test_names_select_machines(kind):
     assert MACHINES[kind].__name__.endswith("Tasks")
     assert set(MACHINES) == {"svc", "ls-svc", *KINDS}

@@ -1,4 +1,4 @@
-"""One-class machines: scikit-learn's answer after the change of parameters, nasty problems."""
+"""One-class machines: the same answer as scikit-learn after a change of parameters, and nasty problems."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def sample(n=40, seed=0):
 
 
 @pytest.mark.parametrize("C", [0.2, 0.3, 3.0])
-def test_one_task_and_one_kernel_are_scikit_learns_one_class_svm(C):
+def test_one_task_with_one_kernel_matches_the_one_class_svm_of_scikit_learn(C):
     """ν = Σα / (C n); the coefficients there are α / C, and ρ is 1 / C."""
     K = gaussian(sample())
     machine = one_task("one-class", K, np.ones(40), C)
@@ -62,8 +62,8 @@ NASTY = nasty_problems()
 
 @pytest.mark.parametrize("rtol", [1e-2, 1e-7])
 @pytest.mark.parametrize("name", NASTY)
-def test_nasty_problems_have_the_bounds_of_their_dual(name, rtol):
-    """The primal and the dual objective from their formulas: what lies between them is the optimum."""
+def test_bounds_match_the_formulas_on_nasty_problems(name, rtol):
+    """The primal and dual objectives from their formulas: the optimum is between them."""
     K, C = NASTY[name]
     C = np.broadcast_to(C, len(K))
     sweep = one_task("one-class", K, np.ones(len(K)), C).sweep(ONE, rtol=rtol)

@@ -1,4 +1,4 @@
-"""Kernel ridge regression: scikit-learn's answer, one factorisation for many outputs, constant targets."""
+"""Kernel ridge regression: the same answer as scikit-learn, one factorisation for many outputs, constant targets."""
 
 import numpy as np
 import pytest
@@ -22,8 +22,8 @@ def sample(n=30, seed=0):
 
 
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
-def test_one_task_and_one_kernel_are_kernel_ridge_on_centred_data(C):
-    """An intercept is what centring K and y does; alpha = 1 / C there."""
+def test_one_task_with_one_kernel_matches_kernel_ridge_on_centred_data(C):
+    """Centring K and y has the same effect as an intercept; alpha = 1 / C in scikit-learn."""
     X, y = sample()
     K = gaussian(X)
     H = np.eye(len(y)) - 1 / len(y)
@@ -38,7 +38,7 @@ def test_one_task_and_one_kernel_are_kernel_ridge_on_centred_data(C):
     assert_allclose(sweep.lower, sweep.upper, rtol=1e-9)
 
 
-def test_a_zero_kernel_leaves_the_mean():
+def test_a_zero_kernel_predicts_the_mean():
     _, y = sample()
     machine = one_task("ridge", np.zeros((30, 30)), y, 2.0)
     sweep = machine.sweep(ONE)
@@ -47,7 +47,7 @@ def test_a_zero_kernel_leaves_the_mean():
 
 
 @pytest.mark.parametrize("p", [-1.0, 0.5, 1.0, 2.0, 20.0, np.inf])
-def test_a_task_with_constant_targets_has_no_say(p):
+def test_a_task_with_constant_targets_has_no_effect(p):
     Ks, tasks, C = some_tasks("ridge")
     rows, y = tasks[1]
     problems = [
@@ -61,7 +61,7 @@ def test_a_task_with_constant_targets_has_no_say(p):
     assert three.sweep.upper[1] <= 1e-6 * three.sweep.upper[0]
     machine = problems[1].machine
     assert_allclose(machine.decisions(three.sweep).intercepts[1], 3e5)
-    if p > 0:  # below, the mean is that of the smallest
+    if p > 0:  # below zero, the smallest objective determines the mean
         assert_allclose(PowerMean(p).value(three.sweep.upper[::2]), two.objective, rtol=1e-4)
 
 

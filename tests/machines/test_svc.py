@@ -37,7 +37,7 @@ def solve_one(K, signs, C, rtol=1e-10, init=None):
 
 
 def reference(K, signs, C):
-    """J by LIBSVM, which is not given samples with C = 0: it leaves them out and renumbers the others."""
+    """J by LIBSVM, without the samples with C = 0: it would drop them and renumber the others."""
     kept = np.broadcast_to(C, signs.shape) > 0
     return svc_objective(K[np.ix_(kept, kept)], signs[kept], np.broadcast_to(C, signs.shape)[kept])[0]
 
@@ -94,26 +94,26 @@ any_problem = pytest.mark.parametrize("name", NASTY)
 
 
 def assert_solved(K, signs, C, rtol=1e-10, accuracy=1e-8):
-    """The optimum is that of LIBSVM, and lies between the bounds of the sweep."""
+    """The optimum matches LIBSVM and is between the bounds of the sweep."""
     sweep = solve_one(K, signs, C, rtol)
     expected = reference(K, signs, C)
     assert_allclose(sweep.lower[0], expected, rtol=accuracy)
     assert sweep.lower[0] <= expected * (1 + 1e-9)
     assert sweep.upper[0] >= expected * (1 - 1e-9)
-    # the gap is a sum of C_i times a margin, and the margins are known to rounding of K v
+    # the gap is a sum of C_i times margins, which are accurate up to the rounding of K v
     rounding = 4e-16 * np.sum(np.broadcast_to(C, signs.shape)) * (1 + K.max() * sweep.linear[0])
     assert sweep.upper[0] - sweep.lower[0] <= 1.01 * rtol * sweep.upper[0] + rounding
 
 
 # -------------------------------------------------------------------------------------------------------------- optima
 @any_problem
-def test_nasty_problems_are_solved_as_by_libsvm(name):
+def test_nasty_problems_match_libsvm(name):
     assert_solved(*NASTY[name])
 
 
 @pytest.mark.parametrize("C", [1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4, 1e6])
 @pytest.mark.parametrize("kernel", ["gaussian", "linear", "quadratic", "rank one"])
-def test_any_bound_is_solved_as_by_libsvm(kernel, C):
+def test_any_bound_matches_libsvm(kernel, C):
     X, signs = sample_problem(noise=0.1)
     inner = X @ X.T
     K = {
@@ -126,7 +126,7 @@ def test_any_bound_is_solved_as_by_libsvm(kernel, C):
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3, 1e6])
-def test_scaling_the_kernel_is_scaling_the_dual(scale):
+def test_scaling_the_kernel_scales_the_dual(scale):
     """(c K, C / c) has the solution α / c and the objective J / c."""
     K, signs, C = NASTY["linear"]
     plain, scaled = solve_one(K, signs, C), solve_one(scale * K, signs, C / scale)
@@ -142,7 +142,7 @@ def test_scaling_the_kernel_is_scaling_the_dual(scale):
     uneven=st.booleans(),
     seed=st.integers(0, 10_000),
 )
-def test_random_problems_are_solved_as_by_libsvm(n, rank, decade, duplicates, uneven, seed):
+def test_random_problems_match_libsvm(n, rank, decade, duplicates, uneven, seed):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, rank))
     if duplicates:
@@ -168,7 +168,7 @@ def test_the_dual_is_feasible(name):
 
 @any_problem
 @pytest.mark.parametrize("rtol", [1e-1, 1e-3])
-def test_the_optimum_lies_between_the_bounds_however_inexact(name, rtol):
+def test_the_optimum_is_between_the_bounds_at_any_accuracy(name, rtol):
     K, signs, C = NASTY[name]
     sweep = solve_one(K, signs, C, rtol)
     expected = reference(K, signs, C)
@@ -182,7 +182,7 @@ def test_a_warm_start_ends_at_the_same_optimum(name):
     K, signs, C = NASTY[name]
     rng = np.random.default_rng(0)
     bound = np.broadcast_to(C, signs.shape)
-    # any feasible start: random within the box, the heavier side scaled down to balance
+    # any feasible start: random within the box, with the heavier side scaled down to balance
     alpha = rng.uniform(0, 1, len(signs)) * np.minimum(bound, 10 * np.median(bound[bound > 0]))
     plus, minus = alpha[signs > 0].sum(), alpha[signs < 0].sum()
     alpha[signs > 0] *= min(minus, plus) / plus
@@ -218,7 +218,7 @@ def test_the_start_is_not_written_to():
         (1e12, 1e-2, 19),
     ],
 )
-def test_large_kernels_with_large_bounds_are_solved_as_by_libsvm(scale, C, seed):
+def test_large_kernels_with_large_bounds_match_libsvm(scale, C, seed):
     """A dual that is not quite balanced would claim more than J: Σ v = 0 must hold whatever the scale of K."""
     X, signs = sample_problem(seed=seed)
     K = scale * gaussian(X, 1.0)
@@ -228,8 +228,8 @@ def test_large_kernels_with_large_bounds_are_solved_as_by_libsvm(scale, C, seed)
 
 
 @pytest.mark.parametrize(("seed", "C"), [(2, 1e4), (3, 1e4)])
-def test_an_accuracy_beyond_rounding_gives_the_best_there_is_and_soon(seed, C):
-    """The margins are known to rounding only, and the gap is C times their sum: 1e-12 is too much to ask."""
+def test_an_impossible_accuracy_ends_quickly_with_the_best_result(seed, C):
+    """The margins have rounding errors, and the gap is C times their sum, so 1e-12 is out of reach."""
     X, signs = sample_problem(16, seed)
     K = (X @ X.T + 1) ** 2
     sweep = solve_one(K, signs, C, rtol=1e-12)
@@ -241,7 +241,7 @@ def test_an_accuracy_beyond_rounding_gives_the_best_there_is_and_soon(seed, C):
 @any_problem
 @pytest.mark.parametrize("rtol", [1e-1, 1e-3, 1e-8])
 def test_the_upper_bound_is_the_primal_value_of_the_reported_dual_and_intercept(name, rtol):
-    """½ v'Kv + Σ C_i max(0, 1 - y_i (K v + b)_i), whatever rounding the solver met on its way."""
+    """½ v'Kv + Σ C_i max(0, 1 - y_i (K v + b)_i), whatever rounding errors the solver made."""
     K, signs, C = NASTY[name]
     sweep = solve_one(K, signs, C, rtol)
     decision = K @ sweep.warm.dual + sweep.warm.intercepts[0]
@@ -254,7 +254,7 @@ def test_the_upper_bound_is_the_primal_value_of_the_reported_dual_and_intercept(
 # ---------------------------------------------------------------------------------------------------------- many tasks
 @pytest.fixture(scope="module")
 def toy():
-    """Six tasks: three that overlap, one apart from them, two that are one vs one; five kernels."""
+    """Six tasks: three that overlap, one separate from them, and two one-vs-one tasks; five kernels."""
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(60, 4))
     tasks = []
@@ -306,7 +306,7 @@ def test_cuts_lie_below_the_objectives_everywhere_and_touch_where_they_were_made
     assert_allclose(at_home, sweep.upper, rtol=1.01 * rtol)
 
 
-def test_linear_and_forms_are_those_of_the_dual(toy):
+def test_linear_and_forms_match_the_dual(toy):
     Ks, tasks = toy
     machine = make_machine(Ks, tasks, 1.0)
     sweep = machine.sweep(some_theta(0))
@@ -331,7 +331,7 @@ def test_gradient_of_the_objectives_matches_finite_differences(toy, C):
         assert_allclose(-sweep.forms @ step, above - below, rtol=1e-3, atol=1e-9 * sweep.lower.max())
 
 
-def test_objectives_are_positive_fall_and_are_convex_in_theta(toy):
+def test_objectives_are_positive_decreasing_and_convex_in_theta(toy):
     """F1."""
     Ks, tasks = toy
     machine = make_machine(Ks, tasks, 1.0)
@@ -351,7 +351,7 @@ def test_threads_change_nothing(toy):
 
 
 def test_sweeps_are_counted(toy):
-    """By the run; a machine has no memory of its own."""
+    """The run counts them; a machine keeps no state."""
     machine, run = make_machine(*toy), Run()
     before = dict(vars(machine))
     for _ in range(3):

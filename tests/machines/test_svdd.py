@@ -1,4 +1,4 @@
-"""Smallest balls: decisions, radius, bounds on nasty problems, what is refused."""
+"""Smallest balls: decisions, radius, bounds on nasty problems, and refused input."""
 
 import numpy as np
 import pytest
@@ -21,11 +21,11 @@ def sample(n=40, seed=0):
 
 
 def squared_distances(K, alpha):
-    """Of the samples from the centre Σ_i α_i φ(x_i)."""
+    """Squared distances of the samples from the centre Σ_i α_i φ(x_i)."""
     return np.diag(K) - 2 * K @ alpha + alpha @ K @ alpha
 
 
-def test_a_ball_around_points_is_the_one_that_geometry_knows():
+def test_the_smallest_ball_matches_geometry():
     """An equilateral triangle: the circumscribed circle."""
     X = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)], [0.5, 0.3]]) + 10
     machine = one_task("svdd", X @ X.T, np.ones(4), 1.0)
@@ -38,7 +38,7 @@ def test_a_ball_around_points_is_the_one_that_geometry_knows():
 
 
 @pytest.mark.parametrize("nu", [0.1, 0.5])
-def test_under_a_kernel_of_constant_diagonal_it_is_scikit_learns_one_class_svm(nu):
+def test_with_a_constant_diagonal_it_matches_the_one_class_svm_of_scikit_learn(nu):
     K = gaussian(sample())
     machine = one_task("svdd", K, np.ones(40), 1 / (nu * 40))
     alpha = machine.decisions(machine.sweep(ONE, rtol=1e-11)).dual[0] / 2
@@ -49,7 +49,7 @@ def test_under_a_kernel_of_constant_diagonal_it_is_scikit_learns_one_class_svm(n
 
 
 @pytest.mark.parametrize("nu", [0.02, 0.2, 0.6])
-def test_a_decision_is_what_is_left_of_the_squared_radius(nu):
+def test_a_decision_is_the_squared_radius_minus_the_squared_distance(nu):
     X = sample()
     K = (X @ X.T + 1) ** 2
     machine = one_task("svdd", K, np.ones(40), 1 / (nu * 40))
@@ -89,7 +89,7 @@ NASTY = nasty_problems()
 
 @pytest.mark.parametrize("rtol", [1e-2, 1e-6])
 @pytest.mark.parametrize("name", NASTY)
-def test_nasty_problems_have_the_bounds_of_their_dual_and_radius(name, rtol):
+def test_bounds_and_radius_match_the_formulas_on_nasty_problems(name, rtol):
     K, C = NASTY[name]
     C = np.broadcast_to(C, len(K))
     sweep = one_task("svdd", K, np.ones(len(K)), C).sweep(ONE, rtol=rtol)
@@ -107,7 +107,7 @@ def test_nasty_problems_have_the_bounds_of_their_dual_and_radius(name, rtol):
 
 
 @pytest.mark.parametrize("K", [np.ones((6, 6)), np.zeros((6, 6)), np.array([[3.0]])])
-def test_samples_that_look_alike_have_a_ball_of_no_size(K):
+def test_identical_samples_have_a_ball_of_radius_zero(K):
     machine = one_task("svdd", K, np.ones(len(K)), 1.0)
     sweep = machine.sweep(ONE)
     decisions = machine.decisions(sweep)
@@ -116,9 +116,9 @@ def test_samples_that_look_alike_have_a_ball_of_no_size(K):
     assert_allclose(values, 0, atol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore:CutPool stopped")  # of an optimum of zero no relative gap is small
+@pytest.mark.filterwarnings("ignore:CutPool stopped")  # no relative gap is small if the optimum is zero
 @pytest.mark.parametrize("p", [0.5, 1.0, 20.0, np.inf])
-def test_a_kernel_that_sees_no_difference_in_a_task_is_the_best_and_does_not_crash_the_solver(p):
+def test_a_kernel_that_is_constant_within_a_task_is_the_best_and_does_not_crash_the_solver(p):
     Ks, tasks, C = some_tasks("svdd")
     Ks = np.stack([*Ks, np.ones_like(Ks[0])])
     problem = MultiTaskProblem(make_machine("svdd", Ks, tasks, C), PowerMean(p), LsBall(1.0))
@@ -141,7 +141,7 @@ def test_the_gap_is_relative_to_the_squared_radius():
     assert CutPool(tol=1e-4).solve(problem).theta[1] > 0.999
 
 
-def test_diagonals_are_those_of_the_kernels():
+def test_diagonals_match_the_kernels():
     X = sample(20)
     rows = [np.arange(0, 12), np.arange(8, 20)]
     for normalize in ("unit", "trace", "capacity"):
@@ -153,7 +153,7 @@ def test_diagonals_are_those_of_the_kernels():
             assert_allclose(gram.diagonals()[m], expected, rtol=1e-10)
 
 
-def test_costs_that_leave_no_dual_are_refused():
+def test_costs_without_a_feasible_dual_are_refused():
     Ks, tasks, _ = some_tasks("svdd")
     with pytest.raises(ValueError, match=r"The costs C of task 1 sum to 0\.5, but SVDD needs a sum of at least one"):
         make_machine("svdd", Ks, tasks, [1.0, 0.05, 1.0])
@@ -162,7 +162,7 @@ def test_costs_that_leave_no_dual_are_refused():
         machine.with_bounds(0.05 * machine.C)
 
 
-def test_weights_beyond_the_simplex_are_refused():
+def test_weights_outside_the_simplex_are_refused():
     Ks, tasks, C = some_tasks("svdd")
     machine = make_machine("svdd", Ks, tasks, C)
     with pytest.raises(ValueError, match="kernel weights that sum to one"):

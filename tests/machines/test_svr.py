@@ -1,4 +1,4 @@
-"""Support vector regression: optima as LIBSVM has them, nasty problems, the tube, tasks that cost nothing."""
+"""Support vector regression: optima that match LIBSVM, nasty problems, the tube, tasks that cost nothing."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def sample(n=40, seed=0):
 
 
 @pytest.mark.parametrize(("C", "epsilon"), [(0.1, 0.1), (1.0, 0.0), (1.0, 0.3), (100.0, 0.05)])
-def test_one_task_and_one_kernel_are_scikit_learns_svr(C, epsilon):
+def test_one_task_with_one_kernel_matches_the_svr_of_scikit_learn(C, epsilon):
     X, y = sample()
     K = gaussian(X)
     theirs = SVR(kernel="precomputed", C=C, epsilon=epsilon, tol=1e-8).fit(K, y)
@@ -68,8 +68,8 @@ NASTY = nasty_problems()
 
 @pytest.mark.parametrize("rtol", [1e-2, 1e-7])
 @pytest.mark.parametrize("name", NASTY)
-def test_nasty_problems_have_the_bounds_of_their_dual_and_intercept(name, rtol):
-    """The primal and the dual objective from their formulas: what lies between them is the optimum."""
+def test_bounds_and_intercept_match_the_formulas_on_nasty_problems(name, rtol):
+    """The primal and dual objectives from their formulas: the optimum is between them."""
     K, y, C, epsilon = NASTY[name]
     C = np.broadcast_to(C, y.shape)
     machine = one_task("svr", K, y, C, epsilon)
@@ -97,10 +97,10 @@ def test_a_wider_tube_costs_less_and_its_cuts_hold_for_narrower_ones():
         assert np.all(wide.sweep(theta, rtol=1e-8).upper < upper)
     fresh = make_machine("svr", Ks, tasks, C, epsilon=0.1).sweep(some_theta(0), rtol=1e-8)
     assert_allclose(narrow.sweep(some_theta(0), sweep.warm, rtol=1e-8).lower, fresh.lower, rtol=1e-7)
-    assert_allclose(wide.epsilon, 0.4)  # the old machine stays as it was
+    assert_allclose(wide.epsilon, 0.4)  # the old machine is unchanged
 
 
-def test_each_task_may_have_a_tube_of_its_own():
+def test_each_task_may_have_its_own_tube():
     Ks, tasks, C = some_tasks("svr")
     each = make_machine("svr", Ks, tasks, C, epsilon=np.array([0.1, 0.2, 0.0])).sweep(some_theta(0), rtol=1e-8)
     for t, epsilon in enumerate((0.1, 0.2, 0.0)):
@@ -109,8 +109,8 @@ def test_each_task_may_have_a_tube_of_its_own():
 
 
 @pytest.mark.parametrize("p", [-np.inf, -1.0, 0.0, 0.5, 1.0, 2.0, 20.0, np.inf])
-def test_a_task_that_the_tube_holds_has_no_say(p):
-    """J_t = 0 under every kernel: the others are solved as if it were not there."""
+def test_a_task_inside_the_tube_has_no_effect(p):
+    """J_t = 0 for every kernel: the other tasks are solved as if it were absent."""
     Ks, tasks, C = some_tasks("svr")
     rows, y = tasks[1]
     held = (rows, 7 + 0.19 * (y - y.min()) / np.ptp(y))
@@ -125,7 +125,7 @@ def test_a_task_that_the_tube_holds_has_no_say(p):
     assert 0 < three.sweep.upper[1] <= 1e-6 * three.sweep.upper[0]
     assert_allclose(problems[1].machine.decisions(three.sweep).intercepts[1], 7.095)
     assert np.all(problems[1].machine.decisions(three.sweep).dual[1] == 0)
-    if p > 0:  # below, the mean is that of the smallest
+    if p > 0:  # below zero, the smallest objective determines the mean
         assert_allclose(PowerMean(p).value(three.sweep.upper[::2]), two.objective, rtol=1e-4)
     if p == 1:
         assert_allclose(three.objective, two.objective * 2 / 3, rtol=1e-6)

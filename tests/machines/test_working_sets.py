@@ -1,4 +1,4 @@
-"""Tasks solved on working sets against the same tasks solved with full Gram matrices."""
+"""Tasks solved on working sets, compared with the same tasks solved with full Gram matrices."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def _stream(monkeypatch, whether=True):
 
 
 def _machine(kind, cache_mb=512, n_jobs=1, n=900, C=None):
-    """Three tasks on some of the samples, two of which share some, with costs of their own."""
+    """Three tasks with their own costs on some of the samples; two tasks share samples."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 4))
     rows = [np.arange(0, n // 2), np.arange(n // 3, 2 * n // 3), np.arange(2 * n // 3, n)]
@@ -35,7 +35,7 @@ def _machine(kind, cache_mb=512, n_jobs=1, n=900, C=None):
 @pytest.mark.parametrize("cache_mb", [512, 0])
 @pytest.mark.parametrize("rtol", [1e-3, 1e-4, 1e-8])
 @pytest.mark.parametrize("kind", KINDS)
-def test_bounds_enclose_the_objectives_and_forms_are_those_of_the_dual(kind, rtol, cache_mb, monkeypatch):
+def test_bounds_enclose_the_objectives_and_forms_match_the_dual(kind, rtol, cache_mb, monkeypatch):
     _stream(monkeypatch, False)
     machine = _machine(kind)
     truth = machine.sweep(THETA, rtol=1e-10)
@@ -49,7 +49,7 @@ def test_bounds_enclose_the_objectives_and_forms_are_those_of_the_dual(kind, rto
         warm = sweep.warm
         assert (sweep.upper - sweep.lower <= 1.01 * rtol * sweep.upper).all()
         forms = streaming.scale[:, None] * machine.gram.quadratic_forms(warm.dual)
-        if kind != "svdd":  # whose slopes are more than that
+        if kind != "svdd":  # its slopes have another term
             assert_allclose(sweep.forms, forms, rtol=rounding_of_forms, atol=rounding_of_forms * forms.max())
     assert (sweep.lower <= truth.upper * (1 + rounding)).all()
     assert (sweep.upper >= truth.lower * (1 - rounding)).all()
@@ -77,7 +77,7 @@ def test_a_warm_start_needs_fewer_kernel_values_than_a_cold_one(monkeypatch):
     assert values[2] == values[1]  # solved already
 
 
-def test_where_most_samples_support_full_matrices_take_over(monkeypatch):
+def test_full_matrices_take_over_when_most_samples_are_support_vectors(monkeypatch):
     _stream(monkeypatch)
     monkeypatch.setattr("paretomkl.gram._DEARER", 0.1)
     machine = _machine("svc")
@@ -87,7 +87,7 @@ def test_where_most_samples_support_full_matrices_take_over(monkeypatch):
     assert_allclose(second.lower, first.lower, rtol=1e-4)
 
 
-def test_many_kernels_have_full_matrices():
+def test_many_kernels_use_full_matrices():
     X = np.random.default_rng(0).normal(size=(60, 2))
     kernels = [Gaussian(sigma) for sigma in np.geomspace(0.1, 10, 80)]
     gram = GramBlocks(KernelBank(kernels).fit(X), X, [np.arange(60)])
@@ -111,7 +111,7 @@ def test_paths_agree_whichever_way_tasks_are_solved(kernels, monkeypatch):
 
 
 def test_data_far_from_the_origin_keep_their_digits(monkeypatch):
-    """The linear kernel is nearly constant there: single precision does not serve."""
+    """The linear kernel is nearly constant there, so single precision is not enough."""
     rng = np.random.default_rng(0)
     X = 1e5 + rng.normal(size=(300, 3))
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=300) > 1e5, 1, -1)

@@ -15,7 +15,7 @@ from paretomkl._demo import digits
 from paretomkl.kernels import sources
 from paretomkl.report import TradeOff, trade_off_page
 
-UGLY = '<b>x</b>"&</script>'  # a task name that must be shown as it is
+UGLY = '<b>x</b>"&</script>'  # a task name that must be shown literally
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -54,7 +54,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator:
 
 
 def two_machines(n: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Two tasks that want different kernels: a smooth border with little noise, a wavy one with much."""
+    """Two tasks that need different kernels: a smooth border with little noise, and a wavy one with a lot of noise."""
     rng = np.random.default_rng(0)
     Xs = [rng.random((n, 4)) for _ in range(2)]
     scores = [
@@ -80,7 +80,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> TradeOff:
 
 @pytest.fixture(scope="session")
 def sourced(tmp_path_factory: pytest.TempPathFactory) -> TradeOff:
-    """Two tasks and two sources, the first of which tells more."""
+    """Two tasks and two sources, the first of which is more informative."""
     X, y, tasks = two_machines(40)
     file = tmp_path_factory.mktemp("pages") / "sourced.html"
     kernels = sources({"A & B": [0, 1], "</script>": slice(2, 4)})

@@ -1,4 +1,4 @@
-"""What everyone can read, reach and take along: contrast, keyboard, labels, phones, names, colours, downloads."""
+"""A page that everyone can read and use: contrast, keyboard, labels, phones, names, colours, downloads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FORMULA = '=HYPERLINK("x")'
 
 @pytest.fixture(scope="session")
 def sites(tmp_path_factory):
-    """Nine tasks with long names, which begin and end alike; one class whose name a spreadsheet takes for a formula."""
+    """Nine tasks with long names that start and end alike, and a class whose name looks like a formula."""
     rng = np.random.default_rng(1)
     X, site = rng.random((360, 4)), np.arange(360) % 9
     y = np.where(
@@ -113,7 +113,7 @@ def test_controls_have_names_and_headings_an_order(driver, request, problem):
     assert set(described) <= set(ids)
 
 
-def test_focus_is_seen_on_every_control(driver, sites):
+def test_focus_is_visible_on_every_control(driver, sites):
     from selenium.webdriver.common.keys import Keys
 
     Page(driver, sites.file)
@@ -133,7 +133,7 @@ def test_focus_is_seen_on_every_control(driver, sites):
     assert {"p", "confusion-task", "front-x", "find", "Save “Kernels” as CSV", "Save “Kernels” as SVG"} <= seen
 
 
-def test_confusion_and_downloads_answer_to_keys(driver, sites, tmp_path):
+def test_confusion_and_downloads_work_by_keyboard(driver, sites, tmp_path):
     from selenium.webdriver.common.keys import Keys
 
     page = Page(driver, sites.file)
@@ -147,8 +147,8 @@ def test_confusion_and_downloads_answer_to_keys(driver, sites, tmp_path):
 
 # ----------------------------------------------------------------------------------------------------- small screens
 @pytest.mark.parametrize("problem", ["many", "two", "sites", "pumps"])
-def test_the_table_is_whole_on_a_phone(driver, request, problem):
-    """Nothing to scroll sideways, nothing cut off, every value with its title, and columns can be sorted."""
+def test_the_table_is_complete_on_a_phone(driver, request, problem):
+    """Nothing scrolls sideways or is cut off, every value has its title, and columns can be sorted."""
     result = request.getfixturevalue(problem)
     page = Page(driver, result.file, width=390)
     assert driver.execute_script("return document.documentElement.scrollWidth") == 390
@@ -223,7 +223,7 @@ def test_no_name_is_cut_inside_a_number():
                 assert part in re.findall(r"[\d.]+", name), short
 
 
-def test_long_names_can_be_told_apart_wherever_they_are_shown(driver, sites):
+def test_long_names_stay_distinct_wherever_they_are_shown(driver, sites):
     for width in (390, 1280):
         page = Page(driver, sites.file, "#p=50.0", width=width)
         shown = [
@@ -297,7 +297,7 @@ def test_the_front_has_a_legend_and_labels_that_cover_nothing(driver, many, two,
 
 
 # -------------------------------------------------------------------------------------- the same kind of error
-def test_the_band_is_the_standard_error_of_the_text(driver, two):
+def test_the_band_matches_the_standard_error_in_the_text(driver, two):
     data = embedded(two.html)["cv"]
     assert_allclose(data["error"], np.array(two.cv.std) / np.sqrt(5), rtol=1e-5)
     row = list(two.cv.ps).index(two.cv.best_p)
@@ -307,13 +307,13 @@ def test_the_band_is_the_standard_error_of_the_text(driver, two):
     assert "deviation" not in page.text("main")
 
 
-def test_means_over_tasks_are_called_so(driver, two, many):
+def test_means_over_tasks_are_labelled_as_means(driver, two, many):
     assert Page(driver, two.file).text("#fig-overall h2") == "mean accuracy over the 2 tasks"
     assert Page(driver, many.file).text("#fig-overall h2") == "accuracy over all 10 classes"
 
 
-def test_standard_errors_of_shares_are_those_of_many_draws(two):
-    """Of samples drawn again and again; never 0, though all answers may be right."""
+def test_standard_errors_of_shares_match_many_draws(two):
+    """Compared with repeated draws of samples; never 0, even if all predictions are correct."""
     from paretomkl._judging import standard_error_of_share
 
     rng = np.random.default_rng(0)
@@ -325,7 +325,7 @@ def test_standard_errors_of_shares_are_those_of_many_draws(two):
     assert_allclose(two.errors_overall, np.sqrt((two.errors**2).sum(axis=1)) / 2)
 
 
-def test_standard_errors_of_numbers_are_those_of_many_draws():
+def test_standard_errors_of_numbers_match_many_draws():
     from paretomkl._judging import make_judge
 
     rng = np.random.default_rng(0)
@@ -350,7 +350,7 @@ def shown_matrix(driver) -> np.ndarray:
 
 
 def test_confusion_of_classes_follows_p(driver, many):
-    """Against scikit-learn's, at both ends of the slider."""
+    """Compared with scikit-learn, at both ends of the slider."""
     X, y = digits(300)
     page = Page(driver, many.file)
     for index in (0, len(many.path) - 1):
@@ -358,7 +358,7 @@ def test_confusion_of_classes_follows_p(driver, many):
         predicted = many.path.models[index].predict(X[many.test])
         assert_array_equal(shown_matrix(driver), confusion_matrix(y[many.test], predicted))
     right = round(many.scores_overall[-1] * len(many.test))
-    assert page.text("#confusion .note").startswith(f"{right} of {len(many.test)} rows held out are predicted right.")
+    assert page.text("#confusion .note").startswith(f"Correct predictions: {right} of {len(many.test)} held-out rows.")
 
 
 def test_confusion_of_tasks(driver, two):
@@ -437,7 +437,7 @@ def test_data_are_saved_as_csv(driver, sites, tmp_path):
     assert table[0] == ["p", *path.kernel_names]
     assert_allclose(np.array(table[1:], dtype=float)[:, 1:], path.kernel_shares, rtol=1e-4, atol=1e-9)
     page.click("#confusion .tools button")
-    rows = list(csv.DictReader(io.StringIO(saved(tmp_path, "confusion-of-the-classes.csv"))))
+    rows = list(csv.DictReader(io.StringIO(saved(tmp_path, "confusion-between-classes.csv"))))
     assert sum(int(row["rows"]) for row in rows) == 15 * len(sites.test)
     assert {row["true class"] for row in rows} == {"'" + FORMULA, "no, none"}, (
         "no spreadsheet takes a name for a formula"
@@ -489,7 +489,7 @@ def test_a_saved_chart_looks_like_the_page(driver, two, tmp_path):
 
 
 # ------------------------------------------------------------------------------------------------------- the demo
-def test_code_of_the_demo_has_public_names_only():
+def test_demo_code_uses_only_public_names():
     names: dict = {}
     exec(LOADING.format(n_samples=137), names)
     X, y = digits(137)
@@ -504,7 +504,7 @@ def test_smooth_along_the_slider(many, two):
         assert result.path.gap.max() <= 1e-6
 
 
-def test_notebook_shows_pages_that_can_save(sites):
+def test_pages_in_a_notebook_can_save_files(sites):
     assert 'sandbox="allow-scripts allow-downloads"' in sites._repr_html_()
 
 

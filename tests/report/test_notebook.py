@@ -22,7 +22,7 @@ def path():
     return pareto_path(X, y, tasks=tasks, ps=dense_ps(40), verbose=0)
 
 
-def test_path_shows_some_points_and_a_picture(path):
+def test_path_shows_some_points_and_a_chart(path):
     shown = path._repr_html_()
     assert shown.count("<tr>") == 1 + len(PAPER_PS)
     assert f"<td>{path.objective[-1]:#.5g}</td>" in shown
@@ -62,7 +62,7 @@ def test_fitted_search_shows_its_weights():
     assert f"<td>{np.max(search.kernel_shares_):.1%}</td>" in search._repr_html_()
 
 
-def test_sources_have_a_table_of_their_own():
+def test_sources_have_their_own_table():
     X, y, tasks = two_machines(20)
     clf = ParetoMKLClassifier(kernels=sources({"left & low": [0, 1], "right": [2, 3]})).fit(X, y, tasks=tasks)
     shown = clf._repr_html_()

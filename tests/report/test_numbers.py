@@ -1,4 +1,4 @@
-"""The page of a regression: R² in the place of accuracy, predictions against the truth, residuals by task."""
+"""The page of a regression: R² instead of accuracy, predictions against the truth, residuals by task."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = ["quiet", "noisy", "</script>"]
 
 
 def three_pumps(n: int = 150) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Tasks of unlike noise and slope, targets far from zero."""
+    """Tasks with different noise and slope, and targets far from zero."""
     rng = np.random.default_rng(0)
     X, tasks = rng.random((n, 3)), np.array(NAMES)[np.arange(n) % 3]
     noise = np.where(tasks == "noisy", 5.0, 0.5) * rng.standard_normal(n)
@@ -36,7 +36,7 @@ def pumps(tmp_path_factory):
     return trade_off_page(X, y, tasks=tasks, **given)
 
 
-def test_scores_are_those_of_models_fitted_by_hand(pumps):
+def test_scores_match_models_fitted_by_hand(pumps):
     X, y, tasks = three_pumps()
     assert (pumps.measure.name, pumps.measure.key) == ("R²", "r2")
     train, test = held_out_split(X, y, tasks=tasks, stratify=False)
@@ -89,7 +89,7 @@ def test_other_scores_losses_and_forms_of_y():
     assert len(two.predictions.truth) == two.n_held_out.sum()
 
 
-def test_epsilon_is_chosen_by_folds():
+def test_cross_validation_chooses_epsilon():
     X, y, tasks = three_pumps(60)
     given = {"machine": "svr", "C": 10.0, "s": 1.1, "capacity": 1.0, "cv": 2, "n_points": 15, "verbose": 0}
     found = trade_off_page(X, y, tasks=tasks, rivals=False, epsilon=[0.1, 0.5], **given)
@@ -106,7 +106,7 @@ def test_epsilon_is_chosen_by_folds():
         ({"machine": "ridge", "scoring": "accuracy"}, "not a score for numbers"),
     ],
 )
-def test_what_does_not_go_together_is_refused(options, message):
+def test_incompatible_options_are_refused(options, message):
     X, y, tasks = three_pumps(30)
     with pytest.raises(ValueError, match=message):
         trade_off_page(X, y, tasks=tasks, verbose=0, **options)
@@ -118,7 +118,7 @@ def residuals(result, row: int, task: int) -> np.ndarray:
     return (drawn.truth - drawn.predicted[row])[drawn.tasks == task]
 
 
-def test_pictures_follow_the_slider(driver, pumps):
+def test_charts_follow_the_slider(driver, pumps):
     page = Page(driver, pumps.file)
     seen = set()
     for index in (0, 9, len(pumps.path) - 1):
@@ -142,7 +142,7 @@ def test_pictures_follow_the_slider(driver, pumps):
 
 
 def test_residuals_are_where_the_axis_says(driver, pumps):
-    """The box of a task from its quartile to its quartile, by the labels of the axis."""
+    """The box of a task goes from quartile to quartile, according to the axis labels."""
     page = Page(driver, pumps.file)
     index = embedded(pumps.html)["start"]
     ticks = driver.execute_script(
@@ -157,7 +157,7 @@ def test_residuals_are_where_the_axis_says(driver, pumps):
         assert_allclose([left, right], expected, atol=0.02 * (v1 - v0) + 0.05)
 
 
-def test_words_are_those_of_numbers(driver, pumps):
+def test_words_fit_a_regression(driver, pumps):
     page = Page(driver, pumps.file)
     words = page.text("main")
     assert "ccuracy" not in words
@@ -178,7 +178,7 @@ def test_words_are_those_of_numbers(driver, pumps):
         assert clipped == []
 
 
-def test_a_path_alone(driver, tmp_path):
+def test_a_page_of_a_path_alone(driver, tmp_path):
     X, y, tasks = three_pumps(30)
     path = paretomkl.pareto_path(X, y, tasks=tasks, ps=[0.5, 1.0, 2.0], machine="ridge", verbose=0)
     page = Page(driver, path.to_html(tmp_path / "page.html"))
@@ -192,7 +192,7 @@ def test_a_path_alone(driver, tmp_path):
     assert page.drain()[0] == []
 
 
-def test_pages_of_classes_have_no_pictures_of_numbers(two):
+def test_classification_pages_have_no_regression_charts(two):
     assert "fig-truth" not in re.sub(r"<script>.*</script>", "", two.html, flags=re.DOTALL)
     assert "Held-out accuracy" in build_page(two.path)
 

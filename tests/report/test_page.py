@@ -1,4 +1,4 @@
-"""The page: its file, and what a browser shows of it against the arrays of the path."""
+"""The page: its file, and what a browser shows, compared with the arrays of the path."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def test_dense_exponents(n):
 
 
 @pytest.mark.parametrize("n", [14, 1001])
-def test_dense_exponents_refuse(n):
+def test_dense_exponents_refuse_bad_counts(n):
     with pytest.raises(ValueError, match=f"got n={n}"):
         dense_ps(n)
 
 
-def test_numbers_survive(many):
+def test_numbers_on_the_page_match_the_path(many):
     data = embedded(many.html)
     path = many.path
     for name, values in [
@@ -79,7 +79,7 @@ def test_missing_accuracies_are_null(two):
     assert data["overall"][0] == pytest.approx(scores[0, 1], rel=1e-5)
 
 
-def test_points_are_shown_by_rising_p_once_each():
+def test_points_are_shown_once_each_in_increasing_p():
     X, y, tasks = two_machines(20)
     path = pareto_path(X, y, tasks=tasks, ps=[5.0, 0.5, 1.0, 0.5], verbose=0)
     data = embedded(build_page(path))
@@ -87,7 +87,7 @@ def test_points_are_shown_by_rising_p_once_each():
     assert_allclose(data["mean"], path.objective[[1, 2, 0]], rtol=1e-5)
 
 
-def test_size(many, two):
+def test_pages_are_small(many, two):
     assert len(many.html.encode()) < 6 * MEGABYTE
     assert len(two.html.encode()) < 1 * MEGABYTE
 
@@ -132,7 +132,7 @@ def test_page_without_scripts_has_a_table(two):
         ({"scores": np.ones((121, 2)), "n_held_out": [1]}, r"n_held_out must have one entry per task \(2\), got 1"),
     ],
 )
-def test_wrong_shapes_leave_the_old_file(two, tmp_path, options, message):
+def test_wrong_shapes_keep_the_old_file(two, tmp_path, options, message):
     file = tmp_path / "page.html"
     file.write_text("old")
     with pytest.raises(ValueError, match=message):
@@ -141,9 +141,9 @@ def test_wrong_shapes_leave_the_old_file(two, tmp_path, options, message):
     assert os.listdir(tmp_path) == ["page.html"]
 
 
-def test_nothing_half_written(two, tmp_path):
+def test_no_half_written_file_remains(two, tmp_path):
     target = tmp_path / "page.html"
-    target.mkdir()  # cannot be replaced by a file
+    target.mkdir()  # a folder cannot be replaced by a file
     with pytest.raises(OSError, match="directory"):
         write_page(target, two.path)
     assert os.listdir(tmp_path) == ["page.html"]
@@ -152,7 +152,7 @@ def test_nothing_half_written(two, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
-def test_written_as_any_file(two, tmp_path):
+def test_pages_get_the_usual_file_permissions(two, tmp_path):
     plain = tmp_path / "plain"
     plain.write_text("x")
     page = write_page(tmp_path / "page.html", two.path)
@@ -207,7 +207,7 @@ def test_refit_code_is_python():
     ],
 )
 def test_refit_code_writes_banks(kernels, written):
-    """What it writes makes the same bank."""
+    """The code makes the same bank."""
     code = refit_code(kernels=kernels)
     if written is None:
         assert "kernels" not in code
@@ -253,7 +253,7 @@ class Page:
         assert driver.execute_script("return document.documentElement.dataset.ready") == "yes"
 
     def drain(self) -> tuple[list, list]:
-        """What the console and the network have said since the last call."""
+        """The console messages and network requests since the last call."""
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         requests = [
             event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"
@@ -264,7 +264,7 @@ class Page:
         return self.driver.find_element("css selector", css)
 
     def text(self, css: str) -> str:
-        """As it is in the document, shown or scrolled away."""
+        """The text in the document, even if scrolled out of view."""
         return self.find(css).get_attribute("textContent").replace("\u00a0", " ")
 
     def slide(self, index: int) -> None:
@@ -273,7 +273,7 @@ class Page:
         )
 
     def cells(self) -> dict[int, list[str]]:
-        """The rows of the table that are shown, in their order, by task."""
+        """The visible rows of the table, in order, by task."""
         rows = self.driver.execute_script(
             "return [...document.querySelectorAll('#tasks tbody tr')]"
             ".map(row => [+row.dataset.task, [...row.cells].map(cell => cell.textContent)])"
@@ -292,14 +292,14 @@ class Page:
             self.driver.switch_to.active_element.send_keys(key)
 
     def click(self, css: str) -> None:
-        """Where it is on the screen, as a user does."""
+        """Click at its place on the screen, as a user does."""
         node = self.find(css)
         self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", node)
         node.click()
 
 
 def assert_shares(texts: list[str], shares: np.ndarray) -> None:
-    """Percentages with one digit, or that they are less."""
+    """Percentages with one digit, or "less than"."""
     for text, share in zip(texts, shares, strict=True):
         assert text.endswith("\u00a0%")
         if text.startswith("<"):
@@ -309,7 +309,7 @@ def assert_shares(texts: list[str], shares: np.ndarray) -> None:
 
 
 def assert_shows(page: Page, result, index: int) -> None:
-    """Everything on the page is that of this point of the path."""
+    """Everything on the page belongs to this point of the path."""
     path, accuracy = result.path, result.scores
     one = list(path.ps).index(1.0)
     cells = page.cells()
@@ -360,7 +360,7 @@ def test_words_and_lines_of_a_point(driver, many):
     )
 
 
-def test_simpler_models_stand_beside_ours(driver, two):
+def test_simpler_models_are_compared_with_ours(driver, two):
     page, found = Page(driver, two.file), two.comparison
     script = "return [...document.querySelectorAll('#rivals tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
     rows = [[text.replace("\u00a0", " ") for text in row] for row in driver.execute_script(script)]
@@ -373,7 +373,7 @@ def test_simpler_models_stand_beside_ours(driver, two):
     ]
     assert all(" ± " in text for text in held_out)
     note = page.text("#rivals .note")
-    assert note.startswith("Mean accuracy over the 2 tasks of what you could use instead, on the same 5 folds")
+    assert note.startswith("Mean accuracy over the 2 tasks of models you could use instead, on the same 5 folds")
     assert f"({len(two.train)} rows)" in note
     assert f"held-out rows ({len(two.test)})" in note
     assert found.ours.held_out == two.scores_overall[list(two.path.ps).index(two.cv.best_p)]
@@ -382,7 +382,7 @@ def test_simpler_models_stand_beside_ours(driver, two):
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_ways_to_share_have_a_panel(driver, two, tmp_path, width):
-    """Bars of the length of their scores, within the panel, with their errors and the sentence."""
+    """Bars as long as their scores, within the panel, with their errors and the sentence."""
     scores = {"nothing": (0.8, 0.02), "kernel": (0.82, 0.01), "function": (0.9, 0.015), "everything": (0.85, np.nan)}
     sharing = Sharing(scores, "function", 5, 120, common=0.67)
     page = Page(driver, write_page(tmp_path / "page.html", two.path, sharing=sharing), width=width)
@@ -405,7 +405,7 @@ def test_pages_without_ways_have_no_panel(two):
 
 
 def test_page_follows_the_measure(driver, tmp_path):
-    """Another score, shown as a number; a task whose held-out samples have one class."""
+    """Another score, shown as a number, and a task whose held-out samples have one class."""
     X, y, tasks = two_machines()
     result = trade_off_page(X, y, tasks=tasks, C=1.0, cv=3, scoring="roc_auc", n_points=15, verbose=0)
     scores = result.scores.copy()
@@ -430,7 +430,7 @@ def test_page_starts_at_the_choice_of_cross_validation(driver, two):
     assert page.find("#jumps .pick").get_attribute("aria-pressed") == "true"
 
 
-def test_address_names_the_exponent(driver, two):
+def test_the_address_contains_the_exponent(driver, two):
     page = Page(driver, two.file, "#p=inf")
     assert page.text("#p-now") == "p = ∞"
     page.slide(list(two.path.ps).index(0.2))
@@ -483,7 +483,7 @@ def test_everything_can_be_reached_by_tab(driver, two):
     assert page.drain()[0] == []
 
 
-def test_keys_walk_through_the_tasks_of_a_picture(driver, many):
+def test_keys_step_through_the_tasks_of_a_chart(driver, many):
     from selenium.webdriver.common.keys import Keys
 
     page = Page(driver, many.file, "#p=10.0")
@@ -495,7 +495,7 @@ def test_keys_walk_through_the_tasks_of_a_picture(driver, many):
     hot = driver.execute_script(
         "return [...document.querySelectorAll('#fig-objectives .line')].findIndex(l => l.classList.contains('hot'))"
     )
-    assert hot == heaviest  # in the other pictures too
+    assert hot == heaviest  # in the other charts too
     page.press("#fig-weights svg", Keys.ARROW_DOWN, Keys.ENTER, Keys.ESCAPE)
     marked = [
         text
@@ -524,7 +524,7 @@ def test_find_and_sort(driver, many):
     page.find("#find").send_keys("8")
     names = [cells[0] for cells in page.cells().values()]
     assert sorted(names) == sorted(name for name in many.path.task_names if "8" in name)
-    assert "9 of 45 tasks have “8” in their name" in page.text("#tasks-note")
+    assert "Names with “8”: 9 of 45 tasks" in page.text("#tasks-note")
     page.find("#find").clear()
     page.find("#find").send_keys(" ")
     index = list(many.path.ps).index(many.cv.best_p)
@@ -549,7 +549,7 @@ def test_front_of_two_chosen_tasks(driver, many):
         point = page.find("#fig-front svg").get_attribute("aria-label")
         a, b = re.fullmatch(r"p = 5: objective of .* ([\d.]+), of .* ([\d.]+)\. Arrow keys move p\.", point).groups()
         assert_allclose([float(a), float(b)], many.path.objectives[index, [across, up]], rtol=1e-4)
-        # the ring is on the point: its place among all points is that of its objectives
+        # the ring is on the point: its rank among all points matches its objectives
         x, y, left, right, top, bottom = driver.execute_script(
             "const now = document.querySelector('.front-now'), dots = [...document.querySelectorAll('.front-dot')];"
             "const xs = dots.map(d => +d.getAttribute('cx')), ys = dots.map(d => +d.getAttribute('cy'));"
@@ -566,7 +566,7 @@ def test_front_of_two_chosen_tasks(driver, many):
     assert "projection of the front of 45 tasks" in page.text("#front-words")
 
 
-def test_pressing_into_a_picture_moves_p(driver, two):
+def test_clicking_in_a_chart_moves_p(driver, two):
     from selenium.webdriver.common.action_chains import ActionChains
 
     page = Page(driver, two.file, "#p=0.01")
@@ -600,7 +600,7 @@ def test_values_and_changes(driver, two, figure):
 
 
 def test_sources_and_kernels(driver, sourced):
-    """By source first, by kernel on request; both follow p, and what is marked in one is not in the other."""
+    """By source first, by kernel on request; both follow p, and a mark in one is not a mark in the other."""
     page, path = Page(driver, sourced.file), sourced.path
     names = "return [...document.querySelectorAll('#kernels span:nth-child(2)')].map(node => node.textContent)"
     by_source = np.column_stack(list(path.source_shares.values()))
@@ -667,7 +667,7 @@ def test_themes(driver, two, scheme):
     page.click("#theme")
     assert (brightness() > 128) == (scheme == "light")
     same = driver.execute_script("return getComputedStyle(document.querySelector('.line')).stroke") == line
-    assert same == (scheme == "dark")  # lines have a colour for either paper
+    assert same == (scheme == "dark")  # lines have a colour for each background
 
 
 @pytest.mark.parametrize("problem", ["many", "two", "sourced"])
@@ -691,10 +691,10 @@ def test_fits_the_screen(driver, request, problem, width):
 
 
 @pytest.mark.parametrize("problem", ["many", "two"])
-def test_opens_quickly_and_alone(driver, request, problem):
+def test_pages_open_quickly_and_load_nothing_else(driver, request, problem):
     result = request.getfixturevalue(problem)
     seconds = []
-    for _ in range(3):  # the fastest: other tests may run beside this one
+    for _ in range(3):  # take the fastest: other tests may run at the same time
         page = Page(driver, result.file)
         seconds.append(
             driver.execute_script("return performance.getEntriesByType('navigation')[0].loadEventEnd") / 1000
@@ -712,7 +712,7 @@ OVER_P = "#fig-objectives, #fig-weights, #fig-accuracy, #fig-overall, #fig-front
 
 
 def test_one_task(driver, one):
-    """No slider and no chart over p, and the reason; all else is there."""
+    """There is no slider and no chart over p, but the reason and everything else."""
     path, file = one
     page = Page(driver, file)
     assert driver.find_elements("css selector", f"#p, #control, #jumps, {OVER_P}") == []
@@ -767,12 +767,12 @@ def test_code_fits_the_model_again(driver, two, p):
     assert_allclose(clf.objective_, two.path.objective[index], rtol=2e-5)  # both are certified to 1e-5
 
 
-def test_note_follows_p_and_the_address_names_it(driver, tmp_path):
+def test_note_and_address_follow_p(driver, tmp_path):
     from selenium.webdriver.support.ui import WebDriverWait
 
     X, y, tasks = two_machines(20)
     path = pareto_path(X, y, tasks=tasks, ps=[0.5, 1.0, np.inf], verbose=0)
-    path.gap[:] = 0.0  # exact solutions have no place on a logarithmic axis
+    path.gap[:] = 0.0  # a gap of zero cannot be drawn on a logarithmic axis
     file = write_page(tmp_path / "page.html", path, refit_note="Say `fit 'a ``b``' --p {p}` there.")
     page = Page(driver, file, "#p=%E0%A4%A")
     assert page.text("#p-now") == "p = 1", "an address that makes no sense is passed over"
@@ -784,7 +784,7 @@ def test_note_follows_p_and_the_address_names_it(driver, tmp_path):
     assert page.drain()[0] == []
 
 
-def test_printed(driver, many):
+def test_the_page_can_be_printed(driver, many):
     import base64
 
     page = Page(driver, many.file, scheme="dark")
@@ -799,7 +799,7 @@ def test_printed(driver, many):
 # --------------------------------------------------------------------------------------- hard is not large
 @pytest.mark.parametrize("task_scale", ["none", "samples"])
 def test_large_tasks_are_not_called_hard(task_scale):
-    """A large task with a clear border, a small one that is noise; p = 5 listens to one or to the other."""
+    """A large task with a clear border and a small one that is noise; p = 5 favours one or the other."""
     rng = np.random.default_rng(0)
     X = rng.random((100, 2))
     y = np.where(np.arange(100) < 90, X[:, 0] > 0.5, np.arange(100) % 2)
@@ -812,7 +812,7 @@ def test_large_tasks_are_not_called_hard(task_scale):
     head, said = data["words"][2]["head"], data["words"][2]["said"][0]
     table = "smallest J</th><th>largest J</th>"
     if task_scale == "none":
-        assert head == "tasks with large objectives, hard or many samples, get more weight"
+        assert head == "tasks with large objectives (hard, or many samples) get more weight"
         assert said.startswith("The task with the larger objective, large, carries")
         assert table in page
         assert "objectives per sample</li>" not in page

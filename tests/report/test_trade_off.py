@@ -1,4 +1,4 @@
-"""From data to the page: every way to say the tasks, the split, and the accuracies."""
+"""From data to the page: every way to give the tasks, the split, and the accuracies."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .conftest import two_machines
 QUICK = {"C": 10.0, "cv": None, "n_points": 15, "verbose": 0}
 
 
-def test_accuracies_are_those_of_the_models(many):
-    """Against the independent evaluation of the displays, and against models that are fitted again."""
+def test_accuracies_match_the_models(many):
+    """Compared with the independent evaluation of the displays, and with models fitted again."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -53,7 +53,7 @@ def test_every_point_is_certified(many):
     assert many.path.gap.max() <= 1e-6
 
 
-def test_ways_to_share_are_set_beside_the_kernel():
+def test_ways_to_share_are_compared_with_the_kernel():
     X, y, tasks = two_machines(30)
     given = {"tasks": tasks, "Cs": [1.0, 10.0], "s": 1.1, "cv": 3, "n_points": 15, "verbose": 0}
     plain, result = (trade_off_page(X, y, **given, share=share) for share in (None, ["function", "everything"]))
@@ -66,7 +66,7 @@ def test_ways_to_share_are_set_beside_the_kernel():
     assert_allclose(result.path.theta, plain.path.theta)
     assert_allclose(result.comparison.ours.folds, plain.comparison.ours.folds)
     assert result.comparison.ours.held_out == plain.comparison.ours.held_out
-    with pytest.raises(ValueError, match="share names several ways to compare, got 'function'"):
+    with pytest.raises(ValueError, match="share takes a list of ways to compare, got 'function'"):
         trade_off_page(X, y, **given, share="function")
     with pytest.raises(ValueError, match="share must be 'nothing'"):
         trade_off_page(X, y, **given, share=["all"])
@@ -84,7 +84,7 @@ def test_given_cost_is_kept():
 
 
 def test_norm_and_capacity_are_chosen_or_given():
-    """The path has what cross-validation chose; a number fixes it; kernels that do not pay have no capacity."""
+    """The path uses what cross-validation chose; a number fixes it; kernels that do not pay have no capacity."""
     X, y, tasks = two_machines(20)
     quick = {"tasks": tasks, "C": 3.0, "n_points": 15, "verbose": 0, "rivals": False}
     searched = trade_off_page(X, y, cv=2, s=[1.0, 3.0], capacity=[0.0, 0.7], **quick)
@@ -112,7 +112,7 @@ def test_task_scale_is_passed_on():
     assert "objectives per sample</li>" in result.html
 
 
-def test_three_ways_to_say_the_tasks_agree():
+def test_three_ways_to_give_the_tasks_agree():
     pandas = pytest.importorskip("pandas")
     X, y, tasks = two_machines(40)
     by_label = trade_off_page(X, y, tasks=tasks, **QUICK)
@@ -159,7 +159,7 @@ def test_split_is_stratified_by_task_and_label(test_size, share):
     assert len(test) == pytest.approx(share * 120, abs=2)
 
 
-def test_split_depends_on_the_seed_only():
+def test_split_depends_only_on_the_seed():
     X, y, tasks = two_machines(30)
     first, again, other = (held_out_split(X, y, tasks=tasks, random_state=seed)[1] for seed in (0, 0, 1))
     assert_array_equal(first, again)
@@ -177,7 +177,7 @@ def test_small_labels_are_split_without_a_warning():
 def test_task_without_held_out_samples_has_no_accuracy():
     X, y, tasks = two_machines(31)
     pump = np.flatnonzero(tasks == "pump")
-    # of 31 + 2 + 2 samples in the order of their labels every tenth is held out: none of the last four
+    # every tenth of 31 + 2 + 2 samples, ordered by label, is held out: none of the last four
     kept = np.concatenate([np.flatnonzero(tasks != "pump"), pump[y[pump] == "yes"][:2], pump[y[pump] == "no"][:2]])
     result = trade_off_page(X[kept], y[kept], tasks=tasks[kept], test_size=0.1, **QUICK)
     t = result.path.task_names.index("pump")
@@ -190,17 +190,17 @@ def test_task_without_held_out_samples_has_no_accuracy():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"C": None, "cv": None}, "cv=None leaves nothing to choose C by; give C."),
-        ({"s": [1.1, 2.0]}, "cv=None leaves nothing to choose s by; give one s."),
-        ({"capacity": [0.5, 1.0]}, "cv=None leaves nothing to choose capacity by; give one capacity."),
+        ({"C": None, "cv": None}, "cv=None cannot choose C; give C."),
+        ({"s": [1.1, 2.0]}, "cv=None cannot choose s; give a single s."),
+        ({"capacity": [0.5, 1.0]}, "cv=None cannot choose capacity; give a single capacity."),
         ({"C": -1.0}, "C must be a number greater than 0, got C=-1.0."),
         ({"test_size": 1.5}, "test_size must be a number between 0 and 1, got test_size=1.5."),
         ({"test_size": 0.01}, "test_size must be from 0.1 to 0.9, got 0.01."),
-        ({"n_points": 3}, "A dense grid of exponents has 15 to 1000 of them, got n=3."),
+        ({"n_points": 3}, "A dense grid has 15 to 1000 exponents, got n=3."),
         ({"tol": 2.0}, "tol must be a number between 0 and 1, got tol=2.0."),
     ],
 )
-def test_refusals(options, message):
+def test_bad_arguments_are_refused(options, message):
     X, y, tasks = two_machines(20)
     with pytest.raises(ValueError) as error:
         trade_off_page(X, y, tasks=tasks, **(QUICK | options))

@@ -1,4 +1,4 @@
-"""The sentences say what the numbers say."""
+"""The sentences match the numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES = ["a", "b", "c", "d", "e", "f", "g", "h", "i"]
 )
 def test_headline(p, said):
     assert words.headline(p) == said
-    assert words.headline(p, n_tasks=1) == "one task: p changes nothing"
+    assert words.headline(p, n_tasks=1) == "one task: p has no effect"
 
 
 def test_headline_of_preferences():
@@ -82,7 +82,7 @@ def test_preferences_are_the_weights_of_the_average():
 def test_change_of_objectives():
     said = words.change_of_objectives(1.0, np.array([1.08, 2.0, 2.907]), np.array([1.0, 2.0, 3.0]), ["a", "b", "c"])
     assert said == [
-        "Against p = 1 the hardest task's objective (c) falls by 3.1 %, the easiest's (a) rises by 8 %.",
+        "Compared with p = 1, the hardest task's objective (c) falls by 3.1 %, the easiest task's (a) rises by 8 %.",
         "Lower is better: one of 3 tasks gains and one loses; c gains most (−3.1 %), a loses most (+8 %).",
     ]
 
@@ -95,11 +95,11 @@ def test_no_change_is_not_mentioned():
 def test_change_of_score():
     there, here = np.array([0.9, 0.8, np.nan, 0.7]), np.array([0.95, 0.8, np.nan, 0.65])
     assert words.change_of_score(1.0, 0.936, 0.928, here, there) == (
-        "Held-out accuracy is 93.6 %, 0.8 points more than at p = 1: one task is better, one worse, one as before."
+        "Held-out accuracy is 93.6 %, 0.8 points more than at p = 1: one task is better, one worse, one unchanged."
     )
     assert words.change_of_score(1.0, 0.928, None, there, None) == "Held-out accuracy is 92.8 %."
     assert words.change_of_score(1.0, 0.9, 0.9, there[:2], there[:2]) == (
-        "Held-out accuracy is 90.0 %, as at p = 1, task by task."
+        "Held-out accuracy is 90.0 %, the same as at p = 1; no task changes."
     )
 
 
@@ -107,7 +107,7 @@ def test_sentences_follow_the_measure():
     here, there = np.array([0.9, 0.8]), np.array([0.9, 0.85])
     auc = words.Measure("ROC AUC", "roc_auc", percent=False)
     assert words.change_of_score(1.0, 0.85, 0.875, here, there, auc) == (
-        "Held-out ROC AUC is 0.850, 0.025 less than at p = 1: no tasks are better, one worse, one as before."
+        "Held-out ROC AUC is 0.850, 0.025 less than at p = 1: no tasks are better, one worse, one unchanged."
     )
     nan = math.nan
     assert words.change_of_score(1.0, nan, 0.9, here, there, auc) == "Held-out ROC AUC is not defined."
@@ -116,7 +116,7 @@ def test_sentences_follow_the_measure():
 
 
 def test_choice_along_p_whatever_else_was_searched():
-    """Rows of other parameters than the chosen ones are left out."""
+    """Only rows with the chosen other parameters count."""
     from types import SimpleNamespace
 
     grid = [{"C": C, "s": s, "p": p} for C in (1.0, 10.0) for s in (1.1, 2.0) for p in (1.0, 0.5)]
@@ -152,7 +152,7 @@ def test_parameters_that_were_chosen():
     ("p", "what"),
     [(0.5, "sum of the objectives, weighted as here,"), (1.0, "average of the objectives"), (np.inf, "largest")],
 )
-def test_certificate_never_says_less_than_the_gap(p, what):
+def test_certificate_never_understates_the_gap(p, what):
     said = words.certificate(p, 2.11e-5)
     assert what in said
     assert "more than 0.003 %" in said
@@ -190,7 +190,7 @@ def test_choice_of_cross_validation():
     )
 
 
-def test_choice_that_matters_little():
+def test_choice_that_hardly_matters():
     said = words.choice(make_cv([0.9, 0.9, 0.895]))
     assert "The average, p = 1, is as good. All 3 exponents tried are within that error" in said
 
@@ -221,8 +221,8 @@ def test_names_in_a_sentence():
     ("p", "said"),
     [
         (1.0, "the plain average: every task counts the same"),
-        (0.5, "tasks with small objectives, easy or few samples, get more weight"),
-        (2.0, "tasks with large objectives, hard or many samples, get more weight"),
+        (0.5, "tasks with small objectives (easy, or few samples) get more weight"),
+        (2.0, "tasks with large objectives (hard, or many samples) get more weight"),
         (math.inf, "only the largest objective counts"),
         (-math.inf, "only the smallest objective counts"),
     ],
@@ -254,7 +254,9 @@ def test_who_carries_where_size_decides(p, n_tasks, said):
     assert words.who_carries(*given, difficulty=3 * objectives) == words.who_carries(*given)
 
 
-def test_hardest_and_easiest_are_so_per_sample():
+def test_hardest_and_easiest_are_judged_per_sample():
     here, there, sizes = np.array([1.08, 2.0, 2.907]), np.array([1.0, 2.0, 3.0]), np.array([1.0, 10.0, 6.0])
     said = words.change_of_objectives(1.0, here, there, ["a", "b", "c"], there / sizes)
-    assert said[0] == ("Against p = 1 the hardest task's objective (a) rises by 8 %, the easiest's (b) stays as it is.")
+    assert said[0] == (
+        "Compared with p = 1, the hardest task's objective (a) rises by 8 %, the easiest task's (b) stays the same."
+    )

@@ -1,4 +1,4 @@
-"""The master's bounds meet and are rigorous, for every weight set that has a barrier."""
+"""The master's bounds agree and are rigorous, for every weight set that has a barrier."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from paretomkl.weight_sets import LsBall
 
 
 def random_cuts(n_kernels, seed):
-    """Cuts of four tasks of value one or so, the constant ones first; a few have been dropped."""
+    """Cuts of four tasks with values around one, the constant cuts first; a few have been dropped."""
     rng = np.random.default_rng(seed)
     linear, slopes = 1 + rng.random((6, 4)), rng.random((6, 4, n_kernels)) / n_kernels
     linear[0], slopes[0] = 0.1, 0.0
@@ -22,7 +22,7 @@ def random_cuts(n_kernels, seed):
 @pytest.mark.parametrize("s", [1.0, 1.1, 3.0])
 @pytest.mark.parametrize("p", [1.0, 2.0, 30.0, np.inf])
 @pytest.mark.parametrize("n_kernels", [1, 6, 80])
-def test_the_bounds_meet_and_no_weights_go_below(n_kernels, p, s):
+def test_the_bounds_agree_and_no_weights_go_below(n_kernels, p, s):
     linear, slopes, present = random_cuts(n_kernels, seed=n_kernels)
     omega, ball = np.array([0.4, 0.3, 0.2, 0.1]), LsBall(s)
     joint = bool(np.isinf(p))
@@ -44,7 +44,7 @@ def test_the_bounds_meet_and_no_weights_go_below(n_kernels, p, s):
 
 @pytest.mark.parametrize("n_kernels", range(1, 16))
 def test_the_smaller_system_is_chosen_without_a_gap(n_kernels):
-    """One task and eight cuts make eleven squares: fewer, as many and more than there are kernels."""
+    """One task and eight cuts make eleven squares: fewer than, as many as and more than the kernels."""
     rng = np.random.default_rng(n_kernels)
     linear, slopes = 1 + rng.random((8, 1)), rng.random((8, 1, n_kernels)) / n_kernels
     linear[0], slopes[0] = 0.1, 0.0
@@ -54,7 +54,7 @@ def test_the_smaller_system_is_chosen_without_a_gap(n_kernels):
     assert found.n_steps <= 30
 
 
-def test_a_cut_of_no_use_is_not_reported_as_used():
+def test_a_useless_cut_is_not_reported_as_used():
     linear, slopes, present = random_cuts(5, seed=0)
     linear[2] = 0.05  # below the constant cuts
     found = minimize_over_cuts(

@@ -1,4 +1,4 @@
-"""The projection of Tseng's step: against a conic solver, and against the conditions that define it."""
+"""The projection of Tseng's step, compared with a conic solver and with the conditions that define it."""
 
 import numpy as np
 import pytest
@@ -124,7 +124,7 @@ def test_variational_inequality_anywhere(seed, q, sizes, scale, spread):
 
 @pytest.mark.parametrize("q", QS)
 def test_stationarity_to_rounding(q):
-    """The stationarity conditions hold to 1e-12, hence (projections do not expand) the point is as accurate as that."""
+    """The stationarity conditions hold to 1e-12, so the point is that accurate (projections do not expand)."""
     b, l, ptr, y, C, omega, w = make_point(3, sizes=(30, 40, 2, 60, 15), scale=0.3)
     l += 1
     w *= np.arange(1, 6)
@@ -138,7 +138,7 @@ def test_stationarity_to_rounding(q):
         assert_allclose(force[lam < omega], 0, atol=1e-12)
     else:
         force += kappa * w * (lam / omega) ** (q - 1)
-        positive = lam > 1e-15 * omega  # below that, lam is as good as zero
+        positive = lam > 1e-15 * omega  # below that, lam counts as zero
         assert_allclose(force[positive], 0, atol=1e-12 * max(kappa, 1))
         assert_allclose(weighted_norm(lam, omega, q), 1, rtol=1e-13)
 
@@ -163,7 +163,7 @@ def test_feasible_points_stay(q):
 
 
 @pytest.mark.parametrize("q", QS)
-def test_start_of_the_multipliers_is_immaterial(q):
+def test_the_start_of_the_multipliers_does_not_matter(q):
     point = make_point(11, scale=0.4)
     expected = solve(*point, q)
     for start in (-1e8, 1e-3, 1e8):
@@ -179,7 +179,7 @@ def test_ends_of_q_are_limits(q, limit):
         assert_allclose(have, want, atol=1e-7)
 
 
-def test_lam_of_tasks_that_pull_nothing_is_zero():
+def test_lam_is_zero_for_tasks_that_pull_nothing():
     b, l, *others = make_point(17)
     beta, lam, *_ = solve(-np.abs(b), -np.abs(l), *others, 2.0)
     assert np.all(lam == 0)
@@ -187,7 +187,7 @@ def test_lam_of_tasks_that_pull_nothing_is_zero():
 
 
 def test_a_class_with_no_room_leaves_beta_zero():
-    """C_i = 0 for all samples of one class: only beta = 0 meets beta'y = 0, and lam goes its own way."""
+    """C_i = 0 for all samples of one class: only beta = 0 satisfies beta'y = 0, and lam is independent of it."""
     b, _, ptr, y, C, omega, w = make_point(19)
     beta, lam, *_ = solve(b, np.full(4, 0.1), ptr, y, np.where(y > 0, 0.0, C), omega, w, 2.0)
     assert_allclose(beta, 0)

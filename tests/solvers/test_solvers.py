@@ -33,7 +33,7 @@ def test_cut_pool_reaches_the_conic_optimum(s, C):
 
 @pytest.mark.parametrize("tol", [1e-1, 1e-2, 1e-3])
 @pytest.mark.parametrize("p", CONVEX_PS)
-def test_a_loose_gap_is_still_above_the_truth(toy, p, tol):
+def test_a_loose_gap_is_still_above_the_true_gap(toy, p, tol):
     path = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[p], kernels=toy.kernels, tol=tol)
     optimum, _ = conic_optimum(toy.Ks, toy.pairs, 1.0, p, 1.1)
     excess = true_objective(toy, path.theta[0], 1.0, p) / optimum - 1
@@ -63,7 +63,7 @@ def test_cut_pool_is_no_worse_than_a_long_run_of_algorithm_2(toy, p):
     ("solver", "p"), [("bcd", 0.1), ("bcd", 1.0), ("tseng", 1.0), ("tseng", 3.0), ("tseng", np.inf)]
 )
 @pytest.mark.parametrize("s", [1.1, 2.0])
-def test_solvers_meet(toy, solver, p, s):
+def test_solvers_agree(toy, solver, p, s):
     ours = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[p], s=s, kernels=toy.kernels, tol=1e-4)
     theirs = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=[p], s=s, kernels=toy.kernels, tol=1e-4, solver=solver)
     assert theirs.gap[0] <= 1e-4
@@ -96,7 +96,7 @@ def test_the_scale_of_the_kernels_does_not_matter(toy, scale):
 
 
 def test_tasks_of_very_different_scale(toy):
-    """Objectives spread over seven decades: every p still certified."""
+    """Objectives spread over seven decades, and every p is still certified."""
     C = np.repeat([1e-8, 1.0, 1e2], len(toy.X) // 3)
     path = pareto_path(toy.X, toy.y, tasks=toy.tasks, C=C, kernels=toy.kernels)
     assert path.objectives.max() / path.objectives.min() > 1e7
@@ -127,8 +127,8 @@ def test_extreme_exponents(toy, p):
     assert_allclose(path.objective[0], extreme, rtol=0.05)
 
 
-def test_every_exponent_has_a_point_of_its_own(toy):
-    """121 exponents, 121 kernels, and no stairs: a point lies between its neighbours, to a few pixels of a chart."""
+def test_every_exponent_has_its_own_point(toy):
+    """121 exponents, 121 kernels and no steps: a point is between its neighbours, up to a few pixels of a chart."""
     solver = CutPool(tol=1e-6, borrow=0.0)
     path = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=dense_ps(), kernels=toy.kernels, solver=solver)
     assert path.gap.max() <= 1e-6
@@ -142,7 +142,7 @@ def test_every_exponent_has_a_point_of_its_own(toy):
 
 
 @pytest.mark.parametrize("options", [{"s": np.inf}, {"kernels": 1}, {"tasks": 1}], ids=str)
-def test_where_one_point_serves_all_exponents_it_is_found_once(toy, options):
+def test_a_point_that_serves_all_exponents_is_found_once(toy, options):
     kernels = [toy.kernels[0]] if "kernels" in options else toy.kernels
     mine = toy.tasks == toy.tasks[0] if "tasks" in options else np.full(len(toy.y), True)
     given = {"tasks": toy.tasks[mine], "kernels": kernels, "s": options.get("s", 1.1)}

@@ -1,4 +1,4 @@
-"""Tseng's algorithm meets the cut pool, and what it reports is a certificate."""
+"""Tseng's algorithm agrees with the cut pool, and what it reports is a certificate."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ SS = [1, 1.1, 2]
 
 
 def make_problem(p, s, C=1.0, sizes=(14, 18, 24, 30), weights=None, seed=0):
-    """Overlapping tasks of different noise on 40 samples, five kernels of unit diagonal."""
+    """Overlapping tasks with different noise on 40 samples, and five kernels of unit diagonal."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(40, 4))
     rows, signs = [], []
@@ -52,7 +52,7 @@ def phi(problem, saddle, u):
 
 @pytest.mark.parametrize("s", SS)
 @pytest.mark.parametrize("p", PS)
-def test_meets_the_cut_pool(p, s):
+def test_tseng_agrees_with_the_cut_pool(p, s):
     tol = 1e-4
     found = Tseng(tol=tol).solve(make_problem(p, s))
     best = CutPool(tol=1e-7).solve(make_problem(p, s))
@@ -66,7 +66,7 @@ def test_meets_the_cut_pool(p, s):
 
 @pytest.mark.parametrize("s", SS)
 @pytest.mark.parametrize("p", PS)
-def test_the_gap_is_never_below_the_truth(p, s):
+def test_the_gap_is_never_below_the_true_gap(p, s):
     optimum = CutPool(tol=1e-8).solve(make_problem(p, s)).objective
     problem = make_problem(p, s)
     for max_iter in (0, 3, 10, 30):
@@ -78,7 +78,7 @@ def test_the_gap_is_never_below_the_truth(p, s):
 
 @pytest.mark.parametrize("s", SS)
 def test_one_task(s):
-    """With one task M_p is J_1 whatever p."""
+    """With one task M_p is J_1 for every p."""
     expected = CutPool(tol=1e-7).solve(make_problem(1, s, sizes=(30,))).objective
     for p in PS:
         assert_allclose(Tseng(tol=1e-4).solve(make_problem(p, s, sizes=(30,))).objective, expected, rtol=1.1e-4)
@@ -133,7 +133,7 @@ def test_cuts_of_a_point_lie_below_the_objectives():
     problem = make_problem(2, 1.1)
     saddle = Saddle(problem, unit=1.0)
     u = random_point(problem, saddle)
-    u = saddle.step(u, Point(-np.ones(5), np.zeros_like(u.beta), np.zeros_like(u.lam)), 1.0)  # to meet β'y = 0
+    u = saddle.step(u, Point(-np.ones(5), np.zeros_like(u.beta), np.zeros_like(u.lam)), 1.0)  # to satisfy β'y = 0
     _, cuts = saddle.gradient(u)
     assert isinstance(cuts, Cuts)
     for seed in range(5):

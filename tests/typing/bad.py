@@ -1,4 +1,4 @@
-"""Mistakes that type checkers find, one on each line with a mark."""
+"""Mistakes that type checkers find, one on each marked line."""
 
 import numpy as np
 

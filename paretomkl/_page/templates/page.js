@@ -1,10 +1,10 @@
 "use strict";
 (() => {
 // ------------------------------------------------------------------------------------------------ the data
-// arrays by task or kernel first, by point of the path second; null where there is no number
+// arrays are indexed by task or kernel first and by point of the path second; null means no number
 const D = JSON.parse(document.getElementById("data").textContent);
 const N = D.x.length, T = D.tasks.length, ONE = D.reference;
-const FEW = 7;  // tasks that can have a colour and a legend entry each
+const FEW = 7;  // up to this many tasks get their own colour and legend entry
 const $ = id => document.getElementById(id);
 const range = n => [...Array(n).keys()];
 const clamp = (v, low, high) => Math.min(high, Math.max(low, v));
@@ -44,9 +44,9 @@ const gap = v => digits(v, 4);
 const brief = (t, n = 24) => D.brief[Math.max(...Object.keys(D.brief).map(Number).filter((l, k) => !k || l <= n))][t];
 
 // ------------------------------------------------------------------------------------------------ colours
-// one meaning for each: warm colours are tasks, green to grey-blue are kernels and sources, blue is p and what moves it,
-// violet is the choice of cross-validation
-const HUES = [  // for light and for dark paper, and the dashes of its line
+// each colour has one meaning: warm colours are tasks, green to grey-blue are kernels and sources, blue is p and what
+// moves it, violet is what cross-validation chooses
+const HUES = [  // on a light and on a dark background, and the dashes of the line
   ["#c98500", "#f5b041", ""], ["#a3123f", "#ff7a9c", ""], ["#4a2c17", "#e8d5c0", "8 3"], ["#e0709a", "#ffb3cd", "2 3"],
   ["#7d7a00", "#d6d24a", "10 3 2 3"], ["#d9480f", "#ff8d50", "5 2"], ["#8a8a8a", "#b0b0b0", "1 3"],
 ];
@@ -62,7 +62,7 @@ function between(colors, t) {
   return `rgb(${mixed.join(",")})`;
 }
 const paler = (color, t) => `color-mix(in srgb, ${color}, white ${Math.round(100 * t)}%)`;
-const ramp = (t, colors = HARDER) => colors.map(some => between(some, t));  // salient at t = 1 on either paper
+const ramp = (t, colors = HARDER) => colors.map(some => between(some, t));  // stands out most at t = 1 on either background
 const ranks = values => {
   const order = range(values.length).sort((a, b) => values[a] - values[b]), rank = [];
   order.forEach((k, at) => { rank[k] = values.length > 1 ? at / (values.length - 1) : 1; });
@@ -70,12 +70,12 @@ const ranks = values => {
 };
 const difficulty = ranks(D.difficulty);
 const taskColors = range(T).map(t => T <= FEW ? HUES[t] : ramp(difficulty[t]));
-function areaColors(rows) {  // the largest have a colour, in the order of the rows
+function areaColors(rows) {  // only the largest areas get a colour, in the order of the rows
   const order = range(rows.length).sort((a, b) => Math.max(...rows[b]) - Math.max(...rows[a])), colors = [];
   order.slice(0, AREAS.length).sort((a, b) => a - b).forEach((m, k) => { colors[m] = AREAS[k]; });
   return rows.map((_, m) => colors[m] || GREYS[m % 2]);
 }
-function kernelColors() {  // with sources: shades of that of the source
+function kernelColors() {  // with sources, each kernel gets a shade of its source's colour
   if (!D.sources.length) return areaColors(D.shares);
   const colors = areaColors(D.sources.map(one => one.share)), shades = {};
   return D.sourceOf.map(k => {
@@ -85,7 +85,7 @@ function kernelColors() {  // with sources: shades of that of the source
   });
 }
 const NUMBER = /((?:[×=]\s?)?[-−+]?\d[\d.,]*(?:e[-−+]?\d+)?)/;
-const whole = name =>  // a name that breaks at no number
+const whole = name =>  // a name whose numbers do not break across lines
   name.split(NUMBER).filter(Boolean).map(part => NUMBER.test(part) ? make("span", { className: "whole", textContent: part }) : part);
 const colored = (node, [light, dark]) => {
   node.classList.add("c");
@@ -107,7 +107,7 @@ function draw(parent, tag, attributes = {}, text) {
   parent.append(node);
   return node;
 }
-function lineKey(colors) {  // a piece of the line of a task
+function lineKey(colors) {  // a short piece of a task's line, for legends
   const svg = draw(make("span", { className: "line-key" }), "svg", { width: 20, height: 10, "aria-hidden": "true" });
   colored(draw(svg, "path", { class: "line", d: "M0 5H20", "stroke-dasharray": colors[2] || "none" }), colors);
   return svg.parentNode;
@@ -121,7 +121,7 @@ const swatch = (colors, extra = "") => {
 
 // ------------------------------------------------------------------------------------------------ the state
 const S = { i: D.start, hover: { task: null, kernel: null, source: null }, marked: { task: new Set(), kernel: new Set(), source: new Set() }, find: "" };
-const views = [];  // each may have draw(), move() after p has changed, paint() after marks have changed
+const views = [];  // each may have redraw(), move() for a new p, and paint() for new marks
 
 function setP(i) {
   i = clamp(i, 0, N - 1);
@@ -132,7 +132,7 @@ function setP(i) {
 function move() {
   showP();
   views.forEach(view => view.move && view.move());
-  clearTimeout(move.later);  // the address names p, once it rests
+  clearTimeout(move.later);  // put p into the address once it stops moving
   move.later = setTimeout(() => {
     try { history.replaceState(null, "", "#p=" + addressOf(S.i)); } catch { /* in a frame */ }
   }, 300);
@@ -150,7 +150,7 @@ function mark(kind, k) {
 }
 const repaint = () => views.forEach(view => view.paint && view.paint());
 const matches = t => D.tasks[t].toLowerCase().includes(S.find);
-function hot(kind) {  // the set to stand out, or null for all alike
+function hot(kind) {  // the set to highlight, or null for none
   const set = new Set(S.marked[kind]);
   if (kind === "task" && S.find) range(T).filter(matches).forEach(t => set.add(t));
   if (S.hover[kind] != null) set.add(S.hover[kind]);
@@ -198,11 +198,11 @@ function valueScale(values, { log = false, least = 0, include = [], bottom = nul
   const ticks = log ? logTicks(inverse(a), inverse(b)) : linearTicks(a, b, count);
   return { ticks, log, y: v => base - (forward(v) - a) / (b - a) * (base - top), inverse: y => inverse(a + (base - y) / (base - top) * (b - a)) };
 }
-let onPaper = false;  // pictures are drawn small there, for their letters to stay readable
+let onPaper = false;  // in print, charts are drawn small so that their text stays readable
 const drawingWidth = host => onPaper ? (host.closest(".wide") ? 780 : 390) : Math.max(280, host.clientWidth || 560);
 const textWidth = text => 6.6 * text.length;
 
-// ------------------------------------------------------------------------------------------------ pictures over p
+// ------------------------------------------------------------------------------------------------ charts over p
 /* spec: kind ("task", "kernel", "source" or none), rows (series by point), colors, names, bold (one series), boldName, format,
    tick (format of the axis), stacked, zero, log, least, include, bottom, extra(layer, scales), note */
 function picture(figure, spec) {
@@ -244,7 +244,7 @@ function picture(figure, spec) {
       draw(layer, "path", { class: "bold-halo", d: linePath(spec.bold) });
       draw(layer, "path", { class: "bold", d: linePath(spec.bold) });
     }
-    exponentAxis(draw(svg, "g"), x, left, width - 8, base, top);  // before the bands, which reach down to it
+    exponentAxis(draw(svg, "g"), x, left, width - 8, base, top);  // before the cursor, which reaches down to the axis
     cursor = draw(svg, "path", { class: "cursor" });
     cursor.dataset.top = top;
     cursor.dataset.base = base;
@@ -296,7 +296,7 @@ function picture(figure, spec) {
     placeDots();
   }
 
-  // the point of the path and the series nearest to a place on the screen
+  // the point of the path and the series nearest to the pointer
   function place(event) {
     const box = svg.getBoundingClientRect(), factor = width / box.width;
     const px = (event.clientX - box.left) * factor, py = (event.clientY - box.top) * factor;
@@ -380,7 +380,7 @@ function exponentAxis(layer, x, left, right, base, top) {
   if (N > 1) draw(layer, "path", { class: "one", d: `M${x(D.x[ONE])} ${top}V${base}` });
   if (D.cv) draw(layer, "path", { class: "pick", d: `M${x(D.x[D.cv.index])} ${base}l-5 7h10Z` });
 }
-function thin(ticks) {  // labels of low rank first, as many as there is room for
+function thin(ticks) {  // keep the labels that fit, those of low rank first
   const kept = [];
   [...ticks].sort((a, b) => a[2] - b[2] || a[0] - b[0]).forEach(tick => {
     if (kept.every(other => Math.abs(other[0] - tick[0]) > (textWidth(other[1]) + textWidth(tick[1])) / 2 + 8)) kept.push(tick);
@@ -403,7 +403,7 @@ function keys(node, actions) {
 }
 
 // ------------------------------------------------------------------------------------------------ downloads
-function asCsv(head, rows) {  // comma-separated; a name that a spreadsheet would take for a formula is quoted for it
+function asCsv(head, rows) {  // a leading ' stops a spreadsheet from running a name as a formula
   const cell = v => {
     if (v == null) return "";
     const text = typeof v === "string" && /^[=+\-@\t\r]/.test(v) && Number.isNaN(+v) ? "'" + v : String(v);
@@ -418,7 +418,7 @@ function save(name, text, type) {
   link.remove();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
-function tools(card, csv, svg) {  // buttons that save what a card shows
+function tools(card, csv, svg) {  // adds buttons that save what a card shows
   const title = card.querySelector("h2"), host = make("div", { className: "tools" });
   const called = () => initial(title.textContent.trim().replace(/\s+/g, " "));
   const file = kind => called().toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") + "." + kind;
@@ -435,7 +435,7 @@ function tools(card, csv, svg) {  // buttons that save what a card shows
 }
 const LOOKS = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "opacity",
   "font-family", "font-size", "font-weight", "font-style", "paint-order"];
-function standalone(card, svg, title) {  // a chart with its looks written out, its title above and its legend below
+function standalone(card, svg, title) {  // a chart with inline styles, its title above and its legend below
   const box = svg.viewBox.baseVal, copy = svg.cloneNode(true), paper = getComputedStyle(card).backgroundColor;
   const copies = copy.querySelectorAll("*");
   svg.querySelectorAll("*").forEach((node, k) => {
@@ -539,7 +539,7 @@ function modes(figure, spec, choices) {  // choices: [label, properties of spec,
 
 // ------------------------------------------------------------------------------------------------ the figures
 const span = rows => { const known = rows.flat().filter(v => v != null); return Math.max(...known) / Math.min(...known); };
-const label = (what, value) => () => `${what}, against p. ${pText(S.i)}: ${value()}. Arrow keys move p and go through the lines.`;
+const label = (what, value) => () => `${what}, against p. ${pText(S.i)}: ${value()}. Arrow keys move p and step through the lines.`;
 const lowHigh = (rows, format) => () => {
   const known = rows().map(row => row[S.i]).filter(v => v != null);
   return `from ${format()(Math.min(...known))} to ${format()(Math.max(...known))}`;
@@ -550,7 +550,7 @@ const signedTick = v => plus(v, percentTick(v));
 const numberTick = v => minus(+v.toPrecision(8) + "");
 const scoreTick = SHARE_OF_ONE ? percentTick : numberTick;
 const pointsTick = v => plus(v, numberTick(SHARE_OF_ONE ? 100 * v : v));
-const SMALL = IN_UNITS ? 0.02 * Math.max(...D.scores.flat().map(Math.abs)) : 0.02;  // the least range of scores to show
+const SMALL = IN_UNITS ? 0.02 * Math.max(...D.scores.flat().map(Math.abs)) : 0.02;  // the axis covers at least this range of scores
 const initial = text => text[0].toUpperCase() + text.slice(1);
 
 function objectivesFigure() {
@@ -582,13 +582,13 @@ const HAS_ERRORS = !!D.scores && D.errors.some(row => row.some(v => v != null));
 function accuracyFigure() {
   const figure = $("fig-accuracy");
   if (!D.scores || N === 1) return figure.remove();
-  const spec = { ...ofTasks, more: (t, i) => [D.heldOut ? `of ${D.heldOut[t]} held-out rows` : "", `weight ${percent(D.weights[t][i])}`].filter(Boolean) };
+  const spec = { ...ofTasks, more: (t, i) => [D.heldOut ? `${rowsText(D.heldOut[t])} held out` : "", `weight ${percent(D.weights[t][i])}`].filter(Boolean) };
   const rowsOf = t => D.heldOut ? ` (${rowsText(D.heldOut[t])})` : "";
   spec.label = label(`Held-out ${MEASURE} of each task`, lowHigh(() => spec.rows, () => spec.format));
   const value = [MEASURE, { rows: D.scores, format: score, text: (t, i) => withError(D.scores[t][i], D.errors[t][i]) + rowsOf(t), tick: scoreTick, zero: null, least: SMALL, include: [] },
-    `${MEASURE === "accuracy" ? "Share of the held-out rows of each task that are predicted right" : `${initial(MEASURE)} on the held-out rows of each task`}${HAS_ERRORS ? "; ± is the standard error." : "."}`];
-  const gains = [`difference to p = ${D.p[ONE]}`, { rows: GAIN, text: null, format: v => points(v) + (SHARE_OF_ONE && v != null ? " points" : ""), tick: pointsTick, zero: 0, least: SMALL, include: [0] },
-    `${SHARE_OF_ONE ? "Percentage points more" : "More"} (above zero) or less than at p = ${D.p[ONE]}${D.numbers ? "." : "; a step is one held-out row or more."}`];
+    `${MEASURE === "accuracy" ? "Share of the held-out rows of each task that are predicted correctly" : `${initial(MEASURE)} on the held-out rows of each task`}${HAS_ERRORS ? "; ± is the standard error." : "."}`];
+  const gains = [`difference from p = ${D.p[ONE]}`, { rows: GAIN, text: null, format: v => points(v) + (SHARE_OF_ONE && v != null ? " points" : ""), tick: pointsTick, zero: 0, least: SMALL, include: [0] },
+    `How much better (above zero) or worse each task is than at p = ${D.p[ONE]}${SHARE_OF_ONE ? ", in percentage points" : ""}${D.numbers ? "." : "; each step is at least one held-out row."}`];
   const onChange = modes(figure, spec, N > 1 ? [gains, value] : [value]);
   const view = picture(figure, spec);
   const below = legend(figure, spec);
@@ -610,7 +610,7 @@ function overallFigure() {
   };
   const ofHeldOut = `On the held-out rows${D.overallErrors?.[S.i] == null ? "" : "; the bar is the standard error"}.`;
   figure.querySelector(".note").textContent = [D.overall ? ofHeldOut : "", D.cv
-    ? "The band is the cross-validated score of the training part with the standard error over the folds; ▲ below the axis is its choice." : ""].join(" ").trim();
+    ? "The band is the cross-validated score on the training part with its standard error over the folds; ▲ below the axis marks its choice." : ""].join(" ").trim();
   spec.table = () => {
     const found = D.cv ? D.cv.x : [], at = i => found.findIndex(x => Math.abs(x - D.x[i]) < 1e-6);
     const of = (values, k) => k < 0 || !values ? null : values[k];
@@ -623,7 +623,7 @@ function overallFigure() {
   if (D.cv) keysShown.push(["cv-key", () => "cross-validation"]);
   legend(figure, spec, keysShown);
 }
-const MOST_CLASSES = 12;  // of a table; of more the commonest confusions are listed
+const MOST_CLASSES = 12;  // with more classes a list of the most common mistakes replaces the table
 function confusionCard() {
   const card = $("confusion"), C = D.confusion;
   if (!card) return;
@@ -642,12 +642,12 @@ function confusionCard() {
   function fill() {
     const g = choices[+select.value || 0], counts = countsOf(g, S.i), K = g.classes.length, n = sum(counts), total = range(K).map(k => sum(counts.slice(K * k, K * (k + 1))));
     const right = sum(range(K).map(k => counts[K * k + k]));
-    card.querySelector(".note").textContent = `${right} of ${rowsText(n)} held out are predicted right. ${K > MOST_CLASSES ? "The commonest mistakes:" : "Rows of the table are true classes, columns are predicted ones; shaded by share of the true class."}`;
+    card.querySelector(".note").textContent = `Correct predictions: ${right} of ${n} held-out row${n === 1 ? "" : "s"}. ${K > MOST_CLASSES ? "The most common mistakes:" : "Table rows are true classes, columns are predicted classes; the shade is the share of the true class."}`;
     card.querySelector("table").replaceWith(K > MOST_CLASSES ? listed(g, counts, total) : matrix(g, counts, total));
   }
   function matrix(g, counts, total) {
     const K = g.classes.length, upright = g.classes.some(name => name.length > 4) && K > 2;
-    const head = make("tr", {}, make("td", { className: "corner" }, "true ↓", make("br"), "predicted →"), ...g.classes.map(name => make("th", { scope: "col", className: upright ? "upright" : "" }, make("span", { textContent: name }))), make("th", { scope: "col", textContent: "right" }));
+    const head = make("tr", {}, make("td", { className: "corner" }, "true ↓", make("br"), "predicted →"), ...g.classes.map(name => make("th", { scope: "col", className: upright ? "upright" : "" }, make("span", { textContent: name }))), make("th", { scope: "col", textContent: "correct" }));
     const rows = g.classes.map((name, k) => make("tr", {}, make("th", { scope: "row", textContent: name }), ...range(K).map(m => {
       const cell = make("td", { textContent: counts[K * k + m], className: k === m ? "right" : "" });
       cell.style.setProperty("--share", total[k] ? counts[K * k + m] / total[k] : 0);
@@ -673,7 +673,7 @@ function rivalsCard() {
   const errors = C.rows.some(row => row.rmse != null);
   const cells = (tag, texts) => texts.map((textContent, k) => make(tag, { textContent, className: k === 3 ? "rmse" : "" }))
     .filter((_, k) => k < 2 || (k === 2 ? heldOut : errors));
-  card.querySelector(".note").textContent = `${initial(D.overallName)} of what you could use instead, on the same ${C.folds} folds of the training part${D.cv && D.cv.rows ? ` (${rowsText(D.cv.rows)})` : ""}${heldOut ? ` and on the same held-out rows${D.heldOutRows ? ` (${D.heldOutRows})` : ""}` : ""}.`;
+  card.querySelector(".note").textContent = `${initial(D.overallName)} of models you could use instead, on the same ${C.folds} folds of the training part${D.cv && D.cv.rows ? ` (${rowsText(D.cv.rows)})` : ""}${heldOut ? ` and on the same held-out rows${D.heldOutRows ? ` (${D.heldOutRows})` : ""}` : ""}.`;
   card.querySelector("thead tr").append(...cells("th", ["", `${C.folds} folds`, "held out", "RMSE"]));
   card.querySelector("tbody").append(...C.rows.map((row, k) => {
     const line = make("tr", { className: k ? "" : "ours" }, ...cells("td", [row.name, row.text, row.heldOut || "", row.rmse || ""].map(unbroken)));
@@ -683,7 +683,7 @@ function rivalsCard() {
   tools(card, () => asCsv(["method", `${C.folds} folds`, ...heldOut ? ["held out"] : [], ...errors ? ["RMSE"] : []],
     C.rows.map(row => [row.name, row.text, ...heldOut ? [row.heldOut] : [], ...errors ? [row.rmse] : []])), null);
   $("verdict").textContent = unbroken(C.verdict);
-  $("rivals-how").textContent = C.how + (errors ? " RMSE, the root mean squared error, is that of the folds." : "");
+  $("rivals-how").textContent = C.how + (errors ? " RMSE is the root mean squared error over the folds." : "");
 }
 function sharingCard() {
   const card = $("sharing"), C = D.sharing;
@@ -711,9 +711,9 @@ function kernelsFigure() {
   }
   const onChange = modes(figure, spec, choices);
   const heaviest = () => range(spec.rows.length).reduce((a, b) => spec.rows[b][S.i] > spec.rows[a][S.i] ? b : a);
-  spec.label = () => label(`Share of each ${spec.kind}`, () => `most has ${spec.names[heaviest()]}, ${share(spec.rows[heaviest()][S.i])}`)();
+  spec.label = () => label(`Share of each ${spec.kind}`, () => `the largest is ${spec.names[heaviest()]}, ${share(spec.rows[heaviest()][S.i])}`)();
   const view = N > 1 ? picture(figure, spec) : { redraw() {} };
-  if (N === 1) {  // nothing to draw along p: bars in the list
+  if (N === 1) {  // no chart over a single p: the list shows bars instead
     list.classList.add("bars");
     tools(figure, () => asCsv(["", ...spec.names], [["share", ...spec.rows.map(row => row[0])]]), null);
   }
@@ -748,20 +748,20 @@ function gapFigure() {
   spec.label = label("Certified relative gap", () => gap(D.gap[S.i]));
   spec.extra = (layer, { y, left, right }) => draw(layer, "path", { class: "tol", d: `M${left} ${y(D.tol)}H${right}` });
   picture(figure, spec);
-  legend(figure, spec, [["bold-key", () => `gap at ${pText(S.i)}: ${gap(D.gap[S.i])}`], ["tol-key", () => `asked for: ${gap(D.tol)}`]]);
+  legend(figure, spec, [["bold-key", () => `gap at ${pText(S.i)}: ${gap(D.gap[S.i])}`], ["tol-key", () => `tolerance: ${gap(D.tol)}`]]);
 }
 
 // ------------------------------------------------------------------------------------------------ predicted numbers
 const valueOf = step => D.numbers.low + D.numbers.step * step;
 const entriesOf = () => range(T).map(t => range(D.numbers.task.length).filter(k => D.numbers.task[k] === t));
-const drawnOf = () => D.numbers.task.length < D.numbers.all ? ` ${D.numbers.task.length} of ${D.numbers.all}, drawn at random, are shown.` : "";
+const drawnOf = () => D.numbers.task.length < D.numbers.all ? ` The chart shows ${D.numbers.task.length} of ${D.numbers.all}, drawn at random.` : "";
 const number = v => digits(v, 4);
 function paintTasks(svg, nodes) {
   const set = hot("task");
   svg.classList.toggle("some-hot", !!set);
   nodes.forEach((node, t) => node.classList.toggle("hot", !!set && set.has(t)));
 }
-function taskKeys(svg, order, tell) {  // ↑ and ↓ go through the tasks
+function taskKeys(svg, order, tell) {  // ↑ and ↓ step through the tasks
   keys(svg, {
     walk(step) {
       const at = order.indexOf(S.hover.task);
@@ -779,7 +779,7 @@ function truthFigure() {
   const host = figure.querySelector(".plot"), svg = draw(host, "svg", { role: "img", tabindex: 0 });
   const truth = D.numbers.truth.map(valueOf), entries = entriesOf();
   let x, y, width, dots = [];
-  figure.querySelector(".note").textContent = `Each dot is a held-out row; on the line its prediction is exact.${drawnOf()}`;
+  figure.querySelector(".note").textContent = `Each dot is a held-out row; dots on the line are predicted exactly.${drawnOf()}`;
   function redraw() {
     width = drawingWidth(host);
     const height = clamp(Math.round(0.66 * width), 240, 380), top = 10, base = height - 38;
@@ -810,7 +810,7 @@ function truthFigure() {
   function move() {
     const here = D.numbers.predicted[S.i];
     entries.forEach((ks, t) => dots[t].setAttribute("d", ks.map(k => `M${x.y(truth[k]).toFixed(1)} ${y.y(valueOf(here[k])).toFixed(1)}h0`).join("")));
-    svg.setAttribute("aria-label", `Predictions of ${D.numbers.task.length} held-out samples against the truth. ${pText(S.i)}: ${MEASURE} ${score(D.overall[S.i])}. Arrow keys move p and go through the tasks.`);
+    svg.setAttribute("aria-label", `Predictions of ${D.numbers.task.length} held-out samples against the truth. ${pText(S.i)}: ${MEASURE} ${score(D.overall[S.i])}. Arrow keys move p and step through the tasks.`);
   }
   const paint = () => paintTasks(svg, dots);
   svg.addEventListener("pointermove", event => {
@@ -846,13 +846,13 @@ function residualsFigure() {
     const at = q * (sorted.length - 1), k = Math.floor(at);
     return k + 1 < sorted.length ? sorted[k] + (at - k) * (sorted[k + 1] - sorted[k]) : sorted[k];
   };
-  const isFew = sorted => sorted.length < 5;  // dots tell more than quartiles of so few
+  const isFew = sorted => sorted.length < 5;  // for so few rows, dots show more than quartiles
   const ends = order.flatMap(t => range(N).flatMap(i => {
     const sorted = residuals(t, i);
     return isFew(sorted) ? [sorted[0], sorted.at(-1)] : [quantile(sorted, 0.05), quantile(sorted, 0.95)];
-  })).reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [0, 0]);  // of all p, so that the axis rests
+  })).reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [0, 0]);  // over all p, so that the axis stays fixed
   let x, width, tall, top, rows = [];
-  figure.querySelector(".note").textContent = `Truth less prediction: the median and the middle half of a task, the line from its 5 % to its 95 %.${T > FEW ? " The hardest task is on top." : ""}${drawnOf()}`;
+  figure.querySelector(".note").textContent = `Truth minus prediction: each box shows the median and the middle half of a task's residuals, the line their 5 % to 95 % range.${T > FEW ? " The hardest task is at the top." : ""}${drawnOf()}`;
   function redraw() {
     width = drawingWidth(host);
     tall = clamp(400 / order.length, 3.5, 64);
@@ -890,14 +890,14 @@ function residualsFigure() {
       middle.setAttribute("d", few ? "" : `M${at(0.25)} ${y}H${at(0.75)}`);
       median.setAttribute("d", few ? "" : `M${at(0.5)} ${y - thick / 2}v${thick}`);
     });
-    svg.setAttribute("aria-label", `Residuals of each task at ${pText(S.i)}. Arrow keys move p and go through the tasks.`);
+    svg.setAttribute("aria-label", `Residuals of each task at ${pText(S.i)}. Arrow keys move p and step through the tasks.`);
   }
   const paint = () => paintTasks(svg, rows.map(row => row.group));
   function tell(t, clientX, clientY) {
     const sorted = residuals(t, S.i), signed = v => plus(v, number(v));
     const rmse = Math.sqrt(sum(sorted.map(r => r * r)) / sorted.length);
-    showTip(clientX, clientY, D.tasks[t], [`median ${signed(quantile(sorted, 0.5))}, half from ${signed(quantile(sorted, 0.25))} to ${signed(quantile(sorted, 0.75))}`,
-      `root mean square ${number(rmse)}, of ${sorted.length} samples`]);
+    showTip(clientX, clientY, D.tasks[t], [`median ${signed(quantile(sorted, 0.5))}, middle half from ${signed(quantile(sorted, 0.25))} to ${signed(quantile(sorted, 0.75))}`,
+      `root mean square ${number(rmse)} over ${rowsText(sorted.length)}`]);
   }
   svg.addEventListener("pointermove", event => {
     const box = svg.getBoundingClientRect(), k = Math.floor(((event.clientY - box.top) * width / box.width - top) / tall);
@@ -948,7 +948,7 @@ function frontFigure() {
     const y = valueScale(up, { least: 1e-3 * up[ONE] }, top, base, Math.round((base - top) / 50));
     const format = v => digits(v, 6).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
     const left = 26 + Math.max(...y.ticks.map(v => textWidth(format(v))));
-    // the scale of valueScale runs upwards, from base to top: here from the left to the right
+    // valueScale runs from base up to top; here it runs from left to right
     const x = valueScale(across, { least: 1e-3 * across[ONE] }, width - 14, left, Math.max(2, Math.round((width - left) / 90)));
     const title = (t, room) => [`← better    objective of ${brief(t)}`, `← better    ${brief(t)}`].find(text => textWidth(text) < room) || `← better  ${brief(t, 16)}`;
     [sx, sy] = [i => x.y(across[i]), i => y.y(up[i])];
@@ -976,15 +976,15 @@ function frontFigure() {
     nowLabel = draw(svg, "text", { class: "halo here named" });
     $("front-words").textContent = T === 2
       ? "Every point is on the Pareto front: no other mix of the kernels is better for both tasks."
-      : `A projection of the front of ${T} tasks: another mix of the kernels may be better for these two at the expense of a third.`;
+      : `A projection of the front of ${T} tasks: another mix of the kernels may be better for these two at the expense of others.`;
     move();
   }
-  function freePlace(text, i) {  // the nearest box for a label that covers no point and no other label
+  function freePlace(text, i) {  // the nearest box where a label covers no point and no other label
     const w = textWidth(text) + 2, h = 14, [px, py] = [sx(i), sy(i)];
     let best = null;
     for (const r of [13, 18, 26, 36, 50, 68]) {
       for (const turn of range(16)) {
-        const angle = turn * Math.PI / 8 - Math.PI / 4;  // first to the upper right
+        const angle = turn * Math.PI / 8 - Math.PI / 4;  // try the upper right first
         const beside = (v, size) => (v > 0.3 ? 0 : v < -0.3 ? -size : -size / 2) + r * v;
         const x = px + beside(Math.cos(angle), w), y = py + beside(Math.sin(angle), h);
         const out = x < frame.left || x + w > frame.right || y < frame.top || y + h > frame.base;
@@ -1058,7 +1058,7 @@ function tasksTable() {
     const button = make("button", { type: "button", className: "name" }, T <= FEW ? lineKey(taskColors[t]) : swatch(taskColors[t]), make("span", { textContent: D.tasks[t] }));
     linked(button, "task", t);
     const row = make("tr", { role: "row" }, make("td", { role: "cell" }, button), ...columns.slice(1).map(column => make("td", { role: "cell", className: column.bar ? "bar" : "" })));
-    columns.forEach((column, c) => { row.cells[c].dataset.label = unbroken(column.short || column.title); });  // shown where rows are cards
+    columns.forEach((column, c) => { row.cells[c].dataset.label = unbroken(column.short || column.title); });  // shown if rows become cards
     row.dataset.task = t;
     colored(row, taskColors[t]);
     row.addEventListener("pointerenter", event => event.pointerType === "mouse" && hover("task", t));
@@ -1112,13 +1112,13 @@ function tasksTable() {
     say();
   });
   function say() {
-    const found = S.find ? `${range(T).filter(matches).length} of ${T} tasks have “${find.value.trim()}” in their name. ` : "";
-    $("tasks-note").textContent = found + (N > 1 ? "Select a name to mark the task in all charts, a heading to sort." : "Select a heading to sort.");
+    const found = S.find ? `Names with “${find.value.trim()}”: ${range(T).filter(matches).length} of ${T} tasks. ` : "";
+    $("tasks-note").textContent = found + (N > 1 ? "Select a name to mark the task in all charts, or a heading to sort." : "Select a heading to sort.");
   }
   say();
   let waiting;
   const fillLater = () => { clearTimeout(waiting); waiting = setTimeout(fill, 120); };
-  views.push({ redraw: fill, move: T > 100 ? fillLater : fill, paint });  // a long table takes longer than p to move
+  views.push({ redraw: fill, move: T > 100 ? fillLater : fill, paint });  // filling a long table at every step would slow the slider down
 }
 
 // ------------------------------------------------------------------------------------------------ p, words, code
@@ -1153,7 +1153,7 @@ function control() {
   const slider = $("p"), at = i => 100 * i / (N - 1) + "%";
   slider.max = N - 1;
   slider.addEventListener("input", () => setP(+slider.value));
-  slider.addEventListener("keydown", event => {  // the same steps everywhere
+  slider.addEventListener("keydown", event => {  // the same steps as in the charts
     const steps = { PageDown: -10, PageUp: 10 };
     if (event.key in steps) { setP(S.i + steps[event.key]); event.preventDefault(); }
   });
@@ -1174,7 +1174,7 @@ function control() {
     button.addEventListener("click", () => setP(i));
     $("jumps").append(button);
   });
-  const place = () => {  // a label where its exponent is on the slider
+  const place = () => {  // put each label where its exponent is on the slider
     const wide = $("scale").clientWidth || 300;
     const ticks = D.ticks.map(([x, text, rank]) => [D.x.findIndex(v => Math.abs(v - x) < 1e-6), text, rank]).filter(tick => tick[0] >= 0);
     $("scale").replaceChildren(...thin(ticks.map(([i, text, rank]) => [wide * i / (N - 1), text, rank])).map(([left, text]) => {
@@ -1190,7 +1190,7 @@ async function copy() {
   try {
     await navigator.clipboard.writeText(code.textContent);
     button.textContent = "Copied";
-  } catch {  // not allowed here: leave it selected
+  } catch {  // copying is not allowed here: select the code instead
     getSelection().selectAllChildren(code);
     button.textContent = "Selected";
   }
@@ -1214,8 +1214,8 @@ function theme() {
   button.hidden = false;
 }
 
-// ------------------------------------------------------------------------------------------------ begin
-function asked() {  // the point that the address names, -1 for none
+// ------------------------------------------------------------------------------------------------ start
+function asked() {  // the point in the address, or -1
   const name = (location.hash.match(/^#p=(.*)$/) || [])[1] || "";
   return range(N).findIndex(i => addressOf(i) === name || (name !== "" && +addressOf(i) === +name));
 }
