@@ -10,9 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 from paretomkl._kernels import as_bank
 from paretomkl._tasks import make_tasks
+
+# Two test processes of two BLAS threads each mostly wait for each other: a ridge regression of 200 samples then takes
+# thirty times as long. So one thread per process, and the same for processes that tests start.
+threadpool_limits(1)
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
 
 # a shell that starts tests in the background makes them ignore interrupts, which some tests send to themselves
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
