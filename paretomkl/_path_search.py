@@ -157,7 +157,8 @@ class PathSearch:
         if most is not None:
             check_count("max_search_rows", most)
         pooled = grids.keys() & {"function", "everything"}
-        if most is None or n <= (1 if pooled else SEPARATELY) * most or samples.data.ndim != 2:
+        given = np.iterable(self.cv) and not isinstance(self.cv, str)  # folds whose indices refer to all rows
+        if most is None or given or n <= (1 if pooled else SEPARATELY) * most or samples.data.ndim != 2:
             return None
         rng = np.random.default_rng(0)
         if samples.sources is not None:

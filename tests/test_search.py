@@ -516,3 +516,11 @@ def test_with_very_many_rows_a_sample_chooses_and_all_are_fitted(wine):
     assert_allclose(search.theta_, plain.theta_, atol=0.02)
     few = ParetoMKLClassifierCV(ps=1.0, Cs=[1.0], cv=3, max_search_rows=60).fit(X, y)
     assert few.search_rows_ is None  # not four times as many
+
+
+def test_folds_that_are_given_refer_to_all_rows(wine):
+    X, y = wine
+    folds = [(np.arange(k % 2, len(y), 2), np.arange(1 - k % 2, len(y), 2)) for k in range(2)]
+    search = ParetoMKLClassifierCV(ps=1.0, Cs=[1.0], s=1.1, capacity=0.5, cv=folds, max_search_rows=40).fit(X, y)
+    assert search.search_rows_ is None
+    assert search.n_search_rows_ == len(y)
