@@ -32,6 +32,14 @@ from paretomkl.datasets import fetch
 from paretomkl.model_selection import MultiTaskShuffleSplit, split_by_time
 
 WAYS = ("nothing", "kernel", "function", "everything")
+TITLES = {
+    "accuracy": "**Accuracy in %**, mean over the tasks",
+    "auc": "**AUC in %**, mean over the tasks",
+    "worst": "**Accuracy of the worst task in %**",
+    "mse": "**Mean squared error** over all test rows",
+    "r2": "**R²**, mean over the tasks",
+    "worst mse": "**Mean squared error of the worst task**",
+}
 RUNS = {"school 90": 3, "parkinsons time": 1, "computer": 5}  # at most; other data sets get as many as requested
 
 
@@ -143,7 +151,8 @@ def report(file: Path) -> str:
         names = [name for name in dict.fromkeys(row["set"] for row in rows) if (name in RUNS) == numbers]
         measures = ("mse", "r2", "worst") if numbers else ("accuracy", "auc", "worst")
         for measure in measures if names else ():
-            lines += [f"**{measure}**", "", "| set | runs | " + " | ".join((*WAYS, "chosen", "best")) + " |"]
+            title = TITLES["worst mse" if numbers and measure == "worst" else measure]
+            lines += [title, "", "| set | runs | " + " | ".join((*WAYS, "chosen", "best")) + " |"]
             lines.append("|---|---|" + "---|" * (len(WAYS) + 2))
             for name in names:
                 own = [row for row in rows if row["set"] == name]
