@@ -188,9 +188,7 @@ def read_shared(
                 return training
     training = read(owner, X, y, tasks=tasks, sample_weight=sample_weight)
     if share != "kernel" and len(training.labelling.distinct_sources) == 1:
-        warnings.warn(
-            f"There is one task only, so that share={share!r} is the same as 'kernel'.", UserWarning, stacklevel=4
-        )
+        warnings.warn(f"There is only one task, so share={share!r} is the same as 'kernel'.", UserWarning, stacklevel=4)
     return training
 
 

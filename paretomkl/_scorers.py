@@ -203,7 +203,7 @@ def check_scorer(scoring: Any, estimator: Any) -> Callable[..., Any]:
     """A scorer that gives one number and finds in the estimator what it needs."""
     by_task = isinstance(scoring, MultiTaskScorer) and scoring.average is None
     if by_task or isinstance(scoring, dict | list | tuple | set):
-        raise ValueError(f"scoring must give one number, but {scoring!r} gives several.")
+        raise ValueError(f"scoring must return one number, but {scoring!r} returns several.")
     if not (isinstance(scoring, str) or callable(scoring)):
         raise ValueError(f"scoring must be the name of a scorer or a callable, got {scoring!r}.")
     scorer = check_scoring(estimator, scoring=get_scorer(scoring))

@@ -918,9 +918,9 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
             [*good, "--source", "g=g_*"],
             "fits 'g_*' (--source g); the columns are age, bmi, ward",
         ),
-        "target as a source": ([*good, "--source", "y=outcome"], "No column to learn from fits 'outcome'"),
+        "target as a source": ([*good, "--source", "y=outcome"], "No feature column matches 'outcome'"),
         "a source without columns": ([*good, "--source", "body="], "such as genes=g_* or clinic=age+bmi; got 'body='"),
-        "one source twice": ([*good, "--source", "b=age", "--source", "b=bmi"], "two --source of the name 'b'"),
+        "one source twice": ([*good, "--source", "b=age", "--source", "b=bmi"], "--source 'b' is given twice"),
         "sources and kernels": (
             [*good, "--source", "b=age", "--kernels", "paper"],
             "--source gives each source the default kernels; leave out --kernels.",

@@ -416,7 +416,7 @@ def test_mistakes_are_named(client):
         pareto_path(Sites([Site("a", (X, y))]), solver="tseng", ps=[1.0])
     with pytest.raises(ValueError, match="share='function' needs the samples of all tasks in one place"):
         ParetoMKLClassifier(share="function").fit(Sites([Site("a", (X, y))]))
-    with pytest.raises(ValueError, match="A search divides the samples"):
+    with pytest.raises(ValueError, match="A search splits the samples"):
         ParetoMKLClassifierCV().fit(Sites([Site("a", (X, y))]))
     array = pytest.importorskip("dask.array")
     with pytest.raises(ValueError, match="A Dask collection needs tasks"):

@@ -257,7 +257,7 @@ def test_the_advice_of_a_warning_can_be_taken(toy):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert few.set_params(max_iter=300).fit(toy.X, toy.y, tasks=toy.tasks).gap_ <= 1e-9
-    with pytest.warns(ConvergenceWarning, match=r"after \d+ sweeps, gap .* Raise tol: rounding allows no less"):
+    with pytest.warns(ConvergenceWarning, match=r"after \d+ sweeps, gap .* Raise tol: rounding allows no smaller gap"):
         few.set_params(tol=1e-15).fit(toy.X, toy.y, tasks=toy.tasks)
 
 
@@ -301,7 +301,7 @@ def test_a_fold_that_fails_is_a_warning(two_classes):
     weight[quarters[0]] = 0.0
     search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0, 10.0], cv=folds)
     with pytest.warns(
-        FitFailedWarning, match=r"failed in 1 of 3 folds \(error_score=nan\); first with: Sample weights"
+        FitFailedWarning, match=r"failed in 1 of 3 folds \(error_score=nan\); the first error was: Sample weights"
     ):
         search.fit(X, y, sample_weight=weight)
     assert np.isnan(search.cv_results_["split0_test_score"]).all()

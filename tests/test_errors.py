@@ -105,9 +105,9 @@ CASES = {
     "n_jobs of zero": ({"n_jobs": 0}, "n_jobs must be None (one thread), a positive number"),
     # solvers
     "unknown solver": ({"solver": "newton"}, "solver must be one of"),
-    "bcd above one": ({"solver": "bcd", "ps": [0.5, 2.0]}, "solver='bcd' handles p <= 1 only, got p=2"),
-    "bcd at infinity": ({"solver": "bcd", "ps": [INF]}, "solver='bcd' handles p <= 1 only, got p=inf"),
-    "tseng below one": ({"solver": "tseng", "ps": [0.5, 2.0]}, "solver='tseng' handles p >= 1 only, got p=0.5"),
+    "bcd above one": ({"solver": "bcd", "ps": [0.5, 2.0]}, "solver='bcd' handles only p <= 1, got p=2"),
+    "bcd at infinity": ({"solver": "bcd", "ps": [INF]}, "solver='bcd' handles only p <= 1, got p=inf"),
+    "tseng below one": ({"solver": "tseng", "ps": [0.5, 2.0]}, "solver='tseng' handles only p >= 1, got p=0.5"),
     # task weights
     "too few task weights": ({"y": THREE, "task_weight": [1, 2]}, "task_weight must have one entry for each of the 3"),
     "unknown task": ({"y": THREE, "task_weight": {"0 vs 4": 2}}, "task_weight names the unknown task '0 vs 4'"),
@@ -130,7 +130,7 @@ CASES = {
     "kernel with NaN": ({"kernels": [sometimes_nan]}, "Kernel sometimes_nan returned NaN or infinite values"),
     "unknown kernel": ({"kernels": ["rbf", "rfb"]}, "Kernel 1 has the unknown name 'rfb'"),
     "no kernels": ({"kernels": []}, "kernels is empty"),
-    "one kernel without a list": ({"kernels": "rbf"}, "for one kernel write ['rbf']"),
+    "one kernel without a list": ({"kernels": "rbf"}, "for a single kernel, pass ['rbf']"),
     "column out of range": ({"kernels": [Gaussian(columns=[0, 3])]}, "asks for column 3, but X has 3 columns"),
     "column without names": (
         {"kernels": [Gaussian(columns="age")]},

@@ -267,7 +267,7 @@ def test_a_task_of_one_class_is_named(toy):
         ({"class_weight": np.ones(54)}, "class_weight must be None, 'balanced' or a dict, got <ndarray>"),
         ({"class_weight": {"yes": 2, "nay": 3}}, "class_weight names the label 'nay', which y does not have"),
         ({"class_weight": {"yes": -1}}, "class_weight of class 'yes' must be positive"),
-        ({"solver": "bcd", "p": 2.0}, "solver='bcd' handles p <= 1 only"),
+        ({"solver": "bcd", "p": 2.0}, "solver='bcd' handles only p <= 1"),
     ],
 )
 def test_bad_parameters_are_named(toy, parameters, message):

@@ -146,7 +146,7 @@ def test_other_kernels_pay_for_their_capacity_when_asked(wine):
         search = ParetoMKLClassifierCV(ps=1.0, Cs=[1.0, 10.0], s=1.1, capacity=[0.0, 1.0], kernels=kernels, cv=3)
         assert search.fit(data, y).best_params_["capacity"] in (0.0, 1.0)
         assert search.best_estimator_.kernels.normalize == "capacity"
-    with pytest.raises(ValueError, match="capacity is for normalize='capacity'; the bank has normalize='unit'"):
+    with pytest.raises(ValueError, match="capacity needs normalize='capacity', but the bank has normalize='unit'"):
         ParetoMKLClassifierCV(kernels=KernelBank("paper", normalize="unit"), capacity=0.5).fit(X, y)
 
 
@@ -415,10 +415,10 @@ def _score_and_process(estimator, X, y):
         ({"capacity": "much"}, "capacity must be 'auto', a number or a sequence of numbers, got 'much'"),
         ({"scoring": "no such scorer"}, "'no such scorer' is not a valid scoring value"),
         ({"scoring": 3}, "scoring must be the name of a scorer or a callable, got 3"),
-        ({"scoring": ["accuracy", "f1"]}, "scoring must give one number"),
-        ({"scoring": {"a": "accuracy"}}, "scoring must give one number"),
-        ({"scoring": make_multitask_scorer(average=None)}, "scoring must give one number"),
-        ({"scoring": lambda estimator, X, y: {"a": 1.0}}, "scoring must give one number, got {'a': 1.0}"),
+        ({"scoring": ["accuracy", "f1"]}, "scoring must return one number"),
+        ({"scoring": {"a": "accuracy"}}, "scoring must return one number"),
+        ({"scoring": make_multitask_scorer(average=None)}, "scoring must return one number"),
+        ({"scoring": lambda estimator, X, y: {"a": 1.0}}, "scoring must return one number, got {'a': 1.0}"),
         ({"scoring": "neg_log_loss"}, "ParetoMKLClassifier has no method predict_proba"),
         ({"scoring": make_multitask_scorer("neg_log_loss")}, "ParetoMKLClassifier has no method predict_proba"),
         ({"cv": []}, "cv has no folds"),

@@ -325,7 +325,7 @@ def test_ways_that_the_data_do_not_allow_are_left_out(toy):
     y = y.copy()
     y[tasks == "west"] = "no"
     search = ParetoMKLClassifierCV(share=WAYS, ps=1.0, Cs=[1.0], s=1.1, cv=3)
-    with pytest.warns(UserWarning, match="Without share='nothing' and 'kernel': Task 'west' has only one class"):
+    with pytest.warns(UserWarning, match="skips share='nothing' and 'kernel': Task 'west' has only one class"):
         search.fit(X, y, tasks=tasks)
     assert list(search.sharing_) == ["function", "everything"]
     assert search.small_tasks_  # 25 rows a task, known without the ways that were left out
@@ -399,14 +399,14 @@ def test_what_a_path_cannot_share_is_named(toy, tmp_path):
         pareto_path(X, X[:, :2] > 0, share="function", C=np.ones(75))
     path = pareto_path(X, y, tasks=tasks, share="function")
     assert "share='function', 1 point, 3 tasks" in path._repr_html_().replace("&#x27;", "'")
-    with pytest.raises(ValueError, match="p plays no part with share='function'"):
+    with pytest.raises(ValueError, match="p has no effect with share='function'"):
         path.to_html(tmp_path / "page.html")
 
 
 @pytest.mark.parametrize("way", ["nothing", "function", "everything"])
 def test_one_task_makes_all_ways_of_a_path_the_same(toy, way):
     X, y, _, _ = toy
-    with pytest.warns(UserWarning, match=f"one task only, so that share='{way}' is the same as 'kernel'"):
+    with pytest.warns(UserWarning, match=f"only one task, so share='{way}' is the same as 'kernel'"):
         path = pareto_path(X, y, share=way, ps=[1.0, 4.0])
     assert path.share == "kernel"
     assert_allclose(path.theta, pareto_path(X, y, ps=[1.0, 4.0]).theta)
@@ -416,7 +416,7 @@ def test_one_task_makes_all_ways_of_a_path_the_same(toy, way):
 def test_one_task_makes_all_ways_the_same(toy, way):
     X, y, _, _ = toy
     for given in ({}, {"tasks": ["only"] * 75}):
-        with pytest.warns(UserWarning, match=f"one task only, so that share='{way}' is the same as 'kernel'"):
+        with pytest.warns(UserWarning, match=f"only one task, so share='{way}' is the same as 'kernel'"):
             model = ParetoMKLClassifier(share=way).fit(X, y, **given)
         assert_allclose(model.theta_, ParetoMKLClassifier().fit(X, y).theta_)
 
@@ -428,7 +428,7 @@ def test_a_search_of_one_task_has_one_way(toy):
             warnings.simplefilter("error")
             search = ParetoMKLClassifierCV(share=WAYS, ps=1.0, Cs=[0.1, 1.0, 10.0, 100.0], cv=3).fit(X, y, **given)
         assert search.best_share_ == "kernel"
-        assert search.sharing_in_words_ == "There is one task only, so that all ways to share are the same."
+        assert search.sharing_in_words_ == "There is only one task, so all ways to share are the same."
 
 
 @pytest.mark.parametrize(
