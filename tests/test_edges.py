@@ -153,7 +153,7 @@ def test_stacked_frames_are_aligned_by_name(library):
     with pytest.raises(ValueError, match="Task 1 has no column 'u'; its columns are"):
         stack_tasks([first, library.DataFrame({"v": [3.0], "w": [4.0]})], [[0, 1], [1]])
     with pytest.raises(
-        ValueError, match="Task 1 must have X of the type of the other tasks, got ndarray and DataFrame"
+        ValueError, match="X of task 1 must have the type of the other tasks, got ndarray and DataFrame"
     ):
         stack_tasks([first, np.ones((1, 2))], [[0, 1], [1]])
 

@@ -238,7 +238,7 @@ def test_unknown_and_missing_tasks_are_named(toy):
     ("column", "message"),
     [
         (7, "task_column=7 is out of range: X has 3 columns"),
-        ("site", "'site' is a name, but X has no column names; give the index"),
+        ("site", "'site' is a name, but X has no column names; pass the index"),
         (True, "task_column must be an index or a name, got True"),
     ],
 )
@@ -262,7 +262,7 @@ def test_a_task_of_one_class_is_named(toy):
         ({"p": [1, 2]}, "p must be a number"),
         ({"s": 0.5}, "s must be a number at least 1"),
         ({"C": 0.0}, "C must be a number greater than 0"),
-        ({"C": np.ones(54)}, "C must be one number; give fit a sample_weight"),
+        ({"C": np.ones(54)}, "C must be one number; pass sample_weight to fit"),
         ({"class_weight": "heavy"}, "class_weight must be None, 'balanced' or a dict"),
         ({"class_weight": np.ones(54)}, "class_weight must be None, 'balanced' or a dict, got <ndarray>"),
         ({"class_weight": {"yes": 2, "nay": 3}}, "class_weight names the label 'nay', which y does not have"),

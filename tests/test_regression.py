@@ -257,7 +257,7 @@ def test_code_of_a_path_fits_the_point_again(toy):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"y": ["low"] * 45 + ["high"] * 45}, "y must hold numbers for regression, got 'low'"),
+        ({"y": ["low"] * 45 + ["high"] * 45}, "y must contain numbers for regression, got 'low'"),
         ({"y": np.full(90, 2.5)}, "Task 'motor' has the same target, 2.5, in all samples"),
         ({"y": np.full(90, np.inf)}, "infinite"),
         ({"y": np.full(90, np.nan)}, "y is missing for sample 0"),
@@ -298,7 +298,7 @@ def test_paths_say_what_their_machine_needs(toy):
         pareto_path(X, y, machine="tree")
     with pytest.raises(ValueError, match="learns without labels; pass y=None"):
         pareto_path(X, y, machine="svdd")
-    with pytest.raises(ValueError, match="class_weight is for classes"):
+    with pytest.raises(ValueError, match="class_weight needs classes"):
         pareto_path(X, y, machine="ridge", class_weight="balanced")
     with pytest.raises(ValueError, match="y is missing"):
         pareto_path(X, machine="ridge")

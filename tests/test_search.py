@@ -421,7 +421,7 @@ def _score_and_process(estimator, X, y):
         ({"scoring": lambda estimator, X, y: {"a": 1.0}}, "scoring must return one number, got {'a': 1.0}"),
         ({"scoring": "neg_log_loss"}, "ParetoMKLClassifier has no method predict_proba"),
         ({"scoring": make_multitask_scorer("neg_log_loss")}, "ParetoMKLClassifier has no method predict_proba"),
-        ({"cv": []}, "cv has no folds"),
+        ({"cv": []}, "cv yields no splits"),
         ({"n_jobs": 0}, "n_jobs must be None"),
         ({"n_jobs": 1.5}, "n_jobs must be None"),
         ({"n_jobs": "a"}, "n_jobs must be None"),
@@ -438,7 +438,7 @@ def test_errors_name_the_culprit(wine, parameters, words):
 @pytest.mark.parametrize("cv", [None, 3, MultiTaskStratifiedKFold(3)], ids=str)
 def test_groups_are_refused_by_folds_that_would_tear_them(wine, cv):
     X, y = wine
-    with pytest.raises(ValueError, match="do not keep groups together; for groups give a splitter that does"):
+    with pytest.raises(ValueError, match="do not keep groups together; pass a splitter that does"):
         ParetoMKLClassifierCV(cv=cv).fit(X, y, groups=np.arange(len(y)) % 7)
 
 

@@ -393,7 +393,7 @@ def test_what_a_path_cannot_share_is_named(toy, tmp_path):
     X, y, _, tasks = toy
     with pytest.raises(ValueError, match="share must be 'nothing', 'kernel', 'function' or 'everything', got 'all'"):
         pareto_path(X, y, tasks=tasks, share="all")
-    with pytest.raises(ValueError, match="share='nothing' is for labels or numbers; machine='one-class' has neither"):
+    with pytest.raises(ValueError, match="share='nothing' needs y, but machine='one-class' has none"):
         pareto_path(X, tasks=tasks, machine="one-class", share="nothing")
     with pytest.raises(ValueError, match="With share='function' and a matrix y, C must be one number"):
         pareto_path(X, X[:, :2] > 0, share="function", C=np.ones(75))

@@ -102,7 +102,7 @@ def test_epsilon_is_chosen_by_folds():
     ("options", "message"),
     [
         ({"machine": "svdd"}, "machine must be one of"),
-        ({"machine": "ridge", "class_weight": "balanced"}, "class_weight is for classes"),
+        ({"machine": "ridge", "class_weight": "balanced"}, "class_weight needs classes"),
         ({"machine": "ridge", "scoring": "accuracy"}, "not a score for numbers"),
     ],
 )
