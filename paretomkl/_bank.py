@@ -238,7 +238,7 @@ class FittedBank:
     def _spread_of_kernels(self, v: Array, r: Array) -> tuple[Array, Array]:
         """Variance and effective rank of the kernels from those of the evaluated functions.
 
-        A kernel between two nodes interpolates v and v²/r = ‖K_c‖².
+        v and v²/r = ‖K_c‖² of an interpolated kernel are mixtures of those of its nodes.
         """
         if self.plan.mixing is None:
             return v, r

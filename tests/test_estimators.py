@@ -311,7 +311,7 @@ def test_x_that_does_not_fit_is_named(toy):
 def test_a_missing_label_is_named_without_further_ado(toy, spoil):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(ValueError, match=r"y is missing for sample 3 \(1 in all\)"):
+        with pytest.raises(ValueError, match=r"y is missing for sample 3 \(1 in total\)"):
             make().fit(toy.X, spoil(toy.y))
 
 
