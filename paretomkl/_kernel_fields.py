@@ -266,7 +266,7 @@ class KernelFields:
             yield K
 
     def _collect(self, t: int, idx: IntArray, panel: AnyArray) -> None:
-        """Fill panel (n_bases, n, n) with the lower triangle of base values among samples idx of the block of task t."""
+        """Fill panel (n_bases, n, n) with the lower triangle of base values among samples idx of task t's block."""
         lost = np.zeros(len(idx), dtype=bool)
         for g in self._atoms_of[t]:
             atom = self._atoms[g]

@@ -230,7 +230,7 @@ def test_at_most_a_kilobyte_for_each_task_and_round(client, monkeypatch):
 def test_shards_cannot_be_sent(client):
     machine = in_memory(make_data(2)).machine("paper")
     shard = machine.crew.batches[0].shard
-    with pytest.raises(TypeError, match="stay at their worker"):
+    with pytest.raises(TypeError, match="stay on their worker"):
         shard.result(timeout=20)
 
 
@@ -262,7 +262,7 @@ def test_models_can_stay_at_their_sites(client):
         assert left.score({name: partial(load, name)})[name] == np.mean(labels == y)
     with pytest.raises(ValueError, match="Unknown site 'nowhere'"):
         left.predict({"nowhere": data["hospital-000"][0]})
-    with pytest.raises(ValueError, match="'hospital-001' must have samples of 3 features"):
+    with pytest.raises(ValueError, match="'hospital-001' must have samples with 3 features"):
         left.predict({"hospital-001": np.ones((2, 5))})
 
 

@@ -201,7 +201,7 @@ class Overflowing(SVCTasks):
 def test_an_objective_that_overflows_is_refused(toy, solver):
     machine = make_problem(toy).machine
     broken = Overflowing(machine.gram, machine.targets, machine.C)
-    with pytest.raises(ValueError, match="The objective of task 1 is not a finite number: C, the sample weights or"):
+    with pytest.raises(ValueError, match="The objective of task 1 is not finite: C, the sample weights and"):
         solver().solve(MultiTaskProblem(broken, PowerMean(1.0), LsBall(1.1)))
 
 

@@ -224,11 +224,11 @@ def test_columns_by_name(column_form):
 # ------------------------------------------------------------ errors
 def test_unknown_and_missing_tasks_are_named(toy):
     model = make().fit(toy.X, toy.y, tasks=toy.tasks)
-    with pytest.raises(ValueError, match=r"Unknown task 'pump'; known are \['task 0', 'task 1', 'task 2'\]"):
+    with pytest.raises(ValueError, match=r"Unknown task 'pump'; the model knows \['task 0', 'task 1', 'task 2'\]"):
         model.predict(toy.X[:1], tasks=["pump"])
-    with pytest.raises(ValueError, match=r"was fitted with tasks .*; name the task of each row with tasks="):
+    with pytest.raises(ValueError, match=r"was fitted with tasks .*; pass the task of each row as tasks="):
         model.predict(toy.X)
-    with pytest.raises(ValueError, match="fitted without tasks; leave tasks= out"):
+    with pytest.raises(ValueError, match="fitted without tasks; do not pass tasks="):
         make().fit(toy.X, toy.y).predict(toy.X, tasks=toy.tasks)
     with pytest.raises(ValueError, match="Pass task_column or tasks=, not both"):
         make(task_column=0).fit(toy.X, toy.y, tasks=toy.tasks)
@@ -391,7 +391,7 @@ def test_a_score_of_what_has_weight(toy):
     kept = toy.tasks != "task 1"
     alone = model.score(toy.X[kept], toy.y[kept], tasks=toy.tasks[kept])
     assert model.score(toy.X, toy.y, sample_weight=kept.astype(float), tasks=toy.tasks) == pytest.approx(alone)
-    with pytest.raises(ValueError, match="nothing to score: y has no label of positive weight"):
+    with pytest.raises(ValueError, match="nothing to score: y has no label with positive weight"):
         model.score(toy.X, toy.y, sample_weight=np.zeros(54), tasks=toy.tasks)
 
 

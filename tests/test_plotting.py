@@ -339,9 +339,9 @@ def test_what_is_wrong_with_scores_is_said(toy, path):
         AccuracyDisplay.from_scores([1], [[0.5]], ["a"]).plot(tasks=["b"])
     with pytest.raises(ValueError, match=r"needs a multi-task classifier with a parameter p.*got SVC"):
         AccuracyDisplay.from_estimator(SVC(), toy.X, toy.y, toy.X, toy.y)
-    with pytest.raises(ValueError, match="name the task of each row with tasks="):
+    with pytest.raises(ValueError, match="pass the task of each row as tasks="):
         AccuracyDisplay.from_path(path, toy.X, toy.X, toy.y)
-    with pytest.raises(ValueError, match=r"a row for each of the 54 samples .*, got shape \(53,\)"):
+    with pytest.raises(ValueError, match=r"one row per sample \(54\) .*, got shape \(53,\)"):
         AccuracyDisplay.from_path(path, toy.X, toy.X, toy.y[1:], tasks_test=toy.tasks)
     with pytest.raises(ValueError, match=r"a column for each of the 3 tasks .*, got shape \(54, 2\)"):
         AccuracyDisplay.from_path(path, None, toy.X, np.ones((54, 2)), tasks_test=toy.tasks)

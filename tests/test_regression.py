@@ -282,7 +282,7 @@ def test_bad_data_are_named_before_any_work(toy, change, message, monkeypatch):
         ({"loss": "absolute"}, "loss must be 'squared' or 'epsilon_insensitive', got 'absolute'"),
         ({"loss": "epsilon_insensitive", "epsilon": -0.1}, "epsilon must be a number of at least 0"),
         ({"C": -1.0}, "C must be a number greater than 0"),
-        ({"solver": "tseng", "p": 2.0}, "solver='tseng' is written for machine='svc'"),
+        ({"solver": "tseng", "p": 2.0}, "solver='tseng' needs machine='svc'"),
     ],
 )
 def test_bad_parameters_are_named_before_any_work(toy, parameters, message, monkeypatch):
