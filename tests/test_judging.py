@@ -133,5 +133,5 @@ def test_two_classes_are_two():
     with pytest.raises(ValueError) as error:
         trade_off_page(X, y, scoring="roc_auc", **QUICK)
     assert str(error.value) == message
-    with pytest.raises(ValueError, match="and task 'b' has 3; use"):
+    with pytest.raises(ValueError, match="but task 'b' has 3; use"):
         make_judge("f1").of_samples(X[:120], y[:120].cumsum() % 3, tasks=["b"] * 120)

@@ -343,7 +343,7 @@ def test_what_is_wrong_with_scores_is_said(toy, path):
         AccuracyDisplay.from_path(path, toy.X, toy.X, toy.y)
     with pytest.raises(ValueError, match=r"one row per sample \(54\) .*, got shape \(53,\)"):
         AccuracyDisplay.from_path(path, toy.X, toy.X, toy.y[1:], tasks_test=toy.tasks)
-    with pytest.raises(ValueError, match=r"a column for each of the 3 tasks .*, got shape \(54, 2\)"):
+    with pytest.raises(ValueError, match=r"one column per task \(3\), got shape \(54, 2\)"):
         AccuracyDisplay.from_path(path, None, toy.X, np.ones((54, 2)), tasks_test=toy.tasks)
     with pytest.raises(ValueError, match="Task 'task 0' has no sample in the test data"):
         AccuracyDisplay.from_path(path, toy.X, toy.X[20:], toy.y[20:], tasks_test=toy.tasks[20:])

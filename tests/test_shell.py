@@ -110,7 +110,7 @@ def test_nothing_left_to_learn_from(folder):
         TableError, match=r"No rows are left to learn from: left out 120 of 120 rows: 120 rows of tasks"
     ):
         load_table(folder / "good.csv", "outcome", "hospital", min_task_rows=1000)
-    with pytest.raises(TableError, match="name their column with --task"):
+    with pytest.raises(TableError, match="name the task column with --task"):
         load_table(folder / "good.csv", "outcome", drop=["hospital"], min_task_rows=2)
     with pytest.raises(TableError, match="--min-class-rows needs classes, but 'age' contains numbers"):
         load_table(folder / "good.csv", "age", min_class_rows=2)
