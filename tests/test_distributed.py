@@ -410,7 +410,7 @@ def test_mistakes_are_named(client):
         pareto_path(Sites([Site("a", (X, np.zeros(len(X))))]))
     with pytest.raises(ValueError, match="Site 'a' must have"):
         pareto_path(Sites([Site("a", load=partial(features, "hospital-000"))]))
-    with pytest.raises(ValueError, match="leave y out"):
+    with pytest.raises(ValueError, match="do not pass y"):
         pareto_path(Sites([Site("a", (X, y))]), y)
     with pytest.raises(ValueError, match="solver='tseng' needs"):
         pareto_path(Sites([Site("a", (X, y))]), solver="tseng", ps=[1.0])

@@ -152,7 +152,7 @@ def test_other_kernels_pay_for_their_capacity_when_asked(wine):
 
 def test_the_edge_of_the_grid_is_worth_a_warning(wine):
     X, y = wine
-    with pytest.warns(UserWarning, match=r"The chosen C=0.3 is the largest of Cs, .*; add 3 to Cs"):
+    with pytest.warns(UserWarning, match=r"The chosen C=0.3 is the largest of Cs .*; add 3 to Cs"):
         ParetoMKLClassifierCV(ps=1.0, Cs=[1e-3, 0.3], cv=3).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
