@@ -4,7 +4,7 @@ T tasks share one learned kernel, a weighted sum of M base kernels; the library 
 objectives, and so traces a path on their Pareto front.
 """
 
-# Nothing is imported here, not even typing: an interrupt while a command starts has no traceback to print then.
+# Import nothing here, not even typing: Ctrl-C during the start of a command then has no traceback to print.
 TYPE_CHECKING = False
 
 __version__ = "0.1.0.dev0"
@@ -60,10 +60,10 @@ __all__ = [
     "tables",
 ]
 
-if not TYPE_CHECKING:  # type checkers would take every name for one that exists
+if not TYPE_CHECKING:  # with __getattr__ in sight, type checkers would accept any name
 
     def __getattr__(name):
-        """Names and submodules are imported when first asked for: what they need takes seconds to import."""
+        """Import names and submodules on first use: their dependencies take seconds to import."""
         from importlib import import_module
         from importlib.util import find_spec
 

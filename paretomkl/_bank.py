@@ -1,4 +1,4 @@
-"""A bank of kernels bound to training data, without one Gram matrix per kernel."""
+"""A bank of kernels bound to training data that never stores one Gram matrix per kernel."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from ._typing import AnyArray, Array, IntArray
 if TYPE_CHECKING:
     from ._kernels import Kernel, Normalization
 
-PANEL_BYTES = 32 * 2**20  # how much of the base matrices is made at a time when they are not kept
-# samples of a task, and tasks, to measure kernels on: to divide by them, and to show them
+PANEL_BYTES = 32 * 2**20  # size of the piece of the base matrices computed at a time if they are not kept
+# limit on tasks, and on samples per task, for measuring kernels: for normalisation, and only to display shares
 _MOST_MEASURED, _MOST_LOOKED_AT = 1000, 256
-_MOST_VALUES = 3e7  # of kernels, in all, to look at
-_STACK_BYTES = 64 * 2**20  # of the matrices that are measured at a time
-_MANY_PAIRS, _MANY_BASES = 1000, 100  # kernels on pairs of columns, and pairs, from which on products pay
-_NO_VARIANCE = 1e-13  # of a kernel's size: what rounding leaves of a constant one
+_MOST_VALUES = 3e7  # limit on all kernel values computed to display shares
+_STACK_BYTES = 64 * 2**20  # size of the matrices measured at a time
+_MANY_PAIRS, _MANY_BASES = 1000, 100  # kernels on pairs of columns, and pairs, above which products pay off
+_NO_VARIANCE = 1e-13  # relative variance that rounding leaves in a constant kernel
 
 Groups: TypeAlias = Sequence[tuple[IntArray, Array]]
 """The samples of each task and their weights."""
@@ -37,9 +37,9 @@ Groups: TypeAlias = Sequence[tuple[IntArray, Array]]
 class Side:
     """One set of samples as the rows or columns of Gram matrices.
 
-    features: per base the samples as its metric wants them; squares (n_bases, n): squared norms; scale
-    (n_kernels, n): normalisation factors, (1, n) where no kernel has any; and for squared distances the norms of the
-    centred features.
+    ``features`` holds, per base, the samples in the form its metric needs; ``squares`` (n_bases, n) their squared
+    norms; ``centred_squares`` the squared norms of the centred features, for squared distances; ``scale``
+    (n_kernels, n) the normalisation factors, or (1, n) if no kernel has any.
     """
 
     features: list[AnyArray]
@@ -51,21 +51,21 @@ class Side:
         return self.scale.shape[1]
 
     def samples(self, which: IntArray) -> Samples:
-        """Some of the samples, for compiled code."""
+        """The given samples, for compiled code."""
         return Samples(which, self.squares, self.scale)
 
 
 class FittedBank:
-    """A bank bound to training data: knows its bases, the order of its kernels, and its normalisation.
+    """A bank bound to training data, with its bases, the order of its kernels and its normalisation.
 
-    ``columns`` are those of each kernel; ``None`` means that X is a precomputed stack. ``standardizer`` is applied to
-    samples first. Kernel m enters every sum times ``factor[m]``.
+    ``columns`` lists the columns of each kernel; ``None`` means that X is a precomputed stack. ``standardizer`` is
+    applied to samples first. Kernel m enters every sum with the factor ``factor[m]``.
 
     Attributes
     ----------
     variance, effective_rank : arrays of shape (n_kernels,)
-        v = tr(K_c) / n and r = (tr K_c)² / ‖K_c‖_F² of each kernel before its factor, K_c centred within a task; means
-        over the tasks.
+        v = tr(K_c) / n and r = (tr K_c)² / ‖K_c‖_F² of each kernel before its factor, with K_c centred within a task;
+        means over the tasks.
     """
 
     variance: Array
@@ -84,9 +84,9 @@ class FittedBank:
         self.precomputed = columns is None
         self.normalize = normalize
         self.standardizer = standardizer
-        self.cache_bytes = cache_mb * 2**20  # a stack is there already, but reading it kernel by kernel is slow
+        self.cache_bytes = cache_mb * 2**20  # also for a stack: reading it kernel by kernel is slow
         self.names = [str(kernel) for kernel in kernels]
-        # kernels that see the same columns through the same metric share one base matrix
+        # kernels with the same columns and the same metric share one base matrix
         keys: dict[tuple, int] = {}
         self.base = np.empty(len(kernels), dtype=np.int64)
         self.base_kernels: list[Kernel] = []
@@ -101,16 +101,16 @@ class FittedBank:
         self.terms = None if columns is None else self._split_pairs()
 
     def _split_pairs(self) -> IntArray | None:
-        """Where Gaussians on pairs of columns are very many, put their bases last, and return the two terms of each.
+        """If there are very many Gaussians on pairs of columns, put their bases last and return the two terms of each.
 
-        Squared distances on two columns are the sum of those on each, which become bases if they are none yet.
+        The squared distance on two columns is the sum of the distances on each; these become bases if they are not yet.
         """
         two = [
             k.metric == "sqeuclidean" and len(c) == 2 for k, c in zip(self.base_kernels, self.base_columns, strict=True)
         ]
         exponential = np.array([kernel.code.kind == EXPONENTIAL for kernel in self.kernels])
         split = np.array(two)
-        np.logical_and.at(split, self.base[~exponential], False)  # inner products need a base of their own
+        np.logical_and.at(split, self.base[~exponential], False)  # inner products need the base itself
         if np.count_nonzero(split[self.base]) < _MANY_PAIRS or np.count_nonzero(split) < _MANY_BASES:
             return None
         kernel = self.base_kernels[int(np.argmax(split))]
@@ -135,7 +135,7 @@ class FittedBank:
         return terms[order]
 
     def bind(self, X: AnyArray, weight: Array | None, groups: Groups | None, capacity: float) -> None:
-        """Take from the training samples what the bank needs of them: centres, and the factor of every kernel."""
+        """Compute the centres and the factor of every kernel from the training samples."""
         if not self.precomputed:
             self.bind_columns(Statistics(np.asarray(X, dtype=np.float64), weight))
         groups = groups or [(np.arange(len(X)), np.ones(len(X)) if weight is None else weight)]
@@ -150,13 +150,13 @@ class FittedBank:
 
     @property
     def most_measured(self) -> int:
-        """How many tasks, and samples of a task, the kernels are measured on."""
-        # to show shares a rough measure will do, of very many kernels a rougher one
+        """Limit on tasks, and on samples per task, for measuring the kernels."""
+        # displayed shares may be rough, and rougher still for very many kernels
         rough = min(_MOST_LOOKED_AT, max(32, int(math.sqrt(_MOST_VALUES / self.n_kernels))))
         return _MOST_MEASURED if self.normalize == "capacity" else rough
 
     def bind_columns(self, statistics: Any) -> None:
-        """Take what follows from statistics of columns: the centre, and factors of kernels divided by their mean."""
+        """Compute the centres, and the factors of normalize="trace", from column statistics."""
         self.mean = statistics.mean(self._standardized)
         self.centre = [self.mean[seen] for seen in self.base_columns]
         self.factor = np.ones(self.n_kernels)
@@ -164,7 +164,7 @@ class FittedBank:
             self.factor = _inverse(statistics.mean(self._diagonal_rows))
 
     def bind_spread(self, variance: Array, rank: Array, capacity: float) -> None:
-        """Take the variance and the effective rank of the kernels, and the factors that follow from them."""
+        """Set the variance and the effective rank of the kernels, and compute the factors from them."""
         self.variance, self.effective_rank, self.capacity = variance, rank, capacity
         if self.normalize == "capacity":
             self.factor = self._capacity_factor(capacity)
@@ -189,7 +189,7 @@ class FittedBank:
         return self.factor[:, None] * self.scaled_diagonals(X)
 
     def paying(self, capacity: float) -> FittedBank:
-        """The same bank with another exponent κ of the effective rank."""
+        """A copy with another exponent κ of the effective rank."""
         other = copy(self)
         other.capacity, other.factor = capacity, self._capacity_factor(capacity)
         return other
@@ -199,13 +199,13 @@ class FittedBank:
         return capacity_factor(self.variance, self.effective_rank, owners, capacity)
 
     def variance_share(self, theta: Array) -> Array:
-        """Share of each kernel in the variance within tasks that Σ_m θ_m K_m gives a function, (…, n_kernels)."""
+        """Share of each kernel in the variance within tasks of a function drawn from Σ_m θ_m K_m, (…, n_kernels)."""
         variance = theta * self.factor * self.variance
         total = variance.sum(axis=-1, keepdims=True)
         return np.divide(variance, total, out=np.zeros_like(variance), where=total > 0)
 
     def by_source(self, share: Array) -> dict[str, Array]:
-        """Shares of kernels (…, n_kernels) summed over those of each named source, in the order of the bank."""
+        """Shares of kernels (…, n_kernels) summed over each named source, in the order of the bank."""
         owners = [kernel.source for kernel in self.kernels]
         names = [name for name in dict.fromkeys(owners) if name is not None]
         return {name: share[..., [owner == name for owner in owners]].sum(axis=-1) for name in names}
@@ -215,12 +215,12 @@ class FittedBank:
         return X if self.standardizer is None else self.standardizer(X)
 
     def measure(self, X: AnyArray, groups: Groups) -> tuple[Array, Array]:
-        """Variance and effective rank of every kernel within groups of samples, on average over the groups.
+        """Variance and effective rank of every kernel within groups of samples, averaged over the groups.
 
         The groups are rows of X and their weights, all positive.
         """
         everyone = np.unique(np.concatenate([rows for rows, _ in groups]))
-        # kernels among all samples at once where the groups overlap so much that this is less work, as pairs of classes
+        # if groups overlap a lot, as pairs of classes do, computing kernels among all samples at once is less work
         few = len(everyone) <= self.most_measured
         together = few and sum(len(rows) ** 2 for rows, _ in groups) >= len(everyone) ** 2
         sums = SpreadSums.empty(self.n_kernels)
@@ -236,9 +236,9 @@ class FittedBank:
         return sums.means()
 
     def _spread_of_kernels(self, v: Array, r: Array) -> tuple[Array, Array]:
-        """Variance and effective rank of the kernels from those of what is evaluated.
+        """Variance and effective rank of the kernels from those of the evaluated functions.
 
-        v and v²/r = ‖K_c‖² are what a kernel between nodes has its share of.
+        v and v²/r = ‖K_c‖² of an interpolated kernel are mixtures of those of its nodes.
         """
         if self.plan.mixing is None:
             return v, r
@@ -246,12 +246,12 @@ class FittedBank:
         size = np.divide(v**2, r, out=np.zeros_like(v), where=r > 0)
         own_v, own_size = self.plan.of_kernels(v), self.plan.of_kernels(size)
         own_r = np.divide(own_v**2, own_size, out=np.zeros_like(own_v), where=(own_v > _NO_VARIANCE) & (own_size > 0))
-        # what has a squared size beyond the range of numbers is no exponential, and stands for itself
+        # a kernel that is evaluated directly keeps its r; unless it is an exponential, v² may overflow
         own_r[alone] = r[self.plan.mixing.indices[self.plan.mixing.indptr[:-1][alone]]]
         return np.where(own_r > 0, own_v, 0.0), own_r
 
     def _evaluated_stacks(self, X: AnyArray) -> Iterator[tuple[slice, Array]]:
-        """The matrices among samples of what is evaluated, (k, n, n), some at a time, and their place."""
+        """Yield the evaluated matrices among samples in stacks (k, n, n), with their positions."""
         if self.precomputed:
             for m in range(self.n_kernels):
                 yield slice(m, m + 1), np.array(X[None, :, :, m], dtype=np.float64)
@@ -265,7 +265,7 @@ class FittedBank:
             yield place, values.reshape(-1, len(X), len(X))
 
     def _product_stacks(self, left: Side, rows: IntArray, right: Side, step: int) -> Iterator[tuple[slice, Array]]:
-        """The values of kernels on sums of bases, (k, n_pairs), at most ``step`` at a time, and their place."""
+        """Yield the values of kernels on sums of bases, (k, n_pairs) with k ≤ ``step``, and their positions."""
         products, plan = self.plan.products, self.plan
         if products is None:
             return
@@ -276,7 +276,7 @@ class FittedBank:
             yield slice(begin + some.start, begin + some.stop), products.stack(panel, some)
 
     def each_kernel(self, X: AnyArray) -> Iterator[Array]:
-        """The matrices of the base kernels among samples before their factors, (n, n) each, some made at a time."""
+        """Yield the matrix (n, n) of each base kernel among samples, before its factor; computes a few at a time."""
         if self.precomputed:
             yield from np.moveaxis(np.array(X, dtype=np.float64), 2, 0)
             return
@@ -287,7 +287,7 @@ class FittedBank:
             yield from some.stack(side, side)
 
     def some(self, which: IntArray) -> FittedBank:
-        """Some of the kernels, with their factors."""
+        """A bank with the given kernels and their factors."""
         base = self.base[which]
         columns = [self.base_columns[b] for b in base]
         some = FittedBank([self.kernels[m] for m in which], columns, self.normalize, self.standardizer)
@@ -295,7 +295,7 @@ class FittedBank:
         some.mean = self.mean
         some.centre = [self.mean[seen] for seen in some.base_columns]
         for name in ("variance", "effective_rank", "factor"):
-            if hasattr(self, name):  # not while these are being measured
+            if hasattr(self, name):  # missing while they are being measured
                 setattr(some, name, getattr(self, name)[which])
         return some
 
@@ -305,7 +305,7 @@ class FittedBank:
 
     @cached_property
     def codes(self) -> Codes:
-        """The kernels as compiled code knows them."""
+        """The kernels in the form that compiled code reads."""
         asked = {"always": 1, "never": 0, "bank": int(self.normalize == "unit")}
         codes = [kernel.code for kernel in self.kernels]
         return Codes(
@@ -319,12 +319,12 @@ class FittedBank:
 
     @cached_property
     def program(self) -> Program:
-        """Every kernel by itself."""
+        """The program that evaluates every kernel separately."""
         return compile_program(self.codes)
 
     @cached_property
     def plan(self) -> Plan:
-        """How all kernels are evaluated with the least work."""
+        """The plan that evaluates all kernels with the least work."""
         n_bases = self.n_bases if self.terms is None else int(np.count_nonzero(self.terms[:, 0] < 0))
         return Plan(self.codes, n_bases, self.terms)
 
@@ -348,7 +348,7 @@ class FittedBank:
             part = _take(X, seen)
             if self.base_kernels[b].metric == "sqeuclidean":
                 squares[b] = np.einsum("ij,ij->i", part, part)
-                part = part - self.centre[b]  # distances keep their digits when the data lie far from the origin
+                part = part - self.centre[b]  # so that distances keep their digits for data far from the origin
                 centred_squares.append(np.einsum("ij,ij->i", part, part))
             else:
                 centred_squares.append(squares[b])
@@ -357,19 +357,17 @@ class FittedBank:
         scale = np.ones((self.n_kernels if scaled.any() else 1, len(X)))
         for m, diagonal in self._diagonals(X, squares):
             if not np.isfinite(diagonal).all():
-                raise ValueError(
-                    f"Kernel {self.kernels[m]} leaves the range of numbers on these data; scale the features."
-                )
+                raise ValueError(f"Kernel {self.kernels[m]} overflows on these data; scale the features.")
             if scaled[m]:
                 scale[m] = np.sqrt(_inverse(diagonal))
         return Side(features, centred_squares, squares, scale)
 
     def side_of_columns(self, n: int) -> Side:
-        """The columns of a precomputed stack, which has no samples of its own on that side."""
+        """The column side of a precomputed stack, which has no samples there."""
         return Side([], [], np.zeros((self.n_kernels, 1)), np.ones((self.n_kernels, n)))
 
     def _diagonals(self, X: Array, squares: Array) -> Iterator[tuple[int, Array]]:
-        """m and k_m(x, x) of every sample, for each kernel that is no exponential: the diagonal of those is one."""
+        """Yield m and k_m(x, x) of every sample, except for exponential kernels, whose diagonal is one."""
         part, base_of_part = X, -1
         for m in np.flatnonzero((self.codes.kind != EXPONENTIAL) | (self.codes.scaled != 0)).tolist():
             b = int(self.base[m])
@@ -378,13 +376,13 @@ class FittedBank:
             yield m, self.kernels[m].diagonal(part, squares[b])
 
     def panel(self, left: Side, rows: IntArray, right: Side, columns: IntArray, bases: slice = slice(None)) -> Array:
-        """Base matrices between some samples of each side, each of them flat: (n_bases, n_rows * n_columns)."""
+        """Flat base matrices between the given samples of each side, (n_bases, n_rows * n_columns)."""
         if self.precomputed:
             stack = left.features[0][np.ix_(rows, columns)]
             return np.ascontiguousarray(stack.reshape(-1, stack.shape[2]).T[bases])
         wanted = range(self.n_bases)[bases]
         out = np.empty((len(wanted), len(rows), len(columns)))
-        whole = left is right and np.array_equal(rows, columns)  # a matrix among the same samples is symmetric
+        whole = left is right and np.array_equal(rows, columns)  # passing x twice makes the matrix symmetric
         for k, b in enumerate(wanted):
             kernel, x, z = self.base_kernels[b], left.features[b][rows], right.features[b][columns]
             if kernel.metric == "sqeuclidean":
@@ -396,7 +394,7 @@ class FittedBank:
         return out.reshape(len(out), -1)
 
     def base_matrix(self, base: int, side: Side, samples: IntArray) -> Array:
-        """One base matrix among some samples."""
+        """One base matrix among the given samples."""
         if self.precomputed:
             return np.ascontiguousarray(side.features[0][np.ix_(samples, samples)][:, :, base])
         part = side.features[base][samples]
@@ -407,7 +405,7 @@ class FittedBank:
         return self._cross(left, right, (theta * self.factor)[None])[0]
 
     def stack(self, left: Side, right: Side) -> Array:
-        """The base kernels one by one and before their factors, (n_kernels, n_left, n_right)."""
+        """The base kernels before their factors, (n_kernels, n_left, n_right)."""
         evaluated = np.empty((self.plan.n_evaluated, len(left) * len(right)))
         for part in self.plan.parts:
             for rows in self._steps(left, right, part.bases.stop - part.bases.start):
@@ -418,7 +416,7 @@ class FittedBank:
         return self.plan.of_kernels(evaluated).reshape(self.n_kernels, len(left), len(right))
 
     def _cross(self, left: Side, right: Side, thetas: Array) -> Array:
-        """Sums of kernels with several weights each, (n_thetas, n_left, n_right); base matrices are made once."""
+        """Σ_m θ_m K_m for several θ, (n_thetas, n_left, n_right); base matrices are computed once."""
         weights = self.plan.weights(np.ascontiguousarray(thetas, dtype=np.float64))
         out = np.empty((len(thetas), len(left) * len(right)))
         tile = self.plan.tile()
@@ -429,13 +427,13 @@ class FittedBank:
         return out.reshape(len(thetas), len(left), len(right))
 
     def _steps(self, left: Side, right: Side, n_bases: int) -> Iterator[IntArray]:
-        """Some rows at a time, whose base values fit into a panel."""
+        """Yield chunks of rows whose base values fit into a panel."""
         step = max(1, int(PANEL_BYTES // (8 * n_bases * max(len(right), 1))))
         for first in range(0, len(left), step):
             yield np.arange(first, min(first + step, len(left)))
 
     def _pairs(self, left: Side, rows: IntArray, right: Side, bases: slice = slice(None)) -> Pairs:
-        """Some rows with all samples of the other side."""
+        """The pairs of the given rows with all samples of the other side."""
         columns, n = np.arange(len(right)), len(rows)
         return Pairs(
             panel=self.panel(left, rows, right, columns, bases),
@@ -449,25 +447,25 @@ class FittedBank:
 
 
 def _take(X: Array, columns: IntArray) -> Array:
-    """Some columns of X, row by row in memory, so that sums do not depend on its layout; of all columns no copy."""
+    """The given columns of X in C order, so that sums do not depend on the layout of X; no copy if it is all of X."""
     whole = len(columns) == X.shape[1] and np.array_equal(columns, np.arange(X.shape[1]))
     return np.ascontiguousarray(X if whole else X[:, columns])
 
 
 def spread(K: Array, weight: Array) -> tuple[float, float]:
-    """v = tr(K_c) and r = v² / ‖K_c‖² of a kernel matrix under weights of sum one; both are zero for a constant one."""
+    """v = tr(K_c) and r = v² / ‖K_c‖² of a kernel matrix, with weights that sum to one; both zero if it is constant."""
     v, r = spreads(K[None], weight)
     return float(v[0]), float(r[0])
 
 
 def spreads(Ks: Array, weight: Array) -> tuple[Array, Array]:
-    """v and r of each of the matrices (k, n, n), which are used up.
+    """v and r of each of the matrices (k, n, n), which are overwritten.
 
     With m_i = Σ_j w_j K_ij and g = w'Kw: tr(K_c) = Σ w_i K_ii − g, ‖K_c‖² = Σ w_i w_j K_ij² − 2 Σ w_i m_i² + g².
     """
     size = np.maximum(Ks.max(axis=(1, 2)), -Ks.min(axis=(1, 2)))
-    Ks /= np.where(size > 0, size, 1.0)[:, None, None]  # squares neither overflow nor vanish
-    Ks -= Ks[:, :1, :1].copy()  # centring takes a constant off anyway; now a kernel that hardly varies keeps its digits
+    Ks /= np.where(size > 0, size, 1.0)[:, None, None]  # so that squares neither overflow nor underflow
+    Ks -= Ks[:, :1, :1].copy()  # centring removes a constant anyway; doing it now keeps digits if K hardly varies
     sums, trace = Ks @ weight, np.einsum("kii,i->k", Ks, weight)
     mean = sums @ weight
     v = trace - mean
@@ -478,7 +476,7 @@ def spreads(Ks: Array, weight: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class SpreadSums:
-    """Sums over tasks from which the mean variance and the mean effective rank of kernels follow, (n_kernels,) each."""
+    """Sums over tasks for the mean variance and the mean effective rank of kernels, (n_kernels,) each."""
 
     variance: Array
     rank: Array
@@ -489,7 +487,7 @@ class SpreadSums:
         return cls(*np.zeros((3, n_kernels)))
 
     def add(self, kernel: int | slice, variance: Array | float, rank: Array | float, n_tasks: int) -> None:
-        """Count one of ``n_tasks``; a kernel without variance in a task has no rank there."""
+        """Add one of ``n_tasks`` tasks; a kernel without variance in a task has no rank there."""
         self.variance[kernel] += variance / n_tasks
         self.rank[kernel] += np.where(np.asarray(variance) > 0, rank, 0.0)
         self.n_ranks[kernel] += np.asarray(variance) > 0
@@ -499,7 +497,7 @@ class SpreadSums:
 
 
 def squared_distances(x: AnyArray, z: AnyArray, x_squares: Array, z_squares: Array, out: AnyArray) -> None:
-    """‖x_i − z_j‖² as x'x − 2x'z + z'z, in the precision of x and z; from the features where that loses most digits."""
+    """‖x_i − z_j‖² as x'x − 2x'z + z'z in the precision of x and z; where that cancels, from the differences."""
     np.dot(x, z.T, out=out)
     x_squares, z_squares = x_squares.astype(out.dtype), z_squares.astype(out.dtype)
     share = out.dtype.type(1e-7 if out.dtype == np.float64 else 1e-4)
@@ -509,7 +507,7 @@ def squared_distances(x: AnyArray, z: AnyArray, x_squares: Array, z_squares: Arr
     for first in range(0, len(rows), 256):
         part = rows[first : first + 256]
         i, j = np.nonzero(out[part] < share * (x_squares[part, None] + z_squares))
-        for at in range(0, len(i), 4096):  # few, unless an outlier makes all others seem close to each other
+        for at in range(0, len(i), 4096):  # few, unless an outlier is so far away that all others seem close together
             row, column = part[i[at : at + 4096]], j[at : at + 4096]
             difference = x[row] - z[column]
             out[row, column] = np.einsum("ij,ij->i", difference, difference)
@@ -518,8 +516,8 @@ def squared_distances(x: AnyArray, z: AnyArray, x_squares: Array, z_squares: Arr
 def capacity_factor(variance: Array, rank: Array, owners: list[str], capacity: float) -> Array:
     """1 / (v r^κ) of each kernel, and zero for a kernel that is constant within every task.
 
-    Kernels of a named source (not "") pay relative to the smallest r of that source: a source of many columns should
-    not cost more than one of few.
+    In a named source (not ""), r is relative to the smallest r of that source, so that a source with many columns is
+    not penalised more than one with few.
     """
     rank, of = rank.copy(), np.array(owners)
     for source in set(owners) - {""}:
@@ -528,5 +526,5 @@ def capacity_factor(variance: Array, rank: Array, owners: list[str], capacity: f
 
 
 def _inverse(values: Array) -> Array:
-    """1/d, and zero where d is zero: a sample of norm zero stays at the origin of feature space."""
+    """1/d, and zero if d is zero: a sample of norm zero stays at the origin of feature space."""
     return np.where(values > 0, 1 / np.maximum(values, 1e-300), 0.0)

@@ -1,4 +1,4 @@
-"""Which row of a table of cross-validated scores to take."""
+"""Choose a row from a table of cross-validation scores."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from ._typing import Array, IntArray
 
 W = TypeVar("W")
 
-_TIE = 1e-9  # of a score: what two sums of the same numbers may differ by
-_SAME_LOSS = 1e-3  # of a loss: what models may differ by that are the same but for the accuracy of the solver
+_TIE = 1e-9  # relative difference of scores that may be rounding
+_SAME_LOSS = 1e-3  # relative difference of losses that may come from the accuracy of the solver alone
 
 
 def choose(scores: Array, losses: Array, points: Mapping[str, Array], by_loss: bool = False) -> int:
-    """The row to take, given the score of each fold (n_folds, n_rows), greater is better, and the loss of each row.
+    """The best row, given the score of each fold (n_folds, n_rows), greater is better, and the loss of each row.
 
-    ``points`` are the parameters of the rows, C and p among them. The highest mean score wins, among equal ones the
-    least loss. But rows within one standard error of it are no worse as far as the folds can tell. Of these the ones
-    with p nearest to one are taken, for p = 1 needs no reason. Of these in turn some fall behind the best by no more
-    than one standard error of the difference, fold by fold; among them the one is taken whose score, averaged with
-    those of the next smaller and larger C, is highest: a plateau is a better bet than a peak. The least loss breaks
-    ties.
+    ``points`` are the parameters of the rows, including C and p. The highest mean score wins; the smallest loss breaks
+    ties. But the folds cannot tell rows within one standard error of it apart. Among these, keep the rows with p
+    nearest to one, the default choice. Among these, keep the rows that fall behind the best by at most one standard
+    error of the paired difference. Of these, take the one with the highest score averaged with the next smaller and
+    larger C, since a plateau is safer than a peak; again the smallest loss breaks ties.
 
-    With ``by_loss`` the least loss decides at once among the rows nearest to p = 1: where decisions are estimates of
-    the labels, as those of least squares are, their error says more than the few samples that change sides.
+    With ``by_loss``, the smallest loss decides directly among the rows nearest to p = 1: if decisions estimate the
+    labels, as in least squares, their error is more informative than the few samples that change sides.
     """
     mean = scores.mean(axis=0)
     everyone = np.arange(len(mean))
@@ -44,14 +43,14 @@ def choose(scores: Array, losses: Array, points: Mapping[str, Array], by_loss: b
 
 
 def _standard_error(scores: Array) -> Any:
-    """Of the mean over the folds, the first axis; zero for a single fold."""
+    """Standard error of the mean over the folds, the first axis; zero for a single fold."""
     return scores.std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else 0.0
 
 
 def steadied(mean: Array, points: Mapping[str, Array]) -> Array:
-    """Each score averaged with those of the next smaller and the next larger C, all else the same.
+    """Each score averaged with the scores at the next smaller and the next larger C, all else equal.
 
-    At an end of the grid, and where a neighbour has no score, the score itself stands in for it.
+    At an end of the grid, or if a neighbour has no score, the score itself replaces it.
     """
     levels, at = np.unique(points["C"], return_inverse=True)
     others = [points[name] for name in points if name != "C"]
@@ -63,9 +62,9 @@ def steadied(mean: Array, points: Mapping[str, Array]) -> Array:
 
 
 def best_of_ways(scores: Array, losses: Array, points: Mapping[str, Array], by_loss: bool = False) -> dict[Any, int]:
-    """The row that :func:`choose` takes of each way to share, from nothing to everything as the rows are.
+    """The best row of each way to share, in the order of the rows (from nothing to everything).
 
-    ``points`` and ``by_loss`` as there; ``points["share"]`` is the way of each row.
+    ``points`` and ``by_loss`` are as in :func:`choose`; ``points["share"]`` is the way to share of each row.
     """
     ways, others = points["share"], {name: values for name, values in points.items() if name != "share"}
     found = {}
@@ -77,10 +76,10 @@ def best_of_ways(scores: Array, losses: Array, points: Mapping[str, Array], by_l
 
 
 def choose_way(scores: Mapping[W, Array], small: bool) -> W:
-    """What tasks are to share, given the fold scores of each way, from nothing to everything.
+    """What the tasks should share, given the fold scores of each way, from nothing to everything.
 
-    The highest mean wins. Where tasks are ``small``, ways to share more whose scores fall behind it by no more than one
-    standard error of the difference are no worse as far as the folds can tell: the one that shares most is taken.
+    The highest mean wins. If tasks are ``small``, the folds cannot rule out ways that share more and fall behind by at
+    most one standard error of the difference; then the way that shares most is taken.
     """
     ways = list(scores)
     best = max(ways, key=lambda way: float(scores[way].mean()))
@@ -93,7 +92,7 @@ def choose_way(scores: Mapping[W, Array], small: bool) -> W:
 
 
 def _best(mean: Array, losses: Array, rows: IntArray) -> int:
-    """Of some rows the one of highest score, NaN being lowest, then of least loss, then the first."""
+    """The row with the highest score (NaN is lowest); ties go to the smallest loss, then to the first row."""
     score = np.where(np.isnan(mean[rows]), -np.inf, mean[rows])
     tied = rows[score >= score.max() - _tie(score.max())]
     loss = np.where(np.isnan(losses[tied]), np.inf, losses[tied])
@@ -105,12 +104,12 @@ def _tie(score: float) -> float:
 
 
 def _distance_from_one(p: float) -> float:
-    """Steps of the mean: p = 0 lies between the positive and the negative exponents."""
+    """|log p|; p ≤ 0 counts as farther away than any positive p."""
     return abs(math.log(p)) if p > 0 else 1e3 - p
 
 
 def edge_of(chosen: float, mean: Array, of_row: Array) -> str | None:
-    """Whether the chosen value of a parameter is its largest or smallest one, if all others score less; else None.
+    """The end of the grid ("smallest" or "largest") that was chosen, if it scores better than all others; else None.
 
     ``of_row`` holds the value in each row, ``mean`` its score.
     """

@@ -1,4 +1,4 @@
-"""What all multi-task classifiers share."""
+"""The base class of all multi-task classifiers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._typing import AnyArray, Array, ClassWeight
 
 
 class MultiTaskClassifier(ClassifierKind, MultiTaskEstimator):
-    """A classifier that wraps one fitted model of several tasks; it has the parameter ``class_weight`` too."""
+    """A classifier that wraps one fitted model of several tasks, with the extra parameter ``class_weight``."""
 
     class_weight: ClassWeight
     model_: FittedTasks
@@ -30,15 +30,15 @@ class MultiTaskClassifier(ClassifierKind, MultiTaskEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            With ``task_column`` one of the columns names the task of each row. With ``kernels="precomputed"`` a stack
+            With ``task_column``, one of the columns names the task of each row. With ``kernels="precomputed"``, a stack
             of shape (n_samples, n_samples, n_kernels). A Dask array or frame with tasks, or
             :class:`~paretomkl.distributed.Sites` (without y), is solved on a cluster.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            Labels; a matrix has one task per column, two values in each, NaN for "not labelled".
+            Labels; a matrix has one task per column, with two values in each column and NaN for missing labels.
         tasks : array-like of shape (n_samples,), default=None
-            The task of each row, where no column of X names it.
+            The task of each row, if no column of X names it.
         sample_weight : array-like of shape (n_samples,), default=None
-            Multiplies C, sample by sample.
+            Multiplies C for each sample.
 
         Returns
         -------
@@ -50,7 +50,7 @@ class MultiTaskClassifier(ClassifierKind, MultiTaskEstimator):
 
     @property
     def classes_(self) -> Any:
-        """All labels, (n_classes,); after a fit on a matrix y one array for each task."""
+        """All labels, (n_classes,); after a fit on a matrix y, one array per task."""
         return self.model_.tasks.classes
 
     # -------------------------------------------------------------------------------------------- predict
@@ -60,16 +60,16 @@ class MultiTaskClassifier(ClassifierKind, MultiTaskEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            With ``kernels="precomputed"`` of shape (n_samples, n_train, n_kernels).
+            With ``kernels="precomputed"``, shape (n_samples, n_train, n_kernels).
         tasks : array-like of shape (n_samples,), default=None
-            The task of each row, where ``fit`` had ``tasks=``.
+            The task of each row, if you passed ``tasks=`` to ``fit``.
 
         Returns
         -------
         scores : array of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_tasks)
-            With two classes in all, one number per sample, positive for ``classes_[1]``. With more classes one column
-            per class, votes of the pairs refined by their confidences; a class that the task of a sample does not
-            have is scored below all that it has. After a fit on a matrix y one column per task.
+            With two classes in total, one number per sample, positive for ``classes_[1]``. With more classes, one
+            column per class: the votes of the pairs, refined by their confidences. A class that the sample's task does
+            not have scores below all classes that it has. After a fit on a matrix y, one column per task.
         """
         samples = self._samples(X, tasks)
         return self.model_.tasks.scores(self.model_.decisions(samples))
@@ -90,19 +90,19 @@ class MultiTaskClassifier(ClassifierKind, MultiTaskEstimator):
         return self.model_.predict(samples)
 
     def score(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> float:
-        """Mean over the tasks of the task accuracy; plain accuracy where the classes are the tasks.
+        """Mean accuracy over the tasks; plain accuracy if the tasks are made from the classes.
 
         Parameters
         ----------
         X, tasks
             As in ``decision_function``.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            True labels. A frame has its columns matched to the tasks by name.
+            True labels. The columns of a frame are matched to the tasks by name.
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
         -------
         score : float
-            Tasks without a label of positive weight are left out.
+            The mean skips tasks without a label of positive weight.
         """
         return self._scored(X, y, tasks, sample_weight)

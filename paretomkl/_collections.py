@@ -1,4 +1,4 @@
-"""Dask arrays and frames as the samples of sites: rows are brought together by their task."""
+"""Dask arrays and frames as the samples of sites: rows are grouped by task."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class CollectionSupply:
     """The tasks of a Dask array or frame, named by its ``task_column`` or by ``tasks``."""
 
     private = False
-    places_rows = False  # they have the numbers that they have in the collection
+    places_rows = False  # rows keep their numbers in the collection
 
     def __init__(self, client: Any, reader: PathReader, X: Any, y: Any, tasks: Any, sample_weight: Any):
         if (tasks is None) == (reader.task_column is None):
             if tasks is not None:
                 raise ValueError("Pass task_column or tasks=, not both.")
             raise ValueError(
-                "A Dask collection needs tasks to divide over the workers: pass task_column or tasks=. One task alone "
-                "is learned from X.compute()."
+                "A Dask collection needs tasks to distribute over the workers: pass task_column or tasks=, or use "
+                "X.compute() for a single task."
             )
         if y is None:
             raise ValueError("y is missing: learning requires y to be passed, but the target y is None.")
@@ -42,7 +42,7 @@ class CollectionSupply:
         try:
             looks = client.gather(client.map(_look, self._blocks, column=reader.task_column, pure=False))
         except BaseException:
-            client.cancel(self._blocks)  # nobody waits for them any more
+            client.cancel(self._blocks)  # no one needs them any more
             raise
         self._first = np.concatenate([[0], np.cumsum([n for n, _ in looks])])
         self.counts: dict[Hashable, int] = {}
@@ -69,12 +69,12 @@ class CollectionSupply:
         return client.submit(_load_pieces, request, self.reader, batch.names, pieces, **where)
 
     def loaded(self) -> None:
-        """The rows are in the shards now; were a worker lost, the collection would be computed again."""
+        """Release the blocks: the rows are in the shards now; if a worker is lost, they are computed again."""
         self._blocks = []
 
 
 def _blocks(values: Any, name: str, X: Any) -> list[Any] | None:
-    """The blocks of rows of a collection, or of an array in memory beside one whose blocks are of known sizes."""
+    """The blocks of rows of a collection, or of an array in memory if the block sizes of X are known."""
     if values is None:
         return None
     sizes = X.chunks[0] if hasattr(X, "chunks") else None
@@ -97,7 +97,7 @@ def _blocks(values: Any, name: str, X: Any) -> list[Any] | None:
 def _block(X: Any, y: Any, tasks: Any, weight: Any) -> tuple[Any, ...]:
     for name, part in (("y", y), ("tasks", tasks), ("sample_weight", weight)):
         if part is not None and len(part) != len(X):
-            raise ValueError(f"A partition of X has {len(X)} rows, but that of {name} has {len(part)}.")
+            raise ValueError(f"A partition of X has {len(X)} rows, but the partition of {name} has {len(part)}.")
     return X, y, tasks, weight
 
 
@@ -109,7 +109,7 @@ def _sources(block: tuple[Any, ...], column: Any) -> AnyArray:
 
 
 def _rows_of(sources: AnyArray) -> dict[Hashable, IntArray]:
-    """The rows of each source, rising."""
+    """The rows of each source, in increasing order."""
     numbers: dict[Hashable, int] = {}
     codes = np.array([numbers.setdefault(source, len(numbers)) for source in listed(sources)], dtype=np.int64)
     order = np.argsort(codes, kind="stable")
@@ -118,12 +118,12 @@ def _rows_of(sources: AnyArray) -> dict[Hashable, IntArray]:
 
 
 def _look(block: tuple[Any, ...], column: Any) -> tuple[int, dict[Hashable, int]]:
-    """How many rows a block has, and how many of each source."""
+    """Number of rows in a block, and number of rows of each source."""
     return len(block[0]), {source: len(rows) for source, rows in _rows_of(_sources(block, column)).items()}
 
 
 def _pick(block: tuple[Any, ...], column: Any, names: Sequence[Hashable], first: int) -> dict[Hashable, Any]:
-    """The rows of some sources, with their numbers in the collection."""
+    """The rows of the given sources, with their numbers in the collection."""
     rows_of = _rows_of(_sources(block, column))
     X, y, _, weight = block
     return {

@@ -2,7 +2,7 @@
 
 With E (n_columns, n_pairs) = exp(−γ d) for one rate γ, a sum of kernels with weights U (n_columns, n_columns) is the
 sum over j of E_j ∘ (UE)_j, and the quadratic forms of all pairs of columns are (E diag(c)) E' with c_ij = v_i v_j:
-products of matrices in place of an exponential for each kernel.
+matrix products instead of one exponential per kernel.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ._kernel_rows import Pairs, exp_into
 from ._typing import Array, IntArray
 
 _CHUNK = 1024  # pairs of samples at a time
-_TOGETHER = 64  # kernels at a time where they are evaluated one by one
-_GEMM = 0.05  # what an entry of a matrix product costs beside an exponential
+_TOGETHER = 64  # kernels at a time if they are evaluated one by one
+_GEMM = 0.05  # cost of an entry of a matrix product relative to an exponential
 
 
 class ColumnPairs:
@@ -66,7 +66,7 @@ class ColumnPairs:
         return np.ascontiguousarray(G[:, self.at_rate, self._row, self._column].T)
 
     def stack(self, panel: Array, which: IntArray | slice) -> Array:
-        """The values of some of the kernels, (k, n_pairs), from those of all bases."""
+        """The values of the given kernels, (k, n_pairs), from the values of all bases."""
         distances = panel[self.first[which]] + panel[self.second[which]]
         return exponential(self.rate[which, None] * distances)
 
@@ -80,7 +80,7 @@ def exponential(x: Array) -> Array:
 
 
 def _chunks(pairs: Pairs, first: int, last: int) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
-    """Some pairs at a time: where their base values are, and the numbers of both samples."""
+    """Yield chunks of pairs: the positions of their base values, and the indices of both samples."""
     while first < last:
         until = first + 1
         size = int(pairs.end[first] - pairs.begin[first])

@@ -1,4 +1,4 @@
-"""numba's njit as this library uses it: cached where there is a place to write, announced where someone is waiting."""
+"""numba's njit as this library uses it: cached on disk if possible, and announced on a terminal."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ ANNOUNCEMENT = "paretomkl: compiling, once per machine …"
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function at its first call; it releases the interpreter lock and divides as NumPy does."""
+    """Compile a function at its first call; it releases the interpreter lock and divides by zero as NumPy does."""
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
 
     def compile_lazily(function: Callable[..., Any]) -> Any:
         try:
             return numba.njit(cache=True, **options)(function)
-        except RuntimeError:  # neither the package's folder nor the user's cache can be written
+        except RuntimeError:  # neither the package folder nor the user's cache is writable
             return numba.njit(**options)(function)
 
     return compile_lazily
 
 
 def inner_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """njit for functions that only compiled code calls; Python must not.
+    """njit for functions that only compiled code calls; never call them from Python.
 
-    It leaves out what those do not need and what takes longer to compile than they do: wrappers, cache, and reference
-    counts (``_nrt=True`` for those that slice arrays).
+    It omits what such functions do not need and what takes longer to compile than they do: wrappers, cache, and
+    reference counts (pass ``_nrt=True`` for functions that slice arrays).
     """
     lean = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
     return lambda function: numba.njit(**{**lean, **options})(function)
@@ -45,15 +45,15 @@ _SIGNATURE = numba.float64(numba.int64, _ARRAY, _ARRAY, _ARRAY, _ARRAY)
 class barrier_function:
     """A function that compiled code calls through a pointer; it is compiled at its first use, never at import.
 
-    ``handle`` is what to pass to compiled code, which calls ``call_handle``. (numba takes such functions as arguments,
-    but looks up their type and address at every call, which costs a quarter of a small master problem.)
+    Pass ``handle`` to compiled code, which calls ``call_handle``. (numba accepts such functions as arguments, but looks
+    up their type and address at every call, which takes a quarter of the time of a small master problem.)
     """
 
     def __init__(self, function: Callable[..., float]) -> None:
         self.function = function
 
     def __reduce__(self) -> Any:
-        return barrier_function, (self.function,)  # an address means nothing to another process
+        return barrier_function, (self.function,)  # an address is meaningless in another process
 
     @cached_property
     def handle(self) -> Any:
@@ -67,7 +67,7 @@ class barrier_function:
 
 
 def call_handle(handle: Any, *arguments: Any) -> Any:
-    """Call the function of a handle, with compilation off."""
+    """Call the function of a handle if compilation is off."""
     return handle(*arguments)
 
 
@@ -84,9 +84,9 @@ if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
 
 
 class _Announcer(event.Listener):
-    """Says on a terminal, once per process, that one of our functions is being compiled and not read from the cache.
+    """Announces on a terminal, once per process, that a function of this package is being compiled.
 
-    While they are compiled nothing is garbage, and looking for it takes a tenth of the time.
+    It also turns off garbage collection during compilation, which finds nothing and takes a tenth of the time.
     """
 
     silent = False
@@ -102,7 +102,7 @@ class _Announcer(event.Listener):
             return
         self.silent = True
         if sys.stderr.isatty():
-            print(f"\r\x1b[K{ANNOUNCEMENT}", file=sys.stderr, flush=True)  # in place of a progress line
+            print(f"\r\x1b[K{ANNOUNCEMENT}", file=sys.stderr, flush=True)  # overwrites a progress line
 
     def on_end(self, happened: event.Event) -> None:
         self.depth -= 1

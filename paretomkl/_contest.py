@@ -1,4 +1,4 @@
-"""How rivals of a model compete on the folds of its search, whatever they predict."""
+"""Compare a model with its rivals on the folds of its search, for labels or numbers."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from ._page.comparison import Contender
 from ._progress import Progress
 from ._typing import AnyArray, Array, IntArray
 
-MOST_ROWS = 1000  # to choose parameters by; the chosen ones learn from all rows
+MOST_ROWS = 1000  # limit on rows for choosing parameters; the final machines learn from all rows
 
-Pair = tuple[float, float]  # the parameters of a machine: its cost or penalty, and what multiplies gamma="scale"
-Team = tuple[IntArray, Sequence[AnyArray]]  # groups, and what one machine answers for them in each fold
+Pair = tuple[float, float]  # the parameters of a machine: its cost or penalty, and a factor of gamma="scale"
+Team = tuple[IntArray, Sequence[AnyArray]]  # groups, and the predictions of one machine for them in each fold
 
 
 def best(scores: Array) -> int:
-    """The candidate of the highest mean over the folds that have a score, the first of equals."""
+    """The candidate with the highest mean over the folds that have a score; the first one in a tie."""
     known = ~np.isnan(scores)
     total = np.where(known, scores, 0.0).sum(axis=1)
     mean = np.divide(total, known.sum(axis=1), out=np.full(len(scores), -np.inf), where=known.any(axis=1))
-    return int(np.argmax(mean.round(12)))  # sums of other orders differ in the last digits
+    return int(np.argmax(mean.round(12)))  # rounding errors must not break ties
 
 
 def choices(scores: Array, choice: Callable[[Array], int] = best) -> IntArray:
-    """For each fold the candidate that is the choice of the others, (n_folds,); scores (n_candidates, n_folds)."""
+    """For each fold, the candidate that the other folds choose, (n_folds,); scores (n_candidates, n_folds)."""
     n_folds = scores.shape[1]
     others = [[k for k in range(n_folds) if k != fold] or [fold] for fold in range(n_folds)]
     return np.array([choice(scores[:, kept]) for kept in others])
@@ -42,7 +42,7 @@ def choices(scores: Array, choice: Callable[[Array], int] = best) -> IntArray:
 # ------------------------------------------------------------------------------------------------------ the samples
 @dataclass(frozen=True)
 class Fold:
-    """Entries to learn from, and to score."""
+    """Entries for training and for testing."""
 
     train: IntArray
     test: IntArray
@@ -50,9 +50,9 @@ class Fold:
 
 @dataclass(frozen=True)
 class Entries:
-    """All labels or targets in one column: a sample has one for each task it is known in.
+    """All labels or targets in one column: a sample has one entry per task with a known value.
 
-    data (n_samples, n_features); rows, groups (n_entries,): the sample, and its task. A subclass has what is known.
+    data (n_samples, n_features); rows, groups (n_entries,): sample and task of each entry. Subclasses add the values.
     """
 
     data: AnyArray
@@ -63,17 +63,17 @@ class Entries:
         return len(self.rows)
 
     def split(self, train: IntArray, test: IntArray) -> Fold:
-        """Entries of some samples and of others."""
+        """The entries of the training samples and of the test samples."""
         return Fold(*(np.flatnonzero(np.isin(self.rows, part)) for part in (train, test)))
 
     def stacked(self, other: Entries) -> tuple[AnyArray, IntArray, IntArray]:
-        """Data, rows and groups of these entries and then the others."""
+        """Data, rows and groups of these entries, followed by the others."""
         rows, groups = np.concatenate([self.rows, other.rows + len(self.data)]), [self.groups, other.groups]
-        stack = self.data.ndim > 2  # of kernels, whose rows have other columns
+        stack = self.data.ndim > 2  # a stack of kernels, which cannot be concatenated
         return self.data if stack else np.concatenate([self.data, other.data]), rows, np.concatenate(groups)
 
     def features(self, entries: IntArray, fit_on: IntArray, groups: IntArray) -> Array:
-        """Columns standardised on some entries, and an indicator for each group if there are several."""
+        """Columns standardised on the entries ``fit_on``, plus an indicator per group if there are several."""
         scaler = StandardScaler().fit(self.data[self.rows[fit_on]])
         columns = scaler.transform(self.data[self.rows[entries]])
         if len(groups) == 1:
@@ -82,14 +82,14 @@ class Entries:
 
 
 class GaussianKernels:
-    """Gaussian kernels of several widths, from distances that are computed once, and kept."""
+    """Gaussian kernels of several widths, from distances that are computed only once."""
 
     def __init__(self, train: Array, test: Array):
         self.distances = euclidean_distances(train, squared=True), euclidean_distances(test, train, squared=True)
         self.known: dict[float, tuple[Array, Array]] = {}
 
     def at(self, gamma: float) -> tuple[Array, Array]:
-        """Between the training samples, and from the test samples to these."""
+        """Kernel values among the training samples, and between test and training samples."""
         if gamma not in self.known:
             learn, answer = (np.exp(-gamma * distances) for distances in self.distances)
             self.known[gamma] = learn, answer
@@ -97,14 +97,14 @@ class GaussianKernels:
 
 
 def usual_gamma(train: Array) -> float:
-    """What gamma="scale" is."""
+    """The value of gamma="scale"."""
     return float(1 / (train.shape[1] * (train.var() or 1.0)))
 
 
 # ------------------------------------------------------------------------------------------------------ the contest
 @dataclass(frozen=True)
 class Contest(ABC):
-    """Where all compete: entries, folds (with ``held_out`` the last of them is for the chosen model), and the judge."""
+    """The entries, folds (with ``held_out``, the last one is for the chosen model) and judge of a comparison."""
 
     entries: Any
     folds: list[Fold]
@@ -120,27 +120,27 @@ class Contest(ABC):
     @property
     @abstractmethod
     def grid(self) -> Sequence[Pair]:
-        """Candidates, the plainest first: of equals the first is chosen."""
+        """Candidates, the simplest first, since the first one wins a tie."""
 
     @property
     @abstractmethod
     def strata(self) -> IntArray:
-        """(n_entries,): what a part of the entries has as much of as all."""
+        """(n_entries,): strata that a subset of the entries keeps in proportion."""
 
     @abstractmethod
     def plainest(self, fold: Fold) -> AnyArray:
-        """What one answers for ``fold.test`` without looking at the features."""
+        """Predictions for ``fold.test`` that ignore the features."""
 
     @abstractmethod
     def answers(self, fold: Fold, groups: IntArray, grid: Sequence[Pair]) -> list[AnyArray]:
-        """What one machine for these groups answers for ``fold.test`` at each pair of the grid."""
+        """Predictions of one machine for these groups on ``fold.test``, for each pair of the grid."""
 
     @abstractmethod
     def parts(self, fold: Fold, groups: IntArray, answer: AnyArray) -> Iterator[tuple[AnyArray, AnyArray, Any]]:
-        """Truth, response and classes of each group, as a judge wants them, from the answers for ``fold.test``."""
+        """Truth, response and classes of each group, as a judge needs them, from predictions for ``fold.test``."""
 
     def score(self, fold: Fold, groups: IntArray, answer: AnyArray) -> Array:
-        """Score of each group from the answers for ``fold.test``."""
+        """Score of each group from predictions for ``fold.test``."""
         return np.array([self.judge.score(*part) for part in self.parts(fold, groups, answer)])
 
     @property
@@ -148,12 +148,12 @@ class Contest(ABC):
         return len(self.folds) - self.held_out
 
     def of_groups(self, groups: IntArray) -> list[Fold]:
-        """The folds, with the entries of these groups only."""
+        """The folds with only the entries of these groups."""
         belongs = np.isin(self.entries.groups, groups)
         return [Fold(fold.train[belongs[fold.train]], fold.test[belongs[fold.test]]) for fold in self.folds]
 
     def contender(self, name: str, teams: Sequence[Team]) -> Contender:
-        """From what the machines of all groups answer."""
+        """A contender from the predictions of the machines of all groups."""
         scores = np.concatenate(
             [
                 [self.score(fold, groups, answer) for fold, answer in zip(self.of_groups(groups), answers, strict=True)]
@@ -171,7 +171,7 @@ class Contest(ABC):
         return Contender(name, overall[:-1], float(overall[-1]), held_out_error=error)
 
     def rivals(self, precomputed: bool, n_jobs: int | None, verbose: int | None) -> list[Contender]:
-        """All of them, the plainest last; precomputed kernels have no other."""
+        """All rivals, the simplest last; with precomputed kernels it is the only one."""
         everyone = np.arange(self.n_groups)
         plainest = self.contender(self.plainest_name, [(everyone, [self.plainest(fold) for fold in self.folds])])
         if precomputed:
@@ -190,11 +190,11 @@ class Contest(ABC):
         return [*found, plainest]
 
     def _chosen_answers(self, groups: IntArray, n_jobs: int | None, progress: Progress) -> list[AnyArray]:
-        """Answers of one machine in each fold, each with the parameters that suit the others."""
+        """Predictions of one machine in each fold, with the parameters that the other folds choose."""
         folds = self.of_groups(groups)
         jobs = (delayed(self._grid_answers)(fold, groups) for fold in folds[: self.n_folds])
         answers, overall = [], []
-        # threads suit machines that work outside of the interpreter
+        # threads suit machines that release the interpreter lock
         for of_fold, scores in Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs):
             answers.append(of_fold)
             overall.append([self.judge.overall(of_pair) for of_pair in scores])
@@ -211,13 +211,13 @@ class Contest(ABC):
         return found
 
     def _grid_answers(self, fold: Fold, groups: IntArray) -> tuple[list[AnyArray], list[Array]]:
-        """Answers and scores at all pairs of the grid, learned from no more rows than it takes to choose."""
+        """Predictions and scores for all pairs of the grid, learned from at most ``MOST_ROWS`` rows."""
         answers = self.answers(Fold(thinned(fold.train, self.strata), fold.test), groups, self.grid)
         return answers, [self.score(fold, groups, answer) for answer in answers]
 
 
 def thinned(entries: IntArray, strata: IntArray) -> IntArray:
-    """Some of many entries, as many of each stratum as before, to within one."""
+    """At most about ``MOST_ROWS`` of the entries, with each stratum in proportion to within one."""
     if len(entries) <= MOST_ROWS:
         return entries
     shuffled = np.random.default_rng(0).permutation(entries)

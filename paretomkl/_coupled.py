@@ -2,7 +2,7 @@
 
 The common part f_0 has the kernels K_m, the part g_t of a task has K_m ∘ [same task], and a constant on [same task]
 gives penalised intercepts: 2M + 1 kernels, whose weights are learned together. Samples are rows of features with the
-code of their task in the last column; a task that was not there in training has the code −1 and gets the common part.
+code of their task in the last column; a task not seen in training has the code −1 and gets the common part.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COMMON, OWN, LEVEL = "common", "own", "own: level"
 
 @dataclass(frozen=True)
 class CoupledSide:
-    """Samples as rows or columns of Gram matrices, and the codes of their tasks."""
+    """Samples as rows or columns of Gram matrices, with the codes of their tasks."""
 
     features: Side
     codes: Array
@@ -35,9 +35,9 @@ class CoupledSide:
 
 
 class CoupledBank:
-    """The kernels of a bank for the common part, again for the part of each task, and a level for each task.
+    """The kernels of a bank for the common part, again for the part of each task, and a level per task.
 
-    It has what :class:`FittedBank` has, for samples with the code of their task in the last column.
+    It has the interface of :class:`FittedBank`, for samples with the code of their task in the last column.
     """
 
     precomputed = False
@@ -54,7 +54,7 @@ class CoupledBank:
         self.factor = self._factor(capacity)
 
     def _measure(self, X: Array, groups: Groups) -> tuple[Array, Array]:
-        """Variance and effective rank of the kernels of the tasks' own parts, on average over the groups."""
+        """Variance and effective rank of the kernels of the task-specific parts, averaged over the groups."""
         rng = np.random.default_rng(0)
         variance, rank = np.zeros((2, self.base.n_kernels + 1))
         for rows, weight in groups:
@@ -71,7 +71,7 @@ class CoupledBank:
         return variance, np.where(rank > 0, rank, 1.0)
 
     def _factor(self, capacity: float) -> Array:
-        """1 / (v r^κ) of all kernels where those of the base pay for their capacity; else those of the base."""
+        """1 / (v r^κ) of all kernels with normalize="capacity"; otherwise the factors of the base bank."""
         owners = [kernel.source or "" for kernel in self.base.kernels]
         if self.normalize == "capacity":
             return capacity_factor(self.variance, self.effective_rank, [*owners, *owners, ""], capacity)
@@ -98,7 +98,7 @@ class CoupledBank:
 
     @property
     def own(self) -> FittedBank:
-        """The kernels of the tasks' own parts, with their factors."""
+        """The kernels of the task-specific parts, with their factors."""
         return self._with_factor(slice(self.base.n_kernels, 2 * self.base.n_kernels))
 
     def _with_factor(self, part: slice) -> FittedBank:
@@ -107,17 +107,17 @@ class CoupledBank:
         return bank
 
     def variance_share(self, theta: Array) -> Array:
-        """Share of each kernel in the variance of a function drawn with the learned kernel, (…, n_kernels)."""
+        """Share of each kernel in the variance of a function drawn from the learned kernel, (…, n_kernels)."""
         variance = theta * self.factor * self.variance
         total = variance.sum(axis=-1, keepdims=True)
         return np.divide(variance, total, out=np.zeros_like(variance), where=total > 0)
 
     def common_share(self, theta: Array) -> float:
-        """Share of the common part in that variance."""
+        """Share of the common part in the variance."""
         return float(self.variance_share(theta)[: self.base.n_kernels].sum())
 
     def by_source(self, share: Array) -> dict[str, Array]:
-        """Shares (…, n_kernels) summed over the kernels of each named source, common and own ones together."""
+        """Shares (…, n_kernels) summed over the kernels of each named source, common and task-specific."""
         owners = [kernel.source for kernel in self.base.kernels]
         names = [name for name in dict.fromkeys(owners) if name is not None]
         return {name: share[..., [owner == name for owner in [*owners, *owners, None]]].sum(axis=-1) for name in names}
@@ -136,7 +136,7 @@ class CoupledBank:
         return common + same * (self.own.cross(left.features, right.features, own) + level)
 
     def stack(self, left: CoupledSide, right: CoupledSide) -> Array:
-        """The kernels one by one and before their factors, (n_kernels, n_left, n_right)."""
+        """The kernels before their factors, (n_kernels, n_left, n_right)."""
         common = self.base.stack(left.features, right.features)
         same = (left.codes[:, None] == right.codes).astype(float)
         return np.concatenate([common, common * same, same[None]])
@@ -145,15 +145,16 @@ class CoupledBank:
 class CoupledGram:
     """Gram matrices of problems over samples of several tasks; see :class:`CoupledBank`.
 
-    Values between samples of different tasks are made once, for the common part. The own parts have blocks for the
-    samples of each task only.
+    Values between samples of different tasks are computed only for the common part. The task-specific parts have one
+    block per task.
 
     Parameters
     ----------
     bank : CoupledBank
-    X : array of shape (n_samples, n_features + 1), the code of the task last
+    X : array of shape (n_samples, n_features + 1)
+        The last column is the code of the task.
     rows : list of integer arrays
-        The samples of each problem, rising: all of them, or those of a pair of classes.
+        The samples of each problem, in increasing order: all of them, or those of a pair of classes.
     n_jobs : int, default=1
     """
 
@@ -164,7 +165,7 @@ class CoupledGram:
         features, codes = np.ascontiguousarray(X[:, :-1]), X[:, -1]
         self.common_part = GramBlocks(bank.common, features, rows, n_jobs)
         parts = [(p, mine[codes[mine] == code]) for p, mine in enumerate(rows) for code in np.unique(codes[mine])]
-        self._problem = np.array([p for p, _ in parts])  # of each part, which is the samples of a task in a problem
+        self._problem = np.array([p for p, _ in parts])  # problem of each part (the samples of a task in a problem)
         self.own_part = GramBlocks(bank.own, features, [own for _, own in parts], n_jobs)
         self._order = np.concatenate(
             [start + np.argsort(codes[mine], kind="stable") for start, mine in zip(self.layout.ptr, rows, strict=False)]
@@ -172,7 +173,7 @@ class CoupledGram:
         self._places = [self._place(samples) for samples in self.own_part.samples]
 
     def _place(self, samples: IntArray) -> tuple[int, Any]:
-        """Which block of the common part holds these samples, and where in it."""
+        """The block of the common part that contains these samples, and their position in it."""
         block = next(b for b, others in enumerate(self.common_part.samples) if np.isin(samples[0], others))
         at = np.searchsorted(self.common_part.samples[block], samples)
         together = at[-1] - at[0] == len(at) - 1
@@ -187,7 +188,7 @@ class CoupledGram:
         return self.bank.n_kernels
 
     def paying(self, capacity: float) -> CoupledGram:
-        """The same with kernels that pay another price for their capacity."""
+        """A copy with another capacity exponent κ."""
         other = copy(self)
         other.bank = self.bank.paying(capacity)
         other.common_part, other.own_part = (
@@ -198,7 +199,7 @@ class CoupledGram:
 
     @contextmanager
     def combined(self, theta: Array) -> Iterator[CombinedGram]:
-        """K_θ of all problems, within a ``with`` block."""
+        """K_θ of all problems, valid inside the ``with`` block."""
         M = self.bank.base.n_kernels
         level = theta[-1] * self.bank.factor[-1]
         with self.common_part.combined(theta[:M]) as K, self.own_part.combined(theta[M : 2 * M]) as own:
@@ -219,7 +220,7 @@ class CoupledGram:
         return np.column_stack([self.common_part.quadratic_forms(v), own])
 
     def cross(self, X: AnyArray, theta: Array) -> Array:
-        """Σ_m θ_m K_m between other samples and all of the store, (len(X), n_samples)."""
+        """Σ_m θ_m K_m between new samples X and all samples of the store, (len(X), n_samples)."""
         return self.bank.cross(self.bank.side(X), self.bank.side(self.X), theta)
 
     def check_positive_semidefinite(self) -> None:

@@ -1,4 +1,4 @@
-"""Work for the workers of a Dask cluster: where shards are, what they are asked, what to do when a worker is gone."""
+"""Manage shards on the workers of a Dask cluster: place them, send them requests, and replace lost workers."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from ._reading import PathReader
 from ._shard import advance, answer, load, stop
 from ._validation import shown
 
-POLL = 0.5  # seconds of silence after which the client looks whether a worker is gone
-MOST_LOSSES = 3  # of the worker of one batch while it works on one question
-GIVE_UP = 1.0  # seconds that the client waits for workers to hear that it has been interrupted
-_NO_CLIENT = "There is no Dask client: make one with `client = distributed.Client(…)`, or pass client=."
+POLL = 0.5  # seconds of silence after which the client checks whether a worker is gone
+MOST_LOSSES = 3  # limit on lost workers per batch during one request
+GIVE_UP = 1.0  # seconds that the client waits to tell workers about an interrupt
+_NO_CLIENT = "There is no Dask client: create one with `client = distributed.Client(…)`, or pass client=."
 
 
 def current_client(client: Any = None) -> Any:
-    """The client given, or the one that is there."""
+    """The given client, or the current one."""
     try:
         from distributed import Client, get_client
     except ImportError as error:
-        raise ImportError("Work on a cluster needs dask: pip install 'paretomkl[dask]'.") from error
+        raise ImportError("Computing on a cluster needs dask: pip install 'paretomkl[dask]'.") from error
     if client is None:
         try:
             client = get_client()
@@ -43,18 +43,18 @@ def current_client(client: Any = None) -> Any:
 
 @dataclass(frozen=True)
 class Site:
-    """The samples of one task, or of one place that has several classes to tell apart, and where they are.
+    """The samples of one task (possibly with several classes), and where they are.
 
     Parameters
     ----------
     name : hashable
-        What the task is called.
+        Name of the task.
     data : tuple, Future or None, default=None
         ``(X, y)`` or ``(X, y, sample_weight)``, in memory or as a future of the cluster.
     load : callable, default=None
-        Returns such a tuple. It runs at a worker, and its samples never leave it.
+        Returns such a tuple. It runs on a worker, and its samples never leave that worker.
     worker : str or int, default=None
-        The name (or the address) of the only worker that may hold the samples; any worker, unless given.
+        Name (or address) of the only worker that may hold the samples; None allows any worker.
 
     Examples
     --------
@@ -72,19 +72,19 @@ class Site:
 
     def __post_init__(self) -> None:
         if (self.data is None) == (self.load is None):
-            raise ValueError(f"Site {self.name!r} needs data= or load=, one of them.")
+            raise ValueError(f"Site {self.name!r} needs either data= or load=.")
         if self.load is not None and not callable(self.load):
             raise ValueError(f"The loader of site {self.name!r} must be a function, got {shown(self.load)}.")
 
     @property
     def size(self) -> float:
-        """How many samples there are, where that is known."""
+        """Number of samples; NaN if unknown."""
         return float(len(self.data[0])) if isinstance(self.data, tuple | list) and len(self.data) else np.nan
 
 
 @dataclass
 class Batch:
-    """Sites that are at one worker: ``worker`` is its name where it may be no other."""
+    """Sites on one worker; ``worker`` is its name if no other worker may have them."""
 
     names: list[Hashable]
     cost: float
@@ -94,30 +94,30 @@ class Batch:
 
     @property
     def label(self) -> str:
-        """What the dashboard calls it."""
+        """Name on the dashboard."""
         more = len(self.names) - 1
         return f"{self.names[0]}" + (f"+{more}" if more else "")
 
 
 class Supply(Protocol):
-    """Where the samples of the sites come from."""
+    """The source of the samples of the sites."""
 
     private: bool  # whether samples must not leave their workers
     places_rows: bool  # whether the rows of the sites are numbered in the order of the sites
-    order: list[Any]  # of the sites
+    order: list[Any]  # the order of the sites
 
     def batches(self, client: Any) -> list[Batch]:
-        """Which sites go together; at most one batch for each worker."""
+        """Group the sites into batches, at most one per worker (unless sites are bound to workers)."""
 
     def load(self, client: Any, batch: Batch, request: str, key: str) -> Any:
-        """The future of a shard with the sites of the batch, at its address."""
+        """The future of a shard with the sites of the batch, on its worker."""
 
     def loaded(self) -> None:
-        """All shards are there."""
+        """Called when all shards are loaded."""
 
 
 class SiteSupply:
-    """Sites that are given one by one."""
+    """Sites given as a list."""
 
     places_rows = True
 
@@ -143,7 +143,7 @@ class SiteSupply:
     def load(self, client: Any, batch: Batch, request: str, key: str) -> Any:
         sites = [self.sites[name] for name in batch.names]
         here = {site.name: tuple(site.data) for site in sites if isinstance(site.data, tuple | list)}
-        # one message for all samples of the batch, straight to its worker
+        # one message for all samples of the batch, directly to its worker
         sent = client.scatter([here], workers=[batch.address], hash=False)[0] if here else {}
         others = [(site.name, site.load or site.data) for site in sites if site.name not in here]
         where = {"workers": [batch.address], "pure": False, "key": key}
@@ -159,18 +159,18 @@ def _load_sites(request: str, reader: PathReader, names: list[Hashable], sent: d
 
 def check_sites(sites: Sequence[Site]) -> None:
     if not sites:
-        raise ValueError("There is no site: give at least one.")
+        raise ValueError("sites is empty; pass at least one Site.")
     for site in sites:
         if not isinstance(site, Site):
             raise TypeError(f"sites must be a list of Site objects, got {shown(site)} in it.")
     names = [site.name for site in sites]
     if len(set(names)) < len(names):
         twice = next(name for k, name in enumerate(names) if name in names[:k])
-        raise ValueError(f"Two sites are called {twice!r}; each needs a name of its own.")
+        raise ValueError(f"Two sites are called {twice!r}; each needs a unique name.")
 
 
 def divide(costs: dict[Hashable, float], n_parts: int) -> list[Batch]:
-    """Parts of about the same cost, the names in each in the order given."""
+    """Parts of about equal cost; the names in each part keep their order."""
     total, names = np.zeros(max(1, n_parts)), [[] for _ in range(max(1, n_parts))]  # type: ignore[var-annotated]
     place: dict[Hashable, int] = {}
     for name in sorted(costs, key=lambda name: -costs[name]):
@@ -182,23 +182,23 @@ def divide(costs: dict[Hashable, float], n_parts: int) -> list[Batch]:
 
 
 class Crew:
-    """Shards at the workers of a cluster. Each question goes to every worker in one message, and so do the answers.
+    """Shards on the workers of a cluster. Each request goes to every worker in one message, and so does each answer.
 
     Parameters
     ----------
     client : distributed.Client
     supply : Supply
     patience : float
-        Seconds to wait for a worker that is gone and that no other can replace.
+        Seconds to wait for a lost worker that no other worker can replace.
     """
 
     def __init__(self, client: Any, supply: Supply, patience: float = 60.0):
         self.client, self.supply, self.patience = client, supply, patience
         self._session = uuid.uuid4().hex[:8]
         self._number = count()
-        self._active: list[str] = []  # requests that are not answered yet
-        self._waiting: list[Any] = []  # for the answers to the last question
-        self._history: list[tuple[str, list[tuple[Any, ...]]]] = []  # how shards came to be what they are
+        self._active: list[str] = []  # unanswered requests
+        self._waiting: list[Any] = []  # waits for the answers to the last request
+        self._history: list[tuple[str, list[tuple[Any, ...]]]] = []  # all changes of the shards, to rebuild them
         self._wait_for_workers()
         self.batches = supply.batches(client)
         free = list(self._workers())
@@ -208,7 +208,7 @@ class Crew:
 
     # ------------------------------------------------------------------------------------------------- questions
     def load(self) -> None:
-        """Begin to make the shards."""
+        """Start loading the shards."""
         try:
             for batch in self.batches:
                 batch.shard = self._load(batch)
@@ -217,7 +217,7 @@ class Crew:
             raise
 
     def ask(self, question: str, *details: Any, each: Sequence[tuple[Any, ...]] | None = None) -> list[Any]:
-        """The answers of all shards; ``each`` has details for one shard each."""
+        """The answers of all shards; ``each`` has separate details for each shard."""
         own = [(*details, *more) for more in each] if each is not None else [details] * len(self.batches)
         request = self._request()
         losses, futures = [0] * len(self.batches), []
@@ -231,7 +231,7 @@ class Crew:
                     losses[k] += 1
                     if losses[k] > MOST_LOSSES:
                         raise RuntimeError(
-                            f"The worker of {self.batches[k].label!r} was lost {losses[k]} times in one round: its "
+                            f"The worker of {self.batches[k].label!r} was lost {losses[k]} times in one request; its "
                             "tasks may need more memory than a worker has."
                         )
                     self._restore(self.batches[k])
@@ -245,7 +245,7 @@ class Crew:
         return answers
 
     def advance(self, question: str, *details: Any, each: Sequence[tuple[Any, ...]] | None = None) -> None:
-        """Change all shards; a shard that is made again goes through the same changes."""
+        """Change all shards; a rebuilt shard repeats the changes."""
         own = [(*details, *more) for more in each] if each is not None else [details] * len(self.batches)
         self._history.append((question, own))
         try:
@@ -261,20 +261,20 @@ class Crew:
         return self._active[-1]
 
     def _submit(self, function: Any, batch: Batch, request: str, question: str, details: tuple[Any, ...]) -> Any:
-        # a key of its own each time: the scheduler may still know what was asked of a worker that is gone
+        # a new key each time, because the scheduler may still know the request to a lost worker
         key = f"{question}-{batch.label}-{self._session}-{next(self._number)}"
         where = {"workers": [batch.address], "pure": False, "key": key}
         return self.client.submit(function, batch.shard, request, question, *details, **where)
 
     def _collected(self) -> list[Any] | None:
-        """The results, or None where they are not all there after a moment."""
-        with suppress(CancelledError):  # the samples were lost on their way to a worker
+        """The results, or None if some are missing after a moment."""
+        with suppress(CancelledError):  # the samples got lost on the way to a worker
             return self.client.sync(_look, self._waiting)
         time.sleep(POLL)
         return None
 
     def _give_up(self, futures: list[Any]) -> None:
-        """Let no worker go on with what nobody waits for."""
+        """Stop all work that no one waits for."""
         with suppress(Exception):
             self.client.sync(_stop_all, self.client, futures, self._active, self._waiting)
         self._active, self._waiting = [], []
@@ -282,13 +282,13 @@ class Crew:
     # --------------------------------------------------------------------------------------------------- workers
     def _workers(self) -> dict[str, Any]:
         """The name of each worker by its address."""
-        # some versions tell of five workers only, unless asked for all
+        # some versions list only five workers by default
         many = "n_workers" in signature(self.client.scheduler_info).parameters
         info = self.client.scheduler_info(**({"n_workers": -1} if many else {}))
         return {address: worker["name"] for address, worker in info["workers"].items()}
 
     def _lost(self, futures: list[Any]) -> list[int]:
-        """The batches whose worker, or whose shard or answer, is gone."""
+        """The batches whose worker, shard or answer is lost."""
         there, gone = self.client.nthreads(), ("lost", "cancelled")
         return [
             k
@@ -297,7 +297,7 @@ class Crew:
         ]
 
     def _restore(self, batch: Batch) -> None:
-        """Make the shard again: at the worker that must have it, or else at the one with least to do."""
+        """Rebuild the shard on the worker it is bound to, or else on the one with the least work."""
         work = dict.fromkeys(self._workers(), 0.0)
         for other in self.batches:
             if other is not batch and other.address in work:
@@ -314,7 +314,7 @@ class Crew:
         return self.supply.load(self.client, batch, request, f"load-{batch.label}-{request}")
 
     def _place_for(self, batch: Batch, free: Sequence[str]) -> str:
-        """The address of the worker that the batch must have, or the first free one; wait for it where it is gone."""
+        """The address of the worker that the batch is bound to, or of the first free one; wait for it if it is gone."""
         deadline = time.monotonic() + self.patience
         while True:
             workers = self._workers()
@@ -328,22 +328,22 @@ class Crew:
             if batch.worker is None:
                 free = list(self._workers())
         if batch.worker is None:
-            raise TimeoutError(f"No worker has been there for {self.patience:g} seconds; start one.")
+            raise TimeoutError(f"No worker appeared within {self.patience:g} seconds; start one.")
         raise TimeoutError(
-            f"Worker {batch.worker!r}, which alone has the samples of {batch.label!r}, has been gone for "
-            f"{self.patience:g} seconds; start it again under that name, or wait longer with patience=."
+            f"Worker {batch.worker!r}, the only one with the samples of {batch.label!r}, has been gone for "
+            f"{self.patience:g} seconds; restart it under that name, or wait longer with patience=."
         )
 
     def _wait_for_workers(self) -> None:
         deadline = time.monotonic() + self.patience
         while not self.client.nthreads():
             if time.monotonic() > deadline:
-                raise TimeoutError(f"No worker has been there for {self.patience:g} seconds; start one.")
+                raise TimeoutError(f"No worker appeared within {self.patience:g} seconds; start one.")
             time.sleep(POLL)
 
 
 async def _begin(client: Any, futures: list[Any], old: Sequence[Any] = ()) -> list[Any]:
-    """Begin to fetch results; as a list, since what is awaited itself would be awaited here."""
+    """Start fetching results; the task is wrapped in a list because a bare one would be awaited here."""
     for fetching in old:
         fetching.cancel()
     return [asyncio.ensure_future(client.gather(futures, asynchronous=True))]

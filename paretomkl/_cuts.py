@@ -1,4 +1,4 @@
-"""Cuts: what the tasks solved at one θ say about every other θ."""
+"""Cuts: lower bounds on the task objectives at every θ, from the tasks solved at one θ."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 class CutStore:
     """J_t(θ) ≥ linear[k, t] − θ'slopes[k, t] for all θ; one row per sweep, one column per task.
 
-    A cut belongs to a task, its data and C only: not to p, not to the set of θ, not to the weights of the tasks.
+    A cut depends only on a task, its data and C, not on p, the weight set or the task weights.
 
-    Row 0 is the constant cut J_t(θ) ≥ linear[0, t] (zero until it is raised). ``idle`` counts the masters that a cut
-    has sat out; −1 marks one that was dropped.
+    Row 0 is the constant cut J_t(θ) ≥ linear[0, t] (zero until it is raised). ``idle`` counts the masters in a row that
+    did not use a cut; −1 marks a dropped cut.
     """
 
     def __init__(self, n_tasks: int, n_kernels: int) -> None:
@@ -32,27 +32,27 @@ class CutStore:
         return self.idle >= 0
 
     def add(self, sweep: Sweep) -> None:
-        """One cut for each task."""
+        """Add one cut per task."""
         self.linear = np.vstack([self.linear, sweep.linear])
         self.slopes = np.concatenate([self.slopes, 0.5 * sweep.forms[None]])
         self.idle = np.vstack([self.idle, np.zeros_like(self.idle[:1])])
 
     def copy(self, rows: IntArray | slice = slice(None)) -> CutStore:
-        """The cuts of some rows, of all unless given, in arrays of their own."""
+        """A copy with the cuts of the given rows, by default all."""
         copy = CutStore(*self.slopes.shape[1:])
         copy.linear, copy.slopes, copy.idle = self.linear[rows].copy(), self.slopes[rows].copy(), self.idle[rows].copy()
         return copy
 
     def heights(self, theta: Array) -> Array:
-        """Every cut at θ (n_kernels,), or (n_tasks, n_kernels); −∞ where it was dropped."""
+        """The value of every cut at θ (n_kernels,), or (n_tasks, n_kernels); −∞ for dropped cuts."""
         fall = self.slopes @ theta if theta.ndim == 1 else np.einsum("ktm,tm->kt", self.slopes, theta)
         return np.where(self.live, self.linear - fall, -np.inf)
 
     def note_use(self, used: AnyArray, patience: int, present: AnyArray | None = None) -> None:
-        """Count one more master for the cuts not ``used`` in it, and drop those that have sat out ``patience``.
+        """Count one more master for the cuts not ``used`` in it, and drop cuts that were idle for ``patience`` masters.
 
-        The constant cuts and those of the last two sweeps stay. ``present`` says which cuts the master had, all live
-        ones unless given.
+        The constant cuts and those of the last two sweeps stay. ``present`` marks the cuts of the master, by default
+        all live ones.
         """
         self.idle += self.live if present is None else present
         self.idle[used] = 0

@@ -1,4 +1,4 @@
-"""What ``paretomkl demo`` runs and prints."""
+"""The command ``paretomkl demo``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._wording import short_kernel
 from .path import ParetoPath, pareto_path
 from .report import trade_off_page
 
-# what a page shows to load the same samples, with public names only
+# code on the page that loads the same samples, with public names only
 LOADING = """\
 import numpy as np
 from sklearn.datasets import load_digits
@@ -37,18 +37,18 @@ def digits(n_samples: int) -> tuple[Array, AnyArray]:
     X, y = load_digits(return_X_y=True)
     rng = np.random.default_rng(0)
     shuffled = [rng.permutation(np.flatnonzero(y == digit)) for digit in range(10)]
-    # one of each digit in turn, until there are enough
+    # take one of each digit in turn, until there are enough
     rows = [same[turn] for turn in range(max(map(len, shuffled))) for same in shuffled if turn < len(same)]
     chosen = np.sort(rows[:n_samples])
     return X[chosen] / 16, y[chosen]
 
 
 def path_table(path: ParetoPath, title: str, n_kernels: int = 1, rows: Sequence[int] | None = None) -> Table:
-    """A path, or some of its points, as a table: what p does to the objectives, to the tasks' weights, to the kernels.
+    """A table of the path, or of some of its points: how p affects the objectives, the task weights and the kernels.
 
-    With the ``n_kernels`` heaviest kernels of each point; one fits into 80 columns. The extreme objectives are those of
-    the easiest and the hardest task unless a larger task is easier; then the columns say what they are. The weight is
-    that of the largest.
+    It shows the ``n_kernels`` heaviest kernels of each point; one fits into 80 columns. The smallest and the largest
+    objective are labelled "easiest" and "hardest" unless a larger task is easier. The weight belongs to the task with
+    the largest objective.
     """
     table = Table(title=title, title_style="bold", title_justify="left", header_style="bold", box=SIMPLE_HEAD)
     extremes = ("easiest", "hardest") if path.large_is_hard else ("smallest J", "largest J")
@@ -68,7 +68,7 @@ def path_table(path: ParetoPath, title: str, n_kernels: int = 1, rows: Sequence[
             f"{objectives.min():.3f}",
             f"{objectives.max():.3f}",
             f"{path.task_weights[i, objectives.argmax()]:.1%}",
-            # names can be long; one line for each exponent matters more than their ends
+            # truncate long names to keep one line per exponent
             Text(
                 ", ".join(f"{share[m]:.0%} {short_kernel(path.kernel_names[m])}" for m in heavy),
                 no_wrap=True,
@@ -84,7 +84,7 @@ def run_demo(n_samples: int, C: float, s: float, tol: float, page: Path | None =
         check_writable(page)
     console = Console()
     X, y = digits(n_samples)
-    pareto_path(X[:40], y[:40], s=s, C=C, tol=tol, verbose=0)  # compiles, so that the times below are those of the path
+    pareto_path(X[:40], y[:40], s=s, C=C, tol=tol, verbose=0)  # compiles, so that the times below exclude it
     path = pareto_path(X, y, s=s, C=C, tol=tol)
     title = f"Pareto path on {len(X)} handwritten digits: {len(path.task_names)} tasks share one kernel"
     console.print(path_table(path, title, n_kernels=2 if console.width >= 110 else 1))

@@ -1,4 +1,4 @@
-"""What distances need beside BLAS, compiled: sums of absolute differences, and squares added in one pass."""
+"""Compiled helpers for distances: sums of absolute differences, and squared distances from inner products."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import numpy as np
 from ._compiled import njit
 from ._typing import AnyArray, Array
 
-_COLUMNS = 512  # of a strip of the result, which stays in the first-level cache while features are added to it
+_COLUMNS = 512  # width of a strip of the result, which stays in the first-level cache while features are added
 
 
 @njit(fastmath={"contract", "reassoc", "nsz"})
 def _add_differences(X: Array, Zt: Array, same: bool, out: Array) -> None:
-    """out[i, j] = Σ_d |X[i, d] − Zt[d, j]|, four features at a time so that the sum is loaded and stored less often.
+    """out[i, j] = Σ_d |X[i, d] − Zt[d, j]|, four features at a time to load and store the sum less often.
 
-    If both are the ``same`` samples, the lower triangle is computed and the upper one copied from it.
+    If both are the ``same`` samples, the lower triangle is computed and copied to the upper one.
     """
     n, d = X.shape
     whole = d - d % 4
@@ -39,9 +39,9 @@ def _add_differences(X: Array, Zt: Array, same: bool, out: Array) -> None:
 
 
 def cityblock(X: Array, Z: Array) -> Array:
-    """‖x − z‖_1 between the rows of X and of Z, (len(X), len(Z)); half the work where X is Z.
+    """‖x − z‖_1 between the rows of X and of Z, (len(X), len(Z)); half the work if X is Z.
 
-    In single precision if X is in it.
+    The result has single precision if X has.
     """
     kind = np.float32 if X.dtype == np.float32 else np.float64
     out = np.empty((len(X), len(Z)), dtype=kind)
@@ -52,11 +52,11 @@ def cityblock(X: Array, Z: Array) -> Array:
 
 @njit(fastmath={"contract"})
 def add_squares(x_squares: AnyArray, z_squares: AnyArray, share: float, products: AnyArray, lossy: AnyArray) -> None:
-    """Turn inner products x'z into x'x − 2x'z + z'z, at least zero, in place.
+    """Turn inner products x'z into x'x − 2x'z + z'z, clipped at zero, in place.
 
-    ``lossy`` says of each row whether a result is below ``share`` of x'x + z'z, so that most of its digits are lost.
+    ``lossy`` marks rows with a result below ``share`` of x'x + z'z, which has lost most of its digits.
     """
-    zero = share - share  # in the precision of the rest
+    zero = share - share  # a zero with the precision of ``share``
     for i in range(len(products)):
         row = products[i]
         own = x_squares[i]

@@ -1,4 +1,4 @@
-"""What pages and pictures share: the axis of exponents, and labels."""
+"""Shared by pages and figures: the axis of exponents, and labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from ._typing import Array
 
 NUMBER_AT_START, NUMBER_AT_END = re.compile(r"^[\d.]+"), re.compile(r"[\d.]+$")
-LINEAR_BELOW = 1e-3  # |p| below which M_p is the geometric mean to the eye
+LINEAR_BELOW = 1e-3  # |p| below which M_p looks like the geometric mean
 
 
 def exponent_label(p: float) -> str:
@@ -22,14 +22,14 @@ def exponent_label(p: float) -> str:
 
 
 def exponent_ranks(ps: Array) -> Array:
-    """Whose label matters most: 0 for ±∞ and p = 1, then the two ends, decades, others."""
+    """Priority of the labels: 0 for ±∞ and p = 1, then the two ends, decades, others."""
     with np.errstate(divide="ignore", invalid="ignore"):
         decade = np.isin(np.log10(np.abs(ps)), np.arange(-9, 10)) | (ps == 0)
     return np.select([np.isinf(ps) | (ps == 1), (ps == ps.min()) | (ps == ps.max()), decade], [0, 1, 2], 3)
 
 
 def shorten(name: str, length: int = 40) -> str:
-    """A long name without its middle: both ends tell it from others."""
+    """A long name with its middle cut out, since both ends help to recognise it."""
     if len(name) <= length:
         return name
     head = length // 2
@@ -37,14 +37,14 @@ def shorten(name: str, length: int = 40) -> str:
 
 
 def shorten_all(names: Sequence[str], length: int = 40) -> list[str]:
-    """Long names cut at the end where they differ least, or elsewhere if they can be told apart only so."""
+    """Cut long names where they differ least, or elsewhere if that keeps more of them distinct."""
     if all(len(name) <= length for name in names):
         return list(names)
     distinct = list(dict.fromkeys(names))
     if len(distinct) == 1:
         return [shorten(name, length) for name in names]
     same_start, same_end = _n_common(distinct), _n_common([name[::-1] for name in distinct])
-    start = max(0, same_start - 4)  # a little of what they have in common, then where they differ
+    start = max(0, same_start - 4)  # keep a little of the common start
 
     def cut(name: str, way: str) -> str:
         if len(name) <= length:
@@ -57,29 +57,29 @@ def shorten_all(names: Sequence[str], length: int = 40) -> list[str]:
 
     ways = ["end", "start"] if same_end >= same_start else ["start", "end"]
     found = [[cut(name, way) for name in names] for way in [*ways, "middle", "both"]]
-    return max(found, key=lambda short: len(set(short)))  # the first of equals
+    return max(found, key=lambda short: len(set(short)))  # the first one in a tie
 
 
 def _n_common(names: Sequence[str]) -> int:
-    """How many letters all names begin with."""
+    """Length of the common prefix of all names."""
     return sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False)))
 
 
 def _start(name: str, length: int) -> str:
-    """The first letters, without a part of a number."""
+    """The first letters, without cutting through a number."""
     kept = name[:length]
     return NUMBER_AT_END.sub("", kept) or kept if NUMBER_AT_START.match(name[length:]) else kept
 
 
 def _end(name: str, length: int) -> str:
-    """The last letters, without a part of a number."""
+    """The last letters, without cutting through a number."""
     kept = name[len(name) - length :]
     return NUMBER_AT_START.sub("", kept) or kept if NUMBER_AT_END.search(name[: len(name) - length]) else kept
 
 
 def pool_kernels(theta: Array, names: list[str], n_named: int) -> tuple[Array, list[str]]:
-    """Weights (n_points, n_shown) and names: the heaviest kernels in the order of the bank, then the sum of others."""
-    if len(names) <= n_named + 1:  # a pool of one is no shorter than its name
+    """Weights (n_points, n_shown) and names: the heaviest kernels in bank order, then the sum of the others."""
+    if len(names) <= n_named + 1:  # pooling a single kernel saves nothing
         return theta, list(names)
     ranked = np.argsort(-theta.max(axis=0), kind="stable")
     named, others = np.sort(ranked[:n_named]), ranked[n_named:]
@@ -90,8 +90,8 @@ def pool_kernels(theta: Array, names: list[str], n_named: int) -> tuple[Array, l
 class ExponentScale:
     """Exponents on an axis that is logarithmic on either side of zero, with ±∞ one step beyond the last.
 
-    ps: exponents, each once, rising; finite: those that are; linear: |p| below which the axis is linear; beyond: the
-    heights of −∞ and ∞.
+    ps: distinct exponents, increasing; finite: the finite ones; linear: |p| below which the axis is linear; beyond: the
+    positions of −∞ and ∞.
     """
 
     def __init__(self, ps: Any):
@@ -105,7 +105,7 @@ class ExponentScale:
         self.beyond = float(u[0] - step), float(u[-1] + step)
 
     def forward(self, p: Any) -> Array:
-        """Height of a finite p: sign(p) (1 + log10 |p|/l) beyond ±l, p/l between."""
+        """Position of a finite p: sign(p) (1 + log10 |p|/l) beyond ±l, p/l between."""
         ratio = np.asarray(p, dtype=float) / self.linear
         return np.where(np.abs(ratio) <= 1, ratio, np.sign(ratio) * (1 + np.log10(np.maximum(np.abs(ratio), 1))))
 
@@ -115,20 +115,20 @@ class ExponentScale:
         return self.linear * np.where(np.abs(u) <= 1, u, beyond)
 
     def heights(self, ps: Any) -> Array:
-        """Heights of any exponents."""
+        """Positions of any exponents."""
         ps = np.asarray(ps, dtype=float)
         infinite = np.isinf(ps)
         return np.where(infinite, np.where(ps > 0, *self.beyond[::-1]), self.forward(np.where(infinite, 0.0, ps)))
 
     def round_ps(self) -> Array:
-        """Round numbers among the exponents, and ±∞ where it is one of them."""
+        """Round numbers in the range of the exponents, and ±∞ if it is one of them."""
         decades = 10.0 ** np.arange(-3, 10)
         sizes = np.concatenate([decades, 2 * decades, 5 * decades])
         sizes = sizes[sizes >= self.linear * (1 - 1e-9)]
         candidates = np.unique(np.concatenate([-sizes, [0.0], sizes]))
         inside = candidates[(candidates >= self.finite[0]) & (candidates <= self.finite[-1])]
         low, high = self.finite[[0, -1]]
-        if len(inside) < 3 and high > low:  # a short stretch
+        if len(inside) < 3 and high > low:  # a short range
             step = 10.0 ** np.floor(np.log10((high - low) / 3))
             inside = step * np.arange(np.ceil(low / step), np.floor(high / step) + 1)
         return np.concatenate([inside, self.ps[np.isinf(self.ps)]])
@@ -155,7 +155,7 @@ class ExponentAxis(ExponentScale):
         return self._between(middles) if len(self.ps) > 1 else np.empty(0)
 
     def ticks(self) -> list[tuple[float, str, int]]:
-        """Place, label and rank of round exponents; those of low rank are labelled first."""
+        """Place, label and rank of round exponents; low ranks are labelled first."""
         ps = self.round_ps()
         ranks = exponent_ranks(ps).tolist()
         return list(zip(self.places(ps).round(6).tolist(), map(exponent_label, ps), ranks, strict=True))

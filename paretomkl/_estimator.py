@@ -18,7 +18,7 @@ from ._typing import AnyArray
 if TYPE_CHECKING:
 
     class _Estimator:
-        """What type checkers see of scikit-learn's base classes, which have no types: Any would hide misspelt names."""
+        """Typed stand-in for scikit-learn's untyped base classes, where Any would hide misspelt names."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: Any) -> Self: ...
@@ -40,8 +40,8 @@ else:
 class MultiTaskEstimator(_Estimator):
     """An estimator that wraps one fitted model of several tasks.
 
-    A subclass has the parameters ``task_column`` and ``random_state``, a method ``read_data`` for the training data,
-    and a method ``_learn`` that solves the tasks and returns their model.
+    Subclasses provide the parameters ``task_column`` and ``random_state``, a method ``read_data`` that reads the
+    training data, and a method ``_learn`` that solves the tasks and returns their model.
     """
 
     task_column: int | str | None
@@ -51,7 +51,7 @@ class MultiTaskEstimator(_Estimator):
     n_features_in_: int
     feature_names_in_: AnyArray
 
-    # so that tasks= is routed without set_fit_request and its like, where routing is on
+    # With metadata routing on, tasks= is routed without set_fit_request and the like.
     __metadata_request__fit: ClassVar = {"tasks": True}
     __metadata_request__predict: ClassVar = {"tasks": True}
     __metadata_request__score: ClassVar = {"tasks": True}
@@ -59,7 +59,7 @@ class MultiTaskEstimator(_Estimator):
     def read_data(
         self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
     ) -> Training:
-        """The training data, checked; not ``strict`` for a part of data that were."""
+        """Read and check the training data; ``strict=False`` is for a part of checked data."""
         raise NotImplementedError
 
     def _learn(self, training: Training) -> FittedTasks:
@@ -67,7 +67,7 @@ class MultiTaskEstimator(_Estimator):
         raise NotImplementedError
 
     def learned(self, training: Training) -> Self:
-        """Fitted to training data that were read already."""
+        """Fit to training data that are already read."""
         self.model_ = self._learn(training)
         return self
 
@@ -78,7 +78,7 @@ class MultiTaskEstimator(_Estimator):
         return tags
 
     def _forget(self) -> None:
-        """Drop what an earlier fit has learned, of which the next one may not have all; check what no fit reads."""
+        """Drop all fitted attributes, since the next fit may not set each of them; check ``random_state``."""
         check_random_state(self.random_state)
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
@@ -90,7 +90,7 @@ class MultiTaskEstimator(_Estimator):
 
     @property
     def task_names_(self) -> list[str]:
-        """What messages and tables call the tasks."""
+        """Names of the tasks in messages and tables."""
         return self.model_.tasks.names
 
     @property

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Write files atomically."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class WriteError(OSError):
-    """A file that could be written to by right, and cannot: the disk is full, for instance."""
+    """A file could not be written although permissions allow it, for instance because the disk is full."""
 
     @classmethod
     def of(cls, what: str, error: OSError) -> WriteError:
-        """The error of the system, with the name of the file."""
+        """The system error with the name of the file."""
         why = "the disk is full" if error.errno in FULL else error.strerror or str(error)
         return cls(f"{what} cannot be written: {why}.")
 
 
 def check_writable(file: str | os.PathLike[str]) -> Path:
-    """Refuse at once what could not be written in the end."""
+    """Raise early if the file cannot be written."""
     target = Path(file)
     if target.is_dir():
         raise IsADirectoryError(f"{str(target)!r} is a folder; name a file in that directory.")
@@ -29,7 +29,7 @@ def check_writable(file: str | os.PathLike[str]) -> Path:
         raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to write {target.name!r} into.")
     if not _is_special(target):
         try:
-            with tempfile.TemporaryFile(dir=target.resolve().parent):  # asking for permission is no proof of it
+            with tempfile.TemporaryFile(dir=target.resolve().parent):  # more reliable than checking permissions
                 pass
         except OSError as error:
             if error.errno in FULL:
@@ -39,17 +39,17 @@ def check_writable(file: str | os.PathLike[str]) -> Path:
 
 
 def _is_special(target: Path) -> bool:
-    """A pipe or a device, such as standard output has, which is written to and never replaced."""
+    """Whether the target is a pipe or a device, such as standard output, which must not be replaced."""
     return target.exists() and (not target.is_file() or target.parent == Path(os.devnull).parent)
 
 
 def write_whole(file: str | os.PathLike[str], content: str | bytes) -> Path:
-    """Write a file beside the target and put it in place once it is complete."""
+    """Write a temporary file beside the target and move it into place once it is complete."""
     target = check_writable(file)
     whole = content.encode() if isinstance(content, str) else content
     try:
         return _write(target, whole)
-    except BrokenPipeError:  # the reader has gone, which is no fault
+    except BrokenPipeError:  # the reader is gone, which is not an error
         raise
     except OSError as error:
         raise WriteError.of(repr(str(target)), error) from error
@@ -59,14 +59,14 @@ def _write(target: Path, whole: bytes) -> Path:
     if _is_special(target):
         target.write_bytes(whole)
         return target
-    place = target.resolve()  # a link stays one
+    place = target.resolve()  # keeps a link and replaces the file it points to
     handle, beside = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part")
     try:
         with open(handle, "wb") as stream:
             stream.write(whole)
         mask = os.umask(0)
         os.umask(mask)
-        os.chmod(beside, 0o666 & ~mask)  # as any new file; a temporary one is private
+        os.chmod(beside, 0o666 & ~mask)  # the mode of a new file; temporary files are private
         os.replace(beside, place)
     except BaseException:
         Path(beside).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What models are judged by: a score with the words to show it, task by task and for all tasks together."""
+"""Scores for judging models, per task and over all tasks, with the words to display them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._targets import r_squared
 from ._tasks import array_of, equal_labels
 from ._typing import AnyArray, Array, IntArray
 
-# name of a scikit-learn scorer: what it is called in a sentence, and whether it is shown in per cent
+# name of a scikit-learn scorer: its name in a sentence, and whether it is shown in per cent
 NAMES = {
     "accuracy": ("accuracy", True),
     "balanced_accuracy": ("balanced accuracy", True),
@@ -45,15 +45,15 @@ NUMBER_NAMES = {
     "neg_median_absolute_error": ("negative median absolute error", True),
     "neg_max_error": ("negative largest error", True),
 }
-WORST = "worst_"  # before a name: the lowest score of a task instead of the mean over the tasks
-OF_PROBABILITIES = ("log_loss", "brier", "roc_auc_ov")  # in names of scorers that need probabilities
+WORST = "worst_"  # prefix for the lowest task score instead of the mean over tasks
+OF_PROBABILITIES = ("log_loss", "brier", "roc_auc_ov")  # parts of the names of scorers that need probabilities
 
 
 @dataclass(frozen=True)
 class Judge:
-    """A score, for each task and for all tasks together.
+    """A score, per task and over all tasks.
 
-    measure: what it is called and how it is shown; scorer: what searches choose by; metric: its function.
+    measure: its name and how it is shown; scorer: the scorer for searches; metric: its function.
     """
 
     measure: Measure
@@ -62,29 +62,29 @@ class Judge:
 
     @property
     def scoring(self) -> MultiTaskScorer | None:
-        """For ``scoring=`` of a search; None is the mean over the tasks of their accuracy, or of R²."""
+        """The ``scoring=`` of a search; None is the mean accuracy, or R², over tasks."""
         return None if self.measure in (ACCURACY, R2) else self.scorer
 
     @property
     def of_shares(self) -> bool:
-        """Whether a score is the share of right answers."""
+        """Whether the score is a share of correct answers."""
         return self.metric.function is accuracy_score
 
     def of_samples(
         self, X: Any, y: Any, *, tasks: Any = None, kernels: Any = "default", task_column: Any = None
     ) -> Judge:
-        """The same for the tasks of these samples, see :meth:`of_tasks`."""
+        """The judge for the tasks of these samples, see :meth:`of_tasks`."""
         return self.of_tasks(read_training(PathReader(kernels, task_column), X, y, tasks=tasks).labelling)
 
     def of_tasks(self, labelling: Labelling) -> Judge:
-        """The same for these tasks: scores of two classes refuse more, and scores of one class name it."""
+        """The judge for these tasks: two-class scores raise for more classes, and one-class scores name the class."""
         for source in labelling.distinct_sources:
             pairs = [pair for pair, of in zip(labelling.pairs, labelling.sources, strict=True) if of == source]
             if len(pairs) > 1 and self.metric.of_two_classes:
                 classes = len({label for pair in pairs for label in pair})
                 whose = "y" if source is None else f"task {source!r}"
                 raise ValueError(
-                    f"The score {self.measure.key} compares two classes, and {whose} has {classes}; use "
+                    f"The score {self.measure.key} compares two classes, but {whose} has {classes}; use "
                     "balanced_accuracy or f1_macro."
                 )
         positive = {self._positive(pair) for pair in labelling.pairs}
@@ -93,7 +93,7 @@ class Judge:
         return replace(self, measure=replace(self.measure, name=f"{self.measure.name} of class {positive.pop()!r}"))
 
     def _positive(self, pair: tuple[Any, ...]) -> Any:
-        """The class that a score favours; None if it treats both alike."""
+        """The positive class of the score; None if it treats both classes alike."""
         if not (self.metric.of_two_classes and self.metric.takes("pos_label")):
             return None
         if "pos_label" in self.metric.arguments:
@@ -101,7 +101,7 @@ class Judge:
         return 1 if 1 in pair else pair[-1]
 
     def score(self, truth: AnyArray, response: AnyArray, classes: list[Any] | None) -> float:
-        """Score of some samples; NaN where there are none, or too few classes among them.
+        """Score of some samples; NaN if there are none, or too few classes among them.
 
         truth (n,): labels; response (n,): predicted labels, or scores that favour the second of two ``classes``.
         """
@@ -109,17 +109,17 @@ class Judge:
             return np.nan
         part = Part("", np.arange(len(truth)), truth, response, classes)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # labels that are predicted and absent, or never predicted
+            warnings.simplefilter("ignore", UserWarning)  # labels that are predicted but absent, or never predicted
             return self.metric.score(part, "predict" if self.metric.of_labels else "decision_function", None)
 
     def standard_error(self, truth: AnyArray, response: AnyArray, classes: list[Any] | None = None) -> float:
-        """Of :meth:`score`, by how much it scatters from sample to sample; NaN where there is no formula for it."""
+        """Standard error of :meth:`score` over samples; NaN if there is no formula for it."""
         if not self.of_shares or not len(truth):
             return np.nan
         return float(standard_error_of_share(self.score(truth, response, classes), len(truth)))
 
     def overall_error(self, scores: Sequence[float] | Array, errors: Sequence[float] | Array) -> float:
-        """Standard error of :meth:`overall`, from scores of tasks and their standard errors."""
+        """Standard error of :meth:`overall`, from task scores and their standard errors."""
         known = ~np.isnan(np.asarray(scores, dtype=float))
         if not known.any():
             return np.nan
@@ -129,14 +129,14 @@ class Judge:
         return float(np.sqrt(np.sum(spread**2)) / len(spread))
 
     def overall(self, scores: Sequence[float] | Array) -> float:
-        """Mean over the tasks that have a score, or the lowest of these."""
+        """Mean over the tasks that have a score, or the lowest of them."""
         known = [float(value) for value in scores if not np.isnan(value)]
         if not known:
             return np.nan
         return min(known) if self.scorer.average == "worst" else float(np.mean(known))
 
     def score_model(self, model: Any, X: Any, y: Any, tasks: Any = None) -> float:
-        """Score of a fitted estimator; NaN where it is not defined. ``tasks`` unless it finds them in X."""
+        """Score of a fitted estimator; NaN if undefined. Pass ``tasks`` unless X has a task column."""
         if self.scoring is None:
             return float(model.score(X, y, tasks=tasks))
         found = self.scorer.score(model, X, y, tasks=tasks)
@@ -144,18 +144,18 @@ class Judge:
         return found
 
     def errors(self, labelling: Labelling, decisions: Array, y: Any) -> Array:
-        """Standard error of the score of each binary task, (n_tasks,); NaN where there is no formula for it."""
+        """Standard error of the score of each binary task, (n_tasks,); NaN if there is no formula for it."""
         if not self.of_shares:
             return np.full(labelling.n_tasks, np.nan)
         right, belongs = labelling.right(decisions, y)
         return np.asarray(standard_error_of_share(share(right, belongs), belongs.sum(axis=0)))
 
     def counts(self, labelling: Labelling, decisions: Array, y: Any) -> IntArray:
-        """Samples of each binary task, (n_tasks,)."""
+        """Number of samples of each binary task, (n_tasks,)."""
         return np.asarray(labelling.right(decisions, y)[1].sum(axis=0))
 
     def judge(self, labelling: Labelling, decisions: Array, samples: Samples, y: Any) -> tuple[Array, float]:
-        """Score of each binary task, (n_tasks,), and of all together, from decisions (n_samples, n_tasks)."""
+        """Score of each binary task, (n_tasks,), and overall score, from decisions (n_samples, n_tasks)."""
         right, belongs = labelling.right(decisions, y)
         if self.measure == ACCURACY:
             return share(right, belongs), labelling.score(decisions, samples, y)
@@ -163,7 +163,7 @@ class Judge:
         scores = np.array([self._task_score(labelling, t, truth, decisions, belongs) for t in range(labelling.n_tasks)])
         if len(labelling.distinct_sources) == labelling.n_tasks:
             return scores, self.overall(scores)
-        labels = labelling.predictions(decisions)  # by the votes of the pairs
+        labels = labelling.predictions(decisions)  # by the votes of the pairs of classes
         groups = [(plain_labels(truth[rows]), plain_labels(labels[rows])) for rows, _ in labelling.groups(samples)]
         return scores, self.overall([self.score(labels, answers, None) for labels, answers in groups])
 
@@ -180,25 +180,25 @@ class Judge:
 
 
 class NumberJudge(Judge):
-    """The same for tasks that predict numbers."""
+    """A judge for regression tasks."""
 
     def of_samples(
         self, X: Any, y: Any, *, tasks: Any = None, kernels: Any = "default", task_column: Any = None
     ) -> Judge:
-        PathReader(kernels, task_column, machine="ridge").read_data(X, y, tasks=tasks)  # refuses what cannot be learned
+        PathReader(kernels, task_column, machine="ridge").read_data(X, y, tasks=tasks)  # raises on invalid data
         return self
 
     def of_tasks(self, labelling: Any) -> Judge:
         return self
 
     def score(self, truth: AnyArray, response: AnyArray, classes: list[Any] | None = None) -> float:
-        """Score of some samples; NaN where it is not defined. truth, response (n,): numbers."""
+        """Score of some samples; NaN if undefined. truth, response (n,): numbers."""
         if self.metric.function is r2_score and not self.metric.arguments:  # much faster than scikit-learn's
             return r_squared(truth, response, np.ones(len(truth))) if len(truth) > 1 else np.nan
         return super().score(truth, response, classes)
 
     def standard_error(self, truth: AnyArray, response: AnyArray, classes: list[Any] | None = None) -> float:
-        """That of a mean over the samples, or of R², which is one to first order."""
+        """Standard error of a mean over samples, or of R², which is a mean to first order."""
         if len(truth) < 2:
             return np.nan
         residuals = truth - response
@@ -226,9 +226,9 @@ class NumberJudge(Judge):
 
 
 def standard_error_of_share(share: Any, n: Any) -> Any:
-    """Of a share of n samples, from half a sample more on either side: all right of n is not certain; NaN without any.
+    """Standard error of a share of n samples, √(q (1 − q) / (n + 1)) with q = (n share + ½) / (n + 1); NaN if n = 0.
 
-    √(q (1 − q) / (n + 1))  with  q = (n share + ½) / (n + 1)
+    The extra half sample on either side keeps the error of a share of 0 or 1 positive.
     """
     share, n = np.asarray(share, dtype=float), np.asarray(n, dtype=float)
     inner = (n * share + 0.5) / (n + 1)
@@ -236,9 +236,10 @@ def standard_error_of_share(share: Any, n: Any) -> Any:
 
 
 def make_judge(scoring: Any = None, option: str = "scoring", regression: bool = False) -> Judge:
-    """From the name of a score, a scorer of scikit-learn or of :func:`make_multitask_scorer`; None is accuracy or R².
+    """A judge from the name of a score or a scorer of scikit-learn or :func:`make_multitask_scorer`.
 
-    ``worst_`` before a name asks for the lowest score of a task. ``option`` is what messages call the argument.
+    None is accuracy or R². The prefix ``worst_`` selects the lowest task score. ``option`` is the name of the argument
+    in messages.
     """
     if scoring is None:
         scoring = "r2" if regression else "accuracy"
@@ -252,8 +253,8 @@ def make_judge(scoring: Any = None, option: str = "scoring", regression: bool = 
         scorer = make_multitask_scorer(scoring)
     else:
         raise ValueError(
-            f"{option} must be the name of a score, a scorer of scikit-learn, or one of make_multitask_scorer that "
-            f"gives one number; got {scoring!r}."
+            f"{option} must be the name of a score, a scikit-learn scorer, or a make_multitask_scorer that returns one "
+            f"number, got {scoring!r}."
         )
     metric = metric_of(scorer)
     assert metric is not None
@@ -283,13 +284,13 @@ def _check_name(name: str, option: str, regression: bool) -> None:
     if near and not known:
         raise ValueError(f"There is no score {name!r} ({option}); did you mean {near[0]!r}?")
     what = "numbers" if regression else "classes"
-    raise ValueError(f"{name!r} is not a score for {what} ({option}); known are {', '.join(names)}.")
+    raise ValueError(f"{name!r} is not a score for {what} ({option}); use one of {', '.join(names)}.")
 
 
 def _no_probabilities(name: str, option: str) -> str:
-    return f"The score {name} needs probabilities ({option}), which support vector machines do not give; try roc_auc."
+    return f"The score {name} needs probabilities ({option}), which support vector machines do not have; try roc_auc."
 
 
 def plain_labels(labels: AnyArray) -> AnyArray:
-    """Labels of one task are often of one type, even if those of all tasks are not."""
+    """Labels as a typed array if possible: one task often has one type of labels, even if all tasks do not."""
     return array_of(labels.tolist()) if labels.dtype.kind == "O" else labels

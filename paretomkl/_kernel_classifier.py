@@ -1,4 +1,4 @@
-"""What all kernel methods share: f_t(x) = Σ_i v_ti k_t(x_i, x) + b_t."""
+"""The base classes of all kernel methods: f_t(x) = Σ_i v_ti k_t(x_i, x) + b_t."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ E = TypeVar("E")
 
 
 class KernelFit(FittedTables):
-    """The attributes of an estimator that follow from its :class:`TaskModel` and its optimum."""
+    """The fitted attributes that follow from the :class:`TaskModel` of an estimator and its optimum."""
 
     C: float
-    kernels: Any  # KernelLike; for IndependentSVC None too
+    kernels: Any  # KernelLike, or None for IndependentSVC
     verbose: int | None
     model_: TaskModel
     objectives_: Array
@@ -35,12 +35,12 @@ class KernelFit(FittedTables):
         """C, checked."""
         C: Any = self.C
         if isinstance(C, Sequence | np.ndarray) and not isinstance(C, str):
-            raise ValueError("C must be one number; give fit a sample_weight, which multiplies C sample by sample.")
+            raise ValueError("C must be one number; pass sample_weight to fit to multiply C for each sample.")
         check_number("C", C, lambda v: 0 < v < np.inf, "greater than 0")
         return float(C)
 
     def _keep(self, objectives: Array, gap: float, n_sweeps: int, objective: float | None = None) -> None:
-        """Set the fitted attributes that tell about the optimum; the objective is the mean, where none is given."""
+        """Set the fitted attributes of the optimum; ``objective`` defaults to the mean."""
         self.objectives_ = objectives
         self.objective_ = float(objectives.mean()) if objective is None else objective
         self.gap_ = float(gap)
@@ -48,12 +48,12 @@ class KernelFit(FittedTables):
 
     @property
     def n_iter_(self) -> int:
-        """Passes over the tasks, by the name that scikit-learn has for them."""
+        """``n_sweeps_`` under scikit-learn's name."""
         return self.n_sweeps_
 
     @property
     def theta_(self) -> Array:
-        """Kernel weights, (n_kernels,), or (n_tasks, n_kernels) where each task has its own."""
+        """Kernel weights, (n_kernels,), or (n_tasks, n_kernels) if each task has its own."""
         return self.model_.theta
 
     @property
@@ -63,12 +63,12 @@ class KernelFit(FittedTables):
 
     @property
     def kernel_shares_(self) -> Array:
-        """What each kernel contributes to the variance within tasks: θ_m v_m / Σ θ v, in the shape of ``theta_``."""
+        """Share of each kernel in the variance within tasks, θ_m v_m / Σ θ v, with the shape of ``theta_``."""
         return self.model_.bank.variance_share(self.theta_)
 
     @property
     def source_shares_(self) -> dict[str, Any]:
-        """``kernel_shares_`` summed over the kernels of each source, a number each, or one for each task."""
+        """``kernel_shares_`` summed over the kernels of each source: one number per source, or one per task."""
         shares = self.model_.bank.by_source(self.kernel_shares_)
         if not shares:
             raise AttributeError("The kernels have no named sources; make them with kernels=sources({…}).")
@@ -76,15 +76,15 @@ class KernelFit(FittedTables):
 
     @property
     def support_(self) -> IntArray:
-        """Training samples that support some task, (n_support,)."""
+        """Indices of the training samples that support at least one task, (n_support,)."""
         return self.model_.support.rows
 
     @property
     def support_vectors_(self) -> Array:
-        """Their features, (n_support, n_features)."""
+        """Features of the samples in ``support_``, (n_support, n_features)."""
         vectors = self.model_.support.vectors
         if vectors is None:
-            raise AttributeError("Precomputed kernels have no support vectors; see support_.")
+            raise AttributeError("Precomputed kernels have no support vectors; use support_.")
         return vectors
 
     @property
@@ -94,25 +94,26 @@ class KernelFit(FittedTables):
 
     @property
     def intercept_(self) -> Array:
-        """(n_tasks,)."""
+        """Intercept of each task, (n_tasks,)."""
         return self.model_.intercepts
 
     def contributions(self, X: Any, *, tasks: Any = None, by: Literal["kernel", "source"] = "kernel") -> Array:
-        """What each kernel adds to the decision (or, in regression, to the prediction) of each sample.
+        """What each kernel adds to the decision (in regression: the prediction) of each sample.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
         tasks : array-like of shape (n_samples,), default=None
-            The task of each row, where ``fit`` had ``tasks=``.
+            The task of each row, if you passed ``tasks=`` to ``fit``.
         by : {"kernel", "source"}, default="kernel"
             "source" adds up the kernels of each named source, in the order of ``source_shares_``.
 
         Returns
         -------
         parts : array of shape (n_samples, n_kernels), or (n_samples, n_tasks, n_kernels)
-            The second where a sample has several tasks: for a matrix y and for pairs of classes. Summed over the last
-            axis they are the decision less ``intercept_`` (in regression the prediction less its constant part).
+            The second shape applies if a sample has several tasks: for a matrix y and for pairs of classes. The sum
+            over the last axis is the decision minus ``intercept_`` (in regression: the prediction minus its constant
+            part).
         """
         if by not in ("kernel", "source"):
             raise ValueError(f"by must be 'kernel' or 'source', got {by!r}.")
@@ -155,13 +156,13 @@ class KernelTaskClassifier(KernelFit, MultiTaskClassifier):
 
 
 def keep_solution(estimator: Any, solution: Solution, n_sweeps: int) -> None:
-    """Set the fitted attributes that tell about a solution."""
+    """Copy the values of a solution into fitted attributes."""
     estimator.task_weights_, estimator.objectives_ = solution.task_weights, solution.objectives
     estimator.objective_, estimator.gap_, estimator.n_sweeps_ = solution.objective, solution.gap, n_sweeps
 
 
 def fitted_at(plain: E, solution: Solution, model: TaskModel, C: float, n_sweeps: int) -> E:
-    """A copy of an estimator that has read the training data, as fitted with p and C by the given solution."""
+    """Copy an estimator that has read the training data, and fit it with the given solution and C."""
     point: Any = copy(plain)
     point.p, point.C, point.model_ = solution.p, C, model
     keep_solution(point, solution, n_sweeps)

@@ -1,7 +1,7 @@
 """Compiled evaluation of a bank of kernels in single precision: one sample against many, a tile at a time.
 
-Twice as many values fit into a vector register and into the cache as in double precision, and what belongs to the one
-sample is read once. Where kernels have too few digits for that, :mod:`paretomkl._kernel_rows` serves.
+Twice as many values fit into a vector register and into the cache as in double precision, and the data of the one
+sample are read once. If kernels need more digits, :mod:`paretomkl._kernel_rows` is used instead.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from ._compiled import inner_njit, njit
 from ._kernel_rows import EXPONENTIAL, VALUE, Program
 from ._typing import AnyArray, Array, IntArray
 
-ROWS = 512  # at a time: the values of a dozen kernels stay in the first-level cache, and calls cost little
-_MOST_DOUBLINGS = 3  # squarings in a row: each doubles the relative error of 1e-7
+ROWS = 512  # rows at a time: the values of a dozen kernels stay in the first-level cache, and call overhead is small
+_MOST_DOUBLINGS = 3  # limit on squarings in a row; each doubles the relative error of 1e-7
 _LOG2E = 1.4426950408889634
 _LN2 = np.float32(0.6931471805599453)
 _ROUND = np.float32(12582912.0)  # 1.5 · 2^23: adding it rounds to an integer, held in the low bits of the sum
-_LOWEST = np.float32(-60.0)  # log2 of about 1e-18: what is below counts as zero, and squares stay far from underflow
+_LOWEST = np.float32(-60.0)  # log2 of about 1e-18: smaller values count as zero, so that squares do not underflow
 _MANTISSA = np.int32(23)
-# Taylor coefficients of exp; the degree of 7 is exact to rounding on |r| ≤ ln(2)/2
+# Taylor coefficients of exp; degree 7 is exact to rounding on |r| ≤ ln(2)/2
 _C2, _C3, _C4, _C5, _C6, _C7 = (np.float32(1 / f) for f in (2, 6, 24, 120, 720, 5040))
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
 
 class Columns(NamedTuple):
-    """Samples whose columns of kernel values are wanted, and the rows these columns run over.
+    """The samples whose columns of kernel values to compute, and the rows of these columns.
 
-    Row r of column c has the base values ``panel[:, at[c] + r]``. squares (n_bases, …) and scale (n_kernels, …) are
-    those of the columns, and with ``row_`` of the rows; all in single precision.
+    Row r of column c has the base values ``panel[:, at[c] + r]``. ``squares`` (n_bases, …) and ``scale``
+    (n_kernels, …) belong to the columns, and with the prefix ``row_`` to the rows; all in single precision.
     """
 
     panel: AnyArray
@@ -42,9 +42,9 @@ class Columns(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room for the values of all kernels at some rows of one column.
+    """A buffer for the values of all kernels at some rows of one column.
 
-    ``values`` has a row more, for intermediates; ``bits`` is ``values`` seen as integers.
+    ``values`` has an extra row for intermediates; ``bits`` is an integer view of ``values``.
     """
 
     values: AnyArray
@@ -57,7 +57,7 @@ def make_room(n_kernels: int) -> Room:
 
 
 def with_short_chains(program: Program) -> Program:
-    """The program with exponentials of their own where squarings would lose too many digits."""
+    """The program with a new exponential wherever squarings would lose too many digits."""
     parent, doublings = program.parent.copy(), program.doublings.copy()
     depth = np.zeros_like(doublings)
     for m in program.order:
@@ -70,9 +70,9 @@ def with_short_chains(program: Program) -> Program:
 
 @inner_njit(fastmath={"contract"})
 def exp_into(x: AnyArray, rate: float, n: int, shift: AnyArray, whole: AnyArray, out: AnyArray, bits: AnyArray) -> None:
-    """out_k = exp(−rate · x_k) for k < n and x ≥ 0: as in double precision, see _kernel_rows.
+    """out_k = exp(−rate · x_k) for k < n and x ≥ 0; for the method see ``_kernel_rows.exp_into``.
 
-    ``bits`` is ``out`` seen as integers, and ``whole`` is ``shift``, which is overwritten.
+    ``bits`` is an integer view of ``out``, and ``whole`` of ``shift``, which is overwritten.
     """
     factor = np.float32(-rate * _LOG2E)
     for k in range(n):
@@ -94,7 +94,7 @@ def exp_into(x: AnyArray, rate: float, n: int, shift: AnyArray, whole: AnyArray,
         bits[k] += whole[k] << _MANTISSA
 
 
-# Each loop is a function of its own: in one large function compilers give up on turning them into vector instructions.
+# Each loop is a separate function: in one large function, compilers fail to vectorise them.
 @inner_njit(fastmath={"contract"})
 def square_into(source: AnyArray, n: int, out: AnyArray) -> None:
     for k in range(n):
@@ -131,7 +131,7 @@ def add_into(source: AnyArray, factor: float, n: int, out: Array) -> None:
 
 @inner_njit(_nrt=True)
 def column_values(program: Program, needed: IntArray, columns: Columns, c: int, r: int, n: int, room: Room) -> None:
-    """The needed kernels at rows r..r+n-1 of column c, into the room."""
+    """Write the needed kernels at rows r..r+n-1 of column c to ``room``."""
     order, kind, base, rate, offset, degree, parent, doublings, scaled = program
     panel, at, squares, scale, row_squares, row_scale = columns
     values, bits = room
@@ -178,12 +178,12 @@ def add_single_columns(
 ) -> None:
     """fields[m, at_e + r] += step_e k_m(column c, row r) for rows begin ≤ r < end and all entries e of all columns c.
 
-    The entries of column c are those from ptr[number[c]] to ptr[number[c] + 1] - 1.
+    Column c has the entries ptr[number[c]] to ptr[number[c] + 1] - 1.
     """
     values = room.values
     n_kernels = len(fields)
     needed = np.ones(n_kernels, dtype=np.int64)
-    for r in range(begin, end, ROWS):  # the fields of some rows stay in the cache while all columns are added
+    for r in range(begin, end, ROWS):  # the fields of these rows stay in the cache while all columns are added
         n = min(ROWS, end - r)
         for c in range(len(number)):
             column_values(program, needed, columns, c, r, n, room)
@@ -195,7 +195,7 @@ def add_single_columns(
 
 @njit(fastmath={"contract"})
 def combine_columns(program: Program, weight: Array, columns: Columns, room: Room, K: Array) -> None:
-    """K[c, r] = Σ_m weight_m k_m(column c, row r) for r ≤ c: the lower triangle among the same samples, flat."""
+    """K[c, r] = Σ_m weight_m k_m(column c, row r) for r ≤ c: the flat lower triangle among the same samples."""
     values, n_columns = room.values, len(columns.at)
     needed = np.zeros(len(weight), dtype=np.int64)
     for q in range(len(weight) - 1, -1, -1):

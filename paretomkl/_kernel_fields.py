@@ -1,12 +1,12 @@
-"""Kernel fields: what every kernel of a bank says about all samples of a task, kept up to date column by column.
+"""Kernel fields: the function of every kernel at all samples of a task, updated column by column.
 
 The field of task t under kernel m is, at each sample i of the task,
 
     F_tm(i) = Σ_j v_tj k_m(x_i, x_j).
 
-It answers all that a sweep asks without a Gram matrix: decisions at any θ are Σ_m θ_m F_tm(i), quadratic forms v'K_m v
-are Σ_i v_ti F_tm(i). When the dual v changes, F changes by the kernel columns of the samples whose v_tj changed, and
-these are the only kernel values that are ever made. Distances of these columns are kept within the bank's ``cache_mb``.
+It gives a sweep all it needs without a Gram matrix: decisions at any θ are Σ_m θ_m F_tm(i), and quadratic forms v'K_m v
+are Σ_i v_ti F_tm(i). When the dual v changes, F changes by the kernel columns of the samples whose v_tj changed, and no
+other kernel values are computed. Distances of these columns are cached, up to ``cache_mb`` of the bank.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from ._bank import Side
     from .gram import GramBlocks
 
-_LEAST_ATOM = 64  # samples; with smaller ones on average a block is one atom
-_PAIRS_AT_ONCE = 2e7  # of samples, in one compiled call: an interrupt waits for it
-_SINGLE = 1e-5  # what rounding to single precision may change in a kernel value, relative to the kernel's variance
-_LARGE = 1e15  # squares of larger numbers leave the range of single precision
+_LEAST_ATOM = 64  # mean samples per atom below which a block is a single atom
+_PAIRS_AT_ONCE = 2e7  # pairs of samples in one compiled call, which delays an interrupt
+_SINGLE = 1e-5  # allowed error of a kernel value in single precision, relative to the kernel's variance
+_LARGE = 1e15  # squares of larger numbers overflow in single precision
 
 
 class _Atom(NamedTuple):
-    """Samples of one block that belong to the same tasks: where the columns of these tasks have values.
+    """Samples of one block that belong to the same tasks.
 
-    positions: of the samples in their block, rising; samples: their numbers; tasks: rising; at: where the fields of
-    each of these tasks begin for this atom; column (n_block,): where in the store the distances between a sample of the
-    block and those of the atom begin, −1 where they are not kept.
+    positions: of the samples in their block, increasing; samples: their numbers; tasks: increasing; at: start of the
+    fields of each of these tasks for this atom; column (n_block,): position in the store of the distances between a
+    sample of the block and the atom, −1 if they are not kept.
     """
 
     positions: IntArray
@@ -53,20 +53,20 @@ class _Atom(NamedTuple):
 
 
 class KernelFields:
-    """The fields of all tasks of a Gram store for one dual v, zero to begin with.
+    """The fields of all tasks of a Gram store for one dual v, initially zero.
 
     Parameters
     ----------
     gram : GramBlocks
     double : bool, default=False
-        Whether kernel values have double precision even where single precision serves.
+        Whether to use double precision even if single precision is enough.
 
     Attributes
     ----------
     dual : flat array over the samples of all tasks
-        The v that the fields are for; only :meth:`move_to` changes it.
+        The current v; only :meth:`move_to` changes it.
     n_values : int
-        Pairs of samples at which the kernels were evaluated so far.
+        Number of pairs of samples evaluated so far.
     """
 
     def __init__(self, gram: GramBlocks, double: bool = False):
@@ -83,7 +83,7 @@ class KernelFields:
         n_bases = self.bank.n_bases
         room = int(max(self.bank.cache_bytes, 2 * PANEL_BYTES) // (n_bases * np.dtype(kind).itemsize))
         whole = sum(len(atom.positions) * len(atom.column) for atom in self._atoms)
-        self._store = np.empty((n_bases, min(room, whole)), dtype=kind)  # takes memory where it is written
+        self._store = np.empty((n_bases, min(room, whole)), dtype=kind)  # uses memory only where it is written
         self._filled = 0
         self._spare: list[list[int]] = [[] for _ in self._atoms]
         self._rows: dict[int, _SingleSide] = {}  # the samples of atoms
@@ -106,10 +106,10 @@ class KernelFields:
         return forms
 
     def move_to(self, dual: Array) -> None:
-        """Make the fields those of another dual."""
+        """Update the fields to another dual."""
         changed = np.flatnonzero(dual != self.dual)
         step, idx = dual[changed] - self.dual[changed], self.gram.layout.idx[changed]
-        of_task = np.searchsorted(changed, self.gram.layout.ptr)  # where the changes of each task begin
+        of_task = np.searchsorted(changed, self.gram.layout.ptr)  # start of the changes of each task
         moved = np.flatnonzero(np.diff(of_task))
         for g in sorted({g for t in moved for g in self._atoms_of[t]}):
             atom = self._atoms[g]
@@ -122,8 +122,10 @@ class KernelFields:
         self.dual[:] = dual
 
     def _add(self, g: int, columns: IntArray, ptr: IntArray, at: IntArray, step: Array) -> None:
-        """Add columns of the block to the fields over atom g; column c has the entries ptr[c] to ptr[c+1]-1 of ``at``,
-        where fields begin, and of ``step``."""
+        """Add columns of the block to the fields over atom g.
+
+        Column c has the entries ptr[c] to ptr[c+1]-1 of ``at``, the start of the fields, and of ``step``.
+        """
         self._keep(g, columns)
         atom, n = self._atoms[g], len(self._atoms[g].positions)
         where = atom.column[columns]
@@ -148,7 +150,7 @@ class KernelFields:
         run_chunks(add, list(pairwise(edges)), self.n_jobs)
 
     def _adder(self, g: int, panel: AnyArray, row_at: IntArray, samples: IntArray, entries: Any) -> Callable:
-        """A function of a range of rows that adds the columns of some samples there to the fields over atom g."""
+        """A function of a range of rows that adds the columns of these samples to the fields over atom g."""
         side, n_kernels = self.gram.side, self.bank.n_kernels
         if not self.double:
             left, right = _SingleSide.of(side, samples), self._side_of(g)
@@ -171,7 +173,7 @@ class KernelFields:
         return work
 
     def keep_columns(self, entries: Mapping[int, IntArray]) -> None:
-        """Have the distances of some samples of some tasks to all samples of these tasks in the store."""
+        """Store the distances between the given samples of each task and all samples of that task."""
         wanted: dict[int, list[IntArray]] = {}
         for t, some in entries.items():
             for g in self._atoms_of[t]:
@@ -180,9 +182,9 @@ class KernelFields:
             self._keep(g, np.unique(np.concatenate(columns)))
 
     def _keep(self, g: int, columns: IntArray) -> None:
-        """Have the distances between columns of the block and the samples of atom g in the store, as far as they fit.
+        """Store the distances between columns of the block and the samples of atom g, as far as they fit.
 
-        Room that other columns of the atom have is used again where there is no more.
+        If the store is full, they replace other columns of the atom.
         """
         atom, n = self._atoms[g], len(self._atoms[g].positions)
         missing = columns[atom.column[columns] < 0]
@@ -206,7 +208,7 @@ class KernelFields:
             atom.column[some] = places
 
     def _room_for(self, g: int, most: int) -> list[int]:
-        """Places in the store for up to so many columns of atom g."""
+        """Places in the store for up to ``most`` columns of atom g."""
         n, spare = len(self._atoms[g].positions), self._spare[g]
         places = [spare.pop() for _ in range(min(most, len(spare)))]
         new = min(most - len(places), (self._store.shape[1] - self._filled) // n)
@@ -241,7 +243,7 @@ class KernelFields:
 
     @contextmanager
     def among(self, t: int, entries: IntArray, weight: Array) -> Iterator[Array]:
-        """Σ_m weight_m K_m among some samples of task t, flat, within a ``with`` block."""
+        """The flat matrix Σ_m weight_m K_m among some samples of task t, valid inside the ``with`` block."""
         idx = self.gram.layout.idx[self.gram.layout.ptr[t] + entries]
         n = len(idx)
         with (
@@ -264,7 +266,7 @@ class KernelFields:
             yield K
 
     def _collect(self, t: int, idx: IntArray, panel: AnyArray) -> None:
-        """The lower triangle of the base values among samples idx of the block of task t, (n_bases, n, n)."""
+        """Fill panel (n_bases, n, n) with the lower triangle of base values among samples idx of task t's block."""
         lost = np.zeros(len(idx), dtype=bool)
         for g in self._atoms_of[t]:
             atom = self._atoms[g]
@@ -272,7 +274,7 @@ class KernelFields:
             own = np.flatnonzero(atom.positions[at] == idx)
             gather(self._store, atom.column[idx], at[own], own, panel)
             lost |= atom.column[idx] < 0
-        if lost.any():  # there was no room for their columns
+        if lost.any():  # the store had no room for their columns
             side, rows = self.gram.side, np.flatnonzero(lost)
             samples = self.gram.samples[self._atoms[self._atoms_of[t][0]].block][idx]
             values = self.bank.panel(side, samples[rows], side, samples)
@@ -280,14 +282,14 @@ class KernelFields:
 
 
 class _Room:
-    """Arrays that are used again: to get fresh memory for a large one takes as long as to fill it."""
+    """Reusable arrays: allocating a large one takes as long as filling it."""
 
     def __init__(self) -> None:
         self._spare: dict[Any, list[AnyArray]] = {}
 
     @contextmanager
     def lend(self, kind: Any, size: int) -> Iterator[AnyArray]:
-        """An array of that size, within a ``with`` block."""
+        """An array of this size, valid inside the ``with`` block."""
         spare = self._spare.setdefault(np.dtype(kind), [])
         try:
             array = spare.pop()
@@ -300,7 +302,7 @@ class _Room:
 
 
 class _SingleSide(NamedTuple):
-    """Some samples in single precision: their features for each base where wanted, squares and scale."""
+    """Some samples in single precision: optionally their features for each base, squares and scale."""
 
     features: list[AnyArray]
     squares: AnyArray
@@ -313,22 +315,22 @@ class _SingleSide(NamedTuple):
 
 
 def _single_serves(gram: GramBlocks) -> bool:
-    """Whether rounding to single precision changes kernels by little of their variance within tasks.
+    """Whether rounding to single precision is small compared with the variance of each kernel within tasks.
 
-    Squared distances lose digits where their rate is high, values where a kernel is nearly constant.
+    Squared distances lose digits if the rate is high, values if a kernel is nearly constant.
     """
     bank, side = gram.bank, gram.side
     if bank.precomputed or side.squares.max(initial=0.0) > _LARGE:
         return False
     size, variance = gram.diagonals().mean(axis=1), bank.factor * bank.variance
-    norms = np.array([squares.mean() for squares in side.centred_squares])  # zero where distances do not cancel
+    norms = np.array([squares.mean() for squares in side.centred_squares])  # zero if distances do not cancel
     exponents = np.where(bank.program.kind == EXPONENTIAL, bank.program.rate * norms[bank.program.base], 0.0)
     lost = np.finfo(np.float32).eps * size * (1 + 2 * exponents)
     return bool((lost <= _SINGLE * variance).all())
 
 
 def _make_atoms(gram: GramBlocks) -> tuple[list[_Atom], list[list[int]], IntArray, int]:
-    """The atoms of all blocks, those of each task, the place of each entry in the fields, and how long fields are."""
+    """The atoms of all blocks, the atoms of each task, the place of each entry in the fields, and their length."""
     ptr, idx, _, _ = gram.layout
     _, tasks, task_ptr = gram.blocks
     key = np.random.default_rng(0).integers(1, 2**62, gram.n_tasks)
@@ -337,7 +339,7 @@ def _make_atoms(gram: GramBlocks) -> tuple[list[_Atom], list[list[int]], IntArra
     place, n_fields = np.empty(ptr[-1], dtype=np.int64), 0
     for b, samples in enumerate(gram.samples):
         own = tasks[task_ptr[b] : task_ptr[b + 1]]
-        member = np.zeros(len(samples), dtype=np.int64)  # the sum of random keys tells which tasks a sample is in
+        member = np.zeros(len(samples), dtype=np.int64)  # a sum of random keys identifies the tasks of a sample
         for t in own:
             member[idx[ptr[t] : ptr[t + 1]]] += key[t]
         kinds, kind = np.unique(member, return_inverse=True)
@@ -374,14 +376,14 @@ def add_columns(
 ) -> None:
     """fields[m, at_e + r] += step_e k_m(column c, row r) for rows begin ≤ r < end and all entries e of all columns c.
 
-    The entries of column c are those from ptr[number[c]] to ptr[number[c] + 1] - 1.
+    Column c has the entries ptr[number[c]] to ptr[number[c] + 1] - 1.
     """
     first, last = pairs.begin, pairs.end
     cursor, needed, _, _, _, values, _ = tile
     n_columns = len(first)
     for m in range(len(needed)):
         needed[m] = 1
-    for r in range(begin, end, TILE):  # the fields of some rows stay in the cache while all columns are added
+    for r in range(begin, end, TILE):  # the fields of these rows stay in the cache while all columns are added
         for c in range(n_columns):
             first[c] = r
             last[c] = min(r + TILE, end)
@@ -408,7 +410,7 @@ def add_columns(
 
 @njit()
 def gather(store: AnyArray, column: IntArray, position: IntArray, own: IntArray, panel: AnyArray) -> None:
-    """panel[b, i, own_k] = store[b, column_i + position_k] for own_k ≤ i, and rows i whose column is there."""
+    """panel[b, i, own_k] = store[b, column_i + position_k] for own_k ≤ i, for the rows i whose column is stored."""
     for b in range(len(panel)):
         for i in range(len(column)):
             if column[i] >= 0:

@@ -1,4 +1,4 @@
-"""Kernels and their sources as they are typed in the shell."""
+"""Parse kernels and sources from the command line."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ._tables import Table, TableError
 from ._wording import hint, split_names
 
 FIRST_PARAMETER = {"rbf": "sigma", "gaussian": "sigma", "laplacian": "gamma", "poly": "degree", "polynomial": "degree"}
-OTHERS = "other columns"  # the source of columns that no other has
+OTHERS = "other columns"  # the source of the columns that are in no other source
 
 
 def parse_kernels(text: str, names: Sequence[str]) -> Any:
     """Kernels from text: ``default``, ``paper``, or ``rbf:0.5,linear,laplacian:2@age+bmi`` with columns after the @.
 
-    ``names`` are the columns after encoding; a column of words stands for all its indicators.
+    ``names`` are the columns after encoding; the name of a text column selects all its indicators.
     """
     if text in ("default", "paper"):
         return text
@@ -34,7 +34,7 @@ def parse_kernels(text: str, names: Sequence[str]) -> Any:
         if chosen:
             columns = [chosen] if chosen in names else chosen.split("+")
             parameters["columns"] = [found for column in columns for found in _encoded(column, names)]
-        # a kernel has several names
+        # compare classes, since a kernel can have several names
         if any(NAMED_KERNELS[name] is NAMED_KERNELS[other] and parameters == its for other, its in kernels):
             raise TableError(f"--kernels names {item!r} twice.")
         kernels.append((name, parameters))
@@ -65,10 +65,10 @@ def _encoded(column: str, names: Sequence[str]) -> list[str]:
 
 
 def parse_sources(given: Sequence[str], table: Table) -> tuple[KernelBank, list[str]]:
-    """Sources from texts such as ``genes=g_*`` and ``clinic=age+ward``, and the columns of the file that none has.
+    """Sources from texts such as ``genes=g_*`` and ``clinic=age+ward``, and the columns of the file in none of them.
 
-    A pattern fits the names of the file and those of indicators; a column of words stands for all its indicators.
-    Columns in no source form a further one.
+    A pattern can match columns of the file and indicators; the name of a text column selects all its indicators.
+    The remaining columns form one more source.
     """
     owner = _owners(table)
     blocks: dict[str, list[str]] = {}
@@ -78,10 +78,10 @@ def parse_sources(given: Sequence[str], table: Table) -> tuple[KernelBank, list[
         if not name or not typed:
             raise TableError(f"--source takes a name and columns, such as genes=g_* or clinic=age+bmi; got {item!r}.")
         if name in blocks:
-            raise TableError(f"There are two --source of the name {name!r}; join their columns with a +.")
+            raise TableError(f"--source {name!r} is given twice; join the columns with a +.")
         patterns = [typed] if typed in owner.values() else [part.strip() for part in typed.split("+")]
         found = {pattern: _fitting(pattern, name, owner) for pattern in patterns}
-        # a pattern that says the same to a bank is shorter than the names it fits
+        # keep a pattern if it selects the same columns in a bank: it is shorter than the list of names
         blocks[name] = [
             column
             for pattern, columns in found.items()
@@ -96,8 +96,8 @@ def parse_sources(given: Sequence[str], table: Table) -> tuple[KernelBank, list[
 
 
 def _owners(table: Table) -> dict[str, str]:
-    """For each encoded column the one of the file that it comes from."""
-    words = sorted(table.columns.words, key=len)  # the longest that fits is the last
+    """Map each encoded column to the column of the file that it comes from."""
+    words = sorted(table.columns.words, key=len)  # ascending, so that the longest match wins
     numbers = set(table.columns.numbers)
     owner = {column: column for column in table.features}
     for word in words:
@@ -106,7 +106,7 @@ def _owners(table: Table) -> dict[str, str]:
 
 
 def _matches(pattern: str, owner: dict[str, str]) -> list[str]:
-    """Encoded columns whose own name or owner is the pattern; if there are none, those whose name or owner it fits."""
+    """Encoded columns whose name or owner equals the pattern; if there are none, those whose name or owner matches."""
     exact = [column for column, of_file in owner.items() if pattern in (column, of_file)]
     return exact or [c for c, of_file in owner.items() if fnmatchcase(c, pattern) or fnmatchcase(of_file, pattern)]
 
@@ -116,5 +116,5 @@ def _fitting(pattern: str, source: str, owner: dict[str, str]) -> list[str]:
     if not found:
         names = list(dict.fromkeys(owner.values()))
         known = hint([pattern.strip("*?")], names, "column")
-        raise TableError(f"No column to learn from fits {pattern!r} (--source {source}); {known}")
+        raise TableError(f"No feature column matches {pattern!r} (--source {source}); {known}")
     return found

@@ -1,8 +1,8 @@
-"""How the kernels of a bank are evaluated: a few at a time, and of very many widths only some.
+"""Plan how to evaluate the kernels of a bank: a few at a time, and only some of very many widths.
 
-Compiled code makes the values of all kernels of a :class:`~paretomkl._kernel_rows.Program` for a tile of pairs. Where
-kernels are many these values leave the cache, so a plan splits them into parts. Where one base carries very many rates,
-only exponentials at fixed nodes are evaluated, and the others are sums of these (:mod:`paretomkl._widths`).
+Compiled code computes the values of all kernels of a :class:`~paretomkl._kernel_rows.Program` for a tile of pairs. With
+many kernels, these values leave the cache, so a plan splits them into parts. If one base has very many rates, only
+exponentials at fixed nodes are evaluated, and the others are sums of these (:mod:`paretomkl._widths`).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from ._widths import N_NODES, WORTHWHILE, mixing_of, nodes_of, segment_of
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-MAX_DOUBLINGS = 14  # squarings in a row from one exp: the error 2^14 · 1e-16 stays near 1e-12
-MOST_TOGETHER = 256  # kernels: their values for a tile of pairs just fit into a cache of the second level
-_ROOM = 160  # kernels and bases of a part, where there are several
+MAX_DOUBLINGS = 14  # limit on squarings in a row from one exp: the error 2^14 · 1e-16 stays near 1e-12
+MOST_TOGETHER = 256  # limit on kernels whose values for a tile of pairs fit into the second-level cache
+_ROOM = 160  # limit on kernels and bases per part if there are several parts
 
 
 class Codes(NamedTuple):
@@ -54,9 +54,9 @@ class Codes(NamedTuple):
 
 
 def compile_program(codes: Codes) -> Program:
-    """The program of some kernels; exponentials whose rates differ by powers of two are squared from each other."""
+    """The program of these kernels; exponentials whose rates differ by powers of two are squared from each other."""
     kind, base, rate, offset, degree, scaled = codes
-    order = np.lexsort((rate, kind)).astype(np.int64)  # by rising rate: a kernel is squared from a wider one
+    order = np.lexsort((rate, kind)).astype(np.int64)  # by increasing rate: a kernel is squared from a wider one
     parent, doublings, depth = np.zeros((3, len(kind)), dtype=np.int64)
     parent -= 1
     last_of_chain: dict[tuple[int, float], int] = {}  # by base and mantissa
@@ -74,9 +74,9 @@ def compile_program(codes: Codes) -> Program:
 
 
 class Part(NamedTuple):
-    """Some of the evaluated kernels: ``program`` makes those at ``place`` from the bases at ``bases``.
+    """Some of the evaluated kernels: ``program`` computes those at ``place`` from the bases at ``bases``.
 
-    ``kernels`` are the rows of the scale of samples that belong to them.
+    ``kernels`` are their rows in ``scale`` of the samples.
     """
 
     program: Program
@@ -85,7 +85,7 @@ class Part(NamedTuple):
     kernels: IntArray
 
     def pairs(self, pairs: Pairs) -> Pairs:
-        """Pairs of samples with the values of all bases, as the program of this part sees them."""
+        """Pairs of samples restricted to the bases and kernels of this part."""
         return self._of_part(pairs, pairs.panel[self.bases])
 
     def _of_part(self, pairs: Pairs, panel: Array) -> Pairs:
@@ -98,7 +98,7 @@ class Part(NamedTuple):
         return Samples(samples.which, samples.squares[self.bases], scale)
 
     def tile(self, whole: Tile) -> Tile:
-        """As much of a tile as this part needs."""
+        """The piece of a tile that this part needs."""
         n_bases, n_kernels = self.bases.stop - self.bases.start, len(self.program.kind)
         cursor, needed, active, samples, bases, values, bits = whole
         room = n_kernels + 2  # two rows for intermediates
@@ -107,7 +107,7 @@ class Part(NamedTuple):
         )
 
     def stack(self, pairs: Pairs) -> Array:
-        """The value of each kernel, (n_kernels, n_pairs), at pairs of whole rows with the values of its bases only."""
+        """The value of each kernel, (n_kernels, n_pairs), for pairs of whole rows whose panel has only its bases."""
         n_bases, n_kernels = len(pairs.panel), len(self.kernels)
         out = np.empty((n_kernels, pairs.panel.shape[1]))
         of_part = self._of_part(pairs, pairs.panel)
@@ -116,18 +116,18 @@ class Part(NamedTuple):
 
 
 class Plan:
-    """The parts of a bank, and how its kernels follow from what they evaluate.
+    """The parts of a bank, and how to compute its kernels from the evaluated functions.
 
     Attributes
     ----------
     parts : list of Part
     mixing : sparse array of shape (n_kernels, n_evaluated), or None
-        Kernel m is Σ_i mixing[m, i] times the i-th evaluated one; None where the kernels themselves are evaluated.
+        Kernel m is Σ_i mixing[m, i] times the i-th evaluated function; None if the kernels themselves are evaluated.
     n_evaluated : int
     n_bases : int
-        How many bases panels must hold: those from there on are sums of two ``terms`` (n_bases, 2) among these.
+        Number of bases in a panel; any further base is the sum of two of these, given by its row in ``terms``.
     products : ColumnPairs or None
-        Kernels on such sums, the last of what is evaluated.
+        Kernels on such sums; they come last among the evaluated functions.
     """
 
     def __init__(self, codes: Codes, n_bases: int, terms: IntArray | None = None):
@@ -148,7 +148,7 @@ class Plan:
         self.parts = [self._part(slice(0, self.n_evaluated), slice(0, n_bases))] if few else self.split(_ROOM)
 
     def _add_products(self, plain: IntArray, products: IntArray) -> None:
-        """Kernels on sums of two bases come after all others."""
+        """Append the kernels on sums of two bases."""
         from scipy.sparse import block_diag, identity
 
         assert self._terms is not None
@@ -161,7 +161,7 @@ class Plan:
         self.n_evaluated += len(products)
 
     def of_weights(self, theta: Array) -> tuple[Plan, Array]:
-        """The plan and its weights with which Σ_m θ_m K_m is least work: of all kernels, or of those that it needs."""
+        """The cheapest plan for Σ_m θ_m K_m, with its weights: for all kernels, or only for those with θ_m ≠ 0."""
         needed = np.flatnonzero(theta)
         if self.mixing is None or 2 * len(needed) > self.n_evaluated:
             return self, self.weights(theta)
@@ -171,7 +171,7 @@ class Plan:
         return plan, plan.weights(theta[needed])
 
     def split(self, most: int) -> list[Part]:
-        """Everything in parts of at most so many kernels."""
+        """All evaluated functions in parts of at most ``most``."""
         return [self._part(place) for place in _pieces(self._codes.base, min(most, _ROOM))] if self._n_plain else []
 
     def _part(self, place: slice, bases: slice | None = None) -> Part:
@@ -181,20 +181,20 @@ class Plan:
         return Part(program, bases, place, self._kernel[place])
 
     def tile(self) -> Tile:
-        """Room for any part."""
+        """A tile that is large enough for any part."""
         n_bases = max((part.bases.stop - part.bases.start for part in self.parts), default=1)
         return make_tile(n_bases, max((len(part.kernels) for part in self.parts), default=1))
 
     def weights(self, theta: Array) -> Array:
-        """The weights (…, n_evaluated) that make Σ_m θ_m K_m, θ (…, n_kernels), of what is evaluated."""
+        """The weights (…, n_evaluated) of the evaluated functions that give Σ_m θ_m K_m, θ (…, n_kernels)."""
         return theta if self.mixing is None else np.ascontiguousarray(theta @ self.mixing)
 
     def of_kernels(self, values: Any) -> Any:
-        """Numbers (n_evaluated, …) that are linear in the kernels, for all kernels: (n_kernels, …)."""
+        """Values (n_kernels, …) for all kernels from values (n_evaluated, …) that are linear in the kernels."""
         return values if self.mixing is None else self.mixing @ values
 
     def combine(self, weights: Array, pairs: Pairs, first: int, last: int, tile: Tile, out: Array) -> None:
-        """The sum of what is evaluated with these weights; see ``combine_rows``."""
+        """The weighted sum of the evaluated functions; see ``combine_rows``."""
         combine = combine_rows
         if not self.parts:
             for i in range(first, last):
@@ -208,7 +208,7 @@ class Plan:
     def forms(
         self, pairs: Pairs, blocks: Blocks, ptr: IntArray, support: Support, first: int, last: int, tile: Tile
     ) -> Array:
-        """The forms of what is evaluated, (n_evaluated, n_tasks); see ``quadratic_forms``."""
+        """The quadratic forms of the evaluated functions, (n_evaluated, n_tasks); see ``quadratic_forms``."""
         forms = np.empty((self.n_evaluated, len(ptr) - 1))
         for part in self.parts:
             some = np.zeros((len(ptr) - 1, len(part.kernels)))
@@ -235,7 +235,7 @@ def dense_duals(blocks: Blocks, ptr: IntArray, support: Support) -> Array:
 
 
 def _crowded(codes: Codes) -> IntArray | None:
-    """A number for each exponential that is better made from nodes, the same within a segment of its base; else −1."""
+    """A group number for exponentials to interpolate from nodes, one per base and segment; −1 for other kernels."""
     fast = np.flatnonzero((codes.kind == EXPONENTIAL) & (codes.scaled == 0))
     if len(fast) <= WORTHWHILE:
         return None
@@ -250,18 +250,18 @@ def _crowded(codes: Codes) -> IntArray | None:
 
 
 def _evaluated(codes: Codes, group: IntArray | None) -> tuple[Codes, IntArray, csr_matrix]:
-    """What is evaluated, sorted by base: its codes, the kernel each stands for (any, for a node), and the mixing."""
+    """The evaluated functions, sorted by base: codes, kernel of each (any of the group for a node), and mixing."""
     from scipy.sparse import csr_matrix
 
     group = np.full(len(codes.kind), -1) if group is None else group
     plain, crowded = np.flatnonzero(group < 0), np.flatnonzero(group >= 0)
-    _, first = np.unique(group[crowded], return_index=True)  # a kernel of each group
+    _, first = np.unique(group[crowded], return_index=True)  # one kernel per group
     owner = crowded[first]
     nodes = codes.take(np.repeat(owner, N_NODES))._replace(rate=nodes_of(segment_of(codes.rate[owner])).ravel())
     both: Any = (np.concatenate(two) for two in zip(codes.take(plain), nodes, strict=True))
     every = Codes(*both)
     kernel = np.concatenate([plain, np.repeat(owner, N_NODES)])
-    # chains of squarings stay together: they have one mantissa
+    # sorting by mantissa keeps chains of squarings together
     order = np.lexsort((every.rate, np.frexp(every.rate)[0], every.kind, every.base))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
@@ -275,7 +275,7 @@ def _evaluated(codes: Codes, group: IntArray | None) -> tuple[Codes, IntArray, c
 
 
 def _pieces(base: IntArray, most: int) -> list[slice]:
-    """Ranges of at most so many kernels and of few bases: kernels are sorted by base where they are many."""
+    """Ranges of at most ``most`` kernels and few bases; if there are many kernels, they are sorted by base."""
     pieces: list[slice] = []
     first = 0
     for k in range(1, len(base) + 1):

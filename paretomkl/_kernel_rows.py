@@ -1,9 +1,9 @@
 """Compiled evaluation of a bank of kernels, a tile of pairs of samples at a time.
 
-A bank of M kernels is built on few *bases*: matrices of squared distances, of L1 distances, or of kernel values as they
-are. The values of all M kernels for a tile of pairs are made from the base values, used, and forgotten: M Gram matrices
-are never held. Compiled functions allocate nothing; they work in a :class:`Tile`. They unpack tuples once: to read a
-field, compiled code first copies the whole tuple, which costs nothing at run time but much when it is compiled.
+A bank of M kernels is built on a few *bases*: matrices of squared distances, of L1 distances, or of kernel values. The
+values of all M kernels for a tile of pairs are computed from the base values, used, and discarded, so M Gram matrices
+are never stored. Compiled functions allocate nothing; they work in a :class:`Tile`. They unpack tuples once: to read a
+field, compiled code first copies the whole tuple, which is free at run time but slow to compile.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _LN2 = 0.6931471805599453
 _ROUND = 6755399441055744.0  # 1.5 · 2^52: adding it rounds to an integer, held in the low bits of the sum
 TILE = 256  # pairs at a time: the values of a dozen kernels stay in the first-level cache
 _LOWEST = -465.0  # log2 of about 1e-140
-_NEGLIGIBLE = 1e-140  # below it a kernel value is set to zero, before squaring makes it denormal and slow
+_NEGLIGIBLE = 1e-140  # smaller kernel values are set to zero, before squaring makes them denormal and slow
 
 
 class Program(NamedTuple):
-    """How each kernel of a bank is evaluated, arrays of shape (n_kernels,).
+    """How to evaluate each kernel of a bank, arrays of shape (n_kernels,).
 
     ``order`` lists the kernels so that the source of a squaring comes before its result. The kernel of base value d is
     d itself (VALUE), exp(−rate · d) (EXPONENTIAL), or (rate · x'z + offset)^degree with the inner product x'z that
-    belongs to a squared distance d (POLYNOMIAL). An exponential with a ``parent`` is the parent's value squared
+    corresponds to the squared distance d (POLYNOMIAL). An exponential with a ``parent`` is the parent's value squared
     ``doublings`` times. ``scaled`` kernels are multiplied by the scale of both samples.
     """
 
@@ -46,9 +46,9 @@ class Program(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """A list of samples: ``which`` (n,) columns of squares (n_bases, …) and of scale (n_kernels, …) are theirs.
+    """A list of samples: ``which`` (n,) are their columns in ``squares`` (n_bases, …) and ``scale`` (n_kernels, …).
 
-    Squares are the squared norms that turn a squared distance into an inner product; scale is the normalisation.
+    ``squares`` are the squared norms that turn a squared distance into an inner product; ``scale`` normalises.
     """
 
     which: IntArray
@@ -57,9 +57,9 @@ class Samples(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Pairs (i, j) of two lists of samples: in row i those with begin[i] ≤ j < end[i].
+    """Pairs (i, j) from two lists of samples, with begin[i] ≤ j < end[i] in row i.
 
-    The base values of a pair are ``panel[:, row_at[i] + column[j]]``; columns rise within a row.
+    The base values of a pair are ``panel[:, row_at[i] + column[j]]``; columns increase within a row.
     """
 
     panel: Array
@@ -72,10 +72,10 @@ class Pairs(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """Room for some pairs: the two samples of each, base values, and the values of the needed kernels.
+    """A buffer for some pairs: the two samples of each, base values, and the values of the needed kernels.
 
-    ``values`` has two more rows, for intermediates; ``bits`` is ``values`` seen as integers. ``cursor`` is the row that
-    comes next and how many of its pairs are done.
+    ``values`` has two extra rows for intermediates; ``bits`` is an integer view of ``values``. ``cursor`` holds the
+    next row and the number of its pairs that are done.
     """
 
     cursor: IntArray
@@ -100,13 +100,13 @@ def make_tile(n_bases: int, n_kernels: int) -> Tile:
     )
 
 
-# Contraction only: reassociation would cancel the rounding constant.
+# Allow only contraction: reassociation would cancel the rounding constant.
 @njit(fastmath={"contract"})
 def exp_into(x: Array, rate: float, n: int, shift: Array, shift_bits: IntArray, out: Array, bits: IntArray) -> None:
-    """out_k = exp(−rate · x_k) for k < n and x ≥ 0, in a form that compilers turn into vector instructions.
+    """out_k = exp(−rate · x_k) for k < n and x ≥ 0, in a form that compilers can vectorise.
 
-    −rate · x · log2(e) = integer + f with |f| ≤ ½; 2^f is a polynomial and the integer goes to the exponent bits.
-    ``bits`` is ``out`` seen as integers, and ``shift_bits`` is ``shift``, which is overwritten.
+    −rate · x · log2(e) = integer + f with |f| ≤ ½; 2^f is a polynomial and the integer goes into the exponent bits.
+    ``bits`` is an integer view of ``out``, and ``shift_bits`` of ``shift``, which is overwritten.
     """
     factor = -rate * _LOG2E
     for k in range(n):  # the Taylor series of degree 12 on |r| ≤ ln(2)/2 is exact to rounding
@@ -135,7 +135,7 @@ def exp_into(x: Array, rate: float, n: int, shift: Array, shift_bits: IntArray, 
 
 @inner_njit(fastmath={"contract"})
 def square_into(source: Array, doublings: int, n: int, out: Array) -> None:
-    """out_k = source_k^(2^doublings) for k < n, up to four squarings to a pass over memory."""
+    """out_k = source_k^(2^doublings) for k < n, with up to four squarings per pass over memory."""
     while doublings > 0:
         if doublings >= 4:
             for k in range(n):
@@ -161,9 +161,9 @@ def square_into(source: Array, doublings: int, n: int, out: Array) -> None:
 
 @inner_njit(fastmath={"contract"}, _nrt=True)
 def next_tile(program: Program, pairs: Pairs, last: int, tile: Tile) -> int:
-    """Evaluate the needed kernels at the pairs from the cursor on, as many as the tile holds; return how many.
+    """Evaluate the needed kernels at the next pairs from the cursor, as many as the tile holds; return their number.
 
-    Pairs go row by row up to row last - 1, in pieces: several short rows or a part of a long one.
+    Pairs are taken row by row up to row last - 1, in pieces: several short rows or a part of a long one.
     """
     order, kind, base, rate, offset, degree, parent, doublings, scaled = program
     panel, row_at, column, begin, end, left, right = pairs
@@ -207,7 +207,7 @@ def next_tile(program: Program, pairs: Pairs, last: int, tile: Tile) -> int:
             if parent[m] < 0:
                 exp_into(source, rate[m], n, values[shift], bits[shift], target, bits[m])
             else:
-                # exp(−2γd) = exp(−γd)²; chains are kept short, for each squaring doubles the relative error
+                # exp(−2γd) = exp(−γd)²; chains are short, because each squaring doubles the relative error
                 square_into(values[parent[m]], doublings[m], n, target)
             continue
         if kind[m] == VALUE:
@@ -235,7 +235,7 @@ def next_tile(program: Program, pairs: Pairs, last: int, tile: Tile) -> int:
 def _combine(
     program: Program, theta: Array, pairs: Pairs, first: int, last: int, tile: Tile, out: Array, adding: bool
 ) -> None:
-    """The work of ``combine_rows`` and of ``add_rows``."""
+    """Shared implementation of ``combine_rows`` and ``add_rows``."""
     order, parent = program.order, program.parent
     row_at, columns, begin, end = pairs.row_at, pairs.column, pairs.begin, pairs.end
     cursor, needed, active, _, _, values, _ = tile
@@ -247,7 +247,7 @@ def _combine(
         if needed[m]:
             active[n_active] = m
             n_active += 1
-    for q in range(n_active, n_kernels + 3):  # the sum takes four kernels at a time, the last ones of weight zero
+    for q in range(n_active, n_kernels + 3):  # the sum takes four kernels at a time; padding has weight zero
         active[q] = active[0]
     for q in range(n_kernels - 1, -1, -1):
         m = order[q]
@@ -268,7 +268,7 @@ def _combine(
             for k in range(n):
                 sums[k] += w0 * v0[k] + w1 * v1[k] + w2 * v2[k] + w3 * v3[k]
         done = 0
-        while done < n:  # back to where the pieces came from
+        while done < n:  # copy the pieces back to their rows
             j = begin[i] + offset
             length = min(n - done, end[i] - j)
             target = out[row_at[i] + columns[j] :]
@@ -290,13 +290,13 @@ def combine_rows(program: Program, theta: Array, pairs: Pairs, first: int, last:
 
 @njit()
 def add_rows(program: Program, theta: Array, pairs: Pairs, first: int, last: int, tile: Tile, out: Array) -> None:
-    """The same, added to what is there."""
+    """Like ``combine_rows``, but add to ``out``."""
     _combine(program, theta, pairs, first, last, tile, out, True)
 
 
 @njit()
 def store_rows(program: Program, pairs: Pairs, first: int, last: int, tile: Tile, out: Array) -> None:
-    """out[m, k] = K_m of the k-th pair of rows first..last-1, each kernel by itself."""
+    """out[m, k] = K_m of the k-th pair of rows first..last-1, for each kernel separately."""
     cursor, needed, _, _, _, values, _ = tile
     for m in range(len(needed)):
         needed[m] = 1
@@ -325,7 +325,7 @@ def mirror(K: Array, start: IntArray, size: IntArray) -> None:
 
 
 class Blocks(NamedTuple):
-    """Groups of tasks on shared samples; the samples of all blocks are numbered one block after the other.
+    """Groups of tasks on shared samples; samples are numbered consecutively over all blocks.
 
     Block b has the samples first[b] to first[b+1] - 1 and ``tasks[task_ptr[b] : task_ptr[b+1]]``.
     """
@@ -336,11 +336,11 @@ class Blocks(NamedTuple):
 
 
 class Support(NamedTuple):
-    """The samples that support some task, numbered in the order of the blocks, and the lists of each task.
+    """The samples that support at least one task, numbered in the order of the blocks, and the lists of each task.
 
-    Support vector k is in block[k], whose first one is begin[k]. The support vectors of task t and their
-    signed dual variables are the entries of ``number`` and ``value`` from ptr[t] on; rank[rank_at[t] + k] of them come
-    before support vector k.
+    Support vector k is in block[k], whose first one is begin[k]. The support vectors of task t and their signed dual
+    variables are the entries of ``number`` and ``value`` from ptr[t] on; rank[rank_at[t] + k] of them come before
+    support vector k.
     """
 
     block: IntArray
@@ -355,9 +355,9 @@ class Support(NamedTuple):
 def find_support(
     blocks: Blocks, ptr: IntArray, idx: IntArray, v: Array, position: IntArray, sample: IntArray, support: Support
 ) -> int:
-    """Fill the lists for the dual v of the tasks in layout (ptr, idx); return how many samples support a task.
+    """Fill the lists for the dual v of the tasks in layout (ptr, idx); return the number of support vectors.
 
-    ``sample`` receives these samples; ``position`` is room for a number for each of them.
+    ``sample`` receives these samples; ``position`` is a buffer with one integer per sample.
     """
     first, tasks, task_ptr = blocks
     block, begin, number, value, rank, rank_at = support
@@ -403,7 +403,7 @@ def dot_at(values: Array, positions: IntArray, offset: int, coefficients: Array,
 
 @inner_njit(fastmath={"contract", "reassoc", "nsz"})
 def dot(values: Array, coefficients: Array, n: int) -> float:
-    """Σ over k < n, in the order that suits vector instructions."""
+    """Σ coefficients_k values_k over k < n, in an order that suits vector instructions."""
     total = 0.0
     for k in range(n):
         total += coefficients[k] * values[k]
@@ -422,7 +422,7 @@ def quadratic_forms(
     tile: Tile,
     forms: Array,
 ) -> None:
-    """Add to forms[t, m] the part of v_t' K_m v_t that pairs support vectors first..last-1 with those up to them."""
+    """Add to forms[t, m] the part of v_t' K_m v_t from pairs (i, j) of support vectors, first ≤ i < last and j ≤ i."""
     _, tasks, task_ptr = blocks
     block, begin, number, value, rank, rank_at = support
     cursor, needed, _, _, _, tile_values, _ = tile
@@ -432,7 +432,7 @@ def quadratic_forms(
     edge = first
     while cursor[0] < last:
         i, offset = cursor[0], cursor[1]
-        if i == edge:  # a tile ends with its block: rounding does not depend on what other tasks there are
+        if i == edge:  # a tile ends with its block, so that rounding does not depend on other tasks
             while edge < last and block[edge] == block[i]:
                 edge += 1
         n = next_tile(program, pairs, edge, tile)

@@ -1,8 +1,8 @@
-"""Base kernels and banks of them.
+"""Base kernels and kernel banks.
 
-A kernel is a small frozen description (``Gaussian(sigma=2.0)``); a :class:`KernelBank` turns a list of them into
-what the solvers need without ever holding one Gram matrix per kernel: combined Gram matrices Σ_m θ_m K_m, the
-quadratic forms v'K_m v of many tasks, and test-time kernels.
+A kernel is a small frozen description (``Gaussian(sigma=2.0)``). A :class:`KernelBank` turns a list of them into what
+the solvers need without storing one Gram matrix per kernel: combined Gram matrices Σ_m θ_m K_m, quadratic forms v'K_m v
+of many tasks, and test-time kernels.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ PAPER_SIGMAS = tuple(2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7))
 # widths of the default bank in units of the typical distance
 GAUSSIAN_WIDTHS = tuple(2.0**k for k in (-3, -2, -1, 0, 1, 2))
 LAPLACIAN_WIDTHS = tuple(2.0**k for k in (-2, -1, 0, 1, 2))
-SOURCE_WIDTHS = (0.5, 1.0, 2.0)  # where there are several sources: their narrow kernels would add up to an identity
+SOURCE_WIDTHS = (0.5, 1.0, 2.0)  # with several sources, whose narrow kernels would add up to an identity matrix
 
 
 # ------------------------------------------------------------------------------------------------ kernels
 class Code(NamedTuple):
-    """How compiled code makes a kernel from its base value; see :class:`~paretomkl._kernel_rows.Program`."""
+    """How compiled code computes a kernel from its base value; see :class:`~paretomkl._kernel_rows.Program`."""
 
     kind: int
     rate: float = 0.0
@@ -44,11 +44,11 @@ class Code(NamedTuple):
 
 @dataclass(frozen=True)
 class Kernel:
-    """What all kernels share: the columns of X they see (``None``: all of them), and a name and a source to show.
+    """Base class of all kernels: the columns of X that a kernel uses (``None``: all), its name and its source.
 
-    A new kernel is a subclass with its ``code``, and its ``diagonal`` unless that is one. ``metric`` names the base
-    matrix it is computed from: "sqeuclidean", or another distance of :func:`scipy.spatial.distance.cdist`. ``scaling``
-    says whether values are divided by the norms of both samples: "always", "never", or as the bank normalises.
+    To add a kernel, write a subclass with its ``code``, and its ``diagonal`` unless k(x, x) = 1. ``metric`` names the
+    base matrix: "sqeuclidean", or another distance of :func:`scipy.spatial.distance.cdist`. ``scaling`` sets whether
+    values are divided by the norms of both samples: "always", "never", or "bank" to follow the bank's normalisation.
     ``semidefinite`` kernels are positive semidefinite by their formula and need no check.
     """
 
@@ -68,7 +68,7 @@ class Kernel:
         return f"{self.source}: {name}" if self.source else name
 
     def _described(self) -> str:
-        # the first parameter always, the others where they are not the default
+        # show the first parameter always, the others if they differ from the default
         given = [f for f in fields(self) if f.name not in ("columns", "name", "source")]
         shown = [f.name for i, f in enumerate(given) if i == 0 or getattr(self, f.name) != f.default]
         parameters = ", ".join(f"{name}={getattr(self, name):g}" for name in shown)
@@ -84,12 +84,12 @@ class Kernel:
         raise NotImplementedError
 
     def diagonal(self, X: Array, squares: Array) -> Array:
-        """k(x, x) of the rows of X (the kernel's columns only) before scaling; squares are their squared norms."""
+        """k(x, x) of the rows of X (the kernel's columns only) before scaling; ``squares`` are their squared norms."""
         return np.ones(len(X))
 
     def base_values(self, X: Array, Z: Array) -> Array:
-        """The base matrix between the rows of X and of Z."""
-        from scipy.spatial.distance import cdist  # here: it is slow to import and most banks do without
+        """The base matrix between the rows of X and the rows of Z."""
+        from scipy.spatial.distance import cdist  # imported here because it is slow and most banks do not need it
 
         return np.asarray(cdist(X, Z, self.metric))
 
@@ -101,11 +101,11 @@ class Linear(Kernel):
     Parameters
     ----------
     columns : int, str, slice or list of these, default=None
-        The columns of X that it sees; None is all of them.
+        The columns of X that it uses; None is all of them.
     source : str, default=None
-        The source that its share is counted with.
+        The source that its share counts toward.
     name : str, default=None
-        What it is called in tables and pictures; None makes a name from its parameters.
+        Its name in tables and figures; None builds a name from its parameters.
 
     Examples
     --------
@@ -129,17 +129,17 @@ class Polynomial(Kernel):
     Parameters
     ----------
     degree : int, default=2
-        A whole number of at least 1.
+        An integer of at least 1.
     gamma : float, default=1.0
         γ > 0.
     coef0 : float, default=1.0
         c ≥ 0.
     columns : int, str, slice or list of these, default=None
-        The columns of X that it sees; None is all of them.
+        The columns of X that it uses; None is all of them.
     source : str, default=None
-        The source that its share is counted with.
+        The source that its share counts toward.
     name : str, default=None
-        What it is called in tables and pictures; None makes a name from its parameters.
+        Its name in tables and figures; None builds a name from its parameters.
 
     Examples
     --------
@@ -155,7 +155,7 @@ class Polynomial(Kernel):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not (isinstance(self.degree, numbers.Integral) and self.degree >= 1):
-            raise ValueError(f"A polynomial kernel needs a whole degree of at least 1, got degree={self.degree!r}.")
+            raise ValueError(f"A polynomial kernel needs an integer degree >= 1, got degree={self.degree!r}.")
         _require_positive(self, "gamma")
         if not (np.isfinite(self.coef0) and self.coef0 >= 0):
             raise ValueError(
@@ -179,11 +179,11 @@ class Gaussian(Kernel):
     sigma : float, default=1.0
         Width σ, in the units of the columns; scikit-learn's γ is 1 / 2σ².
     columns : int, str, slice or list of these, default=None
-        The columns of X that it sees; None is all of them.
+        The columns of X that it uses; None is all of them.
     source : str, default=None
-        The source that its share is counted with.
+        The source that its share counts toward.
     name : str, default=None
-        What it is called in tables and pictures; None makes a name from its parameters.
+        Its name in tables and figures; None builds a name from its parameters.
 
     Examples
     --------
@@ -215,11 +215,11 @@ class Laplacian(Kernel):
     gamma : float, default=1.0
         γ > 0; 1/γ is the width.
     columns : int, str, slice or list of these, default=None
-        The columns of X that it sees; None is all of them.
+        The columns of X that it uses; None is all of them.
     source : str, default=None
-        The source that its share is counted with.
+        The source that its share counts toward.
     name : str, default=None
-        What it is called in tables and pictures; None makes a name from its parameters.
+        Its name in tables and figures; None builds a name from its parameters.
 
     Examples
     --------
@@ -246,18 +246,19 @@ class Laplacian(Kernel):
 
 @dataclass(frozen=True)
 class Cosine(Linear):
-    """k(x, z) = x'z / (‖x‖ ‖z‖), and zero where x or z is zero.
+    """k(x, z) = x'z / (‖x‖ ‖z‖), and zero if x or z is zero.
 
-    Inner products are made from distances: beside a vector c times as long, one keeps 16 − log10(c) digits.
+    Inner products are computed from distances. If one vector is c times as long as the other, the value keeps
+    16 − log10(c) digits.
 
     Parameters
     ----------
     columns : int, str, slice or list of these, default=None
-        The columns of X that it sees; None is all of them.
+        The columns of X that it uses; None is all of them.
     source : str, default=None
-        The source that its share is counted with.
+        The source that its share counts toward.
     name : str, default=None
-        What it is called in tables and pictures; None makes a name from its parameters.
+        Its name in tables and figures; None builds a name from its parameters.
 
     Examples
     --------
@@ -273,18 +274,18 @@ class Cosine(Linear):
 class Custom(Kernel):
     """A kernel given as a function.
 
-    In a list of kernels the plain function will do; this form takes columns, a source and a name.
+    A list of kernels may contain the plain function; use this class to set columns, a source and a name.
 
     Parameters
     ----------
     function : callable
         ``function(X, Z)`` returns the matrix of shape (len(X), len(Z)), symmetric and positive semidefinite for Z = X.
     columns : int, str, slice or list of these, default=None
-        The columns of X that it sees; None is all of them.
+        The columns of X that it uses; None is all of them.
     source : str, default=None
-        The source that its share is counted with.
+        The source that its share counts toward.
     name : str, default=None
-        What it is called in tables and pictures; None makes a name from its parameters.
+        Its name in tables and figures; None builds a name from its parameters.
 
     Examples
     --------
@@ -317,14 +318,14 @@ class Custom(Kernel):
         return K
 
     def diagonal(self, X: Array, squares: Array) -> Array:
-        if hasattr(self.function, "diag"):  # the kernel objects of scikit-learn's Gaussian processes
+        if hasattr(self.function, "diag"):  # kernel objects of scikit-learn's Gaussian processes
             return np.asarray(self.function.diag(X), dtype=np.float64)
         return np.concatenate([np.diag(self.base_values(X[i : i + 64], X[i : i + 64])) for i in range(0, len(X), 64)])
 
 
 @dataclass(frozen=True)
 class _Precomputed(Kernel):
-    """One of the kernels of a precomputed stack."""
+    """One kernel of a precomputed stack."""
 
     position: int = 0
     metric: ClassVar[str] = "precomputed"
@@ -339,7 +340,7 @@ class _Precomputed(Kernel):
 
 
 def _plain_columns(columns: Any) -> Any:
-    """Columns as numbers, text and tuples of these: arrays neither compare nor are written to a file as text is."""
+    """Columns as numbers, text and tuples of these, which compare and serialise better than arrays."""
     if isinstance(columns, numbers.Integral) and not isinstance(columns, bool):
         return int(columns)
     if isinstance(columns, Iterable) and not isinstance(columns, str):
@@ -360,7 +361,7 @@ def _require_positive(kernel: Kernel, name: str) -> None:
 
 
 def _gaussian(gamma: float | None = None, **parameters: Any) -> Gaussian:
-    """Gaussian by σ, or by scikit-learn's γ = 1 / 2σ²."""
+    """A Gaussian from σ, or from scikit-learn's γ = 1 / 2σ²."""
     if gamma is not None:
         if "sigma" in parameters:
             raise ValueError("A Gaussian kernel takes sigma or gamma = 1 / 2 sigma², not both.")
@@ -382,12 +383,12 @@ NAMED_KERNELS: dict[str, Callable[..., Kernel]] = {
 
 
 def paper_kernels() -> list[Kernel]:
-    """The eleven kernels of the paper: linear, quadratic, and Gaussians of nine widths.
+    """The eleven kernels of the paper: linear, quadratic, and Gaussians with nine widths.
 
     Returns
     -------
     list of kernels
-        For columns scaled to [0, 1]; widths are 2⁻⁷, 2⁻⁵, 2⁻³, 2⁻¹, 1, 2, 2³, 2⁵ and 2⁷.
+        For columns scaled to [0, 1]; the widths are 2⁻⁷, 2⁻⁵, 2⁻³, 2⁻¹, 1, 2, 2³, 2⁵ and 2⁷.
 
     Examples
     --------
@@ -401,27 +402,27 @@ def paper_kernels() -> list[Kernel]:
 def default_kernels(
     X: Array | Scale, weight: Array | None = None, *, several_sources: bool = False, **where: Any
 ) -> list[Kernel]:
-    """Linear, quadratic, Gaussians and Laplacians for standardised samples X (n, n_features), or samples of a scale.
+    """Linear, quadratic, Gaussian and Laplacian kernels for standardised samples.
 
-    Widths are multiples of the typical distance: the median of ‖x − z‖_2 for exp(−‖x − z‖² / 2σ²), of ‖x − z‖_1 for
+    Widths are multiples of the typical distance: the median of ‖x − z‖_2 for exp(−‖x − z‖² / 2σ²), and of ‖x − z‖_1 for
     exp(−‖x − z‖_1 / w).
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features), or Scale
-        Standardised samples, or what is known of their distances.
+        Standardised samples, or their typical distances.
     weight : array of shape (n_samples,), default=None
         Sample weights for the median.
     several_sources : bool, default=False
-        Whether other blocks of columns have such kernels too. Then widths are ½, 1 and 2 times the typical distance
-        only: narrow kernels tell nothing of one source from another, and their sum fits anything.
+        Whether other sources get kernels too. Then the widths are only ½, 1 and 2 times the typical distance, because
+        the narrow kernels of many sources add up to an identity matrix, which fits anything.
     **where : dict
         ``columns`` and ``source`` of the kernels.
 
     Returns
     -------
     list of kernels
-        Thirteen of them: linear, quadratic, six Gaussians, five Laplacians; of several sources eight each.
+        Thirteen kernels: linear, quadratic, six Gaussians, five Laplacians. With several sources, eight for each.
 
     Examples
     --------
@@ -441,13 +442,13 @@ def default_kernels(
 
 
 def one_gaussian(X: Array | Scale, weight: Array | None = None, **where: Any) -> list[Kernel]:
-    """A Gaussian whose width is the typical distance of standardised samples X: where widths cannot be learned."""
+    """A Gaussian whose width is the typical distance of standardised samples X, for when widths cannot be learned."""
     scale = X if isinstance(X, Scale) else Scale.of(X, weight)
     return [Gaussian(scale.euclidean, name="gaussian ×1", **where)]
 
 
 def as_kernel(spec: Any, position: int = 0) -> Kernel:
-    """A kernel from an object, a name, a callable, or a pair of one of the latter two and a dict of parameters."""
+    """A kernel from an object, a name, a callable, or a pair (name or callable, dict of parameters)."""
     if isinstance(spec, Kernel):
         return spec
     parameters: dict[str, Any] = {}
@@ -458,7 +459,7 @@ def as_kernel(spec: Any, position: int = 0) -> Kernel:
         what, parameters = spec[0], dict(spec[1])
     if isinstance(what, str):
         if what not in NAMED_KERNELS:
-            raise ValueError(f"Kernel {position} has the unknown name {what!r}; known are {sorted(NAMED_KERNELS)}.")
+            raise ValueError(f"Kernel {position} has the unknown name {what!r}; use one of {sorted(NAMED_KERNELS)}.")
         try:
             return NAMED_KERNELS[what](**parameters)
         except TypeError as error:
@@ -469,7 +470,7 @@ def as_kernel(spec: Any, position: int = 0) -> Kernel:
         except TypeError as error:
             raise ValueError(f"Kernel {position} ({what}) does not take these parameters: {parameters}.") from error
     if isinstance(what, type):
-        raise ValueError(f"Kernel {position} is the class {what.__name__}; write {what.__name__}(…) for a kernel.")
+        raise ValueError(f"Kernel {position} is the class {what.__name__}; pass an instance, {what.__name__}(…).")
     if callable(what):
         columns = parameters.pop("columns", None)
         if parameters:
@@ -486,9 +487,9 @@ def as_kernel(spec: Any, position: int = 0) -> Kernel:
 # --------------------------------------------------------------------------------------------------- banks
 @dataclass(frozen=True)
 class Sources:
-    """Named blocks of columns, each with kernels of its own; made by :func:`sources`.
+    """Named blocks of columns, each with its own kernels; created by :func:`sources`.
 
-    With ``one_width`` each has a single Gaussian of the typical distance in place of a default bank.
+    With ``one_width``, each block has a single Gaussian of the typical distance instead of a default bank.
     """
 
     blocks: Mapping[str, Any]
@@ -502,28 +503,28 @@ class KernelBank:
     Parameters
     ----------
     kernels : "default", "paper", "precomputed", ``sources(…)``, or a sequence, default="default"
-        ``"default"`` is made from the data (:func:`~paretomkl.kernels.default_kernels`), for each of several sources
-        with :func:`~paretomkl.kernels.sources`; ``"paper"`` is the bank of the paper
+        ``"default"`` adapts to the data (:func:`~paretomkl.kernels.default_kernels`);
+        :func:`~paretomkl.kernels.sources` makes one default bank per source. ``"paper"`` is the bank of the paper
         (:func:`~paretomkl.kernels.paper_kernels`). A sequence may mix kernel objects, names, callables ``f(X, Z)``,
         scikit-learn's kernel objects, and pairs ``(name or callable, parameters)``; the parameter ``columns`` (index,
-        name, or list of either) restricts a kernel to some columns of X. With ``"precomputed"`` X is a stack of shape
+        name, or list of either) restricts a kernel to some columns of X. With ``"precomputed"``, X is a stack of shape
         (n, n, n_kernels).
     normalize : {"auto", "unit", "trace", "capacity", "none"}, default="auto"
-        ``"unit"`` gives every sample norm one, k(x,z) / √(k(x,x) k(z,z)); ``"trace"`` divides each kernel by the mean
-        of its training diagonal; ``"capacity"`` divides it by v r^κ: its variance v = tr(K_c) / n and its effective
-        rank r = (tr K_c)² / ‖K_c‖_F², with K_c the training matrix centred within a task. They are means over the
-        tasks; of more than a thousand tasks, or samples in a task, a random thousand is looked at. With named sources r
-        counts relative to the smallest of the same source. ``"auto"`` is ``"capacity"`` for the default bank and for
-        sources, ``"none"`` for precomputed stacks, and ``"unit"`` for other kernels.
+        ``"unit"`` gives every sample norm one, k(x,z) / √(k(x,x) k(z,z)). ``"trace"`` divides each kernel by the mean
+        of its training diagonal. ``"capacity"`` divides each kernel by v r^κ, with its variance v = tr(K_c) / n and its
+        effective rank r = (tr K_c)² / ‖K_c‖_F², where K_c is the training matrix centred within a task. v and r are
+        means over the tasks, estimated from at most a thousand random tasks and a thousand random samples per task.
+        With named sources, r is relative to the smallest r of the same source. ``"auto"`` is ``"capacity"`` for the
+        default bank and for sources, ``"none"`` for precomputed stacks, and ``"unit"`` for other kernels.
     capacity : float, default=0.5
-        κ of ``normalize="capacity"``, at least 0. With 0 all kernels have the same variance; the larger it is, the more
-        a kernel pays for being able to fit anything.
+        κ of ``normalize="capacity"``, at least 0. With 0, all kernels have the same variance; a larger κ puts a higher
+        penalty on kernels that can fit anything.
     standardize : bool or "auto", default="auto"
-        Whether columns are first brought to mean zero and standard deviation one, with outliers moved in.
-        ``"auto"``: for the default bank and for sources.
+        Whether to scale columns to mean zero and standard deviation one first, and to pull in outliers. ``"auto"`` does
+        so for the default bank and for sources.
     cache_mb : float, default=512
-        Up to this size the base matrices (distances, callables, a copy of a precomputed stack in the order in which it
-        is read) are kept; beyond it they are recomputed, some rows at a time, whenever they are needed.
+        Base matrices (distances, values of callables, a reordered copy of a precomputed stack) are kept in memory up to
+        this size. Beyond it, they are recomputed, a few rows at a time, whenever they are needed.
 
     Examples
     --------
@@ -542,7 +543,7 @@ class KernelBank:
     cache_mb: float = 512.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.kernels, Iterator):  # can be read only once; a bank may be fitted again
+        if isinstance(self.kernels, Iterator):  # an iterator can be read only once, but a bank may be fitted again
             self.kernels = list(self.kernels)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -559,18 +560,18 @@ class KernelBank:
 
     @property
     def n_sources(self) -> int:
-        """Named blocks of columns; none unless :func:`~paretomkl.kernels.sources` made the bank."""
+        """Number of named blocks of columns; zero unless :func:`~paretomkl.kernels.sources` made the bank."""
         return len(self.kernels.blocks) if isinstance(self.kernels, Sources) else 0
 
     @property
     def made_from_data(self) -> bool:
-        """Whether kernels and their widths follow from the samples."""
+        """Whether the kernels and their widths depend on the samples."""
         return isinstance(self.kernels, Sources) or (
             isinstance(self.kernels, str) and self.kernels in ("default", "one width")
         )
 
     def with_one_width(self) -> KernelBank:
-        """A bank made from the data with one Gaussian per source in place of many kernels; others stay as they are."""
+        """A bank with one Gaussian per source instead of a default bank; other banks are returned unchanged."""
         if isinstance(self.kernels, Sources):
             return replace(self, kernels=replace(self.kernels, one_width=True))
         return replace(self, kernels="one width") if self.made_from_data else self
@@ -591,8 +592,8 @@ class KernelBank:
     ) -> FittedBank:
         """Resolve names and columns for data X of shape (n, n_features), or a stack (n, n, n_kernels).
 
-        ``weight`` (n,) counts in all that is estimated; a sample of weight zero is as good as absent. ``groups`` are
-        the rows and the weights of each task, all samples together unless given.
+        ``weight`` (n,) enters all estimates; a sample of weight zero counts as absent. ``groups`` holds the rows and
+        the weights of each task; by default all samples form one group.
         """
         self._check()
         if is_precomputed(self):
@@ -611,10 +612,10 @@ class KernelBank:
         return fitted
 
     def fit_remote(self, statistics: Any, n_features: int, feature_names: Sequence[str] | None = None) -> FittedBank:
-        """The same for samples of which no more than statistics is known."""
+        """Fit the bank from statistics of the samples instead of the samples themselves."""
         self._check()
         if is_precomputed(self):
-            raise ValueError("kernels='precomputed' needs the samples of all tasks in one place; give features.")
+            raise ValueError("kernels='precomputed' needs the samples of all tasks in one place; pass features.")
         standardizer = Standardizer.from_statistics(statistics) if self._standardizes else None
 
         def look(columns: IntArray | None) -> Scale:
@@ -638,10 +639,10 @@ class KernelBank:
         weight: Array | None,
         standardizer: Standardizer | None,
     ) -> FittedBank:
-        """The bank with its kernels and their columns; ``look`` gives standardised samples of some columns."""
+        """The bank with its kernels and their columns; ``look(columns)`` returns standardised samples."""
         kernels = self._kernel_list(look, n_features, names, weight)
         columns: list[IntArray] = []
-        for k, kernel in enumerate(kernels):  # the kernels of a source have the same columns, one after the other
+        for k, kernel in enumerate(kernels):  # consecutive kernels of a source have the same columns
             if k and kernel.columns == kernels[k - 1].columns:
                 columns.append(columns[-1])
             else:
@@ -655,7 +656,7 @@ class KernelBank:
             )
         if self.normalize == "unit" and is_precomputed(self):
             raise ValueError(
-                "normalize='unit' needs the norm of every test sample, which a precomputed stack does not hold; "
+                "normalize='unit' needs the norm of every test sample, which a precomputed stack does not contain; "
                 "normalise the stack yourself (K / sqrt(outer(diag, diag))) or use normalize='trace'."
             )
         if not (isinstance(self.capacity, numbers.Real) and 0 <= self.capacity < np.inf):
@@ -677,14 +678,14 @@ class KernelBank:
             if self.kernels == "paper":
                 return paper_kernels()
             if not self.made_from_data:
-                raise ValueError(f"{wanted}, got {self.kernels!r}; for one kernel write [{self.kernels!r}].")
+                raise ValueError(f"{wanted}, got {self.kernels!r}; for a single kernel, pass [{self.kernels!r}].")
             make = default_kernels if self.kernels == "default" else one_gaussian
             return make(look(None), weight)
         if not isinstance(self.kernels, Iterable):
             raise ValueError(f"{wanted}, got {self.kernels!r}.")
         kernels = [as_kernel(spec, position) for position, spec in enumerate(self.kernels)]
         if not kernels:
-            raise ValueError("kernels is empty; give at least one kernel.")
+            raise ValueError("kernels is empty; pass at least one kernel.")
         return kernels
 
     def _source_kernels(
@@ -707,20 +708,20 @@ class KernelBank:
 
 
 def sources(blocks: Mapping[str, Any] | None = None, /, **more: Any) -> KernelBank:
-    """A bank with one default bank of kernels for each named block of columns.
+    """A bank with one default bank of kernels per named block of columns.
 
     Parameters
     ----------
     blocks : mapping of str to columns
-        For each source its columns: an index or a name, a list of either, a slice, or a pattern such as ``"g_*"`` that
-        stands for all names it fits.
+        The columns of each source: an index or a name, a list of either, a slice, or a pattern such as ``"g_*"`` that
+        selects all matching names.
     **more : columns
         Further sources, ``name=columns``.
 
     Returns
     -------
     KernelBank
-        To be passed as ``kernels=``.
+        Pass it as ``kernels=``.
 
     Examples
     --------
@@ -737,7 +738,7 @@ def sources(blocks: Mapping[str, Any] | None = None, /, **more: Any) -> KernelBa
         raise ValueError("sources needs at least one named block of columns.")
     for name in together:
         if not (isinstance(name, str) and name):
-            raise ValueError(f"A source needs a name that is text, got {name!r}.")
+            raise ValueError(f"The name of a source must be a non-empty string, got {name!r}.")
     return KernelBank(Sources({name: _plain_columns(columns) for name, columns in together.items()}))
 
 
@@ -756,7 +757,7 @@ def as_bank(kernels: KernelLike) -> KernelBank:
 
 
 def resolve_columns(given: Any, n_features: int, names: Sequence[str] | None, owner: str) -> IntArray:
-    """The positions in X of columns given by index, name or pattern; ``owner`` is who asks for them."""
+    """The positions in X of columns given by index, name or pattern; messages call the requester ``owner``."""
     if given is None:
         return np.arange(n_features)
     if isinstance(given, slice):
@@ -766,7 +767,7 @@ def resolve_columns(given: Any, n_features: int, names: Sequence[str] | None, ow
     positions: list[int] = []
     for column in given:
         if isinstance(column, bool | np.bool_):
-            raise ValueError(f"{owner} has a mask for columns; give their indices or names.")
+            raise ValueError(f"{owner} has a Boolean mask for columns; pass their indices or names.")
         if isinstance(column, numbers.Integral):
             at = int(column)
             if not -n_features <= at < n_features:

@@ -1,4 +1,4 @@
-"""What prediction has to know of the tasks: which rows are whose, and what their decisions mean as labels."""
+"""What prediction needs to know about the tasks: which rows belong to which, and how decisions become labels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Kind = Literal["classes", "single", "tasks", "matrix"]
 
 @dataclass(frozen=True)
 class Samples:
-    """What was read from X: features (or a stack of kernels) and the task label of each row, if there is one."""
+    """The content of X: features (or a stack of kernels) and the task label of each row, if there is one."""
 
     data: AnyArray
     sources: AnyArray | None = None
@@ -44,11 +44,11 @@ class Samples:
 
 @dataclass(frozen=True)
 class TaskSet:
-    """Which samples are whose; a subclass says what the decisions f_t(x) of the tasks mean.
+    """Which samples belong to which task; subclasses define what the decisions f_t(x) mean.
 
-    kind: whether the tasks are made of the classes of y, the one column of it, the tasks named by a column or
-    ``tasks=``, or the columns of a matrix y; names; sources: the task label, or the column of y, that each task comes
-    from (None where there is only one).
+    kind: whether the tasks come from the classes of y, its single column, a task column or ``tasks=``, or the columns
+    of a matrix y; names; sources: the task label, or the column of y, that each task comes from (None if there is only
+    one).
     """
 
     kind: Kind
@@ -64,48 +64,48 @@ class TaskSet:
         return list(dict.fromkeys(self.sources))
 
     def groups(self, samples: Samples) -> list[tuple[IntArray, IntArray]]:
-        """Which rows go to which tasks: pairs (rows, tasks) that cover all rows once."""
+        """Which rows belong to which tasks: pairs (rows, tasks) that cover all rows once."""
         everyone, every_task = np.arange(len(samples)), np.arange(self.n_tasks)
         if self.kind != "tasks":
             if samples.sources is not None:
-                raise ValueError("The model was fitted without tasks; leave tasks= out here too.")
+                raise ValueError("The model was fitted without tasks; do not pass tasks= here either.")
             return [(everyone, every_task)]
         known = self.distinct_sources
         if samples.sources is None:
-            raise ValueError(f"The model was fitted with tasks ({known[:5]} …); name the task of each row with tasks=.")
+            raise ValueError(f"The model was fitted with tasks ({known[:5]} …); pass the task of each row as tasks=.")
         groups = []
         for source in unique_labels(samples.sources):
             if source not in known:
-                raise ValueError(f"Unknown task {source!r}; known are {known[:20]}. {FOLDS}")
+                raise ValueError(f"Unknown task {source!r}; the model knows {known[:20]}. {FOLDS}")
             mine = every_task[[other == source for other in self.sources]]
             groups.append((everyone[equal_labels(samples.sources, source)], mine))
         return groups
 
     def predictions(self, decisions: Array) -> AnyArray:
-        """What ``predict`` returns, from f_t(x) (n_samples, n_tasks), NaN where a task is not asked."""
+        """What ``predict`` returns, from f_t(x) (n_samples, n_tasks), NaN for samples of other tasks."""
         raise NotImplementedError
 
     def score(self, decisions: Array, samples: Samples, y: Any, weight: Array | None = None) -> float:
-        """How good the predictions are, greater is better: a mean over the tasks."""
+        """Score of the predictions, a mean over the tasks; greater is better."""
         raise NotImplementedError
 
     def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
-        """A function of decisions that hardly ever has the same value twice, to choose among equal scores."""
+        """A loss of decisions that almost never has the same value twice, to break ties between scores."""
         raise NotImplementedError
 
     @property
     def chosen_by_loss(self) -> bool:
-        """Whether a search without ``scoring`` goes by 1 − loss in place of the score."""
+        """Whether a search without ``scoring`` uses 1 − loss instead of the score."""
         return False
 
 
 @dataclass(frozen=True)
 class Labelling(TaskSet):
-    """Tasks that tell classes apart.
+    """Classification tasks.
 
-    pairs: the labels of −1 and +1 of each task, only that of +1 for one class against the rest; classes: array of shape
-    (n_classes,), or for "matrix" one array per task; estimates: whether decisions estimate ±1, as those of least
-    squares do, and are judged by their squared error.
+    pairs: the labels of −1 and +1 of each task, only the label of +1 for one class against the rest; classes: array of
+    shape (n_classes,), or for "matrix" one array per task; estimates: whether decisions estimate ±1, as in least
+    squares, and are judged by their squared error.
     """
 
     pairs: list[tuple[Any, ...]]
@@ -120,18 +120,18 @@ class Labelling(TaskSet):
 
     # ------------------------------------------------------------------------------------------------ labels
     def scores(self, decisions: Array) -> Array:
-        """What ``decision_function`` returns, from f_t(x) (n_samples, n_tasks), NaN where a task is not asked."""
+        """What ``decision_function`` returns, from f_t(x) (n_samples, n_tasks), NaN for samples of other tasks."""
         if self.kind == "matrix":
             return decisions
         if len(self.classes) == 2:
-            return np.nansum(decisions, axis=1)  # each sample has the decision of its own task only
+            return np.nansum(decisions, axis=1)  # each sample has a decision only for its own task
         return self._class_scores(decisions)
 
     def _class_scores(self, decisions: Array) -> Array:
-        """A score of each class, (n_samples, n_classes).
+        """A score for each class, (n_samples, n_classes).
 
-        The decision of a class against the rest; of pairs their votes, with ties broken by the sum of their confidences
-        squeezed into (−⅓, ⅓). A class that no task was asked about is below all others.
+        One-vs-rest: the decision of the class. Pairs: their votes, with ties broken by the sum of their confidences
+        squeezed into (−⅓, ⅓). A class without any decision scores below all others.
         """
         index = {label: k for k, label in enumerate(listed(self.classes))}
         negative, positive = np.zeros((2, self.n_tasks, len(index)))
@@ -149,7 +149,7 @@ class Labelling(TaskSet):
 
     @property
     def one_vs_rest(self) -> bool:
-        """Whether some task tells one class from the rest."""
+        """Whether some task has one class against the rest."""
         return any(len(pair) == 1 for pair in self.pairs)
 
     def predictions(self, decisions: Array) -> AnyArray:
@@ -162,7 +162,7 @@ class Labelling(TaskSet):
         kinds = {column.dtype.kind for column in columns}
         if len(kinds) == 1 or kinds <= set("biuf"):
             return np.stack(columns, axis=1)
-        mixed = np.empty(scores.shape, dtype=object)  # numbers beside words would turn into words
+        mixed = np.empty(scores.shape, dtype=object)  # NumPy would turn numbers beside text into text
         for t, column in enumerate(columns):
             mixed[:, t] = array_of(listed(column))
         return mixed
@@ -176,9 +176,9 @@ class Labelling(TaskSet):
         return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
 
     def score(self, decisions: Array, samples: Samples, y: Any, weight: Array | None = None) -> float:
-        """Mean over the tasks of the accuracy of the labels; plain accuracy where the classes are the tasks.
+        """Mean accuracy over the tasks; plain accuracy if the tasks are made from the classes.
 
-        Tasks without a label of positive weight are left out.
+        The mean skips tasks without a label of positive weight.
         """
         predicted, truth = self.predictions(decisions), self.truth(y)
         if truth.shape != predicted.shape:
@@ -196,7 +196,7 @@ class Labelling(TaskSet):
             if weight[rows].sum() > 0
         ]
         if not scores:
-            raise ValueError("There is nothing to score: y has no label of positive weight.")
+            raise ValueError("There is nothing to score: y has no label with positive weight.")
         return float(np.mean(scores))
 
     def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
@@ -204,9 +204,9 @@ class Labelling(TaskSet):
         return lambda decisions: loss(decisions, sides, weight)
 
     def sides(self, y: Any) -> Array:
-        """On which side of which task each sample is, (n_samples, n_tasks): −1 or 1, and 0 where it is on neither.
+        """The side of each sample in each task, (n_samples, n_tasks): −1 or 1, or 0 if it is in neither class.
 
-        A task that is a pair of classes has the samples of these classes, one against the rest has them all.
+        A pair of classes has the samples of these classes; one class against the rest has all samples.
         """
         labels = self.truth(y)
         sides = np.zeros((len(labels), self.n_tasks))
@@ -218,15 +218,15 @@ class Labelling(TaskSet):
         return sides
 
     def right(self, decisions: Array, y: Any) -> tuple[AnyArray, AnyArray]:
-        """Which samples are on the right side of which task, and which belong to it, both (n_samples, n_tasks).
+        """Which samples are on the correct side of each task, and which belong to it, both (n_samples, n_tasks).
 
-        A sample belongs to no task that is not asked about it (NaN).
+        A sample does not belong to a task whose decision for it is NaN.
         """
         shape = self.truth(y).shape
         if shape[0] != len(decisions) or (len(shape) == 2 and shape[1] != self.n_tasks):
             raise ValueError(
-                f"y must have a row for each of the {len(decisions)} samples and a column for each of the "
-                f"{self.n_tasks} tasks where it is a matrix, got shape {shape}."
+                f"y must have one row per sample ({len(decisions)}) and, if it is a matrix, one column per task "
+                f"({self.n_tasks}), got shape {shape}."
             )
         sides = self.sides(y)
         belongs = (sides != 0) & ~np.isnan(decisions)
@@ -234,16 +234,16 @@ class Labelling(TaskSet):
 
 
 def log_loss(decisions: Array, sides: Array, weight: Array | None = None) -> float:
-    """Mean over the tasks of the mean of log(1 + exp(−y f)) over the samples of the task; NaN where there is none.
+    """Mean over the tasks of the mean of log(1 + exp(−y f)) over the samples of the task; NaN without samples.
 
-    Unlike the share of right answers it hardly ever has the same value twice. ``sides`` are those of
-    :meth:`Labelling.sides`; a task is not asked about a sample where its decision is NaN.
+    Unlike the accuracy, it almost never has the same value twice. ``sides`` comes from :meth:`Labelling.sides`; a
+    decision of NaN means that the sample does not belong to the task.
     """
     return _mean_loss(lambda margin: np.logaddexp(0.0, -margin), decisions, sides, weight)
 
 
 def squared_error(decisions: Array, sides: Array, weight: Array | None = None) -> float:
-    """The same with (y − f)² = (1 − y f)²."""
+    """Like :func:`log_loss`, with (y − f)² = (1 − y f)²."""
     return _mean_loss(lambda margin: (1.0 - margin) ** 2, decisions, sides, weight)
 
 

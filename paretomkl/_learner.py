@@ -1,4 +1,4 @@
-"""How estimators with p, C and s learn."""
+"""The fit of estimators with p, C and s."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .problem import MultiTaskProblem
 
 
 class ParetoLearner:
-    """How an estimator with p, C and s learns: one point of a path."""
+    """Mixin that fits an estimator with p, C and s: one point of a path."""
 
     p: float
     s: float
@@ -36,11 +36,11 @@ class ParetoLearner:
     _cost: Callable[[], float]  # of KernelFit
 
     def _machine(self) -> dict[str, Any]:
-        """Which machine solves the tasks, and its parameters: ``machine`` and perhaps ``epsilon``."""
+        """The machine that solves the tasks and its parameters: ``machine`` and perhaps ``epsilon``."""
         raise NotImplementedError
 
     def parts(self, exponents: Sequence[float], n_jobs: int | None = None) -> Parts:
-        """Solver, machine and the like, checked."""
+        """The checked parameters that do not depend on the data, such as solver and machine."""
         given = self.s, self.tol, self.solver, self.max_iter, n_jobs, self.task_scale
         return check_parts(exponents, *given, **self._machine())
 
@@ -65,7 +65,7 @@ class ParetoLearner:
     def _solved(
         self, problem: MultiTaskProblem, exponents: Sequence[float], parts: Parts, training: Training
     ) -> TaskModel:
-        """The model of the problem at the only exponent; what tells about its optimum is kept."""
+        """Solve the problem at the single exponent, set the fitted attributes, and return the model."""
         with Progress(1, self.tol, self.verbose) as progress:
             run = Run(progress.report)
             points = trace(problem, exponents, parts.solver, progress, run=run)
@@ -73,7 +73,7 @@ class ParetoLearner:
         return models_of(points, training)[0]
 
     def _learn_apart(self, training: Training, parts: Parts) -> SeparateModel:
-        """Each task by itself, with a bank, kernel weights and functions of its own."""
+        """Solve each task separately, with its own bank, kernel weights and function."""
         omega = check_task_weight(self.task_weight, training.tasks)
         alone = apart(training)
         with Progress(len(alone), self.tol, self.verbose) as progress:

@@ -1,4 +1,4 @@
-"""One fitted model: the functions of all tasks, evaluated in one place."""
+"""Fitted models: the functions of all tasks."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from .sweep import Decisions
 
 __all__ = ["LinearModel", "Support", "TaskModel", "decide_all"]
 
-BATCH_BYTES = 64 * 2**20  # of the kernel values of one batch of samples
-TOGETHER = 8  # models whose kernels are combined in one product
+BATCH_BYTES = 64 * 2**20  # size of the kernel values of one batch of samples
+TOGETHER = 8  # number of models whose kernels are combined in one product
 
 
 class FittedTasks:
-    """What all fitted models offer, given ``tasks`` and a method that evaluates some tasks at some rows."""
+    """Base class of fitted models, for subclasses with ``tasks`` and a method that evaluates tasks at some rows."""
 
     tasks: Any  # a Labelling, Targets or Regions
 
     def _values(self, data: AnyArray, rows: IntArray, tasks: IntArray) -> Array:
-        """f_t(x) of some tasks for some rows of the data, (n_rows, n_tasks asked)."""
+        """f_t(x) of the given tasks for the given rows of the data, (n_rows, len(tasks))."""
         raise NotImplementedError
 
     def decisions(self, samples: Any, tasks: Any = None) -> Array:
-        """f_t(x) of every task for the samples it is asked about, (n_samples, n_tasks); NaN elsewhere.
+        """f_t(x) of every task for its samples, (n_samples, n_tasks); NaN elsewhere.
 
-        ``samples`` are what a reader made of X, or an array of features and the task of each row.
+        ``samples`` is the result of a reader, or an array of features, with the task of each row in ``tasks``.
         """
         samples = as_samples(samples, tasks)
         decisions = np.full((len(samples), self.tasks.n_tasks), np.nan)
@@ -42,31 +42,31 @@ class FittedTasks:
         return decisions
 
     def predict(self, samples: Any, tasks: Any = None) -> AnyArray:
-        """Labels or numbers of shape (n_samples,), or (n_samples, n_tasks) where y was a matrix."""
+        """Labels or numbers of shape (n_samples,), or (n_samples, n_tasks) if y was a matrix."""
         return self.tasks.predictions(self.decisions(samples, tasks))
 
     def score(self, samples: Any, y: Any, tasks: Any = None, weight: Array | None = None) -> float:
-        """Mean over the tasks of accuracy or R²; plain accuracy where the classes are the tasks."""
+        """Mean accuracy or R² over the tasks; plain accuracy if the tasks are made from the classes."""
         samples = as_samples(samples, tasks)
         return self.tasks.score(self.decisions(samples), samples, y, weight)
 
     def task_accuracy(self, samples: Any, y: Any, tasks: Any = None) -> Array:
-        """Share of samples on the right side of each task, (n_tasks,); NaN for a task without samples."""
+        """Share of samples on the correct side of each task, (n_tasks,); NaN for a task without samples."""
         if not isinstance(self.tasks, Labelling):
-            raise TypeError("Only tasks that tell classes apart have an accuracy.")
+            raise TypeError("Only classification tasks have an accuracy; use score.")
         right, belongs = self.tasks.right(self.decisions(samples, tasks), y)
         return share(right, belongs)
 
 
 @dataclass(frozen=True)
 class Support:
-    """Training samples that some task is made of: their rows, and their features where kernels need them."""
+    """The training samples that the functions use: their rows, and their features unless kernels are precomputed."""
 
     rows: IntArray
     vectors: Array | None
 
     def side(self, bank: FittedBank, used: IntArray) -> Any:
-        """Some of them as columns of cross kernels."""
+        """The ``used`` ones as columns of cross kernels."""
         return bank.side_of_columns(len(used)) if self.vectors is None else bank.side(self.vectors[used])
 
 
@@ -79,15 +79,15 @@ class TaskModel(FittedTasks):
     bank : FittedBank
         The base kernels.
     tasks : TaskSet
-        What the tasks are, and what their decisions mean.
+        The tasks, and what their decisions mean.
     support : Support
-        The training samples x_i, of all tasks.
+        The training samples x_i of all tasks.
     theta : array of shape (n_kernels,), or (n_tasks, n_kernels)
         Kernel weights.
     dual : sparse matrix of shape (n_tasks, n_support)
     intercepts : array of shape (n_tasks,)
     diagonal : float
-        d, which is zero for all machines but SVDD.
+        d, which is zero for all machines except SVDD.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class TaskModel(FittedTasks):
     diagonal: float = 0.0
 
     def trimmed(self) -> TaskModel:
-        """The same with no more support vectors than it needs; models of a path share theirs."""
+        """A copy with only the support vectors it needs; the models of a path share theirs."""
         used = np.unique(self.dual.indices)
         vectors = None if self.support.vectors is None else self.support.vectors[used]
         return replace(self, support=Support(self.support.rows[used], vectors), dual=self.dual[:, used])
@@ -117,14 +117,14 @@ class TaskModel(FittedTasks):
         if self.theta.ndim == 1:
             return self._values_at(self.theta, data, rows, tasks)
         out = np.empty((len(rows), len(tasks)))
-        thetas, which = np.unique(self.theta[tasks], axis=0, return_inverse=True)  # tasks of equal weights go together
+        thetas, which = np.unique(self.theta[tasks], axis=0, return_inverse=True)  # group tasks with equal weights
         for k, theta in enumerate(thetas):
             mine = np.flatnonzero(which.ravel() == k)
             out[:, mine] = self._values_at(theta, data, rows, tasks[mine])
         return out
 
     def _values_at(self, theta: Array, data: AnyArray, rows: IntArray, tasks: IntArray) -> Array:
-        """Kernels with the support vectors of these tasks only, in batches."""
+        """Values in batches, with kernels only to the support vectors of these tasks."""
         dual = self.dual[tasks]
         used = np.unique(dual.indices)
         out = np.tile(self.intercepts[tasks], (len(rows), 1))
@@ -141,9 +141,9 @@ class TaskModel(FittedTasks):
         return out
 
     def contributions(self, samples: Any, tasks: Any = None) -> Array:
-        """What each kernel adds to each decision, (n_samples, n_tasks, n_kernels); NaN where a task is not asked.
+        """What each kernel adds to each decision, (n_samples, n_tasks, n_kernels); NaN for samples of other tasks.
 
-        f_t(x) − b_t is their sum.
+        Their sum is f_t(x) − b_t.
         """
         samples = as_samples(samples, tasks)
         bank = self.bank
@@ -177,7 +177,7 @@ class LinearModel(FittedTasks):
 
 
 def as_samples(samples: Any, tasks: Any = None) -> Samples:
-    """Samples as they are, or from an array of features and the task of each row."""
+    """Samples unchanged, or from an array of features and the task of each row."""
     if isinstance(samples, Samples):
         return samples
     data = np.asarray(samples, dtype=np.float64)
@@ -185,13 +185,13 @@ def as_samples(samples: Any, tasks: Any = None) -> Samples:
 
 
 def share(right: AnyArray, belongs: AnyArray) -> Array:
-    """The share of samples that are right, task by task; NaN where none belongs to the task."""
+    """The share of correct samples of each task; NaN for a task without samples."""
     n_right, n_samples = right.sum(axis=0), belongs.sum(axis=0)
     return np.divide(n_right, n_samples, out=np.full(len(n_samples), np.nan), where=n_samples > 0)
 
 
 class Fit(NamedTuple):
-    """Kernels, their weights, and the duals and intercepts of the tasks there."""
+    """Kernels, their weights, and the resulting duals and intercepts of the tasks."""
 
     bank: FittedBank
     theta: Array
@@ -199,9 +199,9 @@ class Fit(NamedTuple):
 
 
 def make_models(data: AnyArray, tasks: Sequence[Task], labelling: TaskSet, fits: Sequence[Fit]) -> list[TaskModel]:
-    """One model for each fit to the same data; they share the union of their support vectors.
+    """One model per fit to the same data; they share the union of their support vectors.
 
-    Their banks may differ in the factors of the kernels only.
+    Their banks may differ only in the factors of the kernels.
     """
     rows = np.concatenate([task.rows for task in tasks])
     starts = np.concatenate([[0], np.cumsum([len(task.rows) for task in tasks])])
@@ -218,7 +218,7 @@ def make_models(data: AnyArray, tasks: Sequence[Task], labelling: TaskSet, fits:
 
 
 def decide_all(models: Sequence[TaskModel], samples: Samples) -> Array:
-    """Decisions of models made together, (n_models, n_samples, n_tasks): base kernels are made once for all of them."""
+    """Decisions of several models, (n_models, n_samples, n_tasks); base kernels are computed once for all of them."""
     one = models[0]
     if len(models) == 1 or one.diagonal or one.theta.ndim == 2:
         return np.array([model.decisions(samples) for model in models])
@@ -246,5 +246,5 @@ def decide_all(models: Sequence[TaskModel], samples: Samples) -> Array:
 
 
 def _part(bank: FittedBank, data: AnyArray, rows: IntArray, columns: IntArray) -> AnyArray:
-    """Some rows of the data; of a stack of kernels, their values with the given training samples."""
+    """The given rows of the data, and for a stack of kernels only the given columns."""
     return data[np.ix_(rows, columns)] if bank.precomputed else data[rows]

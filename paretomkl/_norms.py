@@ -8,7 +8,7 @@ from ._typing import Array
 
 
 def power_norm(v: Array, r: float) -> Array:
-    """‖v‖_r along the last axis for v ≥ 0 and 1 ≤ r ≤ ∞; the largest entry is factored out: no power overflows."""
+    """‖v‖_r along the last axis for v ≥ 0 and 1 ≤ r ≤ ∞; factoring out the largest entry prevents overflow."""
     top = v.max(axis=-1)
     if np.isinf(r):
         return top

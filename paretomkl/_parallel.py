@@ -1,4 +1,4 @@
-"""Threads over independent pieces of compiled work that releases the interpreter lock."""
+"""Threads for independent pieces of compiled code that release the interpreter lock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def effective_jobs(n_jobs: int | None) -> int:
-    """Threads meant by ``n_jobs``: None is one, -1 all cores, -2 all but one."""
+    """Number of threads for ``n_jobs``: None is one, -1 all cores, -2 all but one."""
     if n_jobs is None:
         return 1
     if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
@@ -19,12 +19,12 @@ def effective_jobs(n_jobs: int | None) -> int:
 
 
 def run_chunks(function: Callable[..., Any], chunks: Sequence[tuple], n_jobs: int) -> list[Any]:
-    """[function(*chunk) for chunk in chunks], in threads where there are several of both."""
+    """[function(*chunk) for chunk in chunks], in threads if there are several jobs and chunks."""
     if n_jobs == 1 or len(chunks) <= 1:
         return [function(*chunk) for chunk in chunks]
     with ThreadPoolExecutor(n_jobs) as pool:
         try:
             return list(pool.map(lambda chunk: function(*chunk), chunks))
-        except BaseException:  # an interrupt waits for the chunks that run, not for those that are still to come
+        except BaseException:  # an interrupt waits only for the chunks that are running
             pool.shutdown(wait=False, cancel_futures=True)
             raise

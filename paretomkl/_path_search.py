@@ -1,4 +1,4 @@
-"""Choosing p, C, s, capacity and ε by cross-validation: what searches over classifiers and regressors share."""
+"""Choose p, C, s, capacity and ε by cross-validation: the base of the classifier and regressor searches."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ from .solvers import CutPool
 
 NORMS = (1.1, 2.0)
 CAPACITIES = (0.5, 1.0)
-CAPACITIES_OF_SQUARES = (0.0,)  # of least squares on labels, whose loss makes kernels pay for noise by itself
-FEWEST_TASKS = 10  # at least, when parameters are chosen on some tasks
-FEWEST_OF_CLASS = 10  # rows of a class without tasks, where parameters are chosen on some of the rows
-SEPARATELY = 4  # times as many rows are searched whole where tasks are solved one by one
-SMALL_TASK = 100  # samples of a task on average: below, ways to share more are taken if the folds allow
+CAPACITIES_OF_SQUARES = (0.0,)  # for least squares on labels: the squared loss already penalises fitting noise
+FEWEST_TASKS = 10  # minimum number of tasks if parameters are chosen on some tasks only
+FEWEST_OF_CLASS = 10  # minimum rows per class, without tasks, if parameters are chosen on some rows only
+SEPARATELY = 4  # the limit on search rows is this many times higher if tasks are solved separately
+SMALL_TASK = 100  # mean samples per task below which the search prefers to share more, if the folds allow
 
-_live: dict[str, Progress] = {}  # progress bars by token: a fold run in this process finds its own, elsewhere none
+_live: dict[str, Progress] = {}  # progress bars by token, which only folds run in this process can find
 
 
 class PathSearch:
-    """A search for the best point of a path; what it has found is the fitted estimator that it stands for.
+    """A search for the best point of a path; once fitted, it behaves like the best estimator.
 
-    A subclass has the parameters of its plain estimator, ``ps``, ``Cs``, ``s`` and ``capacity`` in place of p, C and s,
-    ``cv``, ``scoring`` and ``error_score``; and names the estimator and its form for held-out samples.
+    A subclass has the parameters of its plain estimator, with ``ps``, ``Cs``, ``s`` and ``capacity`` instead of p, C
+    and s, plus ``cv``, ``scoring`` and ``error_score``. It sets ``plain_type`` and ``held_out_type``.
     """
 
     model_: Any
@@ -104,20 +104,20 @@ class PathSearch:
     _forget: Callable[[], None]
 
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose the parameters, then learn the path of the chosen C, s and capacity on all samples.
+        """Choose the parameters, then learn the path on all samples with the chosen C, s and capacity.
 
         Parameters
         ----------
         X, y, tasks
             As in the ``fit`` of the plain estimator.
         sample_weight : array-like of shape (n_samples,), default=None
-            Multiplies C, sample by sample, and weighs the samples held out where the scorer takes ``sample_weight``.
+            Multiplies C for each sample, and weights the held-out samples if the scorer takes ``sample_weight``.
         groups : array-like of shape (n_samples,), default=None
-            For a ``cv`` that is a splitter which keeps groups together.
+            Groups for a ``cv`` splitter that keeps groups together.
         """
         self._forget()
         if is_remote(X):
-            raise ValueError("A search divides the samples into folds and needs them in one place; use X.compute().")
+            raise ValueError("A search splits the samples into folds and needs them in one place; use X.compute().")
         grids = {way: self._grid(way) for way in self._ways()}
         effective_jobs(self.n_jobs)
         check_task_scale(self.task_scale)
@@ -148,10 +148,10 @@ class PathSearch:
         return self
 
     def _search_rows(self, samples: Samples, y: Any, grids: dict[Share, Grid]) -> IntArray | None:
-        """The rows that parameters are chosen on: some, where there are many; None: all.
+        """The rows used to choose parameters; None means all.
 
-        Whole tasks, so that each keeps its size, and with it what it could learn by itself; or some rows of each, where
-        less than ten tasks would be left, with some of each class of a task, which folds need.
+        If there are many rows, take whole tasks, so that each keeps its size and what it can learn by itself. If fewer
+        than ten tasks would be left, draw rows from every task instead, and from every class of a task, as folds need.
         """
         most, n = self.max_search_rows, len(samples)
         if most is not None:
@@ -186,24 +186,24 @@ class PathSearch:
         """What the tasks may share, from nothing to everything."""
         given = [self.share] if isinstance(self.share, str) or not np.iterable(self.share) else list(self.share)
         if not given:
-            raise ValueError("share is empty; give at least one of 'nothing', 'kernel', 'function', 'everything'.")
+            raise ValueError("share is empty; pass at least one of 'nothing', 'kernel', 'function', 'everything'.")
         return sorted({check_share(way) for way in given}, key=SHARES.index)
 
     @property
     def by_loss(self) -> bool:
-        """Whether the least loss decides among the points within one standard error of the best score."""
+        """Whether the smallest loss decides among the points within one standard error of the best score."""
         return False
 
     @property
     def loss_name(self) -> str:
-        """What the loss of the held-out decisions is called in ``cv_results_``."""
+        """Name of the loss of the held-out decisions in ``cv_results_``."""
         return "log_loss"
 
     def _settle(self, samples: Samples, y: Any) -> None:
-        """Decide what "auto" stands for with these data."""
+        """Resolve "auto" parameters from the data."""
 
     def _settled(self) -> dict[str, Any]:
-        """Parameters of the plain estimator that :meth:`_settle` has decided."""
+        """The parameters of the plain estimator that :meth:`_settle` has resolved."""
         return {}
 
     def _exponents(self) -> list[float]:
@@ -214,7 +214,7 @@ class PathSearch:
     ) -> tuple[dict[Share, Grid], float]:
         """The ways to share that these data allow, and the mean size of a task.
 
-        Where there is one task all ways are the same. Tasks of one class have functions of their own in no way.
+        With a single task, all ways are the same. A task with a single class cannot have its own function.
         """
         if len(grids) > 1 and not several:
             only: Share = "kernel" if "kernel" in grids else next(iter(grids))
@@ -232,17 +232,19 @@ class PathSearch:
             raise next(iter(refused.values()))
         if refused:
             first = next(iter(refused.values()))
-            warnings.warn(f"Without share={' and '.join(map(repr, refused))}: {first}", UserWarning, stacklevel=3)
+            warnings.warn(
+                f"The search skips share={' and '.join(map(repr, refused))}: {first}", UserWarning, stacklevel=3
+            )
         return {way: grid for way, grid in grids.items() if way not in refused}, size
 
     def score(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> float:
-        """The ``scoring`` of the search on these samples; without one that of the plain estimator."""
+        """Score these samples with ``scoring``, or like the plain estimator if ``scoring`` is None."""
         check_is_fitted(self)
         given = _routed(self.scorer_, {"tasks": tasks, "sample_weight": sample_weight})
         return _one_number(self.scorer_(self.best_estimator_, X, y, **given))
 
     def _grid(self, way: Share = "kernel") -> Grid:
-        """What to choose from, checked; p plays a part for tasks that share their kernel only."""
+        """The checked grid to choose from; p is searched only for tasks that share just their kernel."""
         for name in ("ps", "Cs", "s", "capacity", "epsilon"):
             if isinstance(getattr(self, name, None), Iterator):
                 raise ValueError(f"{name} is an iterator, which can be read only once; pass a list.")
@@ -254,7 +256,7 @@ class PathSearch:
             auto = CAPACITIES_OF_SQUARES if self.by_loss else CAPACITIES
             capacity = auto if bank.normalization == "capacity" else None
         elif bank.normalize not in ("auto", "capacity"):
-            raise ValueError(f"capacity is for normalize='capacity'; the bank has normalize={bank.normalize!r}.")
+            raise ValueError(f"capacity needs normalize='capacity', but the bank has normalize={bank.normalize!r}.")
         exponents = self._exponents()
         return Grid(
             exponents if way == "kernel" else [1.0],
@@ -265,21 +267,21 @@ class PathSearch:
         )
 
     def _epsilons(self) -> list[float] | None:
-        """Values of ε to choose from, for machines that have it."""
+        """Values of ε to choose from, if the machine has it."""
         return None
 
     def plain_estimator(self, kind: Any = None, share: Share = "kernel") -> Any:
-        """The estimator whose parameters are chosen, not fitted; folds run side by side, each on one thread."""
+        """The unfitted estimator whose parameters are chosen; folds run in parallel, each on one thread."""
         own = self.get_params(deep=False) | self._settled()
         chosen = {"n_jobs", "verbose", "s", "epsilon", "share"}
         shared = own.keys() & self.plain_type().get_params(deep=False).keys() - chosen
         plain = (kind or self.plain_type)(**{name: own[name] for name in shared}, share=share)
-        if not isinstance(self.capacity, str):  # asking for capacities asks for kernels that pay for them
+        if not isinstance(self.capacity, str):  # explicit capacities switch the penalty on
             plain.kernels = replace(as_bank(self.kernels), normalize="capacity")
         return plain
 
     def estimator_at(self, row: int) -> Any:
-        """The estimator at a row of ``cv_results_``, not fitted."""
+        """The unfitted estimator for a row of ``cv_results_``."""
         single = ["s", "capacity"] + ["epsilon"] * (self._epsilons() is not None)
         fixed = {name: getattr(self, name) for name in single}
         point: dict[str, Any] = {name: float(v) for name, v in fixed.items() if isinstance(v, numbers.Real)}
@@ -322,9 +324,9 @@ class PathSearch:
                 for way, grid in grids.items()
             )
             folds: dict[Share, list[_Fold]] = {way: [] for way in grids}
-            several = effective_jobs(self.n_jobs) > 1  # then each fold has a thread, and BLAS should not have more
+            several = effective_jobs(self.n_jobs) > 1  # then each fold has its thread, and BLAS should not add more
             with threadpool_limits(1 if several else None, user_api="blas"):
-                # threads suit compiled loops; a backend that the user has set up takes precedence
+                # threads suit compiled loops; a backend that the user has configured takes precedence
                 for fold in Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator_unordered")(jobs):
                     folds[fold.way].append(fold)
                     if not fold.shown:
@@ -344,7 +346,7 @@ class PathSearch:
         counted = [all(counted[k : k + len(grids)]) for k in range(0, len(counted), len(grids))]
         mean = scores[counted].mean(axis=0)
         if np.isnan(mean).all():
-            raise ValueError("No point of the grid has a score in every fold; look at scoring and cv.")
+            raise ValueError("No point of the grid has a score in every fold; check scoring and cv.")
         values: dict[str, Any] = {}
         for name in next(iter(grids.values())).columns():
             values[name] = np.concatenate([grid.columns()[name] for grid in grids.values()])
@@ -363,7 +365,7 @@ class PathSearch:
         results["mean_test_score"] = mean
         results["std_test_score"] = scores[counted].std(axis=0)
         worst_of_all = np.nanmin(mean) - 1
-        filled = np.where(np.isnan(mean), worst_of_all, mean).round(9)  # sums of the same numbers differ by rounding
+        filled = np.where(np.isnan(mean), worst_of_all, mean).round(9)  # rounding errors must not break ties
         results["rank_test_score"] = rankdata(-filled, method="min").astype(np.int32)
         loss = results[f"mean_test_{self.loss_name}"] = losses[counted].mean(axis=0)
         results["max_gap"] = gaps.max(axis=0)
@@ -377,7 +379,7 @@ class PathSearch:
         self._warn_of_edge(values["C"][own], mean[own])
 
     def _choose_way(self, scores: dict[Share, Array], size: float) -> Share:
-        """What to share, given the score of the best point of each way in each fold; keeps what is to be shown."""
+        """Choose what to share from the fold scores of the best point of each way, and store the comparison."""
         self.small_tasks_ = size < SMALL_TASK
         self.best_share_ = choose_way(scores, self.small_tasks_)
         self.sharing_ = {way: (float(s.mean()), _standard_error(s)) for way, s in scores.items()}
@@ -389,7 +391,7 @@ class PathSearch:
         if edge is not None:
             beyond = C * 10 if edge == "largest" else C / 10
             warnings.warn(
-                f"The chosen C={C:g} is the {edge} of Cs, and all others score less; add {beyond:g} to Cs.",
+                f"The chosen C={C:g} is the {edge} of Cs and scores better than all others; add {beyond:g} to Cs.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -407,7 +409,7 @@ class PathSearch:
             setattr(self, name, getattr(best, name))
 
     def _refit_path(self, plain: Any, training: Training, ps: list[float], progress: Progress, began: float) -> Any:
-        """The whole path at the chosen C, s and capacity; the estimator at the chosen p."""
+        """Trace the whole path at the chosen C, s and capacity, and return the estimator at the chosen p."""
         C, p = plain.C, plain.p
         parts = plain.parts(ps)
         problem = plain.problem(training, training.bounds(C), parts)
@@ -426,10 +428,10 @@ class PathSearch:
 
     @property
     def sharing_in_words_(self) -> str:
-        """What the search has found about the ways to share, in a sentence or two."""
+        """What the search found about the ways to share, in a sentence or two."""
         check_is_fitted(self)
         if len(self.model_.tasks.distinct_sources) == 1:
-            return "There is one task only, so that all ways to share are the same."
+            return "There is only one task, so all ways to share are the same."
         in_points = self.stratify and (self.scoring is None or "accuracy" in str(self.scoring))
 
         def size(lost: float) -> str:
@@ -439,12 +441,12 @@ class PathSearch:
 
 
 def _standard_error(scores: Array) -> float:
-    """Of the mean; NaN for a single fold."""
+    """Standard error of the mean; NaN for a single fold."""
     return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else np.nan
 
 
 class HeldOut:
-    """Makes an estimator one that has read the held-out samples already."""
+    """Mixin for an estimator that has already read the held-out samples."""
 
     known: tuple[Any, Samples]
 
@@ -454,7 +456,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class _Decided(FittedTasks):
-    """A model whose decisions about the held-out samples are known."""
+    """A model with precomputed decisions on the held-out samples."""
 
     tasks: Any
     held_out: Samples
@@ -462,12 +464,12 @@ class _Decided(FittedTasks):
 
     def decisions(self, samples: Any, tasks: Any = None) -> Array:
         if samples is not self.held_out:
-            raise ValueError("While parameters are chosen, models are asked about the samples held out only.")
+            raise ValueError("During the search, models can predict only the held-out samples.")
         return self.decided
 
 
 class _Fold:
-    """Scores, losses, gaps and seconds of all points of one fold, in the order of the grid; and what went wrong."""
+    """Scores, losses, gaps and seconds of all points of one fold, in the order of the grid; or the error."""
 
     def __init__(self, number: int, way: Share, grid: Grid):
         self.number, self.way, self.grid = number, way, grid
@@ -476,7 +478,7 @@ class _Fold:
         self.error: Exception | None = None
 
     def fill(self, found: Mapping[Point, tuple[float, ...]]) -> None:
-        """Score, loss, gap and seconds by point of the grid."""
+        """Set score, loss, gap and seconds of every point of the grid."""
         self.scores, self.losses, self.gaps, self.seconds = np.array([found[point] for point in self.grid.points]).T
 
 
@@ -493,7 +495,7 @@ def _run_fold(error_score: float | str, fold: _Fold, *others: Any) -> _Fold:
 
 
 class _Judged(NamedTuple):
-    """A point of the grid: its gap, its share of the seconds, and its decisions about the held-out samples."""
+    """A point of the grid: its gap, its share of the seconds, and its decisions on the held-out samples."""
 
     point: Point
     gap: float
@@ -504,7 +506,7 @@ class _Judged(NamedTuple):
 def _score_fold(
     fold: _Fold, estimator: Any, train: dict[str, Any], test: dict[str, Any], scorer: Any, token: str
 ) -> None:
-    """Fit one fold at all points of the grid, and score each on the samples held out."""
+    """Fit one fold at all points of the grid, and score each on the held-out samples."""
     progress = _live.get(token)
     fold.shown = progress is not None
     grid = fold.grid
@@ -512,7 +514,7 @@ def _score_fold(
     parts = estimator.parts(grid.ps)
     solver = parts.solver
     if isinstance(solver, CutPool) and solver is not estimator.solver:
-        # scores ask for models within tol, not for a path without steps
+        # scores need models within tol, not a smooth path
         parts = replace(parts, solver=replace(solver, borrow=1.0))
     training.bounds(max(grid.Cs))
     held_out = read_samples(estimator, test["X"], tasks=test["tasks"])
@@ -525,7 +527,7 @@ def _score_fold(
     verdicts: dict[int, tuple[float, float]] = {}
     found = {}
     judged = judge(estimator, training, grid, parts, progress or Progress(1, estimator.tol, 0), held_out)
-    for point, gap, seconds, decided in judged:  # several points may have the same sweep, and with it the decisions
+    for point, gap, seconds, decided in judged:  # points with the same sweep share their decisions
         if id(decided) not in verdicts:
             fitted = copy(estimator)
             fitted.model_, fitted.p, fitted.C = _Decided(tasks, held_out, decided), point.p, point.C
@@ -539,7 +541,7 @@ def _score_fold(
 def _judge_together(
     estimator: Any, training: Training, grid: Grid, parts: Parts, progress: Progress, held_out: Samples
 ) -> list[_Judged]:
-    """Tasks that are one problem: one pool of cuts, and all models in one pass over the held-out samples."""
+    """Tasks that form one problem: one pool of cuts, and all models in one pass over the held-out samples."""
     problem = estimator.problem(training, training.weights, parts)
     stretches = list(trace_grid(problem, grid, parts.solver, progress))
     models = models_of([point for stretch in stretches for point in stretch.points], training)
@@ -561,7 +563,7 @@ def _judge_together(
 def _judge_apart(
     estimator: Any, training: Training, grid: Grid, parts: Parts, progress: Progress, held_out: Samples
 ) -> list[_Judged]:
-    """Tasks that share nothing: a search for each of them, at the same points."""
+    """Tasks that share nothing: one search per task, at the same points."""
     tasks = training.labelling
     decided = {point: np.full((len(held_out), tasks.n_tasks), np.nan) for point in grid.points}
     gaps, seconds = dict.fromkeys(grid.points, 0.0), dict.fromkeys(grid.points, 0.0)
@@ -580,15 +582,16 @@ def _judge_apart(
 
 
 def _counted(folds: list[_Fold], error_score: float | str) -> list[bool]:
-    """Which folds enter the mean: all, or with error_score=nan those whose fit did not fail."""
+    """Which folds enter the mean: all, or with error_score=nan only those whose fit succeeded."""
     failed = [fold for fold in folds if fold.error is not None]
     if not failed:
         return [True] * len(folds)
     first = failed[0].error
     if len(failed) == len(folds):
-        raise ValueError(f"The fit failed in all {len(folds)} folds; in the first with: {first}") from first
+        raise ValueError(f"The fit failed in all {len(folds)} folds; the first error was: {first}") from first
     warnings.warn(
-        f"The fit failed in {len(failed)} of {len(folds)} folds (error_score={error_score}); first with: {first}",
+        f"The fit failed in {len(failed)} of {len(folds)} folds (error_score={error_score}); the first error was: "
+        f"{first}",
         FitFailedWarning,
         stacklevel=4,
     )
@@ -600,11 +603,11 @@ def own_score(estimator: Any, X: Any, y: Any, sample_weight: Any = None, tasks: 
 
 
 def _routed(scorer: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """What of this is there and the scorer takes."""
+    """The given arguments that are not None and that the scorer takes."""
     return {name: value for name, value in given.items() if value is not None and scorer_takes(scorer, name)}
 
 
 def _one_number(score: Any) -> float:
     if not isinstance(score, numbers.Real):
-        raise ValueError(f"scoring must give one number, got {shown(score)}.")
+        raise ValueError(f"scoring must return one number, got {shown(score)}.")
     return float(score)

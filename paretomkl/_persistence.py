@@ -1,4 +1,4 @@
-"""Models as files that hold data, not code: written whole or not at all, and read without running what is in them."""
+"""Save models to files that contain data, not code, and load them without running anything in them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ._files import check_writable, write_whole
 
 
 class UntrustedError(ValueError):
-    """A file names types that a model does not need; ``types`` are their names."""
+    """A file contains types that a model does not need; ``types`` are their names."""
 
     def __init__(self, file: str | os.PathLike[str], types: Sequence[str]):
         self.types = list(types)
         super().__init__(
-            f"{os.fspath(file)!r} holds types that are not trusted: {', '.join(types)}. If you know where the file "
-            "comes from, name them in trusted=."
+            f"{os.fspath(file)!r} contains untrusted types: {', '.join(types)}. If you trust the source of the file, "
+            "pass them as trusted=."
         )
 
 
@@ -57,7 +57,7 @@ OWN_TYPES = _types(
         "scipy.sparse._csr": "csr_matrix",
     }
 )
-"""What a saved model may hold besides the types of NumPy, SciPy and scikit-learn that skops trusts."""
+"""Types that a saved model may contain besides those of NumPy, SciPy and scikit-learn that skops trusts."""
 
 SKLEARN_TYPES = _types(
     {
@@ -81,24 +81,24 @@ SKLEARN_TYPES = _types(
         "sklearn.utils._metadata_requests": "MetadataRequest MethodMetadataRequest",
     }
 )
-"""What skops does not trust of scikit-learn although it holds numbers only: kernels, folds, scorers and metrics."""
+"""Harmless types of scikit-learn that skops does not trust: kernels, folds, scorers and metrics."""
 
 OLD_SKLEARN_TYPES = _types({"sklearn.compose._column_transformer": "_RemainderColsList"})
-"""The same of scikit-learn 1.6, gone since: a list of columns."""
+"""A harmless type of scikit-learn 1.6 that later versions do not have: a list of columns."""
 
 
 def save_model(model: Any, file: str | os.PathLike[str]) -> None:
-    """Write a fitted model, or a pipeline that holds one, to a file.
+    """Save a fitted model, or a pipeline that contains one, to a file.
 
-    The file is a skops archive: JSON and arrays. It holds support vectors, not training kernels. It is put in place
-    once it is complete.
+    The file is a skops archive: JSON and arrays. It contains support vectors, not training kernels. It is moved into
+    place once it is complete.
 
     Parameters
     ----------
     model : estimator
-        Fitted.
+        A fitted estimator.
     file : path
-        Where to; the name usually ends in ``.skops``.
+        The file to write; its name usually ends in ``.skops``.
 
     Examples
     --------
@@ -118,18 +118,18 @@ def save_model(model: Any, file: str | os.PathLike[str]) -> None:
 
 
 def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
-    """Read a model that :func:`save_model` wrote.
+    """Load a model that :func:`save_model` wrote.
 
-    Only the types of this library, those that skops trusts (NumPy, SciPy, scikit-learn), and the common kernels,
-    folds and scorers of scikit-learn are made; a file that names any other is refused, so that reading a file from
-    elsewhere runs no code of its maker.
+    It creates only types of this library, types that skops trusts (NumPy, SciPy, scikit-learn), and the common kernels,
+    folds and scorers of scikit-learn. It rejects a file with any other type, so loading a file from someone else runs
+    none of their code.
 
     Parameters
     ----------
     file : path
-        What :func:`save_model` wrote.
+        A file that :func:`save_model` wrote.
     trusted : sequence of str, default=()
-        Further types to allow, as the message of the refusal names them, such as the function of a custom kernel.
+        More types to allow, as named in the error message, such as the function of a custom kernel.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any
         raise FileNotFoundError(f"There is no file {os.fspath(file)!r}.")
     try:
         needed = skops.get_untrusted_types(file=file)
-    except Exception as error:  # of many kinds: not an archive, cut short, no schema in it
+    except Exception as error:  # many kinds: not an archive, truncated, without a schema
         raise ValueError(f"{os.fspath(file)!r} is not a saved model, or is damaged ({error}).") from error
     foreign = sorted(set(needed) - {*OWN_TYPES, *SKLEARN_TYPES, *OLD_SKLEARN_TYPES, *trusted})
     if foreign:

@@ -12,10 +12,10 @@ REFRESH = 0.2
 
 
 class Progress:
-    """Shows how far a path of ``n_points`` has got: points done, the present p, sweeps, gap (and tol) and seconds.
+    """Shows the progress of a path of ``n_points``: points done, the current p, sweeps, gap (and tol) and seconds.
 
-    verbose: 0 is silent; 1 writes from the start; None writes on a terminal only, after two seconds. unit: what is
-    counted.
+    verbose: 0 is silent; 1 writes from the start; None writes only on a terminal, after two seconds. unit: the name of
+    what is counted.
     """
 
     def __init__(self, n_points: int, tol: float, verbose: int | None = None, unit: str = "points"):
@@ -39,7 +39,7 @@ class Progress:
         if self.width and self.terminal:
             sys.stderr.write("\r" + " " * self.width + "\r")
             sys.stderr.flush()
-        elif kind is None and not self.terminal:  # where lines stay, the last one says that all is done
+        elif kind is None and not self.terminal:  # in a log, the last line reports completion
             self.n_done, self.shown_at = self.n_points, -float("inf")
             self.show("done")
 
@@ -55,7 +55,7 @@ class Progress:
         bar = "█" * filled + "░" * (20 - filled)
         line = f"{bar} {self.n_done}/{self.n_points} {self.unit} · {text} · {now:.0f} s"
         if self.terminal:
-            line = line[: shutil.get_terminal_size().columns - 1]  # a longer one would go on below, and stay there
+            line = line[: shutil.get_terminal_size().columns - 1]  # a longer line would wrap and stay on the screen
             sys.stderr.write("\r" + line.ljust(self.width))
             self.width = len(line)
         else:

@@ -1,4 +1,4 @@
-"""The one reader of X, y, tasks and weights, for paths and estimators alike."""
+"""Read X, y, tasks and weights, for paths and estimators."""
 
 from __future__ import annotations
 
@@ -39,48 +39,48 @@ from ._typing import AnyArray, Array, IntArray, MultiClass
 from ._validation import check_bounds, check_multi_class, check_stack, numbers_only, shown
 
 CLASSIFYING, PREDICTING, DETECTING = ("svc", "ls-svc"), ("ridge", "svr"), ("one-class", "svdd")  # machines
-LARGEST_COST = 1e100  # its square, times the square of any sensible number of samples, is still a double
+LARGEST_COST = 1e100  # its square times the square of any realistic number of samples does not overflow
 
 
 @dataclass(frozen=True)
 class Training:
     """Training data, read and checked.
 
-    weights: for each task the weight of each of its samples, sample weight times class weight; labelling: what
-    prediction has to know of the tasks.
+    ``weights`` holds, for each task, sample weight times class weight of its samples; ``labelling`` holds what
+    prediction needs to know about the tasks.
     """
 
     samples: Samples
     tasks: list[Task]
     weights: list[Array]
     labelling: Any  # a Labelling, Targets or Regions
-    together: Together | None = None  # the tasks, where their samples are in one problem
-    remote: ClassVar[bool] = False  # whether the samples are elsewhere
+    together: Together | None = None  # the tasks, if their samples form one problem
+    remote: ClassVar[bool] = False  # whether the samples are on other machines
 
     def bounds(self, C: Any) -> list[Array]:
-        """C times weight for each sample of each task; C is one number, or one for each sample of X."""
+        """C times weight for each sample of each task; C is one number, or one per sample of X."""
         bound = check_bounds(C, len(self.samples), self.tasks)
         bounds = [bound[task.rows] * weight for task, weight in zip(self.tasks, self.weights, strict=True)]
         for task, largest in zip(self.tasks, [of_task.max() for of_task in bounds], strict=True):
             if not largest <= LARGEST_COST:
                 raise ValueError(
                     f"C times sample_weight and class_weight must be at most {LARGEST_COST:g}, got {largest:.2g} in "
-                    f"task {task.name!r}: larger costs overflow."
+                    f"task {task.name!r}; larger costs overflow."
                 )
         return bounds
 
     def shares_nothing(self, share: str) -> bool:
-        """Whether tasks are to be solved one by one: there are several, and they share nothing."""
+        """Whether to solve tasks separately: there are several, and they share nothing."""
         return share == "nothing" and len(self.labelling.distinct_sources) > 1
 
     @property
     def task_sizes(self) -> Array:
-        """n_t, (n_tasks,): the total weight of the samples of each task; their number where all weights are one."""
+        """n_t, (n_tasks,): the total sample weight of each task; the number of samples if all weights are one."""
         return np.array([weight.sum() for weight in self.weights])
 
     @property
     def sample_weight(self) -> Array:
-        """What each sample of X weighs in all tasks together."""
+        """The total weight of each sample of X over all tasks."""
         total = np.zeros(len(self.samples))
         for task, weight in zip(self.tasks, self.weights, strict=True):
             np.add.at(total, task.rows, weight)
@@ -88,7 +88,7 @@ class Training:
 
 
 class PathReader(BaseEstimator):
-    """Reads for ``pareto_path``, which is not an estimator, and again for samples to predict."""
+    """Reads training data, and later new samples, for ``pareto_path``, which is not an estimator."""
 
     def __init__(
         self,
@@ -109,32 +109,32 @@ class PathReader(BaseEstimator):
         self.multi_class = multi_class
 
     def read_data(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> Training:
-        """Training data as the machine and ``share`` need them: with labels, with numbers, or without y."""
+        """Read training data as the machine and ``share`` require: with labels, with numbers, or without y."""
         if self.machine in CLASSIFYING:
             return read_shared(self, read_training, False, X, y, tasks, sample_weight)
         if self.class_weight is not None:
-            raise ValueError(f"class_weight is for classes; machine={self.machine!r} has none.")
+            raise ValueError(f"class_weight needs classes, but machine={self.machine!r} has none; use sample_weight.")
         if self.machine in PREDICTING:
             return read_shared(self, read_regression, True, X, y, tasks, sample_weight)
         if y is not None:
             raise ValueError(f"machine={self.machine!r} learns without labels; pass y=None.")
         if check_share(self.share) != "kernel":
-            raise ValueError(f"share={self.share!r} is for labels or numbers; machine={self.machine!r} has neither.")
+            raise ValueError(f"share={self.share!r} needs y, but machine={self.machine!r} has none; use 'kernel'.")
         return read_detection(self, X, tasks=tasks, sample_weight=sample_weight)
 
 
 def read_training(owner: Any, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> Training:
-    """Read what ``fit`` was given and make the tasks.
+    """Read the arguments of ``fit`` and make the tasks.
 
     ``owner`` is an estimator with ``task_column``, ``class_weight`` and perhaps ``kernels`` and ``multi_class``; it
-    keeps the number and the names of the features for :func:`read_samples`.
+    stores the number and the names of the features for :func:`read_samples`.
     """
     multi_class = _multi_class_of(owner)
     samples = read_samples(owner, X, tasks=tasks, reset=True)
     labels = _read_labels(y)
     if len(labels) != len(samples):
         raise ValueError(f"X and y must have one row per sample: X has {len(samples)}, y has {len(labels)}.")
-    # a matrix of labels keeps the column names of its frame: they name the tasks
+    # pass a frame of labels as it is, since its column names are the task names
     made = make_tasks(y if labels.ndim == 2 and hasattr(y, "columns") else labels, samples.sources, multi_class)
     weight = None if sample_weight is None else _check_sample_weight(sample_weight, samples.data)
     kind: Kind = "matrix" if labels.ndim == 2 else "classes" if samples.sources is None else "tasks"
@@ -146,9 +146,9 @@ def read_training(owner: Any, X: Any, y: Any, *, tasks: Any = None, sample_weigh
 def read_regression(
     owner: Any, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
 ) -> Training:
-    """Read what a regression was given; targets are standardised within tasks if ``owner.normalize_y``.
+    """Read the arguments of a regression; targets are standardised within tasks if ``owner.normalize_y``.
 
-    ``strict`` as in :func:`~paretomkl._tasks.make_number_tasks`.
+    ``strict`` is as in :func:`~paretomkl._tasks.make_number_tasks`.
     """
     samples = read_samples(owner, X, tasks=tasks, reset=True)
     if y is None:
@@ -174,7 +174,7 @@ def read_regression(
 def read_shared(
     owner: Any, read: Callable[..., Training], numbers: bool, X: Any, y: Any, tasks: Any, sample_weight: Any
 ) -> Training:
-    """The training data of an owner as its ``share`` wants them; ``read`` reads those of tasks apart."""
+    """Read the training data as ``owner.share`` requires; ``read`` is the reader for separate tasks."""
     share = check_share(owner.share)
     if share in ("function", "everything"):
         several = tasks is not None or owner.task_column is not None or is_matrix(y)
@@ -188,20 +188,17 @@ def read_shared(
                 return training
     training = read(owner, X, y, tasks=tasks, sample_weight=sample_weight)
     if share != "kernel" and len(training.labelling.distinct_sources) == 1:
-        warnings.warn(
-            f"There is one task only, so that share={share!r} is the same as 'kernel'.", UserWarning, stacklevel=4
-        )
+        warnings.warn(f"There is only one task, so share={share!r} is the same as 'kernel'.", UserWarning, stacklevel=4)
     return training
 
 
 def read_together(
     owner: Any, X: Any, y: Any, *, tasks: Any, sample_weight: Any, coded: bool, numbers: bool
 ) -> Training:
-    """Read tasks whose samples make one problem, or several, one for each pair of classes or for each class.
+    """Read tasks whose samples form one problem, or one per pair of classes or per class.
 
-    The samples carry the code of their task if ``coded``.
-
-    ``numbers`` says whether y holds numbers to predict, else labels. A task may have one class only.
+    If ``coded``, the last column of the samples is the code of their task. ``numbers`` tells whether y contains
+    regression targets or labels. A task may have a single class.
     """
     samples = read_samples(owner, X, tasks=tasks, reset=True)
     values: AnyArray = as_numbers(y) if numbers else _read_labels(y)
@@ -239,7 +236,7 @@ def read_together(
 
 
 def _multi_class_of(owner: Any) -> MultiClass:
-    """How an estimator makes tasks of more than two classes; pairs, where it has no say."""
+    """How an estimator makes tasks from more than two classes; pairs if it has no such parameter."""
     return check_multi_class(getattr(owner, "multi_class", "one-vs-one"))
 
 
@@ -251,7 +248,7 @@ def _one_regression(owner: Any, samples: Samples, values: Array, weight: Array |
     made = make_number_tasks(values)
     weights = _sample_weights(made, samples, weight)
     centre, spread = np.zeros(1), np.ones(1)
-    if owner.normalize_y:  # of all tasks together: what sets their levels apart is there to be learned
+    if owner.normalize_y:  # over all tasks together, because the differences between tasks are to be learned
         centre[0] = np.average(values, weights=weights[0])
         spread[0] = np.sqrt(np.average((values - centre[0]) ** 2, weights=weights[0]))
         made = [replace(made[0], targets=(values - centre[0]) / spread[0])]
@@ -269,7 +266,7 @@ def read_detection(owner: Any, X: Any, *, tasks: Any = None, sample_weight: Any 
 
 
 def _sample_weights(tasks: list[Task], samples: Samples, sample_weight: Any) -> list[Array]:
-    """The weight of each sample of each task; every task must keep some."""
+    """The weight of each sample of each task; every task needs a positive weight."""
     if sample_weight is None:
         return [np.ones(len(task.rows)) for task in tasks]
     weight = _check_sample_weight(sample_weight, samples.data, ensure_non_negative=True)
@@ -280,7 +277,7 @@ def _sample_weights(tasks: list[Task], samples: Samples, sample_weight: Any) -> 
 
 
 def read_samples(owner: Any, X: Any, *, tasks: Any = None, reset: bool = False) -> Samples:
-    """Split X into features and task labels, and check both; ``reset`` at fit, else against what fit has seen."""
+    """Split X into features and task labels and check both, against the fitted data unless ``reset``."""
     if is_precomputed(getattr(owner, "kernels", None)):
         return _read_stack(owner, X, tasks, reset)
     if owner.task_column is None:
@@ -291,13 +288,13 @@ def read_samples(owner: Any, X: Any, *, tasks: Any = None, reset: bool = False) 
     if tasks is not None:
         raise ValueError("Pass task_column or tasks=, not both.")
     if column_names(X) is not None:
-        find_task_column(X, owner.task_column)  # a message about it, not about features
+        find_task_column(X, owner.task_column)  # first, so that an error names the task column, not the features
     validate_data(owner, _named(owner, X), reset=reset, skip_check_array=True)
     return _split_task_column(owner, X)
 
 
 def _named(owner: Any, X: Any) -> Any:
-    """A frame with names of several types, which estimators refuse and a path takes as text."""
+    """X, with column names of mixed types converted to text for a path; estimators reject them."""
     mixed = isinstance(owner, PathReader) and hasattr(X, "iloc") and len({type(name) for name in X.columns}) > 1
     return X.set_axis([str(name) for name in X.columns], axis=1) if mixed else X
 
@@ -319,7 +316,7 @@ def _read_stack(owner: Any, X: Any, tasks: Any, reset: bool) -> Samples:
 def _split_task_column(owner: Any, X: Any) -> Samples:
     sources = task_column_of(X, owner.task_column)
     if np.shape(X)[1] < 2:
-        raise ValueError(f"X has no column besides task_column={owner.task_column!r}; features are needed too.")
+        raise ValueError(f"X has no column besides task_column={owner.task_column!r}; add feature columns.")
     position = find_task_column(X, owner.task_column)
     others = [k for k in range(np.shape(X)[1]) if k != position]
     names = list(X.columns) if hasattr(X, "columns") else None
@@ -327,7 +324,7 @@ def _split_task_column(owner: Any, X: Any) -> Samples:
         features = X[:, others] if isinstance(X, np.ndarray) else [[row[k] for k in others] for row in X]
     elif hasattr(X, "iloc"):
         features = X.iloc[:, others]
-    else:  # polars and its like
+    else:  # polars and similar
         features = X[[names[k] for k in others]]
     with numbers_only():
         data = check_array(features, dtype=np.float64, input_name="X", estimator=owner)
@@ -344,13 +341,13 @@ def _read_labels(y: Any) -> AnyArray:
         return labels
     refuse_missing(labels.ravel(), "y")
     labels = column_or_1d(labels, warn=True)
-    if labels.dtype.kind == "f":  # continuous targets are not class labels; everything else that can be hashed is
+    if labels.dtype.kind == "f":  # continuous targets are not class labels; any other hashable value can be
         check_classification_targets(labels)
     return labels
 
 
 def _task_weights(tasks: list[Task], sample_weight: Array | None, class_weight: Any) -> list[Array]:
-    """Sample weight · class weight for each sample of each task; every class of every task must keep some."""
+    """Sample weight times class weight for each sample of each task; every class of every task needs some weight."""
     balanced = isinstance(class_weight, str) and class_weight == "balanced"
     if isinstance(class_weight, Mapping):
         _check_labels_of(class_weight, tasks)
@@ -379,7 +376,7 @@ def _class_weights(class_weight: Mapping[Any, Any], task: Task, tasks: list[Task
     """The weight of the class of each sample of a task."""
     first, last = (_class_weight(class_weight, label) for label in (task.classes[0], task.classes[-1]))
     weights = np.where(task.targets > 0, last, first)
-    if len(task.classes) == 1:  # the rest are classes of the other tasks of its source, which have the same samples
+    if len(task.classes) == 1:  # the rest are the classes of the other tasks of its source, on the same samples
         for other in tasks:
             if other.source == task.source:
                 weights[other.targets > 0] = _class_weight(class_weight, other.classes[0])
@@ -387,7 +384,7 @@ def _class_weights(class_weight: Mapping[Any, Any], task: Task, tasks: list[Task
 
 
 def _check_labels_of(class_weight: Mapping[Any, Any], tasks: list[Task]) -> None:
-    """Refuse a weight of a label that does not occur; where all labels have weights, it may be of some other part."""
+    """Raise if a label in ``class_weight`` is unknown, unless all labels have weights: it may occur in other data."""
     labels = labels_of(tasks)
     unknown = [label for label in class_weight if label not in labels]
     if unknown and any(label not in class_weight for label in labels):
@@ -402,7 +399,7 @@ def _class_weight(class_weight: Mapping[Any, Any], label: Any) -> float:
 
 
 def apart(training: Training) -> list[Training]:
-    """The training data of each task by itself, in the order of the distinct sources."""
+    """The training data of each task separately, in the order of the distinct sources."""
     labelling, data = training.labelling, training.samples.data
     alone = []
     for source in labelling.distinct_sources:
@@ -424,7 +421,7 @@ def apart(training: Training) -> list[Training]:
 
 
 def take_rows(values: Any, rows: IntArray, columns: IntArray | None = None, kernels: Any = None) -> Any:
-    """Some rows of an array or frame, or None of None; of a stack of kernels also the given columns."""
+    """The given rows of an array or frame (None stays None), and the given columns of a stack of kernels."""
     if values is None:
         return None
     if columns is not None and is_precomputed(kernels):

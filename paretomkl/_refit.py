@@ -1,4 +1,4 @@
-"""The line of Python that fits a model of the page again."""
+"""Python code that refits a model of the page."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from ._kernels import Kernel, KernelBank, Sources
 
-P = "{p}"  # where the exponent goes
-LONGEST = 400  # characters of a parameter that is written out
+P = "{p}"  # placeholder for the exponent
+LONGEST = 400  # maximum length of a parameter that is written out
 DEFAULTS = {
     "kernels": "default",
     "task_column": None,
@@ -41,11 +41,11 @@ def refit_code(
     loading: str = "",
     **others: Any,
 ) -> str:
-    """Python code with ``{p}`` in the place of the exponent, to be replaced by :func:`exponent_code`.
+    """Python code with ``{p}`` for the exponent, which :func:`exponent_code` formats.
 
-    A C for each sample becomes ``sample_weight``; tasks and sample_weight say whether the samples have any; loading are
-    lines that make X, y and tasks, imports first; others are more parameters of the estimator. What has no short
-    literal is written as a variable of the same name.
+    An array C becomes ``sample_weight``. ``tasks`` and ``sample_weight`` tell whether the samples have any; ``loading``
+    holds lines that create X, y and tasks, imports first; ``others`` are more parameters of the estimator. A value
+    without a short literal is written as a variable of the same name.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def path_refit_code(
     multi_class: str = "one-vs-one",
     **given: Any,
 ) -> str:
-    """The code of a point of ``pareto_path``; empty for machines whose estimator has ν in place of C."""
+    """The code for a point of ``pareto_path``; empty for machines whose estimator has ν instead of C."""
     if machine in ("svc", "ls-svc"):
         return refit_code(machine=machine, class_weight=class_weight, multi_class=multi_class, **given)
     if machine in ("ridge", "svr"):
@@ -95,12 +95,12 @@ def path_refit_code(
 
 
 def exponent_code(p: float) -> str:
-    """A float as Python reads it."""
+    """A float as Python code."""
     return f'float("{p}")' if math.isinf(p) else repr(float(p))
 
 
 def _code(value: Any, names: set[str]) -> str | None:
-    """Python that makes the value, or None; what it needs from ``paretomkl.kernels`` is added to ``names``."""
+    """Python code for the value, or None; adds the names it needs from ``paretomkl.kernels`` to ``names``."""
     if isinstance(value, KernelBank):
         return _bank(value, names)
     if isinstance(value, Kernel):
@@ -123,9 +123,9 @@ def _code(value: Any, names: set[str]) -> str | None:
 
 
 def _bank(bank: KernelBank, names: set[str]) -> str | None:
-    """A bank as short as can be: ``'default'`` for KernelBank(), ``sources({…})`` for that of sources."""
+    """The shortest code for a bank: ``'default'`` for KernelBank(), ``sources({…})`` for sources."""
     given = _given(bank)
-    if bank.made_from_data and given.get("normalize") == "capacity":  # as without it
+    if bank.made_from_data and given.get("normalize") == "capacity":  # same as the default
         del given["normalize"]
     kernels = given.pop("kernels", bank.kernels)
     if isinstance(kernels, Sources):
@@ -142,14 +142,14 @@ def _bank(bank: KernelBank, names: set[str]) -> str | None:
 
 
 def _call(kernel: Kernel, names: set[str]) -> str | None:
-    """A kernel as the call that makes it; one of a class of the user's own is not known elsewhere."""
+    """A kernel as the call that creates it; None for a user-defined class, which other code cannot import."""
     kind, arguments = type(kernel), _arguments(_given(kernel), names)
     names.add(kind.__name__)
     return None if arguments is None or kind.__module__ != Kernel.__module__ else f"{kind.__name__}({arguments})"
 
 
 def _given(made: Kernel | KernelBank) -> dict[str, Any]:
-    """The fields that are not the default."""
+    """The fields that differ from the default."""
     values = {field.name: (getattr(made, field.name), field.default) for field in fields(made)}
     return {name: value for name, (value, default) in values.items() if value is not default and value != default}
 
@@ -160,7 +160,7 @@ def _arguments(given: dict[str, Any], names: set[str]) -> str | None:
 
 
 def _literal(value: Any) -> str | None:
-    """How Python writes the value, if it is a plain literal."""
+    """The Python literal of the value, or None if it has none."""
     text = repr(value)
     try:
         same = bool(ast.literal_eval(text) == value)

@@ -1,4 +1,4 @@
-"""What all multi-task regressors share."""
+"""The base class of all multi-task regressors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._validation import shown
 
 
 class MultiTaskRegressor(RegressorKind, MultiTaskEstimator):
-    """A regressor that wraps one fitted model of several tasks; it has the parameter ``normalize_y`` too."""
+    """A regressor that wraps one fitted model of several tasks, with the extra parameter ``normalize_y``."""
 
     normalize_y: bool
     model_: FittedTasks
@@ -34,15 +34,15 @@ class MultiTaskRegressor(RegressorKind, MultiTaskEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            With ``task_column`` one of the columns names the task of each row. With ``kernels="precomputed"`` a stack
+            With ``task_column``, one of the columns names the task of each row. With ``kernels="precomputed"``, a stack
             of shape (n_samples, n_samples, n_kernels). A Dask array or frame with tasks, or
             :class:`~paretomkl.distributed.Sites` (without y), is solved on a cluster.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            Numbers to predict; a matrix has one task per column, NaN for "not known".
+            Targets; a matrix has one task per column, with NaN for missing values.
         tasks : array-like of shape (n_samples,), default=None
-            The task of each row, where no column of X names it.
+            The task of each row, if no column of X names it.
         sample_weight : array-like of shape (n_samples,), default=None
-            Multiplies C, sample by sample.
+            Multiplies C for each sample.
 
         Returns
         -------
@@ -53,14 +53,14 @@ class MultiTaskRegressor(RegressorKind, MultiTaskEstimator):
         return self
 
     def predict(self, X: Any, *, tasks: Any = None) -> Array:
-        """Predict numbers.
+        """Predict targets.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            With ``kernels="precomputed"`` of shape (n_samples, n_train, n_kernels).
+            With ``kernels="precomputed"``, shape (n_samples, n_train, n_kernels).
         tasks : array-like of shape (n_samples,), default=None
-            The task of each row, where ``fit`` had ``tasks=``.
+            The task of each row, if you passed ``tasks=`` to ``fit``.
 
         Returns
         -------
@@ -70,20 +70,20 @@ class MultiTaskRegressor(RegressorKind, MultiTaskEstimator):
         return self.model_.predict(samples)
 
     def score(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> float:
-        """Mean over the tasks of R², the share of the variance within the task that is explained.
+        """Mean R² over the tasks: the share of the variance within a task that the model explains.
 
         Parameters
         ----------
         X, tasks
             As in ``predict``.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            True numbers. A frame has its columns matched to the tasks by name; NaN is left out.
+            True targets. The columns of a frame are matched to the tasks by name; NaN is skipped.
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
         -------
         score : float
-            Tasks with fewer than two samples are left out.
+            The mean skips tasks with fewer than two samples.
         """
         return self._scored(X, y, tasks, sample_weight)
 
@@ -95,7 +95,7 @@ class KernelTaskRegressor(KernelFit, MultiTaskRegressor):
 
 
 def machine_of_loss(loss: Any) -> str:
-    """The machine of a loss, checked."""
+    """The machine for a loss; raise if the loss is unknown."""
     machines = {"squared": "ridge", "epsilon_insensitive": "svr"}
     if not isinstance(loss, str) or loss not in machines:
         raise ValueError(f"loss must be 'squared' or 'epsilon_insensitive', got {shown(loss)}.")

@@ -1,4 +1,4 @@
-"""Training data, tasks and models whose samples are at the workers of a cluster."""
+"""Training data, tasks and models whose samples are on the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ from .sweep import Decisions, Sweep
 
 
 class RemoteStatistics:
-    """What :class:`~paretomkl._statistics.Statistics` says of samples in memory, of samples at workers.
+    """The interface of :class:`~paretomkl._statistics.Statistics` for samples on workers.
 
-    The answers of the workers are counts, sums and maxima over all their samples. Where samples may travel, the typical
-    distances are those between 500 of them, as in memory; else each site has its own, and their geometric mean counts.
+    The workers return counts, sums and maxima over all their samples. If samples may leave their workers, the typical
+    distances are those between 500 samples, as in memory; otherwise they are the geometric mean of the typical
+    distances within each site.
     """
 
     def __init__(self, crew: Crew, index: list[IntArray], n_counting: list[int]):
@@ -64,7 +65,7 @@ class RemoteStatistics:
         return found
 
     def scale(self, standardizer: Standardizer | None, columns: IntArray) -> Scale:
-        """Typical distances in some columns, and how many of them vary."""
+        """Typical distances in the given columns, and the number of columns that vary."""
         see = partial(_seen, standardizer, columns)
         n_varying = max(1, int((self.largest(see) > -self.largest(Negative(see))).sum()))
         if self.crew.supply.private:
@@ -77,7 +78,7 @@ class RemoteStatistics:
         return Scale.of(see(data[order]), weight[order])._replace(n_varying=n_varying)
 
     def spread(self, bank: FittedBank) -> tuple[Array, Array]:
-        """Variance and effective rank of every kernel, means over tasks; of many tasks some, as in memory."""
+        """Variance and effective rank of every kernel, averaged over tasks (a random subset if there are many)."""
         drawn = dict(draw_groups(self.n_counting, bank.most_measured))
         each = [({k: drawn[t] for k, t in enumerate(index.tolist()) if t in drawn},) for index in self.index]
         found = self.crew.ask("measure", bank, each=each)
@@ -96,17 +97,17 @@ def _seen(standardizer: Standardizer | None, columns: IntArray, X: Array) -> Arr
 
 
 class Handle:
-    """A name for the duals of one sweep, which stay at the workers until nobody has the name any more."""
+    """A reference to the duals of one sweep, which stay on the workers until the handle is garbage-collected."""
 
     def __init__(self, number: int, rtol: float):
         self.number, self.rtol = number, rtol
 
 
 class RemoteTasks:
-    """Tasks that are solved at the workers of a cluster: a machine.
+    """A machine that solves its tasks on the workers of a cluster.
 
-    Each round sends θ and the name of earlier duals to every worker, and back come a cut and two bounds for each task,
-    n_kernels + 3 numbers; duals stay where they are. :meth:`Sites.machine` makes one.
+    Each round sends θ and a handle of earlier duals to every worker, which returns a cut and two bounds per task:
+    n_kernels + 3 numbers. Duals stay on the workers. :meth:`Sites.machine` creates one.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ class RemoteTasks:
     bank : FittedBank
         The base kernels.
     C : float
-        What an error costs.
+        Cost of an error.
     parts : Parts
         The machine that solves a task, and its parameters.
     """
@@ -132,10 +133,10 @@ class RemoteTasks:
         crew.advance("prepare", bank, C, parts)
 
     def sweep(self, theta: Array, warm: Handle | None = None, rtol: float = 1e-6) -> Sweep:
-        """Solve every task at θ to a relative duality gap of rtol, from the duals of an earlier sweep."""
+        """Solve every task at θ to a relative duality gap of rtol, starting from the duals of an earlier sweep."""
         theta = np.ascontiguousarray(theta, dtype=np.float64)
         if theta.shape != (self.n_kernels,):
-            raise ValueError(f"theta must have an entry for each of {self.n_kernels} kernels, got shape {theta.shape}.")
+            raise ValueError(f"theta must have one entry per kernel ({self.n_kernels}), got shape {theta.shape}.")
         self._n_sweeps += 1
         handle = Handle(self._n_sweeps, rtol)
         dropped, self._dropped[:] = self._dropped[:], []
@@ -148,7 +149,7 @@ class RemoteTasks:
         return Sweep(theta, linear, forms, lower, upper, handle)
 
     def decisions(self, sweep: Sweep) -> Decisions:
-        """The functions of the tasks as they were solved in a sweep of this machine; all duals travel."""
+        """The task functions that result from a sweep of this machine; fetches all duals from the workers."""
         found = self.crew.ask("decisions", point_of(sweep))
         dual: list[Any] = [None] * self.n_tasks
         intercepts = np.empty(self.n_tasks)
@@ -164,7 +165,7 @@ def point_of(sweep: Sweep) -> Point:
 
 
 class SiteModel:
-    """The functions of all tasks at one θ, left at the sites: samples are decided where they are.
+    """The functions of all tasks at one θ, kept at the sites, which predict their own samples.
 
     Attributes
     ----------
@@ -173,7 +174,7 @@ class SiteModel:
     theta : array of shape (n_kernels,)
         Kernel weights.
     tasks : Labelling or Targets
-        What the tasks are.
+        The tasks.
     training, solution : objects
         The samples at the sites, and the point of a path.
     """
@@ -183,7 +184,7 @@ class SiteModel:
         self.bank, self.theta, self.tasks = bank, solution.theta, training.labelling
 
     def predict(self, samples: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
-        """Predictions for samples of some sites.
+        """Predict samples of some sites.
 
         Parameters
         ----------
@@ -196,11 +197,11 @@ class SiteModel:
         return self._applied("predict", samples)
 
     def decision_function(self, samples: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
-        """Decisions in place of predictions."""
+        """Like ``predict``, but returns decisions."""
         return self._applied("decide", samples)
 
     def score(self, samples: Mapping[Hashable, Any]) -> dict[Hashable, float]:
-        """The accuracy, or R², at some sites; each has (X, y) in place of X. Nothing but the score travels."""
+        """The accuracy, or R², at some sites; pass (X, y) instead of X. Only the scores leave the sites."""
         return self._applied("score", samples)
 
     def _applied(self, what: str, samples: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
@@ -208,7 +209,7 @@ class SiteModel:
         known = {name for batch in crew.batches for name in batch.names}
         unknown = [name for name in samples if name not in known]
         if unknown:
-            raise ValueError(f"Unknown site {unknown[0]!r}; known are {sorted(map(str, known))[:20]}.")
+            raise ValueError(f"Unknown site {unknown[0]!r}; the sites are {sorted(map(str, known))[:20]}.")
         each = [({name: samples[name] for name in batch.names if name in samples},) for batch in crew.batches]
         found: dict[Hashable, Any] = {}
         for part in crew.ask("apply", point_of(self._sweep), what, each=each):
@@ -218,10 +219,10 @@ class SiteModel:
 
 @dataclass(frozen=True)
 class RemoteTraining(Training):
-    """Training data at the workers of a cluster; the tasks have names and classes here, but no samples.
+    """Training data on the workers of a cluster; the tasks have names and classes here, but no samples.
 
-    index: for each worker the numbers of its tasks; n_counting: samples of positive weight of each task; gather:
-    whether models get their support vectors, or are left at the sites.
+    index: the numbers of the tasks of each worker; n_counting: number of samples with positive weight of each task;
+    gather: whether to fetch the support vectors of models, or to keep the models at the sites.
     """
 
     remote: ClassVar[bool] = True
@@ -267,7 +268,7 @@ class RemoteTraining(Training):
     def bounds(self, C: Any) -> Any:
         """C itself, which the workers multiply by their weights."""
         if np.ndim(C):
-            raise ValueError("C must be one number on a cluster; sample_weight multiplies it sample by sample.")
+            raise ValueError("C must be one number on a cluster; pass sample_weight to multiply C for each sample.")
         return float(C)
 
     @property
@@ -275,7 +276,7 @@ class RemoteTraining(Training):
         return self.sizes
 
     def fit_bank(self, bank: KernelBank) -> FittedBank:
-        """The bank on which the workers agree."""
+        """Fit the bank to statistics from all workers."""
         n_features, names = self.seen[0], self.samples.names
         return bank.fit_remote(RemoteStatistics(self.crew, self.index, self.n_counting), n_features, names)
 
@@ -285,7 +286,7 @@ class RemoteTraining(Training):
         return RemoteTasks(self.crew, self.index, bank, C, parts)
 
     def models(self, points: Sequence[Solution]) -> list[Any]:
-        """One model for each solution; those with the same sweep share one."""
+        """One model per solution; solutions with the same sweep share one."""
         machine: Any = points[0].machine
         distinct = {id(point.sweep): point for point in points}
         if self.gather:
@@ -312,7 +313,7 @@ class RemoteTraining(Training):
 
 
 def _beginnings(names: list[Any], lengths: list[int]) -> dict[Hashable, int]:
-    """Where the part of each name begins, one after the other."""
+    """Start of the part of each name in their concatenation."""
     return dict(zip(names, np.cumsum([0, *lengths]).tolist(), strict=False))
 
 
@@ -344,19 +345,19 @@ def _join(sites: list[SiteInfo]) -> tuple[list[Task], Any]:
 
 @dataclass(frozen=True)
 class Sites:
-    """Sites of a cluster, to be passed in the place of X.
+    """Sites of a cluster; pass them instead of X.
 
     Parameters
     ----------
     sites : sequence of Site
-        Each is a task, or several where it has more than two classes.
+        Each is a task, or several tasks if it has more than two classes.
     client : distributed.Client, default=None
-        The present one, unless given.
+        The Dask client; None uses the current one.
     gather : bool, default=True
-        Whether the fitted models get their support vectors, which then travel. Else they are left at the sites, see
+        Whether to fetch the support vectors of the fitted models. If False, the models stay at the sites, see
         :class:`SiteModel`.
     patience : float, default=60
-        Seconds to wait for a worker that is gone and that no other can replace.
+        Seconds to wait for a lost worker that no other worker can replace.
 
     Examples
     --------
@@ -389,27 +390,27 @@ class Sites:
 
 
 def is_remote(X: Any) -> bool:
-    """Whether the samples are, or are to be, at the workers of a cluster."""
+    """Whether the samples are, or will be, on the workers of a cluster."""
     return isinstance(X, Sites) or hasattr(X, "__dask_graph__")
 
 
 def read_remote(owner: Any, X: Any, y: Any = None, tasks: Any = None, sample_weight: Any = None) -> RemoteTraining:
-    """Read samples where they are. ``owner`` is a PathReader, or has ``kernels``, ``task_column`` and the like too."""
+    """Read samples on their workers; ``owner`` is a PathReader or an estimator with the same parameters."""
     machine = getattr(owner, "machine", "ridge" if hasattr(owner, "normalize_y") else "svc")
     if machine not in (*CLASSIFYING, *PREDICTING):
-        raise ValueError(f"On a cluster tasks learn from labels or numbers; machine={machine!r} does without.")
+        raise ValueError(f"On a cluster, tasks need labels or targets, but machine={machine!r} has none.")
     if is_precomputed(owner.kernels):
-        raise ValueError("kernels='precomputed' needs all samples in one place; on a cluster give features.")
+        raise ValueError("kernels='precomputed' needs all samples in one place; on a cluster, pass features.")
     share = check_share(getattr(owner, "share", "kernel"))
     if share != "kernel":
-        raise ValueError(f"share={share!r} needs the samples of all tasks in one place; on a cluster use 'kernel'.")
+        raise ValueError(f"share={share!r} needs the samples of all tasks in one place; on a cluster, use 'kernel'.")
     options: dict[str, Any] = {"class_weight": getattr(owner, "class_weight", None), "machine": machine}
     reader = PathReader(task_column=owner.task_column, normalize_y=getattr(owner, "normalize_y", True), **options)
     if isinstance(X, Sites):
         extra = {"y": y, "tasks": tasks, "sample_weight": sample_weight, "task_column": owner.task_column}
         named = [name for name, value in extra.items() if value is not None]
         if named:
-            raise ValueError(f"Sites have targets and names of their own; leave {named[0]} out.")
+            raise ValueError(f"Sites have their own targets and task names; do not pass {named[0]}.")
         training = RemoteTraining.of(Crew(current_client(X.client), SiteSupply(reader, X.sites), X.patience), X.gather)
     else:
         client = current_client()

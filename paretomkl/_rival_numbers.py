@@ -1,4 +1,4 @@
-"""Rivals that predict numbers: the mean of each task, and kernel ridge regressions."""
+"""Rivals for regression: the mean of each task, and kernel ridge regressions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._targets import Targets
 from ._tasks import equal_labels
 from ._typing import AnyArray, Array, IntArray
 
-# penalty and width, the plainest first; widths multiply gamma="scale", small ones are nearly linear
+# penalty and width, the simplest first; widths multiply gamma="scale", small ones are nearly linear
 GRID = sorted(
     product((0.001, 0.01, 0.1, 1.0, 10.0), (0.0625, 0.25, 1.0, 4.0)), key=lambda pair: abs(np.log(pair)).sum()
 )
@@ -44,13 +44,13 @@ class Numbers(Entries):
         return cls(samples.data, rows, groups, values)
 
     def joined(self, other: Numbers) -> Numbers:
-        """These entries and then the others."""
+        """These entries, followed by the others."""
         return Numbers(*self.stacked(other), np.concatenate([self.values, other.values]))
 
 
 @dataclass(frozen=True)
 class NumberContest(Contest):
-    """An answer is the predicted numbers, (n,)."""
+    """An answer holds the predicted numbers, (n,)."""
 
     entries: Numbers
     targets: Targets
@@ -73,7 +73,7 @@ class NumberContest(Contest):
         return self._levels(fold)[0][self.entries.groups[fold.test]]
 
     def _levels(self, fold: Fold) -> tuple[Array, Array]:
-        """Mean and spread of each group in the training part, (n_groups,); 0 and 1 where it has none."""
+        """Mean and spread of each group in the training part, (n_groups,); 0 and 1 for an empty group."""
         mean, spread = np.zeros(self.n_groups), np.ones(self.n_groups)
         own, values = self.entries.groups[fold.train], self.entries.values[fold.train]
         for group in np.unique(own):
@@ -92,7 +92,7 @@ class NumberContest(Contest):
             return [np.zeros(len(fold.test))] * len(grid)
         train, test = (entries.features(part, fold.train, groups) for part in (fold.train, fold.test))
         targets = entries.values[fold.train]
-        # columns of a matrix have units of their own; rows of one column share theirs, and perhaps their level
+        # each column of a matrix has its own units; tasks in one column share theirs, and perhaps their level
         mean, spread = np.full(self.n_groups, targets.mean()), np.ones(self.n_groups)
         if self.targets.kind == "matrix":
             mean, spread = self._levels(fold)
@@ -114,7 +114,7 @@ class NumberContest(Contest):
         return replace(super().contender(name, teams), errors=self.errors(teams))
 
     def errors(self, teams: Sequence[Team]) -> TaskErrors:
-        """Task by task over the entries of all folds, each predicted where it is held out."""
+        """Errors per task over the entries of all folds, each predicted by the fold that holds it out."""
         entries, counted = self.entries, np.concatenate([fold.test for fold in self.folds[: self.n_folds]])
         squares = np.zeros(self.n_groups)
         for groups, answers in teams:
@@ -140,7 +140,7 @@ def refitted(
     tasks: Any,
     n_jobs: int | None,
 ) -> TaskErrors | None:
-    """Errors of a search, each fold at the point that the others choose; None where a fold has failed.
+    """Errors of a search, each fold at the point that the other folds choose; None if a fold has failed.
 
     points (n_folds,): rows of ``cv_results_``.
     """
@@ -164,7 +164,7 @@ def refitted(
 
 
 def _solved(K: Array, y: Array, often: bool) -> Callable[[float], Array]:
-    """A function of the penalty that gives (K + penalty I)⁻¹ y; ``often`` is worth an eigendecomposition."""
+    """A function of the penalty that returns (K + penalty I)⁻¹ y; ``often`` pays for an eigendecomposition."""
     if not often:
         return lambda penalty: np.asarray(solve(K + penalty * np.eye(len(K)), y, assume_a="pos"))
     values, vectors = eigh(K)

@@ -1,5 +1,6 @@
-"""What a user would do instead, on the folds of a search: for classes the majority, an SVM per task, one SVM for all;
-for numbers their mean, and kernel ridge regressions.
+"""Compare a search with simple alternatives on its folds.
+
+For classes: the majority, an SVM per task, one SVM for all. For numbers: the mean, and kernel ridge regressions.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from ._typing import AnyArray, Array, IntArray
 
 __all__ = ["compare"]
 
-# candidates, the plainest first; widths multiply gamma="scale"
+# candidates, the simplest first; widths multiply gamma="scale"
 GRID = sorted(product((0.1, 1.0, 10.0, 100.0), (0.25, 1.0, 4.0)), key=lambda pair: abs(np.log(pair)).sum())
 
 
@@ -44,40 +45,40 @@ def compare(
     verbose: int | None = 0,
     share: Share | None = None,
 ) -> Comparison:
-    """Set a search beside what a user would do instead, on the same folds and by the same score.
+    """Compare a search with simple alternatives, on the same folds and by the same score.
 
-    The rivals are the majority class of each task; one SVM per task; and one SVM on all tasks together, with indicators
-    of the task as further columns. Without tasks the last two are the same, and shown once. The SVMs are Gaussian, on
-    standardised columns, with C and gamma from a grid of twelve, and have the class weights of the search.
+    The rivals are the majority class of each task, one SVM per task, and one SVM on all tasks together with indicators
+    of the task as extra columns. Without tasks, the last two are the same and shown once. The SVMs have Gaussian
+    kernels on standardised columns, C and gamma from a grid of twelve, and the class weights of the search.
 
-    For numbers the rivals are the mean of each task, and kernel ridge regressions in the place of the SVMs, with
-    penalty and gamma from a grid of twenty. There ``errors`` of each contender has R² and the root mean squared error
-    of each task, over the samples of all folds, each predicted by the fold that holds it out.
+    For regression, the rivals are the mean of each task, and kernel ridge regressions instead of SVMs, with penalty and
+    gamma from a grid of twenty. ``errors`` of each contender then has R² and the root mean squared error of each task
+    over the samples of all folds, each predicted by the fold that holds it out.
 
-    All methods are judged alike: in each fold a method has the parameters that the *other* folds choose, so that no
-    score is the best of many on the same samples. It is therefore a little lower than ``search.best_score_``.
+    All methods are judged alike: in each fold, a method has the parameters that the *other* folds choose, so no score
+    is the best of many on the same samples. It is therefore a little lower than ``search.best_score_``.
 
     Parameters
     ----------
     search : fitted ParetoMKLClassifierCV or ParetoMKLRegressorCV
-        Its ``cv`` and ``random_state`` must give the same folds again. Where there are tasks, its ``scoring`` must be
-        None or one of :func:`~paretomkl.model_selection.make_multitask_scorer`.
+        Its ``cv`` and ``random_state`` must reproduce its folds. With tasks, its ``scoring`` must be None or one from
+        :func:`~paretomkl.model_selection.make_multitask_scorer`.
     X, y, tasks
-        What it was fitted to. Precomputed kernels have the majority class, or the mean, as their only rival.
+        The data it was fitted to. With precomputed kernels, the majority class or the mean is the only rival.
     held_out : tuple of X, y and tasks (or None), default=None
-        Further samples to score the chosen models on.
+        More samples to score the chosen models on.
     n_jobs : int, default=None
-        Folds at a time; -1 is all cores.
+        Number of folds to run in parallel; -1 uses all cores.
     verbose : int or None, default=0
         1 shows progress; None shows it on a terminal once two seconds have passed.
     share : str, default=None
-        Of a search over several ways to share, set this one alone beside the rivals. None sets the search there: in
-        each fold it has the way that the other folds choose.
+        If the search covers several ways to share, compare only this one. With None, the search has in each fold the
+        way that the other folds choose.
 
     Returns
     -------
     comparison : Comparison
-        The scores of the search and of its rivals, and what they say in words.
+        The scores of the search and of its rivals, and a summary in words.
 
     Examples
     --------
@@ -105,7 +106,9 @@ def compare(
     judge = make_judge(search.scoring, regression=regression).of_tasks(labelling)
     splits = _same_splits(search, samples, y)
     if len(splits) != search.n_splits_:
-        raise ValueError(f"cv gives {len(splits)} folds now and gave {search.n_splits_} to the search.")
+        raise ValueError(
+            f"cv yields {len(splits)} folds now, but yielded {search.n_splits_} in the search; use a cv that repeats."
+        )
     further = None if held_out is None else read_samples(reader, held_out[0], tasks=held_out[2])
     ours, rows = _ours(search, share)
     if further is not None and held_out is not None:
@@ -131,7 +134,7 @@ def compare(
 
 
 def _same_splits(search: Any, samples: Samples, y: Any) -> list[tuple[IntArray, IntArray]]:
-    """The folds of a search again, which may be made of some rows only."""
+    """The folds of a search again; they may contain only some of the rows."""
     rows = np.arange(len(samples)) if search.search_rows_ is None else search.search_rows_
     some, sources = take_rows(y, rows), None if samples.sources is None else samples.sources[rows]
     given = {"random_state": search.random_state, "stratify": search.stratify}
@@ -140,7 +143,7 @@ def _same_splits(search: Any, samples: Samples, y: Any) -> list[tuple[IntArray, 
 
 
 def _ours(search: Any, share: Share | None) -> tuple[Contender, IntArray]:
-    """The scores of a search, each fold's at the point that the search would choose by the others; and these points."""
+    """The fold scores of a search, each at the point that the other folds choose; and these points."""
     results = search.cv_results_
     scores = np.array([results[f"split{k}_test_score"] for k in range(search.n_splits_)]).T
     points = {name.removeprefix("param_"): results[name] for name in results if name.startswith("param_")}
@@ -162,14 +165,14 @@ def _ours(search: Any, share: Share | None) -> tuple[Contender, IntArray]:
 # ------------------------------------------------------------------------------------------------------ classes
 @dataclass(frozen=True)
 class Labels(Entries):
-    """Entries with labels: codes (n_entries,), which of ``classes[group]`` each is."""
+    """Entries with labels: codes (n_entries,) are positions in ``classes[group]``."""
 
     codes: IntArray
     classes: list[list[Any]]
 
     @classmethod
     def of(cls, samples: Samples, y: Any, labelling: Labelling) -> Labels:
-        """Labels that the tasks do not know are left out."""
+        """The entries of all samples; labels that the tasks do not know are skipped."""
         truth, matrix = labelling.truth(y), labelling.kind == "matrix"
         sources = labelling.distinct_sources
         known = [list(pair) for pair in labelling.pairs] if matrix else [listed(labelling.classes)] * len(sources)
@@ -184,11 +187,11 @@ class Labels(Entries):
         return cls(samples.data, rows, groups, codes, known)
 
     def joined(self, other: Labels) -> Labels:
-        """These entries and then the others."""
+        """These entries, followed by the others."""
         return Labels(*self.stacked(other), np.concatenate([self.codes, other.codes]), self.classes)
 
     def weights(self, entries: IntArray, class_weight: Any) -> Array | None:
-        """Of each entry, as ``class_weight`` of a machine that learns from them all."""
+        """The weight of each entry, from ``class_weight`` of a machine that learns from all of them."""
         if class_weight is None:
             return None
         if class_weight == "balanced":
@@ -200,7 +203,7 @@ class Labels(Entries):
 
 @dataclass(frozen=True)
 class ClassContest(Contest):
-    """An answer is the codes of predicted labels, (n,), or for scores of decisions those of all codes, (n, n_codes)."""
+    """An answer holds the codes of predicted labels, (n,), or for scores the decisions for all codes, (n, n_codes)."""
 
     entries: Labels
     class_weight: Any
@@ -227,7 +230,7 @@ class ClassContest(Contest):
         return codes if self.judge.metric.of_labels else np.zeros((len(codes), self.n_codes))
 
     def plainest(self, fold: Fold) -> AnyArray:
-        """The commonest class of each group."""
+        """The most common class of each group."""
         entries, codes = self.entries, np.zeros(len(fold.test), dtype=int)
         for group in range(self.n_groups):
             counts = np.bincount(entries.codes[fold.train[entries.groups[fold.train] == group]], minlength=1)
@@ -249,7 +252,7 @@ class ClassContest(Contest):
 
     def answers(self, fold: Fold, groups: IntArray, grid: Sequence[Pair]) -> list[AnyArray]:
         entries, labels = self.entries, self.entries.codes[fold.train]
-        if len(fold.test) == 0 or len(np.unique(labels)) < 2:  # nothing to score, or nothing to tell apart
+        if len(fold.test) == 0 or len(np.unique(labels)) < 2:  # nothing to score, or only one class
             constant = np.full(len(fold.test), labels[0] if len(labels) else 0)
             return [self._constant(constant)] * len(grid)
         train, test = (entries.features(part, fold.train, groups) for part in (fold.train, fold.test))
@@ -265,7 +268,7 @@ class ClassContest(Contest):
                 found.append(machine.predict(answer))
                 continue
             decided = machine.decision_function(answer)
-            values = np.full((len(test), self.n_codes), -np.abs(decided).max() - 1)  # below all that are known
+            values = np.full((len(test), self.n_codes), -np.abs(decided).max() - 1)  # unknown classes score lowest
             two = decided.ndim == 1
             values[:, machine.classes_] = np.stack([-decided, decided], axis=1) if two else decided
             found.append(values)

@@ -1,4 +1,4 @@
-"""Rows of a table that are left out on request, and an account of them."""
+"""Drop rows of a table on request, and report them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from ._table_files import Frame, TableError
 from ._wording import counted, joined
 
-MOST_TASKS = 12  # that an account in words lists
+MOST_TASKS = 12  # maximum number of tasks listed in a report
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Rows that are left out for one reason: how many, by task (an empty name where there are no tasks)."""
+    """Number of rows dropped for one reason, by task (an empty name if there are no tasks)."""
 
     why: str
     rows: dict[str, int]
@@ -32,43 +32,43 @@ class LeftOut:
         return f"{said} ({listed})" if any(self.rows) else said
 
     def facts(self) -> dict[str, Any]:
-        """For JSON."""
+        """The same as a dict for JSON."""
         by_task = {"tasks": self.rows} if any(self.rows) else {}
         return {"why": self.why, "rows": self.total, **by_task}
 
 
 def in_words(left_out: Sequence[LeftOut], n_rows: int) -> str:
-    """What was left out of a table of which n_rows are kept."""
+    """A sentence about the rows left out of a table of which n_rows are kept."""
     total = sum(part.total for part in left_out)
     return f"left out {total:,} of {counted(total + n_rows, 'row')}: {'; '.join(map(str, left_out))}."
 
 
 class Selection:
-    """The rows of a table, as they get fewer; ``tasks`` names the task of each row, missing where it is missing."""
+    """The remaining rows of a table; ``tasks`` names the task of each row and may have gaps."""
 
     def __init__(self, frame: Frame, tasks: Any):
         self.frame, self.tasks = frame, tasks
         self.left_out: list[LeftOut] = []
 
     def keep(self, kept: Any, why: str) -> None:
-        """Keep some rows, and account for the others."""
+        """Keep the marked rows, and record the others."""
         if kept.all():
             return
         gone = [""] * int((~kept).sum()) if self.tasks is None else self.tasks[~kept].fillna("").tolist()
         self.left_out.append(LeftOut(why, dict(sorted(Counter(gone).items()))))
         self.frame, self.tasks = self.frame[kept], None if self.tasks is None else self.tasks[kept]
         if not len(self.frame):
-            raise TableError(f"No row is left to learn from: {in_words(self.left_out, 0)}")
+            raise TableError(f"No rows are left to learn from: {in_words(self.left_out, 0)}")
 
     def drop_missing(self, columns: Sequence[str]) -> None:
-        """Leave out rows in which one of these columns is missing."""
+        """Drop rows with a missing value in one of these columns."""
         gaps = self.frame[list(columns)].isna()
-        # columns that are empty altogether are refused later
+        # columns that are entirely empty raise an error later
         named = [name for name in columns if gaps[name].any() and not gaps[name].all()]
         self.keep(~gaps[named].any(axis=1), f"with nothing in {joined(map(repr, named), 'or')}" if named else "")
 
     def drop_rare_classes(self, target: str, least: int) -> None:
-        """Leave out the classes of a task with fewer rows than ``least``, and tasks that keep one class only."""
+        """Drop the classes of a task with fewer rows than ``least``, and tasks that keep a single class."""
         classes = self.frame[target]
         cells = [classes] if self.tasks is None else [self.tasks, classes]
         sizes = classes.groupby(cells, observed=True).transform("size")
@@ -79,8 +79,8 @@ class Selection:
             self.keep(left > 1, "of tasks with one class only")
 
     def drop_small_tasks(self, least: int) -> None:
-        """Leave out tasks with fewer rows than ``least``."""
+        """Drop tasks with fewer rows than ``least``."""
         if self.tasks is None:
-            raise TableError("--min-task-rows leaves out small tasks; name their column with --task.")
+            raise TableError("--min-task-rows needs tasks; name the task column with --task.")
         sizes = self.tasks.groupby(self.tasks, observed=True).transform("size")
         self.keep(sizes >= least, f"of tasks with fewer than {counted(least, 'row')}")

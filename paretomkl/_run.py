@@ -1,4 +1,4 @@
-"""What solving a problem has cost so far, and what was reported on the way."""
+"""Counters, timings and the history of a run."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Run:
     history: list[tuple[float, int, float]] = field(default_factory=list)
 
     def sweep(self, machine: Machine, theta: Array, warm: Any, rtol: float) -> Sweep:
-        """Let the machine solve its tasks; refuse objectives beyond the range of a double, which certify nothing."""
+        """Let the machine solve its tasks; raise if an objective overflows, since it certifies nothing."""
         with self.timed("tasks"):
             sweep = machine.sweep(theta, warm, rtol)
         self.n_sweeps += 1
         finite = np.isfinite(sweep.upper) & np.isfinite(sweep.forms).all(axis=-1)
         if not finite.all():
             raise ValueError(
-                f"The objective of task {int(np.argmin(finite))} is not a finite number: C, the sample weights or the "
-                "values of the kernels are too large together. Reduce C or normalise the kernels."
+                f"The objective of task {int(np.argmin(finite))} is not finite: C, the sample weights and the kernel "
+                "values are too large together. Reduce C or normalise the kernels."
             )
         return sweep
 

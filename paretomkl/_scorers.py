@@ -1,4 +1,4 @@
-"""Scores task by task."""
+"""Scorers that evaluate each task separately."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def make_multitask_scorer(
     Use it wherever scikit-learn takes ``scoring=``, or call it as ``scorer(estimator, X, y, sample_weight=None,
     tasks=None)``. The task of each sample comes from ``tasks=`` (requested by default with metadata routing), from
     ``task_column``, from the ``task_column`` of the estimator (of the last step of a pipeline, or of the best estimator
-    of a search), or from the columns of a matrix y. Without any of these all samples are one task, and the score is
-    that of the plain metric.
+    of a search), or from the columns of a matrix y. Without any of these, all samples are one task, and the score is
+    the plain metric.
 
     Parameters
     ----------
@@ -57,14 +57,14 @@ def make_multitask_scorer(
         Name of a scikit-learn scorer (``sklearn.metrics.get_scorer_names()``), a scorer made by
         :func:`sklearn.metrics.make_scorer`, or a function ``metric(y_true, y_pred, **kwargs)``.
     average : {"macro", "worst", None}, default="macro"
-        Mean over the tasks, the lowest score of a task, or a dict of task name to score.
+        Mean over the tasks, the lowest score of a task, or a dict from task name to score.
         :func:`~sklearn.model_selection.cross_validate` reports the entries of a dict one by one, and
         :class:`~sklearn.model_selection.GridSearchCV` takes a task name, or False, as ``refit``.
     response_method : {"predict", "decision_function", "predict_proba"} or tuple of these, default=None
-        What the metric receives; of a tuple the first that the estimator has. None is what the scorer of that name
-        uses; for functions "predict", or scores if their second argument is called ``y_score``.
+        What the metric receives; for a tuple, the first method that the estimator has. None uses the response of the
+        named scorer; for functions "predict", or scores if their second argument is called ``y_score``.
     greater_is_better : bool, default=True
-        Whether a function is a score; the sign of a loss is flipped.
+        Whether a function is a score; if False, it is a loss and its sign is flipped.
     task_column : int or str, default=None
         The column of the X passed to the scorer that names the task of each row.
     **kwargs : dict
@@ -77,14 +77,14 @@ def make_multitask_scorer(
 
     Notes
     -----
-    Of a matrix y only labelled entries count. Tasks without a sample in the scored part are left out of the mean, and
-    are NaN in a dict. So are, with an ``UndefinedMetricWarning``, tasks whose score is undefined: those where the
-    metric is NaN, or where the scored samples have one class only and the metric compares classes (it needs scores, or
-    is balanced accuracy, precision, recall, F1 or the Matthews correlation).
+    In a matrix y, only labelled entries count. The mean skips tasks without scored samples; in a dict they are NaN. The
+    same holds, with an ``UndefinedMetricWarning``, for tasks whose score is undefined: the metric is NaN, or the scored
+    samples have a single class and the metric compares classes (it needs scores, or is balanced accuracy, precision,
+    recall, F1 or the Matthews correlation).
 
-    Scores of a task compare the classes that the scored samples of the task have; for two classes they favour the
-    larger one, or ``pos_label``. If ``pos_label`` is not given and its default is not a label of the task, the larger
-    label of the task is the positive one: "f1" works for words too.
+    The score of a task compares the classes among its scored samples; with two classes, the larger one, or
+    ``pos_label``, is the positive one. If you do not pass ``pos_label`` and its default is not a label of the task, the
+    larger label of the task is positive, so "f1" works for text labels too.
 
     Examples
     --------
@@ -104,17 +104,17 @@ def make_multitask_scorer(
     ['fit_time', 'score_time', 'test_0.0', 'test_1.0']
     """
     scorer = MultiTaskScorer(metric, average, response_method, greater_is_better, task_column, kwargs or None)
-    metric_of(scorer)  # refuse bad arguments now
+    metric_of(scorer)  # raise on bad arguments now
     return scorer
 
 
 class MultiTaskScorer(BaseEstimator):
-    """What :func:`make_multitask_scorer` returns; its parameters are those of the function.
+    """The result of :func:`make_multitask_scorer`, with the same parameters.
 
-    An estimator by base class only: that is the public way to metadata requests, to ``clone`` and to parameters.
+    It derives from BaseEstimator only for metadata requests, ``clone`` and parameters.
     """
 
-    __module__ = "paretomkl.model_selection"  # where users import it from, and saved models look for it
+    __module__ = "paretomkl.model_selection"  # the public import path, which saved models use
     __metadata_request__score: ClassVar = {"tasks": True, "estimator": UNUSED}
 
     def __init__(
@@ -144,7 +144,7 @@ class MultiTaskScorer(BaseEstimator):
     def score(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None
     ) -> float | dict[str, float]:
-        """Score of a fitted estimator on X and y: a number, or with ``average=None`` a dict of task name to number.
+        """Score a fitted estimator on X and y: a number, or with ``average=None`` a dict from task name to number.
 
         Parameters
         ----------
@@ -176,15 +176,15 @@ class MultiTaskScorer(BaseEstimator):
         undefined = []
         for part in _parts(y, by, None if weight is None else weight != 0, response, method, model):
             if part.name in scores:
-                raise ValueError(f"Two tasks are called {part.name!r}; names must differ as text too.")
+                raise ValueError(f"Two tasks are called {part.name!r}; task names must be unique as text.")
             scores[part.name] = np.nan
             if len(part.rows):
                 scores[part.name] = metric.score(part, method, None if weight is None else weight[part.rows])
                 undefined += [part.name] * bool(np.isnan(scores[part.name]))
         if undefined:
             warnings.warn(
-                f"{metric.name} is undefined for {len(undefined)} of {len(scores)} tasks ({', '.join(undefined[:5])}): "
-                "the scored samples have too few classes there. They are left out of the average.",
+                f"{metric.name} is undefined for {len(undefined)} of {len(scores)} tasks ({', '.join(undefined[:5])}), "
+                "whose scored samples have too few classes. The average skips these tasks.",
                 UndefinedMetricWarning,
                 stacklevel=2,
             )
@@ -198,12 +198,12 @@ class MultiTaskScorer(BaseEstimator):
     __call__ = score
 
 
-# -------------------------------------------------------------------------------------------- what the search asks
+# --------------------------------------------------------------------------------------------- scorers of a search
 def check_scorer(scoring: Any, estimator: Any) -> Callable[..., Any]:
-    """A scorer that gives one number and finds in the estimator what it needs."""
+    """A scorer that returns one number, after checking that the estimator has the methods it needs."""
     by_task = isinstance(scoring, MultiTaskScorer) and scoring.average is None
     if by_task or isinstance(scoring, dict | list | tuple | set):
-        raise ValueError(f"scoring must give one number, but {scoring!r} gives several.")
+        raise ValueError(f"scoring must return one number, but {scoring!r} returns several.")
     if not (isinstance(scoring, str) or callable(scoring)):
         raise ValueError(f"scoring must be the name of a scorer or a callable, got {scoring!r}.")
     scorer = check_scoring(estimator, scoring=get_scorer(scoring))
@@ -214,7 +214,7 @@ def check_scorer(scoring: Any, estimator: Any) -> Callable[..., Any]:
 
 
 def scorer_takes(scorer: Any, argument: str) -> bool:
-    """Whether a scorer has a use for ``sample_weight`` or ``tasks``."""
+    """Whether a scorer takes ``sample_weight`` or ``tasks``."""
     metric = metric_of(scorer)
     if metric is None or (argument == "tasks" and isinstance(scorer, MultiTaskScorer)):
         return argument in _parameters(scorer)
@@ -224,7 +224,7 @@ def scorer_takes(scorer: Any, argument: str) -> bool:
 # ------------------------------------------------------------------------------------------------------- metrics
 @dataclass(frozen=True)
 class Metric:
-    """A function of y_true and y_pred, with what has to be known to call it."""
+    """A function of y_true and y_pred, with what is needed to call it."""
 
     name: str
     function: Callable[..., Any]
@@ -239,12 +239,12 @@ class Metric:
 
     @property
     def of_labels(self) -> bool:
-        """Whether it compares labels; else it wants scores."""
+        """Whether it compares labels; otherwise it needs scores."""
         return self.responses[0] == "predict"
 
     @property
     def compares_classes(self) -> bool:
-        """Whether it is undefined for samples of one class."""
+        """Whether it is undefined for samples of a single class."""
         return not self.of_labels or self.function in COMPARE_CLASSES
 
     @property
@@ -255,7 +255,7 @@ class Metric:
         return binary or not self.of_labels
 
     def score(self, part: Part, method: str, weight: Array | None) -> float:
-        """Score of one task, greater is better; NaN where it is undefined."""
+        """Score of one task, greater is better; NaN if it is undefined."""
         truth, response, arguments = part.truth, part.response, dict(self.arguments)
         of_labels = method == "predict"
         if (not of_labels or self.compares_classes) and len(unique_labels(truth)) < 2:
@@ -269,7 +269,7 @@ class Metric:
             is_binary = not of_labels or (got.get("average") or "binary") == "binary"
             if has_positive and "pos_label" not in arguments and is_binary and positive not in classes:
                 if len(classes) < 2:
-                    return np.nan  # one label does not tell which of two is the positive one
+                    return np.nan  # with one label, the positive one is unknown
                 if len(classes) == 2:
                     positive = arguments["pos_label"] = classes[1]
             if not of_labels and len(classes) == 2:
@@ -288,7 +288,7 @@ def _scores_of_pair(response: Array, method: str, flip: bool) -> Array:
 
 
 def metric_of(scorer: Any) -> Metric | None:
-    """The metric of a scorer of this module or of scikit-learn; None for other functions."""
+    """The metric of a scorer from this module or from scikit-learn; None for other functions."""
     if isinstance(scorer, MultiTaskScorer):
         if scorer.average not in AVERAGES:
             raise ValueError(f"average must be one of {AVERAGES}, got {scorer.average!r}.")
@@ -299,7 +299,7 @@ def metric_of(scorer: Any) -> Metric | None:
 def _as_metric(metric: Any, response_method: Any, greater_is_better: bool, arguments: dict[str, Any]) -> Metric:
     if isinstance(metric, str) or hasattr(metric, "_score_func"):
         if not greater_is_better:
-            raise ValueError(f"greater_is_better is for functions; the scorer {metric!r} knows its sign.")
+            raise ValueError(f"greater_is_better applies only to functions; the scorer {metric!r} already has a sign.")
         kept = vars(get_scorer(metric))  # scikit-learn has no public way from a scorer to its function
         function, sign, default = kept["_score_func"], kept["_sign"], kept["_response_method"]
         arguments = kept["_kwargs"] | arguments
@@ -325,7 +325,7 @@ def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 # ----------------------------------------------------------------------------------------------------- estimators
 def _unwrap(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """What predicts in the end inside of pipelines and searches, and X as it reaches it."""
+    """The final estimator inside pipelines and searches, and X as it receives it."""
     while True:
         if isinstance(estimator, Pipeline):
             X = estimator[:-1].transform(X) if len(estimator) > 1 else X
@@ -347,8 +347,8 @@ def _first_method(estimator: Any, names: tuple[str, ...]) -> str:
 class Part(NamedTuple):
     """The samples of one task, which are scored together.
 
-    rows: their places in y; truth (n,): their labels; response (n,) or (n, n_classes): what the estimator answers, with
-    a column per entry of ``classes``; classes: all labels of the task, None where only the samples can tell.
+    rows: their positions in y; truth (n,): their labels; response (n,) or (n, n_classes): the output of the estimator,
+    with one column per entry of ``classes``; classes: all labels of the task, None if only the samples can tell.
     """
 
     name: str
@@ -370,10 +370,10 @@ def _parts(y: Any, tasks: Any, counted: AnyArray | None, response: Any, method: 
         raise ValueError(MATRIX_AND_TASKS)
     by_task = isinstance(response, list)  # predict_proba of several outputs: a list of (n_samples, n_classes)
     if not by_task and np.shape(response) != labels.shape:
-        raise ValueError(f"y has shape {labels.shape}, but the estimator answers with shape {np.shape(response)}.")
+        raise ValueError(f"y has shape {labels.shape}, but the estimator returns shape {np.shape(response)}.")
     names = column_names(y) or list(range(labels.shape[1]))
     if known is not None and set(known) == set(names):
-        names = known  # the order of the columns now
+        names = known  # labels_by_task has put the columns into this order
     labelled = ~missing_labels(labels) & counted[:, None]
     parts = []
     for t, name in enumerate(names):
@@ -386,7 +386,7 @@ def _parts(y: Any, tasks: Any, counted: AnyArray | None, response: Any, method: 
 def _parts_of_vector(
     labels: AnyArray, tasks: Any, counted: AnyArray, response: AnyArray, method: str, model: Any
 ) -> list[Part]:
-    """Tasks that the model knows but that have no samples come last."""
+    """One part per task; tasks that the model knows but that have no samples come last."""
     classes = getattr(model, "classes_", None)
     known = None if classes is None else listed(np.asarray(classes))
     if tasks is None:
@@ -395,24 +395,24 @@ def _parts_of_vector(
     for task, members in rows_of_tasks(tasks, len(labels)):
         rows = members[counted[members]]
         answer, own = response, known
-        if known is not None and len(known) > 2:  # more than this task has, most likely
+        if known is not None and len(known) > 2:  # probably more than this task has
             own = None if method == "predict" else unique_labels(labels[rows])
             answer = response if own is None else _columns_of(own, known, response, method, task)
         parts.append(_part(task, rows, labels, answer, own))
     fitted, seen = {str(task) for task in getattr(model, "sources_", [])}, {part.name for part in parts}
-    absent = sorted(fitted - seen) if seen <= fitted else []  # else the scores are for tasks of another kind
+    absent = sorted(fitted - seen) if seen <= fitted else []  # otherwise these are not the tasks of the model
     return parts + [_part(task, np.arange(0), labels, response, known) for task in absent]
 
 
 def _part(task: Any, rows: IntArray, labels: AnyArray, response: AnyArray, classes: list[Any] | None) -> Part:
     truth, answer = labels[rows], np.asarray(response)[rows]
-    # labels of one task are often of one type, even if those of all tasks are not
+    # the labels of one task often have one type, even if the labels of all tasks do not
     truth, answer = (array_of(one.tolist()) if one.dtype.kind == "O" else one for one in (truth, answer))
     return Part(str(task), rows, truth, answer, classes)
 
 
 def _columns_of(own: list[Any], known: list[Any], response: Array, method: str, task: Any) -> Array:
-    """The scores of the classes of one task, (n_samples, n_classes of the task); probabilities given these classes."""
+    """The scores of the classes of one task, (n_samples, n_classes of the task); probabilities are renormalised."""
     unknown = [label for label in own if label not in known]
     if unknown:
         raise ValueError(f"Task {task!r} has label {unknown[0]!r}, which the estimator does not know.")

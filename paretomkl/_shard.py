@@ -1,7 +1,7 @@
-"""What a worker of a cluster holds: the samples of some sites, their tasks, and the duals of earlier sweeps.
+"""The part of a cluster's data on one worker: samples of some sites, their tasks, and the duals of earlier sweeps.
 
-A :class:`Shard` is made at a worker and stays there. The client asks it for statistics, for sweeps and, in the end, for
-support vectors or predictions; :func:`answer` runs at the worker and returns what the client gets to see.
+A :class:`Shard` is created on a worker and stays there. The client requests statistics, sweeps and, at the end, support
+vectors or predictions; :func:`answer` runs on the worker and returns what the client may see.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ from ._tracing import Parts, make_machine
 from ._typing import AnyArray, Array, IntArray
 from .sweep import Decisions, Sweep
 
-PAIRS_AT_A_TIME = 4e6  # of samples of a task, between two looks at whether the client still wants the answer
+PAIRS_AT_A_TIME = 4e6  # pairs of samples to process between two checks whether the client still wants the answer
 
-_stopped: set[str] = set()  # requests of this process that the client has given up
+_stopped: set[str] = set()  # requests of this process that the client has cancelled
 
 
 class Stopped(RuntimeError):
-    """The client does not want the answer any more."""
+    """The client has cancelled the request."""
 
 
 def stop(*requests: str) -> None:
-    """Let the requests end at the next task."""
+    """Stop the requests at the next task."""
     _stopped.update(requests)
 
 
 def answer(shard: Shard, request: str, question: str, *details: Any) -> Any:
-    """What the shard says to a question: one of its methods, called with a function that raises when to stop."""
+    """The answer of a shard: calls the method ``question`` with a check that raises if the request is cancelled."""
     check = partial(_check, request)
-    with shard.lock:  # a request that was given up may still be busy with its last task
+    with shard.lock:  # a cancelled request may still be busy with its last task
         check()
         return getattr(shard, question)(check, *details)
 
 
 def advance(shard: Shard, request: str, question: str, *details: Any) -> Shard:
-    """The shard itself, after one of its methods has changed it."""
+    """Change the shard with one of its methods and return it."""
     answer(shard, request, question, *details)
     return shard
 
 
 def load(request: str, reader: PathReader, given: Sequence[tuple[Hashable, Any, IntArray | None]]) -> Shard:
-    """A shard of what the sites have."""
+    """A shard with the data of the given sites."""
     return Shard(reader, given, partial(_check, request))
 
 
@@ -67,10 +67,10 @@ def _check(request: str) -> None:
 
 
 class SiteInfo(NamedTuple):
-    """What the client learns of a site when its samples have been read.
+    """What the client learns about a site after its samples are read.
 
-    tasks: name and classes of each; n_counting: samples of positive weight of each; centre, spread, deviation: of the
-    targets of each, where these are numbers.
+    tasks: name and classes of each task; n_counting: number of samples with positive weight of each task; targets:
+    centre, spread and deviation of each task for regression.
     """
 
     name: Hashable
@@ -95,7 +95,7 @@ class Support(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A sweep as the client names it, and what it takes to repeat it where its duals are lost."""
+    """The client's handle of a sweep, and what is needed to repeat it if its duals are lost."""
 
     handle: int
     theta: Array
@@ -106,7 +106,7 @@ class Point(NamedTuple):
 class _SiteData:
     training: Training
     reader: PathReader
-    rows: slice  # of the shard
+    rows: slice  # in the shard
     tasks: slice
 
 
@@ -116,10 +116,10 @@ class Shard:
     Parameters
     ----------
     reader : PathReader
-        Reads what the sites have.
+        Reads the data of the sites.
     given : list of (name, data, rows)
-        The name of a site, its samples (X, y) or (X, y, sample_weight), or a function that loads them, and where its
-        rows stand among those of all sites (None: known later).
+        The name of a site, its samples (X, y) or (X, y, sample_weight) or a function that loads them, and the numbers
+        of its rows among those of all sites (None if not known yet).
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Shard:
         task = np.concatenate([[0], np.cumsum([len(training.tasks) for _, training, _ in read])]).tolist()
         if len({training.samples.data.shape[1] for _, training, _ in read}) == 1:
             data = np.concatenate([training.samples.data for _, training, _ in read])
-        else:  # the client refuses them with a sentence
+        else:  # the client raises an error about it
             data = np.empty((first[-1], 0))
         self.data = data
         self.sites: dict[Hashable, _SiteData] = {}
@@ -156,26 +156,26 @@ class Shard:
         self.sweeps: dict[int, list[Sweep]] = {}
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"The samples of {self.names[0]!r} stay at their worker: a shard cannot be sent or stored.")
+        raise TypeError(f"The samples of {self.names[0]!r} stay on their worker; a shard cannot be sent or stored.")
 
     @property
     def _trainings(self) -> list[Training]:
         return [site.training for site in self.sites.values()]
 
     def place(self, check: Callable[[], None], first: Mapping[Hashable, int]) -> None:
-        """Learn where the rows of each site begin among those of all sites."""
+        """Set the position of the rows of each site among those of all sites."""
         for name, site in self.sites.items():
             self.rows[site.rows] = first[name] + np.arange(len(site.training.samples))
 
     def ready(self, check: Callable[[], None]) -> None:
-        """Nothing: the answer says that all before it is done."""
+        """Do nothing; the answer confirms that all earlier requests are done."""
 
     # -------------------------------------------------------------------------------------------- statistics
     def describe(self, check: Callable[[], None]) -> list[SiteInfo]:
         return [_describe(name, site) for name, site in self.sites.items()]
 
     def weights(self, check: Callable[[], None]) -> tuple[int, float]:
-        """How many samples count, and the largest weight."""
+        """Number of samples with positive weight, and the largest weight."""
         return len(self.statistics.X), float(self.statistics.weight.max())
 
     def total_weight(self, check: Callable[[], None], heaviest: float, n_samples: int) -> Array:
@@ -188,7 +188,7 @@ class Shard:
         return self.statistics.sums(function, bound, n_samples)
 
     def weight_up_to(self, check: Callable[[], None], values: Array) -> Array:
-        """The weight of the samples at or below some values of each column, (n_values, n_columns)."""
+        """The weight of the samples at or below the given values of each column, (n_values, n_columns)."""
         if self._columns is None:
             order = np.argsort(self.statistics.X, axis=0, kind="stable")
             below = np.cumsum(self.statistics.weight[order], axis=0)
@@ -204,19 +204,19 @@ class Shard:
         self._columns = None
 
     def samples_at(self, check: Callable[[], None], rows: IntArray) -> tuple[IntArray, Array, Array]:
-        """Samples by their places among those of all sites, as far as they are here: places, features and weights."""
+        """The given samples (numbered over all sites) that are on this worker: numbers, features and weights."""
         weight = np.concatenate([training.sample_weight for training in self._trainings])
         here = np.flatnonzero(np.isin(self.rows, rows))
         return self.rows[here], self.data[here], weight[here]
 
     def counting_rows(self, check: Callable[[], None]) -> IntArray:
-        """The places, among those of all sites, of samples of positive weight."""
+        """The numbers, over all sites, of the samples with positive weight."""
         return self.rows[np.concatenate([training.sample_weight for training in self._trainings]) > 0]
 
     def distances_within(
         self, check: Callable[[], None], standardizer: Standardizer | None, columns: IntArray
     ) -> Array:
-        """Σ n, Σ n log d_2 and Σ n log d_1 over the sites, d the typical distances between samples of one site."""
+        """Σ n, Σ n log d_2 and Σ n log d_1 over the sites, where d are the typical distances within a site."""
         total = np.zeros(3)
         for training in self._trainings:
             check()
@@ -227,7 +227,7 @@ class Shard:
         return total
 
     def measure(self, check: Callable[[], None], bank: FittedBank, drawn: Mapping[int, IntArray]) -> Array:
-        """Variance and effective rank of every kernel on some samples of some tasks, (n_tasks, 2, n_kernels)."""
+        """Variance and effective rank of every kernel on the drawn samples of each task, (n_tasks, 2, n_kernels)."""
         out = np.empty((len(drawn), 2, bank.n_kernels))
         tasks = [(training, t) for training in self._trainings for t in range(len(training.tasks))]
         for k, (t, some) in enumerate(drawn.items()):
@@ -240,7 +240,7 @@ class Shard:
 
     # ------------------------------------------------------------------------------------------------- tasks
     def prepare(self, check: Callable[[], None], bank: FittedBank, C: float, parts: Parts) -> None:
-        """Make the machines of the tasks: some sites in each, few enough that none takes long."""
+        """Create the machines of the tasks, each with so few sites that a sweep does not take long."""
         sizes = np.array([float(len(training.samples)) ** 2 for training in self._trainings])
         chunk = np.cumsum(sizes) // PAIRS_AT_A_TIME
         edges = [0, *(np.flatnonzero(np.diff(chunk)) + 1).tolist(), len(sizes)]
@@ -269,7 +269,7 @@ class Shard:
         """Linear parts, forms, lower and upper bounds of all tasks, one row each: (n_tasks, n_kernels + 3)."""
         for handle in dropped:
             self.sweeps.pop(handle, None)
-        # after the loss of a worker there is none: the tasks start cold
+        # after the loss of a worker there is no warm start, and the tasks start cold
         starts = [sweep.warm for sweep in self.sweeps[warm]] if warm in self.sweeps else [None] * len(self.machines)
         made = []
         for machine, start in zip(self.machines, starts, strict=True):
@@ -281,7 +281,7 @@ class Shard:
         )
 
     def decisions(self, check: Callable[[], None], point: Point) -> Decisions:
-        """The functions of all tasks as they were solved in a sweep."""
+        """The functions of all tasks that result from a sweep."""
         if point.handle not in self.sweeps:
             self.sweep(check, point.theta, None, point.rtol, point.handle, [])
         found = [machine.decisions(s) for machine, s in zip(self.machines, self.sweeps[point.handle], strict=True)]
@@ -290,7 +290,7 @@ class Shard:
 
     # ------------------------------------------------------------------------------------------------ models
     def support(self, check: Callable[[], None], points: Sequence[Point]) -> Support:
-        """Support vectors, and the functions made of them, at several points."""
+        """Support vectors, and the functions that use them, at several points."""
         fits = [Fit(self.bank, point.theta, self.decisions(check, point)) for point in points]
         tasks = [
             replace(task, rows=task.rows + site.rows.start)
@@ -329,7 +329,7 @@ def _read(reader: PathReader, name: Hashable, data: Any) -> tuple[Training, Path
             raise RuntimeError(f"The loader of site {name!r} failed: {type(error).__name__}: {error}") from error
     if not (isinstance(data, tuple | list) and len(data) in (2, 3)):
         kind = type(data).__name__
-        raise ValueError(f"Site {name!r} must have (X, y) or (X, y, sample_weight), got an object of type {kind}.")
+        raise ValueError(f"Site {name!r} must have (X, y) or (X, y, sample_weight), got {kind}.")
     X, y, *rest = data
     tasks = array_of([name] * len(X)) if reader.task_column is None else None
     try:
@@ -356,13 +356,13 @@ def _describe(name: Hashable, site: _SiteData) -> SiteInfo:
 
 
 def _applied(model: TaskModel, what: str, name: Hashable, given: Any, site: _SiteData) -> Any:
-    """What a model says of samples: X, or (X, y) for a score, or a function that loads them."""
+    """Apply a model to samples: X, or (X, y) for a score, or a function that loads them."""
     given = given() if callable(given) else given
     X, y = given if what == "score" else (given, None)
     features = np.asarray(X[site.training.samples.names] if hasattr(X, "columns") else X, dtype=np.float64)
     n_features = site.training.samples.data.shape[1]
     if features.ndim != 2 or features.shape[1] != n_features:
-        raise ValueError(f"Site {name!r} must have samples of {n_features} features, got shape {features.shape}.")
+        raise ValueError(f"Site {name!r} must have samples with {n_features} features, got shape {features.shape}.")
     samples: Samples = as_samples(features, array_of([name] * len(features)))
     if what == "score":
         return model.score(samples, y)

@@ -1,4 +1,4 @@
-"""What tasks may have in common, by name: importing these names must not load the library behind them."""
+"""Names of what tasks may have in common; a separate module, so that importing them does not load the library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folds that hold every label of every task, and for regression splits within each task, at random or by time."""
+"""Folds with every label of every task and, for regression, splits within each task, at random or by time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MATRIX_AND_TASKS = "Pass a matrix y, whose columns are the tasks, or the task of
 
 
 class _TaskFolds:
-    """What folds over tasks have in common: where the tasks come from, and dealing the samples out."""
+    """Base class of folds over tasks: it finds the tasks and distributes the samples."""
 
     __metadata_request__split: ClassVar = {"groups": True, "tasks": True}
     n_splits: int
@@ -42,16 +42,16 @@ class _TaskFolds:
     def split(
         self, X: Any, y: Any = None, groups: Any = None, tasks: Any = None
     ) -> Iterator[tuple[IntArray, IntArray]]:
-        """Indices of training and test parts.
+        """Generate indices of training and test parts.
 
         Parameters
         ----------
         X : array-like or frame of n_samples rows
             Its values are used only with a ``task_column``.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            Targets; a matrix has one task per column, NaN or None where a sample has no target of that task.
+            Targets; a matrix has one task per column, with NaN or None for missing targets.
         groups, tasks : array-like of shape (n_samples,), default=None
-            The task of each row: two names for one thing. Without metadata routing scikit-learn passes ``groups`` on.
+            The task of each row. The two are aliases: without metadata routing, scikit-learn passes only ``groups``.
 
         Yields
         ------
@@ -70,18 +70,18 @@ class _TaskFolds:
         return ((everyone[fold != f], everyone[fold == f]) for f in range(self.n_splits))
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, tasks: Any = None) -> int:
-        """Number of folds; scikit-learn passes the arguments of :meth:`split`, which change nothing."""
+        """Number of folds; the arguments are for compatibility with scikit-learn and have no effect."""
         return self.n_splits
 
     def _make_cells(self, X: Any, y: Any, tasks: Any) -> Cells:
         raise NotImplementedError
 
     def _check_sizes(self, cells: Cells) -> None:
-        """Refuse cells that are too small for any folds."""
+        """Raise if a cell is too small for any folds."""
         raise NotImplementedError
 
     def _check_spread(self, cells: Cells, fold: IntArray) -> None:
-        """Refuse the folds (n_samples,) where they are not what the class promises."""
+        """Raise if the folds (n_samples,) break a promise of the class."""
         raise NotImplementedError
 
 
@@ -89,17 +89,17 @@ class MultiTaskStratifiedKFold(_TaskFolds, StratifiedKFold):
     """Folds that are stratified by task and label together.
 
     The tasks come from a column of X (``task_column``), from ``groups=`` or ``tasks=`` in :meth:`split`, or from a
-    matrix y with one task per column, NaN or None for "not labelled". Without tasks the folds are those of
-    :class:`sklearn.model_selection.StratifiedKFold`.
+    matrix y with one task per column and NaN or None for missing labels. Without tasks, the folds are the same as those
+    of :class:`sklearn.model_selection.StratifiedKFold`.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of folds, at least 2.
     shuffle : bool, default=False
-        Whether to shuffle the samples of each task and label before they are dealt out.
+        Whether to shuffle the samples of each task and label before distributing them.
     random_state : int, RandomState or None, default=None
-        Seed of the shuffling.
+        Seed for shuffling.
     task_column : int or str, default=None
         The column of X, by index or by name, that names the task of each row.
 
@@ -107,17 +107,17 @@ class MultiTaskStratifiedKFold(_TaskFolds, StratifiedKFold):
     -----
     A cell is a pair of a task and a label.
 
-    Where each sample belongs to one cell, the cells are dealt out in turn: the sizes of a cell, of a task and of the
+    If each sample belongs to one cell, the cells are distributed in turn: the sizes of a cell, of a task and of the
     folds differ by at most one between folds.
 
-    Where samples have labels of several tasks, no rule can be that even. Each sample, those of rare cells first, goes
-    to the fold f where it adds least to Σ_c Σ_f (n_cf / n_c)² (n_cf of the n_c samples of cell c are in fold f; the
-    whole data set counts as a cell), and single samples are then moved for as long as this falls.
+    If samples have labels of several tasks, no rule can be that even. Each sample, starting with those of rare cells,
+    goes to the fold f where it adds least to Σ_c Σ_f (n_cf / n_c)² (n_cf of the n_c samples of cell c are in fold f;
+    the whole data set counts as a cell). Single samples are then moved as long as this sum decreases.
 
-    A cell of a single sample is an error, since some training part would lack that label of that task; a cell of fewer
-    samples than folds gives a warning, since some test parts lack it.
+    A cell with a single sample is an error, since some training part would lack that label of that task. A cell with
+    fewer samples than folds triggers a warning, since some test parts will lack it.
 
-    Where metadata routing is on, ``groups`` and ``tasks`` are requested by default.
+    With metadata routing, ``groups`` and ``tasks`` are requested by default.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class MultiTaskStratifiedKFold(_TaskFolds, StratifiedKFold):
     [2 3 6 7] ['a' 'a' 'b' 'b'] [0 1 0 1]
     """
 
-    __module__ = "paretomkl.model_selection"  # where users import it from, and saved models look for it
+    __module__ = "paretomkl.model_selection"  # the public import path, which saved models use
 
     def __init__(
         self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None, task_column: Any = None
@@ -146,62 +146,62 @@ class MultiTaskStratifiedKFold(_TaskFolds, StratifiedKFold):
     def _check_sizes(self, cells: Cells) -> None:
         sizes = cells.sizes
         if len(sizes) == 0:
-            raise ValueError("y has no label at all.")
+            raise ValueError("y has no labels.")
         smallest = int(sizes.argmin())
         label, where = cells.names[smallest][1], cells.where(smallest)
         if sizes[smallest] == 1:
             raise ValueError(
-                f"{where} has a single sample of label {label!r}; cross-validation needs two or more, so that every "
+                f"{where} has a single sample with label {label!r}; cross-validation needs two or more, so that every "
                 "training part has one."
             )
         if sizes[smallest] < self.n_splits:
             warnings.warn(
-                f"{where} has only {sizes[smallest]} samples of label {label!r}, fewer than n_splits={self.n_splits}: "
-                "some test parts will have none.",
+                f"{where} has only {sizes[smallest]} samples with label {label!r}, fewer than "
+                f"n_splits={self.n_splits}; some test parts will have none.",
                 UserWarning,
                 stacklevel=3,
             )
 
     def _check_spread(self, cells: Cells, fold: IntArray) -> None:
-        """Every training part must have some of every cell; samples of many cells may make that impossible."""
+        """Every training part must contain every cell; samples in many cells may make that impossible."""
         present = cells.count(fold, self.n_splits) > 0
         n_folds = present.sum(axis=1)
         if (n_folds < 2).any():
             task, label = cells.names[int(n_folds.argmin())]
             raise ValueError(
-                f"All samples of label {label!r} of task {task!r} fall into one fold, and its training part has none; "
+                f"All samples with label {label!r} in task {task!r} fall into one fold, so its training part has none; "
                 "use more folds, or shuffle=True with another random_state."
             )
 
 
 class MultiTaskKFold(_TaskFolds, KFold):
-    """Folds within each task, for regression: every fold has its share of every task.
+    """Folds within each task, for regression: every task is spread evenly over the folds.
 
     The tasks come from a column of X (``task_column``), from ``groups=`` or ``tasks=`` in :meth:`split`, or from a
-    matrix y with one task per column, NaN or None for "no target". Without tasks and without shuffling the folds are
-    those of :class:`sklearn.model_selection.KFold`.
+    matrix y with one task per column and NaN or None for missing targets. Without tasks and without shuffling, the
+    folds are the same as those of :class:`sklearn.model_selection.KFold`.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of folds, at least 2.
     shuffle : bool, default=False
-        Whether to shuffle the samples of each task before they are dealt out.
+        Whether to shuffle the samples of each task before distributing them.
     random_state : int, RandomState or None, default=None
-        Seed of the shuffling.
+        Seed for shuffling.
     task_column : int or str, default=None
         The column of X, by index or by name, that names the task of each row.
 
     Notes
     -----
-    Where each sample belongs to one task, the sizes of a task and of the folds differ by at most one between folds. A
-    task may have fewer samples than there are folds: some test parts then have none of it. Where samples have targets
-    of several tasks, the folds are as even over the tasks as :class:`MultiTaskStratifiedKFold` makes them over labels;
-    where every sample has all targets, they are even.
+    If each sample belongs to one task, the sizes of a task and of the folds differ by at most one between folds. A task
+    may have fewer samples than there are folds; then some test parts have none of it. If samples have targets of
+    several tasks, the folds are balanced over the tasks as :class:`MultiTaskStratifiedKFold` balances labels; if every
+    sample has all targets, they are even.
 
-    Every training part must keep at least two samples of every task; otherwise it is an error.
+    It is an error if a training part has fewer than two samples of a task.
 
-    Where metadata routing is on, ``groups`` and ``tasks`` are requested by default.
+    With metadata routing, ``groups`` and ``tasks`` are requested by default.
 
     Examples
     --------
@@ -233,38 +233,38 @@ class MultiTaskKFold(_TaskFolds, KFold):
         self._check_kept(cells, cells.count(fold, self.n_splits).max(axis=1))
 
     def _check_kept(self, cells: Cells, most: IntArray) -> None:
-        """most (n_cells,): the largest number of samples of each task that one fold takes out of training."""
+        """Raise if a training part is too small; most (n_cells,) is the largest count of each task in one fold."""
         kept = cells.sizes - most
         least = int(kept.argmin())
         if kept[least] < 2:
             raise ValueError(
-                f"{cells.where(least)} has {cells.sizes[least]} samples, of which a training part keeps {kept[least]} "
-                f"with n_splits={self.n_splits}; regression needs two or more: leave the task out or use more folds."
+                f"{cells.where(least)} has {cells.sizes[least]} samples, and with n_splits={self.n_splits} a training "
+                f"part keeps only {kept[least]} of them; regression needs two or more. Drop the task or use more folds."
             )
 
 
 class MultiTaskShuffleSplit(BaseShuffleSplit):
-    """Random splits within each task, for regression: a share or a number of the samples of every task for training.
+    """Random splits within each task, for regression: a fraction or number of samples of every task for training.
 
-    The tasks are given as for :class:`MultiTaskKFold`; the other samples of each task are for testing.
+    You define the tasks as for :class:`MultiTaskKFold`; the other samples of each task are for testing.
 
     Parameters
     ----------
     n_splits : int, default=10
         Number of splits, each drawn independently.
     train_size : float or int, default=0.75
-        A float in (0, 1) is the share of each task for training, rounded to whole samples; an int the number of samples
-        of each task, at least 2.
+        A float in (0, 1) is the fraction of each task for training, rounded to whole samples; an int is the number of
+        samples of each task, at least 2.
     random_state : int, RandomState or None, default=None
-        Seed of the drawing.
+        Seed for the random splits.
     task_column : int or str, default=None
         The column of X, by index or by name, that names the task of each row.
 
     Notes
     -----
-    Where samples have targets of several tasks (a matrix y), ``train_size`` is the share or number of all samples.
+    If samples have targets of several tasks (a matrix y), ``train_size`` is the fraction or number of all samples.
 
-    Every training part must keep at least two samples of every task and every test part one; otherwise it is an error.
+    It is an error if a training part has fewer than two samples of a task, or a test part none.
 
     Examples
     --------
@@ -290,21 +290,21 @@ class MultiTaskShuffleSplit(BaseShuffleSplit):
     def split(
         self, X: Any, y: Any = None, groups: Any = None, tasks: Any = None
     ) -> Iterator[tuple[IntArray, IntArray]]:
-        """Indices of training and test parts.
+        """Generate indices of training and test parts.
 
         Parameters
         ----------
         X : array-like or frame of n_samples rows
             Its values are used only with a ``task_column``.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks), default=None
-            Used only where it is a matrix, with one task per column, NaN or None for "no target".
+            Used only if it is a matrix, with one task per column and NaN or None for missing targets.
         groups, tasks : array-like of shape (n_samples,), default=None
-            The task of each row: two names for one thing. Without metadata routing scikit-learn passes ``groups`` on.
+            The task of each row. The two are aliases: without metadata routing, scikit-learn passes only ``groups``.
 
         Yields
         ------
         train, test : arrays of int
-            In rising order.
+            In increasing order.
         """
         tasks = _given_tasks(X, self.task_column, groups, tasks)
         check_consistent_length(X, y, tasks)
@@ -321,7 +321,7 @@ class MultiTaskShuffleSplit(BaseShuffleSplit):
         return iter([self._draw(cells, pools, shares, rng) for _ in range(self.n_splits)])
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, tasks: Any = None) -> int:
-        """Number of splits; scikit-learn passes the arguments of :meth:`split`, which change nothing."""
+        """Number of splits; the arguments are for compatibility with scikit-learn and have no effect."""
         return self.n_splits
 
     def _draw(self, cells: Cells, pools: list[IntArray], shares: list[int], rng: Any) -> tuple[IntArray, IntArray]:
@@ -333,33 +333,33 @@ class MultiTaskShuffleSplit(BaseShuffleSplit):
         for c, (n_train, n_test) in enumerate(cells.count(in_test, 2).tolist()):
             if n_train < 2 or n_test < 1:
                 raise ValueError(
-                    f"{cells.where(c)} has {n_train} samples in a training part and {n_test} in its test part, and "
-                    "needs two and one; leave the task out or change train_size."
+                    f"{cells.where(c)} has {n_train} samples in a training part and {n_test} in its test part, but "
+                    "needs at least two and one; drop the task or change train_size."
                 )
         return train, test
 
 
 def split_by_time(tasks: Any, time: Any, train_size: float = 0.75) -> tuple[IntArray, IntArray]:
-    """The first part of each task for training, what comes later for testing.
+    """Split each task by time: the first part for training, the later part for testing.
 
-    Within each task all training samples are earlier than all test samples: training ends before the time of the first
-    test sample, and samples at one time stay together.
+    Within each task, all training samples are strictly earlier than all test samples; samples with the same time stay
+    together.
 
     Parameters
     ----------
     tasks : array-like of shape (n_samples,) or None
         The task of each sample; None is one task.
     time : array-like of shape (n_samples,)
-        When each sample was taken: numbers or dates, in any order. Round them to keep samples of one day together, as
-        in ``np.floor(time)``.
+        Time of each sample: numbers or dates, in any order. Round them, as in ``np.floor(time)``, to keep samples of
+        the same day together.
     train_size : float or int, default=0.75
-        A float in (0, 1) is the share of each task for training, an int the number of samples of each task, at least 2.
-        Where samples at one time stand on the boundary, it is the most.
+        A float in (0, 1) is the fraction of each task for training, an int the number of samples of each task, at least
+        2. It is an upper limit if samples with the same time lie on the boundary.
 
     Returns
     -------
     train, test : arrays of int
-        In rising order; ``[(train, test)]`` may be passed on as ``cv=``.
+        In increasing order; you can pass ``[(train, test)]`` as ``cv=``.
 
     Examples
     --------
@@ -384,21 +384,21 @@ def split_by_time(tasks: Any, time: Any, train_size: float = 0.75) -> tuple[IntA
 
 
 def _n_train(train_size: Any, n: int, where: str) -> int:
-    """How many of n samples are for training: at least two, and not all."""
+    """Number of training samples out of n: at least two, and not all."""
     count = isinstance(train_size, numbers.Integral)
     if not (train_size >= 2 if count else isinstance(train_size, float | np.floating) and 0 < train_size < 1):
-        raise ValueError(f"train_size must be a share in (0, 1) or a whole number of at least 2, got {train_size!r}.")
+        raise ValueError(f"train_size must be a fraction in (0, 1) or an integer of at least 2, got {train_size!r}.")
     n_train = int(train_size) if count else round(train_size * n)
     if not 2 <= n_train < n:
         raise ValueError(
-            f"{where} has {n} samples, too few for train_size={train_size!r}: training needs two or more, testing one "
-            "or more."
+            f"{where} has {n} samples, too few for train_size={train_size!r}; training needs at least two, testing at "
+            "least one."
         )
     return n_train
 
 
 def _given_tasks(X: Any, task_column: Any, groups: Any, tasks: Any) -> Any:
-    """The task of each row, given in one way at most; None without tasks."""
+    """The task of each row, from at most one of the three arguments; None without tasks."""
     ways = {"task_column": task_column, "groups": groups, "tasks": tasks}
     given = [name for name, value in ways.items() if value is not None]
     if len(given) > 1:
@@ -411,11 +411,11 @@ def _given_tasks(X: Any, task_column: Any, groups: Any, tasks: Any) -> Any:
 def make_splits(
     cv: Any, X: Any, y: Any, tasks: Any = None, groups: Any = None, random_state: Any = 0, *, stratify: bool = True
 ) -> list[tuple[IntArray, IntArray]]:
-    """Training and test parts for whatever scikit-learn's ``cv=`` may be; X is without a task column.
+    """Training and test parts for any ``cv=`` that scikit-learn accepts; X has no task column.
 
-    An int is a :class:`MultiTaskStratifiedKFold` with that many folds, or with ``stratify=False``, for regression, a
-    :class:`MultiTaskKFold`; None has five. They are shuffled: the rows of a file are often sorted, and then folds of
-    neighbouring rows resemble neither each other nor what is to come.
+    An int makes a :class:`MultiTaskStratifiedKFold` with that many folds, or for regression (``stratify=False``) a
+    :class:`MultiTaskKFold`; None means five. These are shuffled: rows of a file are often sorted, and folds of
+    neighbouring rows then resemble neither each other nor new data.
     """
     if cv is None or isinstance(cv, numbers.Integral):
         seed = 0 if random_state is None else random_state
@@ -424,8 +424,8 @@ def make_splits(
     of_tasks = isinstance(cv, _TaskFolds | MultiTaskShuffleSplit)
     if of_tasks and groups is not None:
         raise ValueError(
-            f"The folds of {type(cv).__name__}, and of a number as cv=, do not keep groups together; for groups give a "
-            "splitter that does, such as GroupKFold."
+            f"The folds of {type(cv).__name__}, and of a number as cv=, do not keep groups together; pass a splitter "
+            "that does, such as GroupKFold."
         )
     if of_tasks and tasks is not None:
         plain = copy.copy(cv)
@@ -435,16 +435,16 @@ def make_splits(
     parts = check_cv(cv, y, classifier=stratify).split(X, y, groups)
     splits = [(everyone[train], everyone[test]) for train, test in parts]
     if not splits:
-        raise ValueError("cv has no folds.")
+        raise ValueError("cv yields no splits.")
     return splits
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Which samples have which label of which task; for regression a cell is a whole task.
+    """Which samples have which label of which task; for regression, a cell is a whole task.
 
-    names: task (None where there are none) and label (None for regression) of each cell; rows, columns: sample and cell
-    of each label or target given.
+    names: task (None if there are no tasks) and label (None for regression) of each cell; rows, columns: sample and
+    cell of each known label or target.
     """
 
     names: list[tuple[Any, Any]]
@@ -469,13 +469,13 @@ class Cells:
         return counts
 
     def where(self, cell: int) -> str:
-        """What messages call the task of a cell."""
+        """The name of the task of a cell in messages."""
         task = self.names[cell][0]
         return "y" if task is None else f"Task {task!r}"
 
 
 def _task_cells(X: Any, y: Any, tasks: Any) -> Cells:
-    """One cell for each task."""
+    """One cell per task."""
     targets = None if y is None else as_vector_or_matrix(y)
     if targets is not None and targets.ndim == 2:
         if tasks is not None:
@@ -507,7 +507,7 @@ def _label_cells(y: Any, tasks: Any) -> Cells:
         parts = [(task, rows, labels[rows]) for task, rows in rows_of_tasks(tasks, len(labels))]
     cells: list[tuple[Any, Any]] = []
     rows_of, columns_of = [], []
-    for task, rows, values in parts:  # cells of one task lie side by side, so that tasks are dealt out evenly too
+    for task, rows, values in parts:  # cells of one task are adjacent, so that tasks are distributed evenly too
         found: dict[Any, int] = {}
         codes = [found.setdefault(label, len(found)) for label in listed(values)]
         columns_of.append(len(cells) + np.array(codes, dtype=int))
@@ -517,9 +517,9 @@ def _label_cells(y: Any, tasks: Any) -> Cells:
 
 
 def _deal(cells: Cells, n_splits: int, rng: Any) -> IntArray:
-    """Folds of samples of one cell each: in turn over all cells, consecutive samples of a cell staying together."""
+    """Folds of samples in one cell each: distribute cells in turn, with consecutive samples of a cell together."""
     n_cells = len(cells.names) + 1
-    cell = np.full(cells.n_samples, n_cells - 1)  # the last one has the samples without a label
+    cell = np.full(cells.n_samples, n_cells - 1)  # the last cell has the samples without a label
     cell[cells.rows] = cells.columns
     in_order = np.sort(cell)
     share = np.array([np.bincount(in_order[f::n_splits], minlength=n_cells) for f in range(n_splits)])
@@ -533,9 +533,9 @@ def _deal(cells: Cells, n_splits: int, rng: Any) -> IntArray:
 
 
 def _balance(cells: Cells, n_splits: int, rng: Any) -> IntArray:
-    """Folds of samples of several cells: the least Σ_c Σ_f (n_cf / n_c)² that a greedy start and moves find."""
+    """Folds of samples in several cells: minimise Σ_c Σ_f (n_cf / n_c)² by a greedy start and single moves."""
     n, everyone = cells.n_samples, np.arange(cells.n_samples)
-    whole = len(cells.names)  # all samples are a cell too: even folds
+    whole = len(cells.names)  # all samples form a cell too, for folds of even size
     rows, columns = np.append(cells.rows, everyone), np.append(cells.columns, np.full(n, whole))
     size = np.bincount(columns, minlength=whole + 1)
     member = csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, whole + 1))
@@ -559,7 +559,7 @@ def _balance(cells: Cells, n_splits: int, rng: Any) -> IntArray:
         change = load - (load[everyone, fold] - own)[:, None]
         change[everyone, fold] = 0.0
         i, g = divmod(int(change.argmin()), n_splits)
-        if change[i, g] > -1e-12:  # nothing but rounding
+        if change[i, g] > -1e-12:  # only rounding is left
             return fold
         shared = weighted @ member[[i]].toarray()[0]
         load[:, fold[i]] -= shared
@@ -568,7 +568,7 @@ def _balance(cells: Cells, n_splits: int, rng: Any) -> IntArray:
 
 
 def as_vector_or_matrix(y: Any) -> AnyArray:
-    """Labels (n_samples,) or (n_samples, n_tasks); a matrix of one column is a vector."""
+    """Labels (n_samples,) or (n_samples, n_tasks); a matrix with one column becomes a vector."""
     labels = as_labels(y, "y")
     if labels.ndim not in (1, 2):
         raise ValueError(f"y must have one or two dimensions, got {labels.ndim}.")
@@ -576,7 +576,7 @@ def as_vector_or_matrix(y: Any) -> AnyArray:
 
 
 def rows_of_tasks(tasks: Any, n_samples: int) -> list[tuple[Any, IntArray]]:
-    """The samples of each task, tasks in order of appearance; without tasks one task called None."""
+    """The samples of each task, in order of appearance; without tasks, one task called None."""
     sources = as_sources(tasks, n_samples)
     if sources is None:
         return [(None, np.arange(n_samples))]

@@ -1,4 +1,4 @@
-"""Columns on one scale."""
+"""Scale columns robustly."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import numpy as np
 from ._statistics import Statistics
 from ._typing import Array
 
-_TAIL = 0.05  # of a column at each end that says nothing about its scale
+_TAIL = 0.05  # share of a column at each end that is ignored for its scale
 _WIDTH = 2 * 1.6448536269514722  # standard deviations between these quantiles of a normal distribution
-_FAR = 10.0  # standard deviations beyond which a value is an outlier and is moved in
-_CONSTANT = 1e-13  # of the largest value: a column that varies less does so by rounding
+_FAR = 10.0  # standard deviations beyond which a value is an outlier and is clipped
+_CONSTANT = 1e-13  # variation, relative to the largest value, that may be rounding
 
 
 @dataclass(frozen=True)
 class Standardizer:
-    """Columns of mean zero and standard deviation one, outliers moved in to ten standard deviations.
+    """Scales columns to mean zero and standard deviation one, with outliers clipped at ten standard deviations.
 
-    The limits come from the quantiles at 5 and 95 %, so that no single value, however large, decides the scale. A
-    column that does not vary becomes zero.
+    The limits come from the quantiles at 5 and 95 %, so no single value, however large, determines the scale. A
+    constant column becomes zero.
 
     Parameters
     ----------
     low, high : arrays of shape (n_features,)
-        Where values are cut off.
+        Limits for clipping.
     mean, scale : arrays of shape (n_features,)
-        What is taken off, and what the rest is divided by.
+        Subtracted from the clipped values, and their divisor.
     """
 
     low: Array
@@ -38,18 +38,18 @@ class Standardizer:
 
     @classmethod
     def of(cls, X: Array, weight: Array | None = None) -> Standardizer:
-        """Fitted to samples X (n, n_features); a sample of weight two counts as two, one of weight zero not at all."""
+        """Fit to samples X (n, n_features); a sample of weight two counts twice, one of weight zero not at all."""
         return cls.from_statistics(Statistics(X, weight))
 
     @classmethod
     def from_statistics(cls, statistics: Any) -> Standardizer:
-        """Fitted to samples of which no more than statistics is known."""
+        """Fit to statistics of the samples instead of the samples themselves."""
         median, bottom, top = statistics.quantiles((0.5, _TAIL, 1 - _TAIL))
         reach = _FAR * (top - bottom) / _WIDTH
-        spread_out = reach > 0  # else most values are the same: an indicator of something rare
+        spread_out = reach > 0  # otherwise most values are equal, as in the indicator of a rare category
         low, high = np.where(spread_out, median - reach, -np.inf), np.where(spread_out, median + reach, np.inf)
         size = statistics.largest(_Distance(median))
-        unit = np.where(size > 0, size, 1.0)  # squares of what is left cannot overflow
+        unit = np.where(size > 0, size, 1.0)  # so that squares cannot overflow
         inside = cls(low, high, median, unit)
         centre = statistics.mean(inside, 1.0)
         deviation = unit * np.sqrt(statistics.mean(_SquaredDistance(inside, centre), 4.0))

@@ -1,8 +1,8 @@
-"""What a bank of kernels learns from its samples, and sums that come out the same however the samples are divided.
+"""Sample statistics for a bank of kernels, with sums that do not depend on how the samples are split.
 
-A :class:`Statistics` answers from samples in memory. Where the samples are at several workers, each answers for its own
-and the answers are put together: maxima and :func:`exact_sums` do not depend on how the samples are divided, nor do
-:func:`quantiles_by_counting`. So both ways learn the same numbers to the last digit.
+:class:`Statistics` computes them from samples in memory. If the samples are on several workers, each worker computes
+its part and the parts are combined: maxima, :func:`exact_sums` and :func:`quantiles_by_counting` do not depend on the
+split. So both ways give the same numbers to the last digit.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy as np
 from ._distances import cityblock
 from ._typing import Array, IntArray
 
-_MOST_PAIRED = 500  # samples between which distances are looked at
-_AT_A_TIME = 2**18  # values of a sum
+_MOST_PAIRED = 500  # maximum number of samples for typical distances
+_AT_A_TIME = 2**18  # values summed at a time
 _SMALLEST = -900  # exponent of two below which a value counts as zero in a sum
-_SECTIONS = 16  # into which counting divides the range of a quantile in each round
+_SECTIONS = 16  # sections into which each round of counting divides the range of a quantile
 
 Function: TypeAlias = Callable[[Array], Array]
-"""From samples (n, n_features) to a row of numbers for each, (n, n_numbers)."""
+"""Maps samples (n, n_features) to one row of numbers each, (n, n_numbers)."""
 
 
 class Scale(NamedTuple):
-    """What the widths of default kernels follow from: typical distances, and how many columns vary."""
+    """The inputs for the widths of default kernels: typical distances, and the number of columns that vary."""
 
     euclidean: float
     cityblock: float
@@ -39,7 +39,7 @@ class Scale(NamedTuple):
 
 
 class Statistics:
-    """Weighted quantiles, maxima and means over samples; those of weight zero do not count.
+    """Weighted quantiles, maxima and means over samples; samples of weight zero do not count.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Statistics:
         self.weight = np.ones(len(X))[there] if weight is None else weight[there]
 
     def quantiles(self, shares: tuple[float, ...]) -> Array:
-        """For each share and column the least value with that share of the weight at or below it."""
+        """For each share and column, the smallest value with that share of the weight at or below it."""
         return weighted_quantiles(self.X, self.weight, shares)
 
     def largest(self, function: Function) -> Array:
@@ -61,7 +61,7 @@ class Statistics:
         return np.max([function(X).max(axis=0) for X, _ in self._parts()], axis=0)
 
     def mean(self, function: Function, bound: Array | float | None = None) -> Array:
-        """The weighted mean of each number; ``bound`` is at least its largest size."""
+        """The weighted mean of each number; ``bound`` is an upper bound on its absolute value."""
         if bound is None:
             bound = np.maximum(self.largest(function), self.largest(Negative(function)))
         heaviest = float(self.weight.max())
@@ -69,7 +69,7 @@ class Statistics:
         return total.sum(axis=0) / exact_sums(self.weight[:, None], np.array([heaviest]), len(self.X)).sum()
 
     def sums(self, function: Function, bound: Array, n_samples: int) -> Array:
-        """The weighted sums as two parts (2, n_numbers), both exact; they add up over divisions of ``n_samples``."""
+        """The weighted sums as two exact parts (2, n_numbers), which add up over any split of ``n_samples``."""
         parts = [exact_sums(function(X) * weight[:, None], bound, n_samples) for X, weight in self._parts()]
         return np.sum(parts, axis=0)
 
@@ -90,10 +90,10 @@ class Negative:
 
 
 def exact_sums(values: Array, bound: Array, n_values: int) -> Array:
-    """Sums of the columns, each of at most ``n_values`` numbers below ``bound`` in size, as two parts (2, n_columns).
+    """Column sums, each of at most ``n_values`` numbers below ``bound`` in size, as two parts (2, n_columns).
 
-    Every value is cut into a multiple of a coarse unit and one of a fine unit, so coarse that no sum of multiples is
-    ever rounded: neither the order of the sums nor their division changes a digit.
+    Every value is split into a multiple of a coarse unit and one of a fine unit, which are so large that no sum is
+    rounded: neither the order nor the grouping of the sums changes a digit.
     """
     bits = int(n_values).bit_length()
     exponent = np.maximum(np.frexp(bound)[1] + bits - 52, _SMALLEST)
@@ -106,15 +106,15 @@ def exact_sums(values: Array, bound: Array, n_values: int) -> Array:
 def quantiles_by_counting(
     weight_up_to: Callable[[Array], Array], low: Array, high: Array, total: float, shares: tuple[float, ...]
 ) -> Array:
-    """The quantiles of :func:`weighted_quantiles` from nothing but the weight at or below given values.
+    """The quantiles of :func:`weighted_quantiles`, using only the weight at or below given values.
 
-    ``weight_up_to`` takes values (n_values, n_columns) and returns as many weights; all samples lie between ``low`` and
-    ``high``. The doubles between them are numbered, and the range of each quantile is divided until one is left.
+    ``weight_up_to`` maps values (n_values, n_columns) to as many weights; all samples lie between ``low`` and ``high``.
+    The doubles between them are numbered, and the range of each quantile is divided until one is left.
     """
     wanted = np.array(shares)[:, None] * total * (1 - 1e-12)
     first, last = (np.tile(_number_of(edge), (len(shares), 1)) for edge in (low, high))
     while (first < last).any():
-        # between two doubles there may be more of them than a signed number of 64 bits can say
+        # the number of doubles in between may exceed a signed 64-bit integer
         distance = last.view(np.uint64) - first.view(np.uint64)
         steps = [
             np.minimum(np.uint64(k) * (distance // np.uint64(_SECTIONS) + np.uint64(1)), distance)
@@ -131,8 +131,8 @@ def quantiles_by_counting(
 
 
 def _number_of(values: Array) -> IntArray:
-    """Doubles as whole numbers of the same order."""
-    bits = np.ascontiguousarray(values + 0.0, dtype=np.float64).view(np.int64)  # + 0.0: there is one zero only
+    """Map doubles to integers in the same order."""
+    bits = np.ascontiguousarray(values + 0.0, dtype=np.float64).view(np.int64)  # + 0.0 turns −0.0 into 0.0
     return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
 
 
@@ -142,7 +142,7 @@ def _double_of(numbers: IntArray) -> Array:
 
 
 def typical_distances(X: Array, weight: Array | None = None) -> tuple[float, float]:
-    """The medians of ‖x − z‖_2 and of ‖x − z‖_1 between different samples; of many samples some are drawn."""
+    """The medians of ‖x − z‖_2 and ‖x − z‖_1 between different samples; from a random subset if there are many."""
     weight = np.ones(len(X)) if weight is None else weight
     rows: IntArray = np.flatnonzero(weight > 0)
     drawn = draw(len(rows), _MOST_PAIRED)
@@ -155,28 +155,28 @@ def typical_distances(X: Array, weight: Array | None = None) -> tuple[float, flo
 
 
 def draw(n: int, most: int = _MOST_PAIRED, rng: np.random.Generator | None = None) -> IntArray:
-    """Some of n numbers, rising: all where they are at most ``most``, else as many at random."""
+    """At most ``most`` of the numbers 0 to n − 1, drawn at random, in increasing order."""
     if n <= most:
         return np.arange(n)
     return np.sort((rng or np.random.default_rng(0)).choice(n, most, replace=False))
 
 
 def draw_groups(sizes: Sequence[int], most: int) -> list[tuple[int, IntArray]]:
-    """Some of the groups by their numbers, and some samples of each: at most ``most`` of both."""
+    """At most ``most`` of the groups, by number, and at most ``most`` samples of each."""
     rng = np.random.default_rng(0)
     return [(int(k), draw(sizes[k], most, rng)) for k in draw(len(sizes), most, rng)]
 
 
 def _median_of_positive(distances: Array, weight: Array) -> float:
-    apart = distances > 1e-6 * distances.max(initial=0.0)  # rounding leaves some distance between copies of a sample
+    apart = distances > 1e-6 * distances.max(initial=0.0)  # copies of a sample have small distances from rounding
     if not apart.any():
         return 1.0
     return float(weighted_quantiles(distances[apart][:, None], weight[apart], (0.5,))[0, 0])
 
 
 def weighted_quantiles(X: Array, weight: Array, shares: tuple[float, ...]) -> Array:
-    """For each share and column the least value with that share of the weight at or below it, (n_shares, n_columns)."""
-    if (weight == weight[0]).all():  # finding some places is quicker than sorting
+    """For each share and column, the smallest value with that share of the weight at or below it, as a matrix."""
+    if (weight == weight[0]).all():  # partitioning is faster than sorting
         places = [int((np.arange(1, len(X) + 1) < share * len(X) * (1 - 1e-12)).sum()) for share in shares]
         return np.partition(X, sorted(set(places)), axis=0)[places]
     order = np.argsort(X, axis=0, kind="stable")

@@ -1,4 +1,4 @@
-"""Tables in files and pipes: read them into a frame, and say clearly why one cannot be read."""
+"""Read tables from files and pipes into a frame, with clear errors if one cannot be read."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import IO, Any, TypeAlias
 
 from ._wording import nearest
 
-Frame: TypeAlias = Any  # of pandas, which is imported where it is used
+Frame: TypeAlias = Any  # a pandas frame; pandas is imported where it is used
 
 MAX_ROWS = 20_000  # a kernel compares all pairs of rows
-CHUNK = 200_000  # rows read at a time when some are to be sampled
-DELIMITERS = {",": "a comma", ";": "';'", "\t": "a tab", "|": "'|'", " ": "a blank"}
+CHUNK = 200_000  # rows read at a time for sampling
+DELIMITERS = {",": "a comma", ";": "';'", "\t": "a tab", "|": "'|'", " ": "a space"}
 TEXT_FILES = (".csv", ".tsv", ".txt", ".data", ".dat")
 ARROW_FILES = (".arrow", ".feather", ".ipc")
 NUMPY_FILES = (".npy", ".npz")
@@ -32,12 +32,12 @@ ENCODINGS = (
 
 
 class TableError(ValueError):
-    """Something about a file or its columns that its owner can correct; the message says how."""
+    """A problem with a file or its columns that the user can fix; the message says how."""
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table before it is read: how messages call it, the kind it is of (as a suffix), and where its bytes are."""
+    """A table before it is read: its name in messages, its type (as a suffix), and where its bytes are."""
 
     name: str
     kind: str
@@ -45,7 +45,7 @@ class TableFile:
 
     @classmethod
     def at(cls, file: str | Path) -> TableFile:
-        """A file, or what a pipe holds, which has no suffix and is known by how it begins."""
+        """A file or a pipe, which has no suffix and is recognised by its first bytes."""
         path = Path(file)
         if str(file) in STANDARD_INPUT:
             return cls.of_bytes(sys.stdin.buffer.read(), "standard input")
@@ -70,14 +70,14 @@ class TableFile:
     @classmethod
     def of_bytes(cls, content: bytes, name: str) -> TableFile:
         if not content:
-            raise TableError(f"{name[0].upper()}{name[1:]} is empty: no table came through the pipe.")
+            raise TableError(f"{name[0].upper()}{name[1:]} is empty; the pipe delivered no table.")
         if content.startswith(b"\x1f\x8b"):
             content = gzip.decompress(content)
         kind = next((kind for beginning, kind in BEGINNINGS.items() if content.startswith(beginning)), ".csv")
         return cls(name, kind, io.BytesIO(content))
 
     def open(self) -> IO[bytes]:
-        """The bytes from the beginning, unpacked."""
+        """The bytes from the start, decompressed."""
         if isinstance(self.place, io.BytesIO):
             return io.BytesIO(self.place.getbuffer())
         packed = self.place.suffix.lower() == ".gz"
@@ -85,7 +85,7 @@ class TableFile:
 
 
 def check_encoding(encoding: str | None) -> str:
-    """The name of an encoding that Python knows; None is UTF-8."""
+    """Check that Python knows the encoding; None is UTF-8."""
     try:
         codecs.lookup(encoding or "utf-8")
     except LookupError:
@@ -113,22 +113,22 @@ def read_table(
         ``.csv``, ``.tsv``, ``.txt``, ``.data``, ``.dat`` (also ``.gz``); ``.parquet``; ``.arrow``, ``.feather``,
         ``.ipc``; ``.npy`` or ``.npz`` (two-dimensional, or structured with names). ``"-"`` is standard input.
     delimiter : str, default=None
-        What separates the columns of a text file; None is a tab for ``.tsv`` and a comma otherwise.
+        Separator of the columns in a text file; None is a tab for ``.tsv`` and a comma otherwise.
     decimal : str, default="."
-        Decimal point of the numbers in a text file; some countries write a comma.
+        Decimal point of the numbers in a text file; some countries use a comma.
     encoding : str, default=None
-        Of a text file, such as ``"latin-1"``; None is UTF-8.
+        Encoding of a text file, such as ``"latin-1"``; None is UTF-8.
     max_rows : int
-        More rows are an error, unless ``sample`` says how many to draw.
+        More rows are an error, unless ``sample`` is given.
     sample : int, default=None
         Number of rows to draw at random.
     seed : int
-        Seed of the draw.
+        Seed for the sample.
 
     Returns
     -------
     pandas.DataFrame
-        The columns as they come.
+        The columns as in the file.
 
     Examples
     --------
@@ -142,9 +142,9 @@ def read_table(
     ((2, 2), ['size', 'kind'])
     """
     if decimal not in (".", ","):
-        raise TableError(f"Decimals follow a point or a comma, got --decimal {decimal!r}.")
+        raise TableError(f"--decimal must be a point or a comma, got {decimal!r}.")
     if delimiter is not None and len(delimiter) != 1:
-        raise TableError(f"A single character separates columns, got --delimiter {delimiter!r}.")
+        raise TableError(f"--delimiter must be a single character, got {delimiter!r}.")
     encoding = check_encoding(encoding)
     source = TableFile.at(file)
     form = TextForm(delimiter or ("\t" if source.kind == ".tsv" else ","), decimal, encoding)
@@ -157,15 +157,15 @@ def read_table(
         raise TableError(_about_encoding(source, encoding)) from None
     except ImportError as error:
         raise TableError(f"Reading {source.name} needs {error.name}: pip install 'paretomkl[cli]'.") from error
-    except Exception as error:  # parsers raise errors of their own kinds
+    except Exception as error:  # every parser has its own error types
         words = str(error).strip() or type(error).__name__
         raise TableError(f"{source.name} cannot be read: {words.splitlines()[0].rstrip('.')}.") from error
     if frame is None or len(frame) == 0:
         raise TableError(f"{source.name} has no rows.")
     if len(frame) > max_rows and not sample:
         raise TableError(
-            f"{source.name} has more than {max_rows:,} rows, and kernels compare all pairs of them; draw some at "
-            "random with --sample 5000, or raise --max-rows."
+            f"{source.name} has more than {max_rows:,} rows, and kernels compare all pairs of them; draw a random "
+            "sample with --sample 5000, or raise --max-rows."
         )
     frame.columns = [str(name).strip() for name in frame.columns]
     _refuse_doubles(source, list(frame.columns))
@@ -178,12 +178,12 @@ def _about_encoding(source: TableFile, encoding: str) -> str:
     likely = ["utf-16"] if beginning in UTF_16 else [one for one in ("latin-1", "cp1252") if one != encoding]
     name = "UTF-8" if codecs.lookup(encoding).name == "utf-8" else encoding
     tried = " or ".join(f"--encoding {one}" for one in likely)
-    return f"{source.name} is not written in {name}; name the encoding it has, such as {tried}, or save it as UTF-8."
+    return f"{source.name} is not encoded in {name}; pass its encoding, such as {tried}, or save it as UTF-8."
 
 
 @dataclass(frozen=True)
 class TextForm:
-    """How a text file is to be read."""
+    """How to read a text file."""
 
     delimiter: str
     decimal: str
@@ -199,7 +199,7 @@ def _chunks(source: TableFile, form: TextForm, n_rows: int) -> Iterator[Frame]:
     else:
         for batch in _arrow_batches(source, n_rows):
             frame = batch.to_pandas(ignore_metadata=True)
-            # what pandas kept as the index is a column too, unless it had no name
+            # a named index that pandas stored is a column too; drop an unnamed one
             yield frame.drop(columns=[name for name in frame.columns if str(name).startswith("__index_level_")])
 
 
@@ -207,13 +207,13 @@ def _text_chunks(source: TableFile, form: TextForm, n_rows: int) -> Iterator[Fra
     import pandas as pd
 
     _check_header(source, form)
-    # low_memory would guess the type of a column again in the middle of it
+    # low_memory could guess a different type in the middle of a column
     options = {"sep": form.delimiter, "decimal": form.decimal, "encoding": form.encoding}
     with pd.read_csv(source.place, chunksize=n_rows, skipinitialspace=True, low_memory=False, **options) as reader:
         for chunk in reader:
-            if not isinstance(chunk.index, pd.RangeIndex):  # pandas takes extra values for row labels
+            if not isinstance(chunk.index, pd.RangeIndex):  # pandas treats extra values as row labels
                 raise TableError(
-                    f"The rows of {source.name} hold more values than its first line names columns; name them all."
+                    f"The rows of {source.name} have more values than its first line has names; name all columns."
                 )
             yield chunk
 
@@ -238,13 +238,13 @@ def _arrow_batches(source: TableFile, n_rows: int) -> Iterator[Any]:
 
 
 def _check_header(source: TableFile, form: TextForm) -> None:
-    """A header that holds another delimiter, and not this one, is an error rather than a single column."""
+    """Raise if the header is empty, a comment, or split by another delimiter but not by this one."""
     encoding = "utf-8-sig" if codecs.lookup(form.encoding).name == "utf-8" else form.encoding
     with io.TextIOWrapper(source.open(), encoding=encoding, errors="replace", newline="") as file:
         header = file.readline(1_000_000)
     if not header.strip():
         raise TableError(f"{source.name} begins with an empty line; its first line must name the columns.")
-    if "\0" in header:  # two bytes for each letter
+    if "\0" in header:  # two bytes per character
         raise TableError(_about_encoding(source, form.encoding))
     delimiter = form.delimiter
     split = {other: next(csv.reader([header.strip("\r\n")], delimiter=other)) for other in (*DELIMITERS, delimiter)}
@@ -255,7 +255,7 @@ def _check_header(source: TableFile, form: TextForm) -> None:
     if len(names) == 1 and len(split[best]) > 1:
         raise TableError(
             f"{source.name} has a single column when read with {DELIMITERS.get(delimiter, repr(delimiter))} between "
-            f"columns, and {len(split[best])} with {DELIMITERS[best]}; use --delimiter {best!r}."
+            f"columns, but {len(split[best])} with {DELIMITERS[best]}; use --delimiter {best!r}."
         )
     _refuse_doubles(source, names)
 
@@ -281,7 +281,7 @@ def _from_numpy(source: TableFile) -> Frame:
         elif array.ndim == 2:
             columns.update({f"{name}{k}": array[:, k] for k in range(array.shape[1])})
         else:
-            raise TableError(f"{source.name} holds an array of shape {array.shape}; a table has two dimensions.")
+            raise TableError(f"{source.name} has an array of shape {array.shape}; a table has two dimensions.")
     lengths = {len(column) for column in columns.values()}
     if len(lengths) > 1:
         raise TableError(f"The arrays of {source.name} have different lengths: {sorted(lengths)}.")
@@ -289,7 +289,7 @@ def _from_numpy(source: TableFile) -> Frame:
 
 
 def _take(chunks: Iterator[Frame], max_rows: int) -> Frame:
-    """All rows, or a few more than max_rows; a file may come in smaller pieces than asked for."""
+    """All rows, or a few more than max_rows; chunks may be smaller than requested."""
     import pandas as pd
 
     taken: list[Frame] = []
@@ -301,7 +301,7 @@ def _take(chunks: Iterator[Frame], max_rows: int) -> Frame:
 
 
 def _draw(chunks: Iterator[Frame], n: int, seed: int) -> Frame:
-    """n rows at random, in the order of the file: those of the n smallest random keys."""
+    """n random rows in the order of the file: those with the n smallest random keys."""
     import numpy as np
     import pandas as pd
 

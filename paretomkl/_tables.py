@@ -1,4 +1,4 @@
-"""Tables in files: read them, say clearly what is wrong with them, and remember how they were encoded."""
+"""Read tables from files, check them with clear errors, and remember how they were encoded."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from ._wording import counted, hint, joined, quoted
 
 __all__ = ["Columns", "Table", "TableError", "load_table", "read_table"]
 
-MAX_LABELS = 20  # different values in a target that names classes; more whole numbers are measurements …
-FEW_LABELS = 10  # … and so are more than these …
-FEW_ROWS = 10  # … where each has fewer rows
-MOST_CATEGORIES = 50  # different texts in a column; more look like names
-MOSTLY_NUMBERS = 0.5  # share of numbers from which on texts in a column look like mistakes
-MOST_NAMED = 12  # tasks that a message lists
-FEW_IDS = 20  # rows from which on whole numbers that are all different look like the numbers of rows
+MAX_LABELS = 20  # a target with more distinct whole numbers than this is numeric …
+FEW_LABELS = 10  # … and so is one with more than this …
+FEW_ROWS = 10  # … and fewer rows per value
+MOST_CATEGORIES = 50  # a text column with more distinct values looks like names
+MOSTLY_NUMBERS = 0.5  # share of numbers in a column above which text looks like a mistake
+MOST_NAMED = 12  # maximum number of tasks listed in a message
+FEW_IDS = 20  # minimum number of rows for distinct whole numbers to look like ids
 ID_NAME = re.compile(r"(^|.*[_\W])(id|ids|nr|no|num|number|index|idx|key|row|rownum)", re.IGNORECASE)
 DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d.*)?")
 DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
-NAMELESS = re.compile(r"Unnamed: \d+")  # what pandas calls a column without a name
+NAMELESS = re.compile(r"Unnamed: \d+")  # pandas' name for a column without a name
 NESTED = (list, dict, set, tuple, np.ndarray)
 
 
 # ------------------------------------------------------------------------------------------------ columns
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a table are for.
+    """The roles of the columns of a table.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Columns:
     task : str or None
         The column that names the task of each row.
     numbers, words : lists of str
-        Inputs that hold numbers, and those that hold categories.
+        Numeric and categorical input columns.
     """
 
     target: str
@@ -62,9 +62,9 @@ class Columns:
         return self.numbers + self.words + ([] if self.task is None else [self.task])
 
     def read(self, frame: Frame) -> Frame:
-        """The inputs, with numbers as floats and words and tasks as text, so that they are encoded alike in every file.
+        """The inputs, with numbers as floats and categories and tasks as text, so that all files are encoded alike.
 
-        Missing values stay missing; text and infinity in a column of numbers are errors.
+        Missing values stay missing; text or infinity in a numeric column is an error.
         """
         inputs = frame[self.inputs].copy()
         for name in inputs.columns:
@@ -75,15 +75,15 @@ class Columns:
 def _choose_columns(
     frame: Frame, target: str, task: str | None, categorical: Sequence[str], drop: Sequence[str], impute: bool
 ) -> Columns:
-    """Find the target, the task, and which columns are numbers and which words; refuse what cannot be learned from."""
+    """Find the target, the task, and the numeric and categorical columns; raise if a column is unusable."""
     used = [name for name in frame.columns if name not in drop]
     for name in used:
         column, leave = frame[name], f"leave it out with --drop {_quoted(name)}"
         if column.dtype == object and any(isinstance(value, NESTED) for value in column):
-            raise TableError(f"Column {name!r} holds lists or records; make columns of what is in them, or {leave}.")
+            raise TableError(f"Column {name!r} contains lists or records; expand them into columns, or {leave}.")
         if NAMELESS.fullmatch(name) and name not in (target, task, *categorical):
             place = frame.columns.get_loc(name) + 1
-            raise TableError(f"Column {place} has no name, like row numbers; {leave}, or name it in the file.")
+            raise TableError(f"Column {place} has no name and may be row numbers; {leave}, or name it in the file.")
     _check_missing(frame[used], [target] if task is None else [target, task], impute)
     inputs = [name for name in used if name not in (target, task)]
     words = [name for name in inputs if name in categorical or _holds_words(frame[name], name)]
@@ -97,7 +97,7 @@ def _choose_columns(
 
 
 def _check_roles(frame: Frame, target: str, task: str | None, categorical: Sequence[str], drop: Sequence[str]) -> None:
-    """Every column that is named exists, and has one role."""
+    """Check that every named column exists and has one role."""
     tasks = [] if task is None else [task]
     named = {"--target": [target], "--task": tasks, "--categorical": categorical, "--drop": drop}
     absent = {name: option for option, names in named.items() for name in names if name not in frame.columns}
@@ -110,13 +110,13 @@ def _check_roles(frame: Frame, target: str, task: str | None, categorical: Seque
     for role in ("--target", "--task"):
         for option in ("--drop", "--categorical"):
             for name in set(named[role]).intersection(named[option]):
-                raise TableError(f"Column {name!r} is the {role[2:]} ({role}), not an input; take it out of {option}.")
+                raise TableError(f"Column {name!r} is the {role[2:]} ({role}), not an input; remove it from {option}.")
     for name in set(categorical).intersection(drop):
         raise TableError(f"Column {name!r} is both in --categorical and in --drop.")
 
 
 def _check_missing(frame: Frame, needed: Sequence[str], impute: bool) -> None:
-    """Refuse gaps in what is needed, and elsewhere unless they are filled in; the message names all columns."""
+    """Raise for gaps in needed columns, and in others unless they are imputed; the message names all columns."""
     gaps = {name: n for name in frame.columns if (n := int(frame[name].isna().sum()))}
     for name, n in gaps.items():
         if n == len(frame):
@@ -132,7 +132,7 @@ def _check_missing(frame: Frame, needed: Sequence[str], impute: bool) -> None:
         rest = len(listed) - MOST_NAMED
         said = f"Values are missing: {joined(listed[:MOST_NAMED] + [f'{rest:,} more'] * (rest > 0))}"
     inputs = ",".join(_quoted(name) for name in refused if name not in needed)
-    fill = f", leave the column out with --drop {inputs}, or let --impute fill in the median or the commonest value"
+    fill = f", leave the column out with --drop {inputs}, or let --impute fill in the median or the most common value"
     advice = f"leave those rows out with --drop-missing{fill * (bool(inputs) and len(refused) <= MOST_NAMED)}"
     raise TableError(f"{said} (NA, None and the like count as missing); {advice}.")
 
@@ -146,24 +146,26 @@ def _holds_words(column: Any, name: str) -> bool:
     leave, words = f"leave it out with --drop {_quoted(name)}", f"use --categorical {_quoted(name)}"
     if _holds_dates(present):
         date = str(present.iloc[0])
-        raise TableError(f"Column {name!r} holds dates, such as {date!r}; turn them into numbers, {leave}, or {words}.")
+        raise TableError(
+            f"Column {name!r} contains dates, such as {date!r}; turn them into numbers, {leave}, or {words}."
+        )
     if pd.api.types.is_timedelta64_dtype(column):
-        raise TableError(f"Column {name!r} holds durations; turn them into numbers, of days for instance.")
+        raise TableError(f"Column {name!r} contains durations; turn them into numbers, such as days.")
     text = pd.to_numeric(present, errors="coerce").isna()
     if not text.any() and not isinstance(column.dtype, pd.CategoricalDtype):
-        return False  # numbers that the file holds as text, or with a fixed number of decimals
+        return False  # numbers stored as text, or with a fixed number of decimals
     if text.any() and (~text | _matches(present, DECIMAL_COMMA)).all():
         raise TableError(
-            f"Column {name!r} holds numbers with a comma, such as {present[text].iloc[0]!r}; if it is the "
+            f"Column {name!r} contains numbers with a comma, such as {present[text].iloc[0]!r}; if the comma is the "
             "decimal point of a text file, use --decimal , and otherwise remove it."
         )
     if text.any() and (~text).mean() >= MOSTLY_NUMBERS:
         row = int(present.index[text.to_numpy().argmax()])
         what = f"numbers and text, such as {present[row]!r} in row {row + 1}"
-        raise TableError(f"Column {name!r} holds {what}; correct it, or {words}.")
+        raise TableError(f"Column {name!r} contains {what}; correct it, or {words}.")
     n = present.nunique()
     if n > MOST_CATEGORIES:
-        raise TableError(f"Column {name!r} holds {n} different texts and looks like a name; {leave}, or {words}.")
+        raise TableError(f"Column {name!r} contains {n} different texts and looks like names; {leave}, or {words}.")
     return True
 
 
@@ -177,12 +179,12 @@ def _holds_dates(present: Any) -> bool:
 
 
 def _matches(present: Any, pattern: re.Pattern[str]) -> Any:
-    """Which values are texts of this form."""
+    """Which values are text that matches the pattern."""
     return present.map(lambda value: isinstance(value, str) and bool(pattern.fullmatch(value.strip()))).astype(bool)
 
 
 def _quoted(name: str) -> str:
-    """A column as an option of the shell takes it: options are lists separated by commas."""
+    """A column name quoted for a command-line option, which takes a comma-separated list."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow([name])
     return shlex.quote(text.getvalue())
@@ -190,7 +192,7 @@ def _quoted(name: str) -> str:
 
 # ----------------------------------------------------------------------------------------------- encoding
 def _make_encoder(columns: Columns, impute: bool) -> Any:
-    """A transformer that scales numbers to [0, 1], turns words into indicators, and passes the task on."""
+    """A transformer that scales numbers to [0, 1], turns categories into indicators, and passes the task through."""
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
@@ -211,12 +213,12 @@ def _make_encoder(columns: Columns, impute: bool) -> Any:
 
 
 def name_of_indicator(column: str, word: Any) -> str:
-    """The name of the indicator of a word; saved models refer to this function by name."""
+    """The name of the indicator of a category; saved models refer to this function by name."""
     return f"{column}={word}"
 
 
 def as_text(column: Any) -> Any:
-    """Words as text: 1, 1.0 and "1" are the same word, whatever type a file gave it."""
+    """Categories as text: 1, 1.0 and "1" are the same category, whatever type a file gave it."""
     return column.map({value: _text(value) for value in column.dropna().unique()}).astype(object)
 
 
@@ -240,11 +242,11 @@ def _as_numbers(column: Any, purpose: str = "") -> Any:
         value, row = column[wrong].iloc[0], int(column.index[wrong][0])
         comma = isinstance(value, str) and DECIMAL_COMMA.fullmatch(value.strip())
         advice = "; if the comma is a decimal point, use --decimal ," if comma else ""
-        raise TableError(f"Column {column.name!r} must hold numbers{purpose}; row {row + 1} has {value!r}{advice}.")
+        raise TableError(f"Column {column.name!r} must contain numbers{purpose}; row {row + 1} has {value!r}{advice}.")
     infinite = np.isinf(numbers.to_numpy())
     if infinite.any():
         row = int(column.index[infinite][0]) + 1
-        raise TableError(f"Column {column.name!r} holds an infinite number in row {row}.")
+        raise TableError(f"Column {column.name!r} has an infinite number in row {row}.")
     return numbers
 
 
@@ -256,19 +258,19 @@ class Table:
     Attributes
     ----------
     X : frame of shape (n_samples, n_columns)
-        Numbers scaled to [0, 1], an indicator for each word, and the task column, if there is one, as text.
+        Numbers scaled to [0, 1], one indicator per category, and the task column, if there is one, as text.
     y : array of shape (n_samples,)
         The classes, or the numbers to predict.
     columns : Columns
-        What the columns of the file are for.
+        The roles of the columns of the file.
     encoder : ColumnTransformer
-        Makes X of the inputs, and of those of new rows.
+        Makes X from the inputs, also for new rows.
     regression : bool
-        Whether y are numbers to predict.
+        Whether y contains numbers to predict.
     left_out : tuple of LeftOut
         Rows of the file that were left out on request, and why.
     look_like_ids : list of str
-        Columns of numbers that are different in every row, as the numbers of rows or patients are.
+        Numeric columns with a different value in every row, such as row or patient numbers.
     """
 
     X: Frame
@@ -281,12 +283,12 @@ class Table:
 
     @property
     def features(self) -> list[str]:
-        """Columns of X that kernels see."""
+        """Columns of X that kernels use."""
         return [name for name in self.X.columns if name != self.columns.task]
 
     @property
     def tasks(self) -> list[str]:
-        """The task of each row; empty text where there are none."""
+        """The task of each row; empty strings without tasks."""
         return [""] * len(self.y) if self.columns.task is None else self.X[self.columns.task].tolist()
 
 
@@ -310,35 +312,36 @@ def load_table(
     sample: int | None = None,
     seed: int = 0,
 ) -> Table:
-    """Read a file and make it ready to learn from, as the commands ``path`` and ``fit`` do.
+    """Read a file and prepare it for learning, as the commands ``path`` and ``fit`` do.
 
     Parameters
     ----------
     file, delimiter, decimal, encoding, max_rows, sample, seed
         As in :func:`read_table`.
     target, task : str
-        Columns that hold the classes or numbers to predict, and the task of each row (None: there are no tasks).
+        The column to predict, and the column with the task of each row (None if there are no tasks).
     categorical, drop : sequences of str
-        Columns of categories that look like numbers or names, and columns to leave out.
+        Categorical columns that look like numbers or names, and columns to leave out.
     impute : bool
-        Fill in missing values with the median or the commonest category; else they are refused.
+        Whether to fill in missing values with the median or the most common category; otherwise they are an error.
     drop_missing : bool, default=False
-        Leave out rows without a target or a task, and unless they are imputed those with other gaps.
+        Whether to leave out rows without a target or a task, and rows with other gaps unless they are imputed.
     min_class_rows : int, default=None
-        Leave out the classes of a task with fewer rows, and then tasks that keep one class only.
+        Leave out the classes of a task with fewer rows, and then tasks that keep a single class.
     min_task_rows : int, default=None
         Leave out tasks with fewer rows.
     any_tasks : bool, default=False
-        Let in tasks of one class, or of one number: only ``share="function"`` and ``"everything"`` learn from them.
+        Whether to accept tasks with a single class or number; only ``share="function"`` and ``"everything"`` learn from
+        them.
     regression : bool, default=None
-        Whether the target holds numbers to predict, or names classes. None decides: numbers with decimals are to be
-        predicted, and so are whole numbers with more than 20 different values, or with more than 10 where each has
-        fewer than 10 rows on average; all else are classes.
+        Whether the target contains numbers to predict, or classes. With None, these are numbers: values with decimals,
+        whole numbers with more than 20 different values, and whole numbers with more than 10 different values and fewer
+        than 10 rows per value on average. Everything else is classes.
 
     Returns
     -------
     Table
-        Inputs, classes or numbers, and how they were made.
+        Inputs, classes or numbers, and how they were encoded.
 
     Examples
     --------
@@ -362,7 +365,7 @@ def load_table(
     regression = _measures(rows.frame[target]) if regression is None else regression
     if min_class_rows is not None:
         if regression:
-            raise TableError(f"--min-class-rows counts rows of classes, and {target!r} holds numbers; leave it out.")
+            raise TableError(f"--min-class-rows needs classes, but {target!r} contains numbers; remove the option.")
         rows.drop_rare_classes(target, min_class_rows)
     if min_task_rows is not None:
         rows.drop_small_tasks(min_task_rows)
@@ -377,7 +380,7 @@ def load_table(
 
 
 def _looks_like_ids(numbers: Any) -> bool:
-    """Whether all numbers are whole and different, and are in order, are next to each other, or are called ids."""
+    """Whether all numbers are whole and distinct, and are sorted, dense, or in a column named like an id."""
     if len(numbers) < FEW_IDS or not numbers.is_unique or (numbers % 1 != 0).any():
         return False
     in_order = numbers.is_monotonic_increasing or numbers.is_monotonic_decreasing
@@ -386,21 +389,21 @@ def _looks_like_ids(numbers: Any) -> bool:
 
 
 def _measures(target: Any) -> bool:
-    """Whether a target looks like measurements: few whole numbers are the codes of classes."""
+    """Whether a target looks numeric; a few distinct whole numbers count as class codes."""
     import pandas as pd
 
     numeric = pd.api.types.is_numeric_dtype(target) or target.map(lambda value: isinstance(value, DecimalNumber)).all()
     if not numeric or pd.api.types.is_bool_dtype(target):
         return False
     values = target.astype(float)
-    if (values % 1 != 0).any():  # infinite ones too, which are refused later
+    if (values % 1 != 0).any():  # also true for infinite values, which raise an error later
         return True
     distinct = values.nunique()
     return distinct > MAX_LABELS or (distinct > FEW_LABELS and len(values) < FEW_ROWS * distinct)
 
 
 def _numbers_of(target: Any, tasks: Any) -> Any:
-    """The numbers to predict, checked."""
+    """Check and return the numbers to predict."""
     import pandas as pd
 
     column = target.astype(object) if isinstance(target.dtype, pd.CategoricalDtype) else target
@@ -411,14 +414,14 @@ def _numbers_of(target: Any, tasks: Any) -> Any:
         advice = "; leave its rows out" if tasks is not None else ""
         if len(own) < 2:
             small = "; leave such tasks out with --min-task-rows 2" if tasks is not None else ""
-            raise TableError(f"{whose} has one row only, and regression needs two or more{small}.")
+            raise TableError(f"{whose} has only one row, but regression needs two or more{small}.")
         if own.nunique() < 2:
-            raise TableError(f"{whose} has the same target, {own.iloc[0]:g}, in all rows, so nothing to learn{advice}.")
+            raise TableError(f"{whose} has the same target, {own.iloc[0]:g}, in all rows; nothing to learn{advice}.")
     return values
 
 
 def _classes_of(target: Any, tasks: Any) -> Any:
-    """The classes, checked; numbers with decimals are taken for their text."""
+    """Check and return the classes; numbers with decimals become text."""
     import pandas as pd
 
     text = target.dtype == object or isinstance(target.dtype, pd.StringDtype)
@@ -432,17 +435,17 @@ def _check_classes(labels: Any, tasks: Any) -> None:
     measured = labels.dtype.kind == "f" or len(labels) < FEW_ROWS * distinct
     if distinct > MAX_LABELS and measured:
         raise TableError(
-            f"Column {labels.name!r} (--target) holds {distinct} different values in {len(labels)} rows; a target "
-            "names classes, so group the values first, or let --regression predict numbers."
+            f"Column {labels.name!r} (--target) contains {distinct} different values in {len(labels)} rows, too many "
+            "for classes; group the values first, or use --regression to predict numbers."
         )
     if distinct < 2:
-        raise TableError(f"Column {labels.name!r} (--target) holds one class only, {labels.iloc[0]!r}.")
+        raise TableError(f"Column {labels.name!r} (--target) contains only one class, {labels.iloc[0]!r}.")
     if tasks is not None:
         classes = labels.groupby(tasks, observed=True).nunique()
         single = [str(task) for task in classes.index[classes < 2]]
         if single:
             whose = f"Task {quoted(single)} has" if len(single) == 1 else f"Tasks {quoted(single, MOST_NAMED)} have"
             raise TableError(
-                f"{whose} one class only, and a task needs two or more; leave such tasks out with --min-class-rows 1, "
+                f"{whose} only one class, but a task needs two or more; leave such tasks out with --min-class-rows 1, "
                 "or let fit --share function learn from them."
             )

@@ -1,4 +1,4 @@
-"""What the decisions of tasks mean where y holds numbers, or where there is no y."""
+"""What the decisions of tasks mean for regression and outlier detection."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ._typing import AnyArray, Array, IntArray
 
 @dataclass(frozen=True)
 class Targets(TaskSet):
-    """Tasks that predict numbers: y = centre_t + spread_t · f_t(x).
+    """Regression tasks: y = centre_t + spread_t · f_t(x).
 
-    centre, spread, deviation: arrays of shape (n_tasks,); the last is the standard deviation of targets in training.
+    centre, spread, deviation: arrays of shape (n_tasks,); deviation is the standard deviation of the training targets.
     """
 
     centre: Array
@@ -35,7 +35,7 @@ class Targets(TaskSet):
     def predictions(self, decisions: Array) -> Array:
         """Predicted numbers, (n_samples,), or (n_samples, n_tasks) for a matrix."""
         values = self.centre + self.spread * decisions
-        return values if self.kind == "matrix" else np.nansum(values, axis=1)  # a sample has one task only
+        return values if self.kind == "matrix" else np.nansum(values, axis=1)  # each sample has a single task
 
     def truth(self, y: Any) -> Array:
         """Numbers to compare predictions with, (n_samples,), or (n_samples, n_tasks) in the order of the tasks."""
@@ -45,7 +45,7 @@ class Targets(TaskSet):
         return truth[:, 0] if truth.ndim == 2 and truth.shape[1] == 1 else truth
 
     def by_task(self, decisions: Array, y: Any) -> list[tuple[Array, Array, IntArray]]:
-        """Truth, prediction and rows of every task: of the samples with a known y that it was asked about."""
+        """Truth, prediction and rows of every task, for its samples with a known y."""
         truth, predicted = self.truth(y), self.predictions(decisions)
         if truth.shape != predicted.shape:
             raise ValueError(f"y must have the shape {predicted.shape} of the predictions, got shape {truth.shape}.")
@@ -59,7 +59,7 @@ class Targets(TaskSet):
     def score(self, decisions: Array, samples: Samples, y: Any, weight: Array | None = None) -> float:
         """Mean over the tasks of R² = 1 − Σ (y − ŷ)² / Σ (y − ȳ)².
 
-        Tasks with fewer than two samples of positive weight are left out: R² is not defined for them.
+        The mean skips tasks with fewer than two samples of positive weight, for which R² is undefined.
         """
         scores = []
         for truth, predicted, rows in self.by_task(decisions, y):
@@ -71,9 +71,9 @@ class Targets(TaskSet):
         return float(np.mean(scores))
 
     def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
-        """Mean over the tasks of the mean squared error over the variance of the task's targets in training.
+        """Mean over the tasks of the mean squared error divided by the variance of the task's training targets.
 
-        One less this is R² but for its denominator, which does not depend on the few samples held out.
+        One minus this is R² with a denominator that does not depend on the few held-out samples.
         """
         truth = self.truth(y)
         truth = truth if truth.ndim == 2 else truth[:, None]
@@ -111,7 +111,7 @@ class Regions(TaskSet):
 
 
 def deviations(groups: Sequence[tuple[Array, Array]]) -> Array:
-    """The standard deviation of each group of (values, weights); of constant ones that of all groups together."""
+    """The standard deviation of each group of (values, weights); constant groups get the mean of the others."""
     found = np.array([np.sqrt(np.average((v - np.average(v, weights=w)) ** 2, weights=w)) for v, w in groups])
     constant = found <= np.array([1e-12 * np.abs(v).max() for v, _ in groups])
     if constant.any():

@@ -1,4 +1,4 @@
-"""From labels to binary tasks: pairs of classes or one class against the rest, task labels, matrices with gaps."""
+"""Make tasks from labels: pairs of classes or one class against the rest, task labels, matrices with gaps."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ FOLDS = (
 
 @dataclass(frozen=True)
 class Task:
-    """One problem: to tell two classes apart, to predict a number, or to find what is unlike the rest.
+    """One problem: binary classification, regression or outlier detection.
 
-    name: what messages and tables call it; rows (n,): its samples, rising; targets (n,): ±1 for classes, else numbers;
-    classes: the labels of −1 and +1, only that of +1 for one class against the rest, empty where there are none;
-    source: the task label or column it came from (``None`` where there is only one).
+    name: its name in messages and tables; rows (n,): its samples, increasing; targets (n,): ±1 for classes, else
+    numbers; classes: the labels of −1 and +1, only the label of +1 for one class against the rest, empty without
+    classes; source: the task label or column it came from (``None`` if there is only one).
     """
 
     name: str
@@ -36,7 +36,7 @@ class Task:
 
     @property
     def sides(self) -> list[tuple[int, str]]:
-        """−1 and +1 with words for the samples on that side, where the task tells classes apart."""
+        """−1 and +1, each with words for its samples; empty if the task has no classes."""
         if not self.classes:
             return []
         *other, one = self.classes
@@ -44,11 +44,10 @@ class Task:
 
 
 def make_tasks(y: Any, tasks: Any = None, multi_class: MultiClass = "one-vs-one") -> list[Task]:
-    """Binary tasks from labels y, and perhaps the task of each sample, which may have two or more classes.
+    """Binary tasks from labels y and, optionally, the task of each sample; a task may have more than two classes.
 
-    A vector y with two classes is one task, with more classes one task per pair of classes, or per class with
-    "one-vs-rest". Each column of a matrix is a task of its own; NaN or None means that the sample is not labelled
-    there.
+    A vector y with two classes makes one task; with more classes, one task per pair of classes, or per class with
+    "one-vs-rest". Each column of a matrix makes one task; NaN or None marks a missing label.
     """
     labels = as_labels(y, "y")
     if labels.ndim == 2:
@@ -66,10 +65,10 @@ def make_tasks(y: Any, tasks: Any = None, multi_class: MultiClass = "one-vs-one"
 
 
 def make_number_tasks(y: Any, tasks: Any = None, strict: bool = True) -> list[Task]:
-    """Tasks that predict numbers: the samples of each entry of ``tasks``, or the columns of a matrix y with gaps.
+    """Regression tasks: one per distinct entry of ``tasks``, or one per column of a matrix y with gaps.
 
-    Tasks of a single sample, or of one value throughout, are refused if ``strict``: there is nothing to learn in them.
-    In a fold of a search they may occur by chance.
+    If ``strict``, raise for tasks with a single sample or a constant target, which have nothing to learn. In a fold of
+    a search they may occur by chance.
     """
     values = as_numbers(y)
     if values.ndim == 2:
@@ -84,7 +83,7 @@ def make_number_tasks(y: Any, tasks: Any = None, strict: bool = True) -> list[Ta
         ]
         empty = [task.name for task in made if len(task.rows) == 0]
         if empty:
-            raise ValueError(f"Task {empty[0]!r} is empty: no sample has a number in its column of y.")
+            raise ValueError(f"Task {empty[0]!r} is empty: its column of y has no numbers.")
     else:
         labels = as_sources(tasks, len(values))
         if labels is None:
@@ -97,12 +96,12 @@ def make_number_tasks(y: Any, tasks: Any = None, strict: bool = True) -> list[Ta
         if len(task.rows) < 2:
             raise ValueError(f"{where} has only one sample; a task needs two samples or more to learn from.")
         if (task.targets == task.targets[0]).all():
-            raise ValueError(f"{where} has the same target, {task.targets[0]:g}, in all samples: nothing to learn.")
+            raise ValueError(f"{where} has the same target, {task.targets[0]:g}, in all samples; nothing to learn.")
     return made
 
 
 def make_sample_tasks(n_samples: int, tasks: Any = None) -> list[Task]:
-    """Tasks without targets: all samples, or those of each entry of ``tasks``; each has two samples or more."""
+    """Tasks without targets: one for all samples, or one per distinct entry of ``tasks``; each needs two samples."""
     labels = as_sources(tasks, n_samples)
     if labels is None:
         made = [Task("X", np.arange(n_samples), np.ones(n_samples))]
@@ -117,7 +116,7 @@ def make_sample_tasks(n_samples: int, tasks: Any = None) -> list[Task]:
 
 
 def as_numbers(y: Any) -> Array:
-    """Targets as floats of shape (n,) or (n, n_tasks), NaN in a matrix only."""
+    """Targets as floats of shape (n,) or (n, n_tasks); only a matrix may have NaN."""
     labels = as_labels(y, "y")
     if labels.ndim not in (1, 2):
         raise ValueError(f"y must have one or two dimensions, got {labels.ndim}.")
@@ -126,11 +125,11 @@ def as_numbers(y: Any) -> Array:
     try:
         values = labels.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"y must hold numbers for regression, got {_first_word(labels)!r}.") from error
+        raise ValueError(f"y must contain numbers for regression, got {_first_word(labels)!r}.") from error
     if labels.dtype.kind in "USmM":
-        raise ValueError(f"y must hold numbers for regression, got {labels.ravel()[0]!s:.40}.")
+        raise ValueError(f"y must contain numbers for regression, got {labels.ravel()[0]!s:.40}.")
     if np.isinf(values).any():
-        raise ValueError("y must not hold infinity; it has infinite entries.")
+        raise ValueError("y must not contain infinity; it has infinite entries.")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim == 1:
@@ -151,24 +150,23 @@ def _first_word(labels: AnyArray) -> Any:
 def stack_tasks(
     Xs: Iterable[Any] | Mapping[Any, Any], ys: Iterable[Any] | Mapping[Any, Any], names: Iterable[Any] | None = None
 ) -> tuple[Any, AnyArray, AnyArray]:
-    """Lists of the arrays of each task, stacked into one X, one y and the task of each row.
+    """Stack the arrays of all tasks into one X, one y and the task of each row.
 
     Parameters
     ----------
     Xs : n_tasks arrays or frames of shape (n_samples of the task, n_features)
-        One after the other, or by task name in a mapping. The columns of frames are matched by name and keep their
-        names.
+        A list, or a mapping from task name to array. The columns of frames are matched by name and keep their names.
     ys : n_tasks arrays of shape (n_samples of the task,)
-        In the form of ``Xs``.
+        A list or a mapping, like ``Xs``.
     names : n_tasks labels, default=None
-        What the tasks are called; None numbers them, or takes the keys of a mapping.
+        Names of the tasks; None numbers them, or uses the keys of a mapping.
 
     Returns
     -------
     X : array or frame of n_samples rows
-        The samples of all tasks, one task after the other.
+        The samples of all tasks, concatenated by task.
     y, tasks : arrays of n_samples entries
-        For ``fit(X, y, tasks=tasks)``.
+        Pass them as ``fit(X, y, tasks=tasks)``.
 
     Examples
     --------
@@ -178,7 +176,7 @@ def stack_tasks(
     """
     if isinstance(Xs, Mapping) or isinstance(ys, Mapping):
         if not (isinstance(Xs, Mapping) and isinstance(ys, Mapping) and Xs.keys() == ys.keys() and names is None):
-            raise ValueError("Xs and ys must be two mappings with the same keys, which name the tasks, or two lists.")
+            raise ValueError("Xs and ys must be two lists, or two mappings with the same keys, without names=.")
         names, Xs, ys = list(Xs), list(Xs.values()), [ys[name] for name in Xs]
     blocks: list[Any] = [X if hasattr(X, "columns") else np.asarray(X) for X in Xs]
     targets = [as_labels(y, "An entry of ys") for y in ys]
@@ -189,15 +187,15 @@ def stack_tasks(
     if not labels:
         raise ValueError("There is no task to stack: Xs is empty.")
     if len(set(labels)) < len(labels):
-        raise ValueError(f"names must differ from task to task, got {labels}.")
+        raise ValueError(f"names must be unique, got {labels}.")
     for name, X, y in zip(labels, blocks, targets, strict=True):
         if len(X.shape) != 2:
-            raise ValueError(f"Task {name!r} must have X of two dimensions, got shape {X.shape}.")
+            raise ValueError(f"X of task {name!r} must have two dimensions, got shape {X.shape}.")
         if X.shape[1] != blocks[0].shape[1]:
-            raise ValueError(f"Task {name!r} must have X of {blocks[0].shape[1]} columns, got shape {X.shape}.")
+            raise ValueError(f"X of task {name!r} must have {blocks[0].shape[1]} columns, got shape {X.shape}.")
         if type(X) is not type(blocks[0]):
             kinds = f"{type(X).__name__} and {type(blocks[0]).__name__}"
-            raise ValueError(f"Task {name!r} must have X of the type of the other tasks, got {kinds}.")
+            raise ValueError(f"X of task {name!r} must have the type of the other tasks, got {kinds}.")
         columns = column_names(X) or []
         missing = [column for column in column_names(blocks[0]) or [] if column not in columns]
         if missing:
@@ -209,7 +207,7 @@ def stack_tasks(
 
 
 def _stack(blocks: list[Any]) -> Any:
-    """Arrays or frames of one type, one below the other; frames with the columns of the first in all of them."""
+    """Stack arrays or frames of one type vertically; frames get the column order of the first."""
     columns = column_names(blocks[0])
     if columns is None:
         return np.vstack(blocks)
@@ -219,12 +217,12 @@ def _stack(blocks: list[Any]) -> Any:
 
 
 def listed(labels: AnyArray) -> list[Any]:
-    """A vector of labels as a list, with times as NumPy's, since Python's have no nanoseconds."""
+    """A vector of labels as a list; times stay NumPy objects, since Python's have no nanoseconds."""
     return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
 
 
 def unique_labels(labels: AnyArray) -> list[Any]:
-    """Distinct labels, sorted where they can be compared, else in order of appearance."""
+    """Distinct labels, sorted if they can be compared, else in order of appearance."""
     distinct = list(dict.fromkeys(listed(labels)))
     try:
         return sorted(distinct)
@@ -233,19 +231,19 @@ def unique_labels(labels: AnyArray) -> list[Any]:
 
 
 def labels_of(tasks: Iterable[Task]) -> list[Any]:
-    """The distinct labels of tasks that tell classes apart, in order of appearance."""
+    """The distinct labels of classification tasks, in order of appearance."""
     return list(dict.fromkeys(label for task in tasks for label in task.classes))
 
 
 def samples_of_class(labels: AnyArray, sources: AnyArray | None = None) -> float:
-    """Samples of a class of a task on average, where some task has more than two classes; else infinity."""
+    """Mean number of samples per class of a task if some task has more than two classes; else infinity."""
     whole = [labels] if sources is None else [labels[equal_labels(sources, s)] for s in unique_labels(sources)]
     n_classes = [len(unique_labels(of_task)) for of_task in whole]
     return len(labels) / sum(n_classes) if max(n_classes) > 2 else np.inf
 
 
 def _tasks_of_classes(labels: AnyArray, rows: IntArray, source: Hashable, multi_class: MultiClass) -> list[Task]:
-    """One task per pair of the classes that occur among the rows, or per class where there are more than two."""
+    """One task per pair of the classes among the rows, or per class ("one-vs-rest") if there are more than two."""
     classes = unique_labels(labels[rows])
     where = "y" if source is None else f"Task {source!r}"
     if len(classes) < 2:
@@ -272,11 +270,11 @@ def _tasks_of_matrix(labels: AnyArray, names: Sequence[Any] | None) -> list[Task
     sources = list(range(labels.shape[1])) if names is None else list(names)
     for column, source in enumerate(sources):
         if source in sources[:column]:
-            raise ValueError(f"y has two columns called {source!r}; each is a task and needs a name of its own.")
+            raise ValueError(f"y has two columns called {source!r}; each column is a task and needs a unique name.")
         values = labels[:, column]
         rows = np.flatnonzero(~missing_labels(values))
         if len(rows) == 0:
-            raise ValueError(f"Task {source!r} is empty: no sample is labelled in its column of y.")
+            raise ValueError(f"Task {source!r} is empty: its column of y has no labels.")
         classes = unique_labels(values[rows])
         if len(classes) != 2:
             raise ValueError(
@@ -289,7 +287,7 @@ def _tasks_of_matrix(labels: AnyArray, names: Sequence[Any] | None) -> list[Task
 
 
 def as_labels(values: Any, name: str) -> AnyArray:
-    """Labels as an array of the types they have."""
+    """Labels as an array that keeps their types."""
     if values is None:
         raise ValueError(f"{name} is missing.")
     if hasattr(values, "toarray"):  # a sparse matrix of 0 and 1
@@ -297,24 +295,24 @@ def as_labels(values: Any, name: str) -> AnyArray:
     try:
         labels = np.asarray(values)
         if labels.dtype.kind in "US" and not isinstance(values, np.ndarray):
-            # NumPy turns what stands beside a string into a string, NaN too
+            # NumPy turns everything beside a string into a string, even NaN
             mixed = np.asarray(values, dtype=object)
             labels = labels if all(isinstance(label, str) for label in mixed.ravel()) else mixed
     except ValueError as error:
-        raise ValueError(f"{name} must be a vector or a matrix, its rows all of one length.") from error
+        raise ValueError(f"{name} must be a vector or a matrix with rows of equal length.") from error
     if labels.size == 0 and labels.ndim == 1:
         raise ValueError(f"{name} is empty.")
     return labels
 
 
 def is_matrix(y: Any) -> bool:
-    """Whether y has several columns, each of them a task."""
+    """Whether y has several columns, each of which is a task."""
     labels: AnyArray = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
     return labels.ndim == 2 and labels.shape[1] > 1
 
 
 def as_sources(tasks: Any, n_samples: int, name: str = "tasks") -> AnyArray | None:
-    """The task of each sample, (n_samples,); None where there are none."""
+    """The task of each sample, (n_samples,); None if there are no tasks."""
     if tasks is None:
         return None
     sources = as_labels(tasks, name)
@@ -328,14 +326,14 @@ def as_sources(tasks: Any, n_samples: int, name: str = "tasks") -> AnyArray | No
 
 
 def column_names(y: Any) -> list[Any] | None:
-    """The names of the columns of a frame; None where y is none."""
+    """The column names of a frame; None if y is not a frame."""
     return list(y.columns) if hasattr(y, "columns") else None
 
 
 def labels_by_task(y: Any, known: list[Any]) -> AnyArray:
-    """The labels of y; those of a frame with its columns in the order of the known tasks.
+    """The labels of y, with the columns of a frame in the order of the known tasks.
 
-    Tasks that are known by number came without names: then columns of other names are taken in their order.
+    Numbered tasks have no names; then the columns of a frame keep their order.
     """
     labels, names = as_labels(y, "y"), column_names(y)
     if names is None or labels.ndim != 2 or names == known:
@@ -359,7 +357,7 @@ def missing_labels(labels: AnyArray) -> AnyArray:
 
 
 def _is_missing(label: Any) -> bool:
-    """None, NaN, and the NA and NaT of pandas (which is not imported for that)."""
+    """Whether a label is None, NaN, or pandas' NA or NaT (checked by type name, to avoid importing pandas)."""
     if isinstance(label, float | np.datetime64 | np.timedelta64):
         return bool(label != label)
     return label is None or type(label).__name__ in ("NAType", "NaTType")
@@ -368,25 +366,25 @@ def _is_missing(label: Any) -> bool:
 def refuse_missing(labels: AnyArray, name: str) -> None:
     missing = np.flatnonzero(missing_labels(labels))
     if len(missing):
-        raise ValueError(f"{name} is missing for sample {missing[0]} ({len(missing)} in all); remove those samples.")
+        raise ValueError(f"{name} is missing for sample {missing[0]} ({len(missing)} in total); remove those samples.")
 
 
 def equal_labels(labels: AnyArray, value: Any) -> AnyArray:
-    """labels == value, one by one where they are objects of several types."""
+    """labels == value, compared one by one if the labels are Python objects."""
     if labels.dtype.kind == "O":
         return np.array([label == value for label in labels], dtype=bool)
     return labels == value
 
 
 def same_labels(labels: AnyArray, others: AnyArray) -> AnyArray:
-    """labels == others, one by one where one of them has objects of several types."""
+    """labels == others, compared one by one if either holds Python objects."""
     if "O" in (labels.dtype.kind, others.dtype.kind):
         return np.array([a == b for a, b in zip(listed(labels), listed(others), strict=True)], dtype=bool)
     return labels == others
 
 
 def find_task_column(X: Any, column: Any) -> int:
-    """The position of the column of X, given by index or by name where X is a frame, that names the tasks."""
+    """The position of the task column of X, given by index, or by name if X is a frame."""
     if isinstance(column, bool | np.bool_):
         raise ValueError(f"task_column must be an index or a name, got {column!r}.")
     if hasattr(X, "toarray"):
@@ -399,7 +397,7 @@ def find_task_column(X: Any, column: Any) -> int:
             raise ValueError(f"task_column={column} is out of range: X has {n_columns} columns.")
         return int(column) % n_columns
     if names is None:
-        raise ValueError(f"task_column={column!r} is a name, but X has no column names; give the index.")
+        raise ValueError(f"task_column={column!r} is a name, but X has no column names; pass the index.")
     if column not in names:
         raise ValueError(f"X has no column {column!r} (task_column); its columns are {names[:10]}.")
     return names.index(column)
@@ -410,7 +408,7 @@ def task_column_of(X: Any, column: Any) -> AnyArray:
     position = find_task_column(X, column)
     if hasattr(X, "iloc"):
         values = X.iloc[:, position]
-    elif hasattr(X, "columns"):  # polars and its like
+    elif hasattr(X, "columns"):  # polars and similar
         values = X[list(X.columns)[position]]
     else:
         values = X[:, position] if isinstance(X, np.ndarray) else [row[position] for row in X]
@@ -427,7 +425,7 @@ def array_of(labels: list[Any]) -> AnyArray:
             return array
     except ValueError:  # tuples of several lengths
         pass
-    mixed = np.empty(len(labels), dtype=object)  # labels of several types: numpy would turn them into strings
+    mixed = np.empty(len(labels), dtype=object)  # NumPy would turn labels of mixed types into strings
     for k, label in enumerate(labels):
         mixed[k] = label
     return mixed

@@ -1,4 +1,4 @@
-"""Tasks that share more than a kernel: their samples in one problem, and its functions task by task again."""
+"""Tasks that share more than a kernel: combine their samples into one problem, and split its functions by task."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def check_share(share: Any) -> Share:
 
 @dataclass(frozen=True)
 class Together(TaskSet):
-    """Tasks whose samples are in one problem.
+    """Tasks whose samples form one problem.
 
     whole: what the decisions of that problem mean; coded: whether its samples carry the code of their task; deviation
-    (n_tasks,): the standard deviation of the numbers of each task in training, one for classes.
+    (n_tasks,): the standard deviation of the training targets of each task, or one for classes.
     """
 
     whole: Labelling | Targets
@@ -43,18 +43,18 @@ class Together(TaskSet):
 
     @property
     def classes(self) -> Any:
-        """All labels; one array for each column of a matrix y."""
+        """All labels; one array per column of a matrix y."""
         if not isinstance(self.whole, Labelling):
-            raise AttributeError("Numbers have no classes.")
+            raise AttributeError("Regression tasks have no classes.")
         return [self.whole.classes] * self.n_tasks if self.kind == "matrix" else self.whole.classes
 
     @property
     def spread(self) -> Array:
-        """What the decisions of the problem are multiplied by in predictions."""
+        """Factor from decisions to predictions."""
         return self.whole.spread if isinstance(self.whole, Targets) else np.ones(1)
 
     def coded_samples(self, samples: Samples) -> Samples:
-        """The samples as the problem sees them; for a matrix y every sample once for each task, task by task."""
+        """The samples as the problem needs them; for a matrix y, all samples repeated for each task."""
         if self.kind == "matrix":
             codes = np.repeat(np.arange(self.n_tasks, dtype=float), len(samples))
             data = np.tile(samples.data, (self.n_tasks, 1))
@@ -63,10 +63,10 @@ class Together(TaskSet):
         return Samples(np.column_stack([data, codes]) if self.coded else data)
 
     def codes(self, samples: Samples) -> Array:
-        """The number of the task of each sample, −1 for a task that was not there in training."""
+        """The number of the task of each sample, −1 for a task not seen in training."""
         if samples.sources is None:
             raise ValueError(
-                f"The model was fitted with tasks ({self.sources[:5]} …); name the task of each row with tasks=."
+                f"The model was fitted with tasks ({self.sources[:5]} …); pass the task of each row as tasks=."
             )
         codes = np.full(len(samples), UNKNOWN)
         for code, source in enumerate(self.sources):
@@ -74,11 +74,11 @@ class Together(TaskSet):
         return codes
 
     def unknown(self, samples: Samples) -> IntArray:
-        """Rows of tasks that were not there in training: for these only the common part predicts."""
+        """Rows of tasks not seen in training, which only the common part predicts."""
         return np.flatnonzero(self.codes(samples) == UNKNOWN) if self.kind != "matrix" else np.empty(0, dtype=np.int64)
 
     def shaped(self, decisions: Array) -> Array:
-        """Decisions about coded samples as decisions about samples: for a matrix y with a column for each task."""
+        """Decisions for samples from decisions for coded samples; for a matrix y, with one column per task."""
         return decisions.reshape(self.n_tasks, -1).T if self.kind == "matrix" else decisions
 
     def predictions(self, decisions: Array) -> AnyArray:
@@ -92,7 +92,7 @@ class Together(TaskSet):
         return decisions if self.kind == "matrix" else self.whole.scores(decisions)
 
     def by_task(self, samples: Samples, y: Any, predicted: AnyArray) -> list[tuple[AnyArray, AnyArray, IntArray]]:
-        """Truth, prediction and rows of each task that some sample with a known y belongs to."""
+        """Truth, prediction and rows of each task that has a sample with a known y."""
         if self.kind == "matrix":
             truth = labels_by_task(y, list(self.sources))
             columns = [np.flatnonzero(~missing_labels(truth[:, t])) for t in range(self.n_tasks)]
@@ -103,7 +103,7 @@ class Together(TaskSet):
         return [(truth[rows], predicted[rows], rows) for rows in groups]
 
     def score(self, decisions: Array, samples: Samples, y: Any, weight: Array | None = None) -> float:
-        """Mean over the tasks of the task accuracy, or of R²."""
+        """Mean accuracy, or R², over the tasks."""
         scores = []
         for truth, predicted, rows in self.by_task(samples, y, self.predictions(decisions)):
             own = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=float)[rows]
@@ -113,7 +113,7 @@ class Together(TaskSet):
             elif own.sum() > 0:
                 scores.append(float(np.average(same_labels(truth, predicted), weights=own)))
         if not scores:
-            raise ValueError("There is nothing to score: y has no entry of positive weight.")
+            raise ValueError("There is nothing to score: y has no entry with positive weight.")
         return float(np.mean(scores))
 
     def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
@@ -140,7 +140,7 @@ class Together(TaskSet):
 
 @dataclass(frozen=True)
 class SharedModel(FittedTasks):
-    """The functions of tasks that are one problem: ``whole`` is its model, ``tasks`` leads back to the tasks."""
+    """The functions of tasks that form one problem: ``whole`` is its model, ``tasks`` maps it back to the tasks."""
 
     whole: TaskModel
     tasks: Together
@@ -157,8 +157,7 @@ class SharedModel(FittedTasks):
             new = unique_labels(samples.sources[rows])
             named = f"Task {new[0]!r} was" if len(new) == 1 else f"Tasks {new[:5]}{' …' * (len(new) > 5)} were"
             warnings.warn(
-                f"{named} not there in training: the common function predicts for {len(rows)} "
-                f"row{'s' * (len(rows) > 1)}.",
+                f"{named} not seen in training; the common function predicts {len(rows)} row{'s' * (len(rows) > 1)}.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -196,13 +195,13 @@ class SharedModel(FittedTasks):
 
     @property
     def common_share(self) -> float:
-        """Share of the common part in the variance of the functions: one where the tasks share everything."""
+        """Share of the common part in the variance of the functions: one if the tasks share everything."""
         return self.bank.common_share(self.theta) if self.tasks.coded else 1.0
 
 
 @dataclass(frozen=True)
 class SeparateModel(FittedTasks):
-    """Models of tasks that share nothing, in the order of ``tasks.distinct_sources``, and what the tasks are."""
+    """Models of tasks that share nothing, in the order of ``tasks.distinct_sources``, and the tasks."""
 
     models: list[TaskModel]
     tasks: Any
@@ -212,7 +211,7 @@ class SeparateModel(FittedTasks):
         return self.assembled(samples, [model.decisions for model in self.models])
 
     def assembled(self, samples: Samples, of_models: list[Callable[[Samples], Array]]) -> Array:
-        """The decisions of each model about the samples of its tasks, (n_samples, n_tasks); NaN elsewhere."""
+        """The decisions of each model for the samples of its tasks, (n_samples, n_tasks); NaN elsewhere."""
         decisions = np.full((len(samples), self.tasks.n_tasks), np.nan)
         known = self.tasks.distinct_sources
         for rows, asked in self.tasks.groups(samples):
@@ -225,14 +224,14 @@ class SeparateModel(FittedTasks):
         return decisions
 
     def contributions(self, samples: Any, tasks: Any = None) -> Array:
-        raise AttributeError("Tasks that share nothing have kernels of their own; there are no common contributions.")
+        raise AttributeError("Tasks that share nothing have separate kernels, so there are no common contributions.")
 
     def trimmed(self) -> SeparateModel:
         return replace(self, models=[model.trimmed() for model in self.models])
 
     @property
     def bank(self) -> SeparateModel:
-        return self  # each task has its own; what is asked of a bank is asked of all of them
+        return self  # each task has its own bank; this class answers for all of them
 
     @property
     def names(self) -> list[str]:
@@ -253,7 +252,7 @@ class SeparateModel(FittedTasks):
 
     @property
     def support(self) -> Any:
-        raise AttributeError("Tasks that share nothing have support vectors of their own; see model_.models.")
+        raise AttributeError("Tasks that share nothing have separate support vectors; see model_.models.")
 
     dual = support
 
@@ -265,9 +264,9 @@ class SeparateModel(FittedTasks):
 def sharing_in_words(
     scores: Mapping[Share, tuple[float, float]], best: Share, common: float | None, size: Callable[[float], str]
 ) -> str:
-    """What the ways to share came to, given the mean score of each and its standard error.
+    """Describe the result of a search over ways to share, from the mean score and standard error of each.
 
-    ``size`` makes words of a difference of scores, without its sign.
+    ``size`` formats a difference of scores without its sign.
     """
     found = {
         "nothing": "The tasks share nothing",

@@ -1,4 +1,4 @@
-"""From training data to a problem, and along p and C: what paths, estimators and searches share."""
+"""Build problems from training data and trace them along p and C, for paths, estimators and searches."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Point(NamedTuple):
-    """A point of a grid; None for what its kernels or its machine do not have."""
+    """A point of a grid; a parameter that its kernels or its machine do not have is None."""
 
     C: float
     capacity: float | None
@@ -46,9 +46,9 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Grid:
-    """Exponents, costs, norms, capacities (None: the bank as it is) and ε of SVR to combine with each other.
+    """Exponents, costs, norms, capacities (None: keep the bank's) and ε of SVR to combine.
 
-    ``points`` are in the order of scikit-learn's ParameterGrid.
+    ``points`` has the order of scikit-learn's ParameterGrid.
     """
 
     ps: Sequence[float]
@@ -67,14 +67,14 @@ class Grid:
         return len(self.points)
 
     def columns(self) -> dict[str, Array]:
-        """The parameters of every point, one array of length ``size`` each; only those that the points have."""
+        """The parameters that the points have, one array of length ``size`` each."""
         named = dict(zip(Point._fields, np.array(self.points, dtype=float).T, strict=True))
         absent = {"capacity": self.capacities is None, "epsilon": self.epsilons is None}
         return {name: values for name, values in named.items() if not absent.get(name)}
 
 
 class Stretch(NamedTuple):
-    """A path at one C, capacity, ε and norm: what it has cost, and the solutions in the order of the exponents."""
+    """A path at one C, capacity, ε and norm: its run, and the solutions in the order of the exponents."""
 
     C: float
     capacity: float | None
@@ -89,7 +89,7 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True)
 class Parts:
-    """The parameters that do not depend on the data, checked.
+    """The checked parameters that do not depend on the data.
 
     ``make`` builds the machine from Gram store, targets, costs and scale.
     """
@@ -120,23 +120,23 @@ def check_parts(
     if not isinstance(machine, str) or machine not in MACHINES:
         raise ValueError(f"machine must be one of {list(MACHINES)}, got {shown(machine)}.")
     if machine != "svc" and getattr(made, "name", "") == "tseng":
-        raise ValueError(f"solver='tseng' is written for machine='svc', not for {machine!r}; use solver='auto'.")
+        raise ValueError(f"solver='tseng' needs machine='svc', got {machine!r}; use solver='auto'.")
     make: Callable[..., KernelTasks] = MACHINES[machine]
     if machine == "svr":
         check_number("epsilon", epsilon, lambda v: 0 <= v < np.inf, "of at least 0")
         make = partial(make, epsilon=float(epsilon))
-    on_simplex = machine == "svdd"  # its objective would fall to zero with the weights
+    on_simplex = machine == "svdd"  # otherwise its objective would go to zero with the weights
     return Parts(made, 1.0 if on_simplex else float(s), effective_jobs(n_jobs), check_task_scale(task_scale), make)
 
 
 def fit_bank(kernels: KernelLike, training: Training) -> Any:
-    """The bank of the samples, a CoupledBank where they carry the code of their task."""
+    """Fit the bank to the samples; a CoupledBank if they carry the code of their task."""
     samples, bank = training.samples, as_bank(kernels)
     if training.remote:
         return training.fit_bank(bank)  # type: ignore[attr-defined]
     groups = [(task.rows, weight) for task, weight in zip(training.tasks, training.weights, strict=True)]
     if all(np.array_equal(rows, groups[0][0]) and np.array_equal(w, groups[0][1]) for rows, w in groups[1:]):
-        groups = groups[:1]  # outputs of the same samples: kernels are measured once
+        groups = groups[:1]  # all tasks have the same samples: measure the kernels once
     if training.together is None or not training.together.coded:
         return bank.fit(samples.data, samples.names, training.sample_weight, groups)
     base = bank.fit(samples.data[:, :-1], samples.names, training.sample_weight, groups)
@@ -153,7 +153,7 @@ def make_machine(
     scale: Array | None = None,
     make: Callable[..., KernelTasks] = SVCTasks,
 ) -> Any:
-    """The machine of these tasks; ``bounds`` holds C for each sample of each task, ``shared`` as in GramBlocks."""
+    """The machine of these tasks; ``bounds`` holds C for each sample of each task, ``shared`` is as in GramBlocks."""
     rows = [task.rows for task in tasks]
     coupled = isinstance(bank, CoupledBank)
     gram: Any = CoupledGram(bank, X, rows, n_jobs) if coupled else GramBlocks(bank, X, rows, n_jobs, shared)
@@ -181,7 +181,7 @@ def make_model(bank: FittedBank, training: Training, theta: Array, decisions: De
 
 
 def models_of(points: Sequence[Solution], training: Training) -> list[TaskModel]:
-    """The fitted models of solutions for the same training data; points with the same sweep share one."""
+    """The fitted models of solutions for the same training data; points with the same sweep share a model."""
     if training.remote:
         return training.models(points)  # type: ignore[attr-defined]
     distinct: dict[int, Fit] = {}
@@ -202,7 +202,7 @@ def trace(
     init: Solution | None = None,
     run: Run | None = None,
 ) -> list[Solution]:
-    """Solve the problem for each p, each from the last one, and return the solutions in the order of ps."""
+    """Solve the problem for each p, starting from the previous solution; returns the solutions in the order of ps."""
     run = run or Run(progress.report)
     omega = problem.scalarization.weights if isinstance(problem.scalarization, PowerMean) else None
     solutions: dict[float, Solution] = {}
@@ -223,10 +223,10 @@ def solve_apart(
     progress: Progress,
     run: Run,
 ) -> tuple[Solution, list[TaskModel]]:
-    """Tasks that share nothing, each with a bank and kernel weights of its own, as one solution; a model for each.
+    """Solve tasks that share nothing, each with its own bank and kernel weights; returns one solution and all models.
 
-    The least Σ_t ω_t J_t(θ_t), whatever ω > 0 is: p plays no part. The relative gap of a sum is at most the largest of
-    its parts.
+    It minimises Σ_t ω_t J_t(θ_t) for every ω > 0, so p has no effect. The relative gap of the sum is at most the
+    largest gap of its parts.
     """
     counts = [len(own.tasks) for own in alone]
     omega = np.full(sum(counts), 1 / sum(counts)) if omega is None else omega
@@ -250,8 +250,8 @@ def solve_apart(
 def trace_grid(problem: MultiTaskProblem, grid: Grid, solver: Any, progress: Progress) -> Iterator[Stretch]:
     """The path for each C, capacity, ε and s.
 
-    The problem given is that of C = 1. C rises: what a dual says at one C it says at every larger one. Capacities and
-    norms go back and forth, so that every path starts from its neighbour; they share duals and cuts, which hold for
+    The given problem has C = 1. C increases, because a cut at one C is valid at every larger one. Capacities and norms
+    go back and forth, so that every path starts from its neighbour; they share duals and cuts, which are valid for
     every s and every scale of the kernels.
     """
     for epsilon in grid.epsilons or (None,):
@@ -281,17 +281,17 @@ def _trace_costs(
 
 
 def _carried(last: Solution, here: MultiTaskProblem, solver: Any, growth: float) -> Solution:
-    """The solution of another C, capacity or norm as a start for this problem."""
+    """The solution for another C, capacity or norm as a start for this problem."""
     there: Any = last.machine
     if there is here.machine:
         return last
-    if growth > 1:  # neighbours differ in C alone
+    if growth > 1:  # neighbours differ only in C
         return solver.grown(last, here, growth)
     old, new = there.gram.bank.factor, here.machine.gram.bank.factor  # type: ignore[attr-defined]
     return solver.rescaled(last, here, np.divide(new, old, out=np.ones_like(new), where=old > 0))
 
 
 def walking_order(ps: Sequence[float]) -> list[float]:
-    """From the exponent nearest to one down to the smallest, then up to the largest: each starts near the last."""
+    """Exponents from the largest p ≤ 1 down, then from the smallest p > 1 up, so that each starts near the last."""
     below = sorted({p for p in ps if p <= 1}, reverse=True)
     return below + sorted({p for p in ps if p > 1})

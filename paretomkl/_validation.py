@@ -1,4 +1,4 @@
-"""Checks of what users hand in: one clear sentence that names the culprit, before any work is done."""
+"""Check user input early; each error is one clear sentence that names the culprit."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def check_exponents(ps: Any) -> list[float]:
         raise ValueError(f"ps must be a sequence of exponents, got {ps!r}.")
     exponents = [check_exponent(p) for p in ps]
     if not exponents:
-        raise ValueError("ps is empty; give at least one exponent.")
+        raise ValueError("ps is empty; pass at least one exponent.")
     return exponents
 
 
 def check_exponent(p: Any) -> float:
     check_number("p", p, lambda v: not np.isnan(float(v)), "or ±inf")
-    # beyond 1e9 the mean is the extreme to the last digits that count
+    # beyond 1e9, the mean equals the extreme to all relevant digits
     return float(p) if abs(p) <= 1e9 else math.copysign(math.inf, p)
 
 
@@ -37,7 +37,7 @@ def check_number(name: str, value: Any, valid: Any, wanted: str) -> None:
 
 
 def shown(value: Any) -> str:
-    """A value as messages show it: what is long by its type only."""
+    """A value for display in a message; only the type if it is long."""
     text = repr(value)
     return text if len(text) <= 60 and "\n" not in text else f"<{type(value).__name__}>"
 
@@ -45,10 +45,10 @@ def shown(value: Any) -> str:
 def check_grid(
     name: str, values: Any, wanted: str = "greater than 0", valid: Any = lambda v: 0 < v < np.inf
 ) -> list[float]:
-    """Numbers to choose from, at least one; positive ones, unless ``wanted`` and ``valid`` say otherwise."""
+    """Check a nonempty list of numbers to choose from; positive unless ``wanted`` and ``valid`` say otherwise."""
     grid = list(values) if isinstance(values, Iterable) and not isinstance(values, str) else [values]
     if not grid:
-        raise ValueError(f"{name} is empty; give at least one number.")
+        raise ValueError(f"{name} is empty; pass at least one number.")
     for value in grid:
         if not isinstance(value, numbers.Real) or isinstance(value, bool) or not valid(float(value)):
             raise ValueError(f"every entry of {name} must be a number {wanted}, got {shown(value)}.")
@@ -62,19 +62,19 @@ def check_count(name: str, value: Any) -> None:
 
 @contextmanager
 def numbers_only() -> Iterator[None]:
-    """Say what to do about text in X."""
+    """Turn scikit-learn's errors about X into messages that say what to do."""
     try:
         yield
     except ValueError as error:
         message = str(error)
         if "could not convert" in message:
             message = (
-                f"X must hold numbers only: {message}. Encode that column, or, if it names the tasks, use task_column= "
-                "or tasks=."
+                f"X must contain only numbers: {message}. Encode that column, or, if it names the tasks, use "
+                "task_column= or tasks=."
             )
         elif "Reshape your data" in message:
             message = "X must have two dimensions, (n_samples, n_features). Reshape your data."
-        elif "does not accept missing values" in message:  # scikit-learn's advice takes a paragraph
+        elif "does not accept missing values" in message:  # scikit-learn's advice is a whole paragraph
             message = f"{message.splitlines()[0]} Impute or remove missing values first."
         raise ValueError(message) from error
 
@@ -92,7 +92,7 @@ def check_multi_class(multi_class: Any) -> MultiClass:
 
 
 def check_stack(X: Any, square: bool = True) -> Array:
-    """A precomputed stack of kernels: (n, n, n_kernels) and symmetric, or (n_test, n_train, n_kernels)."""
+    """Check a precomputed stack of kernels: (n, n, n_kernels) and symmetric, or (n_test, n_train, n_kernels)."""
     stack = np.asarray(X)
     if stack.ndim != 3 or (square and stack.shape[0] != stack.shape[1]) or stack.shape[2] == 0:
         wanted = "(n_samples, n_samples, n_kernels)" if square else "(n_test, n_train, n_kernels)"
@@ -138,9 +138,7 @@ def check_task_weight(task_weight: Any, tasks: list[Task]) -> Array | None:
     else:
         values = task_weight
         if np.shape(values) != (len(tasks),):
-            raise ValueError(
-                f"task_weight must have one entry for each of the {len(tasks)} tasks, got shape {np.shape(values)}."
-            )
+            raise ValueError(f"task_weight must have one entry per task ({len(tasks)}), got shape {np.shape(values)}.")
     for name, weight in zip(names, values, strict=True):
         if not (isinstance(weight, numbers.Real) and 0 < float(weight) < np.inf):
             raise ValueError(f"task_weight of task {name!r} must be a positive number, got {weight!r}.")

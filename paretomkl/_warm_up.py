@@ -1,4 +1,4 @@
-"""Compiles everything that a path, a fit, a search, predictions and the baselines need, on a problem of no size."""
+"""Compile everything that paths, fits, searches, predictions and baselines need, on a tiny problem."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ PS = (0.5, 1.0, 2.0, np.inf)
 
 
 def warm_up() -> tuple[int, float]:
-    """Functions that were compiled, not counting those read from the cache, and the seconds that all of it took."""
+    """Number of functions compiled (without those from the cache), and the total time in seconds."""
     began = perf_counter()
     with event.install_recorder("numba:compile") as recorder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of problems too small to say anything
+        warnings.simplefilter("ignore")  # the problems are too small for warnings to mean anything
         _run_everything()
     return sum(happened.is_start for _, happened in recorder.buffer), perf_counter() - began
 

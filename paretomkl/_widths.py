@@ -1,12 +1,12 @@
-"""Exponentials of very many rates from few: exp(−γd) for every γ of some octaves, from fixed nodes among them.
+"""Exponentials of very many rates from few: interpolate exp(−γd) in γ from fixed nodes within a few octaves.
 
-As a function of x = log γ, exp(−d e^x) is analytic and bounded by one for |Im x| ≤ π/2, whatever d ≥ 0. On an interval
-of half-width h, interpolation at n Chebyshev nodes therefore misses it by at most 4 ρ^(1−n) / (ρ − 1) with
-ρ = π/2h + √(1 + (π/2h)²). For four octaves ρ = 2.64: the 36 nodes below leave 4e-15, which is what rounding leaves too.
-Within a segment γ changes by a factor of 16 only, so that 1 − exp(−γd) keeps its digits where it is small.
+As a function of x = log γ, exp(−d e^x) is analytic and bounded by one for |Im x| ≤ π/2, for every d ≥ 0. On an interval
+of half-width h, the error of interpolation at n Chebyshev nodes is therefore at most 4 ρ^(1−n) / (ρ − 1) with
+ρ = π/2h + √(1 + (π/2h)²). For four octaves, ρ = 2.64: the 36 nodes below give 4e-15, about the same as rounding.
+Within a segment, γ changes only by a factor of 16, so 1 − exp(−γd) keeps its digits when it is small.
 
-What is linear in the kernel, such as sums and quadratic forms, is made of the nodes' values in the same way. So is a
-product of two such things: it is bounded by one in the same strip.
+Anything linear in the kernel, such as sums and quadratic forms, can be interpolated in the same way. So can a product
+of two such values: it is bounded by one in the same strip.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 
 from ._typing import Array, IntArray
 
-OCTAVES = 4  # rates of one segment lie between 16^k and 16^(k+1); its nodes are those of the segment below, times 16
+OCTAVES = 4  # the rates of a segment lie between 16^k and 16^(k+1); its nodes are 16 times those of the segment below
 N_NODES = 36
-WORTHWHILE = 48  # rates in a segment from which on nodes are less work: 36 of them, and a sum for each rate
+WORTHWHILE = 48  # rates per segment above which nodes are less work: 36 exponentials, and a sum for each rate
 
 _ANGLES = (np.arange(N_NODES) + 0.5) * (np.pi / N_NODES)
 _POSITIONS = -np.cos(_ANGLES)  # in the segment, from −1 to 1
@@ -30,7 +30,7 @@ def segment_of(rate: Array) -> IntArray:
 
 
 def nodes_of(segment: IntArray) -> Array:
-    """The rates of the nodes of each segment, (n_segments, N_NODES); from one segment to the next exactly 16 times."""
+    """The rates of the nodes of each segment, (n_segments, N_NODES); exactly 16 times larger in the next segment."""
     return np.ldexp(np.exp2(0.5 * OCTAVES * (1 + _POSITIONS)), OCTAVES * segment[:, None])
 
 

@@ -1,4 +1,4 @@
-"""Numbers and lists in messages as people write them, and what a mistyped name was meant to be."""
+"""Numbers and lists for messages, and guesses for mistyped names."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher, get_close_matches
 
-MOST_LISTED = 30  # names in a message; of more, those most like the one that was asked for
-LIKELY = 0.75  # similarity from which on a name is worth a guess; …
-SHORT_NAME, SHORT_LIKELY = 4, 0.6  # … two letters swapped in one of four or less cost more
+MOST_LISTED = 30  # maximum number of names in a message: those most similar to the requested one
+LIKELY = 0.75  # similarity above which a name is worth a guess; …
+SHORT_NAME, SHORT_LIKELY = 4, 0.6  # … lower for names of up to four letters, where two swapped letters cost more
 KERNEL = re.compile(r"\b(gaussian|laplacian|polynomial)(?:\(\w+=([^,)]+)(?:, ([^)]*))?\))?")
 SHORT = {"gaussian": "rbf", "laplacian": "laplacian", "polynomial": "poly"}
 
 
 def split_names(text: str) -> list[str]:
-    """Names separated by commas, those that hold a comma in quotation marks; blanks around them do not count."""
+    """Split names at commas; names with a comma are quoted, and surrounding spaces are ignored."""
     return [name.strip() for row in csv.reader([text], skipinitialspace=True) for name in row if name.strip()]
 
 
@@ -31,7 +31,7 @@ def joined(words: Iterable[str], word: str = "and") -> str:
 
 
 def quoted(names: Iterable[object], most: int | None = None) -> str:
-    """Names in quotation marks, of many the first."""
+    """Quoted names, at most the first ``most``."""
     words = [repr(str(name)) for name in names]
     rest = 0 if most is None else len(words) - most
     return f"{', '.join(words[:most])} and {rest:,} more" if rest > 0 else joined(words)
@@ -42,7 +42,7 @@ def _plain(name: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The name that was probably meant: the same but for case, blanks and dashes, misspelt, or begun; else None."""
+    """The most likely intended name: equal up to case, spaces and dashes, misspelt, or abbreviated; else None."""
     known: dict[str, str] = {}
     for one in names:
         known.setdefault(_plain(one), one)
@@ -63,7 +63,7 @@ def _likeness(name: str, other: str) -> float:
 
 
 def hint(names: Sequence[str], known: Sequence[str], what: str) -> str:
-    """What names that do not exist could have been: ``did you mean 'age'?``; or what there is, nearest first."""
+    """A hint for names that do not exist: ``did you mean 'age'?``, or the existing names, most similar first."""
     guesses = list(dict.fromkeys(guess for name in names if (guess := nearest(name, known)) is not None))
     if len(guesses) == len(names):
         return f"did you mean {joined([repr(guess) for guess in guesses])}?"
@@ -73,12 +73,12 @@ def hint(names: Sequence[str], known: Sequence[str], what: str) -> str:
     first = f"did you mean {joined([repr(guess) for guess in guesses])}? The" if guesses else "the"
     listed = joined([str(name) for name in shown])
     if len(shown) < len(known):
-        return f"{first} {len(shown)} of {len(known):,} {what}s most like it are {listed}."
+        return f"{first} {len(shown)} most similar of {len(known):,} {what}s are {listed}."
     return f"{first} {what}s are {listed}."
 
 
 def short_kernel(name: str) -> str:
-    """The name of a kernel as the shell takes it, short: ``rbf 0.0078`` for ``gaussian(sigma=0.0078125)``."""
+    """A short name of a kernel in the style of the command line: ``rbf 0.0078`` for ``gaussian(sigma=0.0078125)``."""
 
     def shortened(found: re.Match[str]) -> str:
         kind, value, rest = found.groups()

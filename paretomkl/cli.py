@@ -16,7 +16,7 @@ def main() -> None:
             print(__version__)
             return
         _run()
-    except KeyboardInterrupt:  # this early there is nothing to undo
+    except KeyboardInterrupt:  # nothing to clean up yet
         sys.exit(130)
 
 

@@ -1,4 +1,4 @@
-"""Tasks at the workers of a Dask cluster: samples and duals stay there, kernel weights and cuts travel."""
+"""Tasks on the workers of a Dask cluster: samples and duals stay there; only kernel weights and cuts are sent."""
 
 from ._crew import Site
 from ._remote import RemoteTasks, SiteModel, Sites

@@ -31,17 +31,17 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
 
         minimise over θ ≥ 0, ‖θ‖_s ≤ 1     M_p(J_1(θ), …, J_T(θ)),      M_p(g) = (Σ_t ω_t g_t^p)^(1/p)
 
-    where J_t(θ) is the optimum of SVM task t under the kernel Σ_m θ_m K_m. Two classes are one task, more classes one
-    task per pair (prediction by votes) or per class, see ``multi_class``; or a column of X, ``tasks=`` or a matrix y
-    gives the tasks.
+    where J_t(θ) is the optimum of SVM task t under the kernel Σ_m θ_m K_m. Two classes make one task; more classes make
+    one task per pair (prediction by votes) or per class, see ``multi_class``. To define the tasks yourself, pass a
+    column of X, ``tasks=`` or a matrix y.
 
     Parameters
     ----------
     p : float, default=1.0
-        Exponent of the mean: 1 is the average of the tasks, p < 1 gives tasks of small objectives more weight, p > 1
-        those of large ones, ``inf`` protects the worst.
+        Exponent of the mean: 1 averages the tasks, p < 1 gives more weight to tasks with small objectives, p > 1 to
+        tasks with large ones, and ``inf`` protects the worst task.
     s : float, default=1.1
-        Norm of the kernel weights, at least 1; 1 is sparse.
+        Norm of the kernel weights, at least 1; s = 1 gives sparse weights.
     C : float, default=1.0
         Cost of a margin violation.
     kernels : "default", "paper", "precomputed", sequence or KernelBank, default="default"
@@ -55,57 +55,59 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
     tol : float, default=1e-3
         Relative gap at which to stop.
     class_weight : dict or "balanced", default=None
-        Multiplies C by class; "balanced" weighs the two classes of each task (of each pair, where there are more)
-        inversely to their frequency there, samples counted by their weight.
+        Multiplies C by class; "balanced" weights the two classes of each task (or of each pair, if there are more than
+        two) inversely to their frequency in that task, counting each sample with its weight.
     n_jobs : int, default=None
         Threads; -1 is all cores.
     verbose : int, default=0
         1 shows progress.
     random_state : int, RandomState or None, default=None
-        Not used: the method is deterministic. Present for a common interface.
+        Unused, since the method is deterministic; present for API consistency.
     max_iter : int, default=None
-        Sweeps (steps of "tseng") allowed; None is the solver's own default.
+        Maximum number of sweeps (steps for "tseng"); None uses the solver's default.
     task_scale : {"none", "samples"}, default="none"
-        "none" takes the J_t as they are, the paper's form: they grow with the number of samples, so that p ≠ 1 cannot
-        tell a large task from a hard one. "samples" takes J_t / n_t in their place, n_t the total weight of the samples
-        of task t (their number where all weights are one). With tasks of one size both learn the same kernel.
+        "none" uses J_t itself, as in the paper. J_t grows with the number of samples, so p ≠ 1 cannot distinguish a
+        large task from a hard one. "samples" uses J_t / n_t instead, where n_t is the total sample weight of task t
+        (the number of samples if all weights are one). If all tasks have the same size, both learn the same kernel.
     machine : {"svc", "ls-svc"}, default="svc"
-        What a task is: a support vector machine, or least squares on labels ±1, ½ ‖f‖² + (C/2) Σ_i (1 − y_i f(x_i))².
+        The model of a task: a support vector machine, or least squares on labels ±1,
+        ½ ‖f‖² + (C/2) Σ_i (1 − y_i f(x_i))².
     share : {"nothing", "kernel", "function", "everything"}, default="kernel"
-        What tasks (of ``tasks=``, ``task_column`` or a matrix y) have in common. "nothing": each has kernel weights and
-        a function of its own; "kernel": the weights; "function": f_t = f_0 + g_t, with kernels for the common part and
-        for the parts of the tasks whose weights are learned together, and penalised task intercepts; "everything": one
-        function for all. p plays a part for "kernel" only. With "function" and "everything" a task may have one class
-        only, and prediction for a task that was not there in training uses f_0.
+        What the tasks (from ``tasks=``, ``task_column`` or a matrix y) have in common. "nothing": each task has its own
+        kernel weights and its own function. "kernel": the tasks share the weights. "function": f_t = f_0 + g_t; the
+        kernel weights of the common part and of the task-specific parts are learned together, and task intercepts are
+        penalised. "everything": one function for all tasks. p matters only for "kernel". With "function" and
+        "everything", a task may contain a single class, and predictions for a task not seen in training use f_0.
     multi_class : {"one-vs-one", "one-vs-rest"}, default="one-vs-one"
-        How more than two classes (of y, or of a task) become tasks: each pair of classes, which has their samples only
-        and votes for one of them; or each class against the rest, which has all samples, and the largest decision wins.
-        With few samples a class the second learns more, and with "ls-svc" its tasks share one factorisation.
+        How more than two classes (in y, or in a task) become tasks. "one-vs-one": one task per pair of classes, trained
+        on their samples only; the pairs vote. "one-vs-rest": one task per class, trained on all samples; the largest
+        decision wins. With few samples per class, "one-vs-rest" learns more, and with "ls-svc" its tasks share one
+        factorisation.
 
     Attributes
     ----------
     theta_ : array of shape (n_kernels,)
         Learned kernel weights.
     kernel_shares_ : array of shape (n_kernels,)
-        θ_m v_m / Σ θ v with v_m the variance of kernel m within a task: weights on a common scale.
+        θ_m v_m / Σ θ v, where v_m is the variance of kernel m within a task: weights on a common scale.
     source_shares_ : dict
-        The same summed over the kernels of each named source.
+        ``kernel_shares_`` summed over the kernels of each named source.
     objectives_ : array of shape (n_tasks,)
         J_t at ``theta_``; J_t / n_t with ``task_scale="samples"``.
     task_weights_ : array of shape (n_tasks,)
-        η, summing to one.
+        Task weights η, which sum to one.
     objective_ : float
         M_p of ``objectives_``.
     gap_ : float
-        Relative certificate, never below the truth.
+        Certified relative gap, an upper bound on the true one.
     n_sweeps_ : int
         Passes over the tasks.
     common_share_ : float
-        With ``share="function"`` the share of f_0 in the variance of the functions.
+        With ``share="function"``, the share of f_0 in the variance of the functions.
     classes_ : array of shape (n_classes,), or list of arrays
     task_names_, kernel_names_ : lists of str
     support_ : array of shape (n_support,)
-        Training samples that support some task.
+        Indices of the training samples that support at least one task.
     support_vectors_ : array of shape (n_support, n_features)
     dual_coef_ : array of shape (n_tasks, n_support)
     intercept_ : array of shape (n_tasks,)
@@ -161,7 +163,7 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
     def read_data(
         self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
     ) -> Training:
-        """The training data as ``share`` wants them, checked."""
+        """Check and arrange the training data as ``share`` requires."""
         if is_remote(X):
             return read_remote(self, X, y, tasks, sample_weight)
         return read_shared(self, read_training, False, X, y, tasks, sample_weight)
@@ -175,30 +177,30 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
         squared:                J_t(θ) = min over f, b of  ½ ‖f‖² + (C/2) Σ_i (y_i − f(x_i) − b)²
         epsilon_insensitive:    J_t(θ) = min over f, b of  ½ ‖f‖² + C Σ_i max(0, abs(y_i − f(x_i) − b) − ε)
 
-    with f in the space of the kernel Σ_m θ_m K_m. One vector y is one task; a column of X, ``tasks=`` or a matrix y
-    gives several.
+    with f in the space of the kernel Σ_m θ_m K_m. A vector y makes one task; for several, pass a column of X,
+    ``tasks=`` or a matrix y.
 
     Parameters
     ----------
     loss : {"squared", "epsilon_insensitive"}, default="squared"
-        Kernel ridge regression, or support vector regression. With the squared loss all outputs on the same samples
+        Kernel ridge regression, or support vector regression. With the squared loss, all outputs on the same samples
         share one factorisation: ten cost little more than one.
     epsilon : float, default=0.1
-        Errors below ε cost nothing; with ``normalize_y`` in units of the standard deviation of the task.
+        Errors below ε cost nothing. With ``normalize_y``, ε is in units of the task's standard deviation.
     C : float, default=1.0
         Cost of an error.
     p : float, default=1.0
-        Exponent of the mean: 1 is the average of the tasks, p < 1 gives tasks of small objectives more weight, p > 1
-        those of large ones, ``inf`` protects the worst.
+        Exponent of the mean: 1 averages the tasks, p < 1 gives more weight to tasks with small objectives, p > 1 to
+        tasks with large ones, and ``inf`` protects the worst task.
     s : float, default=1.1
-        Norm of the kernel weights, at least 1; 1 is sparse.
+        Norm of the kernel weights, at least 1; s = 1 gives sparse weights.
     kernels : "default", "paper", "precomputed", sequence or KernelBank, default="default"
         Base kernels, see :class:`KernelBank`. The default bank standardises the features itself.
     task_column : int or str, default=None
         The column of X that names the task of each row. It is not used as a feature.
     normalize_y : bool, default=True
-        Whether targets are centred and scaled to standard deviation one within each task, so that the objectives of the
-        tasks can be compared; predictions are in the units of y either way.
+        Whether to centre and scale the targets to standard deviation one within each task, so that task objectives are
+        comparable. Predictions are in the units of y either way.
     task_weight : mapping or array-like of shape (n_tasks,), default=None
         Preferences ω among the tasks.
     solver : {"auto", "bcd"} or solver object, default="auto"
@@ -210,37 +212,38 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
     verbose : int, default=0
         1 shows progress.
     random_state : int, RandomState or None, default=None
-        Not used: the method is deterministic. Present for a common interface.
+        Unused, since the method is deterministic; present for API consistency.
     max_iter : int, default=None
-        Sweeps allowed; None is the solver's own default.
+        Maximum number of sweeps; None uses the solver's default.
     task_scale : {"none", "samples"}, default="none"
-        "samples" takes J_t / n_t in place of J_t, n_t the total weight of the samples of task t.
+        "samples" uses J_t / n_t instead of J_t, where n_t is the total sample weight of task t.
     share : {"nothing", "kernel", "function", "everything"}, default="kernel"
-        What tasks (of ``tasks=``, ``task_column`` or a matrix y) have in common. "nothing": each has kernel weights and
-        a function of its own; "kernel": the weights; "function": f_t = f_0 + g_t, with kernels for the common part and
-        for the parts of the tasks whose weights are learned together, and penalised task intercepts; "everything": one
-        function for all. p plays a part for "kernel" only. With "function" and "everything" targets are standardised
-        over all tasks together, and prediction for a task that was not there in training uses f_0.
+        What the tasks (from ``tasks=``, ``task_column`` or a matrix y) have in common. "nothing": each task has its own
+        kernel weights and its own function. "kernel": the tasks share the weights. "function": f_t = f_0 + g_t; the
+        kernel weights of the common part and of the task-specific parts are learned together, and task intercepts are
+        penalised. "everything": one function for all tasks. p matters only for "kernel". With "function" and
+        "everything", targets are standardised over all tasks together, and predictions for a task not seen in training
+        use f_0.
 
     Attributes
     ----------
     theta_ : array of shape (n_kernels,)
         Learned kernel weights.
     kernel_shares_ : array of shape (n_kernels,)
-        θ_m v_m / Σ θ v with v_m the variance of kernel m within a task: weights on a common scale.
+        θ_m v_m / Σ θ v, where v_m is the variance of kernel m within a task: weights on a common scale.
     source_shares_ : dict
-        The same summed over the kernels of each named source.
+        ``kernel_shares_`` summed over the kernels of each named source.
     common_share_ : float
-        With ``share="function"`` the share of f_0 in the variance of the functions.
+        With ``share="function"``, the share of f_0 in the variance of the functions.
     objectives_, task_weights_ : arrays of shape (n_tasks,)
-        J_t at ``theta_``, and η, summing to one.
+        J_t at ``theta_``, and the task weights η, which sum to one.
     objective_, gap_ : float
-        M_p of ``objectives_``, and its relative certificate, never below the truth.
+        M_p of ``objectives_``, and its certified relative gap, an upper bound on the true one.
     n_sweeps_ : int
         Passes over the tasks.
     task_names_, kernel_names_ : lists of str
     support_, support_vectors_, dual_coef_, intercept_
-        The functions of the tasks, for targets as ``normalize_y`` leaves them.
+        The task functions, which predict the targets on the scale that ``normalize_y`` gives them.
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features,)
 
@@ -300,7 +303,7 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
     def read_data(
         self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
     ) -> Training:
-        """The training data as ``share`` wants them, checked; not ``strict`` for a part of data that were."""
+        """Check and arrange the training data as ``share`` requires; ``strict=False`` is for a part of checked data."""
         if is_remote(X):
             return read_remote(self, X, y, tasks, sample_weight)
         return read_shared(self, partial(read_regression, strict=strict), True, X, y, tasks, sample_weight)
@@ -313,31 +316,31 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         svdd:         J_t(θ) = min over a, R of  R² + C_t Σ_i max(0, ‖φ(x_i) − a‖² − R²),   Σ_m θ_m = 1
 
     with C_t = 1 / (ν n_t). A sample is an outlier if f_t(x) − 1, or R² − ‖φ(x) − a‖², is below the threshold of its
-    task, which leaves the share ``contamination`` of the training samples outside.
+    task. The threshold puts the fraction ``contamination`` of the training samples outside.
 
     Parameters
     ----------
     method : {"one-class", "svdd"}, default="one-class"
-        A half-space away from the origin, or the smallest ball.
+        "one-class" separates the samples from the origin with a hyperplane, "svdd" encloses them in the smallest ball.
     contamination : float, default=0.1
-        Share of outliers among the training samples, in (0, 0.5].
+        Fraction of outliers among the training samples, in (0, 0.5].
     nu : float, default=0.5
-        ν, in (0, 1]: the larger, the more samples may be left out when the function is learned.
+        ν, in (0, 1]: a larger ν lets more samples fall outside while the function is learned.
     p : float, default=1.0
         Exponent of the mean of the tasks.
     s : float, default=2.0
-        Norm of the kernel weights for "one-class"; SVDD has Σθ = 1.
+        Norm of the kernel weights for "one-class"; SVDD uses Σθ = 1.
     kernels : "default", "precomputed", sequence or KernelBank, default="default"
-        "default" is one Gaussian as wide as the typical distance, for each of several
+        "default" is one Gaussian whose width is the typical distance, or one per source if you pass several
         :func:`~paretomkl.kernels.sources`. Widths cannot be learned without labels: the widest Gaussian of a source
-        always wins, whatever the data. A bank with several kernels of the same columns gives a warning.
+        always wins, whatever the data. A bank with several kernels on the same columns triggers a warning.
     task_column, task_weight, solver, tol, n_jobs, verbose, random_state, max_iter, task_scale
         As in :class:`ParetoMKLRegressor`.
 
     Attributes
     ----------
     offset_ : array of shape (n_tasks,)
-        The threshold of each task: ``decision_function`` is ``score_samples`` less that of the task.
+        The threshold of each task: ``decision_function`` is ``score_samples`` minus the task's threshold.
     theta_, kernel_shares_, source_shares_, objectives_, task_weights_, objective_, gap_, n_sweeps_, task_names_, …
         As in :class:`ParetoMKLRegressor`.
 
@@ -404,14 +407,14 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            With ``task_column`` one of the columns names the task of each row. With ``kernels="precomputed"`` a stack
+            With ``task_column``, one of the columns names the task of each row. With ``kernels="precomputed"``, a stack
             of shape (n_samples, n_samples, n_kernels).
         y : ignored
-            Present for a common interface.
+            Present for API consistency.
         tasks : array-like of shape (n_samples,), default=None
-            The task of each row, where no column of X names it.
+            The task of each row, if no column of X names it.
         sample_weight : array-like of shape (n_samples,), default=None
-            Multiplies C, sample by sample.
+            Multiplies C for each sample.
 
         Returns
         -------
@@ -425,11 +428,14 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         training = read_detection(self, X, tasks=tasks, sample_weight=sample_weight)
         kernels = as_bank(self.kernels).with_one_width()
         if self.method == "one-class" and kernels.made_from_data and kernels.normalize == "auto":
-            # ν is as asked only where k(x, x) is about one; a division by the variance would shrink it
+            # ν has its documented meaning only if k(x, x) is about one; dividing by the variance would shrink it
             kernels = replace(kernels, normalize="trace")
         bank = fit_bank(kernels, training)
         if self.method == "svdd" and bank.precomputed:
-            raise ValueError("method='svdd' needs k(x, x) of new samples, which a precomputed stack does not hold.")
+            raise ValueError(
+                "method='svdd' needs k(x, x) of new samples, which a precomputed stack does not contain; "
+                "use method='one-class'."
+            )
         _warn_of_widths(bank)
         bounds = [weight / (self.nu * weight.sum()) for weight in training.weights]
         problem = make_problem(training, bounds, bank, parts, check_task_weight(self.task_weight, training.tasks))
@@ -448,7 +454,7 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         return np.nansum(self.model_.decisions(samples), axis=1)
 
     def decision_function(self, X: Any, *, tasks: Any = None) -> Array:
-        """``score_samples`` less the threshold of the task, (n_samples,); negative for outliers."""
+        """``score_samples`` minus the threshold of the task, (n_samples,); negative for outliers."""
         samples = self._samples(X, tasks)
         return self.model_.tasks.margins(self.model_.decisions(samples))
 
@@ -463,9 +469,9 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
 
 
 def _threshold(values: Array, weight: Array, share: float) -> float:
-    """The least value with more than ``share`` of the weight at or below it; less than that lies below it.
+    """The smallest value with more than ``share`` of the weight at or below it.
 
-    A little less, so that the sample itself stays inside if its value is rounded differently next time.
+    A small margin is subtracted so that this sample stays inside if rounding changes its value next time.
     """
     order = np.argsort(values, kind="stable")
     order = order[weight[order] > 0]
@@ -478,8 +484,8 @@ def _warn_of_widths(bank: FittedBank) -> None:
     seen = [tuple(bank.base_columns[b]) for b in bank.base] if not bank.precomputed else []
     if len(set(seen)) < len(seen):
         warnings.warn(
-            "Several kernels see the same columns. Which of them fits cannot be learned without labels: among "
-            "Gaussians the widest gets the weight, whatever the data. Give one kernel per source.",
+            "Several kernels use the same columns, and the choice among them cannot be learned without labels: the "
+            "widest Gaussian gets the weight, whatever the data. Pass one kernel per source.",
             UserWarning,
             stacklevel=3,
         )

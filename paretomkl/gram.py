@@ -1,4 +1,4 @@
-"""Gram matrices of many tasks: kept by blocks of samples that share tasks, combined for one θ at a time."""
+"""Gram matrices of many tasks, stored in blocks of samples that share tasks and combined for one θ at a time."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from ._typing import AnyArray, Array, IntArray
 
 __all__ = ["CombinedGram", "GramBlocks", "TaskLayout"]
 
-_FEW_PAIRS = 20_000  # of samples, on which threads cost more than they save
-_FEW_PAIRS_OF_ALL = 2e7  # below, full matrices are not worth avoiding
-_DEARER = 3.0  # what a pair costs in a full matrix, with all that is done with it there, beside one of a field
-_DOUBLE = 2.0  # what a pair of a field costs in double precision
-_MOST_BYTES = 8 * 2**30  # of full matrices, where there is another way
-_SINGLE_RTOL = 1e-5  # accuracy of tasks that distances in single precision allow
-_TOGETHER = 200  # kernels that are chosen at a time
-_MOST_CHECKED = 1000  # samples of a block among which a kernel is checked for negative eigenvalues
+_FEW_PAIRS = 20_000  # pairs of samples below which threads cost more than they save
+_FEW_PAIRS_OF_ALL = 2e7  # pairs in total below which full matrices are not worth avoiding
+_DEARER = 3.0  # cost of a pair in a full matrix, including all its later use, relative to a pair of a field
+_DOUBLE = 2.0  # cost of a pair of a field in double precision, relative to single precision
+_MOST_BYTES = 8 * 2**30  # limit on full matrices if there is an alternative
+_SINGLE_RTOL = 1e-5  # task accuracy that single-precision distances allow
+_TOGETHER = 200  # kernels chosen at a time
+_MOST_CHECKED = 1000  # samples per block on which a kernel is checked for negative eigenvalues
 
 _Thing = TypeVar("_Thing")
 
 
 class TaskLayout(NamedTuple):
-    """Where the samples and the Gram matrices of the tasks lie in flat arrays.
+    """Positions of the samples and the Gram matrices of the tasks in flat arrays.
 
-    Task t owns the entries ptr[t] to ptr[t+1] - 1 of ``idx`` and of every flat array over samples. Its Gram matrix is
-    made of rows and columns idx of a block: a matrix of side size[t] that starts at start[t] of the flat storage.
+    Task t owns the entries ptr[t] to ptr[t+1] - 1 of ``idx`` and of every flat array over samples. Its Gram matrix
+    consists of the rows and columns idx of its block, a size[t] × size[t] matrix at start[t] of the flat storage.
 
     Attributes
     ----------
     ptr : array of int of shape (n_tasks + 1,)
-        Where the entries of each task begin.
+        Start of the entries of each task.
     idx : array of int of shape (n_entries,)
-        Rows of the block that each entry belongs to.
+        Row of each entry in its block.
     start, size : arrays of int of shape (n_tasks,)
-        Where the block of each task begins, and its side.
+        Start of the block of each task, and its number of rows.
     """
 
     ptr: IntArray
@@ -57,14 +57,14 @@ class TaskLayout(NamedTuple):
 
 
 class CombinedGram:
-    """K_θ of all tasks for one θ, to be used within the ``with`` block that made it.
+    """K_θ of all tasks for one θ, valid inside the ``with`` block that created it.
 
     Parameters
     ----------
     flat : array
-        The blocks, one after the other.
+        The concatenated blocks.
     layout : TaskLayout
-        Where the tasks lie in it.
+        Positions of the tasks in ``flat``.
     """
 
     def __init__(self, flat: Array, layout: TaskLayout):
@@ -73,13 +73,13 @@ class CombinedGram:
 
     @property
     def flat(self) -> Array:
-        """The blocks of all tasks, one after the other as the layout says."""
+        """The concatenated blocks of all tasks, in the order of the layout."""
         if self._flat is None:
             raise RuntimeError("A combined Gram matrix can be used only inside the `with gram.combined(theta)` block.")
         return self._flat
 
     def of_task(self, t: int, rows: IntArray | None = None, columns: IntArray | None = None) -> Array:
-        """The Gram matrix of a task, (n, n), or some rows and columns of it; a copy, which stays valid."""
+        """A copy of the Gram matrix of a task, (n, n), or of some of its rows and columns; it stays valid."""
         ptr, idx, start, size = self.layout
         mine = idx[ptr[t] : ptr[t + 1]]
         block = self.flat[start[t] : start[t] + size[t] ** 2].reshape(size[t], size[t])
@@ -90,7 +90,7 @@ class CombinedGram:
 
 
 class _Pool(Generic[_Thing]):
-    """Things that take time to make, lent to one user at a time: nested and concurrent uses get one of their own."""
+    """Reusable objects that are slow to create; nested and concurrent users each get their own."""
 
     def __init__(self, make: Callable[[], _Thing], most_spare: int = 1):
         self._make = make
@@ -107,11 +107,11 @@ class _Pool(Generic[_Thing]):
 
 
 class _Work:
-    """What a sweep costs, in pairs of samples: with full matrices, and as measured with kernel fields.
+    """The cost of a sweep in pairs of samples: with full matrices, and as measured with kernel fields.
 
-    Fields need the columns of variables that change, some rounds of them. That is much less than all pairs unless most
-    samples support their task; the first sweep, which has no start, may cost twice as much. Small tasks have full
-    matrices, and so do tasks with so many kernels that fields would be larger than these.
+    Fields need only the columns of variables that change, a few times over. That is much less than all pairs unless
+    most samples are support vectors. The first sweep has no warm start and may cost twice as much. Small tasks use full
+    matrices, and so do tasks with so many kernels that the fields would be larger than the matrices.
     """
 
     def __init__(self, n_full: int, n_fields: int):
@@ -121,14 +121,14 @@ class _Work:
         self._allowed = 2 * _DEARER * self._n_pairs
 
     def note(self, cost: float) -> None:
-        """Take a sweep with fields into account."""
+        """Record the cost of a sweep with fields."""
         if cost > self._allowed and self._fits:
             self.streams = False
         self._allowed = _DEARER * self._n_pairs
 
 
 class _Once(Generic[_Thing]):
-    """Something large, made when it is first wanted, and then kept for all copies of its owner."""
+    """A large object, created on first use and then shared by all copies of its owner."""
 
     def __init__(self, make: Callable[[], _Thing]):
         self._make = make
@@ -143,8 +143,8 @@ class _Once(Generic[_Thing]):
 class GramBlocks:
     """Combined Gram matrices and quadratic forms of T tasks over one set of samples.
 
-    Tasks that share samples share a block, so that K_θ is formed once for all of them; tasks on separate samples
-    have separate blocks, and nothing is computed between them. All blocks lie in one flat array, see
+    Tasks that share samples share a block, so K_θ is formed once for all of them. Tasks on disjoint samples have
+    separate blocks, and no kernel values are computed between them. All blocks lie in one flat array, see
     :class:`TaskLayout`.
 
     Parameters
@@ -154,11 +154,11 @@ class GramBlocks:
     X : array of shape (n_samples, n_features)
         The samples; of shape (n_samples, n_samples, n_kernels) if precomputed.
     rows : list of n_tasks integer arrays
-        The samples of each task, rising.
+        The samples of each task, in increasing order.
     n_jobs : int, default=1
-        Threads.
+        Number of threads.
     shared : bool, default=True
-        Whether all tasks have the same θ. Otherwise every task gets a block of its own.
+        Whether all tasks have the same θ. If not, every task gets its own block.
 
     Examples
     --------
@@ -184,7 +184,7 @@ class GramBlocks:
             tasks=tasks,
             task_ptr=np.searchsorted(block[tasks], np.arange(len(size) + 1)),
         )
-        self._start, self._size = _offsets(size**2), size  # of the blocks in flat storage
+        self._start, self._size = _offsets(size**2), size  # positions of the blocks in flat storage
         self.layout = TaskLayout(
             ptr=_offsets([len(r) for r in rows]),
             idx=np.concatenate([np.searchsorted(self.samples[b], r) for b, r in zip(block, rows, strict=True)]),
@@ -196,7 +196,7 @@ class GramBlocks:
         self._supports = _Pool(self._make_support)
         self._fields = _Pool(lambda: KernelFields(self))
         self._work = _Work(int(self._start[-1]), bank.n_kernels * int(self.layout.ptr[-1]))
-        # the rows of all blocks, one after the other
+        # the concatenated rows of all blocks
         begin, number = np.repeat(self.blocks.first[:-1], size), np.arange(self.blocks.first[-1])
         samples = self.side.samples(np.concatenate(self.samples))
         pairs = Pairs(
@@ -219,7 +219,7 @@ class GramBlocks:
 
     @property
     def _pairs(self) -> Pairs:
-        """All pairs of samples of a block, with their base values where these are kept."""
+        """All pairs of samples within blocks, with their base values if these are kept."""
         return self._kept_pairs()
 
     @property
@@ -231,21 +231,21 @@ class GramBlocks:
         return self.bank.n_kernels
 
     def paying(self, capacity: float) -> GramBlocks:
-        """The same with kernels that pay another price for their capacity; samples and base matrices are shared."""
+        """A copy with another capacity exponent κ; it shares samples and base matrices with this one."""
         return self.with_bank(self.bank.paying(capacity))
 
     @property
     def can_choose(self) -> bool:
-        """Whether a store with some of the kernels is cheap to make: not from a stack, which would be copied."""
+        """Whether ``with_kernels`` is cheap: it is not for a precomputed stack, which would be copied."""
         return self._shared and not self.bank.precomputed
 
     def with_kernels(self, which: IntArray) -> GramBlocks:
-        """The same with some of the kernels."""
+        """A new store with the given kernels only."""
         rows = np.split(self._rows, self.layout.ptr[1:-1])
         return GramBlocks(self.bank.some(which), self._X, rows, self.n_jobs, self._shared)
 
     def steepest(self, slope: Array, among: IntArray | None = None) -> IntArray:
-        """Some kernels of large slope, first the largest of each base: those of like widths can replace each other."""
+        """Kernels of large slope, starting with the largest of each base, since similar widths replace each other."""
         among = np.arange(self.n_kernels) if among is None else among
         falling = among[np.argsort(-slope[among], kind="stable")]
         by_base = falling[np.argsort(self.bank.base[falling], kind="stable")]
@@ -254,18 +254,18 @@ class GramBlocks:
         return np.sort(by_base[np.lexsort((-slope[by_base], rank))][:_TOGETHER])
 
     def with_bank(self, bank: FittedBank) -> GramBlocks:
-        """The same with a bank that differs in the factors of its kernels only."""
+        """A copy with a bank that differs only in the factors of its kernels."""
         other = copy(self)
         other.bank = bank
         return other
 
     def block(self, flat: Array, b: int) -> Array:
-        """The matrix of block b in flat storage, (n, n); changing it changes the storage."""
+        """A view of block b in flat storage, (n, n)."""
         n = self._size[b]
         return flat[self._start[b] : self._start[b] + n * n].reshape(n, n)
 
     def _make_support(self) -> tuple[IntArray, IntArray, Support]:
-        """Room for the support vectors of any dual, and two numbers for each sample."""
+        """Buffers for the support vectors of any dual, and two integers per sample."""
         n_entries, n_ranks = len(self.layout.idx), int((self.layout.size + 1).sum())
         position, sample, block, begin = np.empty((4, self.blocks.first[-1]), dtype=np.int64)
         number, value = np.empty(n_entries, dtype=np.int64), np.empty(n_entries)
@@ -273,7 +273,7 @@ class GramBlocks:
         return position, sample, Support(block, begin, number, value, rank, rank_at)
 
     def _pieces(self, pairs: Pairs, first: int, last: int) -> list[tuple[int, int]]:
-        """Ranges of rows with about as many pairs: several per thread, one where threads cost more."""
+        """Ranges of rows with about the same number of pairs: several per thread, or one if threads do not pay."""
         if self.n_jobs == 1:
             return [(first, last)]
         area = _offsets((pairs.end - pairs.begin)[first:last])
@@ -282,7 +282,7 @@ class GramBlocks:
         return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
     def _panel(self, which: IntArray, edges: IntArray, first: int, last: int) -> Array:
-        """Base values of rows first..last-1 of blocks that lie between the edges, each with its whole block."""
+        """Base values between rows first..last-1 and all samples of their blocks; ``edges`` delimit the blocks."""
         bases = slice(0, self.bank.plan.n_bases)
         parts = [
             self.bank.panel(self.side, which[max(a, first) : min(b, last)], self.side, which[a:b], bases)
@@ -292,7 +292,7 @@ class GramBlocks:
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
     def _chunks(self, pairs: Pairs, first: int, last: int) -> Iterator[tuple[Pairs, int, int]]:
-        """Rows first..last-1 with their base values: at once, or some at a time where these are not kept."""
+        """Yield rows first..last-1 with their base values: all at once if these are kept, else in chunks."""
         if self._kept:
             yield pairs, first, last
             return
@@ -303,7 +303,7 @@ class GramBlocks:
         while first < last:
             fits = int(np.searchsorted(row_at, row_at[first] + most, side="right")) - 1
             if fits < last and pairs.begin[fits] > first:
-                fits = int(pairs.begin[fits])  # whole blocks: rounding does not depend on what other tasks there are
+                fits = int(pairs.begin[fits])  # whole blocks, so that rounding does not depend on the other tasks
             end = min(last, max(fits, first + 16))
             panel = self._panel(pairs.left.which, edges, first, end)
             yield pairs._replace(panel=panel, row_at=row_at[:-1] - row_at[first], column=column), first, end
@@ -316,10 +316,9 @@ class GramBlocks:
 
     @contextmanager
     def fields(self, rtol: float) -> Iterator[KernelFields]:
-        """Kernel fields of all tasks, those of the last dual they were moved to, within a ``with`` block.
+        """Kernel fields of all tasks at the dual of their last use, valid inside the ``with`` block.
 
-        Kernel values have single precision where that serves, but not if tasks are to be solved to less than a
-        hundred-thousandth.
+        Kernel values are in single precision unless ``rtol`` is below 1e-5.
         """
         fields = self._fields.take()
         if rtol < _SINGLE_RTOL and not fields.double:
@@ -331,12 +330,12 @@ class GramBlocks:
 
     @contextmanager
     def combined(self, theta: Array) -> Iterator[CombinedGram]:
-        """K_θ = Σ_m θ_m K_m of all tasks, within a ``with`` block.
+        """K_θ = Σ_m θ_m K_m of all tasks, valid inside the ``with`` block.
 
-        θ has shape (n_kernels,), or (n_tasks, n_kernels) where the blocks are the tasks. The storage is used again by
-        the next block, unless an array that looks into it is still held then.
+        θ has shape (n_kernels,), or (n_tasks, n_kernels) if every task has its own block. The next ``with`` block
+        reuses the storage, unless you still hold a view of it.
         """
-        self._kept_pairs()  # before the storage: what makes base values needs memory too
+        self._kept_pairs()  # before taking the storage, because computing base values needs memory too
         flat = self._storage.take()
         gram = CombinedGram(flat, self.layout)
         references = sys.getrefcount(flat)
@@ -357,7 +356,7 @@ class GramBlocks:
 
         theta = np.ascontiguousarray(theta, dtype=np.float64)
         if theta.shape not in ((self.n_kernels,), (len(self._size), self.n_kernels)):
-            raise ValueError(f"theta must have an entry for each of {self.n_kernels} kernels, got shape {theta.shape}.")
+            raise ValueError(f"theta must have one entry per kernel ({self.n_kernels}), got shape {theta.shape}.")
         first = self.blocks.first.tolist()
         rows = np.atleast_2d(theta * self.bank.factor)
         ranges = [(0, first[-1])] if theta.ndim == 1 else pairwise(first)
@@ -372,7 +371,7 @@ class GramBlocks:
     def quadratic_forms(self, v: Array) -> Array:
         """G[t, m] = v_t' K_m v_t, shape (n_tasks, n_kernels), for the flat signed dual v of all tasks.
 
-        Only pairs of support vectors are looked at.
+        Only pairs of support vectors are evaluated.
         """
         ptr, idx, _, _ = self.layout
         v = np.ascontiguousarray(v, dtype=np.float64)
@@ -399,22 +398,23 @@ class GramBlocks:
         return np.ascontiguousarray(self.bank.plan.of_kernels(total).T) * self.bank.factor
 
     def diagonals(self) -> Array:
-        """k_m(x, x) of the samples of all tasks, one task after the other, (n_kernels, n_entries)."""
+        """k_m(x, x) of the samples of all tasks, concatenated by task, (n_kernels, n_entries)."""
         return self._plain_diagonals * self.bank.factor[:, None]
 
     @cached_property
     def _plain_diagonals(self) -> Array:
-        """The same before the factors, which are all that stores with another capacity differ in."""
+        """``diagonals`` before the factors, which are the only difference between stores of different capacity."""
         return self.bank.scaled_diagonals(self._X)[:, self._rows]
 
     def cross(self, X: AnyArray, theta: Array) -> Array:
-        """Σ_m θ_m K_m between other samples X and all samples of the store, (len(X), n_samples)."""
+        """Σ_m θ_m K_m between new samples X and all samples of the store, (len(X), n_samples)."""
         return self.bank.cross(self.bank.side(X), self.side, theta)
 
     def check_positive_semidefinite(self) -> None:
-        """Refuse kernels of unknown make (callables, precomputed stacks) that are not symmetric or clearly indefinite.
+        """Raise if a callable or precomputed kernel is not symmetric or is clearly indefinite.
 
-        A principal submatrix of a positive semidefinite matrix is so too; of a large block some samples are looked at.
+        Large blocks are checked on a subset of their samples: a principal submatrix of a positive semidefinite matrix
+        is positive semidefinite.
         """
         for b, kernel in enumerate(self.bank.base_kernels):
             if kernel.semidefinite:
@@ -427,19 +427,19 @@ class GramBlocks:
                 least = np.linalg.eigvalsh(K)[0] if not _has_cholesky(K) else 0.0
                 if least < 0:
                     raise ValueError(
-                        f"Kernel {kernel} is not positive semidefinite: it has the eigenvalue "
-                        f"{least:.2g}, and {np.diag(K).mean():.2g} as the mean of its diagonal. Clip its negative "
-                        "eigenvalues or take another kernel."
+                        f"Kernel {kernel} is not positive semidefinite: its smallest eigenvalue is {least:.2g}, and "
+                        f"the mean of its diagonal is {np.diag(K).mean():.2g}. Clip its negative eigenvalues or use "
+                        "another kernel."
                     )
 
 
 def _offsets(lengths: Sequence[int] | IntArray) -> IntArray:
-    """Where pieces of these lengths begin, and where the last one ends."""
+    """Start of each of these consecutive pieces, and the end of the last."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def _has_cholesky(K: Array) -> bool:
-    """Whether K plus a hundred-thousandth of its diagonal is positive definite: room for single-precision rounding."""
+    """Whether K plus 1e-5 of its largest diagonal entry is positive definite; this allows for single precision."""
     try:
         np.linalg.cholesky(K + (1e-5 * np.abs(np.diag(K)).max() + 1e-300) * np.eye(len(K)))
     except np.linalg.LinAlgError:
@@ -450,7 +450,7 @@ def _has_cholesky(K: Array) -> bool:
 def _connected_blocks(rows: list[IntArray], n_samples: int) -> tuple[list[IntArray], IntArray]:
     """Group tasks that share samples, directly or through others.
 
-    Returns the samples of each block (rising) and the block of each task.
+    Returns the samples of each block (increasing) and the block of each task.
     """
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components

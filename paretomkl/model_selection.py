@@ -1,4 +1,4 @@
-"""Cross-validation of several tasks: folds and splits within the tasks, and scores task by task."""
+"""Cross-validation of several tasks: folds and splits within tasks, and scores per task."""
 
 from ._scorers import MultiTaskScorer, make_multitask_scorer
 from ._splits import MultiTaskKFold, MultiTaskShuffleSplit, MultiTaskStratifiedKFold, split_by_time

@@ -1,4 +1,4 @@
-"""The Pareto path: one solution for each exponent p, all from one pool of cuts."""
+"""The Pareto path: one solution per exponent p, all from one pool of cuts."""
 
 from __future__ import annotations
 
@@ -31,67 +31,68 @@ __all__ = ["PAPER_PS", "ParetoPath", "pareto_path"]
 
 
 def _of_points(name: str) -> cached_property[Array]:
-    """An attribute of all solutions of a path, as an array with one row for each."""
+    """Stack an attribute of all solutions of a path, one row per solution."""
     return cached_property(lambda path: np.array([getattr(point, name) for point in path.solutions]))
 
 
 def _ranks(values: Array) -> IntArray:
-    """The order of each row, first to last."""
+    """The indices that sort each row."""
     return np.argsort(values, axis=1, kind="stable")
 
 
 @dataclass(frozen=True)
 class ParetoPath:
-    """Solutions along p, one row for each.
+    """Solutions along p, one row per solution.
 
     Attributes
     ----------
     ps : array of shape (n_points,)
-        Exponents, in the order they were asked for.
+        Exponents, in the order you gave them.
     theta : array of shape (n_points, n_kernels)
         Kernel weights.
     kernel_shares : array of shape (n_points, n_kernels)
-        θ_m v_m / Σ θ v with v_m the variance of kernel m within a task: the share that a kernel has in the variance of
-        a function drawn with the learned kernel. Unlike θ it does not depend on the scale of the kernels.
+        θ_m v_m / Σ θ v, where v_m is the variance of kernel m within a task: the share of a kernel in the variance of a
+        function drawn with the learned kernel. Unlike θ, it does not depend on the scale of the kernels.
     source_shares : dict of arrays of shape (n_points,)
-        The same summed over the kernels of each named source; empty where kernels have no source.
+        ``kernel_shares`` summed over the kernels of each named source; empty if the kernels have no sources.
     objectives : array of shape (n_points, n_tasks)
         Task objectives J_t(θ); J_t(θ) / n_t with ``task_scale="samples"``.
     task_weights : array of shape (n_points, n_tasks)
-        η_t ∝ ω_t g_t^(p−1) with g the ``objectives``, summing to one; at p = ∞ the multipliers of the min-max problem.
+        η_t ∝ ω_t g_t^(p−1), where g are the ``objectives``; they sum to one. At p = ∞, the multipliers of the min-max
+        problem.
     objective : array of shape (n_points,)
         M_p of ``objectives``.
     gap : array of shape (n_points,)
-        Relative certificate, never below the truth: for p ≥ 1 the distance of M_p to its optimum, for p < 1 that of the
-        sum weighted by η, which says how far the point can be from the Pareto front.
+        Certified relative gap, an upper bound: for p ≥ 1 on the distance of M_p to its optimum; for p < 1 on that of
+        the sum weighted by η, which limits how far the point can be from the Pareto front.
     models : list of TaskModel
-        The fitted model of each point: ``path.models[0].predict(X)``. Those of other ways to share (``share``) predict
+        The fitted model of each point: ``path.models[0].predict(X)``. Models of other ways to share (``share``) predict
         and score in the same way.
     n_sweeps : int
-        Passes over the tasks that the whole path took.
+        Passes over the tasks for the whole path.
     kernel_names, task_names : lists of str
     solutions : list of Solution
-        The same by point.
+        One solution per point, with the values of the arrays above.
     seconds : dict
         Where the time went: ``"total"``, ``"tasks"`` and ``"master"``.
     history : list of (p, n_sweeps, gap)
         What the solver reported after each sweep, in the order it visited the exponents; n_sweeps counts from the start
         of the path.
     tol : float
-        The relative gap that was asked for.
+        The requested relative gap.
     refit : str
         Python code that fits one point of the path, with ``{p}`` for its exponent.
     reader : object
-        Reads other samples in the way X was read.
+        Reads new samples the way X was read.
     task_sizes : array of shape (n_tasks,)
-        n_t, the total weight of the samples of each task: their number where all weights are one.
+        n_t, the total sample weight of each task: the number of samples if all weights are one.
     task_scale : {"none", "samples"}
         Whether ``objectives`` are J_t or J_t / n_t.
     share : {"nothing", "kernel", "function", "everything"}
-        What the tasks have in common. p balances tasks that share their kernel; in all other ways it plays no part, and
-        the path has one point, at p = 1. There "nothing" has ``theta`` and ``kernel_shares`` of shape (1, n_tasks,
-        n_kernels). "function" and "everything" make one problem of all tasks (or one for each pair of classes):
-        ``objectives``, ``task_weights`` and ``task_sizes`` have an entry for each problem instead of each task, and
+        What the tasks have in common. p balances tasks that share their kernel; otherwise p has no effect, and the path
+        has one point, at p = 1. With "nothing", ``theta`` and ``kernel_shares`` have shape (1, n_tasks, n_kernels).
+        "function" and "everything" make one problem of all tasks (or one per pair of classes): ``objectives``,
+        ``task_weights`` and ``task_sizes`` have one entry per problem instead of per task, and
         ``models[0].common_share`` is the share of the common part.
 
     Examples
@@ -141,14 +142,14 @@ class ParetoPath:
 
     @property
     def difficulty(self) -> Array:
-        """J_t / n_t, (n_points, n_tasks): the objective per sample, by which tasks are called hard or easy."""
+        """J_t / n_t, (n_points, n_tasks): the objective per sample, which ranks tasks from easy to hard."""
         if self.task_sizes is None or self.task_scale == "samples":
             return self.objectives
         return self.objectives / self.task_sizes
 
     @property
     def large_is_hard(self) -> bool:
-        """Whether tasks of larger objectives are the harder ones too, at every p: always where all have one size."""
+        """Whether a larger objective means a harder task at every p, as it does if all tasks have the same size."""
         return bool((_ranks(self.objectives) == _ranks(self.difficulty)).all())
 
     @classmethod
@@ -165,7 +166,7 @@ class ParetoPath:
         task_scale: TaskScale = "none",
         share: Share = "kernel",
     ) -> ParetoPath:
-        """The solutions along p and their models, without what only the solver needs."""
+        """Collect the solutions along p and their models, and drop what only the solver needs."""
         seconds = {"total": spent, **run.seconds}
         alone = [point.alone() for point in points]
         given = run.history, tol, reader, refit, training.task_sizes, task_scale, share
@@ -175,15 +176,15 @@ class ParetoPath:
         return len(self.solutions)
 
     def take(self, rows: Sequence[int]) -> ParetoPath:
-        """Some points of the path, as a path."""
+        """A path with only the points in ``rows``."""
         chosen = [int(row) for row in rows]
         return replace(self, solutions=[self.solutions[k] for k in chosen], models=[self.models[k] for k in chosen])
 
     def along_p(self) -> ParetoPath:
-        """The path itself, for what shows a trade-off; refused where p plays no part."""
+        """Return the path itself if p has an effect on it; raise otherwise, since there is no trade-off to show."""
         if self.share != "kernel":
             raise ValueError(
-                f"p plays no part with share={self.share!r}, so that there is no trade-off to show; use share='kernel'."
+                f"p has no effect with share={self.share!r}, so there is no trade-off to show; use share='kernel'."
             )
         return self
 
@@ -201,9 +202,9 @@ class ParetoPath:
         return path_html(self)
 
     def to_html(self, file: str | PathLike[str], **options: Any) -> Path:
-        """Write a page with a slider over p that shows the trade-off; needs no network to be read.
+        """Write a page that shows the trade-off with a slider over p; it works offline.
 
-        ``options`` are those of :func:`paretomkl.report.build_page`; :func:`paretomkl.report.trade_off_page` computes
+        ``options`` are passed to :func:`paretomkl.report.build_page`; :func:`paretomkl.report.trade_off_page` computes
         them all from the data.
         """
         from ._page.page import write_page
@@ -236,30 +237,29 @@ def pareto_path(
     share: Share = "kernel",
     multi_class: MultiClass = "one-vs-one",
 ) -> ParetoPath:
-    """Minimise the power mean of the task objectives for each exponent p.
+    """Minimise the power mean of the task objectives at each exponent p.
 
         minimise over θ ≥ 0, ‖θ‖_s ≤ 1     M_p(J_1(θ), …, J_T(θ)),      M_p(g) = (Σ_t ω_t g_t^p)^(1/p)
 
-    with J_t(θ) the optimum of task t under the kernel Σ_m θ_m K_m. p = 1 is the average of the tasks, p < 1 gives
-    tasks of small objectives more weight, p = ∞ protects the worst one; every finite p gives a Pareto-optimal point.
+    where J_t(θ) is the optimum of task t under the kernel Σ_m θ_m K_m. p = 1 averages the tasks, p < 1 gives more
+    weight to tasks with small objectives, p = ∞ protects the worst task; every finite p gives a Pareto-optimal point.
 
     Parameters
     ----------
     X : array-like or frame of shape (n_samples, n_features)
-        Samples; with ``kernels="precomputed"`` a stack of Gram matrices of shape (n_samples, n_samples, n_kernels). A
+        Samples; with ``kernels="precomputed"``, a stack of Gram matrices of shape (n_samples, n_samples, n_kernels). A
         Dask array or frame with a task column, or :class:`~paretomkl.distributed.Sites`, is solved on a cluster.
     y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-        Labels, or numbers for the machines that predict them; None for those that need neither. Two classes are one
-        task, more are one task for each pair (see ``multi_class``). A matrix has one task per column, with NaN for "not
-        known".
+        Labels for classification, numbers for regression, None for "one-class" and "svdd". Two classes make one task,
+        more make one task per pair (see ``multi_class``). A matrix has one task per column; NaN marks unknown values.
     tasks : array-like of shape (n_samples,), default=None
-        The task each sample belongs to.
+        The task of each sample.
     ps : sequence of float, default=PAPER_PS
         Exponents in any order; any real number or ±inf.
     s : float, default=1.1
-        Norm of the kernel weights, 1 ≤ s ≤ ∞: 1 is sparse, larger spreads the weight.
+        Norm of the kernel weights, 1 ≤ s ≤ ∞: 1 gives sparse weights, a larger s spreads them.
     C : float or array-like of shape (n_samples,), default=1.0
-        Upper bound of the dual variables, for all samples or for each.
+        Upper bound of the dual variables: one number, or one per sample.
     kernels : "default", "paper", "precomputed", sequence or KernelBank, default="default"
         See :class:`KernelBank`.
     solver : {"auto", "bcd", "tseng"} or solver object, default="auto"
@@ -270,46 +270,45 @@ def pareto_path(
     task_column : int or str, default=None
         The column of X that names the task of each row. It is not used as a feature.
     sample_weight : array-like of shape (n_samples,), default=None
-        Multiplies C, sample by sample.
+        Multiplies C for each sample.
     class_weight : dict or "balanced", default=None
-        Multiplies C by class; "balanced" weighs the two classes of each task inversely to their frequency there.
+        Multiplies C by class; "balanced" weights the two classes of each task inversely to their frequency in it.
     task_weight : mapping from task name to weight, or array-like of shape (n_tasks,), default=None
-        Preferences ω among the tasks, scaled to sum to one; a task that a mapping does not name has weight one.
+        Preferences ω among the tasks, scaled to sum to one; tasks missing from a mapping get weight one.
     max_iter : int, default=None
-        Sweeps (steps of ``"tseng"``) allowed for one p; None is the solver's own default.
+        Maximum number of sweeps (steps for ``"tseng"``) per p; None uses the solver's default.
     n_jobs : int, default=None
-        Threads; None is one, -1 all cores.
+        Number of threads; None is one, -1 all cores.
     verbose : int, default=None
         0 is silent, 1 shows progress; None shows progress on a terminal once two seconds have passed.
     task_scale : {"none", "samples"}, default="none"
-        "none" takes the J_t as they are, the paper's form: they grow with the number of samples, so that p ≠ 1 cannot
-        tell a large task from a hard one. "samples" takes J_t / n_t in their place, n_t the total weight of the samples
-        of task t (C counts as a weight where each sample has its own). With tasks of one size both learn the same
-        kernel.
+        "none" uses J_t itself, as in the paper. J_t grows with the number of samples, so p ≠ 1 cannot distinguish a
+        large task from a hard one. "samples" uses J_t / n_t instead, where n_t is the total sample weight of task t (an
+        array C counts as sample weights). If all tasks have the same size, both learn the same kernel.
     machine : {"svc", "ls-svc", "ridge", "svr", "one-class", "svdd"}, default="svc"
         What a task minimises over f and its intercept b, with r_i = y_i − f(x_i) − b:
 
         - "svc": ½ ‖f‖² + C Σ max(0, 1 − y_i (f(x_i) + b)), labels; "ls-svc": ½ ‖f‖² + (C/2) Σ r_i² on labels ±1;
         - "ridge": ½ ‖f‖² + (C/2) Σ r_i²; "svr": ½ ‖f‖² + C Σ max(0, abs(r_i) − ε), numbers;
         - "one-class": ½ ‖f‖² + C Σ max(0, 1 − f(x_i)), b = 0; "svdd": the smallest ball, R² + C Σ max(0, ‖φ(x_i) − a‖²
-          − R²), with Σ_m θ_m = 1 whatever s is; both without y. Give these one kernel per source: widths cannot be
+          − R²), with Σ_m θ_m = 1 whatever s is; both without y. Pass one kernel per source for these: widths cannot be
           learned without labels.
     epsilon : float, default=0.1
-        ε of "svr"; with ``normalize_y`` in units of the standard deviation of the task.
+        ε of "svr"; with ``normalize_y``, in units of the task's standard deviation.
     normalize_y : bool, default=True
-        Whether numbers to predict are centred and scaled to standard deviation one within each task, so that objectives
-        can be compared.
+        Whether to centre and scale regression targets to standard deviation one within each task, so that objectives
+        are comparable.
     share : {"nothing", "kernel", "function", "everything"}, default="kernel"
-        What tasks (of ``tasks``, ``task_column`` or a matrix y) have in common, as in :class:`ParetoMKLClassifier`. p
-        plays a part for "kernel" only. The other ways give a path of one point, at p = 1 whatever ``ps`` is: what the
-        estimators learn. With one task all ways are the same, and a warning says so.
+        What the tasks (from ``tasks``, ``task_column`` or a matrix y) have in common, as in
+        :class:`ParetoMKLClassifier`. p matters only for "kernel". The others give the fit of the estimators: a path of
+        one point, at p = 1 whatever ``ps`` is. With a single task all four are the same, and you get a warning.
     multi_class : {"one-vs-one", "one-vs-rest"}, default="one-vs-one"
-        Whether more than two classes become a task for each pair of them, or one for each class against the rest.
+        Whether more than two classes make one task per pair of classes, or one task per class against the rest.
 
     Returns
     -------
     path : ParetoPath
-        One point for each p, with its certificate and its fitted model.
+        One point per p, with its certificate and its fitted model.
 
     Examples
     --------
@@ -321,7 +320,7 @@ def pareto_path(
     >>> path.models[1].predict(X[:3])
     array([0, 0, 0])
     """
-    from ._reading import PathReader  # here: scikit-learn takes a second to import
+    from ._reading import PathReader  # imported here because scikit-learn takes a second to import
     from ._remote import is_remote, read_remote
 
     began = perf_counter()
@@ -334,7 +333,7 @@ def pareto_path(
     if np.ndim(C) and training.together is not None and training.together.kind == "matrix":
         raise ValueError(f"With share={share!r} and a matrix y, C must be one number; pass sample_weight instead.")
     bounds, cost = training.bounds(C), 1.0 if np.ndim(C) else float(C)
-    if np.ndim(C):  # a weight for each sample, as in the code that fits a point again
+    if np.ndim(C):  # an array C acts as sample weights, as in the refit code
         training = replace(training, weights=bounds)
     several = training.together is not None or training.shares_nothing(share)
     learn = _learn_apart if training.shares_nothing(share) else _learn
@@ -355,7 +354,7 @@ def pareto_path(
 
 
 class _Learned(NamedTuple):
-    """What a path has cost, its points, and their models."""
+    """The run statistics of a path, its points and their models."""
 
     run: Run
     points: list[Solution]
@@ -371,7 +370,7 @@ def _learn(
     omega: Array | None,
     verbose: int | None,
 ) -> _Learned:
-    """Tasks that share their kernel along p; or one problem of tasks that share more."""
+    """Solve tasks that share their kernel along p, or one problem for tasks that share more."""
     problem = make_problem(training, training.bounds(C), fit_bank(kernels, training), parts, omega)
     with Progress(len(exponents), parts.solver.tol, verbose) as progress:
         run = Run(progress.report)
@@ -391,12 +390,12 @@ def _learn_apart(
     omega: Array | None,
     verbose: int | None,
 ) -> _Learned:
-    """Tasks that share nothing, as one point."""
+    """Solve tasks that share nothing, as one point."""
     from ._reading import apart
 
     alone = apart(training)
     with Progress(len(alone), parts.solver.tol, verbose) as progress:
         run = Run(progress.report)
         point, models = solve_apart(alone, C, kernels, parts, omega, progress, run)
-    run.n_sweeps = point.n_sweeps  # a pass over the tasks is one sweep of each
+    run.n_sweeps = point.n_sweeps  # one pass over the tasks is one sweep of each task
     return _Learned(run, [point], [SeparateModel(models, training.labelling)])

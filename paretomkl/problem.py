@@ -20,9 +20,9 @@ class MultiTaskProblem:
     machine : Machine
         Solves the tasks at a given θ.
     scalarization : Scalarization
-        Makes one number of the objectives.
+        Combines the objectives into one number.
     weight_set : WeightSet
-        Which θ are allowed.
+        The allowed θ.
 
     Examples
     --------
@@ -56,22 +56,22 @@ class MultiTaskProblem:
         check_part(self.weight_set, WeightSet)
 
     def start(self) -> Array:
-        """Where the weight set begins."""
+        """The starting point of the weight set."""
         return self.weight_set.start(self.machine.n_kernels)
 
     def lower_bound(self, weights: Array, linear: Array, forms: Array) -> float:
         """min over θ of Σ_t η_t (a_t − ½ θ'G_t) = Σ_t η_t a_t − ½ h(Σ_t η_t G_t), h the support function of the set.
 
-        Below the least Σ_t η_t J_t(θ) for every choice of cuts, one for each task.
+        Any choice of one cut per task gives a lower bound on the minimum of Σ_t η_t J_t(θ).
         """
         return float(weights @ linear - 0.5 * self.weight_set.support(weights @ forms))
 
     def relative_gap(self, sweep: Sweep, lower: float | None = None) -> float:
-        """How far, at most, M_p(J(θ)) lies above its optimum, relative to M_p(J(θ)).
+        """Upper bound on the distance of M_p(J(θ)) to its optimum, relative to M_p(J(θ)).
 
-        ``lower`` bounds Σ_t η_t J_t from below over all θ, with η the gradient of M_p at the upper bounds of this sweep
-        (or, for p ≥ 1, the optimum of M_p itself); the sweep's own duals give one. For p < 1 it is the gap of the
-        weighted sum with weights η ∝ J^(p−1): the point is Pareto optimal up to that amount.
+        ``lower`` is a lower bound on Σ_t η_t J_t over all θ, where η is the gradient of M_p at the upper bounds of this
+        sweep (or, for p ≥ 1, a lower bound on the optimum of M_p itself). The duals of the sweep give another one. For
+        p < 1 the result is the gap of the sum with weights η ∝ J^(p−1): the point is Pareto optimal up to that amount.
         """
         eta = self.scalarization.gradient(sweep.upper)
         value = float(eta @ sweep.upper)  # M_p is homogeneous: this is M_p(sweep.upper)

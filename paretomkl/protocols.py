@@ -1,10 +1,10 @@
-"""The parts of the library and what each has to offer. Anything that offers it plugs in; nothing has to be inherited.
+"""The interfaces of the library's parts. Any object with the right members plugs in; you need not inherit anything.
 
     minimise over θ ∈ weight set    scalarization(J_1(θ), …, J_T(θ))
 
-with J_t(θ) from the machine and K_θ from its Gram store.
+where the machine computes J_t(θ) and its Gram store computes K_θ.
 
-The page *How to add a part* of the documentation has an example of each.
+The page *How to add a part* in the documentation has an example of each.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["Gram", "Machine", "Scalarization", "Solver", "WeightSet", "check_par
 
 @runtime_checkable
 class Machine(Protocol):
-    """How good can each task get under a kernel?"""
+    """Solves all tasks under a given kernel."""
 
     @property
     def n_tasks(self) -> int: ...
@@ -39,15 +39,15 @@ class Machine(Protocol):
     def n_kernels(self) -> int: ...
 
     def sweep(self, theta: Array, warm: Any = None, rtol: float = 1e-6) -> Sweep:
-        """Solve every task at θ to a relative duality gap of rtol, from the ``warm`` of an earlier sweep."""
+        """Solve every task at θ to a relative duality gap of rtol, starting from ``warm`` of an earlier sweep."""
 
     def decisions(self, sweep: Sweep) -> Decisions:
-        """The functions of the tasks as they were solved in a sweep of this machine."""
+        """The task functions that result from a sweep of this machine."""
 
 
 @runtime_checkable
 class Gram(Protocol):
-    """Kernel values of the training samples, for all tasks."""
+    """Computes kernel values of the training samples for all tasks."""
 
     @property
     def layout(self) -> TaskLayout: ...
@@ -65,18 +65,18 @@ class Gram(Protocol):
         """The matrices Σ_m θ_m K_m of all tasks, valid inside the ``with`` block."""
 
     def quadratic_forms(self, v: Array) -> Array:
-        """G[t, m] = v_t'K_m v_t, (n_tasks, n_kernels), for coefficients v of all tasks, one after the other."""
+        """G[t, m] = v_t'K_m v_t, (n_tasks, n_kernels), where v concatenates the coefficients of all tasks."""
 
     def cross(self, X: AnyArray, theta: Array) -> Array:
-        """Σ_m θ_m K_m between other samples and those of the store, (n_other, n_samples)."""
+        """Σ_m θ_m K_m between new samples X and the training samples, (n_other, n_samples)."""
 
 
 @runtime_checkable
 class WeightSet(Protocol):
-    """Which kernel weights are allowed: {θ ≥ 0, c(θ) ≤ 1} with c convex and rising."""
+    """The allowed kernel weights: {θ ≥ 0, c(θ) ≤ 1} with c convex and increasing."""
 
     def start(self, n_kernels: int) -> Array:
-        """Where to begin, on the boundary."""
+        """The starting point, on the boundary."""
 
     def support(self, direction: Array) -> Array:
         """The largest θ'v over the set for v ≥ 0, along the last axis of v."""
@@ -89,23 +89,23 @@ class WeightSet(Protocol):
 
     @property
     def barrier(self) -> tuple[barrier_function, Array]:
-        """What the compiled master has to know about c: a function and an array of parameters for it."""
+        """c for the compiled master: a compiled function and an array of its parameters."""
 
     def greatest(self, n_kernels: int) -> Array | None:
-        """The weights that no others exceed in any kernel, where the set has such; then it needs no barrier."""
+        """The elementwise largest weights if they lie in the set (then no barrier is needed), else None."""
 
 
 @runtime_checkable
 class Scalarization(Protocol):
-    """How T task objectives become one number: rising in each of them."""
+    """Combines T task objectives into one number, increasing in each of them."""
 
     @property
     def p(self) -> float:
-        """Where it stands on a path; NaN if it has no exponent."""
+        """The exponent on the path; NaN if there is none."""
 
     @property
     def convex(self) -> bool:
-        """Convex ones are bounded by the weighted sum at any point, concave ones are minimised by re-weighting."""
+        """Whether it is convex; a convex one is bounded by its linearisation, others are minimised by re-weighting."""
 
     def log_value(self, objectives: Array) -> Array:
         """log S(g) along the last axis of g of shape (..., n_tasks)."""
@@ -122,12 +122,12 @@ class Scalarization(Protocol):
 
 @runtime_checkable
 class Solver(Protocol):
-    """How do we get there?"""
+    """Minimises the scalarization over the weight set."""
 
     tol: float
 
     def solve(self, problem: MultiTaskProblem, init: Solution | None = None, run: Run | None = None) -> Solution:
-        """Solve the problem to a relative gap of ``tol``, from another solution where one is given."""
+        """Solve the problem to a relative gap of ``tol``, starting from the solution ``init`` if given."""
 
 
 @cache
@@ -136,11 +136,11 @@ def _members(protocol: type) -> list[str]:
 
 
 def check_part(part: Any, protocol: type) -> None:
-    """Refuse a part that lacks something, with a sentence that says what."""
+    """Raise an error that names the members a part lacks."""
     wanted = _members(protocol)
     missing = [name for name in wanted if not hasattr(part, name)]
     if missing or isinstance(part, type):
         kind = re.sub(r"(?<=.)([A-Z])", r" \1", protocol.__name__).lower()
-        what = "is a class; make an object of it" if isinstance(part, type) else f"lacks {', '.join(missing)}"
+        what = "is a class; pass an instance" if isinstance(part, type) else f"lacks {', '.join(missing)}"
         name = part.__name__ if isinstance(part, type) else type(part).__name__
-        raise TypeError(f"{name} cannot serve as {kind}: it {what}. A {kind} has {', '.join(wanted)}.")
+        raise TypeError(f"{name} cannot be used as a {kind}: it {what}. A {kind} has {', '.join(wanted)}.")

@@ -22,17 +22,17 @@ class PowerMean:
 
         M_p(g) = (Σ_t ω_t g_t^p)^(1/p),    Σ_t ω_t = 1
 
-    p = 1 is the average, p = ∞ the largest, p = 0 the geometric mean, p = -∞ the smallest objective. It is
-    convex for p ≥ 1 and has the minimiser of the paper's ν_p(g) = T^(1/p) M_p(g), but stays within the range
-    of the objectives where T^(1/p) overflows. All of it is computed in logarithms.
+    p = 1 is the average, p = ∞ the largest, p = 0 the geometric mean, p = -∞ the smallest objective. M_p is convex for
+    p ≥ 1. It has the same minimiser as the paper's ν_p(g) = T^(1/p) M_p(g), but stays within the range of the
+    objectives, while T^(1/p) can overflow. All computations use logarithms.
 
     Parameters
     ----------
     p : float
         Exponent of the mean.
     weights : array of shape (n_tasks,), default=None
-        Preference weights ω of the tasks, summing to one; ``None`` means equal weights. They are positive;
-        at p = ±∞ every task counts alike, as the limit of the formula says.
+        Preference weights ω of the tasks, positive and summing to one; ``None`` means equal weights. At p = ±∞ they
+        have no effect, as the limit of the formula shows.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class PowerMean:
     def _log_mean(self, logs: Array, log_sum: Array) -> Array:
         if abs(self.p) >= _NEARLY_GEOMETRIC:
             return log_sum / self.p
-        # the quotient loses all digits as p → 0; deviations from the geometric mean, with expm1 and log1p, keep them
+        # The quotient loses all digits as p → 0; deviations from the geometric mean, with expm1 and log1p, keep them.
         weights = np.full(logs.shape[-1], np.exp(self._log_weights(logs.shape[-1])))
         centre = logs @ weights
         deviations = self.p * (logs - centre[..., None])
@@ -80,7 +80,7 @@ class PowerMean:
     def gradient(self, objectives: Array) -> Array:
         """∂M_p/∂g_t = ω_t (g_t / M_p)^(p-1), shape (n_tasks,). Its inner product with g is M_p(g).
 
-        At p = ±∞ it is the subgradient that shares the weight among the tasks that attain the extreme.
+        At p = ±∞ it is the subgradient that splits the weight equally among the tasks that attain the extreme.
         """
         logs = np.log(objectives)
         if np.isinf(self.p):
@@ -88,12 +88,12 @@ class PowerMean:
             return extreme / extreme.sum()
         terms = self._log_terms(logs)
         log_sum = _log_sum_exp(terms)
-        # the shares ω_t g_t^p / Σ are one in all, exactly; each is divided by g_t / M_p; a derivative beyond the range
-        # of a double belongs to a task whose share is beyond it as well
+        # ∂M_p/∂g_t is the share ω_t g_t^p / Σ, which sums to one exactly, divided by g_t / M_p. Cap the exponent: a
+        # derivative that overflows a double belongs to a task whose share underflows.
         return np.exp(np.minimum(terms - log_sum + self._log_mean(logs, log_sum) - logs, 700.0))
 
     def task_weights(self, objectives: Array) -> Array:
-        """η_t ∝ ω_t g_t^(p-1), summing to one: what each task weighs in the equivalent weighted sum."""
+        """η_t ∝ ω_t g_t^(p-1), summing to one: the weights of the equivalent weighted sum."""
         if np.isinf(self.p):
             return self.gradient(objectives)
         exponents = self._log_weights(len(objectives)) + (self.p - 1) * np.log(objectives)

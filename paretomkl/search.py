@@ -1,4 +1,4 @@
-"""p, C, s and the capacity of kernels by cross-validation, for little more than one path for each fold and C."""
+"""Choose p, C, s and the kernel capacity by cross-validation, for little more than one path per fold and C."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .path import PAPER_PS
 
 __all__ = ["ParetoMKLClassifierCV", "ParetoMKLRegressorCV"]
 
-_FEW_OF_CLASS = 15  # samples: with fewer and several sources, pairs of classes learn less than each against the rest
+_FEW_OF_CLASS = 15  # samples per class: below this, with several sources, one-vs-rest learns more than one-vs-one
 
 
 class _HeldOutClassifier(HeldOut, ParetoMKLClassifier):
@@ -35,65 +35,67 @@ class _HeldOutRegressor(HeldOut, ParetoMKLRegressor):
 class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
     """:class:`ParetoMKLClassifier` with p, C, s and the capacity κ of its kernels chosen by cross-validation.
 
-    Each fold traces the path over all p for each C, κ and s. Kernels are made once a fold. A cut holds for every p, s
-    and scale of the kernels, so that cuts and dual variables are carried along all of these and along C, and all models
-    are scored in one pass over the held-out samples: the search costs little more than one path for each fold and C.
-    Folds share nothing: what one of them learns never depends on samples it holds out.
+    Each fold traces the path over all p for each C, κ and s, and computes its kernels once. A cut is valid for every p,
+    s and kernel scale, so the search reuses cuts and dual variables across all of these and across C, and scores all
+    models in one pass over the held-out samples. It costs little more than one path per fold and C. Folds share
+    nothing: what a fold learns never depends on the samples it holds out.
 
-    The highest mean score wins. Scores that differ by rounding only are equal; among equal ones the least log-loss of
-    the held-out decisions decides. Points within one standard error of that score are as good as far as the folds can
-    tell: of these the ones with p nearest to 1 are taken. Of these, among those that fall behind the best by no more
-    than one standard error of the difference, the one is taken that scores best when its score is averaged with those
-    of the next smaller and larger C. Decisions of least squares ("ls-svc") estimate ±1: there the least squared error
-    of the held-out decisions decides among the points of p nearest to 1.
+    The highest mean score wins; scores that differ only by rounding are ties, which the smallest log-loss of the
+    held-out decisions breaks. The folds cannot tell points within one standard error of that score apart, so the search
+    keeps those with p nearest to 1. From these it drops the points that fall behind the best by more than one standard
+    error of the difference, and takes the one with the best score averaged with the next smaller and larger C. The
+    decisions of least squares ("ls-svc") estimate ±1: with it, the smallest squared error of the held-out decisions
+    decides among the points with p nearest to 1.
 
     Parameters
     ----------
     ps : sequence of float, or float, default=PAPER_PS
         Exponents to choose from.
     Cs : sequence of float, or float, default=(0.1, 1.0, 10.0, 100.0)
-        Costs of a margin violation to choose from. If the chosen one is the smallest or the largest, and better than
-        all others, a warning says so.
+        Costs of a margin violation to choose from. You get a warning if the smallest or the largest of them scores
+        best.
     s : sequence of float, or float, default=(1.1, 2.0)
-        Norms of the kernel weights to choose from, at least 1: 1 is sparse, infinity weighs all kernels the same. A
-        single number is not searched for and does not appear in ``best_params_``.
+        Norms of the kernel weights to choose from, at least 1: 1 gives sparse weights, infinity equal weights. A single
+        number is fixed and does not appear in ``best_params_``.
     capacity : "auto", sequence of float, or float, default="auto"
-        Exponents κ of the effective rank to choose from, see :class:`KernelBank`. "auto" is (0.5, 1.0) for kernels that
-        pay for their capacity, as those of the default bank do, and nothing for others; with "ls-svc" it is (0.0,),
-        since the squared loss penalises kernels that fit noise. Given numbers, kernels of any kind pay for it.
+        Exponents κ of the effective rank to choose from, see :class:`KernelBank`. "auto" is (0.5, 1.0) for kernels with
+        a capacity penalty, such as the default bank, and no search for others. With "ls-svc" it is (0.0,), since the
+        squared loss already penalises fitting noise. If you pass numbers, the penalty applies to kernels of any kind.
     cv : int, splitter or iterable, default=None
-        Number of folds (None: 5), which are shuffled and stratified by task and label; or any scikit-learn splitter, or
-        an iterable of (train, test) indices.
+        Number of folds (None: 5), shuffled and stratified by task and label; or any scikit-learn splitter, or an
+        iterable of (train, test) indices.
     scoring : str, callable or None, default=None
-        A scikit-learn scorer, or one of :func:`~paretomkl.model_selection.make_multitask_scorer`. None is the mean over
-        tasks of the task accuracy (plain accuracy for multi-class). It has to give one number.
+        A scikit-learn scorer, or one from :func:`~paretomkl.model_selection.make_multitask_scorer`. It must return one
+        number. None is the mean accuracy over tasks (plain accuracy for multi-class).
     kernels, task_column, task_weight, solver, tol, class_weight, verbose, max_iter, task_scale
         As in :class:`ParetoMKLClassifier`.
     machine : {"auto", "svc", "ls-svc"}, default="auto"
-        As in :class:`ParetoMKLClassifier`. "auto" is "ls-svc" where classes are told from the rest, else "svc".
+        As in :class:`ParetoMKLClassifier`. "auto" is "ls-svc" for one-vs-rest, else "svc".
     share : str or sequence of str, default="kernel"
         What tasks have in common: "nothing", "kernel", "function" or "everything", see :class:`ParetoMKLClassifier`.
-        Of a sequence the way of highest score is taken, on the same folds; where tasks have fewer than 100 samples on
-        average, the way that shares most among those within one standard error of it.
+        From a sequence, the search takes the way to share with the highest score on the same folds; if tasks have fewer
+        than 100 samples on average, the way that shares most among those within one standard error of it.
     max_search_rows : int or None, default=3000
-        Where there are more rows, or four times as many if no way makes one problem of all tasks ("function",
-        "everything"), parameters are chosen on folds of this many: those of some tasks, or some of each task and class
-        where fewer than ten tasks would be left. The model is fitted on all rows. None: always on folds of all rows.
+        With more rows than this, the parameters are chosen on folds of this many rows: the rows of some tasks, or a
+        sample from each task and class if fewer than ten tasks would be left. The limit is four times as high if
+        ``share`` includes neither "function" nor "everything", which make one problem of all tasks. The final model is
+        fitted on all rows. None always uses all rows.
     multi_class : {"auto", "one-vs-one", "one-vs-rest"}, default="auto"
-        As in :class:`ParetoMKLClassifier`. "auto" is "one-vs-rest" where the kernels have several
-        :func:`~paretomkl.kernels.sources` and the classes, more than two, have fewer than 15 samples on average, unless
-        ``machine="svc"`` asks for support vector machines; else "one-vs-one".
+        As in :class:`ParetoMKLClassifier`. "auto" is "one-vs-rest" if the kernels have several
+        :func:`~paretomkl.kernels.sources`, there are more than two classes with fewer than 15 samples each on average,
+        and ``machine`` is not "svc"; else "one-vs-one".
     n_jobs : int, default=None
-        Folds at a time; -1 is all cores. ``joblib.parallel_config`` chooses where they run, on a cluster too.
+        Number of folds to run in parallel; -1 uses all cores. ``joblib.parallel_config`` sets the backend, which may be
+        a cluster.
     random_state : int, RandomState or None, default=None
-        Shuffles the folds where ``cv`` is a number; None is the same as 0.
+        Seed for shuffling the folds if ``cv`` is a number; None is the same as 0.
     error_score : "raise" or float, default=nan
-        What a fold scores whose fit fails. With NaN a warning is given and the other folds decide.
+        Score of a fold whose fit fails. With NaN, you get a warning and the other folds decide.
 
     Attributes
     ----------
     best_params_ : dict
-        The chosen ``{"C": …, "capacity": …, "p": …, "s": …}``, without s and capacity where they were not searched for.
+        The chosen ``{"C": …, "capacity": …, "p": …, "s": …}``, without s and capacity if they were not searched.
     best_score_ : float
         Mean score of the chosen point over the folds.
     best_index_ : int
@@ -101,35 +103,34 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
     best_estimator_ : ParetoMKLClassifier
         Fitted with ``best_params_`` on all samples.
     cv_results_ : dict of arrays of shape (n_points,)
-        One row for each point of the grid, as GridSearchCV has them, ready for ``pandas.DataFrame``: ``params``,
-        ``param_C``, ``param_p`` …, ``split0_test_score`` …, ``mean_test_score``, ``std_test_score``,
-        ``rank_test_score``; and ``mean_test_log_loss`` (``mean_test_squared_error`` of least squares), ``max_gap``, the
-        largest certificate among the folds, and
-        ``mean_fit_time`` and ``std_fit_time``, of the point's share of its path.
+        One row per point of the grid, as in GridSearchCV, ready for ``pandas.DataFrame``: ``params``, ``param_C``,
+        ``param_p`` …, ``split0_test_score`` …, ``mean_test_score``, ``std_test_score``, ``rank_test_score``,
+        ``mean_test_log_loss`` (``mean_test_squared_error`` for least squares), ``max_gap`` (the largest certified gap
+        among the folds), and ``mean_fit_time`` and ``std_fit_time`` (the point's share of the time of its path).
     path_ : ParetoPath
-        The whole path on all samples at the chosen C, s and capacity; where tasks share their kernel only.
+        The whole path on all samples at the chosen C, s and capacity. Only if tasks share just their kernel.
     best_share_ : str
         What the tasks share.
     sharing_ : dict
-        For each way to share the mean score of its best point and its standard error over the folds.
+        For each way to share, the mean score of its best point and its standard error over the folds.
     sharing_in_words_ : str
-        The same in a sentence.
+        The same as a sentence.
     multi_class_, machine_ : str
-        How several classes became tasks, and what a task is.
+        How several classes became tasks, and the model of a task.
     scorer_ : callable
-        What scored the held-out samples, and what ``score`` uses.
+        The scorer of the held-out samples, which ``score`` uses too.
     best_indices_ : dict
-        For each way to share the row of its best point in ``cv_results_``.
+        For each way to share, the row of its best point in ``cv_results_``.
     small_tasks_ : bool
         Whether tasks have fewer than 100 samples on average, see ``share``.
     n_splits_, n_search_rows_ : int
-        Folds, and rows that they were made of.
+        Number of folds, and number of rows in the search.
     search_rows_ : array of int, or None
-        These rows; None where they are all.
+        The rows used in the search; None if it used all.
     refit_time_ : float
-        Seconds of the last path, on all samples.
+        Time in seconds to fit the final path on all samples.
     theta_, objectives_, task_weights_, objective_, gap_, n_sweeps_, classes_, …
-        Those of ``best_estimator_``.
+        As in ``best_estimator_``.
 
     Examples
     --------
@@ -199,10 +200,10 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         self.multi_class = multi_class
 
     def _settle(self, samples: Samples, y: Any) -> None:
-        """Pairs of classes and support vector machines; each class against the rest where sources meet few samples."""
+        """Resolve "auto": one-vs-rest least squares with several sources and few samples per class, else SVM pairs."""
         each = np.inf if y is None or is_matrix(y) else samples_of_class(as_labels(y, "y").ravel(), samples.sources)
         multi_class, machine = self.multi_class, self.machine
-        vectors = machine == "svc" or self.solver == "tseng"  # which is written for support vector machines
+        vectors = machine == "svc" or self.solver == "tseng"  # Tseng's algorithm solves support vector machines only
         if multi_class == "auto":
             pays = as_bank(self.kernels).n_sources > 1 and each < _FEW_OF_CLASS and not vectors
             multi_class = "one-vs-rest" if pays else "one-vs-one"
@@ -227,11 +228,11 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
 class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
     """:class:`ParetoMKLRegressor` with p, C, s, the capacity κ of its kernels, and ε chosen by cross-validation.
 
-    As :class:`ParetoMKLClassifierCV`: each fold traces the path over all p for each C, κ and s (and ε) from one pool of
-    cuts. The highest mean score wins: the share of the variance explained, task by task, unless ``scoring`` says
-    otherwise; among equal ones the least squared error. Points within one standard error of it are as good as far as
-    the folds can tell: of these the ones with p nearest to 1 are taken, and among those that hardly differ the one
-    whose neighbours in C score well too.
+    It works like :class:`ParetoMKLClassifierCV`: each fold traces the path over all p for each C, κ and s (and ε) from
+    one pool of cuts. The highest mean score wins, by default the share of explained variance averaged over tasks; the
+    smallest squared error breaks ties. The folds cannot tell points within one standard error of it apart, so the
+    search keeps those with p nearest to 1, and among those that hardly differ takes the one whose neighbours in C score
+    well too.
 
     Parameters
     ----------
@@ -242,45 +243,44 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
     ps : sequence of float, or float, default=PAPER_PS
         Exponents to choose from.
     Cs : sequence of float, or float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
-        Costs of an error to choose from. If the chosen one is the smallest or the largest, and better than all others,
-        a warning says so.
+        Costs of an error to choose from. You get a warning if the smallest or the largest of them scores best.
     s : sequence of float, or float, default=(1.1, 2.0)
-        Norms of the kernel weights to choose from. A single number is not searched for and does not appear in
-        ``best_params_``.
+        Norms of the kernel weights to choose from. A single number is fixed and does not appear in ``best_params_``.
     capacity : "auto", sequence of float, or float, default="auto"
-        Exponents κ of the effective rank to choose from, see :class:`KernelBank`; "auto" is (0.5, 1.0) for kernels that
-        pay for their capacity.
+        Exponents κ of the effective rank to choose from, see :class:`KernelBank`; "auto" is (0.5, 1.0) for kernels with
+        a capacity penalty.
     cv : int, splitter or iterable, default=None
-        Number of folds (None: 5), which are shuffled within each task; or any scikit-learn splitter, or an iterable of
+        Number of folds (None: 5), shuffled within each task; or any scikit-learn splitter, or an iterable of
         (train, test) indices.
     scoring : str, callable or None, default=None
-        A scikit-learn scorer, or one of :func:`~paretomkl.model_selection.make_multitask_scorer`. None is the mean over
-        tasks of 1 − MSE_t / v_t, v_t the variance of the targets of the task in the training part: R², but for a
-        denominator that does not depend on the few samples held out. (``score`` is R² itself.)
+        A scikit-learn scorer, or one from :func:`~paretomkl.model_selection.make_multitask_scorer`. None is the mean
+        over tasks of 1 − MSE_t / v_t, where v_t is the variance of the task's targets in the training part. This is R²
+        with a denominator that does not depend on the few held-out samples. (``score`` is R² itself.)
     kernels, task_column, normalize_y, task_weight, solver, tol, verbose, max_iter, task_scale
         As in :class:`ParetoMKLRegressor`.
     share : str or sequence of str, default="kernel"
         What tasks have in common: "nothing", "kernel", "function" or "everything", see :class:`ParetoMKLRegressor`.
-        Of a sequence the way of highest score is taken, on the same folds; where tasks have fewer than 100 samples on
-        average, the way that shares most among those within one standard error of it.
+        From a sequence, the search takes the way to share with the highest score on the same folds; if tasks have fewer
+        than 100 samples on average, the way that shares most among those within one standard error of it.
     max_search_rows : int or None, default=3000
-        Where there are more rows, or four times as many if no way makes one problem of all tasks ("function",
-        "everything"), parameters are chosen on folds of this many: those of some tasks, or some of each task and class
-        where fewer than ten tasks would be left. The model is fitted on all rows. None: always on folds of all rows.
+        With more rows than this, the parameters are chosen on folds of this many rows: the rows of some tasks, or a
+        sample from each task if fewer than ten tasks would be left. The limit is four times as high if ``share``
+        includes neither "function" nor "everything", which make one problem of all tasks. The final model is fitted on
+        all rows. None always uses all rows.
     n_jobs : int, default=None
-        Folds at a time; -1 is all cores.
+        Number of folds to run in parallel; -1 uses all cores.
     random_state : int, RandomState or None, default=None
-        Shuffles the folds where ``cv`` is a number; None is the same as 0.
+        Seed for shuffling the folds if ``cv`` is a number; None is the same as 0.
     error_score : "raise" or float, default=nan
-        What a fold scores whose fit fails.
+        Score of a fold whose fit fails.
 
     Attributes
     ----------
     best_params_, best_score_, best_index_, best_estimator_, cv_results_, path_, scorer_, n_splits_, refit_time_
-        As in :class:`ParetoMKLClassifierCV`; ``cv_results_`` has ``mean_test_squared_error`` (in units of the spread of
-        the task) in place of the log-loss.
+        As in :class:`ParetoMKLClassifierCV`; ``cv_results_`` has ``mean_test_squared_error`` (targets scaled by the
+        spread of the task) instead of the log-loss.
     theta_, objectives_, task_weights_, objective_, gap_, n_sweeps_, …
-        Those of ``best_estimator_``.
+        As in ``best_estimator_``.
 
     Examples
     --------

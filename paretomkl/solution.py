@@ -19,15 +19,16 @@ class Solution:
     Attributes
     ----------
     p, objective, gap : float
-        The exponent, M_p(objectives), and the relative certificate, never below the truth.
+        The exponent, M_p(objectives), and the certified relative gap, an upper bound on the true one.
     sweep : Sweep
         The tasks solved at θ.
     task_weights : array of shape (n_tasks,)
-        η, summing to one.
+        Task weights η, which sum to one.
     n_sweeps, converged : int, bool
-        Passes over the tasks that this solution took, and whether the gap reached the tolerance.
+        Passes over the tasks for this solution, and whether the gap reached the tolerance.
     machine, state : Machine or None, object
-        Whose tasks they are, and what the solver hands to the next p; it holds for this machine only.
+        The machine that solved the tasks, and the solver state for a warm start at the next p, valid for this machine
+        only.
     """
 
     p: float
@@ -51,5 +52,5 @@ class Solution:
         return self.sweep.lower
 
     def alone(self) -> Solution:
-        """Without machine, duals and cuts: what is worth keeping when the training data are gone."""
+        """A copy without machine, duals and cuts, which are useless without the training data."""
         return replace(self, machine=None, state=None, sweep=replace(self.sweep, warm=None))

@@ -1,4 +1,4 @@
-"""What a machine returns: all tasks solved at one θ."""
+"""The result of a machine: all tasks solved at one θ."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__ = ["Decisions", "Sweep"]
 
 @dataclass(frozen=True)
 class Sweep:
-    """All tasks solved at one θ, with what each of them says about every other θ.
+    """All tasks solved at one θ, with a cut per task that holds at every other θ.
 
     Attributes
     ----------
-    theta : array of shape (n_kernels,), or (n_tasks, n_kernels) where each task has its own
+    theta : array of shape (n_kernels,), or (n_tasks, n_kernels) if each task has its own
     linear, forms : arrays of shape (n_tasks,) and (n_tasks, n_kernels)
         The cuts J_t(θ') ≥ linear_t − ½ θ'·forms_t, valid for all θ'.
     lower, upper : arrays of shape (n_tasks,)
-        Bounds of J_t(θ): the dual and the primal objective.
+        Bounds on J_t(θ): the dual and the primal objective.
     warm : object
-        Where the machine that made this sweep can start the next one. Only that machine reads it.
+        Warm start for the next sweep. Only the machine that made it can read it.
     """
 
     theta: Array
@@ -34,16 +34,16 @@ class Sweep:
 
 
 class Decisions(NamedTuple):
-    """The functions f_t(x) = Σ_i dual_ti k_θ(x_ti, x) + intercept_t + diagonal · k_θ(x, x) that a sweep stands for.
+    """The task functions of a sweep, f_t(x) = Σ_i dual_ti k_θ(x_ti, x) + intercept_t + diagonal · k_θ(x, x).
 
     Attributes
     ----------
     dual : list of n_tasks arrays
         Coefficients over the samples of each task.
     intercepts : array of shape (n_tasks,)
-        What is added.
+        Constant term of each function.
     diagonal : float
-        Not zero only for balls.
+        Factor of k_θ(x, x); nonzero only for balls.
     """
 
     dual: list[Array]

@@ -1,4 +1,4 @@
-"""Tables in files: read, checked and encoded as the command line does it."""
+"""Read, check and encode tables from files, as the command line does."""
 
 from ._tables import Columns, Table, TableError, load_table, read_table
 

@@ -1,7 +1,7 @@
-"""Which kernel weights are allowed: the L_s ball, with the closed forms the solvers need.
+"""The allowed kernel weights: the L_s ball, with the closed forms that the solvers need.
 
-A weight set is {θ ≥ 0, c(θ) ≤ 1} with a convex c. Its ``barrier`` is a compiled function and an array of parameters for
-it: what the master of the cut pool needs to know about c.
+A weight set is {θ ≥ 0, c(θ) ≤ 1} with a convex c. Its ``barrier`` describes c to the master of the cut pool: a compiled
+function and an array of its parameters.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from ._typing import Array
 
 __all__ = ["CONSTRAINT", "GAUGE", "SUPPORT", "LsBall", "barrier_function"]
 
-CONSTRAINT, GAUGE, SUPPORT = 0, 1, 2  # the questions that a barrier function answers
+CONSTRAINT, GAUGE, SUPPORT = 0, 1, 2  # what to ask a barrier function for
 
 
 @barrier_function
 def _ls_ball(question: int, x: Array, parameters: Array, gradient: Array, curvature: Array) -> float:
-    """The answer about x ≥ 0 for c(θ) = Σ_m θ_m^s.
+    """Barrier function of c(θ) = Σ_m θ_m^s, for x ≥ 0.
 
-    CONSTRAINT: c(x), with its gradient and the diagonal of its second derivatives written to the arrays given. GAUGE:
-    the size of x, by which it must be divided to lie on the boundary, ‖x‖_s. SUPPORT: the largest θ'x, ‖x‖_{s*}.
+    CONSTRAINT: c(x); the gradient and the diagonal of the second derivatives are written to the arrays. GAUGE: ‖x‖_s;
+    x divided by it lies on the boundary. SUPPORT: the largest θ'x over the set, ‖x‖_{s*}.
     """
     s = parameters[0]
     total = 0.0
@@ -51,7 +51,7 @@ def _ls_ball(question: int, x: Array, parameters: Array, gradient: Array, curvat
 class LsBall:
     """Kernel weights Θ_s = {θ ≥ 0, ‖θ‖_s ≤ 1}, 1 ≤ s ≤ ∞.
 
-    s = 1 gives sparse weights, larger s spreads them, s = ∞ is the plain sum of all kernels.
+    s = 1 gives sparse weights, a larger s spreads them, s = ∞ is the plain sum of all kernels.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class LsBall:
 
     @property
     def sparse(self) -> bool:
-        """Whether most of the best weights are zero."""
+        """Whether most optimal weights are zero."""
         return self.s == 1
 
     def start(self, n_kernels: int) -> Array:
@@ -84,7 +84,7 @@ class LsBall:
         return np.full(n_kernels, n_kernels ** (-1 / self.s))
 
     def greatest(self, n_kernels: int) -> Array | None:
-        """The weights that no others exceed in any kernel, where the set has such: there all objectives are least."""
+        """The elementwise largest weights if they lie in the set, else None; they minimise all objectives at once."""
         return np.ones(n_kernels) if np.isinf(self.s) else None
 
     @property
@@ -94,7 +94,7 @@ class LsBall:
 
     def scale_to_boundary(self, theta: Array) -> Array:
         """θ / ‖θ‖_s. Task objectives fall as θ grows, so optimal weights lie on the boundary."""
-        scaled = theta / theta.max()  # first, so that a weight vector of any size has a finite norm
+        scaled = theta / theta.max()  # keeps the norm finite for weights of any size
         return scaled / power_norm(scaled, self.s)
 
     def support(self, direction: Array) -> Array:
@@ -108,7 +108,7 @@ class LsBall:
         if np.isinf(self.s):
             return np.ones_like(w)
         root = 1 / (1 + self.s)
-        return self.scale_to_boundary(w**root / w.max() ** root)  # roots first: the ratio of the w may underflow
+        return self.scale_to_boundary(w**root / w.max() ** root)  # take roots first: w / w.max() may underflow
 
     def prox_step(self, theta: Array, gradient: Array, zeta: float) -> Array:
         """argmin over Θ_s of θ'gradient + ζ D(θ, θ_k), gradient ≤ 0 (the paper's Theorem 2).
@@ -122,18 +122,18 @@ class LsBall:
         if not top > 0:
             return theta
         r = 1 / (self.s - 1)
-        step = (psi / top) ** r  # ψ^r up to the factor top^r, which may overflow for s near 1
+        step = (psi / top) ** r  # ψ^r without the factor top^r, which may overflow for s near 1
         norm = power_norm(step, self.s)
         # ψ^r / max(1, ‖ψ^r‖_s), in logarithms
         return step / norm * np.exp(min(0.0, r * np.log(top) + np.log(norm)))
 
 
 def _project_to_simplex_hull(v: Array) -> Array:
-    """Euclidean projection onto {θ ≥ 0, Σθ ≤ 1}: max(v - μ, 0) with the smallest μ ≥ 0 that fits."""
+    """Euclidean projection onto {θ ≥ 0, Σθ ≤ 1}: max(v - μ, 0) with the smallest feasible μ ≥ 0."""
     positive = np.maximum(v, 0)
     if positive.sum() <= 1:
         return positive
-    v = v - v.max()  # on Σθ = 1 a common shift changes nothing, and keeps the one from being rounded away
+    v = v - v.max()  # a shift does not change the projection onto Σθ = 1, and keeps the 1 from being rounded away
     falling = np.sort(v)[::-1]
     excess = np.cumsum(falling) - 1
     count = np.arange(1, len(v) + 1)

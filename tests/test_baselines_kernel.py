@@ -358,7 +358,7 @@ def test_progress_is_shown_on_request(toy, model, verbose, capsys):
             UniformKernelSVC(kernels="nice"),
             r"kernels must be 'default', 'paper', 'precomputed', sources\(…\) or a sequence",
         ),
-        (IndependentSVC(Cs=[]), "Cs is empty; give at least one number"),
+        (IndependentSVC(Cs=[]), "Cs is empty; pass at least one number"),
         (IndependentSVC(Cs=[1.0, -1.0]), "every entry of Cs must be a number greater than 0"),
         (IndependentSVC(Cs="all"), "every entry of Cs must be a number greater than 0"),
         (IndependentSVC(sigmas=[0.0]), "every entry of sigmas must be a number greater than 0"),

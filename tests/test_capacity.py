@@ -305,8 +305,8 @@ def test_sources_along_a_path_and_in_its_display():
     ("blocks", "words"),
     [
         ({}, "sources needs at least one named block of columns"),
-        ({"": [0]}, "A source needs a name that is text, got ''"),
-        ({3: [0]}, "A source needs a name that is text, got 3"),
+        ({"": [0]}, "The name of a source must be a non-empty string, got ''"),
+        ({3: [0]}, "The name of a source must be a non-empty string, got 3"),
         ({"a": [0, 9]}, "Source 'a' asks for column 9, but X has 5 columns"),
         ({"a": "g_*"}, "Source 'a' names the column 'g_\\*', but X has no column names"),
         ({"a": []}, "Source 'a' has an empty list of columns"),

@@ -153,7 +153,7 @@ def test_stacked_frames_are_aligned_by_name(library):
     with pytest.raises(ValueError, match="Task 1 has no column 'u'; its columns are"):
         stack_tasks([first, library.DataFrame({"v": [3.0], "w": [4.0]})], [[0, 1], [1]])
     with pytest.raises(
-        ValueError, match="Task 1 must have X of the type of the other tasks, got ndarray and DataFrame"
+        ValueError, match="X of task 1 must have the type of the other tasks, got ndarray and DataFrame"
     ):
         stack_tasks([first, np.ones((1, 2))], [[0, 1], [1]])
 
@@ -201,7 +201,7 @@ class Overflowing(SVCTasks):
 def test_an_objective_that_overflows_is_refused(toy, solver):
     machine = make_problem(toy).machine
     broken = Overflowing(machine.gram, machine.targets, machine.C)
-    with pytest.raises(ValueError, match="The objective of task 1 is not a finite number: C, the sample weights or"):
+    with pytest.raises(ValueError, match="The objective of task 1 is not finite: C, the sample weights and"):
         solver().solve(MultiTaskProblem(broken, PowerMean(1.0), LsBall(1.1)))
 
 
@@ -257,7 +257,7 @@ def test_the_advice_in_a_warning_works(toy):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert few.set_params(max_iter=300).fit(toy.X, toy.y, tasks=toy.tasks).gap_ <= 1e-9
-    with pytest.warns(ConvergenceWarning, match=r"after \d+ sweeps, gap .* Raise tol: rounding allows no less"):
+    with pytest.warns(ConvergenceWarning, match=r"after \d+ sweeps, gap .* Raise tol: rounding allows no smaller gap"):
         few.set_params(tol=1e-15).fit(toy.X, toy.y, tasks=toy.tasks)
 
 
@@ -301,7 +301,7 @@ def test_a_fold_that_fails_is_a_warning(two_classes):
     weight[quarters[0]] = 0.0
     search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0, 10.0], cv=folds)
     with pytest.warns(
-        FitFailedWarning, match=r"failed in 1 of 3 folds \(error_score=nan\); first with: Sample weights"
+        FitFailedWarning, match=r"failed in 1 of 3 folds \(error_score=nan\); the first error was: Sample weights"
     ):
         search.fit(X, y, sample_weight=weight)
     assert np.isnan(search.cv_results_["split0_test_score"]).all()

@@ -59,7 +59,7 @@ CASES = {
     # y and tasks
     "no labels": ({"y": None}, "y is missing"),
     "empty labels": ({"y": []}, "y is empty"),
-    "a label missing": ({"y": changed(Y, 5, NAN)}, "y is missing for sample 5 (1 in all)"),
+    "a label missing": ({"y": changed(Y, 5, NAN)}, "y is missing for sample 5 (1 in total)"),
     "one class": ({"y": 0 * Y}, "y has only one class, 0; a task needs two classes or more"),
     "one class in a task": (
         {"y": np.where(TASKS == "b", 1, Y), "tasks": TASKS},
@@ -74,11 +74,11 @@ CASES = {
         {"y": np.c_[Y, THREE]},
         "Task 1 needs two classes in its column of y, got 3: [0, 1, 2]",
     ),
-    "an empty task": ({"y": np.c_[Y, np.full(N, NAN)]}, "Task 1 is empty: no sample is labelled in its column of y"),
+    "an empty task": ({"y": np.c_[Y, np.full(N, NAN)]}, "Task 1 is empty: its column of y has no labels"),
     "no columns in Y": ({"y": np.empty((N, 0))}, "y has no columns"),
     "y of three dimensions": ({"y": np.zeros((N, 2, 2))}, "y must have one or two dimensions, got 3"),
     "tasks of wrong length": ({"tasks": TASKS[:-1]}, "tasks must have one entry per sample (12), got shape (11,)"),
-    "a task label missing": ({"tasks": changed(THREE, 2, NAN)}, "tasks is missing for sample 2 (1 in all)"),
+    "a task label missing": ({"tasks": changed(THREE, 2, NAN)}, "tasks is missing for sample 2 (1 in total)"),
     "tasks twice": ({"y": np.c_[Y, Y], "tasks": TASKS}, "tasks cannot be given together with a matrix y"),
     # p, s, C, tol
     "s below one": ({"s": 0.99}, "s must be a number at least 1, got s=0.99"),
@@ -87,7 +87,7 @@ CASES = {
     "s of None": ({"s": None}, "s must be a number at least 1, got s=None"),
     "p of NaN": ({"ps": [1.0, NAN]}, "p must be a number or ±inf, got p=nan"),
     "p of text": ({"ps": ["one"]}, "p must be a number or ±inf, got p='one'"),
-    "no p": ({"ps": []}, "ps is empty; give at least one exponent"),
+    "no p": ({"ps": []}, "ps is empty; pass at least one exponent"),
     "C of zero": ({"C": 0}, "C must be a number greater than 0 and finite, got C=0"),
     "C below zero": ({"C": -1.0}, "C must be a number greater than 0 and finite, got C=-1"),
     "C of NaN": ({"C": NAN}, "C must be a number greater than 0 and finite, got C=nan"),
@@ -105,11 +105,11 @@ CASES = {
     "n_jobs of zero": ({"n_jobs": 0}, "n_jobs must be None (one thread), a positive number"),
     # solvers
     "unknown solver": ({"solver": "newton"}, "solver must be one of"),
-    "bcd above one": ({"solver": "bcd", "ps": [0.5, 2.0]}, "solver='bcd' handles p <= 1 only, got p=2"),
-    "bcd at infinity": ({"solver": "bcd", "ps": [INF]}, "solver='bcd' handles p <= 1 only, got p=inf"),
-    "tseng below one": ({"solver": "tseng", "ps": [0.5, 2.0]}, "solver='tseng' handles p >= 1 only, got p=0.5"),
+    "bcd above one": ({"solver": "bcd", "ps": [0.5, 2.0]}, "solver='bcd' handles only p <= 1, got p=2"),
+    "bcd at infinity": ({"solver": "bcd", "ps": [INF]}, "solver='bcd' handles only p <= 1, got p=inf"),
+    "tseng below one": ({"solver": "tseng", "ps": [0.5, 2.0]}, "solver='tseng' handles only p >= 1, got p=0.5"),
     # task weights
-    "too few task weights": ({"y": THREE, "task_weight": [1, 2]}, "task_weight must have one entry for each of the 3"),
+    "too few task weights": ({"y": THREE, "task_weight": [1, 2]}, "task_weight must have one entry per task (3)"),
     "unknown task": ({"y": THREE, "task_weight": {"0 vs 4": 2}}, "task_weight names the unknown task '0 vs 4'"),
     "negative task weight": (
         {"y": THREE, "task_weight": [1, -1, 1]},
@@ -130,7 +130,7 @@ CASES = {
     "kernel with NaN": ({"kernels": [sometimes_nan]}, "Kernel sometimes_nan returned NaN or infinite values"),
     "unknown kernel": ({"kernels": ["rbf", "rfb"]}, "Kernel 1 has the unknown name 'rfb'"),
     "no kernels": ({"kernels": []}, "kernels is empty"),
-    "one kernel without a list": ({"kernels": "rbf"}, "for one kernel write ['rbf']"),
+    "one kernel without a list": ({"kernels": "rbf"}, "for a single kernel, pass ['rbf']"),
     "column out of range": ({"kernels": [Gaussian(columns=[0, 3])]}, "asks for column 3, but X has 3 columns"),
     "column without names": (
         {"kernels": [Gaussian(columns="age")]},
@@ -177,7 +177,7 @@ CASES = {
     "width beyond range": ({"kernels": [("rbf", {"sigma": 1e-170})]}, "sigma"),
     "overflowing kernel": ({"X": 1e4 * X, "kernels": [("poly", {"degree": 100})]}, "Kernel polynomial"),
     "X of one dimension": ({"X": X[:, 0]}, "X must have"),
-    "X of text": ({"X": np.full((N, 2), "a")}, "X must hold numbers only"),
+    "X of text": ({"X": np.full((N, 2), "a")}, "X must contain only numbers"),
     "text in a frame": (
         {"X": pd.DataFrame(X).assign(site="pump")},
         "could not convert string to float: 'pump'. Encode that column, or, if it names the tasks",

@@ -226,11 +226,11 @@ def test_columns_by_name(column_form):
 # ------------------------------------------------------------ errors
 def test_unknown_and_missing_tasks_are_named(toy):
     model = make().fit(toy.X, toy.y, tasks=toy.tasks)
-    with pytest.raises(ValueError, match=r"Unknown task 'pump'; known are \['task 0', 'task 1', 'task 2'\]"):
+    with pytest.raises(ValueError, match=r"Unknown task 'pump'; the model knows \['task 0', 'task 1', 'task 2'\]"):
         model.predict(toy.X[:1], tasks=["pump"])
-    with pytest.raises(ValueError, match=r"was fitted with tasks .*; name the task of each row with tasks="):
+    with pytest.raises(ValueError, match=r"was fitted with tasks .*; pass the task of each row as tasks="):
         model.predict(toy.X)
-    with pytest.raises(ValueError, match="fitted without tasks; leave tasks= out"):
+    with pytest.raises(ValueError, match="fitted without tasks; do not pass tasks="):
         make().fit(toy.X, toy.y).predict(toy.X, tasks=toy.tasks)
     with pytest.raises(ValueError, match="Pass task_column or tasks=, not both"):
         make(task_column=0).fit(toy.X, toy.y, tasks=toy.tasks)
@@ -240,7 +240,7 @@ def test_unknown_and_missing_tasks_are_named(toy):
     ("column", "message"),
     [
         (7, "task_column=7 is out of range: X has 3 columns"),
-        ("site", "'site' is a name, but X has no column names; give the index"),
+        ("site", "'site' is a name, but X has no column names; pass the index"),
         (True, "task_column must be an index or a name, got True"),
     ],
 )
@@ -264,12 +264,12 @@ def test_a_task_of_one_class_is_named(toy):
         ({"p": [1, 2]}, "p must be a number"),
         ({"s": 0.5}, "s must be a number at least 1"),
         ({"C": 0.0}, "C must be a number greater than 0"),
-        ({"C": np.ones(54)}, "C must be one number; give fit a sample_weight"),
+        ({"C": np.ones(54)}, "C must be one number; pass sample_weight to fit"),
         ({"class_weight": "heavy"}, "class_weight must be None, 'balanced' or a dict"),
         ({"class_weight": np.ones(54)}, "class_weight must be None, 'balanced' or a dict, got <ndarray>"),
         ({"class_weight": {"yes": 2, "nay": 3}}, "class_weight names the label 'nay', which y does not have"),
         ({"class_weight": {"yes": -1}}, "class_weight of class 'yes' must be positive"),
-        ({"solver": "bcd", "p": 2.0}, "solver='bcd' handles p <= 1 only"),
+        ({"solver": "bcd", "p": 2.0}, "solver='bcd' handles only p <= 1"),
     ],
 )
 def test_bad_parameters_are_named(toy, parameters, message):
@@ -313,7 +313,7 @@ def test_x_that_does_not_fit_is_named(toy):
 def test_a_missing_label_gets_one_clear_error(toy, spoil):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(ValueError, match=r"y is missing for sample 3 \(1 in all\)"):
+        with pytest.raises(ValueError, match=r"y is missing for sample 3 \(1 in total\)"):
             make().fit(toy.X, spoil(toy.y))
 
 
@@ -393,7 +393,7 @@ def test_scores_skip_samples_without_weight(toy):
     kept = toy.tasks != "task 1"
     alone = model.score(toy.X[kept], toy.y[kept], tasks=toy.tasks[kept])
     assert model.score(toy.X, toy.y, sample_weight=kept.astype(float), tasks=toy.tasks) == pytest.approx(alone)
-    with pytest.raises(ValueError, match="nothing to score: y has no label of positive weight"):
+    with pytest.raises(ValueError, match="nothing to score: y has no label with positive weight"):
         model.score(toy.X, toy.y, sample_weight=np.zeros(54), tasks=toy.tasks)
 
 

@@ -374,7 +374,7 @@ def stack_with_least_eigenvalue(least, n=30):
 
 def test_a_negative_eigenvalue_of_a_thousandth_is_not_mistaken_for_rounding():
     stack_with_least_eigenvalue(-1e-7).check_positive_semidefinite()
-    with pytest.raises(ValueError, match=r"not positive semidefinite: it has the eigenvalue -0\.001"):
+    with pytest.raises(ValueError, match=r"not positive semidefinite: its smallest eigenvalue is -0\.001"):
         stack_with_least_eigenvalue(-1e-3).check_positive_semidefinite()
 
 

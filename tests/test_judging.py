@@ -113,11 +113,11 @@ def test_scorers_are_used_unchanged():
     [
         ("balanced_acuracy", "There is no score 'balanced_acuracy' (scoring); did you mean 'balanced_accuracy'?"),
         ("auc", "There is no score 'auc' (scoring); did you mean 'roc_auc'?"),
-        ("magic", "'magic' is not a score for classes (scoring); known are accuracy, balanced_accuracy"),
-        ("r2", "'r2' is not a score for classes (scoring); known are accuracy, balanced_accuracy"),
+        ("magic", "'magic' is not a score for classes (scoring); use one of accuracy, balanced_accuracy"),
+        ("r2", "'r2' is not a score for classes (scoring); use one of accuracy, balanced_accuracy"),
         ("neg_log_loss", "The score neg_log_loss needs probabilities (scoring), which support vector machines do not"),
         (make_scorer(f1_score, response_method="predict_proba"), "The score f1_score needs probabilities"),
-        (make_multitask_scorer(average=None), "scoring must be the name of a score, a scorer of scikit-learn, or one"),
+        (make_multitask_scorer(average=None), "scoring must be the name of a score, a scikit-learn scorer, or a make"),
         (lambda *_: 0.0, "scoring must be the name of a score"),
     ],
 )
@@ -129,9 +129,9 @@ def test_other_scores_are_refused(scoring, message):
 
 def test_scores_for_two_classes_refuse_three():
     X, y = load_iris(return_X_y=True)
-    message = "The score roc_auc compares two classes, and y has 3; use balanced_accuracy or f1_macro."
+    message = "The score roc_auc compares two classes, but y has 3; use balanced_accuracy or f1_macro."
     with pytest.raises(ValueError) as error:
         trade_off_page(X, y, scoring="roc_auc", **QUICK)
     assert str(error.value) == message
-    with pytest.raises(ValueError, match="and task 'b' has 3; use"):
+    with pytest.raises(ValueError, match="but task 'b' has 3; use"):
         make_judge("f1").of_samples(X[:120], y[:120].cumsum() % 3, tasks=["b"] * 120)

@@ -234,7 +234,7 @@ def test_rare_labels_are_not_lost_among_many_tasks(seed):
 
 def test_frames_name_the_tasks_of_a_matrix():
     frame = pd.DataFrame({"toxic": [0, 0, 1, 1, np.nan, 0], "soluble": [1, 1, 0, np.nan, np.nan, np.nan]})
-    with pytest.raises(ValueError, match="Task 'soluble' has a single sample of label 0"):
+    with pytest.raises(ValueError, match="Task 'soluble' has a single sample with label 0"):
         MultiTaskStratifiedKFold(2).split(frame, frame)
 
 
@@ -248,8 +248,8 @@ IMPOSSIBLE = np.array([[1, np.nan, 1], [1, 1, np.nan], [np.nan, 1, 1], [0, 0, 0]
 @pytest.mark.parametrize(
     ("options", "X", "y", "said", "message"),
     [
-        ({}, TWELVE, [0] * 11 + [1], {}, "y has a single sample of label 1"),
-        ({}, TWELVE, PAIRS, {"groups": ["a"] * 11 + ["b"]}, "Task 'b' has a single sample of label 1"),
+        ({}, TWELVE, [0] * 11 + [1], {}, "y has a single sample with label 1"),
+        ({}, TWELVE, PAIRS, {"groups": ["a"] * 11 + ["b"]}, "Task 'b' has a single sample with label 1"),
         ({}, TWELVE, PAIRS, {"groups": TWELVE, "tasks": TWELVE}, "Pass groups or tasks, not both"),
         ({"task_column": 0}, TWELVE[:, None], PAIRS, {"groups": PAIRS}, "Pass task_column or groups, not both"),
         (
@@ -263,7 +263,7 @@ IMPOSSIBLE = np.array([[1, np.nan, 1], [1, 1, np.nan], [np.nan, 1, 1], [0, 0, 0]
         ({"task_column": "site"}, TWELVE[:, None], PAIRS, {}, "'site' is a name, but X has no column names"),
         ({"task_column": "site"}, pd.DataFrame({"a": PAIRS}), PAIRS, {}, "X has no column 'site'"),
         ({}, TWELVE, None, {}, "y is missing"),
-        ({}, TWELVE, np.full((12, 2), np.nan), {}, "y has no label at all"),
+        ({}, TWELVE, np.full((12, 2), np.nan), {}, "y has no labels"),
         ({}, TWELVE, np.zeros((12, 2, 2)), {}, "one or two dimensions"),
         ({}, TWELVE, PAIRS[:6], {}, "inconsistent numbers of samples"),
         ({}, TWELVE, PAIRS + 0.5, {}, "Unknown label type"),
@@ -286,7 +286,7 @@ def test_bad_options_are_refused(options):
 
 def test_small_cells_are_warned_about_once():
     y = np.array([0] * 20 + [1, 1, 1, 2, 2])
-    with pytest.warns(UserWarning, match="only 2 samples of label 2, fewer than n_splits=5") as caught:
+    with pytest.warns(UserWarning, match="only 2 samples with label 2, fewer than n_splits=5") as caught:
         fold = fold_of_rows(MultiTaskStratifiedKFold(5).split(y, y), 25)
     assert len(caught) == 1
     assert len(set(fold[y == 2])) == 2
@@ -430,10 +430,16 @@ FEW = ["a"] * 9 + ["b"] * 3
     [
         (
             lambda: MultiTaskKFold(2).split(TWELVE, tasks=FEW),
-            "Task 'b' has 3 samples, of which a training part keeps 1",
+            "Task 'b' has 3 samples, and with n_splits=2 a training part keeps only 1",
         ),
-        (lambda: MultiTaskKFold(5).split(TWELVE, tasks=["a"] * 10 + ["b"] * 2), "Task 'b' has 2 samples, .* keeps 1"),
-        (lambda: MultiTaskKFold(2).split(TWELVE[:3]), "y has 3 samples, of which a training part keeps 1"),
+        (
+            lambda: MultiTaskKFold(5).split(TWELVE, tasks=["a"] * 10 + ["b"] * 2),
+            "Task 'b' has 2 samples, .* keeps only 1",
+        ),
+        (
+            lambda: MultiTaskKFold(2).split(TWELVE[:3]),
+            "y has 3 samples, and with n_splits=2 a training part keeps only 1",
+        ),
         (lambda: MultiTaskKFold(13).split(TWELVE), "n_splits=13 is more than the number of samples, 12"),
         (lambda: MultiTaskKFold().split(TWELVE, np.full((12, 2), np.nan)), "Task 0 has 0 samples"),
         (lambda: MultiTaskKFold().split(TWELVE, np.empty((12, 0))), "y has no columns"),
@@ -444,10 +450,10 @@ FEW = ["a"] * 9 + ["b"] * 3
         (lambda: MultiTaskShuffleSplit(train_size=3).split(TWELVE, tasks=FEW), "Task 'b' has 3 samples, too few for"),
         (lambda: MultiTaskShuffleSplit(train_size=0.2).split(TWELVE, tasks=FEW), "Task 'b' has 3 samples, too few for"),
         *[
-            (lambda size=size: MultiTaskShuffleSplit(train_size=size).split(TWELVE), "train_size must be a share in")
+            (lambda size=size: MultiTaskShuffleSplit(train_size=size).split(TWELVE), "train_size must be a fraction in")
             for size in (0.0, 1.0, 1, -3, True, np.nan, "half", None)
         ],
-        (lambda: split_by_time(FEW, TWELVE, 1.5), "train_size must be a share in"),
+        (lambda: split_by_time(FEW, TWELVE, 1.5), "train_size must be a fraction in"),
         (lambda: split_by_time(FEW, TWELVE, 3), "Task 'b' has 3 samples, too few for train_size=3"),
         (lambda: split_by_time(None, [0, 1, 1, 1], 3), "has fewer than two samples before 1"),
         (lambda: split_by_time(FEW, TWELVE[:5], 0.5), r"tasks must have one entry per sample \(5\)"),
@@ -485,7 +491,7 @@ def test_splitters_and_iterables_work_as_in_scikit_learn(toy):
     assert len(make_splits(3, toy.X, matrix_of(toy))) == 3
     with pytest.raises(ValueError, match=r"Expected .*cv.* as an integer"):
         make_splits("five", toy.X, toy.y)
-    with pytest.raises(ValueError, match="cv has no folds"):
+    with pytest.raises(ValueError, match="cv yields no splits"):
         make_splits([], toy.X, toy.y)
 
 
@@ -942,7 +948,7 @@ def test_scorers_can_be_copied_and_read(toy, fitted_column):
         ({"average": "micro"}, "average must be one of"),
         ({"metric": accuracy_score, "response_method": "transform"}, "response_method must be one of"),
         ({"metric": accuracy_score, "response_method": ()}, "response_method must be one of"),
-        ({"metric": "accuracy", "greater_is_better": False}, "greater_is_better is for functions"),
+        ({"metric": "accuracy", "greater_is_better": False}, "greater_is_better applies only to functions"),
     ],
 )
 def test_bad_scorers_are_refused_when_made(arguments, message):
@@ -971,7 +977,7 @@ def test_bad_calls_are_refused(toy, fitted):
     mixed = np.array([1, "1"] * 27, dtype=object)
     with pytest.raises(ValueError, match="Two tasks are called '1'"):
         make_multitask_scorer()(svc, toy.X, toy.y, tasks=mixed)
-    with pytest.raises(ValueError, match=r"y has shape \(54, 3\), but the estimator answers with shape \(54,\)"):
+    with pytest.raises(ValueError, match=r"y has shape \(54, 3\), but the estimator returns shape \(54,\)"):
         make_multitask_scorer()(svc, toy.X, matrix)
     three = np.where(toy.X[:, 0] > 0.5, toy.y, "maybe")
     relabelled = np.where(three == "maybe", "perhaps", three)

@@ -127,14 +127,14 @@ def test_messages_name_what_a_part_lacks(toy):
     machine = SVCTasks(gram, np.concatenate([signs for _, signs in toy.pairs]), np.ones(len(toy.y)))
     half = SimpleNamespace(n_tasks=3, n_kernels=5)
     with pytest.raises(
-        TypeError, match=r"SimpleNamespace cannot serve as machine: it lacks sweep, decisions\. A machine"
+        TypeError, match=r"SimpleNamespace cannot be used as a machine: it lacks sweep, decisions\. A machine"
     ):
         MultiTaskProblem(half, PowerMean(1.0), LsBall(1.1))
-    with pytest.raises(TypeError, match="float cannot serve as scalarization: it lacks p, convex"):
+    with pytest.raises(TypeError, match="float cannot be used as a scalarization: it lacks p, convex"):
         MultiTaskProblem(machine, 1.0, LsBall(1.1))
-    with pytest.raises(TypeError, match="LsBall cannot serve as weight set: it is a class; make an object of it"):
+    with pytest.raises(TypeError, match="LsBall cannot be used as a weight set: it is a class; pass an instance"):
         MultiTaskProblem(machine, PowerMean(1.0), LsBall)
-    with pytest.raises(TypeError, match="ndarray cannot serve as gram: it lacks layout"):
+    with pytest.raises(TypeError, match="ndarray cannot be used as a gram: it lacks layout"):
         SVCTasks(toy.Ks, np.ones(3), np.ones(3))
-    with pytest.raises(TypeError, match="SimpleNamespace cannot serve as solver: it lacks tol"):
+    with pytest.raises(TypeError, match="SimpleNamespace cannot be used as a solver: it lacks tol"):
         make_solver(SimpleNamespace(solve=None), [1.0])

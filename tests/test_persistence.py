@@ -81,9 +81,9 @@ def test_saved_tasks_and_words_load_unchanged(tmp_path):
 def test_foreign_code_is_refused_unless_named(tmp_path):
     model = ParetoMKLClassifier(kernels=[Custom(function=own_kernel), Gaussian(1.0)]).fit(X, y)
     paretomkl.save_model(model, tmp_path / "model.skops")
-    with pytest.raises(ValueError, match=r"not trusted: .*own_kernel") as refusal:
+    with pytest.raises(ValueError, match=r"untrusted types: .*own_kernel") as refusal:
         paretomkl.load_model(tmp_path / "model.skops")
-    (foreign,) = str(refusal.value).split("not trusted: ")[1].split(". If")[0].split(", ")
+    (foreign,) = str(refusal.value).split("untrusted types: ")[1].split(". If")[0].split(", ")
     again = paretomkl.load_model(tmp_path / "model.skops", trusted=[foreign])
     assert_array_equal(again.predict(X), model.predict(X))
 

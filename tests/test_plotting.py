@@ -339,11 +339,11 @@ def test_bad_scores_are_refused(toy, path):
         AccuracyDisplay.from_scores([1], [[0.5]], ["a"]).plot(tasks=["b"])
     with pytest.raises(ValueError, match=r"needs a multi-task classifier or regressor with a parameter p.*got SVC"):
         AccuracyDisplay.from_estimator(SVC(), toy.X, toy.y, toy.X, toy.y)
-    with pytest.raises(ValueError, match="name the task of each row with tasks="):
+    with pytest.raises(ValueError, match="pass the task of each row as tasks="):
         AccuracyDisplay.from_path(path, toy.X, toy.X, toy.y)
-    with pytest.raises(ValueError, match=r"a row for each of the 54 samples .*, got shape \(53,\)"):
+    with pytest.raises(ValueError, match=r"one row per sample \(54\) .*, got shape \(53,\)"):
         AccuracyDisplay.from_path(path, toy.X, toy.X, toy.y[1:], tasks_test=toy.tasks)
-    with pytest.raises(ValueError, match=r"a column for each of the 3 tasks .*, got shape \(54, 2\)"):
+    with pytest.raises(ValueError, match=r"one column per task \(3\), got shape \(54, 2\)"):
         AccuracyDisplay.from_path(path, None, toy.X, np.ones((54, 2)), tasks_test=toy.tasks)
     with pytest.raises(ValueError, match="Task 'task 0' has no sample in the test data"):
         AccuracyDisplay.from_path(path, toy.X, toy.X[20:], toy.y[20:], tasks_test=toy.tasks[20:])

@@ -257,7 +257,7 @@ def test_code_of_a_path_fits_the_point_again(toy):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"y": ["low"] * 45 + ["high"] * 45}, "y must hold numbers for regression, got 'low'"),
+        ({"y": ["low"] * 45 + ["high"] * 45}, "y must contain numbers for regression, got 'low'"),
         ({"y": np.full(90, 2.5)}, "Task 'motor' has the same target, 2.5, in all samples"),
         ({"y": np.full(90, np.inf)}, "infinite"),
         ({"y": np.full(90, np.nan)}, "y is missing for sample 0"),
@@ -282,7 +282,7 @@ def test_bad_data_are_named_before_any_work(toy, change, message, monkeypatch):
         ({"loss": "absolute"}, "loss must be 'squared' or 'epsilon_insensitive', got 'absolute'"),
         ({"loss": "epsilon_insensitive", "epsilon": -0.1}, "epsilon must be a number of at least 0"),
         ({"C": -1.0}, "C must be a number greater than 0"),
-        ({"solver": "tseng", "p": 2.0}, "solver='tseng' is written for machine='svc'"),
+        ({"solver": "tseng", "p": 2.0}, "solver='tseng' needs machine='svc'"),
     ],
 )
 def test_bad_parameters_are_named_before_any_work(toy, parameters, message, monkeypatch):
@@ -298,7 +298,7 @@ def test_paths_say_what_their_machine_needs(toy):
         pareto_path(X, y, machine="tree")
     with pytest.raises(ValueError, match="learns without labels; pass y=None"):
         pareto_path(X, y, machine="svdd")
-    with pytest.raises(ValueError, match="class_weight is for classes"):
+    with pytest.raises(ValueError, match="class_weight needs classes"):
         pareto_path(X, y, machine="ridge", class_weight="balanced")
     with pytest.raises(ValueError, match="y is missing"):
         pareto_path(X, machine="ridge")

@@ -146,13 +146,13 @@ def test_other_kernels_pay_for_their_capacity_on_request(wine):
         search = ParetoMKLClassifierCV(ps=1.0, Cs=[1.0, 10.0], s=1.1, capacity=[0.0, 1.0], kernels=kernels, cv=3)
         assert search.fit(data, y).best_params_["capacity"] in (0.0, 1.0)
         assert search.best_estimator_.kernels.normalize == "capacity"
-    with pytest.raises(ValueError, match="capacity is for normalize='capacity'; the bank has normalize='unit'"):
+    with pytest.raises(ValueError, match="capacity needs normalize='capacity', but the bank has normalize='unit'"):
         ParetoMKLClassifierCV(kernels=KernelBank("paper", normalize="unit"), capacity=0.5).fit(X, y)
 
 
 def test_the_edge_of_the_grid_gives_a_warning(wine):
     X, y = wine
-    with pytest.warns(UserWarning, match=r"The chosen C=0.3 is the largest of Cs, .*; add 3 to Cs"):
+    with pytest.warns(UserWarning, match=r"The chosen C=0.3 is the largest of Cs .*; add 3 to Cs"):
         ParetoMKLClassifierCV(ps=1.0, Cs=[1e-3, 0.3], cv=3).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -415,13 +415,13 @@ def _score_and_process(estimator, X, y):
         ({"capacity": "much"}, "capacity must be 'auto', a number or a sequence of numbers, got 'much'"),
         ({"scoring": "no such scorer"}, "'no such scorer' is not a valid scoring value"),
         ({"scoring": 3}, "scoring must be the name of a scorer or a callable, got 3"),
-        ({"scoring": ["accuracy", "f1"]}, "scoring must give one number"),
-        ({"scoring": {"a": "accuracy"}}, "scoring must give one number"),
-        ({"scoring": make_multitask_scorer(average=None)}, "scoring must give one number"),
-        ({"scoring": lambda estimator, X, y: {"a": 1.0}}, "scoring must give one number, got {'a': 1.0}"),
+        ({"scoring": ["accuracy", "f1"]}, "scoring must return one number"),
+        ({"scoring": {"a": "accuracy"}}, "scoring must return one number"),
+        ({"scoring": make_multitask_scorer(average=None)}, "scoring must return one number"),
+        ({"scoring": lambda estimator, X, y: {"a": 1.0}}, "scoring must return one number, got {'a': 1.0}"),
         ({"scoring": "neg_log_loss"}, "ParetoMKLClassifier has no method predict_proba"),
         ({"scoring": make_multitask_scorer("neg_log_loss")}, "ParetoMKLClassifier has no method predict_proba"),
-        ({"cv": []}, "cv has no folds"),
+        ({"cv": []}, "cv yields no splits"),
         ({"n_jobs": 0}, "n_jobs must be None"),
         ({"n_jobs": 1.5}, "n_jobs must be None"),
         ({"n_jobs": "a"}, "n_jobs must be None"),
@@ -438,7 +438,7 @@ def test_errors_name_the_culprit(wine, parameters, words):
 @pytest.mark.parametrize("cv", [None, 3, MultiTaskStratifiedKFold(3)], ids=str)
 def test_groups_are_refused_by_folds_that_would_split_them(wine, cv):
     X, y = wine
-    with pytest.raises(ValueError, match="do not keep groups together; for groups give a splitter that does"):
+    with pytest.raises(ValueError, match="do not keep groups together; pass a splitter that does"):
         ParetoMKLClassifierCV(cv=cv).fit(X, y, groups=np.arange(len(y)) % 7)
 
 

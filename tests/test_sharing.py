@@ -213,9 +213,9 @@ def test_tasks_of_one_class_and_new_tasks(toy, way):
     y[tasks == "west"] = "no"
     model = ParetoMKLClassifier(share=way, C=3).fit(X, y, tasks=tasks)
     assert model.score(X, y, tasks=tasks) > 0.7
-    with pytest.warns(UserWarning, match="Task 'elsewhere' was not there in training: the common .* for 5 rows"):
+    with pytest.warns(UserWarning, match="Task 'elsewhere' was not seen in training; the common .* 5 rows"):
         assert set(model.predict(X[:5], tasks=["elsewhere"] * 5)) <= {"yes", "no"}
-    with pytest.warns(UserWarning, match=r"Tasks \['afar', 'beyond'\] were not there in training"):
+    with pytest.warns(UserWarning, match=r"Tasks \['afar', 'beyond'\] were not seen in training"):
         model.decision_function(X[:3], tasks=["beyond", "north", "afar"])
     with pytest.raises(ValueError, match="Task 'west' has only one class"):
         ParetoMKLClassifier(share="kernel").fit(X, y, tasks=tasks)
@@ -231,7 +231,7 @@ def test_a_new_task_gets_the_common_part(toy):
     dual[model.support_] = model.dual_coef_[0]
     f0 = bank.cross(bank.side(data), bank.side(data), theta) @ dual + model.intercept_[0]
     tasks_set = model.model_.tasks.whole
-    with pytest.warns(UserWarning, match="not there in training"):
+    with pytest.warns(UserWarning, match="not seen in training"):
         predicted = model.predict(X, tasks=["new"] * 75)
     assert_allclose(predicted, tasks_set.centre[0] + tasks_set.spread[0] * f0)
     assert 0 < model.common_share_ < 1
@@ -325,7 +325,7 @@ def test_ways_that_the_data_do_not_allow_are_skipped(toy):
     y = y.copy()
     y[tasks == "west"] = "no"
     search = ParetoMKLClassifierCV(share=WAYS, ps=1.0, Cs=[1.0], s=1.1, cv=3)
-    with pytest.warns(UserWarning, match="Without share='nothing' and 'kernel': Task 'west' has only one class"):
+    with pytest.warns(UserWarning, match="skips share='nothing' and 'kernel': Task 'west' has only one class"):
         search.fit(X, y, tasks=tasks)
     assert list(search.sharing_) == ["function", "everything"]
     assert search.small_tasks_  # 25 rows per task; known even without the skipped ways
@@ -393,20 +393,20 @@ def test_messages_name_what_a_path_cannot_share(toy, tmp_path):
     X, y, _, tasks = toy
     with pytest.raises(ValueError, match="share must be 'nothing', 'kernel', 'function' or 'everything', got 'all'"):
         pareto_path(X, y, tasks=tasks, share="all")
-    with pytest.raises(ValueError, match="share='nothing' is for labels or numbers; machine='one-class' has neither"):
+    with pytest.raises(ValueError, match="share='nothing' needs y, but machine='one-class' has none"):
         pareto_path(X, tasks=tasks, machine="one-class", share="nothing")
     with pytest.raises(ValueError, match="With share='function' and a matrix y, C must be one number"):
         pareto_path(X, X[:, :2] > 0, share="function", C=np.ones(75))
     path = pareto_path(X, y, tasks=tasks, share="function")
     assert "share='function', 1 point, 3 tasks" in path._repr_html_().replace("&#x27;", "'")
-    with pytest.raises(ValueError, match="p plays no part with share='function'"):
+    with pytest.raises(ValueError, match="p has no effect with share='function'"):
         path.to_html(tmp_path / "page.html")
 
 
 @pytest.mark.parametrize("way", ["nothing", "function", "everything"])
 def test_one_task_makes_all_ways_of_a_path_the_same(toy, way):
     X, y, _, _ = toy
-    with pytest.warns(UserWarning, match=f"one task only, so that share='{way}' is the same as 'kernel'"):
+    with pytest.warns(UserWarning, match=f"only one task, so share='{way}' is the same as 'kernel'"):
         path = pareto_path(X, y, share=way, ps=[1.0, 4.0])
     assert path.share == "kernel"
     assert_allclose(path.theta, pareto_path(X, y, ps=[1.0, 4.0]).theta)
@@ -416,7 +416,7 @@ def test_one_task_makes_all_ways_of_a_path_the_same(toy, way):
 def test_one_task_makes_all_ways_the_same(toy, way):
     X, y, _, _ = toy
     for given in ({}, {"tasks": ["only"] * 75}):
-        with pytest.warns(UserWarning, match=f"one task only, so that share='{way}' is the same as 'kernel'"):
+        with pytest.warns(UserWarning, match=f"only one task, so share='{way}' is the same as 'kernel'"):
             model = ParetoMKLClassifier(share=way).fit(X, y, **given)
         assert_allclose(model.theta_, ParetoMKLClassifier().fit(X, y).theta_)
 
@@ -428,7 +428,7 @@ def test_a_search_of_one_task_has_one_way(toy):
             warnings.simplefilter("error")
             search = ParetoMKLClassifierCV(share=WAYS, ps=1.0, Cs=[0.1, 1.0, 10.0, 100.0], cv=3).fit(X, y, **given)
         assert search.best_share_ == "kernel"
-        assert search.sharing_in_words_ == "There is one task only, so that all ways to share are the same."
+        assert search.sharing_in_words_ == "There is only one task, so all ways to share are the same."
 
 
 @pytest.mark.parametrize(

@@ -106,11 +106,13 @@ def test_rows_keep_their_numbers_when_others_are_skipped(tmp_path):
 
 
 def test_a_table_with_no_rows_left_is_refused(folder):
-    with pytest.raises(TableError, match=r"No row is left to learn from: left out 120 of 120 rows: 120 rows of tasks"):
+    with pytest.raises(
+        TableError, match=r"No rows are left to learn from: left out 120 of 120 rows: 120 rows of tasks"
+    ):
         load_table(folder / "good.csv", "outcome", "hospital", min_task_rows=1000)
-    with pytest.raises(TableError, match="name their column with --task"):
+    with pytest.raises(TableError, match="name the task column with --task"):
         load_table(folder / "good.csv", "outcome", drop=["hospital"], min_task_rows=2)
-    with pytest.raises(TableError, match="--min-class-rows counts rows of classes, and 'age' holds numbers"):
+    with pytest.raises(TableError, match="--min-class-rows needs classes, but 'age' contains numbers"):
         load_table(folder / "good.csv", "age", min_class_rows=2)
 
 
@@ -150,7 +152,7 @@ def test_fit_learns_from_tasks_of_one_class_if_functions_are_shared(folder, tmp_
     done = run("predict", tmp_path / "m.skops", folder / "mono.csv", "--json")
     assert json.loads(done.stdout)["tasks"]["mono"]["rows"] == 20
     for way in ("nothing", "kernel"):
-        assert "Task 'mono' has one class only" in run(*words, "--share", way).stderr
+        assert "Task 'mono' has only one class" in run(*words, "--share", way).stderr
     facts = json.loads(run(*words, "--share", "function").stdout)
     assert (facts["share"], facts["ways_left_out"]) == ("function", [])
 
@@ -349,7 +351,7 @@ def test_a_shortened_list_always_has_the_right_name():
     assert nearest("AGE AT DIAG", names) == "age at diagnosis"
     assert hint(["site_"], names, "column") == "did you mean 'site'?"
     listed = hint(["diagnosed when"], names, "column")
-    assert "30 of 402 columns most like it are" in listed
+    assert "30 most similar of 402 columns are" in listed
     assert "age at diagnosis" in listed
     assert hint(["qqq"], ["a", "b", "c"], "column") == "the columns are a, b and c."
 
@@ -377,7 +379,7 @@ def test_notes_mention_folds_and_options(tmp_path):
 def test_encodings(tmp_path, encoding):
     file = tmp_path / "t.csv"
     file.write_bytes(patients().to_csv(index=False).replace("east", "östlich").encode(encoding))
-    with pytest.raises(TableError, match=rf"is not written in UTF-8; name .* --encoding {encoding}"):
+    with pytest.raises(TableError, match=rf"is not encoded in UTF-8; pass .* --encoding {encoding}"):
         load_table(file, "outcome")
     table = load_table(file, "outcome", encoding=encoding)
     assert "ward=östlich" in table.features

@@ -31,7 +31,7 @@ IN_THE_SHELL = {
     r"\bfewer than n_splits=(\d+)": r"fewer than the \1 folds",
     r"\bwith n_splits=(\d+)": r"with \1 folds",
     r"\bn_splits=(\d+)": r"the number of folds, \1,",
-    r"\bsamples of label\b": "rows of class",
+    r"\bsamples with label\b": "rows of class",
     r"\badd (\S+) to Cs\b": r"add \1 to --Cs",
     r"\bof Cs\b": "of --Cs",
     r" Split with MultiTask\w+\b[^.;]*[.;]?": "",

@@ -150,7 +150,7 @@ class SavedModel:
         from .._progress import Progress
 
         with Progress(len(rows), 0.0, None, "rows") as progress, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".* not there in training")  # the command prints its own note
+            warnings.filterwarnings("ignore", message=".* not seen in training")  # the command prints its own note
             for first in range(0, len(rows), BLOCK):
                 some = rows[first : first + BLOCK]
                 labels[some] = self.pipeline.predict(inputs.iloc[some])

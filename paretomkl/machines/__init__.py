@@ -1,4 +1,4 @@
-"""Task machines: how good each task can get under a kernel."""
+"""Task machines: they solve all tasks under a given kernel."""
 
 from ._base import KernelTasks
 from ._ls_svc import LeastSquaresSVCTasks
@@ -27,4 +27,4 @@ MACHINES: dict[str, type[KernelTasks]] = {
     "one-class": OneClassTasks,
     "svdd": SVDDTasks,
 }
-"""The machines by the names that users give them."""
+"""The machines by the names that users pass."""

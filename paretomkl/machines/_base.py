@@ -1,4 +1,4 @@
-"""What all machines over Gram blocks share."""
+"""The base class of all machines over Gram blocks."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from .._typing import AnyArray, Array, IntArray
 from ..protocols import Gram, check_part
 from ..sweep import Decisions, Sweep
 
-TINY = 1e-12  # of a large cost: the objective of a task that costs nothing
+TINY = 1e-12  # objective of a task that any constant fits, relative to a large cost
 
 
 class KernelTasks:
-    """T tasks whose functions lie in the space of the kernel Σ_m θ_m K_m; a subclass says what a task is.
+    """T tasks whose functions lie in the space of the kernel Σ_m θ_m K_m; a subclass defines what a task is.
 
     Parameters
     ----------
     gram : Gram
         The kernel values of the samples of all tasks.
     targets : array of shape (n_entries,)
-        Labels ±1, or numbers to predict, over the samples of all tasks, one task after the other.
+        Labels ±1, or regression targets, of the samples of all tasks, concatenated by task.
     C : array of shape (n_entries,)
-        What an error of each sample of each task costs.
+        Cost of an error, for each sample of each task.
     scale : array of shape (n_tasks,), default=None
-        Factor of the objectives, and with them of cuts and bounds: 1/n_t for objectives per sample; None is 1.
-        Duals, decisions and intercepts do not depend on it.
+        Factor of the objectives, cuts and bounds: 1/n_t for objectives per sample; None is 1. Duals, decisions and
+        intercepts do not depend on it.
     """
 
-    # whether the linear part of a cut is proportional to the dual it is made from, and C only bounds that dual
+    # whether the linear part of a cut is proportional to its dual, and C only bounds that dual
     homogeneous: ClassVar[bool] = True
-    # whether a dual may shrink towards zero and cuts follow the scale of a kernel: linear part from the dual alone
+    # whether duals may shrink towards zero and cuts follow the scale of a kernel: the linear part needs the dual only
     scalable: ClassVar[bool] = True
 
-    # whether cuts are made of linear parts that are concave in the duals of ``decisions``, of their forms, and no more
+    # whether a cut consists only of a linear part that is concave in the duals of ``decisions``, and of their forms
     plain_cuts: ClassVar[bool] = False
 
     def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None):
@@ -55,11 +55,11 @@ class KernelTasks:
         return self.gram.n_kernels
 
     def sweep(self, theta: Array, warm: Any = None, rtol: float = 1e-6) -> Sweep:
-        """Solve every task at θ to a relative duality gap of rtol, from the ``warm`` of an earlier sweep."""
+        """Solve every task at θ to a relative duality gap of rtol, starting from ``warm`` of an earlier sweep."""
         raise NotImplementedError
 
     def decisions(self, sweep: Sweep) -> Decisions:
-        """The functions of the tasks as they were solved in a sweep of this machine."""
+        """The task functions that result from a sweep of this machine."""
         raise NotImplementedError
 
     def of_tasks(self, values: Array) -> Array:
@@ -69,9 +69,9 @@ class KernelTasks:
     def swept(
         self, theta: Array, linear: Array, dual: Array, gap: Array, warm: Any, forms: Array | None = None
     ) -> Sweep:
-        """The sweep of duals v, feasible at every θ: cuts a_t − ½ Σ_m θ_m v'K_m v and, with the duality gap, bounds.
+        """The sweep of duals v, feasible at every θ: cuts a_t − ½ Σ_m θ_m v'K_m v, and bounds from the duality gap.
 
-        ``forms`` are the v'K_m v where they are known.
+        ``forms`` are the v'K_m v if they are known.
         """
         linear = self.scale * linear
         forms = self.forms(dual, forms)
@@ -79,32 +79,31 @@ class KernelTasks:
         return Sweep(theta, linear, forms, lower, lower + self.scale * np.maximum(gap, 0.0), warm)
 
     def forms(self, dual: Array, known: Array | None = None) -> Array:
-        """scale_t · v_t'K_m v_t of flat duals v, (n_tasks, n_kernels); ``known`` are the v_t'K_m v_t where they are."""
+        """scale_t · v_t'K_m v_t of flat duals v, (n_tasks, n_kernels); pass v_t'K_m v_t as ``known`` if available."""
         forms = self.gram.quadratic_forms(dual) if known is None else known
-        return self.scale[:, None] * np.maximum(forms, 0.0)  # rounding may leave a form of zero below it
+        return self.scale[:, None] * np.maximum(forms, 0.0)  # rounding may make a zero form negative
 
     def with_kernels(self, which: IntArray) -> Self:
-        """The same tasks with some of the kernels."""
+        """A copy with the given kernels only."""
         other = copy(self)
         other.gram = self.gram.with_kernels(which)  # type: ignore[attr-defined]
         return other
 
     def fitted_by_constants(self, tube: Array | float = 0.0) -> AnyArray:
-        """Tasks whose targets lie within 2 ``tube``, samples of cost zero aside: J_t = 0 under every kernel."""
+        """Tasks whose targets span at most 2 ``tube``, ignoring samples of cost zero: J_t = 0 under every kernel."""
         return self._range_of_targets() <= 2 * np.asarray(tube)
 
     def _range_of_targets(self) -> Array:
-        """Largest less smallest target of each task, samples of cost zero aside; −∞ where no sample counts."""
+        """Range of the targets of each task, ignoring samples of cost zero; −∞ if no sample counts."""
         counts, begin = self.C > 0, self.gram.layout.ptr[:-1]
         highest = np.maximum.reduceat(np.where(counts, self.targets, -np.inf), begin)
         return highest - np.minimum.reduceat(np.where(counts, self.targets, np.inf), begin)
 
     def without_cost(self, sweep: Sweep, tasks: AnyArray, power: int = 1) -> Sweep:
-        """The sweep with a small constant for the objectives of tasks that cost nothing.
+        """The sweep with a small constant as the objective of the given tasks, whose objective is zero.
 
-        Power means need positive objectives. A constant changes no minimiser of M_p except at p = −∞, and its part in
-        the mean is negligible for p ≥ 1: it is TINY times what errors as large as the targets of the tasks are wide
-        would cost.
+        Power means need positive objectives. A constant changes no minimiser of M_p except at p = −∞, and its effect on
+        the mean is negligible for p ≥ 1: it is TINY times the cost of errors as large as the widest range of targets.
         """
         if not tasks.any():
             return sweep
@@ -115,17 +114,17 @@ class KernelTasks:
         return replace(sweep, linear=linear, forms=np.where(tasks[:, None], 0.0, sweep.forms), lower=lower, upper=upper)
 
     def with_bounds(self, C: Array) -> Self:
-        """The same tasks with other costs, on the same kernels."""
+        """A copy with other costs on the same kernels."""
         other = copy(self)
         other.C = np.ascontiguousarray(C, dtype=np.float64)
         return other
 
     def paying(self, capacity: float) -> Self:
-        """The same tasks with kernels that pay another price for their capacity."""
+        """A copy with another capacity exponent κ of the kernels."""
         other = copy(self)
         other.gram = self.gram.paying(capacity)  # type: ignore[attr-defined]
         return other
 
     def grown_start(self, warm: Any, factor: float) -> Any:
-        """A start for these tasks from that of tasks whose costs are these divided by ``factor``."""
+        """A warm start for these tasks from one for costs that are smaller by ``factor``."""
         return warm

@@ -15,9 +15,9 @@ class LeastSquaresSVCTasks(RidgeTasks):
     gram : Gram
         The kernel values of the samples of all tasks.
     targets : array of shape (n_entries,)
-        Labels ±1 over the samples of all tasks, one task after the other.
+        Labels ±1 of the samples of all tasks, concatenated by task.
     C : array of shape (n_entries,)
-        What the square of an error costs, for each sample of each task; a sample of cost zero is left out.
+        Cost of a squared error, for each sample of each task; samples of cost zero are ignored.
     scale : array of shape (n_tasks,), default=None
-        Factor of the objectives, and with them of cuts and bounds; None is 1.
+        Factor of the objectives, cuts and bounds; None is 1.
     """

@@ -14,7 +14,7 @@ from ._working_sets import solve_boxes
 
 
 class OneClassStart(NamedTuple):
-    """What a one-class sweep leaves for the next: flat duals α and steps of the tasks."""
+    """Warm start from a one-class sweep: flat duals α and steps of the tasks."""
 
     dual: Array
     steps: IntArray
@@ -34,11 +34,11 @@ class OneClassTasks(KernelTasks):
     gram : Gram
         The kernel values of the samples of all tasks.
     targets : array of shape (n_entries,)
-        Ones. Not used, since all samples belong to one class; present for a common interface.
+        Ones. Unused, since all samples belong to one class; present for API consistency.
     C : array of shape (n_entries,)
-        Upper bounds of the dual variables, one for each sample of each task.
+        Upper bounds of the dual variables, for each sample of each task.
     scale : array of shape (n_tasks,), default=None
-        Factor of the objectives, and with them of cuts and bounds; None is 1.
+        Factor of the objectives, cuts and bounds; None is 1.
     """
 
     def sweep(self, theta: Array, warm: OneClassStart | None = None, rtol: float = 1e-6) -> Sweep:
@@ -50,10 +50,10 @@ class OneClassTasks(KernelTasks):
         return self.swept(theta, self.of_tasks(dual), dual, solved.gap, OneClassStart(dual, solved.steps), forms)
 
     def decisions(self, sweep: Sweep) -> Decisions:
-        """f_t(x) − 1 = Σ_i α_ti k_θ(x_i, x) − 1, at least zero inside."""
+        """f_t(x) − 1 = Σ_i α_ti k_θ(x_i, x) − 1, which is ≥ 0 inside."""
         start: OneClassStart = sweep.warm
         return Decisions(np.split(start.dual, self.gram.layout.ptr[1:-1]), np.full(self.n_tasks, -1.0))
 
     def grown_start(self, warm: OneClassStart, factor: float) -> OneClassStart:
-        """A start for these tasks from that of tasks whose bounds are these divided by ``factor``."""
-        return warm._replace(dual=np.clip(factor * warm.dual, 0.0, self.C))  # rounding may carry it beyond
+        """A warm start for these tasks from one for bounds that are smaller by ``factor``."""
+        return warm._replace(dual=np.clip(factor * warm.dual, 0.0, self.C))  # rounding may exceed the bounds

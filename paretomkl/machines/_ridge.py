@@ -14,11 +14,11 @@ from ..gram import CombinedGram
 from ..sweep import Decisions, Sweep
 from ._base import KernelTasks
 
-REFINEMENTS = 3  # of a solution whose gap is too large; more would not help against rounding
+REFINEMENTS = 3  # refinement steps if the gap is too large; more would not help against rounding
 
 
 class RidgeStart(NamedTuple):
-    """What a ridge sweep leaves: flat duals and the intercepts of the tasks."""
+    """The result of a ridge sweep: flat duals and the intercepts of the tasks."""
 
     dual: Array
     intercepts: Array
@@ -30,20 +30,20 @@ class RidgeTasks(KernelTasks):
         J_t(θ) = scale_t · min over f, b of  ½ ‖f‖² + ½ Σ_i C_i (y_i − f(x_i) − b)²
                = scale_t · max over {α'1 = 0} of  α'y − ½ Σ_i α_i² / C_i − ½ α'K_θα
 
-    The optimum solves (K_θ + diag(1/C)) α + b 1 = y, 1'α = 0: with a Cholesky factor, shared by all tasks with the same
-    samples and costs, so that many outputs cost little more than one. A task with constant targets has J_t = 0 under
-    every kernel; a small positive constant stands for it.
+    The optimum solves (K_θ + diag(1/C)) α + b 1 = y, 1'α = 0. All tasks with the same samples and costs share one
+    Cholesky factor, so many outputs cost little more than one. A task with constant targets has J_t = 0 under every
+    kernel; a small positive constant replaces it.
 
     Parameters
     ----------
     gram : Gram
         The kernel values of the samples of all tasks.
     targets : array of shape (n_entries,)
-        The numbers to predict, over the samples of all tasks, one task after the other.
+        Targets of the samples of all tasks, concatenated by task.
     C : array of shape (n_entries,)
-        What the square of an error costs, for each sample of each task; a sample of cost zero is left out.
+        Cost of a squared error, for each sample of each task; samples of cost zero are ignored.
     scale : array of shape (n_tasks,), default=None
-        Factor of the objectives, and with them of cuts and bounds; None is 1.
+        Factor of the objectives, cuts and bounds; None is 1.
     """
 
     homogeneous: ClassVar[bool] = False
@@ -67,7 +67,7 @@ class RidgeTasks(KernelTasks):
         return Decisions(np.split(start.dual, self.gram.layout.ptr[1:-1]), start.intercepts)
 
     def _same_systems(self) -> list[IntArray]:
-        """Tasks with the same samples and the same costs, together."""
+        """Groups of tasks with the same samples and the same costs."""
         ptr, idx, start, _ = self.gram.layout
         alike: dict[tuple, list[int]] = {}
         for t in range(self.n_tasks):
@@ -76,7 +76,7 @@ class RidgeTasks(KernelTasks):
         return [np.array(tasks) for tasks in alike.values()]
 
     def _solve(self, K: CombinedGram, tasks: IntArray, rtol: float, dual: Array, gap: Array, intercepts: Array) -> None:
-        """Solve tasks that share their system; their parts of the results are filled in."""
+        """Solve tasks that share their system, and fill in their parts of the results."""
         ptr = self.gram.layout.ptr
         places = ptr[tasks][:, None] + np.arange(ptr[tasks[0] + 1] - ptr[tasks[0]])
         C = self.C[places[0]]
@@ -85,16 +85,16 @@ class RidgeTasks(KernelTasks):
         y, own = self.targets[places].T, K.of_task(int(tasks[0]), counts, counts)
         solve = _solver(own, C)
         alpha, b = np.zeros_like(y), np.zeros(len(tasks))
-        # a solution of (K + 1/C) α + b = y, Σα = 0 from one of the system alone and the column of ones
+        # with (K + 1/C) x = y and (K + 1/C) u = 1, the solution is α = x − b u, where b makes Σα = 0
         ones = solve(np.ones(len(C)))
         for _ in range(1 + REFINEMENTS):
             missing = y - own @ alpha - alpha / C[:, None] - b
             step = solve(missing)
             offset = step.sum(axis=0) / ones.sum()
             alpha, b = alpha + step - ones[:, None] * offset, b + offset
-            alpha -= alpha.mean(axis=0)  # the plane Σα = 0 to the last digit: the dual has to be feasible
+            alpha -= alpha.mean(axis=0)  # Σα = 0 to the last digit, so that the dual is feasible
             values = own @ alpha
-            # the loss and its conjugate differ by ½ Σ C (r − α/C)², with r = y − Kα − b
+            # the duality gap is ½ Σ C (r − α/C)², with r = y − Kα − b
             found = 0.5 * C @ (y - values - b - alpha / C[:, None]) ** 2
             value = (alpha * (y - 0.5 * values - 0.5 * alpha / C[:, None])).sum(axis=0)
             if (found <= rtol * value).all():
@@ -103,7 +103,7 @@ class RidgeTasks(KernelTasks):
 
 
 def _solver(K: Array, C: Array) -> Callable[[Array], Array]:
-    """A function that solves (K + diag(1/C)) x = r, approximately where rounding has made the matrix indefinite."""
+    """A function that solves (K + diag(1/C)) x = r, approximately if rounding has made the matrix indefinite."""
     system = K.copy()
     system[np.diag_indices_from(system)] += 1 / C
     jitter = 1e-14 * np.trace(system) / len(system)
@@ -118,5 +118,5 @@ def _solver(K: Array, C: Array) -> Callable[[Array], Array]:
 
 
 def _divided(values: Array, by: Array) -> Array:
-    """values / by, and zero where by is."""
+    """values / by, and zero where ``by`` is zero."""
     return np.divide(values, by, out=np.zeros_like(values), where=by > 0)

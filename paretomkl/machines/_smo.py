@@ -4,14 +4,14 @@ A task of n samples with targets y, bounds low ≤ 0 ≤ high, a tube of half-wi
 
     J = max  Σ_i y_i v_i − ε Σ_i |v_i| − ½ v'Kv     s.t.  low ≤ v ≤ high,   Σ_i v_i fixed by the start.
 
-A classifier has y = ±1, v = y∘α and v_i between 0 and y_i C_i. With the errors e = y − Kv the gradient is e itself,
-less ε on the way from zero and plus ε on the way back; a pair (i, j) moves along v_i += δ, v_j −= δ, and for every
-offset b the duality gap is a sum of non-negative terms, with u = e − b
+A classifier has y = ±1, v = y∘α and v_i between 0 and y_i C_i. With the errors e = y − Kv, the gradient is e, minus ε
+for moves away from zero and plus ε for moves toward it. A pair (i, j) moves along v_i += δ, v_j −= δ. For every offset
+b the duality gap is a sum of non-negative terms, with u = e − b
 
     Σ_i [high_i max(0, u_i − ε) − low_i max(0, −u_i − ε) − v_i u_i + ε |v_i|].
 
-A task without intercept has no Σ_i v_i to keep: it is not ``balanced``. Then b = 0, and a variable may also move alone,
-as if its partner were a sample with k = 0, y = 0 and no bounds.
+A task without intercept need not keep Σ_i v_i fixed: it is not ``balanced``. Then b = 0, and a variable may also move
+alone, as if its partner were a sample with k = 0, y = 0 and no bounds.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from .._typing import Array, IntArray
 if TYPE_CHECKING:
     from ..gram import TaskLayout
 
-MAX_STEPS = 10_000_000  # pair steps of one task; reached only when the tolerance is below what rounding allows
+MAX_STEPS = 10_000_000  # pair steps per task; reached only if the tolerance is below what rounding allows
 CHECK_EVERY = 8  # pair steps between two evaluations of the duality gap, which costs about half a step
-PATIENCE = 5  # pair steps per sample before the free variables are moved together
-MOST_NEWTON_STEPS = 50  # in a row
-NEWTON_WORK = 150  # times n²: the most that Σ f³ over f free variables reaches in a row; then pair steps are cheaper
-STALLED = 20  # pair steps per sample without a rise of the dual value that end the search
+PATIENCE = 5  # pair steps per sample before the free variables move together
+MOST_NEWTON_STEPS = 50  # limit on consecutive Newton steps
+NEWTON_WORK = 150  # limit on Σ f³ / n² over consecutive steps with f free variables; beyond, pair steps are cheaper
+STALLED = 20  # pair steps per sample without an increase of the dual value after which to stop
 
 
 @inner_njit(_nrt=True)
 def copy_gram(K: Array, start: int, size: int, idx: IntArray, copy: Array) -> None:
-    """Copy rows and columns idx of the block at ``start``: there they lie close together in memory."""
+    """Copy rows and columns idx of the block at ``start`` into contiguous memory."""
     n = len(idx)
     for i in range(n):
         source = K[start + idx[i] * size :]
@@ -77,13 +77,13 @@ def value_and_gap(e: Array, y: Array, box: TaskBox, v: Array, b: float) -> tuple
 
 @inner_njit()
 def note_moves(k: int, v: Array, box: TaskBox, rise: Array, fall: Array) -> None:
-    """What has to be added to e_k for the slope along a rise of v_k and along a fall; ∓∞ where its bound forbids it."""
+    """Set the terms that turn e_k into the slope for raising and for lowering v_k; ∓∞ if a bound forbids the move."""
     low, high, epsilon, _ = box
     rise[k] = -np.inf if v[k] >= high[k] else epsilon if v[k] < 0.0 else -epsilon
     fall[k] = np.inf if v[k] <= low[k] else -epsilon if v[k] > 0.0 else epsilon
 
 
-# The three loops of a pair step have no branches, so that they run as vector instructions; no value in them is NaN.
+# The three loops of a pair step have no branches, so they compile to vector instructions; no value in them is NaN.
 @njit(fastmath={"contract", "reassoc", "nsz", "nnan"})
 def find_largest(x: Array) -> tuple[int, float]:
     """Position and value of the largest entry."""
@@ -98,13 +98,13 @@ def find_largest(x: Array) -> tuple[int, float]:
 
 @inner_njit(fastmath={"contract", "reassoc", "nsz", "nnan"})
 def most_violating(e: Array, rise: Array, fall: Array, balanced: bool, score: Array) -> tuple[int, float, float]:
-    """The sample of steepest rise, its slope, and the least slope of those that can fall; -1: none, or the partner."""
+    """The sample with the steepest rise, its slope, and the smallest slope of those that can fall; -1 if none."""
     e_down = np.inf
     for k in range(len(e)):
         score[k] = e[k] + rise[k]
         e_down = min(e_down, e[k] + fall[k])
     i, e_up = find_largest(score)
-    if not balanced:  # the partner of variables that move alone has the error zero
+    if not balanced:  # a variable that moves alone has a fictitious partner with error zero, index -1
         return (i, e_up, min(e_down, 0.0)) if e_up > 0.0 else (-1, 0.0, min(e_down, 0.0))
     return (i, e_up, e_down) if e_up > -np.inf else (-1, e_up, e_down)
 
@@ -113,7 +113,7 @@ def most_violating(e: Array, rise: Array, fall: Array, balanced: bool, score: Ar
 def best_partner(
     row: Array, diagonal: Array, diagonal_i: float, e: Array, e_up: float, fall: Array, flat: float, score: Array
 ) -> tuple[int, float]:
-    """Among the samples that fall less steeply than e_up, the one of largest gain slope² / curvature, and that gain."""
+    """The sample with the largest gain slope² / curvature among those with a slope below e_up, and that gain."""
     for k in range(len(e)):
         slope = max(e_up - (e[k] + fall[k]), 0.0)
         score[k] = slope * slope / max(diagonal_i + diagonal[k] - 2.0 * row[k], flat)
@@ -128,24 +128,24 @@ def update_errors(row_i: Array, row_j: Array, delta: float, e: Array) -> None:
 
 @inner_njit()
 def offset(i: int, e_up: float, e_down: float, balanced: bool) -> float:
-    """The b between the slopes of those that can rise and those that can fall."""
+    """The b halfway between the slopes of the variables that can rise and of those that can fall."""
     if not balanced:
         return 0.0
     if i < 0 or e_down == np.inf:
-        b = e_down if i < 0 else e_up  # all at one bound: any offset beyond it is optimal
+        b = e_down if i < 0 else e_up  # all variables are at the same bound: any offset beyond this one is optimal
         return b if abs(b) < np.inf else 0.0
     return 0.5 * (e_up + e_down)
 
 
 @inner_njit()
 def raised(v: float, high: float, epsilon: float) -> float:
-    """How far v can rise at one slope: to its bound, and with a tube to zero first."""
+    """How far v can rise at constant slope: to its bound, or with a tube first to zero."""
     return 0.0 if epsilon > 0.0 and v < 0.0 else high
 
 
 @inner_njit()
 def lowered(v: float, low: float, epsilon: float) -> float:
-    """How far v can fall at one slope."""
+    """How far v can fall at constant slope."""
     return 0.0 if epsilon > 0.0 and v > 0.0 else low
 
 
@@ -165,7 +165,7 @@ def solve_task(
     score = np.empty(n)
     rise = np.empty(n)
     fall = np.empty(n)
-    alone = np.zeros(0 if balanced else n)  # the row of the partner of variables that move alone
+    alone = np.zeros(0 if balanced else n)  # kernel row of the fictitious partner of variables that move alone
     top = 0.0
     room = 0.0
     for k in range(n):
@@ -174,11 +174,11 @@ def solve_task(
         room += high[k] - low[k]
         v[k] = min(max(v[k], low[k]), high[k])
         note_moves(k, v, box, rise, fall)
-    flat = 1e-14 * top + 1e-300  # curvature of a pair of equal samples: its step goes to the box
+    flat = 1e-14 * top + 1e-300  # curvature for a pair of equal samples, whose step then ends at a bound
 
     compute_errors(K, at, y, v, e)
     i, e_up, e_down = most_violating(e, rise, fall, balanced, score)
-    drift = 0.0  # bound of the rounding in e since it was last computed from scratch
+    drift = 0.0  # bound on the rounding error in e since it was last computed from scratch
     steps = 0
     b = 0.0
     while True:
@@ -191,7 +191,7 @@ def solve_task(
             if gap <= enough or exhausted:
                 if drift * room <= 0.01 * enough:
                     return value, gap, b, steps
-                # rounding may have crept into e: what is reported must hold for v itself
+                # recompute e, since the reported gap must hold for v itself, without accumulated rounding errors
                 compute_errors(K, at, y, v, e)
                 drift = 0.0
                 if exhausted:
@@ -199,7 +199,7 @@ def solve_task(
                     return value, gap, b, steps
                 i, e_up, e_down = most_violating(e, rise, fall, balanced, score)
                 continue
-        # i can rise and violates most; its partner j can fall and promises the largest gain
+        # i can rise and violates optimality most; its partner j can fall and gives the largest gain
         row_i = K[at + i * n :] if i >= 0 else alone
         diagonal_i = diagonal[i] if i >= 0 else 0.0
         j, gain = best_partner(row_i, diagonal, diagonal_i, e, e_up, fall, flat, score)
@@ -228,10 +228,10 @@ def solve_task(
 
 
 class Box(NamedTuple):
-    """Where the duals of all tasks may lie, and what they pay for their size.
+    """Bounds on the duals of all tasks, and the cost ε of their size.
 
     low, high: flat over the samples of all tasks; epsilon: the tube of each task, (n_tasks,); balanced: whether the sum
-    of the duals of a task is kept, which is what its intercept is for.
+    of the duals of a task is fixed, as it is for a task with an intercept.
     """
 
     low: Array
@@ -241,7 +241,7 @@ class Box(NamedTuple):
 
 
 class TaskBox(NamedTuple):
-    """The same for one task."""
+    """The :class:`Box` of one task."""
 
     low: Array
     high: Array
@@ -250,7 +250,7 @@ class TaskBox(NamedTuple):
 
 
 def classifier_box(y: Array, C: Array, n_tasks: int) -> Box:
-    """That of classifiers with signs y: v between 0 and y C."""
+    """The box of classifiers with signs y: v between 0 and y C."""
     return Box(np.minimum(0.0, y * C), np.maximum(0.0, y * C), np.zeros(n_tasks))
 
 
@@ -276,9 +276,9 @@ def solve_range(
     floor: float,
     solved: Solved,
 ) -> int:
-    """Pair steps on tasks first..last-1, each warm from its part of v (in place), up to PATIENCE for each sample.
+    """Take up to PATIENCE pair steps per sample on tasks first..last-1, warm-started from v (in place).
 
-    Returns how many tasks need more.
+    Returns the number of tasks that need more.
     """
     n_unsolved = 0
     ptr, idx, start, size = layout
@@ -305,7 +305,7 @@ def solve_range(
 def solve_tasks(
     K: Array, layout: TaskLayout, y: Array, box: Box, v: Array, rtol: float, n_jobs: int = 1, floor: float = 0.0
 ) -> Solved:
-    """Solve all tasks of a layout to a relative duality gap of rtol, each warm from its part of v (in place).
+    """Solve all tasks of a layout to a relative duality gap of rtol, each warm-started from its part of v (in place).
 
     K is the flat storage of the layout; y and v are flat over the samples of all tasks. A gap of ``floor`` is enough.
     """
@@ -326,9 +326,9 @@ def solve_tasks(
 def finish_task(
     t: int, K: Array, layout: TaskLayout, y: Array, box: Box, v: Array, rtol: float, floor: float, solved: Solved
 ) -> None:
-    """Move the free variables and take pair steps in turn, until they solve the task or no longer raise its value.
+    """Alternate between Newton steps on the free variables and pair steps until the task is solved or stalls.
 
-    A task that was solved without is left as it is.
+    A task that is already solved is left unchanged.
     """
     mine = slice(layout.ptr[t], layout.ptr[t + 1])
     n = len(y[mine])
@@ -349,12 +349,12 @@ def finish_task(
 
 @njit()
 def move_free_variables(K: Array, start: int, size: int, idx: IntArray, y: Array, box: TaskBox, v: Array) -> None:
-    """Newton steps on the variables strictly inside the box, the others held, until one step stays inside.
+    """Newton steps on the variables strictly inside the box, with the others fixed, until one step stays inside.
 
-    Pair steps crawl where the Gram matrix of the free variables is nearly singular (large C, few features). The
-    Newton direction solves [K_FF + εI, 1; 1', 0] [d; b] = [e_F; 0] and is followed to the best point inside the box, so
-    that each step either ends on the optimum of the face or puts one more variable on its bound. With a tube zero is
-    a bound too. The arguments are those of one task; v is updated.
+    Pair steps are slow if the Gram matrix of the free variables is nearly singular (large C, few features). The Newton
+    direction solves [K_FF + εI, 1; 1', 0] [d; b] = [e_F; 0], here with a small ridge ε, and is followed to the best
+    point inside the box. Each step either ends at the optimum of the face or puts one more variable on its bound. With
+    a tube, zero is a bound too. All arguments belong to one task; v is updated.
     """
     n = len(y)
     free = np.empty(n, np.int64)
@@ -415,7 +415,7 @@ def move_free_variables(K: Array, start: int, size: int, idx: IntArray, y: Array
                     moved = low[k]
             excess += moved - v[k]
             v[k] = moved
-        for a in range(f if box.balanced else 0):  # what rounding and the box left over goes where there is room for it
+        for a in range(f if box.balanced else 0):  # restore Σ v: rounding and clipping leave an excess
             k = free[a]
             if low[k] < v[k] - excess and v[k] - excess < high[k]:
                 v[k] -= excess
@@ -429,10 +429,10 @@ def move_free_variables(K: Array, start: int, size: int, idx: IntArray, y: Array
 def newton_direction(A: Array, ridge: float, e: Array, balanced: bool, d: Array) -> None:
     """d with Σ d = 0 and (A + ridge I) d + b 1 = e for some b; A (f, f) is flat, and its lower triangle is overwritten.
 
-    Where the sum need not be kept, b = 0 instead.
+    If not ``balanced``, b = 0 replaces Σ d = 0.
 
-    With the Cholesky factor of A + ridge I, d = x − b u where x and u solve for e and for 1. A pivot that rounding has
-    taken is replaced by the ridge.
+    With the Cholesky factor of A + ridge I, d = x − b u, where x and u solve for e and for 1. A pivot lost to rounding
+    is replaced by the ridge.
     """
     f = len(e)
     u = np.empty(f)
@@ -459,7 +459,7 @@ def newton_direction(A: Array, ridge: float, e: Array, balanced: bool, d: Array)
     b = sum_d / sum_u
     for i in range(f):
         d[i] -= b * u[i]
-    for _ in range(2):  # the step must sum to zero to the last digit, or the dual would leave its plane
+    for _ in range(2):  # the step must sum to zero to the last digit to keep the dual feasible
         mean = 0.0
         for i in range(f):
             mean += d[i] / f
@@ -469,7 +469,7 @@ def newton_direction(A: Array, ridge: float, e: Array, balanced: bool, d: Array)
 
 @njit()
 def errors_of_tasks(K: Array, layout: TaskLayout, y: Array, v: Array, e: Array) -> None:
-    """e = y − Kv of every task; K, y and v are those of :func:`solve_tasks`."""
+    """e = y − Kv of every task; K, y and v are as in :func:`solve_tasks`."""
     ptr, idx, start, size = layout
     for k in range(len(y)):
         e[k] = y[k]

@@ -1,4 +1,4 @@
-"""The task machine of the paper: support vector classifiers over shared Gram blocks."""
+"""The paper's machine: support vector classifiers over shared Gram blocks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._working_sets import solve_boxes
 
 
 class SVCStart(NamedTuple):
-    """What an SVC sweep leaves for the next: flat signed duals y∘α, intercepts and pair steps of the tasks."""
+    """Warm start from an SVC sweep: flat signed duals y∘α, intercepts and pair steps of the tasks."""
 
     dual: Array
     intercepts: Array
@@ -31,12 +31,12 @@ class SVCTasks(KernelTasks):
     gram : Gram
         The kernel values of the samples of all tasks.
     targets : array of shape (n_entries,)
-        Labels ±1 over the samples of all tasks, one task after the other.
+        Labels ±1 of the samples of all tasks, concatenated by task.
     C : array of shape (n_entries,)
-        Upper bounds of the dual variables, one for each sample of each task.
+        Upper bounds of the dual variables, for each sample of each task.
     scale : array of shape (n_tasks,), default=None
-        Factor of the objectives, and with them of cuts and bounds: 1/n_t for objectives per sample; None is 1.
-        Duals, decisions and intercepts do not depend on it.
+        Factor of the objectives, cuts and bounds: 1/n_t for objectives per sample; None is 1. Duals, decisions and
+        intercepts do not depend on it.
     """
 
     plain_cuts: ClassVar[bool] = True
@@ -44,7 +44,7 @@ class SVCTasks(KernelTasks):
     def sweep(self, theta: Array, warm: SVCStart | None = None, rtol: float = 1e-6) -> Sweep:
         """Solve every task at θ to a relative duality gap of rtol, starting from the duals of an earlier sweep.
 
-        A dual that is feasible at one θ is feasible at all, since θ is not in the constraints.
+        A dual that is feasible at one θ is feasible at every θ, since θ does not appear in the constraints.
         """
         dual = np.zeros(len(self.targets)) if warm is None else warm.dual.copy()
         box = classifier_box(self.targets, self.C, self.n_tasks)
@@ -59,5 +59,5 @@ class SVCTasks(KernelTasks):
         return Decisions(np.split(start.dual, self.gram.layout.ptr[1:-1]), start.intercepts)
 
     def grown_start(self, warm: SVCStart, factor: float) -> SVCStart:
-        """A start for these tasks from that of tasks whose bounds are these divided by ``factor``."""
-        return warm._replace(dual=np.clip(factor * warm.dual, -self.C, self.C))  # rounding may carry it beyond
+        """A warm start for these tasks from one for bounds that are smaller by ``factor``."""
+        return warm._replace(dual=np.clip(factor * warm.dual, -self.C, self.C))  # rounding may exceed the bounds

@@ -1,4 +1,4 @@
-"""Support vector domain description over shared Gram blocks."""
+"""Support vector data description over shared Gram blocks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ._base import KernelTasks
 from ._smo import Box
 from ._working_sets import solve_boxes
 
-ROUNDING = 1e-9  # by which kernel weights may exceed a sum of one, and costs fall short of it
-FLOOR = 1e-9  # of A_t: the least objective
+ROUNDING = 1e-9  # tolerance for kernel weights that sum to more than one, and for costs that sum to less
+FLOOR = 1e-9  # smallest objective, relative to A_t
 
 
 class SVDDStart(NamedTuple):
-    """What an SVDD sweep leaves for the next: flat duals α, offsets (R² − α'Kα) / 2 and pair steps of the tasks."""
+    """Warm start from an SVDD sweep: flat duals α, offsets (R² − α'Kα) / 2 and pair steps of the tasks."""
 
     dual: Array
     offsets: Array
@@ -26,29 +26,31 @@ class SVDDStart(NamedTuple):
 
 
 class SVDDTasks(KernelTasks):
-    """T smallest balls around the samples under the kernels Σ_m θ_m K_m with Σ_m θ_m = 1.
+    """T smallest enclosing balls under the kernels Σ_m θ_m K_m with Σ_m θ_m = 1.
 
         R²_t(θ) = min over a, R of  R² + Σ_i C_i max(0, ‖φ_θ(x_i) − a‖² − R²)
                 = max over {0 ≤ α ≤ C, α'1 = 1} of  Σ_i α_i k_θ(x_i, x_i) − α'K_θα
 
-    R² rises with θ, so that the sum of the weights must not fall below one; solvers want objectives that fall. With A_t
-    at least every k_m(x_i, x_i) of the task,
+    R² increases with θ, but solvers need objectives that decrease. Let A_t be at least every k_m(x_i, x_i) of the task.
+    Then
 
         J_t(θ) = scale_t · (A_t (1 − Σ_m θ_m) + R²_t(θ) + 10⁻⁹ A_t)
 
-    falls and is convex, and is R² where Σθ = 1: use it with ``LsBall(1.0)``. The last term keeps it positive where all
-    samples of a task look alike to the kernel. A cut is A_t − Σ_m θ_m (A_t − Σ_i α_i k_m(x_i, x_i) + α'K_mα).
+    is convex and decreasing, and equals R² up to the last term if Σθ = 1: use it with ``LsBall(1.0)``. The last term
+    keeps it positive if all samples of a task look the same to the kernel. A cut is
+    A_t − Σ_m θ_m (A_t − Σ_i α_i k_m(x_i, x_i) + α'K_mα).
 
     Parameters
     ----------
     gram : GramBlocks
         A Gram store with ``diagonals()``, the k_m(x, x) of the samples of all tasks.
-    targets : flat array of ones
-        Not used, since all samples belong to one class; present for a common interface.
-    C : flat array of upper bounds of the dual variables, of sum at least one in every task
-        1 / (ν n) in a task of n samples leaves a fraction of about ν outside.
+    targets : array of shape (n_entries,)
+        Ones. Unused, since all samples belong to one class; present for API consistency.
+    C : array of shape (n_entries,)
+        Upper bounds of the dual variables, which must sum to at least one in every task. 1 / (ν n) in a task of n
+        samples leaves a fraction of about ν outside.
     scale : array of shape (n_tasks,), default=None
-        Factor of the objectives, and with them of cuts and bounds; None is 1.
+        Factor of the objectives, cuts and bounds; None is 1.
     """
 
     homogeneous: ClassVar[bool] = False
@@ -59,7 +61,7 @@ class SVDDTasks(KernelTasks):
         _check_sums(self.of_tasks(self.C))
 
     def with_bounds(self, C: Array) -> Self:
-        """The same tasks with other costs, on the same kernels."""
+        """A copy with other costs on the same kernels."""
         other = super().with_bounds(C)
         _check_sums(self.of_tasks(other.C))
         return other
@@ -67,10 +69,10 @@ class SVDDTasks(KernelTasks):
     def sweep(self, theta: Array, warm: SVDDStart | None = None, rtol: float = 1e-6) -> Sweep:
         """Solve every task at θ to a relative duality gap of rtol, starting from the duals of an earlier sweep."""
         if theta.sum() > 1 + ROUNDING * len(theta):
-            raise ValueError(f"SVDD wants kernel weights that sum to one, s = 1; these sum to {theta.sum():.3g}.")
+            raise ValueError(f"SVDD needs kernel weights that sum to one (s = 1), got a sum of {theta.sum():.3g}.")
         diagonals = self.gram.diagonals()  # type: ignore[attr-defined]
         dual = self._first_dual() if warm is None else warm.dual.copy()
-        # half of the problem has the form of the others: targets ½ k(x, x), and a quadratic form with factor ½
+        # half the problem has the form of the other machines: targets ½ k(x, x), and a quadratic form with factor ½
         targets = 0.5 * theta @ diagonals
         box = Box(np.zeros_like(self.C), self.C, np.zeros(self.n_tasks))
         offsets = np.zeros(self.n_tasks) if warm is None else warm.offsets
@@ -85,7 +87,7 @@ class SVDDTasks(KernelTasks):
         return Sweep(theta, linear, 2 * slopes, lower, upper, SVDDStart(dual, solved.intercept, solved.steps))
 
     def _first_dual(self) -> Array:
-        """As much as C allows for the first samples of each task, one in all."""
+        """A feasible dual: the first samples of each task at their upper bounds, until the sum is one."""
         before = np.cumsum(self.C) - self.C
         before -= np.repeat(before[self.gram.layout.ptr[:-1]], np.diff(self.gram.layout.ptr))
         dual = np.clip(1.0 - before, 0.0, self.C)
@@ -98,10 +100,10 @@ class SVDDTasks(KernelTasks):
 
 
 def _check_sums(total: Array) -> None:
-    """Refuse costs, here their sums over the tasks, that leave no dual of sum one."""
+    """Raise if the costs of a task, here their sums, are too small for a dual that sums to one."""
     if np.any(total < 1 - ROUNDING):
         t = int(np.argmin(total))
         raise ValueError(
-            f"The costs C of task {t} sum to {total[t]:.3g}, but SVDD needs a sum of at least one: take C = 1 / (ν n) "
-            "in a task of n samples, with 0 < ν ≤ 1."
+            f"The costs C of task {t} sum to {total[t]:.3g}, but SVDD needs a sum of at least one; use C = 1 / (ν n) "
+            "for a task of n samples, with 0 < ν ≤ 1."
         )

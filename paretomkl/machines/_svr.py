@@ -16,7 +16,7 @@ from ._working_sets import solve_boxes
 
 
 class SVRStart(NamedTuple):
-    """What an SVR sweep leaves for the next: flat duals β, intercepts and pair steps of the tasks."""
+    """Warm start from an SVR sweep: flat duals β, intercepts and pair steps of the tasks."""
 
     dual: Array
     intercepts: Array
@@ -29,22 +29,22 @@ class SVRTasks(KernelTasks):
         J_t(θ) = scale_t · min over f, b of  ½ ‖f‖² + Σ_i C_i max(0, abs(y_i − f(x_i) − b) − ε)
                = scale_t · max over {−C ≤ β ≤ C, β'1 = 0} of  β'y − ε ‖β‖₁ − ½ β'K_θβ
 
-    A task whose targets lie within 2ε costs nothing under any kernel: f = 0 and a constant suffice. A small positive
-    constant stands for its J_t = 0, so that every M_p is defined. Such a task has no influence on θ, although
-    for p < 1 it has nearly all the task weight, as the smallest objective.
+    A task whose targets span at most 2ε costs nothing under any kernel: f = 0 and a constant suffice. A small positive
+    constant replaces its J_t = 0, so that every M_p is defined. Such a task has no effect on θ, although for p < 1 it
+    gets nearly all the task weight, because its objective is the smallest.
 
     Parameters
     ----------
     gram : Gram
         The kernel values of the samples of all tasks.
     targets : array of shape (n_entries,)
-        The numbers to predict, over the samples of all tasks, one task after the other.
+        Targets of the samples of all tasks, concatenated by task.
     C : array of shape (n_entries,)
-        What an error beyond ε costs, for each sample of each task; a sample of cost zero is left out.
+        Cost of an error beyond ε, for each sample of each task; samples of cost zero are ignored.
     scale : array of shape (n_tasks,), default=None
-        Factor of the objectives, and with them of cuts and bounds; None is 1.
+        Factor of the objectives, cuts and bounds; None is 1.
     epsilon : float or array of shape (n_tasks,), default=0.1
-        Errors up to ε cost nothing. A cut holds for every smaller ε.
+        Errors up to ε cost nothing. A cut is valid for every smaller ε.
     """
 
     def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None, epsilon: float | Array = 0.1):
@@ -52,7 +52,7 @@ class SVRTasks(KernelTasks):
         self.epsilon = _checked(epsilon, self.n_tasks)
 
     def with_epsilon(self, epsilon: float | Array) -> Self:
-        """The same tasks with another tube, on the same kernels."""
+        """A copy with another ε on the same kernels."""
         other = copy(self)
         other.epsilon = _checked(epsilon, self.n_tasks)
         return other
@@ -75,12 +75,12 @@ class SVRTasks(KernelTasks):
         return Decisions(np.split(start.dual, self.gram.layout.ptr[1:-1]), start.intercepts)
 
     def grown_start(self, warm: SVRStart, factor: float) -> SVRStart:
-        """A start for these tasks from that of tasks whose costs are these divided by ``factor``."""
-        return warm._replace(dual=np.clip(factor * warm.dual, -self.C, self.C))  # rounding may carry it beyond
+        """A warm start for these tasks from one for costs that are smaller by ``factor``."""
+        return warm._replace(dual=np.clip(factor * warm.dual, -self.C, self.C))  # rounding may exceed the bounds
 
 
 def _checked(epsilon: float | Array, n_tasks: int) -> Array:
     """ε of each task, (n_tasks,)."""
     if not np.all(np.isfinite(epsilon)) or np.any(np.asarray(epsilon) < 0):
-        raise ValueError(f"epsilon must be a number of at least zero, got {epsilon}.")
+        raise ValueError(f"epsilon must be finite and at least 0, got {epsilon}.")
     return np.array(np.broadcast_to(epsilon, n_tasks), dtype=np.float64)

@@ -1,9 +1,9 @@
-"""Tasks too large for a Gram matrix: solved on working sets, certified on all samples.
+"""Solve tasks that are too large for a Gram matrix on working sets, and certify them on all samples.
 
-In each round a task moves the few variables that matter, its working set: those strictly inside their box and those
-that violate the optimality conditions most. All others stay as they are, and what they contribute is in the targets of
-the smaller problem. The kernel fields of the new dual then give the errors of all samples, hence the duality gap of the
-whole task and the violators of the next round. Duals carry the working set from one θ, C or capacity to the next.
+In each round a task moves only its working set: the variables strictly inside their box and those that violate the
+optimality conditions most. All others stay fixed; their contribution enters the targets of the smaller problem. The
+kernel fields of the new dual then give the errors of all samples, hence the duality gap of the whole task and the
+violators of the next round. The dual carries the working set over to the next θ, C or capacity.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ from .._typing import Array, IntArray
 from ..gram import TaskLayout
 from ._smo import Box, Solved, TaskBox, note_moves, offset, solve_tasks, value_and_gap
 
-# variables at their bounds that join a working set: at least so many, or a share of all, or of those that are not zero
+# limit on variables at a bound that join a working set: the largest of a number, a share of all, and a share of the
+# nonzero ones
 NEWCOMERS, OF_ALL, OF_SUPPORT = 400, 0.05, 0.5
-MOST_INSIDE = 3000  # variables that are not at a bound, and of others, in a working set: its matrix must stay small
-NEARLY = 0.1  # of a working set: how many more that do not violate yet, but are next to do so
-SUB_SHARE = 0.3  # of the accuracy of a task: that of the smaller problem
-COARSE = 0.02  # of the gap of the task, or its value: a smaller problem need not be solved better than that
-SOME = 1000  # samples to make a first guess from, at least
-MOST_ROUNDS = 200  # reached only when the tolerance is below what rounding allows
+MOST_INSIDE = 3000  # limit on the variables inside their box, and on the others, to keep the matrix small
+NEARLY = 0.1  # extra variables in a working set, relative to its size, that do not violate yet but are closest to it
+SUB_SHARE = 0.3  # accuracy of the smaller problem relative to that of the task
+COARSE = 0.02  # accuracy of the smaller problem relative to the task's gap or value; more would be wasted
+SOME = 1000  # minimum number of samples for a first guess
+MOST_ROUNDS = 200  # reached only if the tolerance is below what rounding allows
 
 
 def solve_boxes(
     gram: Any, theta: Array, y: Array, box: Box, v: Array, intercepts: Array, rtol: float
 ) -> tuple[Solved, Array]:
-    """Solve all tasks at θ as :func:`solve_tasks` does, and return the quadratic forms of their duals too.
+    """Solve all tasks at θ as :func:`solve_tasks` does, and also return the quadratic forms of their duals.
 
-    With full Gram matrices or on working sets, whichever the store expects to be less work.
+    Uses full Gram matrices or working sets, whichever the store expects to be less work.
     """
     if theta.ndim > 1 or not getattr(gram, "streams", False):
         with gram.combined(theta) as K:
@@ -49,9 +50,9 @@ def solve_boxes(
 def solve_on_working_sets(
     fields: KernelFields, weight: Array, y: Array, box: Box, v: Array, intercepts: Array, rtol: float
 ) -> Solved:
-    """Solve all tasks to a relative duality gap of rtol, each warm from its part of v (in place) and its intercept.
+    """Solve all tasks to a relative duality gap of rtol, warm-started from v (in place) and the intercepts.
 
-    The kernel is Σ_m weight_m K_m. Afterwards the fields are those of v.
+    The kernel is Σ_m weight_m K_m. Afterwards the fields belong to v.
     """
     ptr = fields.gram.layout.ptr
     n_tasks = len(ptr) - 1
@@ -80,7 +81,7 @@ def solve_on_working_sets(
 
 
 class _Work(NamedTuple):
-    """What one sweep works on; the arguments of :func:`solve_on_working_sets`."""
+    """The state of one sweep; see the arguments of :func:`solve_on_working_sets`."""
 
     fields: KernelFields
     weight: Array
@@ -99,7 +100,7 @@ class _Work(NamedTuple):
         return TaskBox(self.box.low[mine], self.box.high[mine], float(self.box.epsilon[t]), self.box.balanced)
 
     def improve(self, sets: dict[int, IntArray], errors: dict[int, Array]) -> None:
-        """Solve tasks for the variables in their working sets, the others held."""
+        """Solve tasks for the variables in their working sets, with the others fixed."""
         self.fields.keep_columns(sets)
 
         def solve(t: int, some: IntArray) -> None:
@@ -110,33 +111,33 @@ class _Work(NamedTuple):
         run_chunks(solve, list(sets.items()), self.fields.n_jobs)
 
     def _solve_part(self, t: int, some: IntArray, e: Array, growth: float, rtol: float, floor: float) -> None:
-        """Move some variables of task t from errors e, in a box that is ``growth`` times as large."""
+        """Optimise some variables of task t with errors e, in a box that is ``growth`` times as large."""
         at = self.entries(t).start + some
         low, high, epsilon = growth * self.box.low[at], growth * self.box.high[at], self.box.epsilon[t : t + 1]
-        # The unknowns are the moves; with a tube, which bends at zero, the variables themselves.
+        # The unknowns are the moves; with a tube, which has a kink at zero, the variables themselves.
         now = self.v[at] if epsilon[0] == 0 else np.zeros(len(at))
         x = self.v[at] - now
         part = Box(low - now, high - now, epsilon, self.box.balanced)
         with self.fields.among(t, some, self.weight) as K:
             targets = e + K.reshape(len(some), -1) @ x if x.any() else e
             done = solve_tasks(K, _alone(len(some)), targets, part, x, rtol, floor=floor)
-        # what was moved to a bound is there to the last digit
+        # a variable that reaches a bound gets its exact value
         self.v[at] = np.where(x <= part.low, low, np.where(x >= part.high, high, now + x))
         self.solved.intercept[t] = done.intercept[0]
         self.solved.steps[t] += done.steps[0]
 
     def guess(self) -> None:
-        """Give large tasks without a start the dual of a function learned on some of their samples.
+        """Start large tasks that have no warm start from a function learned on some of their samples.
 
-        These samples stand for all: their costs grow in proportion. Of the others as large a share goes to its bound as
-        of them, namely those that the function gets most wrong.
+        The costs of these samples grow in proportion, so that they represent all samples. Of the other samples, the
+        same share goes to its bound: those with the largest errors.
         """
         fields, layout = self.fields, self.fields.gram.layout
         n = np.diff(layout.ptr).tolist()
         cold = [t for t in range(len(n)) if n[t] > 2 * SOME and not self.v[self.entries(t)].any()]
         if not cold:
             return
-        # the same samples for all tasks of a block, which then share columns
+        # use the same samples for all tasks of a block, so that they share columns
         rank = np.random.default_rng(0).permutation(int(layout.size.max()))
         sets = {t: np.sort(np.argsort(rank[layout.idx[self.entries(t)]])[: max(SOME, n[t] // 10)]) for t in cold}
         fields.keep_columns(sets)
@@ -150,7 +151,7 @@ class _Work(NamedTuple):
             self.v[self.entries(t)] = self._extended(t, sets[t], self.y[self.entries(t)] - f - self.solved.intercept[t])
 
     def _extended(self, t: int, some: IntArray, u: Array) -> Array:
-        """A dual of task t inside its box, from that of some samples in a larger box; u are the errors of all."""
+        """A dual of task t inside its box, from a dual of some samples in a larger box; u are all errors."""
         low, high, epsilon, balanced = self.box_of(t)
         learned = self.v[self.entries(t)]
         dual = np.clip(learned, low, high)
@@ -165,7 +166,7 @@ class _Work(NamedTuple):
 
 
 def _balance(dual: Array, error: Array) -> None:
-    """Make the dual sum to zero: those of the larger side with the least error give way."""
+    """Make the dual sum to zero: on the larger side, shrink the variables with the smallest errors."""
     excess = dual.sum()
     side = np.flatnonzero(dual * excess > 0)
     side = side[np.argsort(error[side])]
@@ -174,7 +175,7 @@ def _balance(dual: Array, error: Array) -> None:
 
 
 def working_set(slack: Array, box: TaskBox, v: Array, rng: np.random.Generator) -> IntArray:
-    """The variables to move next, rising: all inside the box, then those of least slack."""
+    """The variables to move next, in increasing order: all inside the box, then those with the smallest slack."""
     low, high, epsilon, _ = box
     inside = (low < v) & (v < high)
     if epsilon > 0:
@@ -182,7 +183,7 @@ def working_set(slack: Array, box: TaskBox, v: Array, rng: np.random.Generator) 
     free = np.flatnonzero(inside)
     if len(free) > MOST_INSIDE:
         free = free[np.argsort(slack[free])[:MOST_INSIDE]]
-    others = rng.permutation(np.flatnonzero(~inside))  # of equal ones, as at the start, any
+    others = rng.permutation(np.flatnonzero(~inside))  # break ties at random; at the start all may be equal
     others = others[np.argsort(slack[others], kind="stable")]
     most = max(NEWCOMERS, len(free), int(OF_ALL * len(v)), int(OF_SUPPORT * np.count_nonzero(v)))
     n_new = min(int((slack[others] < 0).sum()), most, MOST_INSIDE)
@@ -192,9 +193,9 @@ def working_set(slack: Array, box: TaskBox, v: Array, rng: np.random.Generator) 
 
 @njit()
 def look(e: Array, y: Array, box: TaskBox, v: Array, b: float, slack: Array) -> tuple[float, float, float]:
-    """Dual value, duality gap and the better of two offsets: b, and that between the steepest slopes.
+    """Dual value, duality gap and the better of two offsets: b, and the one halfway between the extreme slopes.
 
-    ``slack`` receives how far each variable is from moving: below zero it would.
+    ``slack`` receives the distance of each variable from violating optimality; negative values violate it.
     """
     n = len(e)
     rise, fall = np.empty(n), np.empty(n)
@@ -214,5 +215,5 @@ def look(e: Array, y: Array, box: TaskBox, v: Array, b: float, slack: Array) -> 
 
 
 def _alone(n: int) -> TaskLayout:
-    """The layout of one task with a matrix of its own."""
+    """The layout of a single task with its own matrix."""
     return TaskLayout(np.array([0, n]), np.arange(n), np.zeros(1, dtype=np.int64), np.array([n]))

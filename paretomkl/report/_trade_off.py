@@ -419,7 +419,7 @@ def _check(
     if machine not in (*CLASSIFYING, *PREDICTING):
         raise ValueError(f"machine must be one of {[*CLASSIFYING, *PREDICTING]}, got {shown(machine)}.")
     if machine in PREDICTING and class_weight is not None:
-        raise ValueError(f"class_weight is for classes; machine={machine!r} has none.")
+        raise ValueError(f"class_weight needs classes, but machine={machine!r} has none; pass None.")
     if C is not None:
         check_number("C", C, lambda v: 0 < v < np.inf, "greater than 0")
     elif cv is None:

@@ -1,4 +1,4 @@
-"""Solvers: how a MultiTaskProblem is brought to its certified solution."""
+"""Solvers that bring a MultiTaskProblem to a certified solution."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SOLVERS: dict[str, type[BaseSolver]] = {
 
 
 def make_solver(solver: str | Solver, ps: Iterable[float], **parameters: Any) -> Solver:
-    """A solver from its name, or the object itself, after checking that it handles all of the exponents.
+    """A solver from its name, or the object itself, after checking that it handles all exponents.
 
-    ``parameters`` with value None are left at the solver's own default.
+    A parameter that is None keeps the solver's default.
     """
     made: Solver
     if isinstance(solver, str) and solver in SOLVERS:
@@ -39,5 +39,5 @@ def make_solver(solver: str | Solver, ps: Iterable[float], **parameters: Any) ->
         if not lowest <= p <= highest:
             name = getattr(made, "name", type(made).__name__)
             where = f"p <= {highest:g}" if p > highest else f"p >= {lowest:g}"
-            raise ValueError(f"solver={name!r} handles {where} only, got p={p:g}; use solver='auto'.")
+            raise ValueError(f"solver={name!r} handles only {where}, got p={p:g}; use solver='auto'.")
     return made

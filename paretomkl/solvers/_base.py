@@ -1,4 +1,4 @@
-"""What all solvers share: parameters, where they start, and how a solution is made."""
+"""The base class of all solvers: parameters, starting points and solutions."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ..problem import MultiTaskProblem
 from ..solution import Solution
 from ..sweep import Sweep
 
-TASK_SHARE = 0.02  # of tol: the accuracy of the single tasks, so that they hardly show in the gap
+TASK_SHARE = 0.02  # accuracy of the single tasks relative to tol, so that they hardly affect the gap
 
 
 @dataclass
 class BaseSolver:
-    """A way to solve a MultiTaskProblem to a relative gap of ``tol``.
+    """Solves a MultiTaskProblem to a relative gap of ``tol``.
 
     Parameters
     ----------
     tol : float, default=1e-3
         Relative gap at which to stop.
     max_iter : int
-        Sweeps (for Tseng: steps) allowed for one p.
+        Maximum number of sweeps (for Tseng: steps) per p.
     report : callable, default=None
         Called after every sweep with p, the number of sweeps so far and the gap.
     """
@@ -44,13 +44,13 @@ class BaseSolver:
         return TASK_SHARE * self.tol
 
     def solve(self, problem: MultiTaskProblem, init: Solution | None = None, run: Run | None = None) -> Solution:
-        """Solve the problem, from the solution of another p where one is given; the run counts what it costs."""
+        """Solve the problem, starting from the solution ``init`` of another p if given; ``run`` counts the cost."""
         raise NotImplementedError
 
     def begin(self, problem: MultiTaskProblem, init: Solution | None) -> tuple[Array, Any]:
         """θ and the warm start of the tasks.
 
-        Of a solution for other tasks, another C or another set only θ is used: its duals need not be feasible here.
+        A solution for other tasks, another C or another weight set gives θ only: its duals may be infeasible here.
         """
         if init is None:
             return problem.start(), None
@@ -63,13 +63,13 @@ class BaseSolver:
         return problem.weight_set.scale_to_boundary(theta), warm
 
     def grown(self, solution: Solution, problem: MultiTaskProblem, factor: float) -> Solution:
-        """A start for ``problem``, whose C is ``factor`` ≥ 1 times that of the solution's and all else the same."""
+        """A start for ``problem``, which differs from the problem of ``solution`` by a factor ≥ 1 of C only."""
         machine: KernelTasks = problem.machine  # type: ignore[assignment]
         sweep = replace(solution.sweep, warm=machine.grown_start(solution.sweep.warm, factor))
         return replace(solution, sweep=sweep, machine=machine, state=None)
 
     def rescaled(self, solution: Solution, problem: MultiTaskProblem, ratio: Array) -> Solution:
-        """A start for ``problem``, whose kernels are ``ratio`` (n_kernels,) times as large and all else the same."""
+        """A start for ``problem``, which differs only in kernels that are ``ratio`` (n_kernels,) times as large."""
         sweep = replace(solution.sweep, theta=solution.theta / ratio)
         return replace(solution, sweep=sweep, machine=problem.machine, state=None)
 
@@ -89,7 +89,7 @@ class BaseSolver:
             from sklearn.exceptions import ConvergenceWarning
 
             limit = f"after {n_sweeps} sweeps" if exhausted else f"max_iter={self.max_iter}"
-            cure = "Raise tol: rounding allows no less" if exhausted else "Raise max_iter or tol"
+            cure = "Raise tol: rounding allows no smaller gap" if exhausted else "Raise max_iter or tol"
             warnings.warn(
                 f"{type(self).__name__} stopped at p={scalarization.p:g}, {limit}, gap {gap:.1e} > tol={self.tol:g}. "
                 f"{cure}.",

@@ -13,17 +13,17 @@ from ._base import BaseSolver
 
 @dataclass
 class BlockCoordinateDescent(BaseSolver):
-    """Alternate between tasks, task weights and kernel weights, each in closed form but the first; p ≤ 1.
+    """Alternate between solving the tasks and updating task and kernel weights in closed form; p ≤ 1.
 
-    With w_m = Σ_t η_t ‖f_m^t‖² and ‖f_m^t‖² = θ_m² G_m^t, the next θ minimises Σ_m w_m / θ_m. Every step lowers M_p; it
-    contracts log θ by 2/(1+s) only, which is slow for s near one.
+    With w_m = Σ_t η_t ‖f_m^t‖² and ‖f_m^t‖² = θ_m² G_m^t, the next θ minimises Σ_m w_m / θ_m. Every step decreases M_p,
+    but contracts log θ only by 2/(1+s), which is slow for s near one.
 
     Parameters
     ----------
     tol : float, default=1e-3
         Relative gap at which to stop.
     max_iter : int, default=2000
-        Sweeps allowed for one p.
+        Maximum number of sweeps per p.
     report : callable, default=None
         Called after every sweep with p, the number of sweeps so far and the gap.
 

@@ -1,4 +1,4 @@
-"""The cut pool: a whole Pareto path for about the price of one fit."""
+"""The cut pool: a whole Pareto path for about the cost of one fit."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from ._few_kernels import MANY, minimize_over_few
 from ._master import Optimum, minimize_over_cuts
 
 WARM_UP = 3  # block-coordinate steps that fill an empty pool
-PATIENCE = 6  # masters a cut may sit out before it is dropped
-REWEIGHTINGS = 4  # of the master, for p < 1
-LONGER, SHORTER, SHORTEST = 1.5, 0.5, 0.1  # stride to the master's point: after success, after failure, and at least
-GAP_SHARE = 0.05  # of the gap: the accuracy of the tasks while the gap is large
-CRUMBS = 0.01  # of the tolerance: the share of θ that may be set to zero where few kernels are wanted
-SHARE = 0.1  # of the gap over all kernels: how exactly few of them are solved
-FIRST_GAP = 0.5  # that gap before it is known
+PATIENCE = 6  # masters in a row that a cut may be unused before it is dropped
+REWEIGHTINGS = 4  # limit on re-weightings of the master for p < 1
+LONGER, SHORTER, SHORTEST = 1.5, 0.5, 0.1  # stride to the master's θ: factor after success, after failure; minimum
+GAP_SHARE = 0.05  # accuracy of the tasks relative to the gap, while the gap is large
+CRUMBS = 0.01  # share of θ, relative to tol, that may be set to zero to keep few kernels
+SHARE = 0.1  # accuracy of the solution on few kernels, relative to the gap over all kernels
+FIRST_GAP = 0.5  # assumed gap over all kernels before it is known
 NEGLIGIBLE = 1e-25  # share of M_p below which a task is left out of the master
 
 
 class Pool:
-    """Every sweep made so far: cuts for the master, and candidates for the best θ.
+    """All sweeps so far: cuts for the master, and candidates for the best θ.
 
-    A cut belongs to a task, its data and C only, so one pool serves all p, all weight sets and all task weights.
+    A cut depends only on a task, its data and C, so one pool serves all p, all weight sets and all task weights.
     """
 
     def __init__(self, machine: Machine, weight_set: WeightSet) -> None:
         n_tasks, n_kernels = machine.n_tasks, machine.n_kernels
         self.machine, self.weight_set = machine, weight_set
         self.sweeps: list[Sweep] = []
-        self.upper = np.empty((0, n_tasks))  # of J_t at the θ of each sweep
+        self.upper = np.empty((0, n_tasks))  # upper bounds on J_t at the θ of each sweep
         self.cuts = CutStore(n_tasks, n_kernels)
         self.few = getattr(weight_set, "sparse", False) and n_kernels >= MANY
-        self._likely = np.empty(0, dtype=np.int64)  # kernels that the last master of few kernels used
+        self._likely = np.empty(0, dtype=np.int64)  # kernels used by the last master on few kernels
 
     def __len__(self) -> int:
         return len(self.sweeps)
@@ -57,7 +57,7 @@ class Pool:
     def raise_floor(self, linear: Array, slopes: Array) -> None:
         """Raise the constant cuts, which keep the master's unknowns positive.
 
-        J_t ≥ a − h(½G), whatever θ, h the support function. Where cα is feasible for 0 ≤ c ≤ 1 too,
+        J_t ≥ a − h(½G) for every θ, with the support function h. If cα is feasible for 0 ≤ c ≤ 1, then
         J_t ≥ max over c of c a − c² h(½G).
         """
         steepest = self.weight_set.support(slopes)
@@ -68,11 +68,11 @@ class Pool:
         )
 
     def moved(self, machine: Machine, weight_set: WeightSet, ratio: Array | float = 1.0) -> Pool:
-        """The cuts of this pool for another set of weights; the points seen so far need not lie in it.
+        """A pool with these cuts for another weight set; it has no sweeps, since their θ may lie outside that set.
 
-        The machine may be one of the same tasks whose kernels are ``ratio`` (n_kernels,) times as large: a kernel
-        multiplied by c has a quadratic form, and a slope of every cut, c times as large. Where slopes are more than
-        that, no cut is kept for other scales.
+        The machine may have the same tasks with kernels ``ratio`` (n_kernels,) times as large: scaling a kernel by c
+        scales its quadratic form, and its slope in every cut, by c. If slopes have other terms too (the machine is not
+        ``scalable``), no cut is kept for other scales.
         """
         moved = Pool(machine, weight_set)
         if np.any(ratio != 1.0) and not getattr(machine, "scalable", True):
@@ -86,11 +86,10 @@ class Pool:
         return moved
 
     def grown(self, factor: float, theta: Array, problem: MultiTaskProblem) -> Pool:
-        """The cuts that this pool has for the same tasks with costs C that are ``factor`` ≥ 1 times as large.
+        """A pool with these cuts for the same tasks with costs C that are ``factor`` ≥ 1 times as large.
 
-        A cut holds for every larger C. Where C bounds the dual, cα is feasible there for 0 ≤ c ≤ factor; c makes the
-        cut c a − ½ c² θ'G as high as can be at the given θ.
-        The values J_t(θ) seen so far do not hold there: the new pool has no sweep.
+        A cut is valid for every larger C. If C bounds the dual, cα is feasible for 0 ≤ c ≤ factor, and c is chosen to
+        maximise the cut c a − ½ c² θ'G at the given θ. The new pool has no sweeps: the values J_t(θ) change with C.
         """
         grown = Pool(problem.machine, self.weight_set)
         live = self.cuts.live
@@ -105,7 +104,7 @@ class Pool:
         return grown
 
     def best(self, scalarization: Scalarization, first: int = 0) -> Sweep:
-        """The sweep of least M_p, from the ``first`` one on."""
+        """The sweep with the smallest M_p, starting from number ``first``."""
         return self.sweeps[first + int(scalarization.log_value(self.upper[first:]).argmin())]
 
     def has(self, theta: Array) -> bool:
@@ -114,11 +113,11 @@ class Pool:
     def minimize(
         self, scale: Array, omega: Array, p: float, start: Array, rtol: float, joint: bool = False, mark: bool = True
     ) -> Optimum:
-        """θ of least M_p over the cuts, in units of ``scale``; its lower bound; the multipliers.
+        """Minimise M_p over the cuts, in units of ``scale``; returns θ, a lower bound and the multipliers.
 
-        A task of negligible weight is left out, which only lowers the bound, since J_t > 0. ``joint`` puts all cuts
-        into one group: the master of the maximum. A cut has a part in the master if its multiplier is not negligible or
-        if it is the highest of its task at θ; ``mark`` notes that.
+        Tasks of negligible weight are left out, which only lowers the bound, since J_t > 0. ``joint`` puts all cuts
+        into one group: the master of the maximum. A cut is used if its multiplier is not negligible or if it is the
+        highest of its task at θ; ``mark`` records that.
         """
         cuts = self.cuts
         present = cuts.live & (omega > NEGLIGIBLE)
@@ -132,7 +131,7 @@ class Pool:
         return found
 
     def on_kernels(self, machine: Any, place: IntArray, keep: Sweep) -> Pool:
-        """The same points and cuts with a machine of more kernels, among which the present ones have their place."""
+        """A pool with the same points and cuts for a machine with more kernels; ``place`` locates the current ones."""
         pool = Pool(machine, self.weight_set)
         live = np.any(self.cuts.live[1:], axis=1)
         for k, sweep in enumerate(self.sweeps):
@@ -145,7 +144,7 @@ class Pool:
 
 @dataclass
 class Master:
-    """θ that minimises M_p over the cuts, a rigorous lower bound, and at p = ∞ the multipliers of the tasks.
+    """The θ that minimises M_p over the cuts, a rigorous lower bound, and at p = ∞ the multipliers of the tasks.
 
     ``proof`` (n_rows, n_tasks): the lower bound is Σ proof · linear − h(Σ proof · slopes), h the support function.
     """
@@ -157,7 +156,7 @@ class Master:
 
 
 class Reached(NamedTuple):
-    """Where the iteration stopped: the best sweep and its gap, the last master, whether rounding ended it."""
+    """The end of an iteration: the best sweep and its gap, the last master, and whether rounding ended it."""
 
     best: Sweep
     gap: float
@@ -169,23 +168,23 @@ class Reached(NamedTuple):
 
 @dataclass
 class CutPool(BaseSolver):
-    """Cutting planes shared by all tasks and all p; every p.
+    """Cutting planes shared by all tasks and all p; handles every p.
 
-    The pool's cuts bound every J_t from below. A master problem minimises M_p of these bounds, the tasks are solved
-    at its θ, and their cuts join the pool, until the best M_p(J(θ)) seen is within ``tol`` of the master's lower bound.
-    For p < 1 the master is a weighted sum, re-weighted; its bound certifies Pareto optimality.
+    The cuts in the pool bound every J_t from below. A master problem minimises M_p of these bounds; then the tasks are
+    solved at its θ, and their cuts join the pool, until the best M_p(J(θ)) is within ``tol`` of the master's lower
+    bound. For p < 1 the master is an iteratively re-weighted sum; its bound certifies Pareto optimality.
 
     Parameters
     ----------
     tol : float, default=1e-3
         Relative gap at which to stop.
     max_iter : int, default=200
-        Sweeps allowed for one p.
+        Maximum number of sweeps per p.
     report : callable, default=None
         Called after every sweep with p, the number of sweeps so far and the gap.
     borrow : float, default=0.1
-        A point found for another p serves for this one if its gap is at most ``borrow * tol``. 0 gives every p a point
-        of its own, so that curves along p are smooth; 1 is for those who want no more than the gap.
+        A point found for another p is reused for this one if its gap is at most ``borrow * tol``. With 0, every p gets
+        its own point, so curves along p are smooth; 1 is enough if you only need the gap.
 
     Examples
     --------
@@ -221,7 +220,7 @@ class CutPool(BaseSolver):
         leader, stride = None, 1.0
         while True:
             best = pool.best(problem.scalarization, n_borrowed if alone and len(pool) > n_borrowed else 0)
-            # the last bound of a convex mean is one of the mean itself and may certify the new point already
+            # for a convex mean, the last bound holds for the mean itself and may already certify the new point
             serves = master is not None and problem.scalarization.convex
             if master is None or not serves or problem.relative_gap(best, master.lower) > self.tol:
                 with run.timed("master"):
@@ -232,26 +231,26 @@ class CutPool(BaseSolver):
             enough = self.tol if n_sweeps or _one_point_serves_all(problem) else self.borrow * self.tol
             if gap <= enough or n_sweeps >= self.max_iter or precision < 1e-6:
                 return Reached(best, gap, n_sweeps, master, pool, precision < 1e-6)
-            # Cutting planes overshoot where kernels are many: after a sweep that brought nothing better, go less far.
+            # Cutting planes overshoot with many kernels: take a shorter stride after a sweep without improvement.
             stride = min(1.0, LONGER * stride) if best is not leader else max(SHORTEST, SHORTER * stride)
             leader = best
             theta = best.theta + stride * (master.theta - best.theta)
             theta = problem.weight_set.scale_to_boundary(
                 without_crumbs(theta, CRUMBS * self.tol) if pool.few else theta
             )
-            if pool.has(theta):  # nothing new to learn there at this accuracy
+            if pool.has(theta):  # another sweep there at the same accuracy would add nothing
                 precision *= 0.1
                 theta = best.theta
             pool.add(run.sweep(problem.machine, theta, best.warm, precision * self._accuracy(problem, gap)))
 
     def _accuracy(self, problem: MultiTaskProblem, gap: float) -> float:
-        """Of the single tasks: while the gap is large, tasks solved to a part of it make cuts that are as good."""
+        """Accuracy of the single tasks: while the gap is large, a fraction of it gives equally good cuts."""
         if _nothing_to_weigh(problem):
             return self.task_rtol
         return max(self.task_rtol, min(self.tol, GAP_SHARE * gap))
 
     def kept(self, problem: MultiTaskProblem, reached: Reached) -> Solution:
-        """A solution to go on from."""
+        """A solution to continue from."""
         best, gap, n_sweeps, master, pool, _ = reached
         weights = problem.scalarization.task_weights(best.lower) if master.task_weights is None else master.task_weights
         objective = problem.scalarization.value(best.lower)
@@ -259,21 +258,21 @@ class CutPool(BaseSolver):
         return Solution(p, best, weights, objective, gap, n_sweeps, converged, problem.machine, pool)
 
     def grown(self, solution: Solution, problem: MultiTaskProblem, factor: float) -> Solution:
-        """With the cuts of the smaller C, which hold for the larger one."""
+        """As in the base class, but keeps the cuts of the smaller C, which are valid for the larger one."""
         if isinstance(solution.state, Few):
             return super().grown(solution, problem, factor)
         pool = solution.state.grown(factor, solution.theta, problem)
         return replace(super().grown(solution, problem, factor), state=pool)
 
     def rescaled(self, solution: Solution, problem: MultiTaskProblem, ratio: Array) -> Solution:
-        """With all cuts, which hold for every scale of the kernels."""
+        """As in the base class, but keeps all cuts, which are valid for every scale of the kernels."""
         if isinstance(solution.state, Few):
             return super().rescaled(solution, problem, ratio)
         pool = solution.state.moved(problem.machine, problem.weight_set, ratio)
         return replace(super().rescaled(solution, problem, ratio), state=pool)
 
     def _pool(self, problem: MultiTaskProblem, init: Solution | None) -> Pool:
-        """The pool of the solution to start from, if its cuts are those of this problem; else an empty one."""
+        """The pool of ``init`` if its cuts are valid for this problem; else an empty one."""
         carried = None if init is None else init.state
         if not isinstance(carried, Pool) or carried.machine is not problem.machine:
             return Pool(problem.machine, problem.weight_set)
@@ -281,9 +280,9 @@ class CutPool(BaseSolver):
         return carried if same else carried.moved(problem.machine, problem.weight_set)
 
     def _warm_up(self, problem: MultiTaskProblem, pool: Pool, init: Solution | None, run: Run) -> None:
-        """A few steps of block-coordinate descent at p = 1 (cuts do not know p); where cuts were carried along, one.
+        """Fill the pool with a few steps of block-coordinate descent at p = 1, since cuts do not depend on p.
 
-        That one is made where these cuts have their least mean.
+        If cuts were carried along, one sweep is enough, at the θ that minimises their mean.
         """
         theta, warm = self.begin(problem, init)
         gap = 1.0
@@ -310,7 +309,7 @@ class CutPool(BaseSolver):
     def _master(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
         scalarization = problem.scalarization
         greatest = problem.weight_set.greatest(problem.machine.n_kernels)
-        if greatest is not None:  # nothing to weigh: the sweep there proves itself
+        if greatest is not None:  # this θ is optimal, and its sweep certifies it
             return Master(greatest, -np.inf)
         if problem.machine.n_tasks == 1:
             return self._master_of_mean(problem, pool, best, 1.0, rtol)
@@ -318,8 +317,8 @@ class CutPool(BaseSolver):
             return self._master_by_reweighting(problem, pool, best, rtol)
         if not isinstance(scalarization, PowerMean):
             raise TypeError(
-                f"{type(scalarization).__name__} is convex; of those the cut pool solves power means only. Concave "
-                "scalarizations of any kind will do."
+                f"{type(scalarization).__name__} is convex, but CutPool can solve no convex scalarization except "
+                "PowerMean; use PowerMean or a concave scalarization."
             )
         if scalarization.p == np.inf:
             return self._master_of_maximum(problem, pool, best, rtol)
@@ -341,14 +340,14 @@ class CutPool(BaseSolver):
         return Master(found.theta, found.lower * unit, shares, found.multipliers)
 
     def _master_by_reweighting(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
-        # a concave mean lies below its tangent at z: the minimiser of Σ η_t(z) z_t lowers it
+        # a concave mean lies below its tangent at z, so the minimiser of Σ η_t(z) z_t decreases it
         scalarization = problem.scalarization
         omega = scalarization.gradient(best.upper) * best.upper
         unit = omega.sum()  # the weighted sum at the best point
         found = pool.minimize(best.upper, omega / unit, 1.0, best.theta, rtol)
         theta, lower, proof = found.theta, found.lower, unit * found.multipliers / best.upper
         value = np.inf
-        # that bound is for the weights of the best point, its certificate; to go on, let the weights follow the cuts
+        # That bound, with the weights of the best point, is its certificate. For the next θ, update the weights.
         for _ in range(REWEIGHTINGS):
             if 1 - lower <= self.tol:
                 break
@@ -362,27 +361,27 @@ class CutPool(BaseSolver):
 
 
 def without_crumbs(theta: Array, share: float) -> Array:
-    """θ with its smallest weights set to zero, up to that share of their sum: kernels of weight zero cost nothing."""
+    """θ with its smallest weights set to zero, up to ``share`` of their sum: kernels of weight zero cost nothing."""
     order = np.argsort(theta)
     small = np.cumsum(theta[order]) <= share * theta.sum()
     return np.where(np.isin(np.arange(len(theta)), order[small]), 0.0, theta)
 
 
 def _nothing_to_weigh(problem: MultiTaskProblem) -> bool:
-    """Whether there is one kernel only, or the set has one best θ: the first sweep is the last."""
+    """Whether there is only one kernel, or one θ is best for all tasks, so that one sweep is enough."""
     n_kernels = problem.machine.n_kernels
     return n_kernels == 1 or problem.weight_set.greatest(n_kernels) is not None
 
 
 def _one_point_serves_all(problem: MultiTaskProblem) -> bool:
-    """Whether all p have the same solution; every mean of one number is that number."""
+    """Whether all p have the same solution, as with a single task."""
     return problem.machine.n_tasks == 1 or _nothing_to_weigh(problem)
 
 
 # ------------------------------------------------------------------------------------------ few of many kernels
 @dataclass
 class Few:
-    """What a solution on few kernels hands to the next p: whose they are, which they are, the solution on them."""
+    """The state of a solution on few kernels, for the next p: which kernels, and the solution on them."""
 
     machine: Any
     weight_set: WeightSet
@@ -391,7 +390,7 @@ class Few:
 
 
 def chooses_kernels(problem: MultiTaskProblem) -> bool:
-    """Whether to solve on few kernels: most weights will be zero, and forms of all kernels are most of the work."""
+    """Whether to solve on few kernels: if most weights will be zero and forms of all kernels are most of the work."""
     machine: Any = problem.machine
     sparse = getattr(problem.weight_set, "sparse", False) and machine.n_kernels >= MANY
     return bool(sparse and getattr(machine, "plain_cuts", False) and getattr(machine.gram, "can_choose", False))
@@ -403,11 +402,11 @@ def duals(machine: Any, sweep: Sweep) -> Array:
 
 
 def solve_on_few(solver: CutPool, problem: MultiTaskProblem, init: Solution | None, run: Run) -> Solution:
-    """Solve with some kernels, look at all of them, let those in that would be used, and go on.
+    """Solve with some kernels, check all of them, add those that would be used, and repeat.
 
-    The multipliers μ of the last master mix the duals of its cuts into one dual for each task, which is feasible and
-    whose forms are at most the mixed forms. So its bound holds over all θ, and is no worse than the master's: one
-    evaluation of all forms certifies what took many sweeps.
+    The multipliers μ of the last master mix the duals of its cuts into one dual per task, which is feasible and whose
+    forms are at most the mixed forms. So its bound holds over all θ and is at least as good as the master's: one
+    evaluation of all forms certifies the result of many sweeps.
     """
     machine: Any = problem.machine
     n_before = run.n_sweeps
@@ -435,7 +434,7 @@ def solve_on_few(solver: CutPool, problem: MultiTaskProblem, init: Solution | No
         if gap <= solver.tol or run.n_sweeps - n_before >= solver.max_iter or (stuck and not len(missing)):
             break
         run.note(problem.scalarization.p, gap)
-        if not len(missing):  # the few are all that is needed, but not yet solved well enough
+        if not len(missing):  # no kernel is missing, but the problem on these few is not solved well enough yet
             finest = 0.3 * min(finest, inner_solver.tol)
             gap = 0.0
             continue
@@ -454,9 +453,9 @@ def solve_on_few(solver: CutPool, problem: MultiTaskProblem, init: Solution | No
 
 
 def bound_over_all(machine: Any, sub: Any, weight_set: WeightSet, reached: Reached) -> tuple[float, Array]:
-    """What the multipliers of a master on few kernels prove with all of them, and the slopes of all kernels.
+    """The lower bound over all kernels from the multipliers of a master on few, and the slopes of all kernels.
 
-    The constant cuts hold for the few kernels only; here they count as J ≥ 0.
+    The constant cuts are valid only for the few kernels; here they count as J ≥ 0.
     """
     proof = reached.master.proof
     if proof is None:

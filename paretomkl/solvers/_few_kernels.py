@@ -1,11 +1,11 @@
-"""The master problem with few of its kernels, where weights are sparse and kernels are very many.
+"""The master problem restricted to a few kernels, for sparse weights and very many kernels.
 
-A restricted master leaves most θ_m at zero. Its multipliers μ are those of a lower bound of the whole master too, since
+A restricted master keeps most θ_m at zero. Its multipliers μ also give a lower bound on the full master, since
 
-    Σ_k μ_k a_k − h(Σ_k μ_k h_k),    h the support function of the whole weight set,
+    Σ_k μ_k a_k − h(Σ_k μ_k h_k),    h the support function of the full weight set,
 
-needs no θ: only the slopes Σ_k μ_k h_k of all kernels, which are one product of a matrix and a vector. Kernels whose
-slope exceeds those of the chosen ones are what the restricted master misses; they join it until that is negligible.
+needs no θ, only the slopes Σ_k μ_k h_k of all kernels, which are one matrix-vector product. The restricted master
+misses the kernels whose slopes exceed those of the chosen ones; these join it until what is missing is negligible.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from .._typing import AnyArray, Array, IntArray
 from ..protocols import WeightSet
 from ._master import Optimum, minimize_over_cuts
 
-MANY = 1000  # kernels from which on a restricted master is less work
+MANY = 1000  # number of kernels from which a restricted master is less work
 _JOINING = 200  # kernels that join at a time
 _MOST_ROUNDS = 25
-_UNUSED = 1e-9  # of the largest weight
-_NEARLY = 0.98  # of the largest slope: kernels that are likely to be needed next time
+_UNUSED = 1e-9  # weights below this fraction of the largest count as unused
+_NEARLY = 0.98  # kernels with a slope above this fraction of the largest are likely to be needed next time
 
 
 def minimize_over_few(
@@ -36,9 +36,9 @@ def minimize_over_few(
     joint: bool,
     likely: IntArray,
 ) -> tuple[Optimum, IntArray]:
-    """``minimize_over_cuts`` for weights of which few are not zero, and the kernels to begin with next time.
+    """``minimize_over_cuts`` for sparse weights; also returns the kernels to begin with next time.
 
-    The bounds are those of the master with all kernels, and hold whichever were chosen.
+    The bounds are valid for the master with all kernels, whichever were chosen.
     """
     rows = np.flatnonzero(present.any(axis=1))
     here, live = slopes[rows], present[rows]
@@ -63,5 +63,5 @@ def minimize_over_few(
 
 
 def largest(values: Array) -> IntArray:
-    """Where the largest of some values are."""
+    """Positions of the largest values."""
     return np.argpartition(values, -_JOINING)[-_JOINING:] if len(values) > _JOINING else np.arange(len(values))

@@ -4,21 +4,21 @@
     subject to  z_t ≥ a_k − h_k'θ   for the cuts k of group t,     θ ≥ 0,     c(θ) ≤ 1
 
 with M_p(z) = (Σ_t ω_t z_t^p)^(1/p), 1 ≤ p < ∞, and the convex c of the weight set. The power mean is the smallest v for
-which some x ≥ 0 has
+which some x ≥ 0 satisfies
 
-    z_t ≤ g(v, x_t) = v^(1−1/p) x_t^(1/p)    and    Σ_t ω_t x_t ≤ v,
+    z_t ≤ g(v, x_t) = v^(1−1/p) x_t^(1/p)    and    Σ_t ω_t x_t ≤ v.
 
-a description that stays gentle as p grows (g tends to v, the min-max problem) where Newton's method on z^p does not. So
-the unknowns are θ, x and v; the slacks kept positive, with their multipliers, are
+This form stays well-behaved as p grows (g tends to v, the min-max problem), while Newton's method on z^p does not. So
+the unknowns are θ, x and v. The slacks, which stay positive, and their multipliers are
 
     w_k = g(v, x_t) − a_k + h_k'θ  (μ_k),    y = v − Σ_t ω_t x_t  (λ),    r = 1 − c(θ)  (ρ),    θ  (ν),
 
-in this order in one array each. The slacks w and r are unknowns of their own that meet their equations only in the end:
-with curved constraints a method that stays inside creeps along the boundary. x is eliminated by hand; what is left is a
-system in (θ, v), a diagonal plus a sum of squares.
+in this order in one array each. The slacks w and r are independent unknowns that satisfy their equations only at the
+end: with curved constraints, a method that stays inside creeps along the boundary. x is eliminated by hand, which
+leaves a system in (θ, v): a diagonal plus a sum of squares.
 
-What compiles slowly is avoided: slices and array expressions (loops over single entries are cheap), arrays made inside,
-and large functions that are compiled once by themselves and again with their only caller (``inline="always"``).
+The code avoids what compiles slowly: slices and array expressions (loops over single entries are cheap), array
+allocation, and compiling a large function twice, by itself and within its only caller (hence ``inline="always"``).
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from .._typing import AnyArray, Array, IntArray
 from ..protocols import WeightSet
 from ..weight_sets import CONSTRAINT, GAUGE, SUPPORT
 
-CAUTION = 0.3  # of the miss of the curved equations: how small the slacks may get before it
+CAUTION = 0.3  # minimum of the target products relative to the residual of the curved equations
 CENTRING = 0.1  # share of uniform weights in the start
 ROOM = 0.05  # slack of the weight set at the start
-IN_USE = 1e-4  # share of the multipliers of its group from which a cut has a part in the solution
-SUMS = {"contract", "reassoc", "nsz"}  # lets vector instructions choose the order of a sum
+IN_USE = 1e-4  # share of its group's multipliers above which a cut counts as used
+SUMS = {"contract", "reassoc", "nsz"}  # allows vector instructions to reorder a sum
 
 
 class Problem(NamedTuple):
@@ -47,7 +47,7 @@ class Problem(NamedTuple):
     ptr: IntArray
     omega: Array
     p: float
-    weight_set: int  # handle of its barrier function
+    weight_set: int  # handle of the barrier function
     parameters: Array
 
 
@@ -60,9 +60,9 @@ class Point(NamedTuple):
 
 
 class Local(NamedTuple):
-    """The constraints at an iterate: derivatives, and by how much the slacks miss them."""
+    """The constraints at an iterate: derivatives, and the residuals of the slacks."""
 
-    theta: Array  # the end of the slacks
+    theta: Array  # a view of the end of the slacks
     h_theta: Array
     normal: Array  # ∇c
     curvature: Array  # diagonal of ∇²c
@@ -72,7 +72,7 @@ class Local(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The best weights and multipliers so far, and what they prove: bounds = (upper, lower)."""
+    """The best weights and multipliers so far, and the bounds (upper, lower) that they prove."""
 
     theta: Array
     mu: Array
@@ -80,14 +80,14 @@ class Best(NamedTuple):
 
 
 class System(NamedTuple):
-    """Newton's equations in (θ, v): S = diag(diagonal, 0) + WW', and what led there from those in (θ, v, x)."""
+    """Newton's equations in (θ, v), S = diag(diagonal, 0) + WW', and what is needed to recover x."""
 
     ratio: Array  # multiplier / slack
     A: Array  # second derivatives in x, diag(A) + (λ/y) ωω'
     N: Array  # (n_groups, n_kernels + 1): mixed second derivatives in x and (θ, v)
     diagonal: Array
     W: Array  # (n_kernels + 1, n_cuts + n_groups + 2)
-    rows: Array  # what L is the Gram matrix of: W, or W' in units of the diagonal if that has fewer rows
+    rows: Array  # the matrix whose Gram matrix is factored: W, or W' scaled by the diagonal if that has fewer rows
     L: Array
     right: Array
     right_x: Array
@@ -108,7 +108,7 @@ def _times(A: Array, x: Array, n: int, out: Array) -> None:
 
 @inner_njit()
 def _transpose_times(A: Array, x: Array, n: int, out: Array) -> None:
-    """out ← A'x, of the first n rows of A."""
+    """out ← A'x, with the first n rows of A."""
     for k in range(A.shape[1]):
         out[k] = 0.0
     for i in range(n):
@@ -118,7 +118,7 @@ def _transpose_times(A: Array, x: Array, n: int, out: Array) -> None:
 
 @inner_njit(fastmath=SUMS)
 def _gram(A: Array, L: Array) -> None:
-    """L ← AA', the lower half; two by two, since a dot product of its own loads twice as much."""
+    """L ← AA', the lower half, in 2 × 2 tiles, which halve the loads of separate dot products."""
     last = len(L) - 1
     for i in range(0, len(L), 2):
         i1 = i + 1 if i < last else last
@@ -188,14 +188,14 @@ def _value(problem: Problem, h_theta: Array, stretch: float, lift: float, z: Arr
 
 @inner_njit()
 def _start(problem: Problem, start: Array, uniform: Array, point: Point, local: Local, step: Point) -> None:
-    """A point well inside, whose products slack · multiplier are about equal."""
+    """A point well inside whose products slack · multiplier are about equal."""
     omega, ptr = problem.omega, problem.ptr
     M, n_cuts, n_groups, share = len(start), len(problem.a), len(omega), 1.0 / problem.p
     theta, x, slack, multiplier = local.theta, point.x, point.slack, point.multiplier
     for m in range(M):
         theta[m] = (1.0 - CENTRING) * start[m] + CENTRING * uniform[m]
     c = call_handle(problem.weight_set, CONSTRAINT, theta, problem.parameters, local.normal, local.curvature)
-    degree = 0.0  # d log c / d log size: along the ray c falls like that power
+    degree = 0.0  # d log c / d log ‖θ‖: along the ray, c behaves like this power
     for m in range(M):
         degree += theta[m] * local.normal[m] / c
     shrink = ((1.0 - ROOM) / c) ** (1.0 / degree)
@@ -229,7 +229,7 @@ def _start(problem: Problem, start: Array, uniform: Array, point: Point, local: 
 
 @inner_njit(inline="always")
 def _evaluate(problem: Problem, point: Point, local: Local) -> None:
-    """The constraints at the point."""
+    """Evaluate the constraints at the point."""
     x, slack, h_theta, miss = point.x, point.slack, local.h_theta, local.miss
     n_cuts, n_groups, share = len(problem.a), len(problem.omega), 1.0 / problem.p
     v = x[n_groups]
@@ -246,10 +246,10 @@ def _evaluate(problem: Problem, point: Point, local: Local) -> None:
 
 @inner_njit(inline="always")
 def _bound(problem: Problem, point: Point, local: Local, spare: Point, slope: Array, best: Best) -> None:
-    """Rigorous bounds of the optimum, from θ stretched to the boundary and from multipliers made dual feasible.
+    """Rigorous bounds on the optimum, from θ scaled to the boundary and from multipliers made dual feasible.
 
-    p = 1 wants Σ_{k of t} μ_k = ω_t; p > 1 wants η_t = Σ_{k of t} μ_k with Σ_t ω_t (η_t/ω_t)^q ≤ 1, q = p/(p−1).
-    Then Σ_k μ_k a_k − max over the weight set of θ'Σ_k μ_k h_k is below the optimum.
+    p = 1 needs Σ_{k of t} μ_k = ω_t; p > 1 needs η_t = Σ_{k of t} μ_k with Σ_t ω_t (η_t/ω_t)^q ≤ 1, q = p/(p−1).
+    Then Σ_k μ_k a_k − max over the weight set of θ'Σ_k μ_k h_k is a lower bound.
     """
     omega, ptr, p = problem.omega, problem.ptr, problem.p
     norms, mu = spare.x, spare.multiplier
@@ -284,8 +284,8 @@ def _bound(problem: Problem, point: Point, local: Local, spare: Point, slope: Ar
 def _assemble(problem: Problem, point: Point, local: Local, system: System) -> tuple[float, float, float]:
     """Second derivatives in (θ, v), as a diagonal and squares WW', with x eliminated.
 
-    Returns y/λ + Σ_t ω_t²/A_t, which the elimination divides by; the mean τ of the products slack · multiplier; and in
-    its units how far the curved equations are from being met.
+    Returns y/λ + Σ_t ω_t²/A_t, the divisor of the elimination; the mean τ of the products slack · multiplier; and the
+    residual of the curved equations in units of τ.
     """
     H, ptr, omega, x, slack, multiplier = problem.H, problem.ptr, problem.omega, point.x, point.slack, point.multiplier
     M, n_cuts, n_groups, n, share = len(local.theta), len(problem.a), len(omega), len(slack), 1.0 / problem.p
@@ -310,7 +310,7 @@ def _assemble(problem: Problem, point: Point, local: Local, system: System) -> t
         for k in range(ptr[t], ptr[t + 1]):
             Q += ratio[k]
             eta += multiplier[k]
-        # N_t is Σ_k ratio_k ∇w_k / Q at first, without its x part
+        # for now, N_t is Σ_k ratio_k ∇w_k / Q without its x part
         for m in range(M):
             N[t, m] = 0.0
         for k in range(ptr[t], ptr[t + 1]):
@@ -322,7 +322,7 @@ def _assemble(problem: Problem, point: Point, local: Local, system: System) -> t
             for m in range(M):
                 W[m, k] = root * (H[m, k] - N[t, m])
             W[M, k] = 0.0
-        # Q (g_x e + c'd)² + bend (e − (x/v) dv)² is least at one e; there it is one square in d
+        # minimised over e, Q (g_x e + c'd)² + bend (e − (x/v) dv)² is a single square in d
         x_t, g_x = x[t], local.g_x[t]
         bend = eta * g_x * (1.0 - share) / x_t
         A_t = Q * g_x * g_x + bend
@@ -346,7 +346,7 @@ def _assemble(problem: Problem, point: Point, local: Local, system: System) -> t
 
 @inner_njit(inline="always")
 def _factor(system: System) -> None:
-    """L of S, or of B = I + W_θ' diag⁻¹ W_θ where that is the smaller matrix."""
+    """The Cholesky factor L of S, or of B = I + W_θ' diag⁻¹ W_θ if that is the smaller matrix."""
     W, rows, L, diagonal = system.W, system.rows, system.L, system.diagonal
     M, n_rows = len(diagonal), W.shape[1]
     if n_rows < M:
@@ -415,7 +415,7 @@ def _direction(
     taken: float,
     step: Point,
 ) -> None:
-    """Newton's step towards products slack · multiplier = target, less ``taken`` times those of the step before."""
+    """Newton's step towards slack · multiplier = target, minus ``taken`` times the products of the previous step."""
     omega, ptr, miss, d_x, d_slack, push = problem.omega, problem.ptr, local.miss, step.x, step.slack, step.multiplier
     M, n_cuts, n_groups = len(local.theta), len(problem.a), len(omega)
     ratio, right, right_x, N = system.ratio, system.right, system.right_x, system.N
@@ -446,7 +446,7 @@ def _direction(
     d_y = d_v
     _transpose_times(problem.H, right, M, d_slack)
     for t in range(n_groups):
-        # x_t^(1/p) flattens: for a task of little weight the tangent would send x_t out of sight
+        # x_t^(1/p) flattens: for a task of little weight, the tangent would make x_t explode
         most = 9.0 * point.x[t]
         d_x[t] = d_x[t] if d_x[t] < most else most
         d_y -= omega[t] * d_x[t]
@@ -467,7 +467,7 @@ def _direction(
 # ------------------------------------------------------------------------------------------ the step
 @inner_njit(fastmath={"nnan", "nsz"})
 def _room(point: Point, step: Point) -> tuple[float, float]:
-    """The longest steps, of at most one, that keep slacks and x, and multipliers, from changing sign."""
+    """The longest steps, at most one, that keep slacks and x (primal) and multipliers (dual) positive."""
     x, slack, multiplier = point
     primal = dual = 1.0
     for t in range(len(x)):
@@ -483,7 +483,7 @@ def _room(point: Point, step: Point) -> tuple[float, float]:
 
 @inner_njit()
 def _advance(point: Point, step: Point, primal: float, dual: float) -> None:
-    """Slacks move along their tangents, and Newton's method makes up the miss."""
+    """Take the step; slacks move along their tangents, and later Newton steps remove the residual."""
     for t in range(len(point.x)):
         point.x[t] += primal * step.x[t]
     for i in range(len(point.slack)):
@@ -496,7 +496,7 @@ def _advance(point: Point, step: Point, primal: float, dual: float) -> None:
 def _gather(
     linear: Array, slopes: Array, present: AnyArray, scale: Array, omega: Array, joint: bool, problem: Problem
 ) -> None:
-    """Task by task the cuts that are present, in units of ``scale``, as one group per task or as a single one."""
+    """Collect the cuts that are present by task, in units of ``scale``, as one group per task or a single group."""
     k = g = 0
     for t in range(len(scale)):
         first = k
@@ -520,7 +520,7 @@ def _gather(
 def _note_use(
     problem: Problem, best: Best, present: AnyArray, height: Array, used: AnyArray, task_weights: Array
 ) -> None:
-    """Which cuts have a part in the solution: a multiplier that counts, or the highest of their task at θ."""
+    """Mark the cuts in use: those with a multiplier that is not negligible, and the highest of each task at θ."""
     _transpose_times(problem.H, best.theta, len(best.theta), height)
     k = 0
     for t in range(len(task_weights)):
@@ -552,7 +552,7 @@ def solve_master(
     work: tuple[AnyArray, ...],
     found: tuple[AnyArray, ...],
 ) -> int:
-    """The iteration of ``minimize_over_cuts``, which makes the arrays: here that would take long to compile."""
+    """The iteration of ``minimize_over_cuts``, which allocates the arrays because doing so here compiles slowly."""
     linear, slopes, present, scale, omega = cuts
     H, ptr, weights, theta, per_barrier, per_group, per_kernel, N, W, rows, L = work
     bounds, used, task_weights = found
@@ -582,12 +582,12 @@ def solve_master(
             _direction(problem, point, local, system, spread, target, taken, step)
             primal, dual = _room(point, step)
             if corrector == 0:
-                # Mehrotra (1992): the shorter the way to the boundary, the more the step must turn back to the centre;
-                # and the slacks must not vanish before the curved equations are met
+                # Mehrotra (1992): the shorter the way to the boundary, the more the step must turn back to the centre.
+                # The slacks must not vanish before the curved equations are satisfied.
                 short = 1.0 - (primal if primal < dual else dual)
                 target = tau * short**3 if short > 0.1 else 1e-3 * tau
                 target = target if target > CAUTION * astray else CAUTION * astray
-                # second-order terms of the part of the predictor that could be taken: in full they mislead
+                # second-order terms only for the feasible part of the predictor: the full terms mislead
                 taken = primal * dual
         n_steps += 1
         primal = 0.99 * primal if primal < 1.0 else 1.0
@@ -600,13 +600,13 @@ def solve_master(
 
 
 class Optimum(NamedTuple):
-    """θ on the boundary of the weight set, and what was proved about the optimum of the master."""
+    """θ on the boundary of the weight set, and bounds on the optimum of the master."""
 
     theta: Array
     upper: float  # M_p at θ
-    lower: float  # holds however inexact the solution is
+    lower: float  # valid however inexact the solution is
     task_weights: Array  # multipliers, summed over the cuts of each task
-    used: AnyArray  # the cuts that have a part in the solution
+    used: AnyArray  # the cuts in use at the solution
     n_steps: int
     multipliers: Array  # of the cuts (n_rows, n_tasks), which prove ``lower``; zero for those not present
 
@@ -624,23 +624,23 @@ def minimize_over_cuts(
     joint: bool = False,
     max_iter: int = 100,
 ) -> Optimum:
-    """Minimise M_p of the cuts from weights near ``start`` until the relative gap of the master is at most rtol.
+    """Minimise M_p of the cuts, starting near ``start``, until the relative gap of the master is at most rtol.
 
-    linear (n_rows, n_tasks) and slopes (n_rows, n_tasks, n_kernels) hold the cuts J_t ≥ linear − θ'slopes, and
-    ``present`` says which of them count; a task without any is left out. In each task the first has linear > 0 and no
-    slope, so that z > 0. Task t is measured in units of scale[t], about its objective. ``joint`` puts all cuts into one
-    group: the master of the maximum.
+    ``linear`` (n_rows, n_tasks) and ``slopes`` (n_rows, n_tasks, n_kernels) hold the cuts J_t ≥ linear − θ'slopes, and
+    ``present`` marks those that count; a task without any is left out. The first cut of each task has linear > 0 and no
+    slope, so that z > 0. Task t is in units of scale[t], about its objective. ``joint`` puts all cuts into one group:
+    the master of the maximum.
     """
     n_tasks, M = slopes.shape[1:]
     n_cuts = np.count_nonzero(present)
     n_groups = 1 if joint else np.count_nonzero(present[0])
     n_squares = n_cuts + n_groups + 2
-    size = M + 1 if n_squares >= M else n_squares  # of the smaller of the two matrices that can be factored
+    size = M + 1 if n_squares >= M else n_squares  # the smaller of the two matrices that can be factored
     per_barrier, per_kernel = np.empty((8, n_cuts + M + 2)), np.empty((5, M))
     W = np.empty((M + 3, n_squares))
     work = (
         np.empty((M + 1, n_cuts)),
-        np.empty(n_groups + 1, dtype=np.uint64),  # no negative index to check for
+        np.empty(n_groups + 1, dtype=np.uint64),  # unsigned: saves the check for negative indices
         np.empty(n_groups),
         per_barrier[0, n_cuts + 2 :],
         per_barrier,
@@ -666,5 +666,5 @@ def minimize_over_cuts(
         (bounds, used, task_weights),
     )
     multipliers = np.zeros((n_tasks, len(linear)))
-    multipliers[present.T] = per_barrier[7, :n_cuts]  # task by task, as they were gathered
+    multipliers[present.T] = per_barrier[7, :n_cuts]  # by task, the order of ``_gather``
     return Optimum(per_kernel[3], bounds[0], bounds[1], task_weights, used, n_steps, multipliers.T)

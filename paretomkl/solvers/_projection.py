@@ -5,9 +5,8 @@ For a point (b, l), :func:`project` finds
     argmin  Σ_t (‖β_t − b_t‖² + (λ_t − l_t)²) / w_t
     s.t.    0 ≤ β_i ≤ λ_t C_i,   β_t'y_t = 0,   λ ≥ 0,   Σ_t ω_t (λ_t / ω_t)^q ≤ 1
 
-with task weights ω > 0 that sum to one and scales w > 0 of the distance. The last constraint is the set over which
-λ'z has the weighted power mean M_p(z) = (Σ_t ω_t z_t^p)^(1/p), q = p/(p−1), as its maximum: q = ∞ means λ ≤ ω, and
-q = 1 means Σ λ ≤ 1.
+with task weights ω > 0 that sum to one and scales w > 0 of the distance. The maximum of λ'z over the last constraint is
+the weighted power mean M_p(z) = (Σ_t ω_t z_t^p)^(1/p), q = p/(p−1): q = ∞ means λ ≤ ω, and q = 1 means Σ λ ≤ 1.
 
 The problem separates into three nested scalar equations, each monotone:
 
@@ -15,11 +14,11 @@ The problem separates into three nested scalar equations, each monotone:
     β_t'y_t = 0, piecewise linear in ν_t;
 2.  for given κ, one λ_t per task:
     2 (λ_t − l_t) − 2 Σ_i C_i (b_i − ν_t y_i − λ_t C_i)_+ + κ w_t (λ_t / ω_t)^(q−1) = 0,
-    piecewise linear in λ_t but for its last term;
-3.  one multiplier κ of the norm (q times that of the constraint as written).
+    piecewise linear in λ_t except for its last term;
+3.  one multiplier κ of the norm (q times the multiplier of the constraint as written).
 
-All three are solved by Newton steps kept within a bracket. Active sets rarely change between neighbouring evaluations
-and Newton is exact within a linear piece, so that the whole costs some tens of passes over the samples.
+Newton steps within a bracket solve all three. Active sets rarely change between successive evaluations, and Newton is
+exact within a linear piece, so the total cost is a few tens of passes over the samples.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ from .._compiled import njit
 from .._typing import Array, IntArray
 
 EPS = 2.220446049250313e-16
-MAX_ITER = 300  # of each bracketed iteration: more than bisection alone needs
-NEGLIGIBLE = 1e-20  # a λ_t below this part of ω_t counts as zero
+MAX_ITER = 300  # limit of each bracketed iteration, more than bisection alone needs
+NEGLIGIBLE = 1e-20  # a λ_t below this fraction of ω_t counts as zero
 
 
 class PointAndSet(NamedTuple):
@@ -51,7 +50,7 @@ class PointAndSet(NamedTuple):
 
 
 class TaskState(NamedTuple):
-    """What is known of each task, (n_tasks,): brackets of ν and λ, the present solution, and its derivatives."""
+    """The state of each task, (n_tasks,): brackets of ν and λ, the current solution, and its derivatives."""
 
     left: Array  # where β_i = 0 for all y_i = −1
     right: Array  # where β_i = 0 for all y_i = +1
@@ -59,8 +58,8 @@ class TaskState(NamedTuple):
     high: Array
     lam: Array
     nu: Array
-    pull_zero: Array  # limit of the pull at λ = 0, nan while it is not known
-    force: Array  # left-hand side of equation 2, negative where λ is held by ``high``
+    pull_zero: Array  # limit of the pull at λ = 0, nan until it is computed
+    force: Array  # left-hand side of equation 2, negative if λ is at ``high``
     slope: Array  # its derivative in λ
     drift: Array  # dν / dλ
 
@@ -73,7 +72,7 @@ def solve_multiplier(
 
     Returns ν; pull = 2 Σ_i C_i (b_i − ν y_i − λ C_i)_+, which is −d/dλ of the squared distance; −d pull / dλ; dν / dλ.
     """
-    if not left < right:  # β = 0 on all of [right, left]; an end is infinite where a class is missing
+    if not left < right:  # β = 0 on all of [right, left]; an end is infinite if a class is missing
         nu = min(max(nu, right), left)
     elif not left <= nu <= right:
         nu = 0.5 * (left + right)
@@ -137,8 +136,8 @@ def pull_at_zero(b: Array, y: Array, C: Array, first: int, last: int, left: floa
 def solve_tasks(problem: PointAndSet, kappa: float, tasks: TaskState) -> None:
     """Solve equation 2 for every task on low ≤ λ ≤ high, starting from (lam, nu).
 
-    ``low`` = 0 and ``high`` may exclude the root and are tried where Newton steps beyond them; a positive ``low`` comes
-    from a larger κ and is known not to.
+    ``low`` = 0 and ``high`` may exclude the root, so they are tried if Newton steps beyond them. A positive ``low``
+    comes from a larger κ and cannot exclude it.
     """
     b, l, ptr, y, C, omega, w, q = problem
     left, right, low, high, lam, nu, pull_zero, force, slope, drift = tasks
@@ -164,7 +163,7 @@ def solve_tasks(problem: PointAndSet, kappa: float, tasks: TaskState) -> None:
                 top, top_known = x, True
             elif x < top:
                 bottom, bottom_known = x, True
-            else:  # held by the upper end
+            else:  # λ is at its upper end
                 break
             if top - bottom <= 2.0 * EPS * top or top <= NEGLIGIBLE * omega[t]:
                 break
@@ -181,7 +180,7 @@ def solve_tasks(problem: PointAndSet, kappa: float, tasks: TaskState) -> None:
                     break
                 bottom_known = True
             if not bottom < step < top:
-                # In log λ the force is convex between kinks for q < 2 too, so that Newton from the right stays there.
+                # In log λ the force is convex between kinks for q < 2 too, so Newton from the right stays on the right.
                 step = x * math.exp(max(-force[t] / (x * slope[t]), -50.0)) if force[t] > 0.0 else top
                 if not bottom < step < top:
                     step = 0.5 * (bottom + top)
@@ -192,7 +191,7 @@ def solve_tasks(problem: PointAndSet, kappa: float, tasks: TaskState) -> None:
 
 @njit()
 def write_dual(problem: PointAndSet, lam: Array, nu: Array, beta: Array) -> None:
-    """β = clip(b − ν y, 0, λ C), less what rounding left of β'y, within the box."""
+    """β = clip(b − ν y, 0, λ C), corrected within the box for the rounding error in β'y = 0."""
     b, ptr, y, C = problem.b, problem.ptr, problem.y, problem.C
     for t in range(len(lam)):
         residual = 0.0
@@ -209,12 +208,12 @@ def write_dual(problem: PointAndSet, lam: Array, nu: Array, beta: Array) -> None
 
 @njit()
 def solve_norm(problem: PointAndSet, tasks: TaskState) -> tuple[float, float]:
-    """Solve for κ, for q < ∞; κ and the norm that it leaves."""
+    """Solve for κ, for q < ∞; returns κ and the resulting norm."""
     omega, w, q = problem.omega, problem.w, problem.q
     low, high, lam, nu, slope = tasks.low, tasks.high, tasks.lam, tasks.nu, tasks.slope
     n_tasks = len(lam)
     tol = 4.0 * EPS * min(q, 1e6) * n_tasks
-    # the power r for which norm^r is nearly linear in κ: 1 at q = 1, the −1/p of a task with constant pull above
+    # the power r for which norm^r is nearly linear in κ: 1 near q = 1, else −1/p, as for a task with constant pull
     power = 1.0 if q < 1.3 else -(q - 1.0) / q
     kappa = kappa_low = norm = 0.0
     kappa_high = math.inf
@@ -227,7 +226,7 @@ def solve_norm(problem: PointAndSet, tasks: TaskState) -> tuple[float, float]:
                 norm += lam[t] * lean / w[t]
                 decline += q * lean * lean / (w[t] * slope[t])
                 if iteration == 0 and lam[t] == high[t]:
-                    cap = max(cap, -tasks.force[t] / lean)  # the task alone fills the norm: κ is at least what frees it
+                    cap = max(cap, -tasks.force[t] / lean)  # this task alone fills the norm; κ must be at least this
         if norm <= 1.0 + tol and (kappa == 0.0 or norm >= 1.0 - tol):
             return max(kappa, cap), norm
         if cap > 0.0:
@@ -271,22 +270,21 @@ def project(
     """Project (b, l) onto the feasible set of the dual variables of all tasks; the result goes to beta and lam.
 
     The samples of task t are at ``ptr[t]:ptr[t + 1]`` of b, the labels y = ±1 and the bounds C ≥ 0; omega (n_tasks,) is
-    positive and sums to one; equal w (n_tasks,) make the projection the Euclidean one; q is from 1 to ∞. nu (n_tasks,)
-    holds a guess of the multipliers of the equality constraints (any finite numbers will do), then the solution.
-    Returns κ.
+    positive and sums to one; equal w (n_tasks,) give the Euclidean projection; 1 ≤ q ≤ ∞. On input, nu (n_tasks,) holds
+    a guess of the multipliers of the equality constraints (any finite numbers), on output the solution. Returns κ.
     """
     problem = PointAndSet(b, l, ptr, y, C, omega, w, q)
     left = np.minimum.reduceat(np.where((C > 0) & (y < 0), -b, np.inf), ptr[:-1])
     right = np.maximum.reduceat(np.where((C > 0) & (y > 0), b, -np.inf), ptr[:-1])
     low, pull_zero, force, slope, drift = np.zeros((5, len(l)))
-    high = omega ** (1 - 1 / q)  # from ω x^q ≤ 1 for one task alone; it keeps all powers in range
+    high = omega ** (1 - 1 / q)  # from ω x^q ≤ 1 for each task; keeps all powers in range
     lam[:], pull_zero[:] = l, np.nan
     tasks = TaskState(left, right, low, high, lam, nu, pull_zero, force, slope, drift)
     kappa = 0.0
-    if np.isinf(q):  # every task has a bound of its own
+    if np.isinf(q):  # the constraint separates into λ ≤ ω
         solve_tasks(problem, kappa, tasks)
     else:
         kappa, norm = solve_norm(problem, tasks)
-        lam /= max(norm, 1.0) ** (1 / q)  # where l is large, rounding leaves the norm that much above one
+        lam /= max(norm, 1.0) ** (1 / q)  # if l is large, rounding leaves the norm slightly above one
     write_dual(problem, lam, nu, beta)
     return kappa

@@ -19,11 +19,11 @@ from ..weight_sets import LsBall
 from ._base import BaseSolver
 from ._projection import project
 
-FLOOR = 1e-9  # added to λ_t / ω_t in the division: keeps Φ concave and its gradient finite where λ_t reaches zero
+FLOOR = 1e-9  # added to λ_t / ω_t in divisions: keeps Φ concave and its gradient finite as λ_t reaches zero
 BALANCE = 0.5  # unit of β relative to the length of α: a larger one lets β move further in a step, θ and λ less
-DRIFT = 2.0  # factor by which a λ_t may leave the scale of its distance before the scale follows
+DRIFT = 2.0  # factor by which a λ_t may drift from the scale of its distance before the scale is updated
 SMOOTH_P = 16.0  # p = ∞ starts from the task weights of this p, since every λ_t must start positive
-DOUBLINGS = 60  # of ζ in one step, after which the step is below rounding
+DOUBLINGS = 60  # limit on doublings of ζ in one step, after which the step is below rounding
 TILTS = (16.0, 256.0, 4096.0)  # how sharply the bound at p = ∞ favours the tasks near the maximum
 
 
@@ -36,7 +36,7 @@ class Point(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """J_t(θ) ≥ linear_t − ½ θ'forms_t for all θ, one cut for each task."""
+    """J_t(θ) ≥ linear_t − ½ θ'forms_t for all θ, one cut per task."""
 
     linear: Array
     forms: Array
@@ -49,7 +49,7 @@ class Saddle:
         D(u, u_k)  = D_θ(θ, θ_k) + Σ_t (‖β_t − β_t,k‖² + (λ_t − λ_t,k)²) / w_t
 
     with q = p/(p−1), β_t = λ_t α_t, c the ``scale`` of the machine, and D_θ the Bregman divergence of ‖θ‖_s^s / s (of
-    ‖θ‖²/2 for s = 1). ``beta`` is kept in units of ``unit``, the size of α. The paper has c = 1, w = 1 and unit = 1.
+    ‖θ‖²/2 for s = 1). ``beta`` is stored in units of ``unit``, the size of α. The paper has c = 1, w = 1 and unit = 1.
     """
 
     def __init__(self, problem: MultiTaskProblem, unit: float):
@@ -68,7 +68,7 @@ class Saddle:
         self.nu = np.zeros(len(self.sizes))
 
     def spread(self, per_task: Array) -> Array:
-        """One number per task to one per sample."""
+        """Repeat the number of each task for all its samples."""
         return np.repeat(per_task, self.sizes)
 
     def divisor(self, lam: Array) -> Array:
@@ -118,10 +118,10 @@ class Saddle:
         return power_divergence(v.theta, u.theta, self.s) + float(of_beta + of_lam)
 
     def follow(self, lam: Array) -> None:
-        """Set the scales w of the distance to λ, if λ has left them by a factor.
+        """Reset the scales w of the distance to λ if λ has drifted away from them by a factor.
 
-        ∇Φ changes with β_t / λ_t, so that in the distance ‖β_t‖² / λ_t it is as smooth for small λ_t as for large ones.
-        The scales rest as soon as λ does, and from there on the distance is a fixed one as in the paper.
+        ∇Φ depends on β_t / λ_t, so in the distance ‖β_t‖² / λ_t it is as smooth for small λ_t as for large ones. Once λ
+        settles, so do the scales, and the distance is fixed from then on, as in the paper.
         """
         scales = self.divisor(lam)
         if np.any(scales > DRIFT * self.w) or np.any(scales < self.w / DRIFT):
@@ -129,12 +129,12 @@ class Saddle:
 
 
 def _parts_of(problem: MultiTaskProblem) -> tuple[SVCTasks, PowerMean, LsBall]:
-    """The parts that the paper's algorithm is written for."""
+    """The parts of the problem; raise unless they are the ones of the paper's algorithm."""
     machine, mean, ball = problem.machine, problem.scalarization, problem.weight_set
     if isinstance(machine, SVCTasks) and isinstance(mean, PowerMean) and isinstance(ball, LsBall):
         return machine, mean, ball
     raise TypeError(
-        "Tseng's algorithm is written for SVCTasks, PowerMean and LsBall, got "
+        "Tseng's algorithm needs SVCTasks, PowerMean and LsBall, got "
         f"{type(machine).__name__}, {type(mean).__name__} and {type(ball).__name__}; use CutPool."
     )
 
@@ -142,7 +142,7 @@ def _parts_of(problem: MultiTaskProblem) -> tuple[SVCTasks, PowerMean, LsBall]:
 def power_divergence(x: Array, y: Array, s: float) -> float:
     """Bregman divergence of h(x) = Σ x^s / s for x, y ≥ 0: Σ (x^s − y^s)/s − (x − y) y^(s−1).
 
-    Where x and y are close the terms cancel, and the Taylor series in r = (x − y)/y takes their place.
+    If x and y are close, the terms cancel, so the Taylor series in r = (x − y)/y is used instead.
     """
     safe = np.where(y > 0, y, 1.0)
     r = np.where(y > 0, (x - y) / safe, np.inf)
@@ -157,30 +157,30 @@ def power_divergence(x: Array, y: Array, s: float) -> float:
 class Tseng(BaseSolver):
     """Tseng's extragradient method on the saddle point of Φ(θ, β, λ), the paper's Algorithm 1; p ≥ 1.
 
-    From u a trial step along the gradient at u leads to v, and the step itself follows the gradient at v:
+    From u, a trial step along the gradient at u leads to v, and the actual step follows the gradient at v:
 
         v   = argmin over u' of  u'·q(u) + ζ D(u', u)
         u⁺  = argmin over u' of  u'·q(v) + ζ D(u', u),    accepted if  u⁺·q(v) + ζ D(u⁺, u) ≥ v·q(v)     (eq. 11)
 
-    The step length is 1/ζ and the condition holds once ζ is large: ζ is doubled where it fails (the paper's print has
-    it halved) and lowered a little after each success.
+    The step length is 1/ζ, and the condition holds once ζ is large: ζ is doubled if it fails (the paper's "ζ/2" is a
+    misprint) and lowered a little after each success.
 
-    Every few steps the tasks are solved at the present θ. M_p of their objectives less the lower bound that (β, λ)
-    gives is the paper's duality gap; the bounds from the solved tasks count too.
+    Every few steps the tasks are solved at the current θ. M_p of their objectives minus the lower bound from (β, λ) is
+    the paper's duality gap; bounds from the solved tasks are used too.
 
     Parameters
     ----------
     tol : float, default=1e-3
         Relative gap at which to stop.
     max_iter : int, default=5000
-        Steps allowed for one p.
+        Maximum number of steps per p.
     report : callable, default=None
         Called after every sweep with p, the number of sweeps so far and the gap.
     check_every : int, default=10
         Steps between two evaluations of the gap.
     rescale : bool, default=True
-        Whether distances follow the size of α and of λ. ``False`` gives the paper's distances: there the steps shrink
-        with the smallest λ_t, and p = ∞, where λ_t = 0 at the solution for most tasks, comes to a halt.
+        Whether distances follow the size of α and of λ. ``False`` gives the paper's distances. Their steps shrink with
+        the smallest λ_t, and stall at p = ∞, where most tasks have λ_t = 0 at the solution.
 
     Examples
     --------
@@ -208,7 +208,7 @@ class Tseng(BaseSolver):
         saddle, u = self._start(problem, sweep)
         value = problem.scalarization.value(sweep.upper)
         lower, weights = -np.inf, u.lam
-        zeta = value  # of the size of Φ: the distances are of size one
+        zeta = value  # the size of Φ, since the distances are of order one
         for n_iter in range(self.max_iter + 1):
             slopes, cuts = saddle.gradient(u)
             if n_iter % self.check_every == 0 or n_iter == self.max_iter:
@@ -258,10 +258,10 @@ class Tseng(BaseSolver):
         return saddle, Point(sweep.theta, saddle.spread(lam) * alpha / unit, lam)
 
     def _lower_bound(self, problem: MultiTaskProblem, lam: Array, sweep: Sweep, cuts: Cuts) -> tuple[float, Array]:
-        """The best lower bound of the optimum that λ gives, with the cuts at β / λ or those of the sweep; and its λ.
+        """The best lower bound on the optimum from λ, with the cuts at β / λ or those of the sweep; and its λ.
 
-        At p = ∞ every λ ≥ 0 with Σλ = 1 gives one, and the solution has λ_t = 0 below the maximum where λ_t on its way
-        there is only small: λ tilted towards the tasks of largest objective is nearer to it.
+        At p = ∞ every λ ≥ 0 with Σλ = 1 gives a bound. At the solution, tasks below the maximum have λ_t = 0; before
+        it, λ_t is only small. λ tilted towards the tasks with the largest objectives is closer to the solution.
         """
         candidates = [lam]
         if np.isinf(problem.scalarization.p):

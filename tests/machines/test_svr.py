@@ -143,7 +143,7 @@ def test_all_tasks_may_cost_nothing(p):
 @pytest.mark.parametrize("epsilon", [-0.1, np.nan, np.inf])
 def test_an_impossible_tube_is_refused(epsilon):
     Ks, tasks, C = some_tasks("svr")
-    with pytest.raises(ValueError, match="epsilon must be a number of at least zero"):
+    with pytest.raises(ValueError, match="epsilon must be finite and at least 0"):
         make_machine("svr", Ks, tasks, C, epsilon=epsilon)
-    with pytest.raises(ValueError, match="epsilon must be a number of at least zero"):
+    with pytest.raises(ValueError, match="epsilon must be finite and at least 0"):
         make_machine("svr", Ks, tasks, C).with_epsilon(epsilon)

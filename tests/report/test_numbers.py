@@ -102,7 +102,7 @@ def test_cross_validation_chooses_epsilon():
     ("options", "message"),
     [
         ({"machine": "svdd"}, "machine must be one of"),
-        ({"machine": "ridge", "class_weight": "balanced"}, "class_weight is for classes"),
+        ({"machine": "ridge", "class_weight": "balanced"}, "class_weight needs classes"),
         ({"machine": "ridge", "scoring": "accuracy"}, "not a score for numbers"),
     ],
 )
