@@ -25,11 +25,12 @@ import paretomkl
 from paretomkl._commands import app
 from paretomkl._commands._expectation import expected_seconds, in_time, number_of_kernels
 from paretomkl._commands._options import Options
-from paretomkl._commands._running import note
+from paretomkl._commands._running import in_the_shell, note
 from paretomkl._kernels import as_bank
 from paretomkl._progress import Progress
 from paretomkl._row_selection import LeftOut
 from paretomkl._tables import TableError, load_table
+from paretomkl._tasks import FOLDS
 from paretomkl._wording import counted, hint, joined, nearest, quoted, short_kernel
 
 from .test_cli import COMMAND, costs, patients, run, run_process
@@ -649,3 +650,8 @@ def test_a_progress_line_fits_the_terminal(monkeypatch):
     assert "░" in lines[1]
     assert max(map(len, lines)) <= 40
     assert " ".join(" ".join(line for line in lines[1:] if line.strip()).split()).endswith("between two of them")
+
+
+def test_advice_for_programmers_is_left_out():
+    advice = f"Task 'a' has only one class, 1; a task needs two classes or more. {FOLDS} Go on."
+    assert in_the_shell(advice) == "Task 'a' has only one class, 1; a task needs two classes or more. Go on."

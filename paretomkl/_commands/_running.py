@@ -34,7 +34,7 @@ IN_THE_SHELL = {
     r"\bsamples with label\b": "rows of class",
     r"\badd (\S+) to Cs\b": r"add \1 to --Cs",
     r"\bof Cs\b": "of --Cs",
-    r" Split with MultiTask\w+\b[^.;]*[.;]?": "",
+    r" In cross-validation, split with [\w.]+\b[^.;]*[.;]?": "",
 }
 
 
