@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +33,22 @@ if os.environ.get("CI"):
     settings.load_profile("ci")
 
 SHARED_DATA = Path(os.environ.get("PARETOMKL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+
+# fixtures that take seconds to make and serve many tests
+COSTLY = {"cluster", "model", "regressor"}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --dist loadgroup all tests of a costly fixture run in one process; the pages have a browser of their own."""
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    for item in items:
+        costly = COSTLY.intersection(getattr(item, "fixturenames", ()))
+        if item.path.parent.name == "report":
+            item.add_marker(pytest.mark.xdist_group("pages"))
+        elif costly:
+            item.add_marker(pytest.mark.xdist_group("cluster" if "cluster" in costly else item.path.stem))
 
 
 @dataclass(frozen=True)
@@ -74,3 +91,13 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("the real data sets are not here; set PARETOMKL_DATA to a folder that holds them")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator:
+    """A Dask cluster of two processes, which take seconds to start."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
+    ) as made:
+        yield made

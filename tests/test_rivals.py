@@ -34,6 +34,7 @@ from paretomkl.report import Comparison, Contender, Measure, compare
 
 KERNELS = [("rbf", {"sigma": 0.5}), ("linear", {})]
 QUICK = {"ps": [1.0, 10.0], "Cs": [1.0, 10.0], "kernels": KERNELS}
+FEW = GRID[::3]  # pairs that differ in both numbers
 
 
 def three_sites(n: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -51,6 +52,12 @@ def folds_of(y: np.ndarray, sites: np.ndarray | None, n_folds: int = 4) -> list[
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
 
 
+@pytest.fixture
+def few_pairs(monkeypatch):
+    """A quicker grid for SVMs, where it does not matter which one it is."""
+    monkeypatch.setattr(_rivals, "GRID", FEW)
+
+
 def rival(comparison: Comparison, name: str) -> Contender:
     return next(one for one in comparison.rivals if one.name == name)
 
@@ -65,11 +72,13 @@ def in_each_fold_the_choice_of_the_others(scores: np.ndarray) -> list[float]:
 
 
 # ----------------------------------------------------------------------------------------------- ways to share
+@pytest.mark.usefixtures("few_pairs")
 def test_a_fold_does_not_influence_what_is_shared():
     """For the search and for each way alone: in each fold, the other folds choose the way and the point."""
     X, y, sites = three_sites()
     ways = ["nothing", "kernel", "function", "everything"]
-    search = ParetoMKLClassifierCV(share=ways, ps=1.0, Cs=[1.0, 10.0], s=1.1, capacity=1.0, cv=folds_of(y, sites))
+    given = {"ps": 1.0, "Cs": [1.0, 10.0], "s": 1.1, "capacity": 1.0, "kernels": KERNELS}
+    search = ParetoMKLClassifierCV(share=ways, **given, cv=folds_of(y, sites))
     search.fit(X, y, tasks=sites)
     results = search.cv_results_
     scores = np.array([results[f"split{k}_test_score"] for k in range(4)])
@@ -83,6 +92,7 @@ def test_a_fold_does_not_influence_what_is_shared():
         assert ours[k] in [folds[k] for folds in alone.values()]
 
 
+@pytest.mark.usefixtures("few_pairs")
 def test_rivals_use_the_rows_of_the_search():
     """If some rows choose the parameters, the folds use the same rows; for held-out samples, models use all rows."""
     X, y, sites = three_sites(240)
@@ -137,6 +147,7 @@ def test_the_first_wins_a_tie_and_undefined_scores_do_not_count():
     assert_array_equal(choices(np.array([[np.nan], [0.5]])), [1])
 
 
+@pytest.mark.usefixtures("few_pairs")
 def test_ours_is_chosen_by_the_rule_of_the_search_and_by_the_other_folds():
     X, y, sites = three_sites()
     search = ParetoMKLClassifierCV(cv=4, ps=[0.5, 1.0, 10.0], Cs=[0.1, 1.0, 10.0]).fit(X, y, tasks=sites)
@@ -189,6 +200,7 @@ def test_one_svm_matches_scikit_learn(scoring):
     assert found.ours.mean <= search.best_score_ + 1e-12
 
 
+@pytest.mark.usefixtures("few_pairs")
 @pytest.mark.parametrize("class_weight", [None, "balanced", {"yes": 3.0}])
 def test_svms_of_tasks_match_scikit_learn(class_weight):
     pandas = pytest.importorskip("pandas")
@@ -199,11 +211,11 @@ def test_svms_of_tasks_match_scikit_learn(class_weight):
     found = compare(search.fit(X, y, tasks=sites), X, y, tasks=sites)
     assert [one.name for one in found.rivals][:2] == ["one SVM on all tasks together", "one SVM per task"]
     frame = pandas.DataFrame(X, columns=list("uvw")).assign(site=sites)
-    each, together = np.zeros((2, 3, len(GRID), len(folds)))
+    each, together = np.zeros((2, 3, len(FEW), len(folds)))
     columns = make_column_transformer((StandardScaler(), list("uvw")), (OneHotEncoder(), ["site"]))
     for k, (train, test) in enumerate(folds):
         scale = 1 / columns.fit_transform(frame.iloc[train]).var() / 6
-        for g, (C, width) in enumerate(GRID):
+        for g, (C, width) in enumerate(FEW):
             whole = make_pipeline(columns, SVC(C=C, gamma=width * scale, class_weight=class_weight))
             said = whole.fit(frame.iloc[train], y[train]).predict(frame)
             for t, site in enumerate("abc"):
@@ -217,6 +229,7 @@ def test_svms_of_tasks_match_scikit_learn(class_weight):
     assert_allclose(rival(found, "one SVM on all tasks together").folds, expected, atol=1e-12)
 
 
+@pytest.mark.usefixtures("few_pairs")
 @pytest.mark.parametrize("metric", ["accuracy", "roc_auc", "f1"])
 def test_columns_of_y_are_tasks_like_any_other(metric):
     X, y, sites = three_sites()
@@ -231,6 +244,7 @@ def test_columns_of_y_are_tasks_like_any_other(metric):
         assert one.rivals[-1].mean == 0.5
 
 
+@pytest.mark.usefixtures("few_pairs")
 def test_tasks_may_have_their_own_labels():
     X, y, sites = three_sites()
     own = np.array([f"{label} {site}" for label, site in zip(y, sites, strict=True)])
@@ -268,6 +282,7 @@ def test_the_chosen_pair_learns_from_all_rows(monkeypatch):
     assert (kept % 100 == 0).sum() == 1
 
 
+@pytest.mark.usefixtures("few_pairs")
 def test_a_fold_without_a_class_is_still_scored():
     X, y, sites = three_sites()
     y = np.where((sites == "a") & (np.arange(120) > 20), "no", y)  # the few of "yes" are in the first rows
@@ -296,6 +311,7 @@ def test_scores_over_all_tasks_at_once_are_refused():
         compare(search, X, y, tasks=sites)
 
 
+@pytest.mark.usefixtures("few_pairs")
 def test_progress_names_what_is_done(capsys):
     X, y, sites = three_sites()
     search = ParetoMKLClassifierCV(cv=3, **QUICK).fit(X, y, tasks=sites)

@@ -189,7 +189,7 @@ def test_a_killed_run_continues_where_it_stopped(tmp_path):
     with Results(path, QUICK) as results:
         before = {one.cell: one for one in results.records()}
         assert 5 <= len(before) < len(wanted)
-    process = start_reproduce(path, 2)
+    process = start_reproduce(path, 1)
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
     assert f"/{len(wanted) - len(before)} cells" in output, "only those that were missing"
@@ -214,15 +214,9 @@ def test_an_interrupted_run_says_how_to_continue(tmp_path):
     assert count(path) >= 2
 
 
-def test_a_dask_cluster_runs_the_same_cells(tmp_path):
-    distributed = pytest.importorskip("distributed")
+def test_a_dask_cluster_runs_the_same_cells(tmp_path, cluster):
     plan = plan_of(runs=2)
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
-        ) as cluster,
-        Results(tmp_path / "dask.sqlite", QUICK) as results,
-    ):
+    with Results(tmp_path / "dask.sqlite", QUICK) as results:
         assert run_plan(plan, results, QUICK, scheduler=cluster.scheduler_address) == 0
         there = [(one.cell, one.outcome) for one in results.records()]
     with Results(tmp_path / "here.sqlite", QUICK) as results:
