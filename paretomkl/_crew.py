@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Hashable, Sequence
+from collections.abc import Container, Hashable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ._reading import PathReader
-from ._shard import advance, answer, load, stop
+from ._shard import NotHere, answer, load, occupy, reply, stop
 from ._validation import shown
 
 POLL = 0.5  # seconds of silence after which the client looks whether a worker is gone
@@ -91,6 +91,7 @@ class Batch:
     worker: Any = None
     address: str = ""
     shard: Any = field(default=None, repr=False)
+    ready: bool = False  # the shard is there, and has gone through all changes
 
     @property
     def label(self) -> str:
@@ -198,7 +199,8 @@ class Crew:
         self._number = count()
         self._active: list[str] = []  # requests that are not answered yet
         self._waiting: list[Any] = []  # for the answers to the last question
-        self._history: list[tuple[str, list[tuple[Any, ...]]]] = []  # how shards came to be what they are
+        self._shown: list[Any] = []  # futures that show workers as busy
+        self._history: list[tuple[str, tuple[Any, ...]]] = []  # how shards came to be what they are
         self._wait_for_workers()
         self.batches = supply.batches(client)
         free = list(self._workers())
@@ -213,71 +215,87 @@ class Crew:
             for batch in self.batches:
                 batch.shard = self._load(batch)
         except BaseException:
-            self._give_up([])
+            self._give_up()
             raise
 
-    def ask(self, question: str, *details: Any, each: Sequence[tuple[Any, ...]] | None = None) -> list[Any]:
-        """The answers of all shards; ``each`` has details for one shard each."""
+    def ask(
+        self, question: str, *details: Any, each: Sequence[tuple[Any, ...]] | None = None, futures: bool = False
+    ) -> list[Any]:
+        """The answers of all shards; ``each`` has details for one shard each.
+
+        A question does not pass through the graph of the scheduler, which would take longer than the answer where tasks
+        are small; it must where there are ``futures`` among the details.
+        """
         own = [(*details, *more) for more in each] if each is not None else [details] * len(self.batches)
         request = self._request()
-        losses, futures = [0] * len(self.batches), []
+        losses = [0] * len(self.batches)
         try:
-            for batch, more in zip(self.batches, own, strict=True):
-                futures.append(self._submit(answer, batch, request, question, more))
-            self._waiting = self.client.sync(_begin, self.client, futures)
-            while (answers := self._collected()) is None:
-                lost = self._lost(futures)
+            self.client.sync(self._begin, range(len(own)), request, question, own, futures)
+            while not self.client.sync(_all_there, self._waiting):
+                lost = self._lost()
                 for k in lost:
                     losses[k] += 1
-                    if losses[k] > MOST_LOSSES:
-                        raise RuntimeError(
-                            f"The worker of {self.batches[k].label!r} was lost {losses[k]} times in one round: its "
-                            "tasks may need more memory than a worker has."
-                        )
-                    self._restore(self.batches[k])
-                    futures[k] = self._submit(answer, self.batches[k], request, question, own[k])
+                    self._recover(self.batches[k], self._waiting[k], losses[k])
                 if lost:
-                    self._waiting = self.client.sync(_begin, self.client, futures, self._waiting)
+                    self.client.sync(self._begin, lost, request, question, own, futures)
+                elif not (self._shown or futures):  # this takes time: let the scheduler know that workers are busy
+                    self._shown = [self._submit(occupy, batch, question) for batch in self.batches]
+            answers = [waiting.result() for waiting in self._waiting]
         except BaseException:
-            self._give_up(futures)
+            self._give_up()
             raise
-        self._active = []
+        self._active, self._waiting, self._shown = [], [], []
         return answers
 
-    def advance(self, question: str, *details: Any, each: Sequence[tuple[Any, ...]] | None = None) -> None:
+    def advance(self, question: str, *details: Any) -> None:
         """Change all shards; a shard that is made again goes through the same changes."""
-        own = [(*details, *more) for more in each] if each is not None else [details] * len(self.batches)
-        self._history.append((question, own))
+        self.ask(question, *details)
+        self._history.append((question, details))
+
+    async def _begin(self, which: Sequence[int], request: str, question: str, own: list[Any], futures: bool) -> None:
+        """Begin to wait for the answers of some shards."""
+        for k in which:
+            waiting = asyncio.ensure_future(self._answer(self.batches[k], request, question, own[k], futures))
+            if k < len(self._waiting):
+                self._waiting[k].cancel()
+                self._waiting[k] = waiting
+            else:
+                self._waiting.append(waiting)
+
+    async def _answer(self, batch: Batch, request: str, question: str, details: tuple[Any, ...], futures: bool) -> Any:
+        """The answer of one shard; a shard that is new goes through the changes of the others before."""
+        found, there = None, batch.ready
         try:
-            for batch, more in zip(self.batches, own, strict=True):
-                batch.shard = self._submit(advance, batch, self._request(), question, more)
-        except BaseException:
-            self._give_up([])
-            raise
-        self.ask("ready")
+            for asked, more in [*([] if batch.ready else self._history), (question, details)]:
+                if futures or not there:  # the scheduler knows when a shard is there
+                    found = await self._submit(answer, batch, asked, request, asked, *more)
+                    there = True
+                else:
+                    where, key = batch.address, batch.shard.key
+                    replies = self.client.run(reply, key, request, asked, more, workers=[where], asynchronous=True)
+                    found = (await replies)[where]
+        except (CancelledError, asyncio.CancelledError) as error:
+            if asyncio.current_task().cancelling():  # type: ignore[union-attr]
+                raise
+            raise NotHere("The samples were lost on their way to a worker.") from error
+        batch.ready = True
+        return found
 
     def _request(self) -> str:
         self._active.append(f"{self._session}-{next(self._number)}")
         return self._active[-1]
 
-    def _submit(self, function: Any, batch: Batch, request: str, question: str, details: tuple[Any, ...]) -> Any:
+    def _submit(self, function: Any, batch: Batch, name: str, *details: Any) -> Any:
         # a key of its own each time: the scheduler may still know what was asked of a worker that is gone
-        key = f"{question}-{batch.label}-{self._session}-{next(self._number)}"
+        key = f"{name}-{batch.label}-{self._session}-{next(self._number)}"
         where = {"workers": [batch.address], "pure": False, "key": key}
-        return self.client.submit(function, batch.shard, request, question, *details, **where)
+        return self.client.submit(function, batch.shard, *details, **where)
 
-    def _collected(self) -> list[Any] | None:
-        """The results, or None where they are not all there after a moment."""
-        with suppress(CancelledError):  # the samples were lost on their way to a worker
-            return self.client.sync(_look, self._waiting)
-        time.sleep(POLL)
-        return None
-
-    def _give_up(self, futures: list[Any]) -> None:
+    def _give_up(self) -> None:
         """Let no worker go on with what nobody waits for."""
         with suppress(Exception):
-            self.client.sync(_stop_all, self.client, futures, self._active, self._waiting)
-        self._active, self._waiting = [], []
+            self.client.sync(_stop_all, self.client, self._shown, self._active, self._waiting)
+        self._active, self._waiting, self._shown = [], [], []
 
     # --------------------------------------------------------------------------------------------------- workers
     def _workers(self) -> dict[str, Any]:
@@ -287,14 +305,25 @@ class Crew:
         info = self.client.scheduler_info(**({"n_workers": -1} if many else {}))
         return {address: worker["name"] for address, worker in info["workers"].items()}
 
-    def _lost(self, futures: list[Any]) -> list[int]:
-        """The batches whose worker, or whose shard or answer, is gone."""
-        there, gone = self.client.nthreads(), ("lost", "cancelled")
+    def _lost(self) -> list[int]:
+        """The batches without an answer whose worker, or whose shard, or the connection to them, is gone."""
+        there = self.client.nthreads()
         return [
             k
-            for k, (batch, future) in enumerate(zip(self.batches, futures, strict=True))
-            if batch.address not in there or batch.shard.status in gone or future.status in gone
+            for k, (batch, waiting) in enumerate(zip(self.batches, self._waiting, strict=True))
+            if (waiting.exception() is not None if waiting.done() else _is_gone(batch, there))
         ]
+
+    def _recover(self, batch: Batch, waiting: Any, n_losses: int) -> None:
+        """Make a shard again if it is gone; where no more than a connection broke, there is nothing to do."""
+        error = waiting.exception() if waiting.done() else None
+        if n_losses > MOST_LOSSES:
+            raise RuntimeError(
+                f"The worker of {batch.label!r} was lost {n_losses} times in one round: its tasks may need more memory "
+                "than a worker has."
+            ) from error
+        if isinstance(error, NotHere) or _is_gone(batch, self.client.nthreads()):
+            self._restore(batch)
 
     def _restore(self, batch: Batch) -> None:
         """Make the shard again: at the worker that must have it, or else at the one with least to do."""
@@ -302,12 +331,9 @@ class Crew:
         for other in self.batches:
             if other is not batch and other.address in work:
                 work[other.address] += other.cost
-        batch.shard = None
+        batch.shard, batch.ready = None, False
         batch.address = self._place_for(batch, sorted(work, key=lambda address: work[address]))
         batch.shard = self._load(batch)
-        k = self.batches.index(batch)
-        for question, own in self._history:
-            batch.shard = self._submit(advance, batch, self._request(), question, own[k])
 
     def _load(self, batch: Batch) -> Any:
         request = self._request()
@@ -342,20 +368,20 @@ class Crew:
             time.sleep(POLL)
 
 
-async def _begin(client: Any, futures: list[Any], old: Sequence[Any] = ()) -> list[Any]:
-    """Begin to fetch results; as a list, since what is awaited itself would be awaited here."""
-    for fetching in old:
-        fetching.cancel()
-    return [asyncio.ensure_future(client.gather(futures, asynchronous=True))]
+def _is_gone(batch: Batch, there: Container[str]) -> bool:
+    return batch.address not in there or batch.shard.status in ("lost", "cancelled")
 
 
-async def _look(waiting: list[Any]) -> list[Any] | None:
-    done, _ = await asyncio.wait(waiting, timeout=POLL)
-    if not done:
-        return None
-    if waiting[0].cancelled():
-        raise CancelledError
-    return list(waiting[0].result())
+async def _all_there(waiting: list[Any]) -> bool:
+    """Whether all answers are there, after a moment; a moment later where a connection broke, for others to notice."""
+    done, others = await asyncio.wait(waiting, timeout=POLL, return_when=asyncio.FIRST_EXCEPTION)
+    errors = [error for one in done if (error := one.exception()) is not None]
+    for error in errors:
+        if not isinstance(error, OSError):
+            raise error
+    if errors:
+        await asyncio.sleep(POLL)
+    return not (errors or others)
 
 
 async def _stop_all(client: Any, futures: list[Any], requests: list[str], waiting: list[Any]) -> None:

@@ -6,6 +6,7 @@ support vectors or predictions; :func:`answer` runs at the worker and returns wh
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -37,6 +38,10 @@ class Stopped(RuntimeError):
     """The client does not want the answer any more."""
 
 
+class NotHere(OSError):
+    """The worker does not have the shard, or not any more."""
+
+
 def stop(*requests: str) -> None:
     """Let the requests end at the next task."""
     _stopped.update(requests)
@@ -50,10 +55,22 @@ def answer(shard: Shard, request: str, question: str, *details: Any) -> Any:
         return getattr(shard, question)(check, *details)
 
 
-def advance(shard: Shard, request: str, question: str, *details: Any) -> Shard:
-    """The shard itself, after one of its methods has changed it."""
-    answer(shard, request, question, *details)
-    return shard
+async def reply(key: str, request: str, question: str, details: tuple[Any, ...], dask_worker: Any) -> Any:
+    """The answer of the shard of that key, in a thread of the worker but without a task of the scheduler."""
+    shard = dask_worker.data.get(key)
+    if shard is None:
+        raise NotHere("The worker does not have these samples any more.")
+    work = partial(answer, shard, request, question, *details)
+    try:
+        return await asyncio.get_running_loop().run_in_executor(dask_worker.executor, work)
+    except OSError as error:  # the client takes these for a connection that broke
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+
+def occupy(shard: Shard) -> None:
+    """Nothing, but not before the shard has answered: a task that lets the scheduler know that the worker is busy."""
+    with shard.lock:
+        pass
 
 
 def load(request: str, reader: PathReader, given: Sequence[tuple[Hashable, Any, IntArray | None]]) -> Shard:
@@ -166,9 +183,6 @@ class Shard:
         """Learn where the rows of each site begin among those of all sites."""
         for name, site in self.sites.items():
             self.rows[site.rows] = first[name] + np.arange(len(site.training.samples))
-
-    def ready(self, check: Callable[[], None]) -> None:
-        """Nothing: the answer says that all before it is done."""
 
     # -------------------------------------------------------------------------------------------- statistics
     def describe(self, check: Callable[[], None]) -> list[SiteInfo]:
