@@ -20,6 +20,7 @@ from ._shard import NotHere, answer, load, occupy, reply, stop
 from ._validation import shown
 
 POLL = 0.5  # seconds of silence after which the client looks whether a worker is gone
+SHOWN = 2.0  # seconds after which the scheduler is shown that workers are busy with a question
 MOST_LOSSES = 3  # of the worker of one batch while it works on one question
 GIVE_UP = 1.0  # seconds that the client waits for workers to hear that it has been interrupted
 _NO_CLIENT = "There is no Dask client: make one with `client = distributed.Client(…)`, or pass client=."
@@ -227,18 +228,15 @@ class Crew:
         are small; it must where there are ``futures`` among the details.
         """
         own = [(*details, *more) for more in each] if each is not None else [details] * len(self.batches)
-        request = self._request()
-        losses = [0] * len(self.batches)
+        request, began = self._request(), time.monotonic()
+        losses, to_ask = [0] * len(self.batches), list(range(len(self.batches)))
         try:
-            self.client.sync(self._begin, range(len(own)), request, question, own, futures)
-            while not self.client.sync(_all_there, self._waiting):
-                lost = self._lost()
-                for k in lost:
+            while not self.client.sync(self._wait_for, to_ask, request, question, own, futures):
+                to_ask = self._lost()
+                for k in to_ask:
                     losses[k] += 1
                     self._recover(self.batches[k], self._waiting[k], losses[k])
-                if lost:
-                    self.client.sync(self._begin, lost, request, question, own, futures)
-                elif not (self._shown or futures):  # this takes time: let the scheduler know that workers are busy
+                if time.monotonic() - began > SHOWN and not (to_ask or self._shown or futures):
                     self._shown = [self._submit(occupy, batch, question) for batch in self.batches]
             answers = [waiting.result() for waiting in self._waiting]
         except BaseException:
@@ -252,15 +250,23 @@ class Crew:
         self.ask(question, *details)
         self._history.append((question, details))
 
-    async def _begin(self, which: Sequence[int], request: str, question: str, own: list[Any], futures: bool) -> None:
-        """Begin to wait for the answers of some shards."""
-        for k in which:
+    async def _wait_for(self, to_ask: list[int], request: str, question: str, own: list[Any], futures: bool) -> bool:
+        """Ask some shards; whether the answers of all are there after a moment."""
+        for k in to_ask:
             waiting = asyncio.ensure_future(self._answer(self.batches[k], request, question, own[k], futures))
             if k < len(self._waiting):
                 self._waiting[k].cancel()
                 self._waiting[k] = waiting
             else:
                 self._waiting.append(waiting)
+        done, others = await asyncio.wait(self._waiting, timeout=POLL, return_when=asyncio.FIRST_EXCEPTION)
+        errors = [error for one in done if (error := one.exception()) is not None]
+        for error in errors:
+            if not isinstance(error, OSError):
+                raise error
+        if errors:  # a connection broke: let others notice it too
+            await asyncio.sleep(POLL)
+        return not (errors or others)
 
     async def _answer(self, batch: Batch, request: str, question: str, details: tuple[Any, ...], futures: bool) -> Any:
         """The answer of one shard; a shard that is new goes through the changes of the others before."""
@@ -370,18 +376,6 @@ class Crew:
 
 def _is_gone(batch: Batch, there: Container[str]) -> bool:
     return batch.address not in there or batch.shard.status in ("lost", "cancelled")
-
-
-async def _all_there(waiting: list[Any]) -> bool:
-    """Whether all answers are there, after a moment; a moment later where a connection broke, for others to notice."""
-    done, others = await asyncio.wait(waiting, timeout=POLL, return_when=asyncio.FIRST_EXCEPTION)
-    errors = [error for one in done if (error := one.exception()) is not None]
-    for error in errors:
-        if not isinstance(error, OSError):
-            raise error
-    if errors:
-        await asyncio.sleep(POLL)
-    return not (errors or others)
 
 
 async def _stop_all(client: Any, futures: list[Any], requests: list[str], waiting: list[Any]) -> None:
