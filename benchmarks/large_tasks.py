@@ -3,6 +3,7 @@
 python benchmarks/large_tasks.py                    all sizes
 python benchmarks/large_tasks.py --tasks 200 1000   some of them
 python benchmarks/large_tasks.py --workers 1 2      clusters of one and of two worker processes
+python benchmarks/large_tasks.py --repeats 5        for each row, the path with the least CPU time of five
 
 ``main`` returns the rows that it prints, so other benchmarks can show them.
 """
@@ -29,7 +30,11 @@ SIZES = (200, 1000, 3000, 10_000)
 
 @dataclass(frozen=True)
 class Row:
-    """One path. Client and workers take turns: ``cpu`` is what a path takes if each has its own core."""
+    """One path. Client and workers take turns: ``cpu`` is what a path takes if each has its own core.
+
+    The client's process has the scheduler too. Dask uses 3 to 5 % of a core in every process, even an idle one.
+    That counts here: on a machine that is busy with other things, ``cpu`` is too large by this share of ``seconds``.
+    """
 
     tasks: int
     workers: int  # 0: one process, no cluster
@@ -71,7 +76,7 @@ def in_one_process(n_tasks: int, **options: Any) -> Row:
     return Row(n_tasks, 0, path.n_sweeps, float(path.gap.max()), seconds, used - cpu, 0.0, peak, 0.0)
 
 
-def on_a_cluster(n_tasks: int, n_workers: int, **options: Any) -> Row:
+def on_a_cluster(n_tasks: int, n_workers: int, repeats: int = 1, **options: Any) -> Row:
     """The same with a loader for each task; the models stay on the workers."""
     from distributed import Client, LocalCluster
 
@@ -81,20 +86,26 @@ def on_a_cluster(n_tasks: int, n_workers: int, **options: Any) -> Row:
     ):
         few = Sites([Site(t, load=partial(one_task, t)) for t in range(2 * n_workers)])
         pareto_path(few, **options)  # load compiled code before the clock starts
-        sites = Sites([Site(t, load=partial(one_task, t)) for t in range(n_tasks)], gather=False)
-        before, began, (cpu, _) = client.run(usage), time.perf_counter(), usage()
-        path = pareto_path(sites, **options)
-        seconds, (used, peak), after = time.perf_counter() - began, usage(), client.run(usage)
+        rows = [one_path(client, n_tasks, **options) for _ in range(repeats)]
+    return min(rows, key=lambda row: row.cpu)
+
+
+def one_path(client: Any, n_tasks: int, **options: Any) -> Row:
+    sites = Sites([Site(t, load=partial(one_task, t)) for t in range(n_tasks)], gather=False)
+    before, began, (cpu, _) = client.run(usage), time.perf_counter(), usage()
+    path = pareto_path(sites, **options)
+    seconds, (used, peak), after = time.perf_counter() - began, usage(), client.run(usage)
     worker_cpu = max(after[address][0] - before[address][0] for address in after)
     worker_mb = max(peak_of_worker for _, peak_of_worker in after.values())
     result = path.n_sweeps, float(path.gap.max()), seconds, used - cpu, worker_cpu, peak, worker_mb
-    return Row(n_tasks, n_workers, *result)
+    return Row(n_tasks, len(after), *result)
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Row]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--workers", type=int, nargs="+", default=(0, 1, 2), help="0: one process without a cluster")
+    parser.add_argument("--workers", type=int, nargs="+", default=(0, 1, 2), help="0 is one process without a cluster")
+    parser.add_argument("--repeats", type=int, default=1, help="paths on a cluster, of which the quickest counts")
     parser.add_argument("--ps", type=float, nargs="+", default=PAPER_PS)
     parser.add_argument("--kernels", choices=["default", "paper"], default="paper")
     given = parser.parse_args(arguments)
@@ -103,7 +114,10 @@ def main(arguments: Sequence[str] | None = None) -> list[Row]:
     rows = []
     for n_tasks in given.tasks:
         for n_workers in given.workers:
-            row = on_a_cluster(n_tasks, n_workers, **options) if n_workers else in_one_process(n_tasks, **options)
+            if n_workers:
+                row = on_a_cluster(n_tasks, n_workers, given.repeats, **options)
+            else:
+                row = in_one_process(n_tasks, **options)
             print(*(f"{value:>10.4g}" for value in (*astuple(row), row.cpu)), flush=True)
             rows.append(row)
     return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Hashable, Sequence
+from collections.abc import Container, Hashable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,10 +16,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from ._reading import PathReader
-from ._shard import advance, answer, load, stop
+from ._shard import NotHere, answer, load, occupy, reply, stop
 from ._validation import shown
 
 POLL = 0.5  # seconds of silence after which the client checks whether a worker is gone
+SHOWN = 2.0  # seconds after which the scheduler learns that workers are busy with a request
 MOST_LOSSES = 3  # limit on lost workers per batch during one request
 GIVE_UP = 1.0  # seconds that the client waits to tell workers about an interrupt
 _NO_CLIENT = "There is no Dask client: create one with `client = distributed.Client(…)`, or pass client=."
@@ -91,6 +92,7 @@ class Batch:
     worker: Any = None
     address: str = ""
     shard: Any = field(default=None, repr=False)
+    ready: bool = False  # the shard is there, and has gone through all changes
 
     @property
     def label(self) -> str:
@@ -198,7 +200,8 @@ class Crew:
         self._number = count()
         self._active: list[str] = []  # unanswered requests
         self._waiting: list[Any] = []  # waits for the answers to the last request
-        self._history: list[tuple[str, list[tuple[Any, ...]]]] = []  # all changes of the shards, to rebuild them
+        self._shown: list[Any] = []  # futures that mark workers as busy
+        self._history: list[tuple[str, tuple[Any, ...]]] = []  # all changes of the shards, to rebuild them
         self._wait_for_workers()
         self.batches = supply.batches(client)
         free = list(self._workers())
@@ -213,71 +216,92 @@ class Crew:
             for batch in self.batches:
                 batch.shard = self._load(batch)
         except BaseException:
-            self._give_up([])
+            self._give_up()
             raise
 
-    def ask(self, question: str, *details: Any, each: Sequence[tuple[Any, ...]] | None = None) -> list[Any]:
-        """The answers of all shards; ``each`` has separate details for each shard."""
+    def ask(
+        self, question: str, *details: Any, each: Sequence[tuple[Any, ...]] | None = None, futures: bool = False
+    ) -> list[Any]:
+        """The answers of all shards; ``each`` has separate details for each shard.
+
+        Requests bypass the scheduler's task graph, which would take longer than the answer if tasks are small. With
+        ``futures`` among the details they must go through it.
+        """
         own = [(*details, *more) for more in each] if each is not None else [details] * len(self.batches)
-        request = self._request()
-        losses, futures = [0] * len(self.batches), []
+        request, began = self._request(), time.monotonic()
+        losses, to_ask = [0] * len(self.batches), list(range(len(self.batches)))
         try:
-            for batch, more in zip(self.batches, own, strict=True):
-                futures.append(self._submit(answer, batch, request, question, more))
-            self._waiting = self.client.sync(_begin, self.client, futures)
-            while (answers := self._collected()) is None:
-                lost = self._lost(futures)
-                for k in lost:
+            while not self.client.sync(self._wait_for, to_ask, request, question, own, futures):
+                to_ask = self._lost()
+                for k in to_ask:
                     losses[k] += 1
-                    if losses[k] > MOST_LOSSES:
-                        raise RuntimeError(
-                            f"The worker of {self.batches[k].label!r} was lost {losses[k]} times in one request; its "
-                            "tasks may need more memory than a worker has."
-                        )
-                    self._restore(self.batches[k])
-                    futures[k] = self._submit(answer, self.batches[k], request, question, own[k])
-                if lost:
-                    self._waiting = self.client.sync(_begin, self.client, futures, self._waiting)
+                    self._recover(self.batches[k], self._waiting[k], losses[k])
+                if time.monotonic() - began > SHOWN and not (to_ask or self._shown or futures):
+                    self._shown = [self._submit(occupy, batch, question) for batch in self.batches]
+            answers = [waiting.result() for waiting in self._waiting]
         except BaseException:
-            self._give_up(futures)
+            self._give_up()
             raise
-        self._active = []
+        self._active, self._waiting, self._shown = [], [], []
         return answers
 
-    def advance(self, question: str, *details: Any, each: Sequence[tuple[Any, ...]] | None = None) -> None:
+    def advance(self, question: str, *details: Any) -> None:
         """Change all shards; a rebuilt shard repeats the changes."""
-        own = [(*details, *more) for more in each] if each is not None else [details] * len(self.batches)
-        self._history.append((question, own))
+        self.ask(question, *details)
+        self._history.append((question, details))
+
+    async def _wait_for(self, to_ask: list[int], request: str, question: str, own: list[Any], futures: bool) -> bool:
+        """Ask some shards; return whether all have answered after a moment."""
+        for k in to_ask:
+            waiting = asyncio.ensure_future(self._answer(self.batches[k], request, question, own[k], futures))
+            if k < len(self._waiting):
+                self._waiting[k].cancel()
+                self._waiting[k] = waiting
+            else:
+                self._waiting.append(waiting)
+        done, others = await asyncio.wait(self._waiting, timeout=POLL, return_when=asyncio.FIRST_EXCEPTION)
+        errors = [error for one in done if (error := one.exception()) is not None]
+        for error in errors:
+            if not isinstance(error, OSError):
+                raise error
+        if errors:  # a connection broke; give the other waits time to notice
+            await asyncio.sleep(POLL)
+        return not (errors or others)
+
+    async def _answer(self, batch: Batch, request: str, question: str, details: tuple[Any, ...], futures: bool) -> Any:
+        """The answer of one shard; a rebuilt shard first repeats the changes of the others."""
+        found, there = None, batch.ready
         try:
-            for batch, more in zip(self.batches, own, strict=True):
-                batch.shard = self._submit(advance, batch, self._request(), question, more)
-        except BaseException:
-            self._give_up([])
-            raise
-        self.ask("ready")
+            for asked, more in [*([] if batch.ready else self._history), (question, details)]:
+                if futures or not there:  # only the scheduler knows when the shard is loaded
+                    found = await self._submit(answer, batch, asked, request, asked, *more)
+                    there = True
+                else:
+                    where, key = batch.address, batch.shard.key
+                    replies = self.client.run(reply, key, request, asked, more, workers=[where], asynchronous=True)
+                    found = (await replies)[where]
+        except (CancelledError, asyncio.CancelledError) as error:
+            if asyncio.current_task().cancelling():  # type: ignore[union-attr]
+                raise
+            raise NotHere("The samples were lost on their way to a worker.") from error
+        batch.ready = True
+        return found
 
     def _request(self) -> str:
         self._active.append(f"{self._session}-{next(self._number)}")
         return self._active[-1]
 
-    def _submit(self, function: Any, batch: Batch, request: str, question: str, details: tuple[Any, ...]) -> Any:
+    def _submit(self, function: Any, batch: Batch, name: str, *details: Any) -> Any:
         # a new key each time, because the scheduler may still know the request to a lost worker
-        key = f"{question}-{batch.label}-{self._session}-{next(self._number)}"
+        key = f"{name}-{batch.label}-{self._session}-{next(self._number)}"
         where = {"workers": [batch.address], "pure": False, "key": key}
-        return self.client.submit(function, batch.shard, request, question, *details, **where)
+        return self.client.submit(function, batch.shard, *details, **where)
 
-    def _collected(self) -> list[Any] | None:
-        """The results, or None if some are missing after a moment."""
-        with suppress(CancelledError):  # the samples got lost on the way to a worker
-            return self.client.sync(_look, self._waiting)
-        time.sleep(POLL)
-        return None
-
-    def _give_up(self, futures: list[Any]) -> None:
+    def _give_up(self) -> None:
         """Stop all work that no one waits for."""
         with suppress(Exception):
-            self.client.sync(_stop_all, self.client, futures, self._active, self._waiting)
-        self._active, self._waiting = [], []
+            self.client.sync(_stop_all, self.client, self._shown, self._active, self._waiting)
+        self._active, self._waiting, self._shown = [], [], []
 
     # --------------------------------------------------------------------------------------------------- workers
     def _workers(self) -> dict[str, Any]:
@@ -287,14 +311,25 @@ class Crew:
         info = self.client.scheduler_info(**({"n_workers": -1} if many else {}))
         return {address: worker["name"] for address, worker in info["workers"].items()}
 
-    def _lost(self, futures: list[Any]) -> list[int]:
-        """The batches whose worker, shard or answer is lost."""
-        there, gone = self.client.nthreads(), ("lost", "cancelled")
+    def _lost(self) -> list[int]:
+        """The batches without an answer whose worker, shard or connection is lost."""
+        there = self.client.nthreads()
         return [
             k
-            for k, (batch, future) in enumerate(zip(self.batches, futures, strict=True))
-            if batch.address not in there or batch.shard.status in gone or future.status in gone
+            for k, (batch, waiting) in enumerate(zip(self.batches, self._waiting, strict=True))
+            if (waiting.exception() is not None if waiting.done() else _is_gone(batch, there))
         ]
+
+    def _recover(self, batch: Batch, waiting: Any, n_losses: int) -> None:
+        """Rebuild a shard if it is gone; if only the connection broke, there is nothing to do."""
+        error = waiting.exception() if waiting.done() else None
+        if n_losses > MOST_LOSSES:
+            raise RuntimeError(
+                f"The worker of {batch.label!r} was lost {n_losses} times in one request; its tasks may need more "
+                "memory than a worker has."
+            ) from error
+        if isinstance(error, NotHere) or _is_gone(batch, self.client.nthreads()):
+            self._restore(batch)
 
     def _restore(self, batch: Batch) -> None:
         """Rebuild the shard on the worker it is bound to, or else on the one with the least work."""
@@ -302,12 +337,9 @@ class Crew:
         for other in self.batches:
             if other is not batch and other.address in work:
                 work[other.address] += other.cost
-        batch.shard = None
+        batch.shard, batch.ready = None, False
         batch.address = self._place_for(batch, sorted(work, key=lambda address: work[address]))
         batch.shard = self._load(batch)
-        k = self.batches.index(batch)
-        for question, own in self._history:
-            batch.shard = self._submit(advance, batch, self._request(), question, own[k])
 
     def _load(self, batch: Batch) -> Any:
         request = self._request()
@@ -342,20 +374,8 @@ class Crew:
             time.sleep(POLL)
 
 
-async def _begin(client: Any, futures: list[Any], old: Sequence[Any] = ()) -> list[Any]:
-    """Start fetching results; the task is wrapped in a list because a bare one would be awaited here."""
-    for fetching in old:
-        fetching.cancel()
-    return [asyncio.ensure_future(client.gather(futures, asynchronous=True))]
-
-
-async def _look(waiting: list[Any]) -> list[Any] | None:
-    done, _ = await asyncio.wait(waiting, timeout=POLL)
-    if not done:
-        return None
-    if waiting[0].cancelled():
-        raise CancelledError
-    return list(waiting[0].result())
+def _is_gone(batch: Batch, there: Container[str]) -> bool:
+    return batch.address not in there or batch.shard.status in ("lost", "cancelled")
 
 
 async def _stop_all(client: Any, futures: list[Any], requests: list[str], waiting: list[Any]) -> None:

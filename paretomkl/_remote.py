@@ -212,7 +212,7 @@ class SiteModel:
             raise ValueError(f"Unknown site {unknown[0]!r}; the sites are {sorted(map(str, known))[:20]}.")
         each = [({name: samples[name] for name in batch.names if name in samples},) for batch in crew.batches]
         found: dict[Hashable, Any] = {}
-        for part in crew.ask("apply", point_of(self._sweep), what, each=each):
+        for part in crew.ask("apply", point_of(self._sweep), what, each=each, futures=True):
             found |= part
         return {name: found[name] for name in samples}
 

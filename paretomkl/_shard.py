@@ -6,6 +6,7 @@ vectors or predictions; :func:`answer` runs on the worker and returns what the c
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -37,6 +38,10 @@ class Stopped(RuntimeError):
     """The client has cancelled the request."""
 
 
+class NotHere(OSError):
+    """The worker does not have the shard, or no longer."""
+
+
 def stop(*requests: str) -> None:
     """Stop the requests at the next task."""
     _stopped.update(requests)
@@ -50,10 +55,22 @@ def answer(shard: Shard, request: str, question: str, *details: Any) -> Any:
         return getattr(shard, question)(check, *details)
 
 
-def advance(shard: Shard, request: str, question: str, *details: Any) -> Shard:
-    """Change the shard with one of its methods and return it."""
-    answer(shard, request, question, *details)
-    return shard
+async def reply(key: str, request: str, question: str, details: tuple[Any, ...], dask_worker: Any) -> Any:
+    """The answer of the shard with that key, from a thread of the worker, without a scheduler task."""
+    shard = dask_worker.data.get(key)
+    if shard is None:
+        raise NotHere("The worker no longer has these samples.")
+    work = partial(answer, shard, request, question, *details)
+    try:
+        return await asyncio.get_running_loop().run_in_executor(dask_worker.executor, work)
+    except OSError as error:  # the client would read these as a broken connection
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+
+def occupy(shard: Shard) -> None:
+    """Wait until the shard has answered: a task that tells the scheduler that the worker is busy."""
+    with shard.lock:
+        pass
 
 
 def load(request: str, reader: PathReader, given: Sequence[tuple[Hashable, Any, IntArray | None]]) -> Shard:
@@ -166,9 +183,6 @@ class Shard:
         """Set the position of the rows of each site among those of all sites."""
         for name, site in self.sites.items():
             self.rows[site.rows] = first[name] + np.arange(len(site.training.samples))
-
-    def ready(self, check: Callable[[], None]) -> None:
-        """Do nothing; the answer confirms that all earlier requests are done."""
 
     # -------------------------------------------------------------------------------------------- statistics
     def describe(self, check: Callable[[], None]) -> list[SiteInfo]:

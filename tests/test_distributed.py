@@ -11,6 +11,7 @@ import threading
 import time
 from contextlib import contextmanager
 from functools import partial
+from traceback import walk_stack
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from paretomkl import (
     pareto_path,
     stack_tasks,
 )
+from paretomkl._shard import NotHere, answer
 from paretomkl.distributed import Site, Sites
 from paretomkl.problem import MultiTaskProblem
 from paretomkl.protocols import Machine, check_part
@@ -72,9 +74,23 @@ def client(cluster):
         yield client
 
 
+def asked():
+    """How many threads of this process answer a question; most answers are no tasks of the scheduler."""
+    stacks = sys._current_frames().values()  # noqa: SLF001
+    return sum(any(frame.f_code is answer.__code__ for frame, _ in walk_stack(stack)) for stack in stacks)
+
+
 def busy(client):
     """What the workers are doing."""
-    return [key for keys in client.processing().values() for key in keys]
+    return [key for keys in client.processing().values() for key in keys] + [
+        f"{n} answers" for n in client.run(asked).values() if n
+    ]
+
+
+def assert_soon_idle(client, deadline):
+    while busy(client) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not busy(client)
 
 
 # --------------------------------------------------------------------------------------------- the same answers
@@ -257,6 +273,8 @@ def test_models_can_stay_at_their_sites(client):
         X, y = data[name]
         assert_array_equal(labels, gathered.predict(X, [name] * len(X)))
         assert left.score({name: partial(load, name)})[name] == np.mean(labels == y)
+    later = client.submit(features, "hospital-002", pure=False)
+    assert_array_equal(left.predict({"hospital-002": later})["hospital-002"], found["hospital-002"])
     with pytest.raises(ValueError, match="Unknown site 'nowhere'"):
         left.predict({"nowhere": data["hospital-000"][0]})
     with pytest.raises(ValueError, match="'hospital-001' must have samples with 3 features"):
@@ -264,6 +282,13 @@ def test_models_can_stay_at_their_sites(client):
 
 
 # ------------------------------------------------------------------------------------------ lost and interrupted
+def sweep_on(machine, enough=None):
+    """One cold sweep after the other, for longer than any test takes."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not (enough and enough.is_set()):
+        machine.sweep(np.ones(machine.n_kernels), None, 1e-12)
+
+
 @contextmanager
 def two_workers(nanny):
     """A cluster whose workers are separate processes."""
@@ -314,6 +339,54 @@ def test_a_worker_killed_mid_path_only_costs_time(nanny, bound):
         assert [len(part) for part in dual] == [40] * 24
 
 
+def test_a_round_that_takes_long_is_shown_by_the_scheduler(client, monkeypatch):
+    """Short rounds pass it by. A long one must not look like an idle cluster, which may be closed."""
+    machine = in_memory(make_data(200, n=60)).machine("paper")
+    for name in ("POLL", "SHOWN"):
+        monkeypatch.setattr(f"paretomkl._crew.{name}", 0.01)  # all rounds are long now
+    wanted, seen, enough = {"sweep", "1 answers"}, set(), threading.Event()
+    sweeping = threading.Thread(target=sweep_on, args=(machine, enough))
+    sweeping.start()
+    while sweeping.is_alive() and not wanted <= seen:
+        seen.update(key.split("-")[0] for key in busy(client))
+    enough.set()
+    sweeping.join()
+    assert wanted <= seen
+    assert_soon_idle(client, time.monotonic() + 2.0)
+
+
+@pytest.mark.parametrize("error", [OSError("broken pipe"), NotHere("gone")], ids=["connection", "shard"])
+def test_a_connection_that_breaks_or_a_shard_that_is_gone_costs_time_only(client, monkeypatch, error):
+    data = make_data(4)
+    machine = in_memory(data).machine("paper")
+    run, shards, n_calls = client.run, [batch.shard.key for batch in machine.crew.batches], []
+
+    def broken_once(function, *args, **options):
+        n_calls.append(function)
+        if len(n_calls) == 4:
+            raise error
+        return run(function, *args, **options)
+
+    monkeypatch.setattr(client, "run", broken_once)
+    solution = CutPool().solve(MultiTaskProblem(machine, PowerMean(1.0), LsBall(1.1)))
+    assert len(n_calls) > 4
+    made_again = sum(batch.shard.key != key for batch, key in zip(machine.crew.batches, shards, strict=True))
+    assert made_again == isinstance(error, NotHere)
+    near = pareto_path(**stacked(data), kernels="paper", ps=[1.0])
+    assert solution.objective == pytest.approx(near.objective[0], rel=2e-3)
+
+
+def test_a_worker_that_is_lost_again_and_again_is_given_up(client, monkeypatch):
+    machine = in_memory(make_data(2)).machine("paper")
+
+    def broken(function, *args, **options):
+        raise OSError("broken pipe")
+
+    monkeypatch.setattr(client, "run", broken)
+    with pytest.raises(RuntimeError, match="was lost 4 times in one request"):
+        machine.sweep(np.ones(11))
+
+
 def test_a_named_worker_that_does_not_return_is_reported(client):
     with pytest.raises(TimeoutError, match=r"Worker 'nowhere', the only one with the samples of 'hospital-000'"):
         pareto_path(Sites([Site("hospital-000", load=partial(load, "hospital-000"), worker="nowhere")], patience=0.2))
@@ -329,13 +402,6 @@ def test_loaders_run_at_their_worker(client):
     for batch in machine.crew.batches:
         assert str(addresses[batch.address]) == batch.worker
         assert client.who_has(batch.shard)[batch.shard.key] == (batch.address,)
-
-
-def sweep_on(machine):
-    """Sweep for longer than any interrupt takes."""
-    warm, end = None, time.monotonic() + 60
-    while time.monotonic() < end:
-        warm = machine.sweep(np.ones(machine.n_kernels), warm, 1e-12).warm
 
 
 @pytest.mark.parametrize("moment", [0.1, 0.5, 1.0])
@@ -356,9 +422,7 @@ def test_an_interrupt_ends_at_once_and_leaves_no_worker_busy(client, stage, mome
     with pytest.raises(KeyboardInterrupt):
         work()
     assert time.monotonic() - interrupted[0] < 2.0
-    while busy(client) and time.monotonic() < interrupted[0] + 2.0:
-        time.sleep(0.05)
-    assert not busy(client)
+    assert_soon_idle(client, interrupted[0] + 2.0)
 
 
 # --------------------------------------------------------------------------------------------------- TLS, errors
