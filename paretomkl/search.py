@@ -76,9 +76,10 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         Of a sequence the way of highest score is taken, on the same folds; where tasks have fewer than 100 samples on
         average, the way that shares most among those within one standard error of it.
     max_search_rows : int or None, default=3000
-        Where there are more rows, or four times as many if no way makes one problem of all tasks ("function",
-        "everything"), parameters are chosen on folds of this many: those of some tasks, or some of each task and class
-        where fewer than ten tasks would be left. The model is fitted on all rows. None: always on folds of all rows.
+        Where there are more rows, parameters are chosen on folds of this many: those of some tasks, or some of each
+        task and class where fewer than ten tasks would be left. Where no way makes one problem of all tasks
+        ("function", "everything"), folds of up to four times as many rows are taken whole, or twice as many of one
+        task. The model is fitted on all rows. None: always on folds of all rows.
     multi_class : {"auto", "one-vs-one", "one-vs-rest"}, default="auto"
         As in :class:`ParetoMKLClassifier`. "auto" is "one-vs-rest" where the kernels have several
         :func:`~paretomkl.kernels.sources` and the classes, more than two, have fewer than 15 samples on average, unless
@@ -264,9 +265,10 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
         Of a sequence the way of highest score is taken, on the same folds; where tasks have fewer than 100 samples on
         average, the way that shares most among those within one standard error of it.
     max_search_rows : int or None, default=3000
-        Where there are more rows, or four times as many if no way makes one problem of all tasks ("function",
-        "everything"), parameters are chosen on folds of this many: those of some tasks, or some of each task and class
-        where fewer than ten tasks would be left. The model is fitted on all rows. None: always on folds of all rows.
+        Where there are more rows, parameters are chosen on folds of this many: those of some tasks, or some of each
+        task and class where fewer than ten tasks would be left. Where no way makes one problem of all tasks
+        ("function", "everything"), folds of up to four times as many rows are taken whole, or twice as many of one
+        task. The model is fitted on all rows. None: always on folds of all rows.
     n_jobs : int, default=None
         Folds at a time; -1 is all cores.
     random_state : int, RandomState or None, default=None

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .._tables import Table
 
 MOST_NAMED = 12  # columns that a note lists
+LARGE = 5000  # rows from which on commands use all cores, unless they are asked not to, and pages have fewer points
+SEARCH_ROWS = 3000  # that parameters are chosen on at most, as searches do unless they are asked otherwise
 NEW_TASK = "new_task"  # column that marks predictions for tasks a model has not seen
 LOSSES = ("squared", "epsilon_insensitive")
 ABOUT_KERNELS = (
@@ -101,7 +103,9 @@ class Options:
     max_rows: Annotated[int, Option(min=1, help="Refuse tables of more rows.")] = MAX_ROWS
     sample: Annotated[int | None, Option(min=4, help="Draw this many rows at random.")] = None
     seed: Annotated[int, Option(min=0, help="Seed of --sample and of the split.")] = 0
-    jobs: Annotated[int | None, Option(help="Folds at a time and threads; -1 is all cores.")] = None
+    jobs: Annotated[
+        int | None, Option(help="Folds at a time and threads; -1 is all cores; default: 1, for large tables -1.")
+    ] = None
     as_json: AsJson = False
 
     def given(self) -> dict[str, Any]:
@@ -186,6 +190,10 @@ class Options:
             advice = f"leave them out, or use {insisted}"
             raise TableError(f"--loss and --epsilon are for numbers, and {target!r} holds classes; {advice}.")
         return table
+
+    def jobs_for(self, table: "Table") -> int | None:
+        """Folds at a time and threads: of a large table all cores, unless the user has a wish."""
+        return -1 if self.jobs is None and len(table.y) > LARGE else self.jobs
 
     def judge(self, regression: bool) -> "Judge":
         """What models are judged by; accuracy would choose the models that leave rare classes alone."""
