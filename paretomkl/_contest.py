@@ -12,9 +12,11 @@ import numpy as np
 from sklearn.metrics import euclidean_distances
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 from ._judging import Judge
 from ._page.comparison import Contender
+from ._parallel import effective_jobs
 from ._progress import Progress
 from ._typing import AnyArray, Array, IntArray
 
@@ -194,12 +196,14 @@ class Contest(ABC):
         folds = self.of_groups(groups)
         jobs = (delayed(self._grid_answers)(fold, groups) for fold in folds[: self.n_folds])
         answers, overall = [], []
-        # threads suit machines that release the interpreter lock
-        for of_fold, scores in Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs):
-            answers.append(of_fold)
-            overall.append([self.judge.overall(of_pair) for of_pair in scores])
-            progress.done()
-            progress.show(f"{self.machine_name}s to compare with")
+        several = effective_jobs(n_jobs) > 1  # each fold has its own thread, so BLAS should not add more
+        with threadpool_limits(1 if several else None, user_api="blas"):
+            # threads suit machines that release the interpreter lock
+            for of_fold, scores in Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs):
+                answers.append(of_fold)
+                overall.append([self.judge.overall(of_pair) for of_pair in scores])
+                progress.done()
+                progress.show(f"{self.machine_name}s to compare with")
         table = np.array(overall).T
         chosen = choices(table)
         found = [

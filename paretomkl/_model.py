@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
+from threadpoolctl import threadpool_limits
 
 from ._bank import FittedBank
 from ._labelling import Labelling, Samples, TaskSet
@@ -19,6 +21,7 @@ __all__ = ["LinearModel", "Support", "TaskModel", "decide_all"]
 
 BATCH_BYTES = 64 * 2**20  # size of the kernel values of one batch of samples
 TOGETHER = 8  # number of models whose kernels are combined in one product
+LARGE = 1_000_000  # pairs of samples above which limiting the threads of a product pays
 
 
 class FittedTasks:
@@ -222,6 +225,14 @@ def decide_all(models: Sequence[TaskModel], samples: Samples) -> Array:
     one = models[0]
     if len(models) == 1 or one.diagonal or one.theta.ndim == 2:
         return np.array([model.decisions(samples) for model in models])
+    large = len(samples) * one.dual.shape[1] > LARGE
+    # the products are thin, so threads would mostly wait for each other
+    with threadpool_limits(1, user_api="blas") if large else nullcontext():
+        return _decide_together(models, samples)
+
+
+def _decide_together(models: Sequence[TaskModel], samples: Samples) -> Array:
+    one = models[0]
     bank, data, n_tasks = one.bank, samples.data, one.tasks.n_tasks
     weights = np.array([model.theta * model.bank.factor for model in models])
     duals = vstack([model.dual for model in models], format="csr")

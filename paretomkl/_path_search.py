@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -45,10 +45,16 @@ CAPACITIES = (0.5, 1.0)
 CAPACITIES_OF_SQUARES = (0.0,)  # for least squares on labels: the squared loss already penalises fitting noise
 FEWEST_TASKS = 10  # minimum number of tasks if parameters are chosen on some tasks only
 FEWEST_OF_CLASS = 10  # minimum rows per class, without tasks, if parameters are chosen on some rows only
-SEPARATELY = 4  # the limit on search rows is this many times higher if tasks are solved separately
+SEPARATELY = 4  # the limits on search rows and pairs of rows are this many times higher for separate tasks
 SMALL_TASK = 100  # mean samples per task below which the search prefers to share more, if the folds allow
 
 _live: dict[str, Progress] = {}  # progress bars by token, which only folds run in this process can find
+
+
+def searches_all(sizes: Any, most: int, pooled: bool) -> bool:
+    """Whether tasks of these sizes are searched on all rows; ``pooled`` means that all tasks are one problem."""
+    n, n_pairs = sum(sizes), sum(float(size) ** 2 for size in sizes)
+    return bool(n <= most or (not pooled and n <= SEPARATELY * most and n_pairs <= SEPARATELY * most**2))
 
 
 class PathSearch:
@@ -115,7 +121,12 @@ class PathSearch:
         groups : array-like of shape (n_samples,), default=None
             Groups for a ``cv`` splitter that keeps groups together.
         """
+        return self.choose({"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight}, groups)
+
+    def choose(self, given: dict[str, Any], groups: Any = None, refit: Sequence[Share] = SHARES) -> Self:
+        """Choose the parameters by folds; fit a model to all samples only if ``refit`` has the chosen way to share."""
         self._forget()
+        X, y, tasks, sample_weight = (given.get(name) for name in ("X", "y", "tasks", "sample_weight"))
         if is_remote(X):
             raise ValueError("A search splits the samples into folds and needs them in one place; use X.compute().")
         grids = {way: self._grid(way) for way in self._ways()}
@@ -125,7 +136,7 @@ class PathSearch:
         plain.parts(next(iter(grids.values())).ps)
         samples = read_samples(plain, X, tasks=tasks, reset=True)
         several = is_matrix(y) or (samples.sources is not None and len(numbered(samples.sources)[0]) > 1)
-        grids, size = self._possible(grids, several, {"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight})
+        grids, size = self._possible(grids, several, given)
         self._settle(samples, y)
         grids = {way: self._grid(way) for way in grids}  # what "auto" stands for is known now
         tasks = None if tasks is None else samples.sources
@@ -143,7 +154,8 @@ class PathSearch:
         with Progress(len(splits) * n_points + len(self._exponents()), self.tol, self.verbose) as progress:
             folds = self._run_folds(some[0], some[1], some[2], some[3], splits, grids, progress)
             self._tabulate(folds, grids, size)
-            self._refit({"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight}, grids, progress)
+            if self.best_share_ in refit:
+                self._refit({"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight}, grids, progress)
         self.n_splits_, self.n_search_rows_, self.search_rows_ = len(splits), len(seen), rows
         return self
 
@@ -156,14 +168,15 @@ class PathSearch:
         most, n = self.max_search_rows, len(samples)
         if most is not None:
             check_count("max_search_rows", most)
-        pooled = grids.keys() & {"function", "everything"}
         given = np.iterable(self.cv) and not isinstance(self.cv, str)  # folds whose indices refer to all rows
-        if most is None or given or n <= (1 if pooled else SEPARATELY) * most or samples.data.ndim != 2:
+        if most is None or given or samples.data.ndim != 2:
+            return None
+        sizes = np.array([n]) if samples.sources is None else np.bincount(numbered(samples.sources)[1].astype(int))
+        if searches_all(sizes, most, bool(grids.keys() & {"function", "everything"})):
             return None
         rng = np.random.default_rng(0)
         if samples.sources is not None:
-            _, codes = numbered(samples.sources)
-            sizes = np.bincount(codes.astype(int))
+            codes = numbered(samples.sources)[1]
             order = rng.permutation(len(sizes))
             kept = order[np.cumsum(sizes[order]) <= most]
             if len(kept) >= FEWEST_TASKS:
@@ -233,7 +246,7 @@ class PathSearch:
         if refused:
             first = next(iter(refused.values()))
             warnings.warn(
-                f"The search skips share={' and '.join(map(repr, refused))}: {first}", UserWarning, stacklevel=3
+                f"The search skips share={' and '.join(map(repr, refused))}: {first}", UserWarning, stacklevel=4
             )
         return {way: grid for way, grid in grids.items() if way not in refused}, size
 
@@ -393,7 +406,7 @@ class PathSearch:
             warnings.warn(
                 f"The chosen C={C:g} is the {edge} of Cs and scores better than all others; add {beyond:g} to Cs.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _refit(self, given: dict[str, Any], grids: dict[Share, Grid], progress: Progress) -> None:
@@ -593,7 +606,7 @@ def _counted(folds: list[_Fold], error_score: float | str) -> list[bool]:
         f"The fit failed in {len(failed)} of {len(folds)} folds (error_score={error_score}); the first error was: "
         f"{first}",
         FitFailedWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
     return [fold.error is None or not np.isnan(float(error_score)) for fold in folds]
 

@@ -111,7 +111,7 @@ def compare(
         )
     further = None if held_out is None else read_samples(reader, held_out[0], tasks=held_out[2])
     ours, rows = _ours(search, share)
-    if further is not None and held_out is not None:
+    if further is not None and held_out is not None and hasattr(search, "best_estimator_"):  # not if it only chose
         last = judge.score_model(search.best_estimator_, held_out[0], held_out[1], held_out[2])
         ours = replace(ours, held_out=last)
 
@@ -130,7 +130,9 @@ def compare(
     else:
         labels, folds = folds_of(Labels.of(samples, y, labelling), Labels)
         contest = ClassContest(labels, folds, further is not None, judge, search.class_weight)
-    return Comparison(ours, contest.rivals(is_precomputed(search.kernels), n_jobs, verbose), judge.measure)
+    some = search.search_rows_ is not None
+    about = f"The folds are made of {search.n_search_rows_:,} of {len(samples):,} rows." if some else ""
+    return Comparison(ours, contest.rivals(is_precomputed(search.kernels), n_jobs, verbose), judge.measure, about)
 
 
 def _same_splits(search: Any, samples: Samples, y: Any) -> list[tuple[IntArray, IntArray]]:

@@ -17,6 +17,7 @@ FOLDS = (
     "In cross-validation, split with paretomkl.model_selection.MultiTaskStratifiedKFold: it keeps every class of every "
     "task in every fold."
 )
+NEVER_MISSING = {str, int, bool}  # types of labels that need not be looked at one by one
 
 
 @dataclass(frozen=True)
@@ -351,7 +352,7 @@ def missing_labels(labels: AnyArray) -> AnyArray:
         return np.isnan(labels)
     if labels.dtype.kind in "mM":
         return np.isnat(labels)
-    if labels.dtype.kind == "O":
+    if labels.dtype.kind == "O" and not set(map(type, labels.ravel().tolist())) <= NEVER_MISSING:
         return np.frompyfunc(_is_missing, 1, 1)(labels).astype(bool)
     return np.zeros(labels.shape, dtype=bool)
 

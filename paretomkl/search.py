@@ -77,9 +77,9 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         than 100 samples on average, the way that shares most among those within one standard error of it.
     max_search_rows : int or None, default=3000
         With more rows than this, the parameters are chosen on folds of this many rows: the rows of some tasks, or a
-        sample from each task and class if fewer than ten tasks would be left. The limit is four times as high if
-        ``share`` includes neither "function" nor "everything", which make one problem of all tasks. The final model is
-        fitted on all rows. None always uses all rows.
+        sample from each task and class if fewer than ten tasks would be left. If ``share`` includes neither "function"
+        nor "everything", which make one problem of all tasks, the search uses all rows up to four times this limit, or
+        twice the limit for a single task. The final model is fitted on all rows. None always uses all rows.
     multi_class : {"auto", "one-vs-one", "one-vs-rest"}, default="auto"
         As in :class:`ParetoMKLClassifier`. "auto" is "one-vs-rest" if the kernels have several
         :func:`~paretomkl.kernels.sources`, there are more than two classes with fewer than 15 samples each on average,
@@ -264,9 +264,9 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
         than 100 samples on average, the way that shares most among those within one standard error of it.
     max_search_rows : int or None, default=3000
         With more rows than this, the parameters are chosen on folds of this many rows: the rows of some tasks, or a
-        sample from each task if fewer than ten tasks would be left. The limit is four times as high if ``share``
-        includes neither "function" nor "everything", which make one problem of all tasks. The final model is fitted on
-        all rows. None always uses all rows.
+        sample from each task if fewer than ten tasks would be left. If ``share`` includes neither "function"
+        nor "everything", which make one problem of all tasks, the search uses all rows up to four times this limit, or
+        twice the limit for a single task. The final model is fitted on all rows. None always uses all rows.
     n_jobs : int, default=None
         Number of folds to run in parallel; -1 uses all cores.
     random_state : int, RandomState or None, default=None

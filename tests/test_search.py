@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from paretomkl import Gaussian, KernelBank, ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
 from paretomkl._choice import choose
+from paretomkl._path_search import searches_all
 from paretomkl._progress import Progress
 from paretomkl._reading import PathReader, read_training
 from paretomkl._tracing import Grid, check_parts, fit_bank, make_problem, trace_grid
@@ -511,8 +512,8 @@ def test_with_very_many_rows_a_sample_chooses_and_all_are_fitted(wine):
     assert set(y[search.search_rows_]) == set(y)
     plain = ParetoMKLClassifier(p=1.0, C=1.0, s=1.1).fit(X, y)
     assert_allclose(search.theta_, plain.theta_, atol=0.02)
-    few = ParetoMKLClassifierCV(ps=1.0, Cs=[1.0], cv=3, max_search_rows=60).fit(X, y)
-    assert few.search_rows_ is None  # not four times as many
+    few = ParetoMKLClassifierCV(ps=1.0, Cs=[1.0], cv=3, max_search_rows=90).fit(X, y)
+    assert few.search_rows_ is None  # not twice as many
 
 
 def test_folds_that_are_given_refer_to_all_rows(wine):
@@ -521,3 +522,14 @@ def test_folds_that_are_given_refer_to_all_rows(wine):
     search = ParetoMKLClassifierCV(ps=1.0, Cs=[1.0], s=1.1, capacity=0.5, cv=folds, max_search_rows=40).fit(X, y)
     assert search.search_rows_ is None
     assert search.n_search_rows_ == len(y)
+
+
+def test_large_tasks_are_searched_in_part_and_many_small_ones_whole():
+    """One problem costs with the square of its rows: what is searched whole depends on the sizes of the tasks."""
+    assert searches_all([3000], 3000, pooled=True)
+    assert not searches_all([1500, 1501], 3000, pooled=True)
+    assert searches_all([6000], 3000, pooled=False)
+    assert not searches_all([6001], 3000, pooled=False)
+    assert searches_all([3000] * 4, 3000, pooled=False)
+    assert not searches_all([9000, 100], 3000, pooled=False)
+    assert not searches_all([130] * 100, 3000, pooled=False)  # few pairs, but the rows are read and standardised too

@@ -69,7 +69,7 @@ def number_of_kernels(kernels: Any) -> int:
 
 def say_what_to_expect(table: "Table", options: Options, seconds: float, n_kernels: int) -> None:
     """Print a note if learning will take long enough to mention."""
-    seconds /= min(effective_jobs(options.jobs), os.cpu_count() or 1)
+    seconds /= min(effective_jobs(options.jobs_for(table)), os.cpu_count() or 1)
     if seconds < WORTH_SAYING:
         return
     n_tasks = len(set(table.tasks))

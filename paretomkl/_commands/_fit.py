@@ -25,7 +25,7 @@ from ._options import (
     parse_numbers,
     parse_ways,
 )
-from ._running import Output, command, finite, named, note, number
+from ._running import Output, command, finite, named, note, number, one_blas_thread
 
 if TYPE_CHECKING:
     from .._judging import Judge
@@ -76,7 +76,8 @@ def fit(
         parameters["class_weight"] = options.class_weight
     elif options.loss is not None:
         parameters["loss"] = options.loss
-    fitted = _fit_table(table, plan, judge, options, parameters)
+    with one_blas_thread():
+        fitted = _fit_table(table, plan, judge, options, parameters)
     from ._saved_model import save_fitted
 
     save_fitted(table, fitted.model, out)
@@ -204,8 +205,9 @@ def _fit_table(table: "Table", plan: Plan, judge: "Judge", options: Options, par
         p = plan.ps[0] if len(plan.ps) == 1 else 1.0
         model = plain(p=p, C=plan.Cs[0], s=options.s or DEFAULT_NORM, share=plan.ways[0], **parameters)
         return Fitted(model.fit(table.X, table.y), judge)
+    jobs = options.jobs_for(table)
     folds = folds_for(table, plan.folds, judge) if isinstance(plan.folds, int) else plan.folds
-    parameters |= options.searched() | {"cv": folds, "scoring": judge.scoring, "n_jobs": options.jobs}
+    parameters |= options.searched() | {"cv": folds, "scoring": judge.scoring, "n_jobs": jobs}
     parameters |= {} if plan.Cs is None else {"Cs": plan.Cs}
     n_kernels, n_folds = number_of_kernels(parameters["kernels"]), folds if isinstance(folds, int) else len(folds)
     say_what_to_expect(table, options, expected_seconds(table, options, plan.ways, n_kernels, n_folds), n_kernels)
@@ -216,7 +218,7 @@ def _fit_table(table: "Table", plan: Plan, judge: "Judge", options: Options, par
     if plan.lone and not options.no_rivals:
         note("simpler models are not compared: they cannot learn a task on its own from one class or one number.")
     elif not options.no_rivals:
-        comparison = compare(search, table.X, table.y, n_jobs=options.jobs, verbose=None)
+        comparison = compare(search, table.X, table.y, n_jobs=jobs, verbose=None)
     return Fitted(model, judge, search, comparison)
 
 

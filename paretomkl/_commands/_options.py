@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .._tables import Table
 
 MOST_NAMED = 12  # columns that a note lists at most
+LARGE = 5000  # rows above which commands use all cores by default, and pages have fewer points
+SEARCH_ROWS = 3000  # rows that parameters are chosen on at most, the default of the searches
 NEW_TASK = "new_task"  # column that marks predictions for tasks the model has not seen
 LOSSES = ("squared", "epsilon_insensitive")
 ABOUT_KERNELS = (
@@ -108,7 +110,10 @@ class Options:
     max_rows: Annotated[int, Option(min=1, help="Refuse tables with more rows.")] = MAX_ROWS
     sample: Annotated[int | None, Option(min=4, help="Use only this many rows, drawn at random.")] = None
     seed: Annotated[int, Option(min=0, help="Random seed for --sample and the split.")] = 0
-    jobs: Annotated[int | None, Option(help="Folds to run at a time, and threads; -1 means all cores.")] = None
+    jobs: Annotated[
+        int | None,
+        Option(help="Folds to run at a time, and threads; -1 means all cores, the default for large tables."),
+    ] = None
     as_json: AsJson = False
 
     def given(self) -> dict[str, Any]:
@@ -191,6 +196,10 @@ class Options:
             advice = f"remove them, or use {insisted}"
             raise TableError(f"--loss and --epsilon are for numbers, but {target!r} holds classes; {advice}.")
         return table
+
+    def jobs_for(self, table: "Table") -> int | None:
+        """Folds to run at a time, and threads: all cores for a large table, unless --jobs says otherwise."""
+        return -1 if self.jobs is None and len(table.y) > LARGE else self.jobs
 
     def judge(self, regression: bool) -> "Judge":
         """What judges the models; with --balanced not accuracy, which favours models that ignore rare classes."""

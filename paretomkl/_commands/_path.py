@@ -11,14 +11,12 @@ from .._files import check_writable, write_whole
 from .._shares import SHARES, Share
 from .._table_files import STANDARD_INPUT, Frame, TableError
 from .._wording import counted
+from ._effort import FEWER_POINTS, POINTS, Effort
 from ._options import ABOUT_KERNELS, ABOUT_SCORES, ABOUT_SHARING, Options, TableFile, Target
-from ._running import Output, command, finite, named, number
+from ._running import Output, command, finite, named, number, one_blas_thread
 
 if TYPE_CHECKING:
     from .._tables import Table
-
-PAGE_TOL, POINTS = 1e-6, 121  # enough for smooth curves on the page
-LARGE, LARGE_TOL, FEWER_POINTS = 5000, 1e-3, 31  # with more rows than LARGE that would take too long
 
 
 @command(
@@ -50,40 +48,42 @@ def path(
     judge = options.judge(table.regression)
     check_rare(table, 1 - test_size, "path holds some rows out and divides the others into folds")
     note_target(table, options)
-    large = len(table.y) > LARGE
-    tol, points = (LARGE_TOL, points or FEWER_POINTS) if large else (PAGE_TOL, points or POINTS)
-    again = _fitting_command(file, target, options, tol).replace("`", "``")
+    effort = Effort.of(table, options, points, 1 - test_size)
+    again = _fitting_command(file, target, options, effort.tol).replace("`", "``")
     ways: list[Share] = sorted({"kernel", *options.ways(table, ["kernel"])}, key=SHARES.index)
     kernels, cv = options.bank(table), folds_for(table, 5, judge, 1 - test_size)
     n_kernels = number_of_kernels(kernels)
     seconds = PATH_TOO * expected_seconds(table, options, ways, n_kernels, cv, 1 - test_size)
     say_what_to_expect(table, options, seconds, n_kernels)
-    found = trade_off_page(
-        table.X,
-        table.y,
-        task_column=table.columns.task,
-        kernels=kernels,
-        **options.searched(),
-        C=options.C,
-        Cs=options.costs(),
-        machine=options.machine if table.regression else "svc",
-        epsilon=options.epsilon,
-        class_weight=options.class_weight,
-        scoring=judge.scoring,
-        rivals=not options.no_rivals,
-        share=ways if len(ways) > 1 else None,
-        cv=cv,
-        test_size=test_size,
-        random_state=options.seed,
-        n_points=points,
-        tol=tol,
-        n_jobs=options.jobs,
-        title=f"{target} in {called}",
-        loading=_loading_code(file, target, options),
-        refit_note=f"Or in the shell: `{again}`. Both learn from all rows; the models on this page learned from "
-        f"{100 * (1 - test_size):.0f} % of them.",
-        verbose=None,
-    )
+    with one_blas_thread():
+        found = trade_off_page(
+            table.X,
+            table.y,
+            task_column=table.columns.task,
+            kernels=kernels,
+            **options.searched(),
+            C=options.C,
+            Cs=options.costs(),
+            machine=options.machine if table.regression else "svc",
+            epsilon=options.epsilon,
+            class_weight=options.class_weight,
+            scoring=judge.scoring,
+            rivals=not options.no_rivals,
+            share=ways if len(ways) > 1 else None,
+            cv=cv,
+            test_size=test_size,
+            random_state=options.seed,
+            n_points=effort.points,
+            tol=effort.tol,
+            n_jobs=options.jobs_for(table),
+            title=f"{target} in {called}",
+            loading=_loading_code(file, target, options),
+            refit_note=f"Or in the shell: `{again}`. Both learn from all rows; the models on this page learned from "
+            f"{100 * effort.seen:.0f} % of them.",
+            max_task_rows=effort.task_rows,
+            max_search_rows=effort.search_rows,
+            verbose=None,
+        )
     _report_path(table, found, *_write_path(folder, found), Output(options.as_json))
 
 

@@ -244,6 +244,13 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
+def one_blas_thread() -> Any:
+    """Within it linear algebra has one thread: ``--jobs`` threads share the work among themselves."""
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1, user_api="blas")
+
+
 def finite(value: float) -> float | str:
     """Replace infinity by its name, because JSON has no number for it."""
     return {float("inf"): "inf", -float("inf"): "-inf"}.get(value, value)
@@ -258,4 +265,4 @@ def named(names: Sequence[str], values: Any) -> dict[str, float]:
     return dict(zip(names, values.tolist(), strict=True))
 
 
-__all__ = ["TableError", "app", "command", "fail", "finite", "named", "note", "number"]
+__all__ = ["TableError", "app", "command", "fail", "finite", "named", "note", "number", "one_blas_thread"]

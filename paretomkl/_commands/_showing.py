@@ -34,7 +34,6 @@ def say_comparison(comparison: Any, output: Output) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from .._page.comparison import HOW
     from .._page.words import in_digits
 
     if comparison is None:
@@ -46,12 +45,12 @@ def say_comparison(comparison: Any, output: Output) -> None:
     for name in [f"{len(comparison.ours.folds)} folds"] + ["held out"] * held_out + ["RMSE"] * errors:
         table.add_column(name, justify="right", no_wrap=True)
     for one in comparison.contenders:
-        further = [measure.text(one.held_out)] if held_out else []
+        further = [measure.with_error(one.held_out, one.held_out_error)] if held_out else []
         further += [in_digits(one.errors.overall_rmse)] if errors else []
         table.add_row(one.name, comparison.text(one), *further)
     output.say(table)
     output.say(comparison.verdict)
-    output.say(HOW)
+    output.say(comparison.how)
     if errors and len(comparison.ours.errors.tasks) > 1:
         say_errors({one.name: one.errors for one in comparison.contenders}, output)
 

@@ -104,11 +104,14 @@ class Comparison:
     rivals : sequence of Contender
     measure : Measure
         What the scores are.
+    about : str, default=""
+        Which samples the methods learn from, in a sentence, where these are not all.
     """
 
     ours: Contender
     rivals: Sequence[Contender]
     measure: Measure = ACCURACY
+    about: str = ""
 
     def __str__(self) -> str:
         return "\n".join([*(f"{c.name}: {self.text(c)}" for c in self.contenders), self.verdict])
@@ -149,6 +152,11 @@ class Comparison:
             return f"{name} is better by {measure.size(lead)}: {both}; consider it, or other kernels."
         return f"The best simpler model, {rival.name}, is {measure.size(lead)} behind: {both}."
 
+    @property
+    def how(self) -> str:
+        """How the methods were compared, in a sentence or two."""
+        return f"{HOW} {self.about}".rstrip()
+
     def facts(self) -> dict[str, Any]:
         """Numbers by name, for JSON; None where undefined."""
         return {
@@ -161,6 +169,7 @@ class Comparison:
                 for c in self.contenders
             },
             "verdict": self.verdict,
+            "about": self.about or None,
         }
 
     def page_data(self) -> dict[str, Any]:
@@ -178,7 +187,7 @@ class Comparison:
             | ({} if c.errors is None else {"rmse": in_digits(c.errors.overall_rmse)})
             for c in self.contenders
         ]
-        return {"rows": rows, "verdict": self.verdict, "how": HOW, "folds": len(self.ours.folds)}
+        return {"rows": rows, "verdict": self.verdict, "how": self.how, "folds": len(self.ours.folds)}
 
 
 def _standard_error(values: Array) -> float:

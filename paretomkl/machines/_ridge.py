@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from threadpoolctl import threadpool_limits
 
 from .._parallel import run_chunks
 from .._typing import Array, IntArray
@@ -51,12 +52,15 @@ class RidgeTasks(KernelTasks):
     def sweep(self, theta: Array, warm: RidgeStart | None = None, rtol: float = 1e-6) -> Sweep:
         """Solve every task at θ. The systems are solved directly, so ``warm`` is not used."""
         dual, gap, intercepts = np.zeros(len(self.targets)), np.zeros(self.n_tasks), np.zeros(self.n_tasks)
-        with self.gram.combined(theta) as K:
+        systems = [(tasks,) for tasks in self._same_systems()]
+        # several systems have a thread each, one has all of them; more would wait for each other
+        threads = None if self.gram.n_jobs == 1 else self.gram.n_jobs if len(systems) == 1 else 1
+        with self.gram.combined(theta) as K, threadpool_limits(threads, user_api="blas"):
 
             def work(tasks: IntArray) -> None:
                 self._solve(K, tasks, rtol, dual, gap, intercepts)
 
-            run_chunks(work, [(tasks,) for tasks in self._same_systems()], self.gram.n_jobs)
+            run_chunks(work, systems, self.gram.n_jobs)
         linear = self.of_tasks(dual * self.targets - 0.5 * _divided(dual**2, self.C))
         sweep = self.swept(theta, linear, dual, gap, RidgeStart(dual, intercepts))
         return self.without_cost(sweep, self.fitted_by_constants(), power=2)

@@ -7,6 +7,7 @@ import numbers
 import os
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -25,12 +26,14 @@ from .._page.page import TITLE, build_page, dense_ps
 from .._page.sharing import Sharing
 from .._page.words import CrossValidation, Measure, parameters
 from .._refit import path_refit_code
+from .._shares import SHARES
 from .._targets import Targets
 from .._together import Share, check_share
 from .._typing import Array, IntArray, MachineName, TaskScale
 from .._validation import check_count, check_number, shown
 from ..path import PAPER_PS, ParetoPath, pareto_path
 from ..solvers import CutPool
+from ._rows import draw_rows, of_known_tasks
 
 if TYPE_CHECKING:
     from .._judging import Judge
@@ -42,6 +45,7 @@ LAPS = ("cross-validation", "path", "scores", "rivals", "page")
 DECISION_BYTES = 256 * 2**20  # limit on the decisions in memory, which sets how many models are judged at a time
 DEFAULT_NORM = 1.1  # s if nothing chooses it, as in pareto_path
 EPSILON = 0.1  # ε if nothing chooses it
+ROUGH = 1e-3  # from this tol on, neighbouring points of the path may share a model
 CLASSIFYING, PREDICTING = ("svc", "ls-svc"), ("ridge", "svr")  # machines
 
 
@@ -62,7 +66,7 @@ class TradeOff:
         What the scores are.
     n_held_out : array of shape (n_tasks,)
     train, test : arrays of int
-        The samples of each part.
+        The samples that the models learned from, and the held-out ones.
     C, s, capacity, epsilon : floats
         Parameters of the path; capacity is None if kernels do not pay for theirs, epsilon if the machine has none.
     cv : CrossValidation or None
@@ -148,6 +152,8 @@ def trade_off_page(
     epsilon: float | Sequence[float] | None = None,
     normalize_y: bool = True,
     share: Sequence[Share] | None = None,
+    max_task_rows: int | None = None,
+    max_search_rows: int | None = 3000,
 ) -> TradeOff:
     """Show what p does to your tasks: one HTML file with a slider over a dense, certified path.
 
@@ -213,6 +219,12 @@ def trade_off_page(
     share : sequence of "nothing", "kernel", "function", "everything", default=None
         Ways to share to compare with the shared kernel, which the page is about, on the same folds; see
         :class:`~paretomkl.ParetoMKLClassifierCV`. This needs tasks and ``cv``.
+    max_task_rows : int, default=None
+        Learn from at most this many training samples of a task, drawn at random within classes; the page says so. None
+        uses all.
+    max_search_rows : int, default=3000
+        As in :class:`~paretomkl.ParetoMKLClassifierCV`. With more samples, parameters are chosen and methods compared
+        on this many. None always uses all.
 
     Returns
     -------
@@ -230,16 +242,17 @@ def trade_off_page(
     from .._judging import make_judge
 
     ps, regression = dense_ps(n_points), machine in PREDICTING
-    _check(C, s, capacity, cv, n_points, file, machine, class_weight)
+    _check(C, s, capacity, cv, n_points, file, machine, class_weight, max_task_rows)
     judge = make_judge(scoring, regression=regression)
     by: dict[str, Any] = {"task_column": task_column, "test_size": test_size, "random_state": random_state}
     train, test = held_out_split(X, y, tasks=tasks, **by, stratify=not regression)
+    n_train, train = len(train), draw_rows(train, X, y, tasks, task_column, max_task_rows, not regression)
     fit_on, judge_on = (_part(X, y, tasks, rows, train, kernels) for rows in (train, test))
     judge = judge.of_samples(**fit_on, kernels=kernels, task_column=task_column)
     weights = {"task_scale": task_scale, "task_weight": task_weight}
     given: dict[str, Any] = {"kernels": kernels, "task_column": task_column, **weights}
     of_machine = _Machine(machine, class_weight, normalize_y)
-    study = _Study(fit_on, judge_on, judge, of_machine, given, {"n_jobs": n_jobs, "verbose": verbose})
+    study = _Study(fit_on, judge_on, judge, of_machine, given, {"n_jobs": n_jobs, "verbose": verbose}, max_search_rows)
     grid = Cs if C is None else [C], s, capacity, epsilon, cv, _ways(share, tasks, task_column, y)
     search = None if cv is None else study.search(*grid)
     setting = study.setting(search, kernels, C, s, capacity, epsilon)
@@ -248,7 +261,8 @@ def trade_off_page(
     path = replace(path, refit=code)
     if refit_note is None:
         refit_note = _how_to_split(tasks is not None, **by, stratify=not regression)
-    facts = [setting.words(), f"learned from {len(train)} samples, tested on {len(test)} others"]
+    drawn = f" drawn from {n_train:,}" * (len(train) < n_train)
+    facts = [setting.words(), f"learned from {len(train):,} samples{drawn}, tested on {len(test):,} others"]
     shown_facts: dict[str, Any] = {"title": title, "facts": facts, "refit_note": setting.filled_in(refit_note)}
     page = build_page(path, **judged, cv=found, comparison=comparison, **shown_facts)
     written = None if file is None else write_whole(file, page)
@@ -350,8 +364,9 @@ class _Study:
         machine: _Machine,
         given: dict[str, Any],
         running: dict[str, Any],
+        max_search_rows: int | None,
     ):
-        self.fit_on, self.judge_on, self.judge = fit_on, judge_on, judge
+        self.fit_on, self.judge_on, self.judge, self.max_search_rows = fit_on, judge_on, judge, max_search_rows
         self.machine, self.given, self.running = machine, given, running
         self.times = [perf_counter()]
 
@@ -362,15 +377,17 @@ class _Study:
         found = None if search is None else CrossValidation.from_search(search, self.judge.measure)
         self.lap()
         given = self.given | setting.keywords() | self.machine.keywords() | self.running
-        # borrow=0: the page needs a separate solution for every step of the slider
-        path = pareto_path(**self.fit_on, ps=ps, tol=tol, solver=CutPool(tol=tol, borrow=0.0), **given)
+        # a fine page needs a separate solution for every step of the slider
+        solver = CutPool(tol=tol, borrow=0.0 if tol < ROUGH else 0.1)
+        path = pareto_path(**self.fit_on, ps=ps, tol=tol, solver=solver, **given)
         self.lap()
         judged = _judge(path, self.judge, **self.judge_on)
         self.lap()
         comparison = None
         if rivals and found is not None:
             at = list(path.ps).index(found.best_p)
-            comparison = self.compare(search, float(judged["scores_overall"][at]), float(judged["errors_overall"][at]))
+            known = float(judged["scores_overall"][at]), float(judged["errors_overall"][at])
+            comparison = self.compare(search, setting, known, tol, found.best_p)
         self.lap()
         judged["sharing"] = None if search is None else Sharing.from_search(search, self.judge.measure)
         return found, path, judged, comparison
@@ -378,10 +395,13 @@ class _Study:
     def search(
         self, Cs: Sequence[float] | None, s: Any, capacity: Any, epsilon: Any, cv: Any, share: list[Share] | None
     ) -> Any:
-        """A fitted search over p, C, s, capacity and ε, and over the ways to share."""
+        """A search over p, C, s, capacity, ε and ways to share; the page makes the final path of a shared kernel itself."""
         grid = {"ps": PAPER_PS, "Cs": Cs, "s": s, "capacity": capacity, "cv": cv, "scoring": self.judge.scoring}
         grid["share"] = share
-        return self.machine.search(epsilon, **grid, **self.given, **self.running).fit(**self.fit_on)
+        search = self.machine.search(epsilon, **grid, **self.given, **self.running)
+        search.set_params(max_search_rows=self.max_search_rows)  # None means all rows
+        others: list[Share] = [way for way in SHARES if way != "kernel"]  # the page has no path for these
+        return search.choose(self.fit_on, refit=others)
 
     def setting(self, search: Any, kernels: Any, C: Any, s: Any, capacity: Any, epsilon: Any) -> _Setting:
         """The values that a search chose, or the given ones if there is no search."""
@@ -389,13 +409,31 @@ class _Study:
             return _Setting.chosen(search, self.machine)
         return _Setting.fixed(kernels, C, s, capacity, self.machine.epsilon(epsilon))
 
-    def compare(self, search: Any, at_choice: float, error: float) -> Comparison:
-        """Our model and the rivals; ours has the held-out score and error that the page shows at the chosen p."""
+    def compare(self, search: Any, setting: _Setting, known: tuple[float, float], tol: float, p: float) -> Comparison:
+        """Our model and the rivals; ``known`` are the held-out score and error that the page shows at the chosen p.
+
+        If parameters were chosen on some of the samples, all methods learn from these only.
+        """
         from .._rivals import compare
 
-        held_out = self.judge_on["X"], self.judge_on["y"], self.judge_on["tasks"]
-        found = compare(search, **self.fit_on, held_out=held_out, **self.running, share="kernel")
-        return replace(found, ours=replace(found.ours, held_out=at_choice, held_out_error=error))
+        fit_on, judge_on, rows, about = self.fit_on, self.judge_on, search.search_rows_, ""
+        if rows is not None:
+            n_all, kernels = len(self.fit_on["y"]), self.given["kernels"]
+            fit_on = _part(**self.fit_on, rows=rows, train=rows, kernels=kernels)
+            judge_on = of_known_tasks(judge_on, fit_on, self.given["task_column"])
+            given = self.given | setting.keywords() | self.machine.keywords() | self.running
+            judged = _judge(pareto_path(**fit_on, ps=[p], tol=tol, **given), self.judge, **judge_on)
+            known = float(judged["scores_overall"][0]), float(judged["errors_overall"][0])
+            search = copy(search)
+            search.search_rows_ = None
+            about = (
+                f"To save time, all methods here learn from the same {len(rows):,} of {n_all:,} samples; the models on "
+                "the page learn from all of them."
+            )
+        held_out = judge_on["X"], judge_on["y"], judge_on["tasks"]
+        found = compare(search, **fit_on, held_out=held_out, **self.running, share="kernel")
+        ours = replace(found.ours, held_out=known[0], held_out_error=known[1])
+        return replace(found, ours=ours, about=about)
 
     def lap(self) -> None:
         """Record the end of a stage."""
@@ -415,6 +453,7 @@ def _check(
     file: str | os.PathLike[str] | None,
     machine: Any,
     class_weight: Any,
+    max_task_rows: Any,
 ) -> None:
     if machine not in (*CLASSIFYING, *PREDICTING):
         raise ValueError(f"machine must be one of {[*CLASSIFYING, *PREDICTING]}, got {shown(machine)}.")
@@ -428,6 +467,8 @@ def _check(
         if cv is None and np.size(value) != 1:
             raise ValueError(f"cv=None cannot choose {name}; give a single {name}.")
     check_count("n_points", n_points)
+    if max_task_rows is not None:
+        check_count("max_task_rows", max_task_rows)
     if file is not None:
         check_writable(file)
 

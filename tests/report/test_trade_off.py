@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from paretomkl import ParetoMKLClassifier
+from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV
 from paretomkl._demo import digits
 from paretomkl.kernels import KernelBank
 from paretomkl.report import held_out_split, trade_off_page
@@ -211,3 +211,69 @@ def test_missing_folder_is_noticed_before_any_work(tmp_path):
     X, y, _ = two_machines(20)
     with pytest.raises(FileNotFoundError, match="There is no folder"):
         trade_off_page(X, y, file=tmp_path / "nowhere" / "page.html")
+
+
+# ---------------------------------------------------------------------------------------------- large tables
+def test_a_page_may_learn_from_some_of_the_rows_and_says_so():
+    """At most this many per task, in the same class proportions; the held-out samples stay the same."""
+    X, y, tasks = two_machines(60)
+    kept = np.r_[0:80, 60:120] if len(y) == 120 else np.arange(len(y))
+    X, y, tasks = X[np.unique(kept)], y[np.unique(kept)], tasks[np.unique(kept)]
+    whole, some = (trade_off_page(X, y, tasks=tasks, **QUICK, max_task_rows=most) for most in (None, 20))
+    assert_array_equal(whole.test, some.test)
+    assert set(some.train) < set(whole.train)
+    for task in np.unique(tasks):
+        mine = some.train[tasks[some.train] == task]
+        assert 20 <= len(mine) <= 21
+        of_class = [np.sum(y[rows][tasks[rows] == task] == y[0]) for rows in (whole.train, some.train)]
+        assert of_class[1] / len(mine) == pytest.approx(of_class[0] / np.sum(tasks[whole.train] == task), abs=0.06)
+    assert some.path.models[0].support.rows.max() < len(some.train)
+    assert f"learned from {len(some.train)} samples drawn from {len(whole.train)}, tested on" in some.html
+    assert "drawn from" not in whole.html
+    everyone = trade_off_page(X, y, tasks=tasks, **QUICK, max_task_rows=10**6)
+    assert_array_equal(everyone.train, whole.train)
+
+
+def test_methods_are_compared_on_the_rows_that_parameters_are_chosen_on():
+    """All methods learn from the same rows, and a sentence says so."""
+    X, y, tasks = two_machines(120)
+    given = {"Cs": [1.0, 10.0], "s": 1.1, "capacity": 0.5, "cv": 3, "n_points": 15, "verbose": 0}
+    found = trade_off_page(X, y, tasks=tasks, **given, max_search_rows=40)
+    about = f"learn from the same {found.cv.n_rows} of {len(found.train)} samples"
+    assert found.cv.n_rows < len(found.train)
+    assert about in found.comparison.how
+    assert about in found.html
+    ours = found.comparison.ours
+    search = ParetoMKLClassifierCV(Cs=[1.0, 10.0], s=1.1, capacity=0.5, cv=3, max_search_rows=40)
+    train = found.train
+    rows = train[search.fit(X[train], y[train], tasks=tasks[train]).search_rows_]
+    bank = KernelBank(capacity=0.5)
+    plain = ParetoMKLClassifier(p=found.cv.best_p, C=found.C, s=1.1, kernels=bank, tol=1e-6)
+    plain.fit(X[rows], y[rows], tasks=tasks[rows])
+    expected = plain.score(X[found.test], y[found.test], tasks=tasks[found.test])
+    assert ours.held_out == pytest.approx(expected, abs=0.02)
+    assert ours.held_out_error > 0
+    all_rows = trade_off_page(X, y, tasks=tasks, **given)
+    at = list(all_rows.path.ps).index(all_rows.cv.best_p)
+    assert all_rows.comparison.ours.held_out == all_rows.scores_overall[at]
+    assert all_rows.comparison.about == ""
+
+
+def test_held_out_samples_of_tasks_that_no_parameter_was_chosen_on_are_not_compared():
+    rng = np.random.default_rng(0)
+    tasks = np.repeat([f"t{k}" for k in range(24)], 16)
+    X = rng.standard_normal((len(tasks), 2))
+    y = np.where(X[:, 0] + 0.3 * rng.standard_normal(len(tasks)) > 0, 1, -1)
+    given = {"Cs": [1.0], "s": 1.1, "capacity": 0.5, "cv": 2, "n_points": 15, "verbose": 0, "max_search_rows": 130}
+    found = trade_off_page(X, y, tasks=tasks, **given, share=["everything"])
+    assert found.cv.n_rows < len(found.train)
+    assert 0.5 < found.comparison.ours.held_out <= 1
+    assert all(np.isfinite(one.held_out) for one in found.comparison.contenders)
+
+
+def test_a_rough_path_may_share_models_and_a_fine_one_does_not():
+    X, y, tasks = two_machines(60)
+    fine, rough = (trade_off_page(X, y, tasks=tasks, **QUICK, tol=tol) for tol in (1e-6, 1e-3))
+    distinct = [len({id(model) for model in found.path.models}) for found in (fine, rough)]
+    assert distinct[1] < distinct[0] == 15
+    assert rough.path.gap.max() <= 1e-3
