@@ -395,7 +395,7 @@ class _Study:
     def search(
         self, Cs: Sequence[float] | None, s: Any, capacity: Any, epsilon: Any, cv: Any, share: list[Share] | None
     ) -> Any:
-        """A search over p, C, s, capacity, ε and ways to share; the page makes the final path of a shared kernel itself."""
+        """A search over p, C, s, capacity, ε and ways to share; the page itself traces the path of a shared kernel."""
         grid = {"ps": PAPER_PS, "Cs": Cs, "s": s, "capacity": capacity, "cv": cv, "scoring": self.judge.scoring}
         grid["share"] = share
         search = self.machine.search(epsilon, **grid, **self.given, **self.running)
