@@ -285,7 +285,7 @@ def test_sources_are_shown_saved_and_used(folder, tmp_path):
     assert done.stderr == ""
     facts = json.loads(run(*words, "--p", "1", *SOURCES, "--json").stdout)
     assert facts["sources"].keys() == {"body", "place"}
-    assert len(facts["theta"]) == 26
+    assert len(facts["theta"]) == 16
     for source, share in facts["sources"].items():
         assert share == pytest.approx(sum(v for name, v in facts["shares"].items() if name.startswith(f"{source}: ")))
         assert f"{source} {100 * share:.0f} %" in done.stdout

@@ -332,5 +332,5 @@ def test_independent_svc_takes_an_iterable_of_splits(toy):
         fitted = baselines.IndependentSVC(Cs=[1.0, 10.0], cv=cv).fit(toy.X, toy.y, tasks=toy.tasks)
         assert fitted.cv_scores_.shape == (3, 2, 9)
     one_class = np.flatnonzero((toy.y == "yes") | (toy.tasks != "task 0"))
-    with pytest.raises(ValueError, match=r"Task 'task 0' has one class only in .* a split of cv.*MultiTaskStratified"):
+    with pytest.raises(ValueError, match=r"Task 'task 0' has only one class in .* a split of cv.*MultiTaskStratified"):
         baselines.IndependentSVC(cv=[(one_class, np.arange(5))]).fit(toy.X, toy.y, tasks=toy.tasks)

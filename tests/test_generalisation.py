@@ -321,7 +321,7 @@ def averages(T, rows, n=40):
 
 
 def test_table_of_rademacher_averages():
-    rows = np.array(rows_of_the_page(r"In units of $R/\sqrt{n}$"))
+    rows = np.array(rows_of_the_page("The table gives the bound / the Monte-Carlo average"))
     assert rows.shape == (6, 8)
     for T, columns in [(1, [2, 3]), (4, [4, 5]), (16, [6, 7])]:
         assert_allclose(averages(T, rows[:, :2]), rows[:, columns], atol=0.006)
@@ -353,7 +353,7 @@ def fitted_terms(kappa, C, T=4, n=100):
 
 
 def test_table_of_fits():
-    rows = rows_of_the_page("Four tasks of 100 samples")
+    rows = rows_of_the_page("The next table has four tasks of 100 samples")
     assert [row[:2] for row in rows] == [list(pair) for pair in FITS]
     for kappa, C, *entries in rows:
         *_, ramp, complexity, risk = terms = fitted_terms(kappa, C)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import runpy
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,10 +26,10 @@ PARTS = Path(__file__).resolve().parents[1] / "doc" / "parts"
 
 
 def load(name):
-    spec = importlib.util.spec_from_file_location(name, PARTS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """Import an example by name: numba caches its compiled functions under the name of the module."""
+    if str(PARTS) not in sys.path:
+        sys.path.insert(0, str(PARTS))
+    return importlib.import_module(name)
 
 
 @pytest.mark.parametrize("file", sorted(PARTS.glob("*.py")), ids=lambda file: file.stem)

@@ -243,12 +243,11 @@ def trade_off_page(
 
     ps, regression = dense_ps(n_points), machine in PREDICTING
     _check(C, s, capacity, cv, n_points, file, machine, class_weight, max_task_rows)
-    judge = make_judge(scoring, regression=regression)
     by: dict[str, Any] = {"task_column": task_column, "test_size": test_size, "random_state": random_state}
     train, test = held_out_split(X, y, tasks=tasks, **by, stratify=not regression)
     n_train, train = len(train), draw_rows(train, X, y, tasks, task_column, max_task_rows, not regression)
     fit_on, judge_on = (_part(X, y, tasks, rows, train, kernels) for rows in (train, test))
-    judge = judge.of_samples(**fit_on, kernels=kernels, task_column=task_column)
+    judge = make_judge(scoring, regression=regression).of_samples(**fit_on, kernels=kernels, task_column=task_column)
     weights = {"task_scale": task_scale, "task_weight": task_weight}
     given: dict[str, Any] = {"kernels": kernels, "task_column": task_column, **weights}
     of_machine = _Machine(machine, class_weight, normalize_y)
@@ -259,16 +258,19 @@ def trade_off_page(
     found, path, judged, comparison = study.run(ps, tol, setting, search, rivals)
     code = of_machine.refit_code(tol=tol, tasks=tasks is not None, loading=loading, **given | setting.keywords())
     path = replace(path, refit=code)
-    if refit_note is None:
-        refit_note = _how_to_split(tasks is not None, **by, stratify=not regression)
-    drawn = f" drawn from {n_train:,}" * (len(train) < n_train)
-    facts = [setting.words(), f"learned from {len(train):,} samples{drawn}, tested on {len(test):,} others"]
-    shown_facts: dict[str, Any] = {"title": title, "facts": facts, "refit_note": setting.filled_in(refit_note)}
+    how = _how_to_split(tasks is not None, **by, stratify=not regression) if refit_note is None else refit_note
+    facts = [setting.words(), _sizes_in_words(n_train, len(train), len(test))]
+    shown_facts: dict[str, Any] = {"title": title, "facts": facts, "refit_note": setting.filled_in(how)}
     page = build_page(path, **judged, cv=found, comparison=comparison, **shown_facts)
     written = None if file is None else write_whole(file, page)
     chosen: dict[str, Any] = {"C": setting.C, "s": setting.s, "capacity": setting.capacity, "cv": found}
     chosen |= {"epsilon": setting.epsilon, "comparison": comparison, "train": train, "test": test}
     return TradeOff(path, **judged, **chosen, seconds=study.seconds(), html=page, file=written)
+
+
+def _sizes_in_words(n_all: int, n_train: int, n_test: int) -> str:
+    drawn = f" drawn from {n_all:,}" * (n_train < n_all)
+    return f"learned from {n_train:,} samples{drawn}, tested on {n_test:,} others"
 
 
 @dataclass(frozen=True)
