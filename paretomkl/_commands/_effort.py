@@ -4,13 +4,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ._options import LARGE, SEARCH_ROWS, Options
+from ._options import SEARCH_ROWS, Options, is_large
 
 if TYPE_CHECKING:
     from .._tables import Table
 
 PAGE_TOL, POINTS = 1e-6, 121  # enough for smooth curves on the page
-LARGE_TOL, FEWER_POINTS, FEWER_SEARCH_ROWS = 1e-3, 31, 2000  # for tables with more rows than LARGE
+LARGE_TOL, FEWER_POINTS = 1e-3, 31  # for large tables
+FEWER_SEARCH_ROWS, OF_REGRESSION = 2000, 1500  # rows that parameters are chosen on in large tables
 RIDGE_WORK = 6e10  # limit on the sum of rows³ over the tasks, for the linear systems of a regression
 
 
@@ -29,12 +30,12 @@ class Effort:
     @classmethod
     def of(cls, table: "Table", options: Options, points: int | None, share: float) -> "Effort":
         """The effort for a table if ``share`` of its rows are for learning; ``points`` is what the user asked for."""
-        large = len(table.y) > LARGE
         sizes = [share * n for n in Counter(table.tasks).values()]
         most = None if options.loss == "epsilon_insensitive" or not table.regression else rows_of_a_task(sizes)
         seen = sum(sizes if most is None else [min(n, most) for n in sizes]) / len(table.y)
-        if large:
-            return cls(points or FEWER_POINTS, LARGE_TOL, most, FEWER_SEARCH_ROWS, seen)
+        if is_large(table):
+            search_rows = OF_REGRESSION if table.regression else FEWER_SEARCH_ROWS
+            return cls(points or FEWER_POINTS, LARGE_TOL, most, search_rows, seen)
         return cls(points or POINTS, PAGE_TOL, most, SEARCH_ROWS, seen)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .._tables import Table
 
 MOST_NAMED = 12  # columns that a note lists at most
-LARGE = 5000  # rows above which commands use all cores by default, and pages have fewer points
+LARGE, LARGE_REGRESSION = 5000, 2500  # rows above which commands use all cores by default, and pages have fewer points
 SEARCH_ROWS = 3000  # rows that parameters are chosen on at most, the default of the searches
 NEW_TASK = "new_task"  # column that marks predictions for tasks the model has not seen
 LOSSES = ("squared", "epsilon_insensitive")
@@ -199,7 +199,7 @@ class Options:
 
     def jobs_for(self, table: "Table") -> int | None:
         """Folds to run at a time, and threads: all cores for a large table, unless --jobs says otherwise."""
-        return -1 if self.jobs is None and len(table.y) > LARGE else self.jobs
+        return -1 if self.jobs is None and is_large(table) else self.jobs
 
     def judge(self, regression: bool) -> "Judge":
         """What judges the models; with --balanced not accuracy, which favours models that ignore rare classes."""
@@ -226,6 +226,11 @@ class Options:
 
         known = inspect.signature(load_table).parameters
         return {name: parse.get(name, lambda v: v)(value) for name, value in self.given().items() if name in known}
+
+
+def is_large(table: "Table") -> bool:
+    """Whether learning from a table takes long enough to use all cores and to save work."""
+    return len(table.y) > (LARGE_REGRESSION if table.regression else LARGE)
 
 
 def parse_delimiter(text: str | None) -> str | None:

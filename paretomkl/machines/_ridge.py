@@ -15,6 +15,7 @@ from ..gram import CombinedGram
 from ..sweep import Decisions, Sweep
 from ._base import KernelTasks
 
+VERY_LARGE = 6000  # samples above which several threads pay for one system
 REFINEMENTS = 3  # refinement steps if the gap is too large; more would not help against rounding
 
 
@@ -53,9 +54,7 @@ class RidgeTasks(KernelTasks):
         """Solve every task at θ. The systems are solved directly, so ``warm`` is not used."""
         dual, gap, intercepts = np.zeros(len(self.targets)), np.zeros(self.n_tasks), np.zeros(self.n_tasks)
         systems = [(tasks,) for tasks in self._same_systems()]
-        # several systems have a thread each, one has all of them; more would wait for each other
-        threads = None if self.gram.n_jobs == 1 else self.gram.n_jobs if len(systems) == 1 else 1
-        with self.gram.combined(theta) as K, threadpool_limits(threads, user_api="blas"):
+        with self.gram.combined(theta) as K, threadpool_limits(self._blas_threads(len(systems)), user_api="blas"):
 
             def work(tasks: IntArray) -> None:
                 self._solve(K, tasks, rtol, dual, gap, intercepts)
@@ -64,6 +63,11 @@ class RidgeTasks(KernelTasks):
         linear = self.of_tasks(dual * self.targets - 0.5 * _divided(dual**2, self.C))
         sweep = self.swept(theta, linear, dual, gap, RidgeStart(dual, intercepts))
         return self.without_cost(sweep, self.fitted_by_constants(), power=2)
+
+    def _blas_threads(self, n_systems: int) -> int | None:
+        """One thread for each of several systems, all threads for a very large one; else threads wait for each other."""
+        n_jobs = self.gram.n_jobs
+        return None if n_jobs == 1 else n_jobs if n_systems == 1 and len(self.targets) > VERY_LARGE else 1
 
     def decisions(self, sweep: Sweep) -> Decisions:
         """f_t(x) = Σ_i α_ti k_θ(x_i, x) + b_t."""
