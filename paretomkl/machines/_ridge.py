@@ -65,7 +65,7 @@ class RidgeTasks(KernelTasks):
         return self.without_cost(sweep, self.fitted_by_constants(), power=2)
 
     def _blas_threads(self, n_systems: int) -> int | None:
-        """One thread for each of several systems, all threads for a very large one; else threads wait for each other."""
+        """One thread for each of several systems, all threads for a very large one; more would wait for each other."""
         n_jobs = self.gram.n_jobs
         return None if n_jobs == 1 else n_jobs if n_systems == 1 and len(self.targets) > VERY_LARGE else 1
 

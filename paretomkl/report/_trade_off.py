@@ -263,8 +263,7 @@ def trade_off_page(
     shown_facts: dict[str, Any] = {"title": title, "facts": facts, "refit_note": setting.filled_in(how)}
     page = build_page(path, **judged, cv=found, comparison=comparison, **shown_facts)
     written = None if file is None else write_whole(file, page)
-    chosen: dict[str, Any] = {"C": setting.C, "s": setting.s, "capacity": setting.capacity, "cv": found}
-    chosen |= {"epsilon": setting.epsilon, "comparison": comparison, "train": train, "test": test}
+    chosen = setting.values() | {"cv": found, "comparison": comparison, "train": train, "test": test}
     return TradeOff(path, **judged, **chosen, seconds=study.seconds(), html=page, file=written)
 
 
@@ -345,13 +344,16 @@ class _Setting:
         epsilon = {} if self.epsilon is None else {"epsilon": self.epsilon}
         return {"kernels": self.kernels, "C": self.C, "s": self.s, **epsilon}
 
+    def values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("C", "capacity", "s", "epsilon")}
+
     def words(self) -> str:
-        return parameters({name: getattr(self, name) for name in ("C", "capacity", "s", "epsilon")})
+        return parameters(self.values())
 
     def filled_in(self, note: str) -> str:
         """Replace {C}, {s}, {capacity} and {epsilon} in a text by their values."""
-        for name in ("C", "s", "capacity", "epsilon"):
-            note = note.replace(f"{{{name}}}", repr(getattr(self, name)))
+        for name, value in self.values().items():
+            note = note.replace(f"{{{name}}}", repr(value))
         return note
 
 
