@@ -26,7 +26,7 @@ from .problem import MultiTaskProblem
 from .protocols import Solver
 from .scalarizations import PowerMean
 from .solution import Solution
-from .solvers import make_solver
+from .solvers import BaseSolver, make_solver
 from .sweep import Decisions, Sweep
 from .weight_sets import LsBall
 
@@ -207,10 +207,15 @@ def trace(
     omega = problem.scalarization.weights if isinstance(problem.scalarization, PowerMean) else None
     solutions: dict[float, Solution] = {}
     last = init
-    for p in walking_order(ps):
-        here = replace(problem, scalarization=PowerMean(p, omega))
-        last = solutions[p] = solver.solve(here, last, run)
-        progress.done()
+    waiting = walking_order(ps)
+    while waiting:
+        here = replace(problem, scalarization=PowerMean(waiting[0], omega))
+        last = solutions[waiting[0]] = solver.solve(here, last, run)
+        if isinstance(solver, BaseSolver):
+            solutions |= solver.also_solved(here, last, waiting[1:])
+        left = [p for p in waiting if p not in solutions]
+        progress.done(len(waiting) - len(left))
+        waiting = left
     return [solutions[p] for p in ps]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,21 +58,12 @@ class PowerMean:
         """log(ω_t g_t^p), whose log-sum-exp is p log M_p."""
         return self._log_weights(logs.shape[-1]) + self.p * logs
 
-    def _log_mean(self, logs: Array, log_sum: Array) -> Array:
-        if abs(self.p) >= _NEARLY_GEOMETRIC:
-            return log_sum / self.p
-        # The quotient loses all digits as p → 0; deviations from the geometric mean, with expm1 and log1p, keep them.
-        weights = np.full(logs.shape[-1], np.exp(self._log_weights(logs.shape[-1])))
-        centre = logs @ weights
-        deviations = self.p * (logs - centre[..., None])
-        return centre + (np.log1p(np.expm1(deviations) @ weights) / self.p if self.p else 0.0)
-
     def log_value(self, objectives: Array) -> Array:
         """log M_p along the last axis of objectives of shape (..., n_tasks)."""
         logs = np.log(objectives)
         if np.isinf(self.p):
             return logs.max(axis=-1) if self.p > 0 else logs.min(axis=-1)
-        return self._log_mean(logs, _log_sum_exp(self._log_terms(logs)))
+        return _log_mean(self.p, self._log_weights(logs.shape[-1]), logs, _log_sum_exp(self._log_terms(logs)))
 
     def value(self, objectives: Array) -> float:
         """M_p(g) for objectives g of shape (n_tasks,)."""
@@ -88,9 +80,17 @@ class PowerMean:
             return extreme / extreme.sum()
         terms = self._log_terms(logs)
         log_sum = _log_sum_exp(terms)
-        # ∂M_p/∂g_t is the share ω_t g_t^p / Σ, which sums to one exactly, divided by g_t / M_p. Cap the exponent: a
-        # derivative that overflows a double belongs to a task whose share underflows.
-        return np.exp(np.minimum(terms - log_sum + self._log_mean(logs, log_sum) - logs, 700.0))
+        log_mean = _log_mean(self.p, self._log_weights(len(logs)), logs, log_sum)
+        return _gradient(terms, log_sum, log_mean, logs)
+
+    def means_and_gradients(self, ps: Sequence[float], objectives: Array) -> tuple[Array, Array]:
+        """M_p (n_ps,) and its gradient (n_ps, n_tasks) for several other finite p at the same objectives."""
+        logs = np.log(objectives)
+        log_weights = self._log_weights(len(logs))
+        terms = log_weights + np.multiply.outer(np.asarray(ps, dtype=float), logs)
+        log_sum = _log_sum_exp(terms)
+        log_mean = np.array([_log_mean(p, log_weights, logs, total) for p, total in zip(ps, log_sum, strict=True)])
+        return np.exp(log_mean), _gradient(terms, log_sum[:, None], log_mean[:, None], logs)
 
     def task_weights(self, objectives: Array) -> Array:
         """η_t ∝ ω_t g_t^(p-1), summing to one: the weights of the equivalent weighted sum."""
@@ -98,6 +98,23 @@ class PowerMean:
             return self.gradient(objectives)
         exponents = self._log_weights(len(objectives)) + (self.p - 1) * np.log(objectives)
         return np.exp(exponents - _log_sum_exp(exponents))
+
+
+def _log_mean(p: float, log_weights: Array | float, logs: Array, log_sum: Array) -> Array:
+    """log M_p from the logarithms of the objectives and of the sum Σ_t ω_t g_t^p."""
+    if abs(p) >= _NEARLY_GEOMETRIC:
+        return log_sum / p
+    # The quotient loses all digits as p → 0; deviations from the geometric mean, with expm1 and log1p, keep them.
+    weights = np.full(logs.shape[-1], np.exp(log_weights))
+    centre = logs @ weights
+    deviations = p * (logs - centre[..., None])
+    return centre + (np.log1p(np.expm1(deviations) @ weights) / p if p else 0.0)
+
+
+def _gradient(terms: Array, log_sum: Array, log_mean: Array, logs: Array) -> Array:
+    # ∂M_p/∂g_t is the share ω_t g_t^p / Σ, which sums to one exactly, divided by g_t / M_p. Cap the exponent: a
+    # derivative that overflows a double belongs to a task whose share underflows.
+    return np.exp(np.minimum(terms - log_sum + log_mean - logs, 700.0))
 
 
 def _log_sum_exp(x: Array) -> Array:

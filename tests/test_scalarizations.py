@@ -165,3 +165,11 @@ def test_one_task_is_its_own_mean():
     for p in PS:
         assert_allclose(PowerMean(p).value(np.array([0.7])), 0.7, rtol=1e-15)
         assert_allclose(PowerMean(p).task_weights(np.array([0.7])), [1.0])
+
+
+@weighted
+def test_several_exponents_at_once_are_those_one_by_one(weights):
+    values, gradients = PowerMean(1.0, weights).means_and_gradients(FINITE_PS, G)
+    for p, value, gradient in zip(FINITE_PS, values, gradients, strict=True):
+        assert_allclose(value, PowerMean(p, weights).value(G), rtol=1e-14)
+        assert_allclose(gradient, PowerMean(p, weights).gradient(G), rtol=1e-14)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -46,6 +47,10 @@ class BaseSolver:
     def solve(self, problem: MultiTaskProblem, init: Solution | None = None, run: Run | None = None) -> Solution:
         """Solve the problem, starting from the solution ``init`` of another p if given; ``run`` counts the cost."""
         raise NotImplementedError
+
+    def also_solved(self, problem: MultiTaskProblem, solution: Solution, ps: Sequence[float]) -> dict[float, Solution]:
+        """Solutions for those of the exponents that ``solution`` of this problem serves without further work."""
+        return {}
 
     def begin(self, problem: MultiTaskProblem, init: Solution | None) -> tuple[Array, Any]:
         """θ and the warm start of the tasks.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -44,6 +45,7 @@ class Pool:
         self.cuts = CutStore(n_tasks, n_kernels)
         self.few = getattr(weight_set, "sparse", False) and n_kernels >= MANY
         self._likely = np.empty(0, dtype=np.int64)  # kernels used by the last master on few kernels
+        self._multipliers: Array | None = None  # the multipliers of the last master, which prove its bound
 
     def __len__(self) -> int:
         return len(self.sweeps)
@@ -128,7 +130,21 @@ class Pool:
             found = minimize_over_cuts(*master)
         if mark:
             cuts.note_use(found.used, PATIENCE, present)
+            self._multipliers = found.multipliers
         return found
+
+    def mixed_cut(self) -> tuple[Array, Array] | None:
+        """Intercepts (n_tasks,) and slopes (n_tasks, n_kernels) of one cut per task, mixed by the last multipliers.
+
+        These cuts alone prove the bound of the last master, and they bound every other sum of the tasks too.
+        """
+        if self._multipliers is None:
+            return None
+        total = self._multipliers.sum(axis=0)
+        share = np.divide(self._multipliers, total, out=np.zeros_like(self._multipliers), where=total > 0)
+        share[0, total <= 0] = 1.0  # a task that the master left out keeps its constant cut
+        linear, slopes = self.cuts.linear[: len(share)], self.cuts.slopes[: len(share)]
+        return (share * linear).sum(axis=0), (share.T[:, None, :] @ slopes.swapaxes(0, 1))[:, 0]
 
     def on_kernels(self, machine: Any, place: IntArray, keep: Sweep) -> Pool:
         """A pool with the same points and cuts for a machine with more kernels; ``place`` locates the current ones."""
@@ -242,6 +258,30 @@ class CutPool(BaseSolver):
                 precision *= 0.1
                 theta = best.theta
             pool.add(run.sweep(problem.machine, theta, best.warm, precision * self._accuracy(problem, gap)))
+
+    def also_solved(self, problem: MultiTaskProblem, solution: Solution, ps: Sequence[float]) -> dict[float, Solution]:
+        """The same point for those of the exponents for which it is good enough, certified without another master.
+
+        For weights η, the gradient of M_p at the point, the mixed cut of the last master bounds Σ_t η_t J_t.
+        """
+        pool, sweep = solution.state, solution.sweep
+        enough = self.tol if _one_point_serves_all(problem) else self.borrow * self.tol
+        finite = [p for p in ps if np.isfinite(p)]
+        mean = problem.scalarization
+        if not (isinstance(pool, Pool) and isinstance(mean, PowerMean)) or not finite or enough == 0:
+            return {}
+        values, gradients = mean.means_and_gradients(finite, sweep.upper)
+        lower = np.full(len(finite), -np.inf)
+        for linear, slopes in filter(None, [(sweep.linear, 0.5 * sweep.forms), pool.mixed_cut()]):
+            lower = np.maximum(lower, gradients @ linear - problem.weight_set.support(gradients @ slopes))
+        gaps = np.maximum(1 - lower / values, 0.0)
+        objectives, gradients = mean.means_and_gradients(finite, sweep.lower)
+        weights = gradients / gradients.sum(axis=1, keepdims=True)
+        return {
+            p: replace(solution, p=p, task_weights=eta, objective=value, gap=gap, n_sweeps=0)
+            for p, eta, value, gap in zip(finite, weights, objectives.tolist(), gaps.tolist(), strict=True)
+            if gap <= enough
+        }
 
     def _accuracy(self, problem: MultiTaskProblem, gap: float) -> float:
         """Accuracy of the single tasks: while the gap is large, a fraction of it gives equally good cuts."""

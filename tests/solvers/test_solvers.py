@@ -149,3 +149,25 @@ def test_a_point_that_serves_all_exponents_is_found_once(toy, options):
     path = pareto_path(toy.X[mine], toy.y[mine], ps=dense_ps(40), solver=CutPool(tol=1e-6, borrow=0.0), **given)
     assert len({tuple(theta) for theta in path.theta}) == 1
     assert path.n_sweeps < 40
+
+
+@pytest.mark.parametrize("s", [1.0, 1.1, 2.0])
+def test_points_shared_by_several_exponents_are_certified_for_each(toy, s):
+    """With borrow=1 most exponents take the point of another one; its gap holds for the new exponent."""
+    ps = [0.01, 0.1, 0.5, 1.0, 1.5, 2.0, 5.0, np.inf]
+    solver = CutPool(tol=1e-2, borrow=1.0)
+    path = pareto_path(toy.X, toy.y, tasks=toy.tasks, ps=ps, s=s, kernels=toy.kernels, solver=solver)
+    assert len({tuple(theta) for theta in path.theta}) < len(ps)
+    assert path.gap.max() <= 1e-2
+    for p, theta, gap, eta, objective in zip(
+        path.ps, path.theta, path.gap, path.task_weights, path.objective, strict=True
+    ):
+        J = objectives(toy.Ks, theta, toy.pairs, 1.0)
+        assert_allclose(objective, power_mean(J, p), rtol=1e-3)
+        if p == np.inf:
+            excess = J.max() / conic_optimum(toy.Ks, toy.pairs, 1.0, p, s)[0] - 1
+        else:
+            assert_allclose(eta, J ** (p - 1) / np.sum(J ** (p - 1)), rtol=0.01)
+            least, _ = weighted_optimum(toy.Ks, toy.pairs, 1.0, J ** (p - 1), s)
+            excess = 1 - least / (J ** (p - 1) @ J)
+        assert gap >= excess - 1e-5
