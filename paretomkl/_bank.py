@@ -71,6 +71,7 @@ class FittedBank:
     variance: Array
     effective_rank: Array
     factor: Array
+    _measured: tuple[AnyArray, Side, Array] | None = None  # the samples just measured, as a side and as base values
 
     def __init__(
         self,
@@ -157,7 +158,8 @@ class FittedBank:
 
     def bind_columns(self, statistics: Any) -> None:
         """Compute the centres, and the factors of normalize="trace", from column statistics."""
-        self.mean = statistics.mean(self._standardized)
+        standardizer = self.standardizer
+        self.mean = statistics.mean(np.asarray) if standardizer is None else np.zeros(len(standardizer.mean))
         self.centre = [self.mean[seen] for seen in self.base_columns]
         self.factor = np.ones(self.n_kernels)
         if self.normalize == "trace":
@@ -227,7 +229,10 @@ class FittedBank:
         for among, members in [(everyone, groups)] if together else [(np.unique(part[0]), [part]) for part in groups]:
             places = [(np.searchsorted(among, rows), weight / weight.sum()) for rows, weight in members]
             measured = np.empty((2, len(places), self.plan.n_evaluated))
-            samples = X[np.ix_(among, among)] if self.precomputed else X[among]
+            if self.precomputed:
+                samples = X[np.ix_(among, among)]
+            else:
+                samples = X if len(among) == len(X) else X[among]
             for some, Ks in self._evaluated_stacks(samples):
                 for t, (at, weight) in enumerate(places):
                     measured[:, t, some] = spreads(Ks[:, at[:, None], at], weight)
@@ -256,10 +261,13 @@ class FittedBank:
             for m in range(self.n_kernels):
                 yield slice(m, m + 1), np.array(X[None, :, :, m], dtype=np.float64)
             return
-        side, everyone = self.side(X), np.arange(len(X))
+        side, everyone, n_bases = self.side(X), np.arange(len(X)), self.plan.n_bases
+        small = 8 * n_bases * len(X) ** 2 <= min(_STACK_BYTES, self.cache_bytes)
+        panel = self.panel(side, everyone, side, everyone, slice(0, n_bases)) if small else None
+        self._measured = None if panel is None else (X, side, panel)
         step = max(1, int(_STACK_BYTES // (8 * len(X) ** 2)))
         for part in self.plan.split(step):
-            pairs = self._pairs(side, everyone, side, part.bases)
+            pairs = self._pairs(side, everyone, side, part.bases, None if panel is None else panel[part.bases])
             yield part.place, part.stack(pairs).reshape(-1, len(X), len(X))
         for place, values in self._product_stacks(side, everyone, side, step):
             yield place, values.reshape(-1, len(X), len(X))
@@ -300,7 +308,7 @@ class FittedBank:
         return some
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("codes", "program", "plan")
+        made = ("codes", "program", "plan", "_measured")
         return {name: value for name, value in self.__dict__.items() if name not in made}
 
     @cached_property
@@ -346,12 +354,13 @@ class FittedBank:
         squares = np.zeros((len(self.base_kernels), len(X)))
         for b, seen in enumerate(self.base_columns):
             part = _take(X, seen)
+            centred = squares[b]
             if self.base_kernels[b].metric == "sqeuclidean":
                 squares[b] = np.einsum("ij,ij->i", part, part)
-                part = part - self.centre[b]  # so that distances keep their digits for data far from the origin
-                centred_squares.append(np.einsum("ij,ij->i", part, part))
-            else:
-                centred_squares.append(squares[b])
+                if self.centre[b].any():  # so that distances keep their digits for data far from the origin
+                    part = part - self.centre[b]
+                    centred = np.einsum("ij,ij->i", part, part)
+            centred_squares.append(centred)
             features.append(np.ascontiguousarray(part))
         scaled = self.codes.scaled
         scale = np.ones((self.n_kernels if scaled.any() else 1, len(X)))
@@ -361,6 +370,16 @@ class FittedBank:
             if scaled[m]:
                 scale[m] = np.sqrt(_inverse(diagonal))
         return Side(features, centred_squares, squares, scale)
+
+    def recall(self, X: AnyArray) -> tuple[Side, Array | None]:
+        """Samples X as a side, and the base values among all of them if the kernels have just been measured there.
+
+        The values are handed over once, so that the bank does not keep them.
+        """
+        measured, self._measured = self._measured, None
+        if measured is None or measured[0] is not X:
+            return self.side(X), None
+        return measured[1:]
 
     def side_of_columns(self, n: int) -> Side:
         """The column side of a precomputed stack, which has no samples there."""
@@ -432,11 +451,11 @@ class FittedBank:
         for first in range(0, len(left), step):
             yield np.arange(first, min(first + step, len(left)))
 
-    def _pairs(self, left: Side, rows: IntArray, right: Side, bases: slice = slice(None)) -> Pairs:
-        """The pairs of the given rows with all samples of the other side."""
+    def _pairs(self, left: Side, rows: IntArray, right: Side, bases: slice, panel: Array | None = None) -> Pairs:
+        """The pairs of the given rows with all samples of the other side; pass their base values if known."""
         columns, n = np.arange(len(right)), len(rows)
         return Pairs(
-            panel=self.panel(left, rows, right, columns, bases),
+            panel=self.panel(left, rows, right, columns, bases) if panel is None else panel,
             row_at=np.arange(n) * len(columns),
             column=columns,
             begin=np.zeros_like(rows),

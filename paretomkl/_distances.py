@@ -4,38 +4,54 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._compiled import njit
+from ._compiled import inner_njit, njit
 from ._typing import AnyArray, Array
 
-_COLUMNS = 512  # width of a strip of the result, which stays in the first-level cache while features are added
+# width and depth of the piece of Z that stays in the second-level cache while the rows of X pass over it
+_COLUMNS, _FEATURES = 256, 128
+
+
+@inner_njit(fastmath={"contract", "reassoc", "nsz"})
+def _add_four(x: Array, y: Array, Zt: Array, k: int, first: int, width: int, of_x: Array, of_y: Array) -> None:
+    """Add the differences of four features of two samples to those of ``width`` columns."""
+    x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
+    y0, y1, y2, y3 = y[k], y[k + 1], y[k + 2], y[k + 3]
+    z0, z1, z2, z3 = Zt[k, first:], Zt[k + 1, first:], Zt[k + 2, first:], Zt[k + 3, first:]
+    for j in range(width):
+        a, b, c, d = z0[j], z1[j], z2[j], z3[j]
+        of_x[j] += abs(x0 - a) + abs(x1 - b) + abs(x2 - c) + abs(x3 - d)
+        of_y[j] += abs(y0 - a) + abs(y1 - b) + abs(y2 - c) + abs(y3 - d)
 
 
 @njit(fastmath={"contract", "reassoc", "nsz"})
 def _add_differences(X: Array, Zt: Array, same: bool, out: Array) -> None:
-    """out[i, j] = Σ_d |X[i, d] − Zt[d, j]|, four features at a time to load and store the sum less often.
+    """out[i, j] += Σ_d |X[i, d] − Zt[d, j]|, two rows and four features at a time to load and store less often.
 
     If both are the ``same`` samples, the lower triangle is computed and copied to the upper one.
     """
     n, d = X.shape
-    whole = d - d % 4
     for first in range(0, Zt.shape[1], _COLUMNS):
-        for i in range(first if same else 0, n):
-            width = min(_COLUMNS, (i + 1 if same else Zt.shape[1]) - first)
-            row = out[i, first:]
-            for j in range(width):
-                row[j] = 0.0
-            for k in range(0, whole, 4):
-                x0, x1, x2, x3 = X[i, k], X[i, k + 1], X[i, k + 2], X[i, k + 3]
-                z0, z1, z2, z3 = Zt[k, first:], Zt[k + 1, first:], Zt[k + 2, first:], Zt[k + 3, first:]
-                for j in range(width):
-                    row[j] += abs(x0 - z0[j]) + abs(x1 - z1[j]) + abs(x2 - z2[j]) + abs(x3 - z3[j])
-            for k in range(whole, d):
-                x0, z0 = X[i, k], Zt[k, first:]
-                for j in range(width):
-                    row[j] += abs(x0 - z0[j])
-            if same:
-                for j in range(width):
-                    out[first + j, i] = row[j]
+        last = min(first + _COLUMNS, Zt.shape[1])
+        top = first if same else 0
+        for low in range(0, d, _FEATURES):
+            high = min(low + _FEATURES, d)
+            whole = high - (high - low) % 4
+            for i in range(top, n - 1, 2):
+                width = (min(last, i + 2) if same else last) - first
+                for k in range(low, whole, 4):
+                    _add_four(X[i], X[i + 1], Zt, k, first, width, out[i, first:], out[i + 1, first:])
+                for k in range(whole, high):
+                    for j in range(width):
+                        out[i, first + j] += abs(X[i, k] - Zt[k, first + j])
+                        out[i + 1, first + j] += abs(X[i + 1, k] - Zt[k, first + j])
+            if (n - top) % 2:
+                for k in range(low, high):
+                    for j in range(first, last):
+                        out[n - 1, j] += abs(X[n - 1, k] - Zt[k, j])
+        if same:
+            for i in range(top, n):
+                for j in range(first, min(last, i + 1)):
+                    out[j, i] = out[i, j]
 
 
 def cityblock(X: Array, Z: Array) -> Array:
@@ -44,7 +60,7 @@ def cityblock(X: Array, Z: Array) -> Array:
     The result has single precision if X has.
     """
     kind = np.float32 if X.dtype == np.float32 else np.float64
-    out = np.empty((len(X), len(Z)), dtype=kind)
+    out = np.zeros((len(X), len(Z)), dtype=kind)
     left = np.ascontiguousarray(X, dtype=kind)
     _add_differences(left, np.ascontiguousarray(Z.T, dtype=kind), X is Z, out)
     return out

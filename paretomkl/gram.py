@@ -174,7 +174,7 @@ class GramBlocks:
     def __init__(self, bank: FittedBank, X: AnyArray, rows: list[IntArray], n_jobs: int = 1, shared: bool = True):
         self.bank = bank
         self.n_jobs = n_jobs
-        self.side = bank.side(X)
+        self.side, known = bank.recall(X)
         self._X, self._rows, self._shared = X, np.concatenate(rows), shared
         self.samples, block = _connected_blocks(rows, len(X)) if shared else (rows, np.arange(len(rows)))
         size = np.array([len(samples) for samples in self.samples])
@@ -209,13 +209,17 @@ class GramBlocks:
             right=samples,
         )
         self._kept = 8 * bank.plan.n_bases * self._start[-1] <= bank.cache_bytes
-        self._kept_pairs = _Once(
-            lambda: (
-                pairs._replace(panel=self._panel(samples.which, self.blocks.first, 0, len(number)))
-                if self._kept
-                else pairs
+        if known is not None and self._kept and len(size) == 1 and size[0] == len(X):
+            pairs = pairs._replace(panel=known)
+            self._kept_pairs = _Once(lambda: pairs)
+        else:
+            self._kept_pairs = _Once(
+                lambda: (
+                    pairs._replace(panel=self._panel(samples.which, self.blocks.first, 0, len(number)))
+                    if self._kept
+                    else pairs
+                )
             )
-        )
 
     @property
     def _pairs(self) -> Pairs:

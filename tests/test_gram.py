@@ -13,6 +13,7 @@ from sklearn.metrics import pairwise
 
 import paretomkl.gram
 from paretomkl import Gaussian, KernelBank, Laplacian, Linear, Polynomial
+from paretomkl._bank import FittedBank
 from paretomkl.gram import GramBlocks, _connected_blocks
 from paretomkl.machines._svc import SVCTasks
 from tests.oracles import paper_kernels
@@ -399,3 +400,30 @@ def test_tasks_may_have_their_own_kernel_weights(layout):
         for t, rows in enumerate(rows_of_task):
             expected = np.tensordot(thetas[t], Ks[:, rows[:, None], rows], axes=1)
             assert_allclose(K.of_task(t), expected, rtol=1e-11, atol=1e-14)
+
+
+def test_base_values_just_measured_are_used_once_and_not_kept(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    rows = [np.arange(25), np.arange(5, 30)]
+    bank = KernelBank("default").fit(X, groups=[(own, np.ones(25)) for own in rows])
+    n_panels = 0
+
+    def counted(*args, panel=FittedBank.panel):
+        nonlocal n_panels
+        n_panels += 1
+        return panel(*args)
+
+    monkeypatch.setattr(FittedBank, "panel", counted)
+    combined = []
+    for expected in (0, 1):
+        with GramBlocks(bank, X, rows).combined(np.ones(13)) as K:
+            combined.append(K.flat.copy())
+        assert n_panels == expected
+    assert_array_equal(*combined)
+
+
+def test_base_values_of_other_samples_are_computed():
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    bank = KernelBank("default").fit(X)
+    with GramBlocks(bank, X[::-1], [np.arange(30)]).combined(np.ones(13)) as K:
+        assert_allclose(K.flat.reshape(30, 30), bank.cross(bank.side(X[::-1]), bank.side(X[::-1]), np.ones(13)))
