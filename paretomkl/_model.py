@@ -211,12 +211,14 @@ def make_models(data: AnyArray, tasks: Sequence[Task], labelling: TaskSet, fits:
     duals = [np.concatenate(fit.decisions.dual) for fit in fits]
     used = np.unique(np.concatenate([rows[dual != 0] for dual in duals]))
     support = Support(used, None if fits[0].bank.precomputed else data[used])
+    column = np.searchsorted(used, rows).astype(np.int32)
     models = []
     for fit, dual in zip(fits, duals, strict=True):
-        matrix = csr_matrix((dual, rows, starts), shape=(len(tasks), len(data)))
-        matrix.eliminate_zeros()
+        nonzero = np.flatnonzero(dual)
+        parts = dual[nonzero], column[nonzero], np.searchsorted(nonzero, starts).astype(np.int32)
+        matrix = csr_matrix(parts, shape=(len(tasks), len(used)))
         _, intercepts, diagonal = fit.decisions
-        models.append(TaskModel(fit.bank, labelling, support, fit.theta, matrix[:, used], intercepts, diagonal))
+        models.append(TaskModel(fit.bank, labelling, support, fit.theta, matrix, intercepts, diagonal))
     return models
 
 

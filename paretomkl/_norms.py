@@ -12,5 +12,5 @@ def power_norm(v: Array, r: float) -> Array:
     top = v.max(axis=-1)
     if np.isinf(r):
         return top
-    scaled = v / np.where(top > 0, top, 1.0)[..., None]
+    scaled = v / (top or 1.0) if v.ndim == 1 else v / np.where(top > 0, top, 1.0)[..., None]
     return top * np.sum(scaled**r, axis=-1) ** (1 / r)

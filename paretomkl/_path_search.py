@@ -567,8 +567,9 @@ def _judge_together(
     )
     of_point = iter(models)
     return [
-        _Judged(stretch.at(p), point.gap, sum(stretch.run.seconds.values()) / len(grid.ps), decided[id(model)])
+        _Judged(stretch.at(p), point.gap, seconds, decided[id(model)])
         for stretch in stretches
+        for seconds in [sum(stretch.run.seconds.values()) / len(grid.ps)]
         for p, point, model in zip(grid.ps, stretch.points, of_point, strict=False)
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ._cuts import gap_between
 from ._typing import Array
 from .protocols import Machine, Scalarization, WeightSet, check_part
 from .sweep import Sweep
@@ -73,9 +74,11 @@ class MultiTaskProblem:
         sweep (or, for p ≥ 1, a lower bound on the optimum of M_p itself). The duals of the sweep give another one. For
         p < 1 the result is the gap of the sum with weights η ∝ J^(p−1): the point is Pareto optimal up to that amount.
         """
+        value, own = self.value_and_bound(sweep)
+        return gap_between(value, own if lower is None else max(own, lower))
+
+    def value_and_bound(self, sweep: Sweep) -> tuple[float, float]:
+        """M_p at the upper bounds of the sweep, and the lower bound that its duals give; see :meth:`relative_gap`."""
         eta = self.scalarization.gradient(sweep.upper)
         value = float(eta @ sweep.upper)  # M_p is homogeneous: this is M_p(sweep.upper)
-        own = self.lower_bound(eta, sweep.linear, sweep.forms)
-        best = own if lower is None else max(own, lower)
-        gap = 1.0 - best / value
-        return 0.0 if gap < 0.0 else gap  # NaN stays NaN: it certifies nothing
+        return value, self.lower_bound(eta, sweep.linear, sweep.forms)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .._cuts import CutStore
+from .._cuts import CutStore, gap_between
 from .._run import Run
 from .._typing import Array, IntArray
 from ..problem import MultiTaskProblem
@@ -65,9 +65,8 @@ class Pool:
         steepest = self.weight_set.support(slopes)
         scalable = getattr(self.machine, "scalable", True)
         scale = np.minimum(1.0, linear / np.maximum(2 * steepest, 1e-300)) if scalable else 1.0
-        self.cuts.linear[0] = np.max(
-            [self.cuts.linear[0], *np.atleast_2d(scale * linear - scale**2 * steepest)], axis=0
-        )
+        raised = np.atleast_2d(scale * linear - scale**2 * steepest).max(axis=0, initial=0.0)
+        np.maximum(self.cuts.linear[0], raised, out=self.cuts.linear[0])
 
     def moved(self, machine: Machine, weight_set: WeightSet, ratio: Array | float = 1.0) -> Pool:
         """A pool with these cuts for another weight set; it has no sweeps, since their θ may lie outside that set.
@@ -236,12 +235,13 @@ class CutPool(BaseSolver):
         leader, stride = None, 1.0
         while True:
             best = pool.best(problem.scalarization, n_borrowed if alone and len(pool) > n_borrowed else 0)
+            value, bound = problem.value_and_bound(best)
             # for a convex mean, the last bound holds for the mean itself and may already certify the new point
             serves = master is not None and problem.scalarization.convex
-            if master is None or not serves or problem.relative_gap(best, master.lower) > self.tol:
+            if master is None or not serves or gap_between(value, max(bound, master.lower)) > self.tol:
                 with run.timed("master"):
                     master = self._master(problem, pool, best, precision * max(0.1 * self.tol, 0.02 * gap))
-            gap = problem.relative_gap(best, master.lower)
+            gap = gap_between(value, max(bound, master.lower))
             n_sweeps = run.n_sweeps - n_before
             run.note(problem.scalarization.p, gap)
             enough = self.tol if n_sweeps or _one_point_serves_all(problem) else self.borrow * self.tol
@@ -271,16 +271,18 @@ class CutPool(BaseSolver):
         if not (isinstance(pool, Pool) and isinstance(mean, PowerMean)) or not finite or enough == 0:
             return {}
         values, gradients = mean.means_and_gradients(finite, sweep.upper)
-        lower = np.full(len(finite), -np.inf)
-        for linear, slopes in filter(None, [(sweep.linear, 0.5 * sweep.forms), pool.mixed_cut()]):
-            lower = np.maximum(lower, gradients @ linear - problem.weight_set.support(gradients @ slopes))
-        gaps = np.maximum(1 - lower / values, 0.0)
+        cuts = filter(None, [(sweep.linear, 0.5 * sweep.forms), pool.mixed_cut()])
+        lower = [gradients @ linear - problem.weight_set.support(gradients @ slopes) for linear, slopes in cuts]
+        gaps = np.maximum(1 - np.maximum(lower[0], lower[-1]) / values, 0.0)
+        served = np.flatnonzero(gaps <= enough)
+        if not len(served):
+            return {}
+        finite = [finite[k] for k in served]
         objectives, gradients = mean.means_and_gradients(finite, sweep.lower)
         weights = gradients / gradients.sum(axis=1, keepdims=True)
         return {
-            p: replace(solution, p=p, task_weights=eta, objective=value, gap=gap, n_sweeps=0)
-            for p, eta, value, gap in zip(finite, weights, objectives.tolist(), gaps.tolist(), strict=True)
-            if gap <= enough
+            p: Solution(p, sweep, eta, value, gap, 0, True, problem.machine, pool)
+            for p, eta, value, gap in zip(finite, weights, objectives.tolist(), gaps[served].tolist(), strict=True)
         }
 
     def _accuracy(self, problem: MultiTaskProblem, gap: float) -> float:
