@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from ._tasks import (
     FOLDS,
+    TASK_FOLDS,
     Task,
     array_of,
     as_labels,
@@ -55,6 +56,8 @@ class TaskSet:
     names: list[str]
     sources: list[Hashable]
 
+    advice: ClassVar[str] = TASK_FOLDS  # for tasks that are missing in a fold
+
     @property
     def n_tasks(self) -> int:
         return len(self.names)
@@ -76,7 +79,7 @@ class TaskSet:
         groups = []
         for source in unique_labels(samples.sources):
             if source not in known:
-                raise ValueError(f"Unknown task {source!r}; the model knows {known[:20]}. {FOLDS}")
+                raise ValueError(f"Unknown task {source!r}; the model knows {known[:20]}. {self.advice}")
             mine = every_task[[other == source for other in self.sources]]
             groups.append((everyone[equal_labels(samples.sources, source)], mine))
         return groups
@@ -111,6 +114,8 @@ class Labelling(TaskSet):
     pairs: list[tuple[Any, ...]]
     classes: Any
     estimates: bool = False
+
+    advice: ClassVar[str] = FOLDS
 
     @classmethod
     def of(cls, tasks: Sequence[Task], kind: Kind, classes: list[Any], estimates: bool = False) -> Labelling:

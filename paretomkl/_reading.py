@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_array, column_o
 
 from ._kernels import is_precomputed
 from ._labelling import Kind, Labelling, Samples
-from ._targets import Regions, Targets, deviations
+from ._targets import Regions, Targets, centre_and_spread, deviations
 from ._tasks import (
     Task,
     array_of,
@@ -161,8 +161,8 @@ def read_regression(
     centre, spread = np.zeros(len(made)), np.ones(len(made))
     deviation = deviations([(task.targets, weight) for task, weight in zip(made, weights, strict=True)])
     if owner.normalize_y:
-        means = [np.average(task.targets, weights=weight) for task, weight in zip(made, weights, strict=True)]
-        centre, spread = np.array(means), deviation
+        pairs = zip(made, weights, strict=True)
+        centre, spread = np.array([centre_and_spread(task.targets, weight)[0] for task, weight in pairs]), deviation
         made = [
             replace(task, targets=(task.targets - mean) / unit)
             for task, mean, unit in zip(made, centre, spread, strict=True)
@@ -249,8 +249,7 @@ def _one_regression(owner: Any, samples: Samples, values: Array, weight: Array |
     weights = _sample_weights(made, samples, weight)
     centre, spread = np.zeros(1), np.ones(1)
     if owner.normalize_y:  # over all tasks together, because the differences between tasks are to be learned
-        centre[0] = np.average(values, weights=weights[0])
-        spread[0] = np.sqrt(np.average((values - centre[0]) ** 2, weights=weights[0]))
+        centre[0], spread[0] = centre_and_spread(values, weights[0])
         made = [replace(made[0], targets=(values - centre[0]) / spread[0])]
     return Training(
         samples, made, weights, Targets.of(made, "single", centre, spread, deviations([(values, weights[0])]))

@@ -237,9 +237,10 @@ class MultiTaskKFold(_TaskFolds, KFold):
         kept = cells.sizes - most
         least = int(kept.argmin())
         if kept[least] < 2:
+            more = " or use more folds" if cells.sizes[least] > 2 else ""
             raise ValueError(
                 f"{cells.where(least)} has {cells.sizes[least]} samples, and with n_splits={self.n_splits} a training "
-                f"part keeps only {kept[least]} of them; regression needs two or more. Drop the task or use more folds."
+                f"part keeps only {kept[least]} of them; regression needs two or more. Drop the task{more}."
             )
 
 

@@ -112,7 +112,7 @@ class Regions(TaskSet):
 
 def deviations(groups: Sequence[tuple[Array, Array]]) -> Array:
     """The standard deviation of each group of (values, weights); constant groups get the mean of the others."""
-    found = np.array([np.sqrt(np.average((v - np.average(v, weights=w)) ** 2, weights=w)) for v, w in groups])
+    found = np.array([centre_and_spread(v, w)[1] for v, w in groups])
     constant = found <= np.array([1e-12 * np.abs(v).max() for v, _ in groups])
     if constant.any():
         everyone = np.concatenate([v for v, _ in groups])
@@ -120,8 +120,23 @@ def deviations(groups: Sequence[tuple[Array, Array]]) -> Array:
     return found
 
 
+def centre_and_spread(values: Array, weight: Array) -> tuple[float, float]:
+    """Mean and standard deviation."""
+    (small,), power = _in_range(values)
+    mean = np.average(small, weights=weight)
+    spread = np.sqrt(np.average((small - mean) ** 2, weights=weight))
+    return float(np.ldexp(mean, power)), float(np.ldexp(spread, power))
+
+
+def _in_range(values: Array, *others: Array) -> tuple[list[Array], int]:
+    """Arrays divided by a power of two, which rounds nothing, and its exponent: squares of 1e200 would overflow."""
+    power = int(np.frexp(np.abs(values).max())[1])
+    return [np.ldexp(v, -power) for v in (values, *others)], power
+
+
 def r_squared(truth: Array, predicted: Array, weight: Array) -> float:
     """1 − Σ w (y − ŷ)² / Σ w (y − ȳ)²; for constant y, 1 if predicted exactly and 0 otherwise, as in scikit-learn."""
+    (truth, predicted), _ = _in_range(truth, predicted)
     missed = weight @ (truth - predicted) ** 2
     varied = weight @ (truth - np.average(truth, weights=weight)) ** 2
     if varied == 0:

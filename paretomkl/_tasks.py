@@ -17,6 +17,9 @@ FOLDS = (
     "In cross-validation, split with paretomkl.model_selection.MultiTaskStratifiedKFold: it keeps every class of every "
     "task in every fold."
 )
+TASK_FOLDS = (
+    "In cross-validation, split with paretomkl.model_selection.MultiTaskKFold: it keeps every task in every fold."
+)
 NEVER_MISSING = {str, int, bool}  # types of labels that need not be looked at one by one
 
 
@@ -121,14 +124,17 @@ def as_numbers(y: Any) -> Array:
     labels = as_labels(y, "y")
     if labels.ndim not in (1, 2):
         raise ValueError(f"y must have one or two dimensions, got {labels.ndim}.")
+    if labels.dtype.kind in "mMc":
+        what = "complex numbers" if labels.dtype.kind == "c" else "times"
+        raise ValueError(f"y must contain real numbers for regression, got {what}: {labels.ravel()[0]!s:.40}.")
     if labels.dtype.kind == "O":
         labels = np.where(missing_labels(labels), np.nan, labels)
     try:
         values = labels.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y must contain numbers for regression, got {_first_word(labels)!r}.") from error
-    if labels.dtype.kind in "USmM":
-        raise ValueError(f"y must contain numbers for regression, got {labels.ravel()[0]!s:.40}.")
+    if labels.dtype.kind in "US":
+        raise ValueError(f"y must contain numbers for regression, got text such as {str(labels.ravel()[0])!r:.40}.")
     if np.isinf(values).any():
         raise ValueError("y must not contain infinity; it has infinite entries.")
     if values.ndim == 2 and values.shape[1] == 1:

@@ -122,8 +122,8 @@ def check_parts(
     if machine != "svc" and getattr(made, "name", "") == "tseng":
         raise ValueError(f"solver='tseng' needs machine='svc', got {machine!r}; use solver='auto'.")
     make: Callable[..., KernelTasks] = MACHINES[machine]
+    check_number("epsilon", epsilon, lambda v: 0 <= v < np.inf, "of at least 0")
     if machine == "svr":
-        check_number("epsilon", epsilon, lambda v: 0 <= v < np.inf, "of at least 0")
         make = partial(make, epsilon=float(epsilon))
     on_simplex = machine == "svdd"  # otherwise its objective would go to zero with the weights
     return Parts(made, 1.0 if on_simplex else float(s), effective_jobs(n_jobs), check_task_scale(task_scale), make)

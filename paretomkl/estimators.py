@@ -421,6 +421,8 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         self : object
         """
         self._forget()
+        if is_remote(X):
+            raise ValueError("Outlier detection needs all samples in one place; on a cluster, use X.compute().")
         check_number("contamination", self.contamination, lambda v: 0 < v <= 0.5, "in (0, 0.5]")
         check_number("nu", self.nu, lambda v: 0 < v <= 1, "in (0, 1]")
         exponents = [check_exponent(self.p)]

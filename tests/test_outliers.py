@@ -119,3 +119,13 @@ def test_paths_without_labels(toy, machine):
     )
     assert (path.gap <= 1e-3).all()
     assert set(np.unique(path.models[0].predict(X, tasks))) <= {-1, 1}
+
+
+def test_detection_refuses_samples_on_a_cluster():
+    """In words, and without a client."""
+    pytest.importorskip("distributed")
+    from paretomkl.distributed import Site, Sites
+
+    sites = Sites([Site("a", (np.eye(4), np.ones(4)))])
+    with pytest.raises(ValueError, match="Outlier detection needs all samples in one place"):
+        ParetoMKLOutlierDetector().fit(sites)

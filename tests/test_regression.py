@@ -316,3 +316,34 @@ def test_least_squares_classification(toy):
     assert_allclose(model.decision_function(X, tasks=tasks), numbers.predict(X, tasks=tasks), atol=1e-6)
     with pytest.raises(ValueError, match="machine must be 'svc' or 'ls-svc'"):
         ParetoMKLClassifier(machine="ridge").fit(X, labels, tasks=tasks)
+
+
+@pytest.mark.parametrize("unit", [1e200, 1e-200])
+def test_targets_in_any_unit_give_the_same_fit(unit):
+    """Squares of such targets leave the range of a double; their standard deviation and R² do not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = X[:, 0] + 0.1 * rng.normal(size=40)
+    with np.errstate(all="raise", under="ignore"):
+        reg, usual = ParetoMKLRegressor().fit(X, unit * y), ParetoMKLRegressor().fit(X, y)
+        assert_allclose(reg.predict(X) / unit, usual.predict(X))
+        assert_allclose(reg.score(X, unit * y), usual.score(X, y))
+
+
+@pytest.mark.parametrize(
+    ("options", "y", "said"),
+    [
+        ({}, ["0.5", "1.5"] * 20, "got text such as '0.5'"),
+        ({}, np.arange(40) + 1j, "got complex numbers"),
+        ({"epsilon": -1}, np.arange(40.0), "epsilon must be a number of at least 0"),
+    ],
+)
+def test_targets_and_epsilon_are_checked_whatever_the_loss(options, y, said):
+    with pytest.raises(ValueError, match=said):
+        ParetoMKLRegressor(**options).fit(np.eye(40), y)
+
+
+def test_an_unknown_task_of_a_regression_suggests_folds_without_classes():
+    reg = ParetoMKLRegressor(kernels=["linear"]).fit(np.eye(8), np.arange(8.0), tasks=list("aaaabbbb"))
+    with pytest.raises(ValueError, match=r"Unknown task 'c'.*MultiTaskKFold: it keeps every task"):
+        reg.predict(np.eye(8), tasks=list("aaaacccc"))

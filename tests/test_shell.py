@@ -655,3 +655,13 @@ def test_a_progress_line_fits_the_terminal(monkeypatch):
 def test_advice_for_programmers_is_left_out():
     advice = f"Task 'a' has only one class, 1; a task needs two classes or more. {FOLDS} Go on."
     assert in_the_shell(advice) == "Task 'a' has only one class, 1; a task needs two classes or more. Go on."
+
+
+def test_predictions_are_printed_for_a_dash_and_written_as_csv_only(model, strangers, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    printed = run("predict", model, strangers)
+    assert run("predict", model, strangers, "--out", "-").stdout == printed.stdout
+    assert not (tmp_path / "-").exists()
+    done = run("predict", model, strangers, "--out", tmp_path / "p.xlsx")
+    assert done.returncode == 2
+    assert "written as CSV" in done.stderr

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ._saved_model import Answers
 
 UNKNOWN = ("refuse", "common", "mean")
+OTHER_FORMATS = (".parquet", ".arrow", ".feather", ".ipc", ".npy", ".npz", ".xlsx", ".xls", ".json")
 
 
 @command(
@@ -31,7 +32,7 @@ UNKNOWN = ("refuse", "common", "mean")
 def predict(
     model: Annotated[Path, Argument(help="Model that `paretomkl fit` wrote.")],
     file: TableFile,
-    out: Annotated[Path | None, Option("--out", "-o", help="CSV file to write; default: print.")] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help="CSV file to write; default, or -: print.")] = None,
     keep: Annotated[str, Option(help="Table columns to copy to the output, separated by commas; or `all`.")] = "",
     unknown_tasks: Annotated[str | None, Option(help="`refuse`, `common` or `mean`; see below.")] = None,
     scores: Annotated[bool | None, Option("--scores/--no-scores", help="With or without decision scores.")] = None,
@@ -41,7 +42,10 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Predict the rows of a table with a saved model; if the table has the target, show how good they are."""
+    out = None if out == Path("-") else out
     if out is not None:
+        if out.suffix.lower() in OTHER_FORMATS:
+            raise TableError(f"Predictions are written as CSV, but {out.name!r} names another format; end it in .csv.")
         check_writable(out)
         if out.resolve() in (model.resolve(), file.resolve()):
             raise TableError(f"The predictions would overwrite {str(out)!r}; choose another file (--out).")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -189,8 +190,8 @@ def percent_above(share: float) -> str:
 
 def in_digits(value: float, digits: int = 4) -> str:
     """A number with this many significant digits, without an exponent unless it is tiny or huge."""
-    if value == 0 or not 1e-4 <= abs(value) < 1e9:
-        return f"{value:.{digits}g}"
+    if value == 0 or not 1e-4 <= abs(value) < 1e7:
+        return re.sub(r"e([+-])0?", r"e\1", f"{value:.{digits}g}").replace("e+", "e")
     return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
 
 

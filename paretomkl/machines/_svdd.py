@@ -14,7 +14,7 @@ from ._smo import Box
 from ._working_sets import solve_boxes
 
 ROUNDING = 1e-9  # tolerance for kernel weights that sum to more than one, and for costs that sum to less
-FLOOR = 1e-9  # smallest objective, relative to A_t
+FLOOR, RESOLUTION = 1e-9, 1e-13  # smallest objective: relative to the smallest kernel, and to A_t
 
 
 class SVDDStart(NamedTuple):
@@ -34,10 +34,11 @@ class SVDDTasks(KernelTasks):
     R² increases with θ, but solvers need objectives that decrease. Let A_t be at least every k_m(x_i, x_i) of the task.
     Then
 
-        J_t(θ) = scale_t · (A_t (1 − Σ_m θ_m) + R²_t(θ) + 10⁻⁹ A_t)
+        J_t(θ) = scale_t · (A_t (1 − Σ_m θ_m) + R²_t(θ) + 10⁻⁹ a_t + 10⁻¹³ A_t)
 
-    is convex and decreasing, and equals R² up to the last term if Σθ = 1: use it with ``LsBall(1.0)``. The last term
-    keeps it positive if all samples of a task look the same to the kernel. A cut is
+    is convex and decreasing, and equals R² up to the last terms if Σθ = 1: use it with ``LsBall(1.0)``. These keep it
+    positive if all samples of a task look the same to the kernel; a_t is the smallest, over the kernels, of the largest
+    k_m(x_i, x_i), so that they stay small if the kernels have very different scales. A cut is
     A_t − Σ_m θ_m (A_t − Σ_i α_i k_m(x_i, x_i) + α'K_mα).
 
     Parameters
@@ -81,7 +82,8 @@ class SVDDTasks(KernelTasks):
         top = self.scale * np.maximum.reduceat(diagonals.max(axis=0), begin)
         spread = np.add.reduceat(dual * diagonals, begin, axis=1).T - forms
         slopes = np.maximum(top[:, None] - self.scale[:, None] * np.maximum(spread, 0.0), 0.0)
-        linear = (1 + FLOOR) * top
+        smallest = self.scale * np.maximum.reduceat(diagonals, begin, axis=1).min(axis=0)
+        linear = top + FLOOR * smallest + RESOLUTION * top
         lower = linear - slopes @ theta
         upper = lower + 2 * self.scale * np.maximum(solved.gap, 0.0)
         return Sweep(theta, linear, 2 * slopes, lower, upper, SVDDStart(dual, solved.intercept, solved.steps))

@@ -168,3 +168,13 @@ def test_weights_outside_the_simplex_are_refused():
     with pytest.raises(ValueError, match="kernel weights that sum to one"):
         CutPool().solve(MultiTaskProblem(machine, PowerMean(1.0), LsBall(1.1)))
     assert np.all(machine.sweep(some_theta(0)).upper > 0)
+
+
+def test_a_very_large_kernel_changes_neither_objectives_nor_gap():
+    """R² is tiny beside the largest kernel if another kernel is small; J and the gap must still be those of R²."""
+    X = sample()
+    Ks = np.stack([gaussian(X, 1.0), 1e6 * gaussian(X[:, :2], 0.5)])
+    machine = make_machine("svdd", Ks, [(np.arange(40), np.ones(40))], 0.1)
+    theta = np.array([1 - 1e-9, 1e-9])
+    alone = one_task("svdd", np.tensordot(theta, Ks, axes=1), np.ones(40), 0.1).sweep(ONE, rtol=1e-9)
+    assert_allclose(machine.sweep(theta, rtol=1e-9).lower, alone.lower, rtol=1e-6)

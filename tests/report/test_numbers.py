@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -201,3 +202,15 @@ def test_notebooks_show_regressions(pumps):
     assert "largest J" in pumps.path._repr_html_()
     X, y, tasks = three_pumps(30)
     assert "certified gap" in ParetoMKLRegressor().fit(X, y, tasks=tasks)._repr_html_()
+
+
+def test_labels_of_very_large_targets_do_not_overlap(driver, tmp_path):
+    X, y, tasks = three_pumps(90)
+    given = {"machine": "ridge", "C": 1.0, "cv": None, "n_points": 15, "file": tmp_path / "page.html", "verbose": 0}
+    Page(driver, trade_off_page(X, 1e15 * y, tasks=tasks, **given).file)
+    labels = driver.execute_script(
+        "return [...document.querySelectorAll('#fig-truth svg > text[text-anchor=middle]')]"
+        ".filter(n => /\\d/.test(n.textContent)).map(n => n.getBoundingClientRect()).map(r => [r.left, r.right])"
+    )
+    assert len(labels) > 1
+    assert all(right < left for (_, right), (left, _) in pairwise(labels))

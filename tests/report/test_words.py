@@ -260,3 +260,11 @@ def test_hardest_and_easiest_are_judged_per_sample():
     assert said[0] == (
         "Compared with p = 1, the hardest task's objective (a) rises by 8 %, the easiest task's (b) stays the same."
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(-819094049.0, "-8.191e8"), (123456.0, "123456"), (2e-5, "2e-5"), (12.3456, "12.35")],
+)
+def test_numbers_in_units_stay_short(value, said):
+    assert words.in_digits(value) == said

@@ -547,7 +547,10 @@ const lowHigh = (rows, format) => () => {
 const ofTasks = { kind: "task", names: D.tasks, colors: taskColors };
 const percentTick = v => minus(+(100 * v).toPrecision(4) + "") + " %";
 const signedTick = v => plus(v, percentTick(v));
-const numberTick = v => minus(+v.toPrecision(8) + "");
+function numberTick(v) {
+  const short = +v.toPrecision(8);
+  return Math.abs(short) < 1e6 ? minus(short + "") : minus(short.toExponential().replace("e+", "e"));
+}
 const scoreTick = SHARE_OF_ONE ? percentTick : numberTick;
 const pointsTick = v => plus(v, numberTick(SHARE_OF_ONE ? 100 * v : v));
 const SMALL = IN_UNITS ? 0.02 * Math.max(...D.scores.flat().map(Math.abs)) : 0.02;  // the axis covers at least this range of scores
