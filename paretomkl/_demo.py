@@ -10,7 +10,6 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from sklearn.datasets import load_digits
 
 from ._files import check_writable
 from ._kernels import KernelBank
@@ -34,6 +33,8 @@ X, y = X[rows] / 16, y[rows]"""
 
 def digits(n_samples: int) -> tuple[Array, AnyArray]:
     """A balanced sample of scikit-learn's handwritten digits, pixels scaled to [0, 1]."""
+    from sklearn.datasets import load_digits  # imported here because other commands only need the table below
+
     X, y = load_digits(return_X_y=True)
     rng = np.random.default_rng(0)
     shuffled = [rng.permutation(np.flatnonzero(y == digit)) for digit in range(10)]

@@ -5,48 +5,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import accuracy_score, get_scorer_names, mean_absolute_error, mean_squared_error, r2_score
+from sklearn.metrics import accuracy_score, mean_absolute_error, mean_squared_error, r2_score
 
 from ._labelling import Labelling, Samples
 from ._model import share
 from ._page.words import ACCURACY, R2, Measure
 from ._reading import PathReader, read_training
+from ._score_names import NAMES, NUMBER_NAMES, WORST, check_score_name, needs_probabilities
 from ._scorers import Metric, MultiTaskScorer, Part, make_multitask_scorer, metric_of
 from ._targets import r_squared
 from ._tasks import array_of, equal_labels
 from ._typing import AnyArray, Array, IntArray
-
-# name of a scikit-learn scorer: its name in a sentence, and whether it is shown in per cent
-NAMES = {
-    "accuracy": ("accuracy", True),
-    "balanced_accuracy": ("balanced accuracy", True),
-    "f1": ("F1", False),
-    "f1_macro": ("macro F1", False),
-    "f1_weighted": ("weighted F1", False),
-    "precision": ("precision", True),
-    "precision_macro": ("macro precision", True),
-    "recall": ("recall", True),
-    "recall_macro": ("macro recall", True),
-    "roc_auc": ("ROC AUC", False),
-    "average_precision": ("average precision", False),
-    "matthews_corrcoef": ("Matthews correlation", False),
-}
-# the same for numbers, and whether it is in units of the target
-NUMBER_NAMES = {
-    "r2": ("R²", False),
-    "explained_variance": ("explained variance", False),
-    "neg_mean_squared_error": ("negative mean squared error", True),
-    "neg_root_mean_squared_error": ("negative root mean squared error", True),
-    "neg_mean_absolute_error": ("negative mean absolute error", True),
-    "neg_median_absolute_error": ("negative median absolute error", True),
-    "neg_max_error": ("negative largest error", True),
-}
-WORST = "worst_"  # prefix for the lowest task score instead of the mean over tasks
-OF_PROBABILITIES = ("log_loss", "brier", "roc_auc_ov")  # parts of the names of scorers that need probabilities
 
 
 @dataclass(frozen=True)
@@ -245,7 +217,7 @@ def make_judge(scoring: Any = None, option: str = "scoring", regression: bool = 
         scoring = "r2" if regression else "accuracy"
     if isinstance(scoring, str):
         plain = scoring.removeprefix(WORST)
-        _check_name(plain, option, regression)
+        check_score_name(plain, option, regression)
         scorer = make_multitask_scorer(plain, average="macro" if plain == scoring else "worst")
     elif isinstance(scoring, MultiTaskScorer) and scoring.average is not None:
         scorer = scoring
@@ -259,7 +231,7 @@ def make_judge(scoring: Any = None, option: str = "scoring", regression: bool = 
     metric = metric_of(scorer)
     assert metric is not None
     if "predict_proba" in metric.responses and "decision_function" not in metric.responses:
-        raise ValueError(_no_probabilities(metric.name, option))
+        raise ValueError(needs_probabilities(metric.name, option))
     plainly = metric.name.replace("_", " ")
     if regression:
         words, in_units = NUMBER_NAMES.get(metric.name, (plainly, True))
@@ -271,24 +243,6 @@ def make_judge(scoring: Any = None, option: str = "scoring", regression: bool = 
     key = WORST * worst + metric.name
     measure = Measure(f"{words} of the worst task" if worst else words, key, **shown)
     return (NumberJudge if regression else Judge)(measure, scorer, metric)
-
-
-def _check_name(name: str, option: str, regression: bool) -> None:
-    names = NUMBER_NAMES if regression else NAMES
-    if name in names:
-        return
-    known = name in get_scorer_names()
-    if known and not regression and any(part in name for part in OF_PROBABILITIES):
-        raise ValueError(_no_probabilities(name, option))
-    near = get_close_matches(name, names, n=1)
-    if near and not known:
-        raise ValueError(f"There is no score {name!r} ({option}); did you mean {near[0]!r}?")
-    what = "numbers" if regression else "classes"
-    raise ValueError(f"{name!r} is not a score for {what} ({option}); use one of {', '.join(names)}.")
-
-
-def _no_probabilities(name: str, option: str) -> str:
-    return f"The score {name} needs probabilities ({option}), which support vector machines do not have; try roc_auc."
 
 
 def plain_labels(labels: AnyArray) -> AnyArray:

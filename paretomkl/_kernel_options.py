@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ._kernels import NAMED_KERNELS, KernelBank, sources
 from ._tables import Table, TableError
 from ._wording import hint, split_names
+
+# kernels are imported where they are used: they load the compiler, and most commands have no kernels to parse
+if TYPE_CHECKING:
+    from ._kernels import KernelBank
 
 FIRST_PARAMETER = {"rbf": "sigma", "gaussian": "sigma", "laplacian": "gamma", "poly": "degree", "polynomial": "degree"}
 OTHERS = "other columns"  # the source of the columns that are in no other source
@@ -21,6 +24,8 @@ def parse_kernels(text: str, names: Sequence[str]) -> Any:
     """
     if text in ("default", "paper"):
         return text
+    from ._kernels import NAMED_KERNELS
+
     kernels: list[tuple[str, dict[str, Any]]] = []
     for item in split_names(text):
         spec, at, chosen = item.partition("@")
@@ -70,6 +75,8 @@ def parse_sources(given: Sequence[str], table: Table) -> tuple[KernelBank, list[
     A pattern can match columns of the file and indicators; the name of a text column selects all its indicators.
     The remaining columns form one more source.
     """
+    from ._kernels import sources
+
     owner = _owners(table)
     blocks: dict[str, list[str]] = {}
     taken: set[str] = set()

@@ -1,12 +1,17 @@
-"""Threads for independent pieces of compiled code that release the interpreter lock."""
+"""Threads: for independent pieces of compiled code that release the interpreter lock, and for linear algebra."""
 
 from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
 from typing import Any
+
+SMALL_SYSTEM = 500  # unknowns up to which one thread is best: several mostly wait for each other on a busy machine
 
 
 def effective_jobs(n_jobs: int | None) -> int:
@@ -28,3 +33,51 @@ def run_chunks(function: Callable[..., Any], chunks: Sequence[tuple], n_jobs: in
         except BaseException:  # an interrupt waits only for the chunks that are running
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+@cache
+def _libraries() -> Any:
+    """The libraries of linear algebra; found once, because looking for them takes a millisecond."""
+    from threadpoolctl import ThreadpoolController  # imported here because commands need effective_jobs at once
+
+    return ThreadpoolController()
+
+
+class _Limits:
+    """The limits that are set now, on the threads of linear algebra.
+
+    A limit holds for the thread that sets it or for the whole process, depending on the library. So each thread sets
+    its limit, and restores what was there before the first of those that overlap: if it restored what it found itself,
+    the limit of another thread could stay forever.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.holders = Lock(), 0
+        self.first: Any = None
+
+    def enter(self, threads: int) -> None:
+        with self.lock:
+            limit = _libraries().limit(limits=threads, user_api="blas")
+            self.first = self.first if self.holders else limit
+            self.holders += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.holders -= 1
+            self.first.restore_original_limits()
+
+
+_limits = _Limits()
+
+
+@contextmanager
+def blas_threads(threads: int | None) -> Iterator[None]:
+    """Within it linear algebra uses this many threads (None: as many as before). Do not nest it."""
+    if threads is None:
+        yield
+        return
+    _limits.enter(threads)
+    try:
+        yield
+    finally:
+        _limits.leave()

@@ -13,6 +13,7 @@ from scipy.linalg import eigh, solve
 from ._contest import Contest, Entries, Fold, GaussianKernels, Pair, Team, usual_gamma
 from ._labelling import Samples
 from ._page.comparison import Contender, TaskErrors
+from ._parallel import SMALL_SYSTEM, blas_threads
 from ._reading import read_samples, take_rows
 from ._targets import Targets
 from ._tasks import equal_labels
@@ -103,9 +104,10 @@ class NumberContest(Contest):
         found: list[AnyArray] = []
         for penalty, width in grid:
             learn, answer = kernels.at(width * scale)
-            if width not in duals:
-                duals[width] = _solved(learn, scaled, len(grid) > 1)
-            found.append(mean[asked] + spread[asked] * (answer @ duals[width](penalty)))
+            with blas_threads(1 if len(targets) <= SMALL_SYSTEM else None):
+                if width not in duals:
+                    duals[width] = _solved(learn, scaled, len(grid) > 1)
+                found.append(mean[asked] + spread[asked] * (answer @ duals[width](penalty)))
         return found
 
     def contender(self, name: str, teams: Sequence[Team]) -> Contender:

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal as DecimalNumber
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -257,14 +258,14 @@ class Table:
 
     Attributes
     ----------
-    X : frame of shape (n_samples, n_columns)
-        Numbers scaled to [0, 1], one indicator per category, and the task column, if there is one, as text.
+    inputs : frame of shape (n_samples, n_inputs)
+        The input columns of the file: numbers as floats, categories and the task as text.
     y : array of shape (n_samples,)
         The classes, or the numbers to predict.
     columns : Columns
         The roles of the columns of the file.
-    encoder : ColumnTransformer
-        Makes X from the inputs, also for new rows.
+    impute : bool
+        Whether the encoder fills in missing inputs.
     regression : bool
         Whether y contains numbers to predict.
     left_out : tuple of LeftOut
@@ -273,23 +274,35 @@ class Table:
         Numeric columns with a different value in every row, such as row or patient numbers.
     """
 
-    X: Frame
+    inputs: Frame
     y: AnyArray
     columns: Columns
-    encoder: Any
+    impute: bool = False
     regression: bool = False
     left_out: tuple[LeftOut, ...] = ()
     look_like_ids: tuple[str, ...] = ()
 
+    # X is made on first use: scikit-learn takes a second to import, and the checks before learning do not need it
+    @cached_property
+    def encoder(self) -> Any:
+        """The transformer that makes X from the inputs, also for new rows."""
+        return _make_encoder(self.columns, self.impute).fit(self.inputs)
+
+    @cached_property
+    def X(self) -> Frame:
+        """Numbers scaled to [0, 1], one indicator per category, and the task column, if there is one, as text."""
+        return self.encoder.transform(self.inputs)
+
     @property
     def features(self) -> list[str]:
         """Columns of X that kernels use."""
-        return [name for name in self.X.columns if name != self.columns.task]
+        words = {name: sorted(self.inputs[name].dropna().unique()) for name in self.columns.words}
+        return self.columns.numbers + [name_of_indicator(name, text) for name, texts in words.items() for text in texts]
 
     @property
     def tasks(self) -> list[str]:
         """The task of each row; empty strings without tasks."""
-        return [""] * len(self.y) if self.columns.task is None else self.X[self.columns.task].tolist()
+        return [""] * len(self.y) if self.columns.task is None else self.inputs[self.columns.task].tolist()
 
 
 def load_table(
@@ -373,10 +386,8 @@ def load_table(
     columns = _choose_columns(frame, target, task, categorical, drop, impute)
     y = (_numbers_of if regression else _classes_of)(frame[target], None if any_tasks else tasks)
     inputs = columns.read(frame).reset_index(drop=True)
-    encoder = _make_encoder(columns, impute)
-    X = encoder.fit_transform(inputs)
     ids = tuple(name for name in columns.numbers if _looks_like_ids(inputs[name]))
-    return Table(X, y.to_numpy(), columns, encoder, regression, tuple(rows.left_out), ids)
+    return Table(inputs, y.to_numpy(), columns, impute, regression, tuple(rows.left_out), ids)
 
 
 def _looks_like_ids(numbers: Any) -> bool:

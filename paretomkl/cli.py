@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 __all__ = ["main"]
+
+# Imports create many objects and no garbage: Python's default of looking for some after every few hundred new objects
+# takes a tenth of the time of a short command.
+_COLLECT_AFTER = 50_000
 
 
 def main() -> None:
@@ -21,6 +26,7 @@ def main() -> None:
 
 
 def _run() -> None:
+    gc.set_threshold(_COLLECT_AFTER)
     try:
         from ._commands import app
     except ImportError as error:

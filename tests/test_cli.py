@@ -289,7 +289,7 @@ def test_sources_are_shown_saved_and_used(folder, tmp_path):
     for source, share in facts["sources"].items():
         assert share == pytest.approx(sum(v for name, v in facts["shares"].items() if name.startswith(f"{source}: ")))
         assert f"{source} {100 * share:.0f} %" in done.stdout
-    assert done.stdout.splitlines()[1].startswith("Sources: body ")
+    assert done.stdout.splitlines()[2].startswith("Sources: body ")
     new = json.loads(run("predict", tmp_path / "m.skops", folder / "new.csv", "--json").stdout)
     assert np.mean(np.array(new["predictions"]) == patients(seed=1)["outcome"]) > 0.8
     table = load_table(folder / "patients.csv", "outcome", "hospital")
@@ -344,7 +344,10 @@ def test_patterns_of_sources():
     """Names come before patterns; a column of words means all its indicators, and you can also select some of them."""
     columns = Columns("y", "site", ["a_1", "a_2", "b+c", "ward_size"], ["ward", "a_kind"])
     features = ["a_1", "a_2", "b+c", "ward_size", "ward=east", "ward=west", "a_kind=x"]
-    table = Table(pd.DataFrame([[0] * 8], columns=[*features, "site"]), np.array([0]), columns, None)
+    words = {"ward": ["west", "east"], "a_kind": ["x", "x"], "site": ["s", "s"]}
+    inputs = pd.DataFrame({"a_1": [0.0, 1.0], "a_2": [0.0, 1.0], "b+c": [0.0, 1.0], "ward_size": [0.0, 1.0], **words})
+    table = Table(inputs, np.array([0, 1]), columns)
+    assert table.features == features == table.X.columns.tolist()[:-1], "known before X is made"
 
     def columns_of(*typed: str) -> dict[str, list[str]]:
         bank, _ = parse_sources(typed, table)
@@ -918,7 +921,10 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         ),
         "infinite": (["inf.csv", "-y", "outcome"], "Column 'age' has an infinite number in row 4"),
         "rows without target": (["no_y.csv", "-y", "outcome"], "Column 'outcome' is missing in 1 of 120 rows"),
-        "unknown score": ([*good, "--scoring", "roc-auc"], "There is no score 'roc-auc' (--scoring); did you mean"),
+        "unknown score": (
+            [*good, "--scoring", "roc-auc"],
+            "'roc-auc' is not a score for classes (--scoring); did you mean 'roc_auc'?",
+        ),
         "score of probabilities": ([*good, "--scoring", "neg_log_loss"], "needs probabilities (--scoring)"),
         "unknown kernel": (["good.csv", "-y", "outcome", "--kernels", "magic"], "There is no kernel 'magic'"),
         "unknown column": (["good.csv", "-y", "outcome", "--kernels", "rbf:1@size"], "There is no column 'size'"),

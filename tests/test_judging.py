@@ -111,8 +111,11 @@ def test_scorers_are_used_unchanged():
 @pytest.mark.parametrize(
     ("scoring", "message"),
     [
-        ("balanced_acuracy", "There is no score 'balanced_acuracy' (scoring); did you mean 'balanced_accuracy'?"),
-        ("auc", "There is no score 'auc' (scoring); did you mean 'roc_auc'?"),
+        (
+            "balanced_acuracy",
+            "'balanced_acuracy' is not a score for classes (scoring); did you mean 'balanced_accuracy'?",
+        ),
+        ("auc", "'auc' is not a score for classes (scoring); did you mean 'roc_auc'?"),
         ("magic", "'magic' is not a score for classes (scoring); use one of accuracy, balanced_accuracy"),
         ("r2", "'r2' is not a score for classes (scoring); use one of accuracy, balanced_accuracy"),
         ("neg_log_loss", "The score neg_log_loss needs probabilities (scoring), which support vector machines do not"),

@@ -6,7 +6,7 @@ from typing import Annotated
 from typer import Option
 
 from ._options import Tolerance
-from ._running import command
+from ._running import Output, command
 
 
 @command("Example: `paretomkl demo --samples 500 --page digits.html`, then open `digits.html`.")
@@ -23,6 +23,7 @@ def demo(
 
     if not no_page:
         check_writable(page)
-    from .._demo import run_demo
+    Output(as_json=False).say(f"Learning from {samples} of scikit-learn's handwritten digits.")
+    from .._demo import run_demo  # imported after the first line is printed: it takes a second
 
     run_demo(samples, C, s, tol, None if no_page else page)

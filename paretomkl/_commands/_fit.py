@@ -70,8 +70,10 @@ def fit(
     ways = parse_ways(options.share) if options.share else asked
     table = options.load(file, target, any_tasks=options.task is not None and not TOGETHER.isdisjoint(ways))
     plan = plan_search(table, options, options.ways(table, asked), exponents, cv)
+    kernels = options.bank(table)
+    options.say_read(file, table)
     judge = options.judge(table.regression)
-    parameters = {"kernels": options.bank(table), "task_column": table.columns.task, "tol": tol, "verbose": None}
+    parameters = {"kernels": kernels, "task_column": table.columns.task, "tol": tol, "verbose": None}
     if not table.regression:
         parameters["class_weight"] = options.class_weight
     elif options.loss is not None:
@@ -89,16 +91,18 @@ def fit(
 class Plan:
     """What to choose from, and how.
 
-    ways: what tasks may share; without: requested ways that cannot learn from this table; folds: the number of folds,
-    the folds themselves, or None if there is nothing to choose; lone: tasks with a single class or number.
+    ways: what tasks may share; without: requested ways that cannot learn from this table; folds: their number, or None
+    if there is nothing to choose; lone: tasks with a single class or number; apart: whether each task is divided into
+    folds, or all rows together, because some tasks are too small to have rows in every fold.
     """
 
     ps: list[float]
     Cs: list[float] | None
     ways: list[Share]
     without: list[Share]
-    folds: Any
+    folds: int | None
     lone: list[str]
+    apart: bool = True
 
 
 def plan_search(table: "Table", options: Options, ways: list[Share], ps: list[float], cv: int) -> Plan:
@@ -122,7 +126,7 @@ def plan_search(table: "Table", options: Options, ways: list[Share], ps: list[fl
         check_rare(table, 1.0, "cross-validation divides the rows into folds; --p with --C needs no cross-validation")
     if cv > len(table.y):
         raise TableError(f"--cv {cv} asks for more folds than there are rows ({len(table.y):,}); use fewer.")
-    return Plan(ps, Cs, kept, without, _folds_without_tasks(table, cv) if small else cv, lone)
+    return Plan(ps, Cs, kept, without, _folds_of_all(table, cv) if small else cv, lone, apart=not small)
 
 
 def _note_without(table: "Table", without: list[Share], lone: list[str], small: dict[str, int]) -> None:
@@ -143,19 +147,25 @@ def _note_without(table: "Table", without: list[Share], lone: list[str], small: 
     )
 
 
-def _folds_without_tasks(table: "Table", cv: int) -> Any:
-    """Folds of all rows together, for tasks too small to have rows in every fold: a list of (train, test)."""
-    from sklearn.model_selection import KFold, StratifiedKFold
-
+def _folds_of_all(table: "Table", cv: int) -> int:
+    """The number of folds of all rows together: no more than there are rows of the rarest class."""
     if table.regression:
-        return list(KFold(cv, shuffle=True, random_state=0).split(table.X))
+        return cv
     rarest, n = Counter(table.y.tolist()).most_common()[-1]
     if n < 2:
         raise TableError(
             f"Class {rarest!r} has {counted(n, 'row')} but needs 2: cross-validation divides the rows into folds; "
             "skip such classes with --min-class-rows 2."
         )
-    return list(StratifiedKFold(min(cv, n), shuffle=True, random_state=0).split(table.X, table.y))
+    return min(cv, n)
+
+
+def _divide(table: "Table", folds: int) -> list[Any]:
+    """Folds of all rows together: a list of (train, test)."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    splitter = KFold if table.regression else StratifiedKFold
+    return list(splitter(folds, shuffle=True, random_state=0).split(table.X, table.y))
 
 
 # ------------------------------------------------------------------------------------------------ fitting
@@ -206,11 +216,12 @@ def _fit_table(table: "Table", plan: Plan, judge: "Judge", options: Options, par
         model = plain(p=p, C=plan.Cs[0], s=options.s or DEFAULT_NORM, share=plan.ways[0], **parameters)
         return Fitted(model.fit(table.X, table.y), judge)
     jobs = options.jobs_for(table)
-    folds = folds_for(table, plan.folds, judge) if isinstance(plan.folds, int) else plan.folds
-    parameters |= options.searched() | {"cv": folds, "scoring": judge.scoring, "n_jobs": jobs}
+    folds = folds_for(table, plan.folds, judge) if plan.apart else plan.folds
+    cv = folds if plan.apart else _divide(table, folds)
+    parameters |= options.searched() | {"cv": cv, "scoring": judge.scoring, "n_jobs": jobs}
     parameters |= {} if plan.Cs is None else {"Cs": plan.Cs}
-    n_kernels, n_folds = number_of_kernels(parameters["kernels"]), folds if isinstance(folds, int) else len(folds)
-    say_what_to_expect(table, options, expected_seconds(table, options, plan.ways, n_kernels, n_folds), n_kernels)
+    n_kernels = number_of_kernels(parameters["kernels"])
+    say_what_to_expect(table, options, expected_seconds(table, options, plan.ways, n_kernels, folds), n_kernels)
     searching = ParetoMKLRegressorCV if table.regression else ParetoMKLClassifierCV
     search = searching(ps=plan.ps, share=plan.ways if len(plan.ways) > 1 else plan.ways[0], **parameters)
     model = search.fit(table.X, table.y).best_estimator_

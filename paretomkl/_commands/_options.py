@@ -11,10 +11,11 @@ from typer import Argument, Option
 
 from .._parallel import effective_jobs
 from .._row_selection import in_words
+from .._score_names import WORST, check_score_name
 from .._shares import SHARES, Share
-from .._table_files import MAX_ROWS, TableError
-from .._wording import nearest, quoted, split_names
-from ._running import note
+from .._table_files import MAX_ROWS, STANDARD_INPUT, TableError
+from .._wording import counted, nearest, quoted, split_names
+from ._running import Output, note
 
 if TYPE_CHECKING:
     from .._judging import Judge
@@ -179,6 +180,8 @@ class Options:
 
         self.check()
         table = load_table(file, target, **self.table_keywords(), any_tasks=any_tasks)
+        if self.scoring is not None:
+            check_score_name(self.scoring.removeprefix(WORST), "--scoring", table.regression)
         if table.left_out:
             note(in_words(table.left_out, len(table.y)))
         if table.look_like_ids:
@@ -196,6 +199,14 @@ class Options:
             advice = f"remove them, or use {insisted}"
             raise TableError(f"--loss and --epsilon are for numbers, but {target!r} holds classes; {advice}.")
         return table
+
+    def say_read(self, file: Path, table: "Table") -> None:
+        """Print how the table was understood: the first line, shown before the libraries that learn are loaded."""
+        tasks = [counted(len(set(table.tasks)), "task")] * (table.columns.task is not None)
+        inputs = counted(len(table.columns.numbers + table.columns.words), "column")
+        kind = "numbers" if table.regression else f"{len(set(table.y.tolist())):,} classes"
+        size = ", ".join([counted(len(table.y), "row"), *tasks, f"{inputs} to learn from"])
+        Output(self.as_json).say(f"Read {called(file)}: {size}; {table.columns.target!r} holds {kind}.")
 
     def jobs_for(self, table: "Table") -> int | None:
         """Folds to run at a time, and threads: all cores for a large table, unless --jobs says otherwise."""
@@ -226,6 +237,11 @@ class Options:
 
         known = inspect.signature(load_table).parameters
         return {name: parse.get(name, lambda v: v)(value) for name, value in self.given().items() if name in known}
+
+
+def called(file: Path) -> str:
+    """What messages call a file."""
+    return "standard input" if str(file) in STANDARD_INPUT else file.name
 
 
 def is_large(table: "Table") -> bool:

@@ -11,8 +11,9 @@ from .._files import check_writable, write_whole
 from .._shares import SHARES, Share
 from .._table_files import STANDARD_INPUT, Frame, TableError
 from .._wording import counted
+from ._checks import check_rare, folds_for, note_target
 from ._effort import FEWER_POINTS, POINTS, Effort
-from ._options import ABOUT_KERNELS, ABOUT_SCORES, ABOUT_SHARING, Options, TableFile, Target
+from ._options import ABOUT_KERNELS, ABOUT_SCORES, ABOUT_SHARING, Options, TableFile, Target, called
 from ._running import Output, command, finite, named, number, one_blas_thread
 
 if TYPE_CHECKING:
@@ -37,21 +38,22 @@ def path(
     test_size: Annotated[float, Option(min=0.1, max=0.9, help="Share of the rows to hold out.")] = 0.25,
 ) -> None:
     """Write a page with a slider over p that shows the trade-off between tasks, and the numbers behind it."""
-    called = "standard input" if str(file) in STANDARD_INPUT else file.name
-    stem = "table" if called == "standard input" else Path(called.removesuffix(".gz")).stem
+    name = called(file)
+    stem = "table" if str(file) in STANDARD_INPUT else Path(name.removesuffix(".gz")).stem
     folder = _check_folder(out or Path(f"{stem}-path"))
     table = options.load(file, target)
-    from ..report import trade_off_page
-    from ._checks import check_rare, folds_for, note_target
+    check_rare(table, 1 - test_size, "path holds some rows out and divides the others into folds")
+    kernels = options.bank(table)
+    options.say_read(file, table)
+    from ..report import trade_off_page  # imported after the first line is printed: it takes a second
     from ._expectation import PATH_TOO, expected_seconds, number_of_kernels, say_what_to_expect
 
     judge = options.judge(table.regression)
-    check_rare(table, 1 - test_size, "path holds some rows out and divides the others into folds")
     note_target(table, options)
     effort = Effort.of(table, options, points, 1 - test_size)
     again = _fitting_command(file, target, options, effort.tol).replace("`", "``")
     ways: list[Share] = sorted({"kernel", *options.ways(table, ["kernel"])}, key=SHARES.index)
-    kernels, cv = options.bank(table), folds_for(table, 5, judge, 1 - test_size)
+    cv = folds_for(table, 5, judge, 1 - test_size)
     n_kernels = number_of_kernels(kernels)
     seconds = PATH_TOO * expected_seconds(table, options, ways, n_kernels, cv, 1 - test_size)
     say_what_to_expect(table, options, seconds, n_kernels)
@@ -76,7 +78,7 @@ def path(
             n_points=effort.points,
             tol=effort.tol,
             n_jobs=options.jobs_for(table),
-            title=f"{target} in {called}",
+            title=f"{target} in {name}",
             loading=_loading_code(file, target, options),
             refit_note=f"Or in the shell: `{again}`. Both learn from all rows; the models on this page learned from "
             f"{100 * effort.seen:.0f} % of them.",

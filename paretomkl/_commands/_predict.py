@@ -11,7 +11,7 @@ from typer import Argument, Option
 from .._files import check_writable, write_whole
 from .._table_files import Frame, TableError, read_table
 from .._wording import counted, hint, joined, nearest, split_names
-from ._options import NEW_TASK, AsJson, Decimal, Delimiter, Encoding, TableFile, parse_delimiter
+from ._options import NEW_TASK, AsJson, Decimal, Delimiter, Encoding, TableFile, called, parse_delimiter
 from ._running import Output, command, fail
 
 if TYPE_CHECKING:
@@ -55,8 +55,15 @@ def predict(
     form: dict[str, Any] = {"delimiter": parse_delimiter(delimiter), "decimal": decimal, "encoding": encoding}
     frame = read_table(file, **form, max_rows=sys.maxsize - 1)
     kept = _kept_columns(keep, frame)
-    from ._saved_model import SavedModel
+    from ._saved_model import SavedModel, check_columns, columns_of  # imported here because it needs NumPy
 
+    needed = columns_of(model)
+    if needed is not None:
+        check_columns(needed, frame, file.name)
+        needed.read(frame)
+    output = Output(as_json, beside=out is None)
+    if out is not None or sys.stderr.isatty():  # a pipe that takes predictions from standard output gets nothing else
+        output.say(f"Read {called(file)}: {counted(len(frame), 'row')} to predict with {model.name}.")
     saved = SavedModel.load(model)
     if scores and saved.regression:
         raise TableError("--scores adds the decision scores of classes, but this model predicts numbers; remove it.")
@@ -64,7 +71,6 @@ def predict(
     far = saved.note_far_outside(inputs)
     answers = saved.answer(inputs, unknown_tasks, scores is not False)
     table = answers.beside(frame[kept], inputs)
-    output = Output(as_json, beside=out is None)
     facts: dict[str, Any] = {"rows": len(table)}
     if far:
         facts["far_outside"] = far

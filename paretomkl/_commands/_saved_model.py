@@ -1,10 +1,12 @@
 """Saved models, and their predictions for the rows of a table."""
 
+import json
 import warnings
 from collections import Counter
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
@@ -29,6 +31,34 @@ def save_fitted(table: Table, model: Any, out: Path) -> None:
 
     pipeline = make_pipeline(table.encoder, model)
     save_model({"kind": MODEL_KIND, "version": __version__, **vars(table.columns), "model": pipeline}, out)
+
+
+def columns_of(file: Path) -> Columns | None:
+    """The columns that a saved model needs, read from the text in its archive; None if they are not found there.
+
+    Loading a model imports skops, and with it all of scikit-learn. So this is how a table is checked before that.
+    """
+    try:
+        with ZipFile(file) as archive:
+            saved = json.loads(archive.read("schema.json"))["content"]
+        return Columns(*(_plain(saved[field.name]) for field in fields(Columns)))
+    except (BadZipFile, OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _plain(node: dict[str, Any]) -> Any:
+    """A text, None, or a list of texts, as skops writes them."""
+    content = node["content"]
+    return [_plain(one) for one in content] if isinstance(content, list) else json.loads(content)
+
+
+def check_columns(columns: Columns, frame: Frame, file_name: str) -> None:
+    """Raise if a table does not have the columns that a model needs."""
+    absent = [name for name in columns.inputs if name not in frame.columns]
+    if absent:
+        others = [name for name in frame.columns if name not in columns.inputs]
+        said = f"{file_name} has no column {joined(map(repr, absent), 'or')}, which the model needs"
+        raise TableError(f"{said}; {hint(absent, others, 'other column')}" if others else f"{said}.")
 
 
 @dataclass(frozen=True)
@@ -68,11 +98,7 @@ class SavedModel:
     def inputs(self, frame: Frame, file_name: str) -> Frame:
         """The columns of a table that the model needs; a note lists words it has not seen."""
         columns = self.columns
-        absent = [name for name in columns.inputs if name not in frame.columns]
-        if absent:
-            others = [name for name in frame.columns if name not in columns.inputs]
-            said = f"{file_name} has no column {joined(map(repr, absent), 'or')}, which the model needs"
-            raise TableError(f"{said}; {hint(absent, others, 'other column')}" if others else f"{said}.")
+        check_columns(columns, frame, file_name)
         inputs = columns.read(frame)
         imputes = "simpleimputer" in repr(self.pipeline).lower()
         for name in columns.inputs:

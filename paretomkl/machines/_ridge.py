@@ -7,15 +7,14 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from threadpoolctl import threadpool_limits
 
-from .._parallel import run_chunks
+from .._parallel import SMALL_SYSTEM, blas_threads, run_chunks
 from .._typing import Array, IntArray
 from ..gram import CombinedGram
 from ..sweep import Decisions, Sweep
 from ._base import KernelTasks
 
-VERY_LARGE = 6000  # samples above which several threads pay for one system
+VERY_LARGE = 6000  # samples above which the jobs pay as threads of one system
 REFINEMENTS = 3  # refinement steps if the gap is too large; more would not help against rounding
 
 
@@ -54,7 +53,7 @@ class RidgeTasks(KernelTasks):
         """Solve every task at θ. The systems are solved directly, so ``warm`` is not used."""
         dual, gap, intercepts = np.zeros(len(self.targets)), np.zeros(self.n_tasks), np.zeros(self.n_tasks)
         systems = [(tasks,) for tasks in self._same_systems()]
-        with self.gram.combined(theta) as K, threadpool_limits(self._blas_threads(len(systems)), user_api="blas"):
+        with self.gram.combined(theta) as K, blas_threads(self._blas_threads(len(systems))):
 
             def work(tasks: IntArray) -> None:
                 self._solve(K, tasks, rtol, dual, gap, intercepts)
@@ -65,9 +64,10 @@ class RidgeTasks(KernelTasks):
         return self.without_cost(sweep, self.fitted_by_constants(), power=2)
 
     def _blas_threads(self, n_systems: int) -> int | None:
-        """One thread for each of several systems, all threads for a very large one; more would wait for each other."""
-        n_jobs = self.gram.n_jobs
-        return None if n_jobs == 1 else n_jobs if n_systems == 1 and len(self.targets) > VERY_LARGE else 1
+        """One thread for small systems and for each of several; all for a large one. More would wait for each other."""
+        if self.gram.n_jobs == 1:
+            return 1 if np.diff(self.gram.layout.ptr).max() <= SMALL_SYSTEM else None
+        return self.gram.n_jobs if n_systems == 1 and len(self.targets) > VERY_LARGE else 1
 
     def decisions(self, sweep: Sweep) -> Decisions:
         """f_t(x) = Σ_i α_ti k_θ(x_i, x) + b_t."""

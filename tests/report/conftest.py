@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +31,8 @@ FLAGS = (
 
 
 @pytest.fixture(scope="session")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator:
+def driver(tmp_path_factory: pytest.TempPathFactory, only_here: Callable[[str], None]) -> Iterator:
+    only_here("browser")
     binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     service = shutil.which("chromedriver")
     if binary is None or service is None:
