@@ -164,22 +164,33 @@ class ColumnStore:
 
     def _measure(self, g: int, columns: IntArray, out: AnyArray) -> None:
         """Write the base values between columns of the block and atom g to ``out`` (n_bases, n_columns, n_atom)."""
-        atom, side, bank = self.atoms[g], self.gram.side, self.bank
-        own = self.gram.samples[atom.block][columns]
+        atom = self.atoms[g]
+        features = [] if self.double else self.side_of(g).features
+        self._write(self.gram.samples[atom.block][columns], atom.samples, features, out)
+
+    def measure(self, own: IntArray, samples: IntArray) -> AnyArray:
+        """Base values between two lists of samples, both increasing, (n_bases, n_own, n_samples)."""
+        out = np.empty((len(self.values), len(own), len(samples)), dtype=self.values.dtype)
+        features = [] if self.double else SingleSide.of(self.gram.side, samples, features=True).features
+        self._write(own, samples, features, out)
+        return out
+
+    def _write(self, own: IntArray, samples: IntArray, features: list[AnyArray], out: AnyArray) -> None:
+        """Write the base values between two lists of samples to ``out``; the second is given with its features."""
+        side, bank = self.gram.side, self.bank
         if self.double:
-            out[:] = bank.panel(side, own, side, atom.samples).reshape(out.shape)
+            out[:] = bank.panel(side, own, side, samples).reshape(out.shape)
             return
-        rows = self.side_of(g)
-        row = np.flatnonzero(np.isin(own, atom.samples, assume_unique=True))
+        row = np.flatnonzero(np.isin(own, samples, assume_unique=True))
         for b, kernel in enumerate(bank.base_kernels):
             if kernel.metric == "sqeuclidean":
-                x, x_squares = side.features[b][own].astype(np.float32), side.centred_squares[b][own]
-                squared_distances(x, rows.features[b], x_squares, side.centred_squares[b][atom.samples], out[b])
-                out[b, row, np.searchsorted(atom.samples, own[row])] = 0  # a sample is at distance zero from itself
+                x, squares = side.features[b][own].astype(np.float32), side.centred_squares[b]
+                squared_distances(x, features[b], squares[own], squares[samples], out[b])
+                out[b, row, np.searchsorted(samples, own[row])] = 0  # a sample is at distance zero from itself
             elif kernel.metric == "cityblock":
-                out[b] = cityblock(side.features[b][own].astype(np.float32), rows.features[b])
+                out[b] = cityblock(side.features[b][own].astype(np.float32), features[b])
             else:
-                out[b] = kernel.base_values(side.features[b][own], side.features[b][atom.samples])
+                out[b] = kernel.base_values(side.features[b][own], side.features[b][samples])
 
     def side_of(self, g: int) -> SingleSide:
         if g not in self._rows:

@@ -40,11 +40,10 @@ class CombinedField(Field):
         ptr = self.gram.layout.ptr
         return [self.field[self.store.place[ptr[t] : ptr[t + 1]]] for t in tasks]
 
-    def keep_columns(self, entries: Mapping[int, IntArray]) -> dict[int, IntArray]:
-        kept = super().keep_columns(entries)
-        for g, columns in kept.items():
+    def prepare(self, entries: Mapping[int, IntArray]) -> None:
+        super().prepare(entries)
+        for g, columns in self.store.keep_columns(entries).items():
             self._refresh(g, columns)
-        return kept
 
     def _add(self, g: int, columns: IntArray, ptr: IntArray, at: IntArray, step: Array) -> None:
         n = len(self.store.atoms[g].positions)
@@ -152,7 +151,7 @@ class Fields:
         self.double = self.store.double
         self._every = KernelFields(self.store)
         self._combined = None if self.double else CombinedField(self.store)
-        self._combines = True  # without a warm start, variables change many times
+        self._combines = False  # a first sweep tries many variables, and most may stay at zero
 
     @property
     def best(self) -> Field:

@@ -101,12 +101,11 @@ class Field:
             self._add(g, columns, ptr, atom.at[owner], step[entries])
         self.dual[:] = dual
 
-    def keep_columns(self, entries: Mapping[int, IntArray]) -> dict[int, IntArray]:
-        """Prepare :meth:`among` for some samples of each task; returns their columns for each atom."""
+    def prepare(self, entries: Mapping[int, IntArray]) -> None:
+        """Prepare :meth:`among` for some samples of each task."""
         for t, some in entries.items():
             self.touched[self.gram.layout.ptr[t] + some] = True
             self.among_pairs += len(some) ** 2 // 2
-        return self.store.keep_columns(entries)
 
     @contextmanager
     def among(self, t: int, entries: IntArray) -> Iterator[AnyArray]:
@@ -202,10 +201,9 @@ class KernelFields(Field):
             own, at = self.store.within(g, idx)
             gather(self.store.values, column, at, own, panel)
             lost |= column < 0
-        if lost.any():  # the store had no room for their columns
-            side, rows, samples = self.gram.side, np.flatnonzero(lost), self.store.samples_of(t, idx)
-            values = self.gram.bank.panel(side, samples[rows], side, samples)
-            panel[:, rows] = values.reshape(len(panel), len(rows), len(idx))
+        if lost.any():  # whole columns are stored only for variables that have moved
+            rows, samples = np.flatnonzero(lost), self.store.samples_of(t, idx)
+            panel[:, rows] = self.store.measure(samples[rows], samples)
 
 
 def by_column(tasks: IntArray, of_task: IntArray, idx: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:

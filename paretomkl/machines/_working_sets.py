@@ -100,7 +100,7 @@ class _Work(NamedTuple):
 
     def improve(self, sets: dict[int, IntArray], errors: dict[int, Array]) -> None:
         """Solve tasks for the variables in their working sets, with the others fixed."""
-        self.field.keep_columns(sets)
+        self.field.prepare(sets)
 
         def solve(t: int, some: IntArray) -> None:
             value, gap = self.solved.value[t], self.solved.gap[t]
@@ -142,7 +142,7 @@ class _Work(NamedTuple):
         # use the same samples for all tasks of a block, so that they share columns
         rank = np.random.default_rng(0).permutation(int(layout.size.max()))
         sets = {t: np.sort(np.argsort(rank[layout.idx[self.entries(t)]])[: max(SOME, n[t] // 10)]) for t in cold}
-        field.keep_columns(sets)
+        field.prepare(sets)
 
         def solve(t: int, some: IntArray) -> None:
             self._solve_part(t, some, self.y[self.entries(t)][some], n[t] / len(some), COARSE, 0.0)
