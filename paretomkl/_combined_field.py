@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._column_store import Batch, ColumnStore, SingleSide
-from ._kernel_columns import READING, Columns, add_combined, add_forms, combine_into, make_room, work_per_pair
-from ._kernel_fields import PAIRS_AT_ONCE, Field, KernelFields, by_column, gather
+from ._kernel_columns import (
+    READING,
+    Columns,
+    add_combined,
+    add_forms,
+    combine_into,
+    make_room,
+    take_rows,
+    work_per_pair,
+)
+from ._kernel_fields import PAIRS_AT_ONCE, Field, KernelFields, by_column
 from ._parallel import run_chunks
 from ._typing import AnyArray, Array, IntArray
 
@@ -90,13 +99,10 @@ class CombinedField(Field):
         run_chunks(work, list(pairwise([*range(0, len(columns), some), len(columns)])), self.n_jobs)
 
     def _fill(self, t: int, idx: IntArray, K: AnyArray) -> None:
-        panel = K.reshape(1, len(idx), -1)
         for g in self.store.atoms_of[t]:
             own, at = self.store.within(g, idx)
             for number, columns, row_at in self._batches(g, idx):
-                place = np.full(len(idx), -1)
-                place[number] = row_at
-                gather(columns, place, at, own, panel)
+                take_rows(columns[0], row_at, at, number, own, K.reshape(len(idx), -1))
 
     def quadratic_forms(self) -> Array:
         if self._forms is None:

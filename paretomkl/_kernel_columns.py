@@ -276,6 +276,17 @@ def add_combined(
                 add_into(panel[column_at[c] + r :], step[e], n, field[at[e] + r :])
 
 
+@njit()
+def take_rows(
+    panel: AnyArray, column_at: IntArray, position: IntArray, number: IntArray, own: IntArray, K: AnyArray
+) -> None:
+    """K[number_c, own_k] = panel[column_at_c + position_k]."""
+    for c in range(len(number)):
+        source, target = panel[column_at[c] :], K[number[c]]
+        for k in range(len(own)):
+            target[own[k]] = source[position[k]]
+
+
 @inner_njit(fastmath={"contract", "reassoc", "nsz"})
 def dot_mixed(x: AnyArray, v: Array, n: int) -> float:
     total = 0.0

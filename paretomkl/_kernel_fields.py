@@ -113,11 +113,10 @@ class Field:
         idx, n = self.gram.layout.idx[self.gram.layout.ptr[t] + entries], len(entries)
         with self.store.room.lend(self.store.values.dtype, n * n) as K:
             self._fill(t, idx, K)
-            mirror(K, np.zeros(1, dtype=np.int64), np.array([n]))
             yield K
 
     def _fill(self, t: int, idx: IntArray, K: AnyArray) -> None:
-        """Fill the lower triangle of the matrix among the samples at positions idx of the block of task t."""
+        """Fill the matrix among the samples at positions idx of the block of task t."""
         raise NotImplementedError
 
     def _tiles(self, n: int, n_columns: int) -> list[tuple[int, int]]:
@@ -192,6 +191,7 @@ class KernelFields(Field):
                 _, squares, scale = SingleSide.of(side, samples)
                 columns = Columns(flat, n * number, squares, scale, squares, scale)
                 combine_columns(store.program, self.weight, columns, make_room(len(self.weight)), K)
+        mirror(K, np.zeros(1, dtype=np.int64), np.array([n]))
 
     def _collect(self, t: int, idx: IntArray, panel: AnyArray) -> None:
         """Fill panel (n_bases, n, n) with the lower triangle of base values among samples idx of task t's block."""

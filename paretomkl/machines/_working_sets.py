@@ -190,7 +190,7 @@ def working_set(slack: Array, box: TaskBox, v: Array, largest: int, rng: np.rand
         free = free[np.argsort(slack[free])[: largest // 2]]
     others = rng.permutation(np.flatnonzero(~inside))  # break ties at random; at the start all may be equal
     others = others[np.argsort(slack[others], kind="stable")]
-    most = max(NEWCOMERS, len(free), int(OF_ALL * len(v)), int(OF_SUPPORT * np.count_nonzero(v)))
+    most = max(NEWCOMERS, int(OF_ALL * len(v)), int(OF_SUPPORT * np.count_nonzero(v)))
     n_new = min(int((slack[others] < 0).sum()), most, largest - len(free))
     n_new += int(NEARLY * (len(free) + n_new)) + 1
     return np.sort(np.concatenate([free, others[:n_new]]))
