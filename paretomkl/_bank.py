@@ -520,16 +520,7 @@ def squared_distances(x: AnyArray, z: AnyArray, x_squares: Array, z_squares: Arr
     np.dot(x, z.T, out=out)
     x_squares, z_squares = x_squares.astype(out.dtype), z_squares.astype(out.dtype)
     share = out.dtype.type(1e-7 if out.dtype == np.float64 else 1e-4)
-    lossy = np.empty(len(out), dtype=bool)
-    add_squares(x_squares, z_squares, share, out, lossy)
-    rows = np.flatnonzero(lossy)
-    for first in range(0, len(rows), 256):
-        part = rows[first : first + 256]
-        i, j = np.nonzero(out[part] < share * (x_squares[part, None] + z_squares))
-        for at in range(0, len(i), 4096):  # few, unless an outlier is so far away that all others seem close together
-            row, column = part[i[at : at + 4096]], j[at : at + 4096]
-            difference = x[row] - z[column]
-            out[row, column] = np.einsum("ij,ij->i", difference, difference)
+    add_squares(x, z, x_squares, z_squares, share, out)
 
 
 def capacity_factor(variance: Array, rank: Array, owners: list[str], capacity: float) -> Array:

@@ -67,19 +67,29 @@ def cityblock(X: Array, Z: Array) -> Array:
 
 
 @njit(fastmath={"contract"})
-def add_squares(x_squares: AnyArray, z_squares: AnyArray, share: float, products: AnyArray, lossy: AnyArray) -> None:
-    """Turn inner products x'z into x'x − 2x'z + z'z, clipped at zero, in place.
+def add_squares(
+    x: AnyArray, z: AnyArray, x_squares: AnyArray, z_squares: AnyArray, share: float, products: AnyArray
+) -> None:
+    """Turn inner products x'z into ‖x − z‖² = x'x − 2x'z + z'z, in place.
 
-    ``lossy`` marks rows with a result below ``share`` of x'x + z'z, which has lost most of its digits.
+    A result below ``share`` of x'x + z'z has lost most of its digits and is computed from the differences. Few are,
+    unless an outlier is so far away that all others seem close together.
     """
     zero = share - share  # a zero with the precision of ``share``
     for i in range(len(products)):
-        row = products[i]
         own = x_squares[i]
-        n_lossy = 0
-        for j in range(len(row)):
-            squares = own + z_squares[j]
-            distance = max(squares - row[j] - row[j], zero)
-            row[j] = distance
-            n_lossy += distance < share * squares
-        lossy[i] = n_lossy > 0
+        for first in range(0, len(z), _COLUMNS):
+            row, squares = products[i, first:], z_squares[first:]
+            n = min(_COLUMNS, len(z) - first)
+            n_lossy = 0
+            for j in range(n):
+                distance = max(own + squares[j] - row[j] - row[j], zero)
+                row[j] = distance
+                n_lossy += distance < share * (own + squares[j])
+            for j in range(n if n_lossy else 0):
+                if row[j] < share * (own + squares[j]):
+                    total = zero
+                    for k in range(x.shape[1]):
+                        difference = x[i, k] - z[first + j, k]
+                        total += difference * difference
+                    row[j] = total

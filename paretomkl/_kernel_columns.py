@@ -23,6 +23,9 @@ _LOWEST = np.float32(-60.0)  # log2 of about 1e-18: smaller values count as zero
 _MANTISSA = np.int32(23)
 # Taylor coefficients of exp; degree 7 is exact to rounding on |r| ≤ ln(2)/2
 _C2, _C3, _C4, _C5, _C6, _C7 = (np.float32(1 / f) for f in (2, 6, 24, 120, 720, 5040))
+# time per pair of samples in units of one vector operation on its values: an exponential, a squaring or a product,
+# adding a value to a sum in double precision, and adding a stored value, which is read from memory
+_EXPONENTIAL, _PRODUCT, _ADDING, READING = 6.0, 1.0, 1.0, 0.5
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
 
@@ -66,6 +69,27 @@ def with_short_chains(program: Program) -> Program:
             if depth[m] > _MOST_DOUBLINGS:
                 parent[m], doublings[m], depth[m] = -1, 0, 0
     return program._replace(parent=parent, doublings=doublings)
+
+
+def work_per_pair(program: Program, weight: Array) -> float:
+    """The time to evaluate and add the kernels with weight at a pair of samples, relative to a vector operation."""
+    needed = needed_kernels(program, weight)
+    fresh = (program.kind == EXPONENTIAL) & (program.parent < 0)
+    products = np.where(program.kind == EXPONENTIAL, program.doublings, program.degree + program.scaled)
+    return float((np.where(fresh, _EXPONENTIAL, _PRODUCT * products) + _ADDING) @ needed)
+
+
+@njit()
+def needed_kernels(program: Program, weight: Array) -> IntArray:
+    """Which kernels to evaluate: 1 for those with weight and for the sources of their squarings."""
+    order, _, _, _, _, _, parent, _, _ = program
+    needed = np.zeros(len(weight), dtype=np.int64)
+    for q in range(len(weight) - 1, -1, -1):
+        m = order[q]
+        needed[m] = max(needed[m], weight[m] != 0.0)
+        if needed[m] and parent[m] >= 0:
+            needed[parent[m]] = 1
+    return needed
 
 
 @inner_njit(fastmath={"contract"})
@@ -197,12 +221,7 @@ def add_single_columns(
 def combine_columns(program: Program, weight: Array, columns: Columns, room: Room, K: Array) -> None:
     """K[c, r] = Σ_m weight_m k_m(column c, row r) for r ≤ c: the flat lower triangle among the same samples."""
     values, n_columns = room.values, len(columns.at)
-    needed = np.zeros(len(weight), dtype=np.int64)
-    for q in range(len(weight) - 1, -1, -1):
-        m = program.order[q]
-        needed[m] = max(needed[m], weight[m] != 0.0)
-        if needed[m] and program.parent[m] >= 0:
-            needed[program.parent[m]] = 1
+    needed = needed_kernels(program, weight)
     for r in range(0, n_columns, ROWS):
         for c in range(r, n_columns):
             n = min(ROWS, c + 1 - r)
@@ -213,3 +232,108 @@ def combine_columns(program: Program, weight: Array, columns: Columns, room: Roo
             for m in range(len(weight)):
                 if weight[m] != 0.0:
                     add_into(values[m], weight[m], n, target)
+
+
+@njit(fastmath={"contract"})
+def combine_into(
+    program: Program, weight: Array, columns: Columns, first: int, last: int, n: int, room: Room, out: AnyArray
+) -> None:
+    """out[at_c + r] = Σ_m weight_m k_m(column c, row r) for columns first ≤ c < last and rows r < n."""
+    values = room.values
+    needed = needed_kernels(program, weight)
+    for c in range(first, last):
+        for r in range(0, n, ROWS):
+            some = min(ROWS, n - r)
+            column_values(program, needed, columns, c, r, some, room)
+            target = out[columns.at[c] + r :]
+            for k in range(some):
+                target[k] = _ZERO
+            for m in range(len(weight)):
+                if weight[m] != 0.0:
+                    add_into(values[m], np.float32(weight[m]), some, target)
+
+
+@njit(fastmath={"contract"})
+def add_combined(
+    panel: AnyArray,
+    column_at: IntArray,
+    begin: int,
+    end: int,
+    ptr: IntArray,
+    number: IntArray,
+    at: IntArray,
+    step: Array,
+    field: Array,
+) -> None:
+    """field[at_e + r] += step_e panel[column_at_c + r] for rows begin ≤ r < end and all entries e of all columns c.
+
+    Column c has the entries ptr[number[c]] to ptr[number[c] + 1] - 1.
+    """
+    for r in range(begin, end, 4 * ROWS):
+        n = min(4 * ROWS, end - r)
+        for c in range(len(number)):
+            for e in range(ptr[number[c]], ptr[number[c] + 1]):
+                add_into(panel[column_at[c] + r :], step[e], n, field[at[e] + r :])
+
+
+@njit()
+def take_rows(
+    panel: AnyArray, column_at: IntArray, position: IntArray, number: IntArray, own: IntArray, K: AnyArray
+) -> None:
+    """K[number_c, own_k] = panel[column_at_c + position_k]."""
+    for c in range(len(number)):
+        source, target = panel[column_at[c] :], K[number[c]]
+        for k in range(len(own)):
+            target[own[k]] = source[position[k]]
+
+
+@inner_njit(fastmath={"contract", "reassoc", "nsz"})
+def dot_mixed(x: AnyArray, v: Array, n: int) -> float:
+    total = 0.0
+    for k in range(n):
+        total += x[k] * v[k]
+    return total
+
+
+@njit(fastmath={"contract"})
+def add_forms(
+    program: Program,
+    columns: Columns,
+    first: int,
+    last: int,
+    rows: IntArray,
+    n_rows: IntArray,
+    diagonal: AnyArray,
+    chosen: AnyArray,
+    room: Room,
+    ptr: IntArray,
+    number: IntArray,
+    task: IntArray,
+    v: Array,
+    dual: Array,
+    G: Array,
+) -> None:
+    """G[task_e, m] += 2 v_e Σ_r dual[task_e, r] k_m(column c, row r) over the first n_rows[c] rows, first ≤ c < last.
+
+    ``rows`` are positions in the columns; the squares and scale of the rows are those of the chosen ones. Column c has
+    the entries ptr[number[c]] to ptr[number[c] + 1] - 1; if ``diagonal[c]``, its last row is c itself and counts once.
+    ``chosen`` (n_bases, n) is a buffer.
+    """
+    values, n_kernels = room.values, G.shape[1]
+    here = Columns(chosen, np.zeros(len(columns.at), dtype=np.int64), *columns[2:])
+    needed = np.ones(n_kernels, dtype=np.int64)
+    for c in range(first, last):
+        for b in range(len(chosen)):
+            source = columns.panel[b, columns.at[c] :]
+            for k in range(n_rows[c]):
+                chosen[b, k] = source[rows[k]]
+        for r in range(0, n_rows[c], ROWS):
+            n = min(ROWS, n_rows[c] - r)
+            column_values(program, needed, here, c, r, n, room)
+            ends = diagonal[c] and r + n == n_rows[c]
+            for e in range(ptr[number[c]], ptr[number[c] + 1]):
+                mine = dual[task[e], r:]
+                for m in range(n_kernels):
+                    G[task[e], m] += 2.0 * v[e] * dot_mixed(values[m], mine, n)
+                    if ends:
+                        G[task[e], m] -= v[e] * mine[n - 1] * values[m, n - 1]

@@ -14,7 +14,8 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from ._bank import PANEL_BYTES, FittedBank
-from ._kernel_fields import KernelFields
+from ._combined_field import Fields
+from ._kernel_fields import Field
 from ._kernel_plan import Plan
 from ._kernel_rows import Blocks, Pairs, Support, find_support, mirror
 from ._parallel import run_chunks
@@ -194,7 +195,7 @@ class GramBlocks:
         self._storage = _Pool(lambda: np.empty(self._start[-1]))
         self._tiles = _Pool(bank.plan.tile, n_jobs)
         self._supports = _Pool(self._make_support)
-        self._fields = _Pool(lambda: KernelFields(self))
+        self._fields = _Pool(lambda: Fields(self))
         self._work = _Work(int(self._start[-1]), bank.n_kernels * int(self.layout.ptr[-1]))
         # the concatenated rows of all blocks
         begin, number = np.repeat(self.blocks.first[:-1], size), np.arange(self.blocks.first[-1])
@@ -319,17 +320,19 @@ class GramBlocks:
         return self._work.streams and not self.bank.precomputed
 
     @contextmanager
-    def fields(self, rtol: float) -> Iterator[KernelFields]:
-        """Kernel fields of all tasks at the dual of their last use, valid inside the ``with`` block.
+    def field(self, rtol: float) -> Iterator[Field]:
+        """The functions of all tasks at the dual of their last use, valid inside the ``with`` block.
 
         Kernel values are in single precision unless ``rtol`` is below 1e-5.
         """
         fields = self._fields.take()
         if rtol < _SINGLE_RTOL and not fields.double:
-            fields = KernelFields(self, double=True)
-        before = fields.n_values
-        yield fields
-        self._work.note((_DOUBLE if fields.double else 1.0) * (fields.n_values - before))
+            fields = Fields(self, double=True)
+        field = fields.best
+        before = fields.store.n_values
+        yield field
+        fields.note(field)
+        self._work.note((_DOUBLE if fields.double else 1.0) * (fields.store.n_values - before))
         self._fields.give_back(fields)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Kernel fields, compared with dense kernel matrices."""
+"""Fields of kernels and of their combination, compared with dense kernel matrices."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from paretomkl._column_store import ColumnStore
+from paretomkl._combined_field import CombinedField, Fields
 from paretomkl._kernel_fields import KernelFields
 from paretomkl.gram import GramBlocks
 from paretomkl.kernels import Gaussian, KernelBank, Laplacian, Linear, Polynomial
@@ -36,29 +38,48 @@ def store(request):
     return X, rows, rng
 
 
+@pytest.mark.parametrize("kind", [KernelFields, CombinedField])
 @pytest.mark.parametrize("cache_mb", [512, 0.2, 0])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_fields_match_dense_kernels(store, cache_mb, n_jobs):
+def test_fields_match_dense_kernels(store, kind, cache_mb, n_jobs, monkeypatch):
+    monkeypatch.setattr("paretomkl._column_store.PANEL_BYTES", 1e5)  # so that small stores are full
     X, rows, rng = store
     bank = KernelBank(KERNELS, normalize="unit", cache_mb=cache_mb).fit(X)
     gram = GramBlocks(bank, X, rows, n_jobs)
     side = bank.side(X)
     dense = bank.stack(side, side)
-    weight = rng.random(len(KERNELS))
-    fields = KernelFields(gram)
+    fields = kind(ColumnStore(gram))
     ptr = gram.layout.ptr
     dual = np.zeros(ptr[-1])
     for share in (0.05, 0.3, 0.1):  # duals that share some samples with the one before
         dual = np.where(rng.random(len(dual)) < share, rng.normal(size=len(dual)), dual * (rng.random(len(dual)) < 0.5))
+        weight = rng.random(len(KERNELS)) * (rng.random(len(KERNELS)) < 0.8)
+        fields.begin(weight, 0.5 * dual)
         fields.move_to(dual)
         forms = fields.quadratic_forms()
-        for t, f in enumerate(fields.decisions(weight, range(len(rows)))):
+        for t, f in enumerate(fields.decisions(range(len(rows)))):
             K = dense[:, rows[t]][:, :, rows[t]]
             v = dual[ptr[t] : ptr[t + 1]]
             assert_allclose(f, np.tensordot(weight, K, axes=1) @ v, atol=2e-5)
             assert_allclose(forms[t], v @ K @ v, rtol=1e-5)
             some = np.sort(rng.choice(len(v), 60, replace=False))
-            fields.keep_columns({t: some})
+            fields.prepare({t: some})
             expected = np.tensordot(weight, K, axes=1)[np.ix_(some, some)]
-            with fields.among(t, some, weight) as among:
+            with fields.among(t, some) as among:
                 assert_allclose(among.reshape(60, 60), expected, atol=1e-5)
+
+
+def test_the_kind_of_field_that_is_less_work_comes_next():
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    bank = KernelBank([Gaussian(1.0), Gaussian(2.0), Gaussian(3.0)]).fit(X)
+    fields = Fields(GramBlocks(bank, X, [np.arange(400)]))
+    weight, dual = np.array([1.0, 0.5, 0.0]), np.zeros(400)
+    for n_moved, expected in ((2, KernelFields), (200, CombinedField), (2, KernelFields)):
+        field = fields.best
+        dual[:200] = 1.0
+        field.begin(weight, dual)
+        for step in range(5):  # either all support vectors move in every round, or a few do
+            dual[:n_moved] += step + 1.0
+            field.move_to(dual)
+        fields.note(field)
+        assert type(fields.best) is expected

@@ -165,7 +165,7 @@ def solve_task(
     score = np.empty(n)
     rise = np.empty(n)
     fall = np.empty(n)
-    alone = np.zeros(0 if balanced else n)  # kernel row of the fictitious partner of variables that move alone
+    alone = np.zeros(0 if balanced else n, K.dtype)  # kernel row of the fictitious partner of variables that move alone
     top = 0.0
     room = 0.0
     for k in range(n):
@@ -291,7 +291,7 @@ def solve_range(
         gram = K
         at = start[t]
         if n < size[t]:
-            gram = np.empty(n * n)
+            gram = np.empty(n * n, K.dtype)
             at = 0
             copy_gram(K, start[t], size[t], idx[begin:end], gram)
         own = TaskBox(low[begin:end], high[begin:end], epsilon[t], balanced)

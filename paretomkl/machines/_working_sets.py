@@ -14,16 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._compiled import njit
-from .._kernel_fields import KernelFields
+from .._kernel_fields import Field
 from .._parallel import run_chunks
 from .._typing import Array, IntArray
 from ..gram import TaskLayout
-from ._smo import Box, Solved, TaskBox, note_moves, offset, solve_tasks, value_and_gap
+from ._smo import Box, Solved, TaskBox, errors_of_tasks, note_moves, offset, solve_tasks, value_and_gap
 
 # limit on variables at a bound that join a working set: the largest of a number, a share of all, and a share of the
 # nonzero ones
 NEWCOMERS, OF_ALL, OF_SUPPORT = 400, 0.05, 0.5
-MOST_INSIDE = 3000  # limit on the variables inside their box, and on the others, to keep the matrix small
 NEARLY = 0.1  # extra variables in a working set, relative to its size, that do not violate yet but are closest to it
 SUB_SHARE = 0.3  # accuracy of the smaller problem relative to that of the task
 COARSE = 0.02  # accuracy of the smaller problem relative to the task's gap or value; more would be wasted
@@ -42,49 +41,49 @@ def solve_boxes(
         with gram.combined(theta) as K:
             solved = solve_tasks(K.flat, K.layout, y, box, v, rtol, gram.n_jobs)
         return solved, gram.quadratic_forms(v)
-    with gram.fields(rtol) as fields:
-        solved = solve_on_working_sets(fields, theta * gram.bank.factor, y, box, v, intercepts, rtol)
-        return solved, fields.quadratic_forms() * gram.bank.factor
+    with gram.field(rtol) as field:
+        solved = solve_on_working_sets(field, theta * gram.bank.factor, y, box, v, intercepts, rtol)
+        return solved, field.quadratic_forms() * gram.bank.factor
 
 
 def solve_on_working_sets(
-    fields: KernelFields, weight: Array, y: Array, box: Box, v: Array, intercepts: Array, rtol: float
+    field: Field, weight: Array, y: Array, box: Box, v: Array, intercepts: Array, rtol: float
 ) -> Solved:
     """Solve all tasks to a relative duality gap of rtol, warm-started from v (in place) and the intercepts.
 
-    The kernel is Σ_m weight_m K_m. Afterwards the fields belong to v.
+    The kernel is Σ_m weight_m K_m. Afterwards the field belongs to v.
     """
-    ptr = fields.gram.layout.ptr
+    ptr = field.gram.layout.ptr
     n_tasks = len(ptr) - 1
     value, gap = np.zeros((2, n_tasks))
     solved = Solved(value, gap, np.array(intercepts, dtype=np.float64), np.zeros(n_tasks, dtype=np.int64))
-    work = _Work(fields, weight, y, box, v, rtol, solved)
+    work = _Work(field, y, box, v, rtol, solved)
+    field.begin(weight, v)
     work.guess()
-    fields.move_to(v)
+    field.move_to(v)
     waiting = list(range(n_tasks))
     rng = np.random.default_rng(0)
     for n_rounds in count():
         errors, sets = {}, {}
-        for t, f in zip(waiting, fields.decisions(weight, waiting), strict=True):
+        for t, f in zip(waiting, field.decisions(waiting), strict=True):
             mine, own, before = work.entries(t), work.box_of(t), value[t]
             e, slack = y[mine] - f, np.empty(len(f))
             value[t], gap[t], solved.intercept[t] = look(e, y[mine], own, v[mine], solved.intercept[t], slack)
             stalled = n_rounds > 2 and 0 <= value[t] - before <= 1e-14 * value[t]
             if gap[t] > rtol * value[t] and not stalled and n_rounds < MOST_ROUNDS:
-                errors[t], sets[t] = e, working_set(slack, own, v[mine], rng)
+                errors[t], sets[t] = e, working_set(slack, own, v[mine], field.largest, rng)
         if not sets:
             break
         waiting = list(sets)
         work.improve(sets, errors)
-        fields.move_to(v)
+        field.move_to(v)
     return solved
 
 
 class _Work(NamedTuple):
     """The state of one sweep; see the arguments of :func:`solve_on_working_sets`."""
 
-    fields: KernelFields
-    weight: Array
+    field: Field
     y: Array
     box: Box
     v: Array
@@ -92,7 +91,7 @@ class _Work(NamedTuple):
     solved: Solved
 
     def entries(self, t: int) -> slice:
-        ptr = self.fields.gram.layout.ptr
+        ptr = self.field.gram.layout.ptr
         return slice(ptr[t], ptr[t + 1])
 
     def box_of(self, t: int) -> TaskBox:
@@ -101,14 +100,14 @@ class _Work(NamedTuple):
 
     def improve(self, sets: dict[int, IntArray], errors: dict[int, Array]) -> None:
         """Solve tasks for the variables in their working sets, with the others fixed."""
-        self.fields.keep_columns(sets)
+        self.field.prepare(sets)
 
         def solve(t: int, some: IntArray) -> None:
             value, gap = self.solved.value[t], self.solved.gap[t]
             floor = max(SUB_SHARE * self.rtol * value, COARSE * min(value, gap))
             self._solve_part(t, some, errors[t][some], 1.0, 0.0 if value > 0 else COARSE, floor)
 
-        run_chunks(solve, list(sets.items()), self.fields.n_jobs)
+        run_chunks(solve, list(sets.items()), self.field.n_jobs)
 
     def _solve_part(self, t: int, some: IntArray, e: Array, growth: float, rtol: float, floor: float) -> None:
         """Optimise some variables of task t with errors e, in a box that is ``growth`` times as large."""
@@ -118,9 +117,12 @@ class _Work(NamedTuple):
         now = self.v[at] if epsilon[0] == 0 else np.zeros(len(at))
         x = self.v[at] - now
         part = Box(low - now, high - now, epsilon, self.box.balanced)
-        with self.fields.among(t, some, self.weight) as K:
-            targets = e + K.reshape(len(some), -1) @ x if x.any() else e
-            done = solve_tasks(K, _alone(len(some)), targets, part, x, rtol, floor=floor)
+        with self.field.among(t, some) as K:
+            alone, targets = _alone(len(some)), e
+            if x.any():
+                targets = np.empty_like(e)
+                errors_of_tasks(K, alone, e, -x, targets)  # e + Kx
+            done = solve_tasks(K, alone, targets, part, x, rtol, floor=floor)
         # a variable that reaches a bound gets its exact value
         self.v[at] = np.where(x <= part.low, low, np.where(x >= part.high, high, now + x))
         self.solved.intercept[t] = done.intercept[0]
@@ -132,7 +134,7 @@ class _Work(NamedTuple):
         The costs of these samples grow in proportion, so that they represent all samples. Of the other samples, the
         same share goes to its bound: those with the largest errors.
         """
-        fields, layout = self.fields, self.fields.gram.layout
+        field, layout = self.field, self.field.gram.layout
         n = np.diff(layout.ptr).tolist()
         cold = [t for t in range(len(n)) if n[t] > 2 * SOME and not self.v[self.entries(t)].any()]
         if not cold:
@@ -140,14 +142,14 @@ class _Work(NamedTuple):
         # use the same samples for all tasks of a block, so that they share columns
         rank = np.random.default_rng(0).permutation(int(layout.size.max()))
         sets = {t: np.sort(np.argsort(rank[layout.idx[self.entries(t)]])[: max(SOME, n[t] // 10)]) for t in cold}
-        fields.keep_columns(sets)
+        field.prepare(sets)
 
         def solve(t: int, some: IntArray) -> None:
             self._solve_part(t, some, self.y[self.entries(t)][some], n[t] / len(some), COARSE, 0.0)
 
-        run_chunks(solve, list(sets.items()), fields.n_jobs)
-        fields.move_to(self.v)
-        for t, f in zip(cold, fields.decisions(self.weight, cold), strict=True):
+        run_chunks(solve, list(sets.items()), field.n_jobs)
+        field.move_to(self.v)
+        for t, f in zip(cold, field.decisions(cold), strict=True):
             self.v[self.entries(t)] = self._extended(t, sets[t], self.y[self.entries(t)] - f - self.solved.intercept[t])
 
     def _extended(self, t: int, some: IntArray, u: Array) -> Array:
@@ -174,19 +176,22 @@ def _balance(dual: Array, error: Array) -> None:
     dual[side] -= np.sign(excess) * np.diff(given, prepend=0.0)
 
 
-def working_set(slack: Array, box: TaskBox, v: Array, rng: np.random.Generator) -> IntArray:
-    """The variables to move next, in increasing order: all inside the box, then those with the smallest slack."""
+def working_set(slack: Array, box: TaskBox, v: Array, largest: int, rng: np.random.Generator) -> IntArray:
+    """The variables to move next, in increasing order: all inside the box, then those with the smallest slack.
+
+    There are about ``largest`` of them at most.
+    """
     low, high, epsilon, _ = box
     inside = (low < v) & (v < high)
     if epsilon > 0:
         inside &= v != 0
     free = np.flatnonzero(inside)
-    if len(free) > MOST_INSIDE:
-        free = free[np.argsort(slack[free])[:MOST_INSIDE]]
+    if len(free) > largest // 2:
+        free = free[np.argsort(slack[free])[: largest // 2]]
     others = rng.permutation(np.flatnonzero(~inside))  # break ties at random; at the start all may be equal
     others = others[np.argsort(slack[others], kind="stable")]
-    most = max(NEWCOMERS, len(free), int(OF_ALL * len(v)), int(OF_SUPPORT * np.count_nonzero(v)))
-    n_new = min(int((slack[others] < 0).sum()), most, MOST_INSIDE)
+    most = max(NEWCOMERS, int(OF_ALL * len(v)), int(OF_SUPPORT * np.count_nonzero(v)))
+    n_new = min(int((slack[others] < 0).sum()), most, largest - len(free))
     n_new += int(NEARLY * (len(free) + n_new)) + 1
     return np.sort(np.concatenate([free, others[:n_new]]))
 

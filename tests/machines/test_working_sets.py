@@ -71,8 +71,8 @@ def test_a_warm_start_needs_fewer_kernel_values_than_a_cold_one(monkeypatch):
     warm = None
     for theta in (THETA, THETA + 0.01, THETA + 0.01):
         warm = machine.sweep(theta, warm, 1e-4).warm
-        with machine.gram.fields(1e-4) as fields:
-            values.append(fields.n_values)
+        with machine.gram.field(1e-4) as field:
+            values.append(field.store.n_values)
     assert values[1] - values[0] < values[0]
     assert values[2] == values[1]  # solved already
 
