@@ -58,9 +58,3 @@ class CutStore:
         self.idle[used] = 0
         older = self.idle[1:-2]
         older[older > patience] = -1
-
-
-def gap_between(value: float, lower: float) -> float:
-    """The relative gap between a value and a lower bound on the optimum."""
-    gap = 1.0 - lower / value
-    return 0.0 if gap < 0.0 else gap  # NaN stays NaN: it certifies nothing

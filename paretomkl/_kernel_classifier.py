@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 
 from ._classifier import MultiTaskClassifier
+from ._kernels import as_bank
 from ._model import TaskModel
 from ._page.notebook import FittedTables
 from ._typing import Array, ClassWeight, IntArray
@@ -30,6 +31,12 @@ class KernelFit(FittedTables):
     objective_: float
     gap_: float
     n_sweeps_: int
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters as scikit-learn does; ``kernels__capacity`` works for kernels of any form, names included."""
+        if any(name.startswith("kernels__") for name in params):
+            params = {**params, "kernels": as_bank(params.get("kernels", self.kernels))}
+        return super().set_params(**params)  # type: ignore[misc]
 
     def _cost(self) -> float:
         """C, checked."""

@@ -595,7 +595,7 @@ class KernelBank:
         ``weight`` (n,) enters all estimates; a sample of weight zero counts as absent. ``groups`` holds the rows and
         the weights of each task; by default all samples form one group.
         """
-        self._check()
+        self.check()
         if is_precomputed(self):
             fitted = FittedBank([_Precomputed(m) for m in range(X.shape[2])], None, self.normalization)
             fitted.bind(np.asarray(X), weight, groups, self.capacity)
@@ -613,7 +613,7 @@ class KernelBank:
 
     def fit_remote(self, statistics: Any, n_features: int, feature_names: Sequence[str] | None = None) -> FittedBank:
         """Fit the bank from statistics of the samples instead of the samples themselves."""
-        self._check()
+        self.check()
         if is_precomputed(self):
             raise ValueError("kernels='precomputed' needs the samples of all tasks in one place; pass features.")
         standardizer = Standardizer.from_statistics(statistics) if self._standardizes else None
@@ -649,7 +649,8 @@ class KernelBank:
                 columns.append(resolve_columns(kernel.columns, n_features, names, f"Kernel {kernel}"))
         return FittedBank(kernels, columns, self.normalization, standardizer, self.cache_mb)
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raise an error if a parameter or a kernel is invalid; what depends on the data is checked by ``fit``."""
         if not (isinstance(self.normalize, str) and self.normalize in get_args(Normalization)):
             raise ValueError(
                 f"normalize must be 'auto', 'unit', 'trace', 'capacity' or 'none', got {self.normalize!r}."
@@ -667,20 +668,26 @@ class KernelBank:
             raise ValueError("standardize=True needs features; a precomputed stack has none.")
         if not (isinstance(self.cache_mb, numbers.Real) and self.cache_mb >= 0):
             raise ValueError(f"cache_mb must be a number of at least 0, got {self.cache_mb!r}.")
+        if not (self.made_from_data or is_precomputed(self)):
+            self._listed_kernels()
 
     def _kernel_list(
         self, look: Callable[[IntArray | None], Any], n_features: int, names: Sequence[str] | None, weight: Array | None
     ) -> list[Kernel]:
-        wanted = "kernels must be 'default', 'paper', 'precomputed', sources(…) or a sequence of kernels"
         if isinstance(self.kernels, Sources):
             return self._source_kernels(self.kernels, look, n_features, names, weight)
+        if self.made_from_data:
+            make = default_kernels if self.kernels == "default" else one_gaussian
+            return make(look(None), weight)
+        return self._listed_kernels()
+
+    def _listed_kernels(self) -> list[Kernel]:
+        """The kernels of a bank that do not depend on the data."""
+        wanted = "kernels must be 'default', 'paper', 'precomputed', sources(…) or a sequence of kernels"
         if isinstance(self.kernels, str):
             if self.kernels == "paper":
                 return paper_kernels()
-            if not self.made_from_data:
-                raise ValueError(f"{wanted}, got {self.kernels!r}; for a single kernel, pass [{self.kernels!r}].")
-            make = default_kernels if self.kernels == "default" else one_gaussian
-            return make(look(None), weight)
+            raise ValueError(f"{wanted}, got {self.kernels!r}; for a single kernel, pass [{self.kernels!r}].")
         if not isinstance(self.kernels, Iterable):
             raise ValueError(f"{wanted}, got {self.kernels!r}.")
         kernels = [as_kernel(spec, position) for position, spec in enumerate(self.kernels)]

@@ -132,6 +132,7 @@ class PathSearch:
         grids = {way: self._grid(way) for way in self._ways()}
         effective_jobs(self.n_jobs)
         check_task_scale(self.task_scale)
+        as_bank(self.kernels).check()
         plain = self.plain_estimator()
         plain.parts(next(iter(grids.values())).ps)
         samples = read_samples(plain, X, tasks=tasks, reset=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ._cuts import gap_between
 from ._typing import Array
 from .protocols import Machine, Scalarization, WeightSet, check_part
 from .sweep import Sweep
@@ -75,10 +74,16 @@ class MultiTaskProblem:
         p < 1 the result is the gap of the sum with weights η ∝ J^(p−1): the point is Pareto optimal up to that amount.
         """
         value, own = self.value_and_bound(sweep)
-        return gap_between(value, own if lower is None else max(own, lower))
+        return self.gap_between(value, own if lower is None else max(own, lower))
 
     def value_and_bound(self, sweep: Sweep) -> tuple[float, float]:
         """M_p at the upper bounds of the sweep, and the lower bound that its duals give; see :meth:`relative_gap`."""
         eta = self.scalarization.gradient(sweep.upper)
         value = float(eta @ sweep.upper)  # M_p is homogeneous: this is M_p(sweep.upper)
         return value, self.lower_bound(eta, sweep.linear, sweep.forms)
+
+    @staticmethod
+    def gap_between(value: float, lower: float) -> float:
+        """The relative gap between a value and a lower bound on the optimum."""
+        gap = 1.0 - lower / value
+        return 0.0 if gap < 0.0 else gap  # NaN stays NaN: it certifies nothing

@@ -132,6 +132,15 @@ def test_the_optimum_matches_the_normalised_problem(p, s):
         assert eta @ path.objectives[0] == pytest.approx(truth, rel=1e-4)
 
 
+@pytest.mark.parametrize("kernels", ["default", "paper", ["linear", "rbf"]], ids=str)
+def test_the_capacity_of_kernels_in_any_form_is_a_parameter(kernels):
+    given = ParetoMKLClassifier(kernels=kernels)
+    changed = clone(given).set_params(kernels__normalize="capacity", kernels__capacity=1.0)
+    assert changed.kernels == KernelBank(kernels, normalize="capacity", capacity=1.0)
+    assert given.kernels is kernels
+    assert given.set_params(kernels="paper", kernels__capacity=0.25).kernels == KernelBank("paper", capacity=0.25)
+
+
 def test_capacity_is_a_parameter_of_searches():
     X, y = load_iris(return_X_y=True)
     model = ParetoMKLClassifier(C=10, kernels=KernelBank())

@@ -533,3 +533,9 @@ def test_large_tasks_are_searched_in_part_and_many_small_ones_whole():
     assert searches_all([3000] * 4, 3000, pooled=False)
     assert not searches_all([9000, 100], 3000, pooled=False)
     assert not searches_all([130] * 100, 3000, pooled=False)  # few pairs, but the rows are read and standardised too
+
+
+@pytest.mark.parametrize("kernels", ["gaussian", ["rbf", "nonsense"], [("rbf", {"gamma": -1.0})], []], ids=str)
+def test_bad_kernels_are_refused_before_the_folds(kernels):
+    with pytest.raises(ValueError, match=r"^(?!The fit failed).*([Kk]ernel|gamma)"):
+        ParetoMKLClassifierCV(kernels=kernels).fit(*load_iris(return_X_y=True))

@@ -702,3 +702,16 @@ def test_predictions_are_printed_for_a_dash_and_written_as_csv_only(model, stran
     done = run("predict", model, strangers, "--out", tmp_path / "p.xlsx")
     assert done.returncode == 2
     assert "written as CSV" in done.stderr
+
+
+def test_classes_that_the_model_has_not_seen_are_named(model, folder, tmp_path):
+    table = pd.read_csv(folder / "good.csv").assign(outcome="asleep")
+    table.to_csv(tmp_path / "other.csv", index=False)
+    done = run("predict", model, tmp_path / "other.csv")
+    n_rows = f"{len(table):,} rows of a class that the model has not seen count as wrong: 'asleep'."
+    assert n_rows in " ".join(done.stderr.split())
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "paretomkl", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == paretomkl.__version__

@@ -10,9 +10,9 @@ from typer import Argument, Option
 
 from .._files import check_writable, write_whole
 from .._table_files import Frame, TableError, read_table
-from .._wording import counted, hint, joined, nearest, split_names
+from .._wording import counted, hint, joined, nearest, quoted, split_names
 from ._options import NEW_TASK, AsJson, Decimal, Delimiter, Encoding, TableFile, called, parse_delimiter
-from ._running import Output, command, fail
+from ._running import Output, command, fail, note
 
 if TYPE_CHECKING:
     from .._tables import Columns
@@ -172,6 +172,12 @@ def _report_accuracy(target: Any, tasks: Any, answers: "Answers", output: Output
     judged = pd.notna(truth) & np.array([label is not None for label in answers.labels])
     if not judged.any():
         return {}
+    known = set(as_text(pd.Series(answers.saved.model.classes_)))
+    unknown = [label for label in truth[judged] if label not in known]
+    if unknown:
+        names, rows_are = quoted(sorted(set(unknown)), 5), counted(len(unknown), "row")
+        classes = "a class" if len(set(unknown)) == 1 else "classes"
+        note(f"{rows_are} of {classes} that the model has not seen count as wrong: {names}.")
     said = as_text(pd.Series(answers.labels[judged])).to_numpy()
     right = pd.Series(said == truth[judged]).groupby(tasks[judged], sort=False)
     rows, share = right.size(), right.mean()

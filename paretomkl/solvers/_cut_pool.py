@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .._cuts import CutStore, gap_between
+from .._cuts import CutStore
 from .._run import Run
 from .._typing import Array, IntArray
 from ..problem import MultiTaskProblem
@@ -238,10 +238,10 @@ class CutPool(BaseSolver):
             value, bound = problem.value_and_bound(best)
             # for a convex mean, the last bound holds for the mean itself and may already certify the new point
             serves = master is not None and problem.scalarization.convex
-            if master is None or not serves or gap_between(value, max(bound, master.lower)) > self.tol:
+            if master is None or not serves or problem.gap_between(value, max(bound, master.lower)) > self.tol:
                 with run.timed("master"):
                     master = self._master(problem, pool, best, precision * max(0.1 * self.tol, 0.02 * gap))
-            gap = gap_between(value, max(bound, master.lower))
+            gap = problem.gap_between(value, max(bound, master.lower))
             n_sweeps = run.n_sweeps - n_before
             run.note(problem.scalarization.p, gap)
             enough = self.tol if n_sweeps or _one_point_serves_all(problem) else self.borrow * self.tol
