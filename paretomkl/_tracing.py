@@ -211,8 +211,10 @@ def trace(
     while waiting:
         here = replace(problem, scalarization=PowerMean(waiting[0], omega))
         last = solutions[waiting[0]] = solver.solve(here, last, run)
-        if isinstance(solver, BaseSolver):
-            solutions |= solver.also_solved(here, last, waiting[1:])
+        also = solver.also_solved(here, last, waiting[1:]) if isinstance(solver, BaseSolver) else {}
+        for p, solution in also.items():
+            solutions[p] = solution
+            run.note(p, solution.gap)
         left = [p for p in waiting if p not in solutions]
         progress.done(len(waiting) - len(left))
         waiting = left
