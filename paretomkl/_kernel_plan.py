@@ -160,6 +160,11 @@ class Plan:
         self.mixing = mixing[place]
         self.n_evaluated += len(products)
 
+    @property
+    def few(self) -> bool:
+        """Whether the kernels are so few that all of them are evaluated together, each by itself."""
+        return len(self.parts) == 1 and self.mixing is None and self.products is None
+
     def of_weights(self, theta: Array) -> tuple[Plan, Array]:
         """The cheapest plan for Σ_m θ_m K_m, with its weights: for all kernels, or only for those with θ_m ≠ 0."""
         needed = np.flatnonzero(theta)

@@ -18,6 +18,7 @@ from ._combined_field import Fields
 from ._kernel_fields import Field
 from ._kernel_plan import Plan
 from ._kernel_rows import Blocks, Pairs, Support, find_support, mirror
+from ._kernel_values import combine_values, forms_of_values
 from ._parallel import run_chunks
 from ._typing import AnyArray, Array, IntArray
 
@@ -29,6 +30,7 @@ _DEARER = 3.0  # cost of a pair in a full matrix, including all its later use, r
 _DOUBLE = 2.0  # cost of a pair of a field in double precision, relative to single precision
 _MOST_BYTES = 8 * 2**30  # limit on full matrices if there is an alternative
 _SINGLE_RTOL = 1e-5  # task accuracy that single-precision distances allow
+_STORED_BYTES = 32 * 2**20  # size of all kernel values up to which they are stored
 _TOGETHER = 200  # kernels chosen at a time
 _MOST_CHECKED = 1000  # samples per block on which a kernel is checked for negative eigenvalues
 
@@ -210,17 +212,24 @@ class GramBlocks:
             right=samples,
         )
         self._kept = 8 * bank.plan.n_bases * self._start[-1] <= bank.cache_bytes
-        if known is not None and self._kept and len(size) == 1 and size[0] == len(X):
-            pairs = pairs._replace(panel=known)
-            self._kept_pairs = _Once(lambda: pairs)
-        else:
-            self._kept_pairs = _Once(
-                lambda: (
-                    pairs._replace(panel=self._panel(samples.which, self.blocks.first, 0, len(number)))
-                    if self._kept
-                    else pairs
-                )
-            )
+        self._stored = 8 * bank.n_kernels * self._start[-1] <= min(_STORED_BYTES, bank.cache_bytes) and bank.plan.few
+        self._bare_pairs = pairs
+        known = known if size[0] == len(X) else None  # the base values of the only block
+        self._kept_pairs = _Once(lambda: self._with_bases(known))
+        self._values = _Once(lambda: self._kernel_values(known))
+
+    def _with_bases(self, known: Array | None) -> Pairs:
+        """All pairs of samples within blocks, with their base values if these are kept."""
+        if not self._kept:
+            return self._bare_pairs
+        if known is None:
+            known = self._panel(self._bare_pairs.left.which, self.blocks.first, 0, len(self._bare_pairs.row_at))
+        return self._bare_pairs._replace(panel=known)
+
+    def _kernel_values(self, known: Array | None) -> Array:
+        """The values of all kernels before their factors, (n_pairs, n_kernels), with pairs as in flat storage."""
+        whole_rows = self._with_bases(known)._replace(end=np.repeat(self.blocks.first[1:], self._size))
+        return np.ascontiguousarray(self.bank.plan.parts[0].stack(whole_rows).T)
 
     @property
     def _pairs(self) -> Pairs:
@@ -342,7 +351,8 @@ class GramBlocks:
         θ has shape (n_kernels,), or (n_tasks, n_kernels) if every task has its own block. The next ``with`` block
         reuses the storage, unless you still hold a view of it.
         """
-        self._kept_pairs()  # before taking the storage, because computing base values needs memory too
+        # before taking the storage, because computing values needs memory too
+        (self._values if self._stored else self._kept_pairs)()
         flat = self._storage.take()
         gram = CombinedGram(flat, self.layout)
         references = sys.getrefcount(flat)
@@ -367,6 +377,9 @@ class GramBlocks:
         first = self.blocks.first.tolist()
         rows = np.atleast_2d(theta * self.bank.factor)
         ranges = [(0, first[-1])] if theta.ndim == 1 else pairwise(first)
+        if self._stored:
+            combine_values(self._values(), rows, self._start, self._size, flat)
+            ranges, rows = [], rows[:0]
         for row, (a, b) in zip(rows, ranges, strict=True):
             plan, weights = self.bank.plan.of_weights(row)
             for pairs, at, end in self._chunks(self._pairs, a, b):
@@ -380,8 +393,12 @@ class GramBlocks:
 
         Only pairs of support vectors are evaluated.
         """
-        ptr, idx, _, _ = self.layout
+        ptr, idx, start, size = self.layout
         v = np.ascontiguousarray(v, dtype=np.float64)
+        if self._stored:
+            G = np.zeros((self.n_tasks, self.n_kernels))
+            forms_of_values(self._values(), ptr, idx, start, size, v, G)
+            return G * self.bank.factor
         position, sample, support = room = self._supports.take()
         n_support = find_support(self.blocks, ptr, idx, v, position, sample, support)
         panel, row_at, column, _, end, left, _ = self._pairs
