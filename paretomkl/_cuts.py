@@ -33,9 +33,9 @@ class CutStore:
 
     def add(self, sweep: Sweep) -> None:
         """Add one cut per task."""
-        self.linear = np.vstack([self.linear, sweep.linear])
+        self.linear = np.concatenate([self.linear, sweep.linear[None]])
         self.slopes = np.concatenate([self.slopes, 0.5 * sweep.forms[None]])
-        self.idle = np.vstack([self.idle, np.zeros_like(self.idle[:1])])
+        self.idle = np.concatenate([self.idle, np.zeros((1, self.idle.shape[1]), dtype=np.int64)])
 
     def copy(self, rows: IntArray | slice = slice(None)) -> CutStore:
         """A copy with the cuts of the given rows, by default all."""

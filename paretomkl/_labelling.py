@@ -196,9 +196,9 @@ class Labelling(TaskSet):
             refuse_missing(truth, "y")
             groups = [(truth, predicted, rows) for rows, _ in self.groups(samples)]
         scores = [
-            np.average(same_labels(labels[rows], answers[rows]), weights=weight[rows])
+            same_labels(labels[rows], answers[rows]) @ weight[rows] / total
             for labels, answers, rows in groups
-            if weight[rows].sum() > 0
+            if (total := weight[rows].sum()) > 0
         ]
         if not scores:
             raise ValueError("There is nothing to score: y has no label with positive weight.")

@@ -536,18 +536,24 @@ def _score_fold(
     given = _routed(scorer, {"tasks": test["tasks"], "sample_weight": test["sample_weight"]})
     tasks = training.together or training.labelling
     loss = tasks.loss(held_out, test["y"], test["sample_weight"])
-    by_loss = scorer is own_score and tasks.chosen_by_loss
+
+    def score(point: Point, decided: Array, lost: float) -> float:
+        if scorer is own_score:
+            return (
+                1 - lost if tasks.chosen_by_loss else tasks.score(decided, held_out, test["y"], test["sample_weight"])
+            )
+        fitted = copy(estimator)
+        fitted.model_, fitted.p, fitted.C = _Decided(tasks, held_out, decided), point.p, point.C
+        return _one_number(scorer(fitted, test["X"], test["y"], **given))
+
     judge = _judge_apart if fold.way == "nothing" else _judge_together
     verdicts: dict[int, tuple[float, float]] = {}
     found = {}
     judged = judge(estimator, training, grid, parts, progress or Progress(1, estimator.tol, 0), held_out)
     for point, gap, seconds, decided in judged:  # points with the same sweep share their decisions
         if id(decided) not in verdicts:
-            fitted = copy(estimator)
-            fitted.model_, fitted.p, fitted.C = _Decided(tasks, held_out, decided), point.p, point.C
             lost = loss(decided)
-            score = 1 - lost if by_loss else _one_number(scorer(fitted, test["X"], test["y"], **given))
-            verdicts[id(decided)] = score, lost
+            verdicts[id(decided)] = score(point, decided, lost), lost
         found[point] = *verdicts[id(decided)], gap, seconds
     fold.fill(found)
 

@@ -86,10 +86,13 @@ class PowerMean:
     def means_and_gradients(self, ps: Sequence[float], objectives: Array) -> tuple[Array, Array]:
         """M_p (n_ps,) and its gradient (n_ps, n_tasks) for several other finite p at the same objectives."""
         logs = np.log(objectives)
-        log_weights = self._log_weights(len(logs))
-        terms = log_weights + np.multiply.outer(np.asarray(ps, dtype=float), logs)
+        p, log_weights = np.array(ps, dtype=float), self._log_weights(len(logs))
+        terms = log_weights + np.multiply.outer(p, logs)
         log_sum = _log_sum_exp(terms)
-        log_mean = np.array([_log_mean(p, log_weights, logs, total) for p, total in zip(ps, log_sum, strict=True)])
+        nearly = np.abs(p) < _NEARLY_GEOMETRIC
+        log_mean = log_sum / np.where(nearly, 1.0, p)
+        for k in np.flatnonzero(nearly):
+            log_mean[k] = _log_mean(p[k], log_weights, logs, log_sum[k])
         return np.exp(log_mean), _gradient(terms, log_sum[:, None], log_mean[:, None], logs)
 
     def task_weights(self, objectives: Array) -> Array:

@@ -52,7 +52,7 @@ class Pool:
 
     def add(self, sweep: Sweep) -> None:
         self.sweeps.append(sweep)
-        self.upper = np.vstack([self.upper, sweep.upper])
+        self.upper = np.concatenate([self.upper, sweep.upper[None]])
         self.cuts.add(sweep)
         self.raise_floor(sweep.linear, 0.5 * sweep.forms)
 
