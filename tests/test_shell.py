@@ -715,3 +715,9 @@ def test_classes_that_the_model_has_not_seen_are_named(model, folder, tmp_path):
 def test_the_package_runs_as_a_module():
     done = subprocess.run([sys.executable, "-m", "paretomkl", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == paretomkl.__version__
+
+
+@pytest.mark.parametrize("share", ["kernel", "function"])
+def test_an_exponent_without_effect_is_noted(folder, tmp_path, share):
+    words = ("fit", folder / "good.csv", *TABLE, "--p", "0.5", "--C", "1", "--share", share, "-o", tmp_path / "m.skops")
+    assert ("--p has no effect with --share function" in run(*words).stderr) == (share == "function")

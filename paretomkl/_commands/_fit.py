@@ -70,6 +70,8 @@ def fit(
     ways = parse_ways(options.share) if options.share else asked
     table = options.load(file, target, any_tasks=options.task is not None and not TOGETHER.isdisjoint(ways))
     plan = plan_search(table, options, options.ways(table, asked), exponents, cv)
+    if p is not None and "kernel" not in plan.ways:
+        note(f"--p has no effect with --share {joined(plan.ways)}; it matters only if tasks share just their kernel.")
     kernels = options.bank(table)
     options.say_read(file, table)
     judge = options.judge(table.regression)

@@ -190,12 +190,12 @@ def test_a_killed_run_continues_where_it_stopped(tmp_path):
     process = start_reproduce(path, 2)
     wait_for_cells(path, 5, process)
     os.killpg(process.pid, signal.SIGKILL)  # kill the workers too, as in a power failure
-    process.communicate()
+    process.communicate(timeout=900)
     with Results(path, QUICK) as results:
         before = {one.cell: one for one in results.records()}
         assert 5 <= len(before) < len(wanted)
     process = start_reproduce(path, 1)
-    output, _ = process.communicate()
+    output, _ = process.communicate(timeout=900)
     assert process.returncode == 0, output
     assert f"/{len(wanted) - len(before)} cells" in output, "only those that were missing"
     with Results(path, QUICK) as results:
@@ -210,7 +210,7 @@ def test_an_interrupted_run_says_how_to_continue(tmp_path):
     process = start_reproduce(path, 1)
     wait_for_cells(path, 2, process)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate()
+    output, _ = process.communicate(timeout=900)
     assert process.returncode == 130
     assert "run the same command again to continue" in output
     assert "Traceback" not in output
