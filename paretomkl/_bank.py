@@ -228,14 +228,16 @@ class FittedBank:
         sums = SpreadSums.empty(self.n_kernels)
         for among, members in [(everyone, groups)] if together else [(np.unique(part[0]), [part]) for part in groups]:
             places = [(np.searchsorted(among, rows), weight / weight.sum()) for rows, weight in members]
+            pairs = [at[:, None] * len(among) + at for at, _ in places]
             measured = np.empty((2, len(places), self.plan.n_evaluated))
             if self.precomputed:
                 samples = X[np.ix_(among, among)]
             else:
                 samples = X if len(among) == len(X) else X[among]
             for some, Ks in self._evaluated_stacks(samples):
-                for t, (at, weight) in enumerate(places):
-                    measured[:, t, some] = spreads(Ks[:, at[:, None], at], weight)
+                flat = Ks.reshape(len(Ks), -1)
+                for t, (_, weight) in enumerate(places):
+                    measured[:, t, some] = spreads(np.take(flat, pairs[t], axis=1), weight)
             for v, r in zip(*measured, strict=True):
                 sums.add(slice(None), *self._spread_of_kernels(v, r), len(groups))
         return sums.means()
@@ -482,7 +484,8 @@ def spreads(Ks: Array, weight: Array) -> tuple[Array, Array]:
 
     With m_i = Σ_j w_j K_ij and g = w'Kw: tr(K_c) = Σ w_i K_ii − g, ‖K_c‖² = Σ w_i w_j K_ij² − 2 Σ w_i m_i² + g².
     """
-    size = np.maximum(Ks.max(axis=(1, 2)), -Ks.min(axis=(1, 2)))
+    flat = Ks.reshape(len(Ks), -1)
+    size = np.maximum(flat.max(axis=1), -flat.min(axis=1))
     Ks /= np.where(size > 0, size, 1.0)[:, None, None]  # so that squares neither overflow nor underflow
     Ks -= Ks[:, :1, :1].copy()  # centring removes a constant anyway; doing it now keeps digits if K hardly varies
     sums, trace = Ks @ weight, np.einsum("kii,i->k", Ks, weight)

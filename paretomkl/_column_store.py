@@ -82,7 +82,8 @@ class ColumnStore:
         self.program = self.bank.program if self.double else with_short_chains(self.bank.program)
         kind = np.dtype(np.float64 if self.double else np.float32)
         n_bases, self.most_bytes = self.bank.n_bases, max(self.bank.cache_bytes, 2 * PANEL_BYTES)
-        room = int(self.most_bytes // (n_bases * kind.itemsize))
+        # a combined field keeps one more value for each place
+        room = int(self.most_bytes // ((n_bases + (not self.double)) * kind.itemsize))
         whole = sum(len(atom.positions) * len(atom.column) for atom in self.atoms)
         self.values = np.empty((n_bases, min(room, whole)), dtype=kind)  # uses memory only where it is written
         self.room = Room()

@@ -31,6 +31,7 @@ _DOUBLE = 2.0  # cost of a pair of a field in double precision, relative to sing
 _MOST_BYTES = 8 * 2**30  # limit on full matrices if there is an alternative
 _SINGLE_RTOL = 1e-5  # task accuracy that single-precision distances allow
 _STORED_BYTES = 32 * 2**20  # size of all kernel values up to which they are stored
+_WORTH_STORING = 4  # fewer kernels are computed again as quickly as they are read
 _TOGETHER = 200  # kernels chosen at a time
 _MOST_CHECKED = 1000  # samples per block on which a kernel is checked for negative eigenvalues
 
@@ -212,7 +213,8 @@ class GramBlocks:
             right=samples,
         )
         self._kept = 8 * bank.plan.n_bases * self._start[-1] <= bank.cache_bytes
-        self._stored = 8 * bank.n_kernels * self._start[-1] <= min(_STORED_BYTES, bank.cache_bytes) and bank.plan.few
+        small = 8 * bank.n_kernels * self._start[-1] <= min(_STORED_BYTES, bank.cache_bytes)
+        self._stored = small and bank.plan.few and bank.n_kernels >= _WORTH_STORING
         self._bare_pairs = pairs
         known = known if size[0] == len(X) else None  # the base values of the only block
         self._kept_pairs = _Once(lambda: self._with_bases(known))
