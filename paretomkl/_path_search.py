@@ -30,6 +30,7 @@ from ._reading import Training, apart, read_samples, take_rows
 from ._refit import refit_code
 from ._remote import is_remote
 from ._run import Run
+from ._score_names import check_score_fits
 from ._scorers import check_scorer, scorer_takes
 from ._splits import make_splits
 from ._tasks import as_labels, equal_labels, is_matrix, unique_labels
@@ -143,6 +144,10 @@ class PathSearch:
         tasks = None if tasks is None else samples.sources
         X, y, sample_weight, tasks, groups = indexable(X, y, sample_weight, tasks, groups)
         self.scorer_ = own_score if self.scoring is None else check_scorer(self.scoring, plain)
+        if isinstance(self.scoring, str):
+            one_problem = self.stratify and samples.sources is None and not is_matrix(y)
+            n_classes = len(unique_labels(as_labels(y, "y").ravel())) if one_problem else None
+            check_score_fits(self.scoring, not self.stratify, n_classes)
         rows = self._search_rows(samples, y, grids)
         seen, sources = samples.data, samples.sources
         if rows is not None:

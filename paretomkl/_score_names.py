@@ -29,6 +29,7 @@ NUMBER_NAMES = {
     "neg_median_absolute_error": ("negative median absolute error", True),
     "neg_max_error": ("negative largest error", True),
 }
+OF_TWO_CLASSES = ("f1", "jaccard", "precision", "recall", "roc_auc")
 WORST = "worst_"  # prefix for the lowest task score instead of the mean over tasks
 OF_PROBABILITIES = ("log_loss", "brier", "roc_auc_ov")  # parts of the names of scorers that need probabilities
 
@@ -43,6 +44,17 @@ def check_score_name(name: str, option: str, regression: bool) -> None:
     near = get_close_matches(name, names, n=1)
     meant = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(names)}."
     raise ValueError(f"{name!r} is not a score for {'numbers' if regression else 'classes'} ({option}); {meant}")
+
+
+def check_score_fits(name: str, regression: bool, n_classes: int | None) -> None:
+    """Raise if a score is for numbers but y holds classes, or the reverse, or if it compares two of several classes."""
+    if name in (NAMES if regression else NUMBER_NAMES):
+        held, other, instead = ("numbers", "classes", "r2") if regression else ("classes", "numbers", "accuracy")
+        raise ValueError(f"scoring={name!r} is for {other}, but y holds {held}; use {instead!r}.")
+    if n_classes is not None and n_classes > 2 and name in OF_TWO_CLASSES:
+        raise ValueError(
+            f"scoring={name!r} compares two classes, but y has {n_classes}; use 'balanced_accuracy' or 'f1_macro'."
+        )
 
 
 def needs_probabilities(name: str, option: str) -> str:

@@ -18,7 +18,14 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from paretomkl import Gaussian, KernelBank, ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
+from paretomkl import (
+    Gaussian,
+    KernelBank,
+    ParetoMKLClassifier,
+    ParetoMKLClassifierCV,
+    ParetoMKLRegressorCV,
+    pareto_path,
+)
 from paretomkl._choice import choose
 from paretomkl._path_search import searches_all
 from paretomkl._progress import Progress
@@ -539,3 +546,17 @@ def test_large_tasks_are_searched_in_part_and_many_small_ones_whole():
 def test_bad_kernels_are_refused_before_the_folds(kernels):
     with pytest.raises(ValueError, match=r"^(?!The fit failed).*([Kk]ernel|gamma)"):
         ParetoMKLClassifierCV(kernels=kernels).fit(*load_iris(return_X_y=True))
+
+
+@pytest.mark.parametrize(
+    ("search", "scoring", "message"),
+    [
+        (ParetoMKLClassifierCV, "roc_auc", "compares two classes, but y has 3; use 'balanced_accuracy' or 'f1_macro'"),
+        (ParetoMKLClassifierCV, "f1", "compares two classes, but y has 3"),
+        (ParetoMKLClassifierCV, "r2", "is for numbers, but y holds classes; use 'accuracy'"),
+        (ParetoMKLRegressorCV, "accuracy", "is for classes, but y holds numbers; use 'r2'"),
+    ],
+)
+def test_scores_that_do_not_fit_are_refused_before_the_folds(search, scoring, message):
+    with pytest.raises(ValueError, match=f"^scoring='{scoring}' {message}"):
+        search(scoring=scoring).fit(*load_iris(return_X_y=True))
