@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LEAST_ATOM = 64  # mean samples per atom below which a block is a single atom
 _SINGLE = 1e-5  # allowed error of a kernel value in single precision, relative to the kernel's variance
+_MOST_CACHES = 4  # limit on the size of the store, relative to ``cache_mb``, where full matrices would fit
 _LARGE = 1e15  # squares of larger numbers overflow in single precision
 
 
@@ -83,8 +84,12 @@ class ColumnStore:
         kind = np.dtype(np.float64 if self.double else np.float32)
         n_bases, self.most_bytes = self.bank.n_bases, max(self.bank.cache_bytes, 2 * PANEL_BYTES)
         # a combined field keeps one more value for each place
-        room = int(self.most_bytes // ((n_bases + (not self.double)) * kind.itemsize))
         whole = sum(len(atom.positions) * len(atom.column) for atom in self.atoms)
+        # where full matrices would fit, columns may take half their place, but not many times the cache
+        most = (
+            max(self.most_bytes, min(4 * whole, _MOST_CACHES * self.bank.cache_bytes)) if gram.fits else self.most_bytes
+        )
+        room = int(most // ((n_bases + (not self.double)) * kind.itemsize))
         self.values = np.empty((n_bases, min(room, whole)), dtype=kind)  # uses memory only where it is written
         self.room = Room()
         self.n_values = self._filled = self._stamp = 0

@@ -120,13 +120,13 @@ class _Work:
 
     def __init__(self, n_full: int, n_fields: int):
         self._n_pairs = n_full / 2
-        self._fits = 16 * self._n_pairs <= _MOST_BYTES
+        self.fits = 16 * self._n_pairs <= _MOST_BYTES
         self.streams = self._n_pairs > _FEW_PAIRS_OF_ALL and n_fields <= n_full
         self._allowed = 2 * _DEARER * self._n_pairs
 
     def note(self, cost: float) -> None:
         """Record the cost of a sweep with fields."""
-        if cost > self._allowed and self._fits:
+        if cost > self._allowed and self.fits:
             self.streams = False
         self._allowed = _DEARER * self._n_pairs
 
@@ -324,6 +324,11 @@ class GramBlocks:
             panel = self._panel(pairs.left.which, edges, first, end)
             yield pairs._replace(panel=panel, row_at=row_at[:-1] - row_at[first], column=column), first, end
             first = end
+
+    @property
+    def fits(self) -> bool:
+        """Whether full matrices are small enough to be an alternative to fields."""
+        return self._work.fits
 
     @property
     def streams(self) -> bool:

@@ -83,3 +83,13 @@ def test_the_kind_of_field_that_is_less_work_comes_next():
             field.move_to(dual)
         fields.note(field)
         assert type(fields.best) is expected
+
+
+@pytest.mark.parametrize(("cache_mb", "most_mb"), [(0, 64), (20, 80), (50, 4 * 36), (1000, 1000)])
+def test_columns_take_at_most_four_caches_or_half_the_place_of_full_matrices(cache_mb, most_mb):
+    X = np.random.default_rng(0).normal(size=(6000, 2))
+    bank = KernelBank([Gaussian(sigma) for sigma in (1.0, 2.0)], cache_mb=cache_mb).fit(X)
+    store = ColumnStore(GramBlocks(bank, X, [np.arange(6000)]))
+    n_values = store.values.size + store.values.shape[1]  # those of K_θ too
+    assert 4 * n_values <= most_mb * 2**20
+    assert store.values.shape[1] == 6000**2 or 4 * n_values > 0.99 * min(most_mb, 4 * 36) * 1e6
