@@ -524,8 +524,8 @@ class KernelBank:
         so for the default bank and for sources.
     cache_mb : float, default=512
         Base matrices (distances, values of callables, a reordered copy of a precomputed stack) are kept in memory up to
-        this size. Beyond it, they are recomputed, a few rows at a time, whenever they are needed. For large tasks, which
-        are solved on some columns at a time, it is up to four times this size if whole matrices would take more.
+        this size. Beyond it, they are recomputed, a few rows at a time, whenever they are needed. Large tasks,
+        which are solved on some columns at a time, may use four times this size if whole matrices would take more.
 
     Examples
     --------
