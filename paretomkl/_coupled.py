@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ._bank import FittedBank, Groups, Side, capacity_factor, spread
-from ._typing import AnyArray, Array, IntArray
+from ._typing import Array, IntArray
 from .gram import CombinedGram, GramBlocks, TaskLayout
 
 UNKNOWN = -1.0
@@ -158,6 +158,8 @@ class CoupledGram:
     n_jobs : int, default=1
     """
 
+    streams = can_choose = False
+
     def __init__(self, bank: CoupledBank, X: Array, rows: list[IntArray], n_jobs: int = 1):
         self.bank = bank
         self.n_jobs = n_jobs
@@ -219,9 +221,11 @@ class CoupledGram:
         np.add.at(own, self._problem, of_parts)
         return np.column_stack([self.common_part.quadratic_forms(v), own])
 
-    def cross(self, X: AnyArray, theta: Array) -> Array:
-        """Σ_m θ_m K_m between new samples X and all samples of the store, (len(X), n_samples)."""
-        return self.bank.cross(self.bank.side(X), self.bank.side(self.X), theta)
+    def diagonals(self) -> Array:
+        """k_m(x, x) of the samples of all problems, concatenated by problem, (n_kernels, n_entries)."""
+        common, own = self.common_part.diagonals(), np.empty((self.bank.base.n_kernels, len(self._order)))
+        own[:, self._order] = self.own_part.diagonals()
+        return np.concatenate([common, own, np.full((1, len(self._order)), self.bank.factor[-1])])
 
     def check_positive_semidefinite(self) -> None:
         self.common_part.check_positive_semidefinite()

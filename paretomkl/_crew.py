@@ -245,10 +245,11 @@ class Crew:
         self._active, self._waiting, self._shown = [], [], []
         return answers
 
-    def advance(self, question: str, *details: Any) -> None:
-        """Change all shards; a rebuilt shard repeats the changes."""
-        self.ask(question, *details)
+    def advance(self, question: str, *details: Any) -> list[Any]:
+        """Change all shards, and return their answers; a rebuilt shard repeats the changes."""
+        answers = self.ask(question, *details)
         self._history.append((question, details))
+        return answers
 
     async def _wait_for(self, to_ask: list[int], request: str, question: str, own: list[Any], futures: bool) -> bool:
         """Ask some shards; return whether all have answered after a moment."""

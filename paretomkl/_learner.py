@@ -11,10 +11,9 @@ from ._progress import Progress
 from ._reading import Training, apart
 from ._run import Run
 from ._together import SeparateModel, Share, SharedModel, check_share
-from ._tracing import Parts, check_parts, fit_bank, make_problem, models_of, solve_apart, trace
+from ._tracing import Parts, Posed, check_parts, fit_bank, models_of, pose, solve_apart, trace
 from ._typing import Array, TaskScale
 from ._validation import check_exponent, check_task_weight
-from .problem import MultiTaskProblem
 
 
 class ParetoLearner:
@@ -44,10 +43,10 @@ class ParetoLearner:
         given = self.s, self.tol, self.solver, self.max_iter, n_jobs, self.task_scale
         return check_parts(exponents, *given, **self._machine())
 
-    def problem(self, training: Training, bounds: list[Array], parts: Parts) -> MultiTaskProblem:
+    def posed(self, training: Training, bounds: list[Array], parts: Parts) -> Posed:
         """The problem of these data at p = 1."""
         omega = check_task_weight(self.task_weight, training.tasks)
-        return make_problem(training, bounds, fit_bank(self.kernels, training), parts, omega)
+        return pose(training, bounds, fit_bank(self.kernels, training), parts, omega)
 
     def _learn(self, training: Training) -> Any:
         exponents = [check_exponent(self.p)]
@@ -55,22 +54,20 @@ class ParetoLearner:
         bounds = training.bounds(self._cost())
         if training.shares_nothing(check_share(self.share)):
             return self._learn_apart(training, parts)
-        model = self._solved(self.problem(training, bounds, parts), exponents, parts, training)
+        model = self._solved(self.posed(training, bounds, parts), exponents, parts, training)
         if training.together is None:
             return model
         shared = SharedModel(model, training.together)
         self.common_share_ = shared.common_share
         return shared
 
-    def _solved(
-        self, problem: MultiTaskProblem, exponents: Sequence[float], parts: Parts, training: Training
-    ) -> TaskModel:
+    def _solved(self, posed: Posed, exponents: Sequence[float], parts: Parts, training: Training) -> TaskModel:
         """Solve the problem at the single exponent, set the fitted attributes, and return the model."""
         with Progress(1, self.tol, self.verbose) as progress:
             run = Run(progress.report)
-            points = trace(problem, exponents, parts.solver, progress, run=run)
+            points = trace(posed.problem, exponents, parts.solver, progress, run=run)
         keep_solution(self, points[0], run.n_sweeps)
-        return models_of(points, training)[0]
+        return models_of(points, training, posed.bank)[0]
 
     def _learn_apart(self, training: Training, parts: Parts) -> SeparateModel:
         """Solve each task separately, with its own bank, kernel weights and function."""

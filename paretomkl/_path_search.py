@@ -39,7 +39,6 @@ from ._tracing import Grid, Parts, Point, models_of, trace, trace_grid
 from ._typing import Array, IntArray
 from ._validation import check_count, check_exponents, check_grid, check_task_scale, shown
 from .path import ParetoPath
-from .solvers import CutPool
 
 NORMS = (1.1, 2.0)
 CAPACITIES = (0.5, 1.0)
@@ -431,7 +430,7 @@ class PathSearch:
         """Trace the whole path at the chosen C, s and capacity, and return the estimator at the chosen p."""
         C, p = plain.C, plain.p
         parts = plain.parts(ps)
-        problem = plain.problem(training, training.bounds(C), parts)
+        problem, bank, _ = plain.posed(training, training.bounds(C), parts)
         run = Run(progress.report)
         points = trace(problem, ps, parts.solver, progress, run=run)
         by_argument = self.task_column is None and training.samples.sources is not None
@@ -439,7 +438,7 @@ class PathSearch:
         named = {name: value for name, value in plain.get_params(deep=False).items() if name not in skipped}
         code = refit_code(self.plain_type.__name__, s=plain.s, C=C, tol=self.tol, tasks=by_argument, **named)
         spent = perf_counter() - began
-        models = models_of(points, training)
+        models = models_of(points, training, bank)
         given = training, plain, run, self.tol, spent, code, self.task_scale
         self.path_ = ParetoPath.from_solutions(points, models, *given)
         k = ps.index(p)
@@ -532,9 +531,8 @@ def _score_fold(
     training = estimator.read_data(**train, strict=False)
     parts = estimator.parts(grid.ps)
     solver = parts.solver
-    if isinstance(solver, CutPool) and solver is not estimator.solver:
-        # scores need models within tol, not a smooth path
-        parts = replace(parts, solver=replace(solver, borrow=1.0))
+    if solver is not estimator.solver:
+        parts = replace(parts, solver=solver.for_scores())
     training.bounds(max(grid.Cs))
     held_out = read_samples(estimator, test["X"], tasks=test["tasks"])
     estimator.known = (test["X"], held_out)
@@ -567,9 +565,10 @@ def _judge_together(
     estimator: Any, training: Training, grid: Grid, parts: Parts, progress: Progress, held_out: Samples
 ) -> list[_Judged]:
     """Tasks that form one problem: one pool of cuts, and all models in one pass over the held-out samples."""
-    problem = estimator.problem(training, training.weights, parts)
-    stretches = list(trace_grid(problem, grid, parts.solver, progress))
-    models = models_of([point for stretch in stretches for point in stretch.points], training)
+    problem, _, data = estimator.posed(training, training.weights, parts)
+    stretches = list(trace_grid(problem, data, grid, parts.solver, progress))
+    of_all = [(point, stretch.bank) for stretch in stretches for point in stretch.points]
+    models = models_of([point for point, _ in of_all], training, *(bank for _, bank in of_all))
     distinct = {id(model): model for model in models}
     shared = training.together
     seen = held_out if shared is None else shared.coded_samples(held_out)

@@ -28,6 +28,7 @@ from ._together import check_share
 from ._tracing import Parts, check_parts
 from ._typing import Array, IntArray, MachineName
 from ._validation import check_number
+from .protocols import Promises
 from .solution import Solution
 from .sweep import Decisions, Sweep
 
@@ -126,11 +127,15 @@ class RemoteTasks:
     def __init__(self, crew: Crew, index: list[IntArray], bank: FittedBank, C: float, parts: Parts):
         self.crew, self._index, self.bank = crew, index, bank
         self.n_tasks, self.n_kernels = sum(len(part) for part in index), bank.n_kernels
-        made: Any = parts.make.func if isinstance(parts.make, partial) else parts.make
-        self.homogeneous, self.scalable = made.homogeneous, made.scalable
         self._n_sweeps = 0
         self._dropped: list[int] = []
-        crew.advance("prepare", bank, C, parts)
+        promised = crew.advance("prepare", bank, C, parts)
+        # kernels and duals are at the workers, so nothing can be chosen or grown here
+        self.promises = Promises(
+            nonnegative=all(own.nonnegative for own in promised),
+            shrinks=all(own.shrinks for own in promised),
+            scales=all(own.scales for own in promised),
+        )
 
     def sweep(self, theta: Array, warm: Handle | None = None, rtol: float = 1e-6) -> Sweep:
         """Solve every task at θ to a relative duality gap of rtol, starting from the duals of an earlier sweep."""
@@ -281,18 +286,17 @@ class RemoteTraining(Training):
         return bank.fit_remote(RemoteStatistics(self.crew, self.index, self.n_counting), n_features, names)
 
     def machine(self, bank: FittedBank, C: float, parts: Parts) -> RemoteTasks:
-        if getattr(parts.solver, "name", "") == "tseng":
+        if parts.solver.name == "tseng":
             raise ValueError("solver='tseng' needs the kernel matrices of all tasks in one place; use 'auto' or 'bcd'.")
         return RemoteTasks(self.crew, self.index, bank, C, parts)
 
-    def models(self, points: Sequence[Solution]) -> list[Any]:
+    def models(self, points: Sequence[Solution], bank: FittedBank) -> list[Any]:
         """One model per solution; solutions with the same sweep share one."""
-        machine: Any = points[0].machine
         distinct = {id(point.sweep): point for point in points}
         if self.gather:
-            made: list[Any] = self._gathered(machine.bank, list(distinct.values()))
+            made: list[Any] = self._gathered(bank, list(distinct.values()))
         else:
-            made = [SiteModel(self, machine.bank, point) for point in distinct.values()]
+            made = [SiteModel(self, bank, point) for point in distinct.values()]
         model_of = dict(zip(distinct, made, strict=True))
         return [model_of[id(point.sweep)] for point in points]
 

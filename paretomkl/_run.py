@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from ._typing import Array
 from .protocols import Machine
-from .sweep import Sweep
+from .sweep import Sweep, check_sweep
 
 Report = Callable[[float, int, float], None]  # called with p, the sweeps of the run so far, and the gap
 
@@ -30,17 +28,11 @@ class Run:
     history: list[tuple[float, int, float]] = field(default_factory=list)
 
     def sweep(self, machine: Machine, theta: Array, warm: Any, rtol: float) -> Sweep:
-        """Let the machine solve its tasks; raise if an objective overflows, since it certifies nothing."""
+        """Let the machine solve its tasks, and check what it returns."""
         with self.timed("tasks"):
             sweep = machine.sweep(theta, warm, rtol)
         self.n_sweeps += 1
-        finite = np.isfinite(sweep.upper) & np.isfinite(sweep.forms).all(axis=-1)
-        if not finite.all():
-            raise ValueError(
-                f"The objective of task {int(np.argmin(finite))} is not finite: C, the sample weights and the kernel "
-                "values are too large together. Reduce C or normalise the kernels."
-            )
-        return sweep
+        return check_sweep(sweep, machine)
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:

@@ -25,8 +25,9 @@ from ._standardizer import Standardizer
 from ._statistics import Function, Statistics, exact_sums, typical_distances
 from ._targets import Targets
 from ._tasks import array_of
-from ._tracing import Parts, make_machine
+from ._tracing import Parts, TaskData, make_gram
 from ._typing import AnyArray, Array, IntArray
+from .protocols import Promises
 from .sweep import Decisions, Sweep
 
 PAIRS_AT_A_TIME = 4e6  # pairs of samples to process between two checks whether the client still wants the answer
@@ -253,8 +254,11 @@ class Shard:
         return out
 
     # ------------------------------------------------------------------------------------------------- tasks
-    def prepare(self, check: Callable[[], None], bank: FittedBank, C: float, parts: Parts) -> None:
-        """Create the machines of the tasks, each with so few sites that a sweep does not take long."""
+    def prepare(self, check: Callable[[], None], bank: FittedBank, C: float, parts: Parts) -> Promises:
+        """Create the machines of the tasks, each with so few sites that a sweep does not take long; what they promise.
+
+        All are made in the same way, so the first promises what the others do.
+        """
         sizes = np.array([float(len(training.samples)) ** 2 for training in self._trainings])
         chunk = np.cumsum(sizes) // PAIRS_AT_A_TIME
         edges = [0, *(np.flatnonzero(np.diff(chunk)) + 1).tolist(), len(sizes)]
@@ -264,6 +268,7 @@ class Shard:
             own = copy(bank)
             own.cache_bytes = bank.cache_bytes * sizes[a:b].sum() / sizes.sum()
             self.machines.append(self._machine(own, list(self.sites.values())[a:b], C, parts))
+        return self.machines[0].promises
 
     def _machine(self, bank: FittedBank, sites: list[_SiteData], C: float, parts: Parts) -> Any:
         start = sites[0].rows.start
@@ -275,7 +280,8 @@ class Shard:
         if parts.task_scale == "samples":
             scale = 1 / np.concatenate([site.training.task_sizes for site in sites])
         data = self.data[start : sites[-1].rows.stop]
-        return make_machine(bank, data, tasks, bounds, parts.n_jobs, scale=scale, make=parts.make)
+        gram = make_gram(bank, data, tasks, parts.n_jobs)
+        return TaskData.of(gram, tasks, bounds, scale, parts.make).machine()
 
     def sweep(
         self, check: Callable[[], None], theta: Array, warm: int | None, rtol: float, new: int, dropped: list[int]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -21,12 +21,12 @@ from ._tasks import Task
 from ._typing import AnyArray, Array, SolverLike, TaskScale
 from ._validation import check_count, check_number, check_task_scale, shown
 from .gram import GramBlocks
-from .machines import MACHINES, KernelTasks, SVCTasks
+from .machines import MACHINES, SVCTasks
 from .problem import MultiTaskProblem
-from .protocols import Solver
+from .protocols import Machine, PathSolver
 from .scalarizations import PowerMean
 from .solution import Solution
-from .solvers import BaseSolver, make_solver
+from .solvers import make_solver
 from .sweep import Decisions, Sweep
 from .weight_sets import LsBall
 
@@ -74,12 +74,13 @@ class Grid:
 
 
 class Stretch(NamedTuple):
-    """A path at one C, capacity, ε and norm: its run, and the solutions in the order of the exponents."""
+    """A path at one C, capacity, ε and norm: its bank, its run, and the solutions in the order of the exponents."""
 
     C: float
     capacity: float | None
     epsilon: float | None
     s: float
+    bank: Any
     run: Run
     points: list[Solution]
 
@@ -94,11 +95,11 @@ class Parts:
     ``make`` builds the machine from Gram store, targets, costs and scale.
     """
 
-    solver: Solver
+    solver: PathSolver
     s: float
     n_jobs: int
     task_scale: TaskScale = "none"
-    make: Callable[..., KernelTasks] = SVCTasks
+    make: Callable[..., Machine] = SVCTasks
 
 
 def check_parts(
@@ -119,9 +120,9 @@ def check_parts(
     made = make_solver(solver, ps, tol=tol, max_iter=max_iter)
     if not isinstance(machine, str) or machine not in MACHINES:
         raise ValueError(f"machine must be one of {list(MACHINES)}, got {shown(machine)}.")
-    if machine != "svc" and getattr(made, "name", "") == "tseng":
+    if machine != "svc" and made.name == "tseng":
         raise ValueError(f"solver='tseng' needs machine='svc', got {machine!r}; use solver='auto'.")
-    make: Callable[..., KernelTasks] = MACHINES[machine]
+    make: Callable[..., Machine] = MACHINES[machine]
     check_number("epsilon", epsilon, lambda v: 0 <= v < np.inf, "of at least 0")
     if machine == "svr":
         make = partial(make, epsilon=float(epsilon))
@@ -143,35 +144,60 @@ def fit_bank(kernels: KernelLike, training: Training) -> Any:
     return CoupledBank(base, samples.data, groups, bank.capacity)
 
 
-def make_machine(
-    bank: Any,
-    X: AnyArray,
-    tasks: Sequence[Task],
-    bounds: Sequence[Array],
-    n_jobs: int = 1,
-    shared: bool = True,
-    scale: Array | None = None,
-    make: Callable[..., KernelTasks] = SVCTasks,
-) -> Any:
-    """The machine of these tasks; ``bounds`` holds C for each sample of each task, ``shared`` is as in GramBlocks."""
+def make_gram(bank: Any, X: AnyArray, tasks: Sequence[Task], n_jobs: int = 1, shared: bool = True) -> Any:
+    """The Gram store of these tasks; ``shared`` is as in GramBlocks."""
     rows = [task.rows for task in tasks]
     coupled = isinstance(bank, CoupledBank)
     gram: Any = CoupledGram(bank, X, rows, n_jobs) if coupled else GramBlocks(bank, X, rows, n_jobs, shared)
     gram.check_positive_semidefinite()
-    return make(gram, np.concatenate([task.targets for task in tasks]), np.concatenate(bounds), scale)
+    return gram
 
 
-def make_problem(
-    training: Training, bounds: Sequence[Array], bank: Any, parts: Parts, omega: Array | None = None
-) -> MultiTaskProblem:
-    """The problem at p = 1."""
+@dataclass(frozen=True)
+class TaskData:
+    """What the machine of some tasks is made of, at C = 1: the same for every C, capacity and ε."""
+
+    gram: Any
+    targets: Array
+    costs: Array
+    scale: Array | None
+    make: Callable[..., Machine]
+
+    @classmethod
+    def of(
+        cls, gram: Any, tasks: Sequence[Task], costs: Sequence[Array], scale: Array | None, make: Callable[..., Machine]
+    ) -> TaskData:
+        """The data of these tasks; ``costs`` holds the cost of each sample of each task."""
+        return cls(gram, np.concatenate([task.targets for task in tasks]), np.concatenate(costs), scale, make)
+
+    def machine(self, C: float = 1.0, epsilon: float | None = None) -> Machine:
+        """The machine at another C and ε; None keeps the ε of ``make``."""
+        own = {} if epsilon is None else {"epsilon": epsilon}
+        return self.make(self.gram, self.targets, C * self.costs, self.scale, **own)
+
+    def paying(self, capacity: float | None) -> TaskData:
+        """The same tasks at another capacity exponent of the kernels; None keeps that of the bank."""
+        return self if capacity is None else replace(self, gram=self.gram.paying(capacity))
+
+
+class Posed(NamedTuple):
+    """A problem at p = 1, its bank of kernels, and its data (None if they are on a cluster)."""
+
+    problem: MultiTaskProblem
+    bank: Any
+    data: Any
+
+
+def pose(training: Training, bounds: Sequence[Array], bank: Any, parts: Parts, omega: Array | None = None) -> Posed:
+    """The problem of these tasks; ``bounds`` holds C for each sample of each task."""
+    mean, ball = PowerMean(1.0, omega), LsBall(parts.s)
     if training.remote:
         remote: Any = training
-        return MultiTaskProblem(remote.machine(bank, bounds, parts), PowerMean(1.0, omega), LsBall(parts.s))
+        return Posed(MultiTaskProblem(remote.machine(bank, bounds, parts), mean, ball), bank, None)
     scale = 1 / training.task_sizes if parts.task_scale == "samples" else None
-    data, tasks = training.samples.data, training.tasks
-    machine = make_machine(bank, data, tasks, bounds, parts.n_jobs, scale=scale, make=parts.make)
-    return MultiTaskProblem(machine, PowerMean(1.0, omega), LsBall(parts.s))
+    gram = make_gram(bank, training.samples.data, training.tasks, parts.n_jobs)
+    data = TaskData.of(gram, training.tasks, bounds, scale, parts.make)
+    return Posed(MultiTaskProblem(data.machine(), mean, ball), bank, data)
 
 
 def make_model(bank: FittedBank, training: Training, theta: Array, decisions: Decisions) -> TaskModel:
@@ -180,15 +206,18 @@ def make_model(bank: FittedBank, training: Training, theta: Array, decisions: De
     return make_models(training.samples.data, training.tasks, training.labelling, [fit])[0]
 
 
-def models_of(points: Sequence[Solution], training: Training) -> list[TaskModel]:
-    """The fitted models of solutions for the same training data; points with the same sweep share a model."""
+def models_of(points: Sequence[Solution], training: Training, *banks: Any) -> list[TaskModel]:
+    """The fitted models of solutions for the same training data; points with the same sweep share a model.
+
+    ``banks`` are the kernels of each point, or of all points.
+    """
     if training.remote:
-        return training.models(points)  # type: ignore[attr-defined]
+        return training.models(points, *banks)  # type: ignore[attr-defined]
     distinct: dict[int, Fit] = {}
-    for point in points:
+    for point, bank in zip(points, banks if len(banks) > 1 else banks * len(points), strict=True):
         if id(point.sweep) not in distinct:
             machine: Any = point.machine
-            distinct[id(point.sweep)] = Fit(machine.gram.bank, point.theta, machine.decisions(point.sweep))
+            distinct[id(point.sweep)] = Fit(bank, point.theta, machine.decisions(point.sweep))
     made = make_models(training.samples.data, training.tasks, training.labelling, list(distinct.values()))
     model_of = dict(zip(distinct, made, strict=True))
     return [model_of[id(point.sweep)] for point in points]
@@ -197,22 +226,24 @@ def models_of(points: Sequence[Solution], training: Training) -> list[TaskModel]
 def trace(
     problem: MultiTaskProblem,
     ps: Sequence[float],
-    solver: Solver,
+    solver: PathSolver,
     progress: Progress,
     init: Solution | None = None,
     run: Run | None = None,
 ) -> list[Solution]:
-    """Solve the problem for each p, starting from the previous solution; returns the solutions in the order of ps."""
+    """Solve the problem for each p, starting from the previous solution; returns the solutions in the order of ps.
+
+    The scalarization of the problem is a power mean of any exponent.
+    """
     run = run or Run(progress.report)
-    omega = problem.scalarization.weights if isinstance(problem.scalarization, PowerMean) else None
+    mean = cast(PowerMean, problem.scalarization)
     solutions: dict[float, Solution] = {}
     last = init
     waiting = walking_order(ps)
     while waiting:
-        here = replace(problem, scalarization=PowerMean(waiting[0], omega))
+        here = replace(problem, scalarization=replace(mean, p=waiting[0]))
         last = solutions[waiting[0]] = solver.solve(here, last, run)
-        also = solver.also_solved(here, last, waiting[1:]) if isinstance(solver, BaseSolver) else {}
-        for p, solution in also.items():
+        for p, solution in solver.also_solved(here, last, mean, waiting[1:]).items():
             solutions[p] = solution
             run.note(p, solution.gap)
         left = [p for p in waiting if p not in solutions]
@@ -239,10 +270,10 @@ def solve_apart(
     omega = np.full(sum(counts), 1 / sum(counts)) if omega is None else omega
     solutions, models = [], []
     for own, weight in zip(alone, np.split(omega, np.cumsum(counts)[:-1]), strict=True):
-        problem = make_problem(own, own.bounds(C), fit_bank(kernels, own), parts, weight / weight.sum())
+        problem, bank, _ = pose(own, own.bounds(C), fit_bank(kernels, own), parts, weight / weight.sum())
         points = trace(problem, [1.0], parts.solver, progress, run=run)
         solutions += points
-        models += models_of(points, own)
+        models += models_of(points, own, bank)
     sweeps = [solution.sweep for solution in solutions]
     theta = np.concatenate([np.tile(sweep.theta, (count, 1)) for sweep, count in zip(sweeps, counts, strict=True)])
     values = (
@@ -254,7 +285,9 @@ def solve_apart(
     return Solution(1.0, whole, omega, float(omega @ whole.lower), gap, n_sweeps, converged), models
 
 
-def trace_grid(problem: MultiTaskProblem, grid: Grid, solver: Any, progress: Progress) -> Iterator[Stretch]:
+def trace_grid(
+    problem: MultiTaskProblem, data: TaskData, grid: Grid, solver: PathSolver, progress: Progress
+) -> Iterator[Stretch]:
     """The path for each C, capacity, ε and s.
 
     The given problem has C = 1. C increases, because a cut at one C is valid at every larger one. Capacities and norms
@@ -262,40 +295,36 @@ def trace_grid(problem: MultiTaskProblem, grid: Grid, solver: Any, progress: Pro
     every s and every scale of the kernels.
     """
     for epsilon in grid.epsilons or (None,):
-        machine: Any = problem.machine
-        there = problem if epsilon is None else replace(problem, machine=machine.with_epsilon(epsilon))
-        yield from _trace_costs(there, grid, epsilon, solver, progress)
+        yield from _trace_costs(problem, data, grid, epsilon, solver, progress)
 
 
 def _trace_costs(
-    problem: MultiTaskProblem, grid: Grid, epsilon: float | None, solver: Any, progress: Progress
+    problem: MultiTaskProblem,
+    data: TaskData,
+    grid: Grid,
+    epsilon: float | None,
+    solver: PathSolver,
+    progress: Progress,
 ) -> Iterator[Stretch]:
-    machine: Any = problem.machine
-    capacities = grid.capacities or (None,)
-    turns = [(capacity, s) for k, capacity in enumerate(capacities) for s in grid.norms[:: 1 - 2 * (k % 2)]]
+    at_capacity = {capacity: data.paying(capacity) for capacity in grid.capacities or (None,)}
+    turns = [(capacity, s) for k, capacity in enumerate(at_capacity) for s in grid.norms[:: 1 - 2 * (k % 2)]]
     last: Solution | None = None
-    last_C = 0.0
+    last_C, last_bank = 0.0, data.gram.bank
     for k, C in enumerate(sorted(set(grid.Cs))):
-        costly = machine.with_bounds(C * machine.C)
-        at_capacity = {capacity: costly if capacity is None else costly.paying(capacity) for capacity in capacities}
+        machines = {capacity: own.machine(C, epsilon) for capacity, own in at_capacity.items()}
         for capacity, s in turns if k % 2 == 0 else turns[::-1]:
-            here = replace(problem, machine=at_capacity[capacity], weight_set=LsBall(s))
+            bank = at_capacity[capacity].gram.bank
+            here = replace(problem, machine=machines[capacity], weight_set=LsBall(s))
             run = Run(progress.report)
-            init = None if last is None else _carried(last, here, solver, C / last_C)
+            init = last
+            if last is not None and last_C < C:  # neighbours differ only in C
+                init = solver.grown(last, here, C / last_C)
+            elif last is not None and bank is not last_bank:
+                old, new = last_bank.factor, bank.factor
+                init = solver.rescaled(last, here, np.divide(new, old, out=np.ones_like(new), where=old > 0))
             points = trace(here, grid.ps, solver, progress, init, run)
-            last, last_C = points[list(grid.ps).index(walking_order(grid.ps)[0])], C
-            yield Stretch(C, capacity, epsilon, s, run, points)
-
-
-def _carried(last: Solution, here: MultiTaskProblem, solver: Any, growth: float) -> Solution:
-    """The solution for another C, capacity or norm as a start for this problem."""
-    there: Any = last.machine
-    if there is here.machine:
-        return last
-    if growth > 1:  # neighbours differ only in C
-        return solver.grown(last, here, growth)
-    old, new = there.gram.bank.factor, here.machine.gram.bank.factor  # type: ignore[attr-defined]
-    return solver.rescaled(last, here, np.divide(new, old, out=np.ones_like(new), where=old > 0))
+            last, last_C, last_bank = points[list(grid.ps).index(walking_order(grid.ps)[0])], C, bank
+            yield Stretch(C, capacity, epsilon, s, bank, run, points)
 
 
 def walking_order(ps: Sequence[float]) -> list[float]:

@@ -19,7 +19,7 @@ from ._reading import Training, read_detection, read_regression, read_shared, re
 from ._regressor import KernelTaskRegressor, machine_of_loss
 from ._remote import is_remote, read_remote
 from ._shares import Share
-from ._tracing import fit_bank, make_problem
+from ._tracing import fit_bank, pose
 from ._typing import AnyArray, Array, ClassWeight, MultiClass, SolverLike, TaskScale
 from ._validation import check_exponent, check_number, check_task_weight, shown
 
@@ -440,8 +440,8 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
             )
         _warn_of_widths(bank)
         bounds = [weight / (self.nu * weight.sum()) for weight in training.weights]
-        problem = make_problem(training, bounds, bank, parts, check_task_weight(self.task_weight, training.tasks))
-        model = self._solved(problem, exponents, parts, training)
+        posed = pose(training, bounds, bank, parts, check_task_weight(self.task_weight, training.tasks))
+        model = self._solved(posed, exponents, parts, training)
         decisions = model.decisions(training.samples)
         pairs = zip(training.tasks, training.weights, strict=True)
         own = [(decisions[task.rows, t], weight) for t, (task, weight) in enumerate(pairs)]

@@ -18,7 +18,7 @@ from ._progress import Progress
 from ._refit import path_refit_code
 from ._run import Run
 from ._together import SeparateModel, Share, SharedModel
-from ._tracing import Parts, check_parts, fit_bank, make_problem, models_of, solve_apart, trace
+from ._tracing import Parts, check_parts, fit_bank, models_of, pose, solve_apart, trace
 from ._typing import Array, ClassWeight, IntArray, MachineName, MultiClass, SolverLike, TaskScale
 from ._validation import check_exponents, check_task_weight
 from .scalarizations import PAPER_PS
@@ -371,11 +371,11 @@ def _learn(
     verbose: int | None,
 ) -> _Learned:
     """Solve tasks that share their kernel along p, or one problem for tasks that share more."""
-    problem = make_problem(training, training.bounds(C), fit_bank(kernels, training), parts, omega)
+    problem, bank, _ = pose(training, training.bounds(C), fit_bank(kernels, training), parts, omega)
     with Progress(len(exponents), parts.solver.tol, verbose) as progress:
         run = Run(progress.report)
         points = trace(problem, exponents, parts.solver, progress, run=run)
-    models: list[Any] = models_of(points, training)
+    models: list[Any] = models_of(points, training, bank)
     if training.together is not None:
         models = [SharedModel(model, training.together) for model in models]
     return _Learned(run, points, models)

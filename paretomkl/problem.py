@@ -77,13 +77,23 @@ class MultiTaskProblem:
         return self.gap_between(value, own if lower is None else max(own, lower))
 
     def value_and_bound(self, sweep: Sweep) -> tuple[float, float]:
-        """M_p at the upper bounds of the sweep, and the lower bound that its duals give; see :meth:`relative_gap`."""
-        eta = self.scalarization.gradient(sweep.upper)
-        value = float(eta @ sweep.upper)  # M_p is homogeneous: this is M_p(sweep.upper)
-        return value, self.lower_bound(eta, sweep.linear, sweep.forms)
+        """S at the upper bounds u of the sweep, and the lower bound that its duals give; see :meth:`relative_gap`.
+
+        With η = ∇S(u), a convex S has S(J) ≥ S(u) + η'(J − u) everywhere. For a homogeneous one η'u = S(u), so that
+        Σ_t η_t J_t bounds it. For a concave one, both numbers are those of the sum with weights η.
+        """
+        scalarization, upper = self.scalarization, sweep.upper
+        eta = scalarization.gradient(upper)
+        total, lower = float(eta @ upper), self.lower_bound(eta, sweep.linear, sweep.forms)
+        if scalarization.homogeneous or not scalarization.convex:
+            return total, lower
+        value = scalarization.value(upper)
+        return value, value + (lower - total)
 
     @staticmethod
     def gap_between(value: float, lower: float) -> float:
         """The relative gap between a value and a lower bound on the optimum."""
+        if value == 0.0:
+            return 0.0  # no task costs anything
         gap = 1.0 - lower / value
         return 0.0 if gap < 0.0 else gap  # NaN stays NaN: it certifies nothing

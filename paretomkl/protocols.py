@@ -4,33 +4,95 @@
 
 where the machine computes J_t(θ) and its Gram store computes K_θ.
 
+A protocol lists all that the library asks of a part. What a part may offer beyond that, so that solvers can save work,
+it declares: a machine by its :class:`Promises`, a store by ``streams`` and ``can_choose``, a weight set by ``sparse``
+and ``norm``, a scalarization by ``convex`` and ``homogeneous``. Where nothing is declared nothing is assumed.
+
 The page *How to add a part* in the documentation has an example of each.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from ._typing import AnyArray, Array
+from ._typing import Array, IntArray
 
 if TYPE_CHECKING:
     from ._bank import FittedBank
     from ._compiled import barrier_function
+    from ._kernel_fields import Field
     from ._run import Run
     from .gram import CombinedGram, TaskLayout
     from .problem import MultiTaskProblem
+    from .scalarizations import PowerMean
     from .solution import Solution
     from .sweep import Decisions, Sweep
 
-__all__ = ["Gram", "Machine", "Scalarization", "Solver", "WeightSet", "check_part"]
+__all__ = [
+    "ChoosableGram",
+    "ChoosingMachine",
+    "Gram",
+    "GrowingMachine",
+    "HingeMachine",
+    "LargeGram",
+    "Machine",
+    "PathSolver",
+    "Promises",
+    "Scalarization",
+    "Solver",
+    "WeightSet",
+    "check_part",
+]
+
+
+@dataclass(frozen=True)
+class Promises:
+    """What a machine guarantees beyond its protocol. Each promise saves work; a false one makes certificates wrong.
+
+    ``Promises()`` promises nothing: everything works, and is certified, but no cut survives a change of C or of the
+    scale of a kernel. Below, a cut J_t(θ) ≥ a − ½ θ'G belongs to a dual v.
+
+    Attributes
+    ----------
+    nonnegative : bool
+        J_t(θ) ≥ 0 at every θ that the machine accepts, also where it has not been evaluated.
+    shrinks : bool
+        J_t(θ) ≥ c a − ½ c² θ'G for 0 ≤ c ≤ 1: a is concave in v with a(0) ≥ 0, and v may shrink to zero.
+    scales : bool
+        If kernel m becomes r_m times as large, the same dual gives the cut with G_m r_m in place of G_m, and it is
+        still a warm start: a does not depend on the kernels.
+    grows : bool
+        A cut holds for every larger C. The machine is a :class:`GrowingMachine`.
+    homogeneous : bool
+        C only bounds the dual, and a is proportional to it: if C becomes f times as large, c a − ½ c² θ'G is a cut for
+        1 ≤ c ≤ f.
+    chooses : bool
+        a is concave in v, and G_m = v'K_m v of the duals that ``decisions`` returns. The machine is a
+        :class:`ChoosingMachine`, and taking some of its kernels is cheap.
+    hinge : bool
+        The tasks are the paper's support vector machines over a Gram store. The machine is a :class:`HingeMachine`.
+    """
+
+    nonnegative: bool = False
+    shrinks: bool = False
+    scales: bool = False
+    grows: bool = False
+    homogeneous: bool = False
+    chooses: bool = False
+    hinge: bool = False
 
 
 @runtime_checkable
 class Machine(Protocol):
-    """Solves all tasks under a given kernel."""
+    """Solves all tasks under a given kernel: J_t(θ) > 0 is convex and does not increase with θ.
+
+    A task whose J_t is zero under every kernel is idle: its cut, forms and bounds are zero.
+    """
 
     @property
     def n_tasks(self) -> int: ...
@@ -38,11 +100,53 @@ class Machine(Protocol):
     @property
     def n_kernels(self) -> int: ...
 
+    @property
+    def promises(self) -> Promises:
+        """What solvers may rely on beyond this protocol."""
+
     def sweep(self, theta: Array, warm: Any = None, rtol: float = 1e-6) -> Sweep:
-        """Solve every task at θ to a relative duality gap of rtol, starting from ``warm`` of an earlier sweep."""
+        """Solve every task at θ to a relative duality gap of rtol, starting from ``warm`` of an earlier sweep.
+
+        The bounds must hold whatever accuracy was reached, and the cuts at every θ ≥ 0.
+        """
 
     def decisions(self, sweep: Sweep) -> Decisions:
         """The task functions that result from a sweep of this machine."""
+
+
+@runtime_checkable
+class GrowingMachine(Machine, Protocol):
+    """A machine that can start from the solution for a smaller C."""
+
+    def grown_start(self, warm: Any, factor: float) -> Any:
+        """A warm start for these tasks from one for costs that are smaller by ``factor``."""
+
+
+@runtime_checkable
+class ChoosingMachine(Machine, Protocol):
+    """A machine of very many kernels that can work with a few of them."""
+
+    def with_kernels(self, which: IntArray) -> ChoosingMachine:
+        """The same tasks with the given kernels only; its sweeps have duals that this machine can read."""
+
+    def forms(self, dual: Array) -> Array:
+        """G[t, m] of the cuts of flat duals, (n_tasks, n_kernels)."""
+
+    def steepest(self, slope: Array, among: IntArray | None = None) -> IntArray:
+        """The kernels to add next, given the slope of each (n_kernels,)."""
+
+
+@runtime_checkable
+class HingeMachine(Machine, Protocol):
+    """J_t(θ) = scale_t · max over {0 ≤ α ≤ C, α'y = 0} of α'1 − ½ (y∘α)'K_θ(y∘α), with flat arrays over all samples.
+
+    The duals of its decisions are y∘α.
+    """
+
+    gram: Gram
+    targets: Array
+    C: Array
+    scale: Array
 
 
 @runtime_checkable
@@ -53,13 +157,19 @@ class Gram(Protocol):
     def layout(self) -> TaskLayout: ...
 
     @property
-    def bank(self) -> FittedBank: ...
-
-    @property
     def n_kernels(self) -> int: ...
 
     @property
-    def n_jobs(self) -> int: ...
+    def n_jobs(self) -> int:
+        """Number of threads for the work on its matrices."""
+
+    @property
+    def streams(self) -> bool:
+        """Whether to avoid full matrices now: the store is a :class:`LargeGram`."""
+
+    @property
+    def can_choose(self) -> bool:
+        """Whether taking some of its kernels is cheap: the store is a :class:`ChoosableGram`."""
 
     def combined(self, theta: Array) -> AbstractContextManager[CombinedGram]:
         """The matrices Σ_m θ_m K_m of all tasks, valid inside the ``with`` block."""
@@ -67,13 +177,43 @@ class Gram(Protocol):
     def quadratic_forms(self, v: Array) -> Array:
         """G[t, m] = v_t'K_m v_t, (n_tasks, n_kernels), where v concatenates the coefficients of all tasks."""
 
-    def cross(self, X: AnyArray, theta: Array) -> Array:
-        """Σ_m θ_m K_m between new samples X and the training samples, (n_other, n_samples)."""
+    def diagonals(self) -> Array:
+        """k_m(x, x) of the samples of all tasks, concatenated by task, (n_kernels, n_entries)."""
+
+
+@runtime_checkable
+class LargeGram(Gram, Protocol):
+    """A store that can evaluate the task functions without full matrices."""
+
+    @property
+    def bank(self) -> FittedBank: ...
+
+    def field(self, rtol: float) -> AbstractContextManager[Field]:
+        """The functions of all tasks at the dual of their last use, accurate enough for tasks solved to rtol."""
+
+
+@runtime_checkable
+class ChoosableGram(Gram, Protocol):
+    """A store of very many kernels that can work with a few of them."""
+
+    def with_kernels(self, which: IntArray) -> Gram:
+        """A store with the given kernels only."""
+
+    def steepest(self, slope: Array, among: IntArray | None = None) -> IntArray:
+        """The kernels to add next, given the slope of each (n_kernels,)."""
 
 
 @runtime_checkable
 class WeightSet(Protocol):
-    """The allowed kernel weights: {θ ≥ 0, c(θ) ≤ 1} with c convex and increasing."""
+    """The allowed kernel weights: {θ ≥ 0, c(θ) ≤ 1} with c convex and increasing. Compared by ``==``."""
+
+    @property
+    def norm(self) -> float:
+        """s if this is the ball {θ ≥ 0, ‖θ‖_s ≤ 1}; else NaN."""
+
+    @property
+    def sparse(self) -> bool:
+        """Whether most optimal weights are zero, and the set of fewer kernels is this set with the others at zero."""
 
     def start(self, n_kernels: int) -> Array:
         """The starting point, on the boundary."""
@@ -101,11 +241,15 @@ class Scalarization(Protocol):
 
     @property
     def p(self) -> float:
-        """The exponent on the path; NaN if there is none."""
+        """The exponent if this is a weighted power mean; else NaN."""
 
     @property
     def convex(self) -> bool:
         """Whether it is convex; a convex one is bounded by its linearisation, others are minimised by re-weighting."""
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether S(c g) = c S(g) for c > 0, so that its gradient times g is S(g)."""
 
     def log_value(self, objectives: Array) -> Array:
         """log S(g) along the last axis of g of shape (..., n_tasks)."""
@@ -122,7 +266,11 @@ class Scalarization(Protocol):
 
 @runtime_checkable
 class Solver(Protocol):
-    """Minimises the scalarization over the weight set."""
+    """Minimises the scalarization over the weight set.
+
+    In paths and searches, a solver that has no more than this starts cold at every point, and its gap is evaluated
+    again from its sweep.
+    """
 
     tol: float
 
@@ -130,13 +278,61 @@ class Solver(Protocol):
         """Solve the problem to a relative gap of ``tol``, starting from the solution ``init`` if given."""
 
 
+@runtime_checkable
+class PathSolver(Solver, Protocol):
+    """A solver that carries its state along a path: each point starts from the last."""
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+
+    @property
+    def lowest_p(self) -> float:
+        """The smallest exponent that it handles."""
+
+    @property
+    def highest_p(self) -> float:
+        """The largest exponent that it handles."""
+
+    def also_solved(
+        self, problem: MultiTaskProblem, solution: Solution, mean: PowerMean, ps: Sequence[float]
+    ) -> Mapping[float, Solution]:
+        """Solutions for those exponents of ``mean`` that ``solution`` of this problem serves without further work."""
+
+    def grown(self, solution: Solution, problem: MultiTaskProblem, factor: float) -> Solution:
+        """A start for ``problem``, which differs from the problem of ``solution`` by a factor ≥ 1 of C only."""
+
+    def rescaled(self, solution: Solution, problem: MultiTaskProblem, ratio: Array) -> Solution:
+        """A start for ``problem``, which differs only in kernels that are ``ratio`` (n_kernels,) times as large."""
+
+    def for_scores(self) -> PathSolver:
+        """The solver to use if only the scores of its points matter, not that they form a smooth path."""
+
+
 @cache
 def _members(protocol: type) -> list[str]:
-    return [name for name in {**vars(protocol), **protocol.__annotations__} if not name.startswith("_")]
+    """The names that a part must have."""
+    bases = [base for base in reversed(protocol.__mro__) if base.__dict__.get("_is_protocol") and base is not Protocol]
+    names = dict.fromkeys(name for base in bases for name in {**vars(base), **base.__annotations__})
+    return [name for name in names if not name.startswith("_")]
 
 
 def check_part(part: Any, protocol: type) -> None:
-    """Raise an error that names the members a part lacks."""
+    """Raise an error that names the members a part lacks, those that it declares to have included."""
+    _check_members(part, protocol)
+    declared: list[tuple[bool, type]] = []
+    if protocol is Machine:
+        if not isinstance(part.promises, Promises):
+            raise TypeError(f"{type(part).__name__}.promises must be a Promises object, got {part.promises!r}.")
+        given = part.promises
+        declared = [(given.grows, GrowingMachine), (given.chooses, ChoosingMachine), (given.hinge, HingeMachine)]
+    elif protocol is Gram:
+        declared = [(part.streams, LargeGram), (part.can_choose, ChoosableGram)]
+    for wider in (wider for is_declared, wider in declared if is_declared):
+        _check_members(part, wider)
+
+
+def _check_members(part: Any, protocol: type) -> None:
     wanted = _members(protocol)
     missing = [name for name in wanted if not hasattr(part, name)]
     if missing or isinstance(part, type):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from ._typing import Array
+from ._typing import AnyArray, Array
 
 __all__ = ["PAPER_PS", "PowerMean"]
 
@@ -19,13 +20,17 @@ _NEARLY_GEOMETRIC = 1e-2  # |p| below which M_p is computed from deviations from
 
 @dataclass(frozen=True)
 class PowerMean:
-    """Weighted power mean of positive task objectives, for every real p and ±∞.
+    """Weighted power mean of task objectives, for every real p and ±∞.
 
         M_p(g) = (Σ_t ω_t g_t^p)^(1/p),    Σ_t ω_t = 1
 
     p = 1 is the average, p = ∞ the largest, p = 0 the geometric mean, p = -∞ the smallest objective. M_p is convex for
     p ≥ 1. It has the same minimiser as the paper's ν_p(g) = T^(1/p) M_p(g), but stays within the range of the
     objectives, while T^(1/p) can overflow. All computations use logarithms.
+
+    An objective of zero belongs to a task that costs nothing under any kernel. For p ≥ 1 it enters the mean as it is.
+    For p < 1, where it would make the gradient infinite or the mean zero, it is left out. Either way it has no task
+    weight.
 
     Parameters
     ----------
@@ -46,6 +51,8 @@ class PowerMean:
     p: float
     weights: Array | None = None
 
+    homogeneous: ClassVar[bool] = True
+
     @property
     def convex(self) -> bool:
         """Whether M_p is convex: p ≥ 1."""
@@ -58,8 +65,21 @@ class PowerMean:
         """log(ω_t g_t^p), whose log-sum-exp is p log M_p."""
         return self._log_weights(logs.shape[-1]) + self.p * logs
 
+    def _without_zeros(self, objectives: Array) -> tuple[AnyArray, PowerMean, float]:
+        """Which objectives are positive, the mean of these alone, and the logarithm of M_p relative to that mean."""
+        positive = objectives > 0
+        weights = np.exp(np.broadcast_to(self._log_weights(len(objectives)), objectives.shape))[positive]
+        total = weights.sum() if len(weights) else 1.0
+        ratio = np.log(total) / self.p if 1 <= self.p < np.inf else 0.0
+        return positive, replace(self, weights=weights / total), ratio
+
     def log_value(self, objectives: Array) -> Array:
         """log M_p along the last axis of objectives of shape (..., n_tasks)."""
+        if objectives.ndim == 1 and not objectives.min() > 0:
+            positive, mean, ratio = self._without_zeros(objectives)
+            return ratio + mean.log_value(objectives[positive]) if positive.any() else np.array(-np.inf)
+        if not objectives.min(initial=np.inf) > 0:
+            return np.array([self.log_value(row) for row in objectives])
         logs = np.log(objectives)
         if np.isinf(self.p):
             return logs.max(axis=-1) if self.p > 0 else logs.min(axis=-1)
@@ -74,6 +94,12 @@ class PowerMean:
 
         At p = ±∞ it is the subgradient that splits the weight equally among the tasks that attain the extreme.
         """
+        if not objectives.min() > 0:
+            positive, mean, ratio = self._without_zeros(objectives)
+            gradient = np.zeros(len(objectives))
+            if positive.any():
+                gradient[positive] = np.exp(ratio) * mean.gradient(objectives[positive])
+            return gradient
         logs = np.log(objectives)
         if np.isinf(self.p):
             extreme = logs == (logs.max() if self.p > 0 else logs.min())
@@ -85,6 +111,9 @@ class PowerMean:
 
     def means_and_gradients(self, ps: Sequence[float], objectives: Array) -> tuple[Array, Array]:
         """M_p (n_ps,) and its gradient (n_ps, n_tasks) for several other finite p at the same objectives."""
+        if not objectives.min() > 0:
+            means = [replace(self, p=p) for p in ps]
+            return np.array([m.value(objectives) for m in means]), np.array([m.gradient(objectives) for m in means])
         logs = np.log(objectives)
         p, log_weights = np.array(ps, dtype=float), self._log_weights(len(logs))
         terms = log_weights + np.multiply.outer(p, logs)
@@ -97,8 +126,9 @@ class PowerMean:
 
     def task_weights(self, objectives: Array) -> Array:
         """η_t ∝ ω_t g_t^(p-1), summing to one: the weights of the equivalent weighted sum."""
-        if np.isinf(self.p):
-            return self.gradient(objectives)
+        if np.isinf(self.p) or not objectives.min() > 0:
+            gradient = self.gradient(objectives)
+            return gradient / gradient.sum() if gradient.any() else np.full(len(gradient), 1 / len(gradient))
         exponents = self._log_weights(len(objectives)) + (self.p - 1) * np.log(objectives)
         return np.exp(exponents - _log_sum_exp(exponents))
 

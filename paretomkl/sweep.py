@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from ._typing import Array
 
-__all__ = ["Decisions", "Sweep"]
+if TYPE_CHECKING:
+    from .protocols import Machine
+
+__all__ = ["Decisions", "Sweep", "check_sweep"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,54 @@ class Sweep:
     lower: Array
     upper: Array
     warm: Any = None
+
+    @property
+    def gaps(self) -> Array:
+        """The relative duality gap of each task, (n_tasks,); zero for idle tasks."""
+        return np.where(self.upper > 0, 1 - self.lower / np.where(self.upper > 0, self.upper, 1.0), 0.0)
+
+
+_CONTRADICTION = 1e-6  # a cut may lie above the objective at its own θ by this much, relative to its largest term
+
+
+def check_sweep(sweep: Sweep, machine: Machine) -> Sweep:
+    """The sweep itself; raise if it contradicts the protocol of machines, because it would certify nothing."""
+    linear, forms, upper = sweep.linear, sweep.forms, sweep.upper
+    shape = machine.n_tasks, machine.n_kernels
+    if forms.shape != shape or not linear.shape == sweep.lower.shape == upper.shape == shape[:1]:
+        raise ValueError(
+            f"A sweep of {type(machine).__name__} must have forms of shape {shape} and linear, lower and upper of "
+            f"shape {shape[:1]}, got {forms.shape}, {linear.shape}, {sweep.lower.shape} and {upper.shape}."
+        )
+    finite = np.isfinite(upper) & np.isfinite(forms).all(axis=1)
+    if not finite.all():
+        raise ValueError(
+            f"The objective of task {int(np.argmin(finite))} is not finite: C, the sample weights and the kernel "
+            "values are too large together. Reduce C or normalise the kernels."
+        )
+    if forms.min() < 0:
+        t, m = (int(i) for i in np.unravel_index(np.argmin(forms), shape))
+        raise ValueError(
+            f"{type(machine).__name__} has the negative form {forms[t, m]:.3g} for task {t} and kernel {m}, but an "
+            "objective must not increase with a kernel weight. Is the kernel positive semidefinite?"
+        )
+    if not upper.min() > 0:
+        idle = (upper == 0) & (linear == 0) & ~forms.any(axis=1)
+        if not (idle | (upper > 0)).all():
+            t = int(np.argmin(np.where(idle, np.inf, upper)))
+            raise ValueError(
+                f"Task {t} has the objective {upper[t]:.3g} under {type(machine).__name__}, but objectives must be "
+                "positive: power means of others are not defined. Add a constant, or use another form of the task."
+            )
+    fall = 0.5 * (forms * sweep.theta).sum(axis=1)
+    above = linear - fall - upper > _CONTRADICTION * np.maximum(np.abs(linear), upper)
+    if above.any():
+        t = int(np.argmax(above))
+        raise ValueError(
+            f"{type(machine).__name__} contradicts itself at task {t}: its cut has the value {(linear - fall)[t]:.6g} "
+            f"at its own θ, which is above its upper bound {upper[t]:.6g}."
+        )
+    return sweep
 
 
 class Decisions(NamedTuple):

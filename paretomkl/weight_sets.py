@@ -75,8 +75,12 @@ class LsBall:
         return 1.0 if np.isinf(self.s) else self.s / (self.s - 1)
 
     @property
+    def norm(self) -> float:
+        return self.s
+
+    @property
     def sparse(self) -> bool:
-        """Whether most optimal weights are zero."""
+        """Whether most optimal weights are zero: s = 1."""
         return self.s == 1
 
     def start(self, n_kernels: int) -> Array:

@@ -30,7 +30,7 @@ from paretomkl._choice import choose
 from paretomkl._path_search import searches_all
 from paretomkl._progress import Progress
 from paretomkl._reading import PathReader, read_training
-from paretomkl._tracing import Grid, check_parts, fit_bank, make_problem, trace_grid
+from paretomkl._tracing import Grid, check_parts, fit_bank, pose, trace_grid
 from paretomkl.machines import SVCTasks
 from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer
 from paretomkl.scalarizations import PowerMean
@@ -337,9 +337,10 @@ def test_cuts_of_a_smaller_cost_certify_the_larger_one(toy):
     """The path along C with carried cuts has the same certified values as paths from scratch."""
     training = read_training(PathReader(toy.kernels), toy.X, toy.y, tasks=toy.tasks)
     parts = check_parts(PS, 1.1, 1e-4, "auto", None, None)
-    problem = make_problem(training, training.weights, fit_bank(toy.kernels, training), parts)
-    for C, _, _, _, run, points in trace_grid(problem, Grid(PS, CS, [1.1]), parts.solver, Progress(1, 1e-4, 0)):
-        bounded = replace(problem, machine=problem.machine.with_bounds(C * problem.machine.C))
+    problem, _, data = pose(training, training.weights, fit_bank(toy.kernels, training), parts)
+    for stretch in trace_grid(problem, data, Grid(PS, CS, [1.1]), parts.solver, Progress(1, 1e-4, 0)):
+        C, run, points = stretch.C, stretch.run, stretch.points
+        bounded = replace(problem, machine=data.machine(C))
         alone = [parts.solver.solve(replace(bounded, scalarization=PowerMean(p, None))) for p in PS]
         assert points[0].machine.C.max() == pytest.approx(C * problem.machine.C.max())
         assert run.n_sweeps == sum(point.n_sweeps for point in points)

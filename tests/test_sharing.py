@@ -70,7 +70,10 @@ def test_gram_is_the_sum_of_the_dense_kernels(toy, kernels):
     v = [rng.normal(size=len(mine)) for mine in rows]
     forms = [[w @ k[np.ix_(mine, mine)] @ w for k in stack] for mine, w in zip(rows, v, strict=True)]
     assert_allclose(gram.quadratic_forms(np.concatenate(v)), forms, rtol=1e-8, atol=1e-9)
-    assert_allclose(gram.cross(data[:7], theta), np.tensordot(theta, stack, 1)[:7], rtol=1e-9, atol=1e-12)
+    cross = bank.cross(bank.side(data[:7]), bank.side(data), theta)
+    assert_allclose(cross, np.tensordot(theta, stack, 1)[:7], rtol=1e-9, atol=1e-12)
+    sizes = [[np.diag(k)[mine] for k in stack] for mine in rows]
+    assert_allclose(gram.diagonals(), np.concatenate(sizes, axis=1), rtol=1e-9)
 
 
 def test_every_kernel_pays_for_its_capacity(toy):

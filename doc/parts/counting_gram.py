@@ -1,9 +1,9 @@
 """A Gram store that wraps the library's own store and counts the calls.
 
 A store answers four questions: how the tasks are laid out in memory (``layout``), what the combined matrices are
-(``combined``), what each kernel contributes to a task (``quadratic_forms``), and how other samples relate to these
-(``cross``). A store that keeps its matrices on an accelerator, or computes them row by row, would answer the same
-questions.
+(``combined``), what each kernel contributes to a task (``quadratic_forms``), and how large each sample is under each
+kernel (``diagonals``). It also says whether it can do without full matrices (``streams``) or with fewer kernels
+(``can_choose``); this one says no, so it is asked for no more than that.
 """
 
 from collections import Counter
@@ -21,6 +21,8 @@ from paretomkl.weight_sets import LsBall
 
 
 class CountingGram:
+    streams = can_choose = False
+
     def __init__(self, store):
         self.store = store
         self.calls = Counter()
@@ -28,10 +30,6 @@ class CountingGram:
     @property
     def layout(self):
         return self.store.layout
-
-    @property
-    def bank(self):
-        return self.store.bank
 
     @property
     def n_kernels(self):
@@ -49,9 +47,9 @@ class CountingGram:
         self.calls["quadratic_forms"] += 1
         return self.store.quadratic_forms(v)
 
-    def cross(self, X, theta):
-        self.calls["cross"] += 1
-        return self.store.cross(X, theta)
+    def diagonals(self):
+        self.calls["diagonals"] += 1
+        return self.store.diagonals()
 
 
 def main():
@@ -61,10 +59,9 @@ def main():
     machine = SVCTasks(gram, np.where(y[rows] == 2, 1.0, -1.0), np.full(len(rows), 10.0))
     solution = CutPool().solve(MultiTaskProblem(machine, PowerMean(1.0), LsBall(1.1)))
     function = machine.decisions(solution.sweep)
-    scores = gram.cross(X, solution.theta)[:, rows] @ function.dual[0] + function.intercepts[0]
-    print(
-        f"{solution.n_sweeps} sweeps: {dict(gram.calls)}; accuracy {np.mean((scores > 0)[rows] == (y[rows] == 2)):.2f}"
-    )
+    with gram.combined(solution.theta) as K:
+        scores = K.of_task(0) @ function.dual[0] + function.intercepts[0]
+    print(f"{solution.n_sweeps} sweeps: {dict(gram.calls)}; accuracy {np.mean((scores > 0) == (y[rows] == 2)):.2f}")
     return gram, solution
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from paretomkl.gram import GramBlocks
 from paretomkl.kernels import Gaussian, KernelBank, Linear
 from paretomkl.problem import MultiTaskProblem
+from paretomkl.protocols import Promises
 from paretomkl.scalarizations import PowerMean
 from paretomkl.solvers import CutPool
 from paretomkl.sweep import Decisions, Sweep
@@ -17,6 +18,9 @@ from paretomkl.weight_sets import LsBall
 
 class LeastSquares:
     """T least-squares tasks over one Gram store; ``targets`` has one array per task."""
+
+    # J ≥ 0, duals may shrink, and forms follow the scale of a kernel; Promises() would do too, only slower
+    promises = Promises(nonnegative=True, shrinks=True, scales=True)
 
     def __init__(self, gram, targets, C):
         self.gram, self.targets, self.C = gram, targets, C

@@ -23,6 +23,7 @@ class ShiftedGeometricMean:
     shift: float
     p: float = float("nan")  # it has no exponent
     convex: bool = False
+    homogeneous: bool = False
 
     def log_value(self, objectives):
         """log S along the last axis; log1p and expm1 stay accurate for large c."""

@@ -33,10 +33,9 @@ def weighted_powers(question, x, parameters, gradient, curvature):
 class WeightedBall:
     s: float
     costs: tuple  # w, one for each kernel
-
-    @property
-    def roots(self):
-        return np.array(self.costs) ** (1 / self.s)
+    norm: float = float("nan")  # it is no L_s ball
+    sparse: bool = False
+    roots = property(lambda self: np.array(self.costs) ** (1 / self.s))
 
     def start(self, n_kernels):
         return self.scale_to_boundary(np.ones(n_kernels))
@@ -69,8 +68,8 @@ def main():
     machine = make_machine()
     narrow = [1.0] * 2 + [20.0] * 4 + [1.0] * 5  # the four narrowest Gaussians cost twenty times as much
     for costs in ([1.0] * 11, narrow):
-        problem = MultiTaskProblem(machine, PowerMean(1.0), WeightedBall(1.1, tuple(costs)))
-        solution = CutPool(tol=1e-4).solve(problem)
+        ball = WeightedBall(1.1, tuple(costs))
+        solution = CutPool(tol=1e-4).solve(MultiTaskProblem(machine, PowerMean(1.0), ball))
         share = solution.theta[2:6].sum() / solution.theta.sum()
         print(f"share of the narrow kernels {share:.0%}, gap {solution.gap:.0e}")
 

@@ -19,7 +19,7 @@ from .._labelling import Samples
 from .._model import FittedTasks, share
 from .._progress import Progress
 from .._reading import PathReader, read_samples, read_training
-from .._tracing import Grid, check_parts, fit_bank, make_problem, models_of, trace_grid
+from .._tracing import Grid, check_parts, fit_bank, models_of, pose, trace_grid
 from .._typing import AnyArray
 from ..baselines import IndependentMKL, IndependentSVC, MinimaxMTL, PartiallySharedMKL, SparseMTL, UniformKernelSVC
 from ..search import ParetoMKLClassifierCV
@@ -103,12 +103,12 @@ def pareto(split: Split, settings: Settings) -> Outcome:
     training = read_training(reader, train.X, train.y, tasks=train.tasks)
     samples = read_samples(reader, test.X, tasks=test.tasks)
     parts = check_parts(ps, PAPER_S, settings.final_tol, "auto", None, None)
-    problem = make_problem(training, training.weights, fit_bank(split.kernels, training), parts)
+    problem, _, data = pose(training, training.weights, fit_bank(split.kernels, training), parts)
     outcome = Outcome([])
     progress = Progress(1, settings.final_tol, 0)
-    for stretch in trace_grid(problem, Grid(ps, Cs, [PAPER_S]), parts.solver, progress):
+    for stretch in trace_grid(problem, data, Grid(ps, Cs, [PAPER_S]), parts.solver, progress):
         outcome.n_sweeps += stretch.run.n_sweeps
-        for solution, model in zip(stretch.points, models_of(stretch.points, training), strict=True):
+        for solution, model in zip(stretch.points, models_of(stretch.points, training, stretch.bank), strict=True):
             cost, p = stretch.C, solution.p
             point = Point({"C": cost, "p": p}, float(scores[cost, p]), gap=solution.gap)
             put_to_test(model, samples, test.y, point, outcome)

@@ -19,10 +19,10 @@ from .._reading import Training
 from .._run import Run
 from .._splits import make_splits
 from .._tasks import FOLDS, Task
-from .._tracing import check_parts, fit_bank, make_machine, make_model, make_problem, trace
+from .._tracing import TaskData, check_parts, fit_bank, make_gram, make_model, pose, trace
 from .._typing import Array, ClassWeight, IntArray
 from .._validation import check_grid, check_number, shown
-from ..gram import TaskLayout
+from ..gram import GramBlocks, TaskLayout
 from ..machines import SVCTasks
 from ..machines._smo import classifier_box, solve_tasks
 from ..problem import MultiTaskProblem
@@ -63,7 +63,8 @@ class SeparateKernels(KernelLearner):
             def solve(task: Task, bound: Array) -> tuple[Solution, Decisions]:
                 own = data[np.ix_(task.rows, task.rows)] if bank.precomputed else data[task.rows]
                 alone = replace(task, rows=np.arange(len(task.rows)))
-                machine = make_machine(bank, own, [alone], [bound], inner, make=parts.make)
+                gram = make_gram(bank, own, [alone], inner)
+                machine = TaskData.of(gram, [alone], [bound], None, parts.make).machine()
                 problem = MultiTaskProblem(machine, PowerMean(1.0), LsBall(parts.s))
                 (solution,) = trace(problem, [1.0], parts.solver, progress)
                 return solution.alone(), machine.decisions(solution.sweep)
@@ -85,9 +86,9 @@ class UniformKernel(KernelLearner):
     def _learn(self, training: Training) -> TaskModel:
         parts = check_parts([1.0], 1.0, self.tol, "auto", None, self.n_jobs, **self._machine())
         bank = fit_bank(self.kernels, training)
-        problem = make_problem(training, training.bounds(self._cost()), bank, parts)
+        problem = pose(training, training.bounds(self._cost()), bank, parts).problem
         sweep = Run().sweep(problem.machine, problem.start(), None, TASK_SHARE * self.tol)
-        self._keep(sweep.lower, np.max(1 - sweep.lower / sweep.upper), 1)
+        self._keep(sweep.lower, sweep.gaps.max(), 1)
         return make_model(bank, training, sweep.theta, problem.machine.decisions(sweep))
 
 
@@ -252,10 +253,10 @@ class IndependentSVC(KernelTaskClassifier):
         training.bounds(costs.max())
         folds = make_folds(training, self.cv)
         bank = fit_bank(self.kernels or gaussians, training)
-        machine = make_machine(bank, data, tasks, training.weights, effective_jobs(self.n_jobs), shared=False)
+        gram = make_gram(bank, data, tasks, effective_jobs(self.n_jobs), shared=False)
         rtol = TASK_SHARE * self.tol
         with Progress(len(costs) * bank.n_kernels, self.tol, self.verbose) as progress:
-            scores = cross_validate(machine, training, folds, costs, rtol, progress)
+            scores = cross_validate(gram, training, folds, costs, rtol, progress)
         # rounded, so that sums of the same accuracies in another order tie
         best = np.round(scores, 12).reshape(len(tasks), -1).argmax(axis=1)
         cost, kernel = np.unravel_index(best, scores.shape[1:])
@@ -263,9 +264,10 @@ class IndependentSVC(KernelTaskClassifier):
         self.C_ = costs[cost]
         widths = {m: k.sigma for m, k in enumerate(bank.kernels) if isinstance(k, Gaussian)}
         self.sigmas_ = np.array([widths.get(m, np.nan) for m in kernel])
-        chosen = machine.with_bounds(np.repeat(self.C_, np.diff(machine.gram.layout.ptr)) * machine.C)
+        bounds = [C * weight for C, weight in zip(self.C_, training.weights, strict=True)]
+        chosen = TaskData.of(gram, tasks, bounds, None, SVCTasks).machine()
         sweep = Run().sweep(chosen, np.eye(bank.n_kernels)[kernel], None, rtol)
-        self._keep(sweep.lower, np.max(1 - sweep.lower / sweep.upper), scores[0].size + 1)
+        self._keep(sweep.lower, sweep.gaps.max(), scores[0].size + 1)
         return make_model(bank, training, sweep.theta, chosen.decisions(sweep))
 
 
@@ -324,14 +326,14 @@ def check_folds(task: Task, parts: list[tuple[IntArray, IntArray]]) -> None:
 
 
 def cross_validate(
-    machine: SVCTasks, training: Training, folds: list[Fold], costs: Array, rtol: float, progress: Progress
+    gram: GramBlocks, training: Training, folds: list[Fold], costs: Array, rtol: float, progress: Progress
 ) -> Array:
     """Mean accuracy over the folds of each task, (n_tasks, n_costs, n_kernels), for increasing ``costs``.
 
     Each fold is solved as a task on the Gram matrix of the whole task, and starts from the dual of the last C.
     """
     tasks, weights = training.tasks, training.weights
-    gram, block = machine.gram, np.array([fold.task for fold in folds])
+    block = np.array([fold.task for fold in folds])
     layout = TaskLayout(
         ptr=np.concatenate([[0], np.cumsum([len(fold.train) for fold in folds])]),
         idx=np.concatenate([fold.train for fold in folds]),

@@ -25,7 +25,7 @@ from .._parallel import effective_jobs
 from .._progress import Progress
 from .._reading import Training
 from .._run import Run
-from .._tracing import fit_bank, make_machine, make_model
+from .._tracing import fit_bank, make_gram, make_model
 from .._typing import Array, ClassWeight
 from .._validation import check_number
 from ..machines import SVCTasks
@@ -214,7 +214,8 @@ class PartiallySharedMKL(KernelTaskClassifier):
         check_number("tol", self.tol, lambda v: 0 < v < 1, "between 0 and 1")
         tasks, bank = training.tasks, fit_bank(self.kernels, training)
         bounds, jobs = training.bounds(self._cost()), effective_jobs(self.n_jobs)
-        machine = make_machine(bank, training.samples.data, tasks, bounds, jobs, shared=False)
+        gram = make_gram(bank, training.samples.data, tasks, jobs, shared=False)
+        machine = SVCTasks(gram, np.concatenate([task.targets for task in tasks]), np.concatenate(bounds))
         sharing = PartialSharing(len(tasks), bank.n_kernels, min(1.0, self.beta / len(tasks)))
         with Progress(1, self.tol, self.verbose) as progress:
             run = Run(progress.report)

@@ -14,9 +14,10 @@ from .._parallel import effective_jobs
 from .._progress import Progress
 from .._reading import Training
 from .._run import Run
-from .._tracing import fit_bank, make_machine, make_model
+from .._tracing import fit_bank, make_gram, make_model
 from .._typing import Array, ClassWeight
 from .._validation import check_count, check_number
+from ..machines import SVCTasks
 from ._mixed_norm import Search
 
 
@@ -99,7 +100,8 @@ class SparseMTL(KernelTaskClassifier):
         tasks, bank = training.tasks, fit_bank(self.kernels, training)
         q = 2.0 if len(tasks) == 1 else float(self.q)  # with one task q has no effect
         bounds, jobs = training.bounds(self._cost()), effective_jobs(self.n_jobs)
-        machine = make_machine(bank, training.samples.data, tasks, bounds, jobs, shared=q == 2)
+        gram = make_gram(bank, training.samples.data, tasks, jobs, shared=q == 2)
+        machine = SVCTasks(gram, np.concatenate([task.targets for task in tasks]), np.concatenate(bounds))
         with Progress(1, self.tol, self.verbose) as progress:
             run = Run(progress.report)
             point, gap, history = Search(machine, q, self.tol, self.max_iter, run).solve(float(self.p))

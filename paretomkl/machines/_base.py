@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
 from .._typing import AnyArray, Array, IntArray
-from ..protocols import Gram, check_part
+from ..protocols import Gram, Promises, check_part
 from ..sweep import Decisions, Sweep
 
-TINY = 1e-12  # objective of a task that any constant fits, relative to a large cost
+# the promises of a machine whose C bounds the dual, and whose cuts consist of a form and of a part proportional to it
+BOX = Promises(nonnegative=True, shrinks=True, scales=True, grows=True, homogeneous=True)
 
 
 class KernelTasks:
@@ -31,13 +32,7 @@ class KernelTasks:
         intercepts do not depend on it.
     """
 
-    # whether the linear part of a cut is proportional to its dual, and C only bounds that dual
-    homogeneous: ClassVar[bool] = True
-    # whether duals may shrink towards zero and cuts follow the scale of a kernel: the linear part needs the dual only
-    scalable: ClassVar[bool] = True
-
-    # whether a cut consists only of a linear part that is concave in the duals of ``decisions``, and of their forms
-    plain_cuts: ClassVar[bool] = False
+    promises: Promises = Promises()
 
     def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None):
         check_part(gram, Gram)
@@ -84,46 +79,29 @@ class KernelTasks:
         return self.scale[:, None] * np.maximum(forms, 0.0)  # rounding may make a zero form negative
 
     def with_kernels(self, which: IntArray) -> Self:
-        """A copy with the given kernels only."""
+        """A copy with the given kernels only; the store must be able to choose."""
         other = copy(self)
         other.gram = self.gram.with_kernels(which)  # type: ignore[attr-defined]
         return other
 
+    def steepest(self, slope: Array, among: IntArray | None = None) -> IntArray:
+        """The kernels to add next, given the slope of each; the store must be able to choose."""
+        return self.gram.steepest(slope, among)  # type: ignore[attr-defined]
+
     def fitted_by_constants(self, tube: Array | float = 0.0) -> AnyArray:
         """Tasks whose targets span at most 2 ``tube``, ignoring samples of cost zero: J_t = 0 under every kernel."""
-        return self._range_of_targets() <= 2 * np.asarray(tube)
-
-    def _range_of_targets(self) -> Array:
-        """Range of the targets of each task, ignoring samples of cost zero; −∞ if no sample counts."""
         counts, begin = self.C > 0, self.gram.layout.ptr[:-1]
         highest = np.maximum.reduceat(np.where(counts, self.targets, -np.inf), begin)
-        return highest - np.minimum.reduceat(np.where(counts, self.targets, np.inf), begin)
+        lowest = np.minimum.reduceat(np.where(counts, self.targets, np.inf), begin)
+        return highest - lowest <= 2 * np.asarray(tube)
 
-    def without_cost(self, sweep: Sweep, tasks: AnyArray, power: int = 1) -> Sweep:
-        """The sweep with a small constant as the objective of the given tasks, whose objective is zero.
-
-        Power means need positive objectives. A constant changes no minimiser of M_p except at p = −∞, and its effect on
-        the mean is negligible for p ≥ 1: it is TINY times the cost of errors as large as the widest range of targets.
-        """
+    @staticmethod
+    def idle(sweep: Sweep, tasks: AnyArray) -> Sweep:
+        """The sweep with objectives, cuts and forms of exactly zero for the given tasks, which cost nothing."""
         if not tasks.any():
             return sweep
-        widest = self._range_of_targets().max()
-        cost = np.maximum(self.of_tasks(self.C), 1e-100) * (widest if widest > 0 else 1.0) ** power
-        tiny = TINY * self.scale * cost
-        linear, lower, upper = (np.where(tasks, tiny, old) for old in (sweep.linear, sweep.lower, sweep.upper))
+        linear, lower, upper = (np.where(tasks, 0.0, old) for old in (sweep.linear, sweep.lower, sweep.upper))
         return replace(sweep, linear=linear, forms=np.where(tasks[:, None], 0.0, sweep.forms), lower=lower, upper=upper)
-
-    def with_bounds(self, C: Array) -> Self:
-        """A copy with other costs on the same kernels."""
-        other = copy(self)
-        other.C = np.ascontiguousarray(C, dtype=np.float64)
-        return other
-
-    def paying(self, capacity: float) -> Self:
-        """A copy with another capacity exponent κ of the kernels."""
-        other = copy(self)
-        other.gram = self.gram.paying(capacity)  # type: ignore[attr-defined]
-        return other
 
     def grown_start(self, warm: Any, factor: float) -> Any:
         """A warm start for these tasks from one for costs that are smaller by ``factor``."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import Array, IntArray
 from ..sweep import Decisions, Sweep
-from ._base import KernelTasks
+from ._base import BOX, KernelTasks
 from ._smo import Box
 from ._working_sets import solve_boxes
 
@@ -40,6 +40,8 @@ class OneClassTasks(KernelTasks):
     scale : array of shape (n_tasks,), default=None
         Factor of the objectives, cuts and bounds; None is 1.
     """
+
+    promises = BOX
 
     def sweep(self, theta: Array, warm: OneClassStart | None = None, rtol: float = 1e-6) -> Sweep:
         """Solve every task at θ to a relative duality gap of rtol, starting from the duals of an earlier sweep."""

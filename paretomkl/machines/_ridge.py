@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -11,6 +11,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from .._parallel import SMALL_SYSTEM, blas_threads, run_chunks
 from .._typing import Array, IntArray
 from ..gram import CombinedGram
+from ..protocols import Promises
 from ..sweep import Decisions, Sweep
 from ._base import KernelTasks
 
@@ -33,7 +34,7 @@ class RidgeTasks(KernelTasks):
 
     The optimum solves (K_θ + diag(1/C)) α + b 1 = y, 1'α = 0. All tasks with the same samples and costs share one
     Cholesky factor, so many outputs cost little more than one. A task with constant targets has J_t = 0 under every
-    kernel; a small positive constant replaces it.
+    kernel: it is idle.
 
     Parameters
     ----------
@@ -47,7 +48,8 @@ class RidgeTasks(KernelTasks):
         Factor of the objectives, cuts and bounds; None is 1.
     """
 
-    homogeneous: ClassVar[bool] = False
+    # not homogeneous: the linear part α'y − ½ Σ α²/C depends on C, and grows with it
+    promises = Promises(nonnegative=True, shrinks=True, scales=True, grows=True)
 
     def sweep(self, theta: Array, warm: RidgeStart | None = None, rtol: float = 1e-6) -> Sweep:
         """Solve every task at θ. The systems are solved directly, so ``warm`` is not used."""
@@ -61,7 +63,7 @@ class RidgeTasks(KernelTasks):
             run_chunks(work, systems, self.gram.n_jobs)
         linear = self.of_tasks(dual * self.targets - 0.5 * _divided(dual**2, self.C))
         sweep = self.swept(theta, linear, dual, gap, RidgeStart(dual, intercepts))
-        return self.without_cost(sweep, self.fitted_by_constants(), power=2)
+        return self.idle(sweep, self.fitted_by_constants())
 
     def _blas_threads(self, n_systems: int) -> int | None:
         """One thread for small systems and for each of several; all for a large one. More would wait for each other."""

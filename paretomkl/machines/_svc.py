@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from .._typing import Array, IntArray
+from ..protocols import Gram
 from ..sweep import Decisions, Sweep
-from ._base import KernelTasks
+from ._base import BOX, KernelTasks
 from ._smo import classifier_box
 from ._working_sets import solve_boxes
 
@@ -39,7 +41,9 @@ class SVCTasks(KernelTasks):
         intercepts do not depend on it.
     """
 
-    plain_cuts: ClassVar[bool] = True
+    def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None):
+        super().__init__(gram, targets, C, scale)
+        self.promises = replace(BOX, chooses=gram.can_choose, hinge=True)
 
     def sweep(self, theta: Array, warm: SVCStart | None = None, rtol: float = 1e-6) -> Sweep:
         """Solve every task at θ to a relative duality gap of rtol, starting from the duals of an earlier sweep.

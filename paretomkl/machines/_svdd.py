@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
 from .._typing import Array, IntArray
-from ..protocols import Gram
+from ..protocols import Gram, Promises
 from ..sweep import Decisions, Sweep
 from ._base import KernelTasks
 from ._smo import Box
@@ -43,8 +43,8 @@ class SVDDTasks(KernelTasks):
 
     Parameters
     ----------
-    gram : GramBlocks
-        A Gram store with ``diagonals()``, the k_m(x, x) of the samples of all tasks.
+    gram : Gram
+        The kernel values of the samples of all tasks.
     targets : array of shape (n_entries,)
         Ones. Unused, since all samples belong to one class; present for API consistency.
     C : array of shape (n_entries,)
@@ -54,24 +54,30 @@ class SVDDTasks(KernelTasks):
         Factor of the objectives, cuts and bounds; None is 1.
     """
 
-    homogeneous: ClassVar[bool] = False
-    scalable: ClassVar[bool] = False
+    # duals sum to one, so they cannot shrink, and A_t depends on the kernels
+    promises = Promises(nonnegative=True, grows=True)
 
     def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None):
         super().__init__(gram, targets, C, scale)
-        _check_sums(self.of_tasks(self.C))
-
-    def with_bounds(self, C: Array) -> Self:
-        """A copy with other costs on the same kernels."""
-        other = super().with_bounds(C)
-        _check_sums(self.of_tasks(other.C))
-        return other
+        total = self.of_tasks(self.C)
+        if np.any(total < 1 - ROUNDING):
+            t = int(np.argmin(total))
+            raise ValueError(
+                f"The costs C of task {t} sum to {total[t]:.3g}, but SVDD needs a sum of at least one; use "
+                "C = 1 / (ν n) for a task of n samples, with 0 < ν ≤ 1."
+            )
+        largest = np.maximum.reduceat(gram.diagonals().max(axis=0), gram.layout.ptr[:-1])
+        if not largest.min() > 0:
+            raise ValueError(
+                f"All kernels vanish on the samples of task {int(np.argmin(largest))}, so they lie in a ball of radius "
+                "zero; leave the task out or use other kernels."
+            )
 
     def sweep(self, theta: Array, warm: SVDDStart | None = None, rtol: float = 1e-6) -> Sweep:
         """Solve every task at θ to a relative duality gap of rtol, starting from the duals of an earlier sweep."""
         if theta.sum() > 1 + ROUNDING * len(theta):
             raise ValueError(f"SVDD needs kernel weights that sum to one (s = 1), got a sum of {theta.sum():.3g}.")
-        diagonals = self.gram.diagonals()  # type: ignore[attr-defined]
+        diagonals = self.gram.diagonals()
         dual = self._first_dual() if warm is None else warm.dual.copy()
         # half the problem has the form of the other machines: targets ½ k(x, x), and a quadratic form with factor ½
         targets = 0.5 * theta @ diagonals
@@ -99,13 +105,3 @@ class SVDDTasks(KernelTasks):
         """f_t(x) = R² − ‖φ_θ(x) − a‖² = 2 Σ_i α_ti k_θ(x_i, x) − k_θ(x, x) + b_t with b = R² − α'K_θα."""
         start: SVDDStart = sweep.warm
         return Decisions(np.split(2 * start.dual, self.gram.layout.ptr[1:-1]), 2 * start.offsets, -1.0)
-
-
-def _check_sums(total: Array) -> None:
-    """Raise if the costs of a task, here their sums, are too small for a dual that sums to one."""
-    if np.any(total < 1 - ROUNDING):
-        t = int(np.argmin(total))
-        raise ValueError(
-            f"The costs C of task {t} sum to {total[t]:.3g}, but SVDD needs a sum of at least one; use C = 1 / (ν n) "
-            "for a task of n samples, with 0 < ν ≤ 1."
-        )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from copy import copy
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
 from .._typing import Array, IntArray
 from ..protocols import Gram
 from ..sweep import Decisions, Sweep
-from ._base import KernelTasks
+from ._base import BOX, KernelTasks
 from ._smo import Box
 from ._working_sets import solve_boxes
 
@@ -29,9 +28,8 @@ class SVRTasks(KernelTasks):
         J_t(θ) = scale_t · min over f, b of  ½ ‖f‖² + Σ_i C_i max(0, abs(y_i − f(x_i) − b) − ε)
                = scale_t · max over {−C ≤ β ≤ C, β'1 = 0} of  β'y − ε ‖β‖₁ − ½ β'K_θβ
 
-    A task whose targets span at most 2ε costs nothing under any kernel: f = 0 and a constant suffice. A small positive
-    constant replaces its J_t = 0, so that every M_p is defined. Such a task has no effect on θ, although for p < 1 it
-    gets nearly all the task weight, because its objective is the smallest.
+    A task whose targets span at most 2ε is idle: f = 0 and a constant suffice, so J_t = 0 under every kernel. It has no
+    task weight and no effect on θ.
 
     Parameters
     ----------
@@ -47,15 +45,13 @@ class SVRTasks(KernelTasks):
         Errors up to ε cost nothing. A cut is valid for every smaller ε.
     """
 
+    promises = BOX
+
     def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None, epsilon: float | Array = 0.1):
         super().__init__(gram, targets, C, scale)
-        self.epsilon = _checked(epsilon, self.n_tasks)
-
-    def with_epsilon(self, epsilon: float | Array) -> Self:
-        """A copy with another ε on the same kernels."""
-        other = copy(self)
-        other.epsilon = _checked(epsilon, self.n_tasks)
-        return other
+        if not np.all(np.isfinite(epsilon)) or np.any(np.asarray(epsilon) < 0):
+            raise ValueError(f"epsilon must be finite and at least 0, got {epsilon}.")
+        self.epsilon = np.array(np.broadcast_to(epsilon, self.n_tasks), dtype=np.float64)
 
     def sweep(self, theta: Array, warm: SVRStart | None = None, rtol: float = 1e-6) -> Sweep:
         """Solve every task at θ to a relative duality gap of rtol, starting from the duals of an earlier sweep."""
@@ -67,7 +63,7 @@ class SVRTasks(KernelTasks):
         solved, forms = solve_boxes(self.gram, theta, self.targets, box, dual, intercepts, rtol)
         linear = self.of_tasks(dual * self.targets) - self.epsilon * self.of_tasks(np.abs(dual))
         start = SVRStart(dual, solved.intercept, solved.steps)
-        return self.without_cost(self.swept(theta, linear, dual, solved.gap, start, forms), idle)
+        return self.idle(self.swept(theta, linear, dual, solved.gap, start, forms), idle)
 
     def decisions(self, sweep: Sweep) -> Decisions:
         """f_t(x) = Σ_i β_ti k_θ(x_i, x) + b_t."""
@@ -77,10 +73,3 @@ class SVRTasks(KernelTasks):
     def grown_start(self, warm: SVRStart, factor: float) -> SVRStart:
         """A warm start for these tasks from one for costs that are smaller by ``factor``."""
         return warm._replace(dual=np.clip(factor * warm.dual, -self.C, self.C))  # rounding may exceed the bounds
-
-
-def _checked(epsilon: float | Array, n_tasks: int) -> Array:
-    """ε of each task, (n_tasks,)."""
-    if not np.all(np.isfinite(epsilon)) or np.any(np.asarray(epsilon) < 0):
-        raise ValueError(f"epsilon must be finite and at least 0, got {epsilon}.")
-    return np.array(np.broadcast_to(epsilon, n_tasks), dtype=np.float64)

@@ -37,7 +37,7 @@ def solve_boxes(
 
     Uses full Gram matrices or working sets, whichever the store expects to be less work.
     """
-    if theta.ndim > 1 or not getattr(gram, "streams", False):
+    if theta.ndim > 1 or not gram.streams:
         with gram.combined(theta) as K:
             solved = solve_tasks(K.flat, K.layout, y, box, v, rtol, gram.n_jobs)
         return solved, gram.quadratic_forms(v)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
-from ..protocols import Solver, check_part
-from ._base import BaseSolver
+from ..protocols import PathSolver, Solver, check_part
+from ._base import BaseSolver, ColdStarts
 from ._block_coordinate import BlockCoordinateDescent
 from ._cut_pool import CutPool
 from ._tseng import Tseng
@@ -21,23 +21,24 @@ SOLVERS: dict[str, type[BaseSolver]] = {
 }
 
 
-def make_solver(solver: str | Solver, ps: Iterable[float], **parameters: Any) -> Solver:
-    """A solver from its name, or the object itself, after checking that it handles all exponents.
+def make_solver(solver: str | Solver, ps: Iterable[float], **parameters: Any) -> PathSolver:
+    """A solver of paths from its name or from a solver object, after checking that it handles all exponents.
 
     A parameter that is None keeps the solver's default.
     """
-    made: Solver
+    made: PathSolver
     if isinstance(solver, str) and solver in SOLVERS:
         made = SOLVERS[solver](**{name: value for name, value in parameters.items() if value is not None})
+    elif isinstance(solver, PathSolver):
+        made = solver
     elif hasattr(solver, "solve"):
         check_part(solver, Solver)
-        made = solver  # type: ignore[assignment]
+        plain = cast(Solver, solver)
+        made = ColdStarts(tol=plain.tol, solver=plain)
     else:
         raise ValueError(f"solver must be one of {sorted(SOLVERS)} or a solver object, got {solver!r}.")
-    lowest, highest = getattr(made, "lowest_p", -float("inf")), getattr(made, "highest_p", float("inf"))
     for p in ps:
-        if not lowest <= p <= highest:
-            name = getattr(made, "name", type(made).__name__)
-            where = f"p <= {highest:g}" if p > highest else f"p >= {lowest:g}"
-            raise ValueError(f"solver={name!r} handles only {where}, got p={p:g}; use solver='auto'.")
+        if not made.lowest_p <= p <= made.highest_p:
+            where = f"p <= {made.highest_p:g}" if p > made.highest_p else f"p >= {made.lowest_p:g}"
+            raise ValueError(f"solver={made.name!r} handles only {where}, got p={p:g}; use solver='auto'.")
     return made

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, cast
 
 from .._run import Report, Run
 from .._typing import Array
-from ..machines import KernelTasks
 from ..problem import MultiTaskProblem
+from ..protocols import GrowingMachine, Solver
+from ..scalarizations import PowerMean
 from ..solution import Solution
-from ..sweep import Sweep
+from ..sweep import Sweep, check_sweep
 
 TASK_SHARE = 0.02  # accuracy of the single tasks relative to tol, so that they hardly affect the gap
 
@@ -48,9 +49,15 @@ class BaseSolver:
         """Solve the problem, starting from the solution ``init`` of another p if given; ``run`` counts the cost."""
         raise NotImplementedError
 
-    def also_solved(self, problem: MultiTaskProblem, solution: Solution, ps: Sequence[float]) -> dict[float, Solution]:
-        """Solutions for those of the exponents that ``solution`` of this problem serves without further work."""
+    def also_solved(
+        self, problem: MultiTaskProblem, solution: Solution, mean: PowerMean, ps: Sequence[float]
+    ) -> Mapping[float, Solution]:
+        """Solutions for those exponents of ``mean`` that ``solution`` of this problem serves without further work."""
         return {}
+
+    def for_scores(self) -> Self:
+        """The solver to use if only the scores of its points matter, not that they form a smooth path."""
+        return self
 
     def begin(self, problem: MultiTaskProblem, init: Solution | None) -> tuple[Array, Any]:
         """θ and the warm start of the tasks.
@@ -69,14 +76,17 @@ class BaseSolver:
 
     def grown(self, solution: Solution, problem: MultiTaskProblem, factor: float) -> Solution:
         """A start for ``problem``, which differs from the problem of ``solution`` by a factor ≥ 1 of C only."""
-        machine: KernelTasks = problem.machine  # type: ignore[assignment]
+        if not problem.machine.promises.grows:
+            return replace(solution, state=None)
+        machine = cast(GrowingMachine, problem.machine)
         sweep = replace(solution.sweep, warm=machine.grown_start(solution.sweep.warm, factor))
         return replace(solution, sweep=sweep, machine=machine, state=None)
 
     def rescaled(self, solution: Solution, problem: MultiTaskProblem, ratio: Array) -> Solution:
         """A start for ``problem``, which differs only in kernels that are ``ratio`` (n_kernels,) times as large."""
         sweep = replace(solution.sweep, theta=solution.theta / ratio)
-        return replace(solution, sweep=sweep, machine=problem.machine, state=None)
+        machine = problem.machine if problem.machine.promises.scales else None
+        return replace(solution, sweep=sweep, machine=machine, state=None)
 
     def solution(
         self,
@@ -91,19 +101,41 @@ class BaseSolver:
         scalarization = problem.scalarization
         converged = gap <= self.tol
         if not converged:
-            from sklearn.exceptions import ConvergenceWarning
-
             limit = f"after {n_sweeps} sweeps" if exhausted else f"max_iter={self.max_iter}"
             cure = "Raise tol: rounding allows no smaller gap" if exhausted else "Raise max_iter or tol"
-            warnings.warn(
-                f"{type(self).__name__} stopped at p={scalarization.p:g}, {limit}, gap {gap:.1e} > tol={self.tol:g}. "
-                f"{cure}.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            warn_not_converged(f"{type(self).__name__} stopped at p={scalarization.p:g}, {limit}", gap, self.tol, cure)
         if task_weights is None:
             task_weights = scalarization.task_weights(sweep.lower)
         objective = scalarization.value(sweep.lower)
         return Solution(
             scalarization.p, sweep, task_weights, objective, gap, n_sweeps, converged, problem.machine, state
         )
+
+
+@dataclass
+class ColdStarts(BaseSolver):
+    """A plain :class:`~paretomkl.protocols.Solver` as a solver of paths: every point starts cold.
+
+    Its sweeps are checked, and its gaps are those that its sweeps prove: certificates do not depend on who solved.
+    """
+
+    solver: Solver | None = None
+
+    def solve(self, problem: MultiTaskProblem, init: Solution | None = None, run: Run | None = None) -> Solution:
+        run = run or Run(self.report)
+        with run.timed("tasks"):
+            found = cast(Solver, self.solver).solve(problem)
+        run.n_sweeps += found.n_sweeps
+        sweep = check_sweep(found.sweep, problem.machine)
+        gap = problem.relative_gap(sweep)
+        run.note(problem.scalarization.p, gap)
+        if gap > self.tol:
+            where = f"{type(self.solver).__name__} stopped at p={problem.scalarization.p:g}"
+            warn_not_converged(where, gap, self.tol, "This gap is what its last sweep proves")
+        return replace(found, gap=gap, converged=gap <= self.tol, machine=problem.machine, state=None)
+
+
+def warn_not_converged(where: str, gap: float, tol: float, cure: str) -> None:
+    from sklearn.exceptions import ConvergenceWarning
+
+    warnings.warn(f"{where}, gap {gap:.1e} > tol={tol:g}. {cure}.", ConvergenceWarning, stacklevel=5)

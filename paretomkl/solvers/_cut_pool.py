@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from .._cuts import CutStore
 from .._run import Run
 from .._typing import Array, IntArray
 from ..problem import MultiTaskProblem
-from ..protocols import Machine, Scalarization, WeightSet
+from ..protocols import ChoosingMachine, Machine, Scalarization, WeightSet
 from ..scalarizations import PowerMean
 from ..solution import Solution
 from ..sweep import Sweep
@@ -29,6 +29,7 @@ CRUMBS = 0.01  # share of θ, relative to tol, that may be set to zero to keep f
 SHARE = 0.1  # accuracy of the solution on few kernels, relative to the gap over all kernels
 FIRST_GAP = 0.5  # assumed gap over all kernels before it is known
 NEGLIGIBLE = 1e-25  # share of M_p below which a task is left out of the master
+FLOOR = 1e-3  # least height of raised cuts, relative to the objective
 
 
 class Pool:
@@ -39,11 +40,13 @@ class Pool:
 
     def __init__(self, machine: Machine, weight_set: WeightSet) -> None:
         n_tasks, n_kernels = machine.n_tasks, machine.n_kernels
-        self.machine, self.weight_set = machine, weight_set
+        self.machine, self.weight_set, self.promises = machine, weight_set, machine.promises
         self.sweeps: list[Sweep] = []
         self.upper = np.empty((0, n_tasks))  # upper bounds on J_t at the θ of each sweep
         self.cuts = CutStore(n_tasks, n_kernels)
-        self.few = getattr(weight_set, "sparse", False) and n_kernels >= MANY
+        if not self.promises.nonnegative:
+            self.cuts.linear[0] = -np.inf  # until cuts prove a floor
+        self.few = weight_set.sparse and n_kernels >= MANY
         self._likely = np.empty(0, dtype=np.int64)  # kernels used by the last master on few kernels
         self._multipliers: Array | None = None  # the multipliers of the last master, which prove its bound
 
@@ -59,44 +62,47 @@ class Pool:
     def raise_floor(self, linear: Array, slopes: Array) -> None:
         """Raise the constant cuts, which keep the master's unknowns positive.
 
-        J_t ≥ a − h(½G) for every θ, with the support function h. If cα is feasible for 0 ≤ c ≤ 1, then
-        J_t ≥ max over c of c a − c² h(½G).
+        J_t ≥ a − h(½G) for every θ, with the support function h. If the machine promises that duals may shrink, then
+        J_t ≥ max over 0 ≤ c ≤ 1 of c a − c² h(½G).
         """
         steepest = self.weight_set.support(slopes)
-        scalable = getattr(self.machine, "scalable", True)
-        scale = np.minimum(1.0, linear / np.maximum(2 * steepest, 1e-300)) if scalable else 1.0
-        raised = np.atleast_2d(scale * linear - scale**2 * steepest).max(axis=0, initial=0.0)
+        shrinks = self.promises.shrinks
+        scale = np.clip(linear / np.maximum(2 * steepest, 1e-300), 0.0, 1.0) if shrinks else 1.0
+        raised = np.atleast_2d(scale * linear - scale**2 * steepest).max(axis=0, initial=-np.inf)
         np.maximum(self.cuts.linear[0], raised, out=self.cuts.linear[0])
 
     def moved(self, machine: Machine, weight_set: WeightSet, ratio: Array | float = 1.0) -> Pool:
         """A pool with these cuts for another weight set; it has no sweeps, since their θ may lie outside that set.
 
         The machine may have the same tasks with kernels ``ratio`` (n_kernels,) times as large: scaling a kernel by c
-        scales its quadratic form, and its slope in every cut, by c. If slopes have other terms too (the machine is not
-        ``scalable``), no cut is kept for other scales.
+        scales its quadratic form, and its slope in every cut, by c. Unless the machine promises that, no cut is kept
+        for other scales.
         """
         moved = Pool(machine, weight_set)
-        if np.any(ratio != 1.0) and not getattr(machine, "scalable", True):
+        if np.any(ratio != 1.0) and not machine.promises.scales:
             return moved
         live = self.cuts.live
         live[0] = True
         cuts = moved.cuts = self.cuts.copy(np.flatnonzero(live.any(axis=1)))
         cuts.slopes *= ratio
-        cuts.linear[0] = 0.0
+        cuts.linear[0] = 0.0 if machine.promises.nonnegative else -np.inf
         moved.raise_floor(cuts.linear[1:], cuts.slopes[1:])
         return moved
 
     def grown(self, factor: float, theta: Array, problem: MultiTaskProblem) -> Pool:
         """A pool with these cuts for the same tasks with costs C that are ``factor`` ≥ 1 times as large.
 
-        A cut is valid for every larger C. If C bounds the dual, cα is feasible for 0 ≤ c ≤ factor, and c is chosen to
-        maximise the cut c a − ½ c² θ'G at the given θ. The new pool has no sweeps: the values J_t(θ) change with C.
+        A machine that grows promises that a cut is valid for every larger C. If it is homogeneous, cα is feasible for
+        0 ≤ c ≤ factor, and c is chosen to maximise the cut c a − ½ c² θ'G at the given θ. The new pool has no sweeps:
+        the values J_t(θ) change with C.
         """
         grown = Pool(problem.machine, self.weight_set)
+        if not grown.promises.grows:
+            return grown
         live = self.cuts.live
         live[0] = True
         cuts = grown.cuts = self.cuts.copy(np.flatnonzero(live.any(axis=1)))
-        if getattr(problem.machine, "homogeneous", False):
+        if grown.promises.homogeneous:
             steepness = 2 * cuts.slopes @ theta
             scale = np.clip(cuts.linear / np.maximum(steepness, 1e-300), 1.0, factor)
             scale[0] = 1.0
@@ -116,17 +122,28 @@ class Pool:
     ) -> Optimum:
         """Minimise M_p over the cuts, in units of ``scale``; returns θ, a lower bound and the multipliers.
 
-        Tasks of negligible weight are left out, which only lowers the bound, since J_t > 0. ``joint`` puts all cuts
+        Tasks of negligible weight are left out, which only lowers the bound, since J_t ≥ 0. ``joint`` puts all cuts
         into one group: the master of the maximum. A cut is used if its multiplier is not negligible or if it is the
         highest of its task at θ; ``mark`` records that.
+
+        The master needs positive floors. If the machine does not promise them, a plain sum is solved with its cuts
+        raised by a constant, and the constant is taken off the bound. Means with p > 1 and the maximum need no such
+        care: they are defined for positive objectives, and an objective below zero counts as zero.
         """
         cuts = self.cuts
-        present = cuts.live & (omega > NEGLIGIBLE)
-        master = cuts.linear, cuts.slopes, present, scale, omega, p, self.weight_set, start, rtol, joint
+        present = cuts.live & (omega > NEGLIGIBLE if self.promises.nonnegative else omega > 0)
+        linear, lift = cuts.linear, 0.0
+        if linear[0].min() < 0:
+            rise = np.maximum(-linear[0], 0.0) + FLOOR * scale
+            linear = np.maximum(linear, 0.0) if joint or p > 1 else linear + rise
+            lift = 0.0 if joint or p > 1 else float(omega @ (rise / scale))
+        master = linear, cuts.slopes, present, scale, omega, p, self.weight_set, start, rtol / (1 + lift), joint
         if self.few:
             found, self._likely = minimize_over_few(*master, self._likely)
         else:
             found = minimize_over_cuts(*master)
+        if lift:
+            found = found._replace(lower=found.lower - lift, upper=found.upper - lift)
         if mark:
             cuts.note_use(found.used, PATIENCE, present)
             self._multipliers = found.multipliers
@@ -145,7 +162,7 @@ class Pool:
         linear, slopes = self.cuts.linear[: len(share)], self.cuts.slopes[: len(share)]
         return (share * linear).sum(axis=0), (share.T[:, None, :] @ slopes.swapaxes(0, 1))[:, 0]
 
-    def on_kernels(self, machine: Any, place: IntArray, keep: Sweep) -> Pool:
+    def on_kernels(self, machine: ChoosingMachine, place: IntArray, keep: Sweep) -> Pool:
         """A pool with the same points and cuts for a machine with more kernels; ``place`` locates the current ones."""
         pool = Pool(machine, self.weight_set)
         live = np.any(self.cuts.live[1:], axis=1)
@@ -216,6 +233,12 @@ class CutPool(BaseSolver):
     name: ClassVar[str] = "cut-pool"
 
     def solve(self, problem: MultiTaskProblem, init: Solution | None = None, run: Run | None = None) -> Solution:
+        scalarization = problem.scalarization
+        if scalarization.convex and np.isnan(scalarization.p):
+            raise TypeError(
+                f"{type(scalarization).__name__} is convex, but CutPool can solve no convex scalarization except "
+                "power means; use PowerMean or a concave scalarization."
+            )
         run = run or Run(self.report)
         if chooses_kernels(problem):
             return solve_on_few(self, problem, init, run)
@@ -259,7 +282,9 @@ class CutPool(BaseSolver):
                 theta = best.theta
             pool.add(run.sweep(problem.machine, theta, best.warm, precision * self._accuracy(problem, gap)))
 
-    def also_solved(self, problem: MultiTaskProblem, solution: Solution, ps: Sequence[float]) -> dict[float, Solution]:
+    def also_solved(
+        self, problem: MultiTaskProblem, solution: Solution, mean: PowerMean, ps: Sequence[float]
+    ) -> Mapping[float, Solution]:
         """The same point for those of the exponents for which it is good enough, certified without another master.
 
         For weights η, the gradient of M_p at the point, the mixed cut of the last master bounds Σ_t η_t J_t.
@@ -267,23 +292,28 @@ class CutPool(BaseSolver):
         pool, sweep = solution.state, solution.sweep
         enough = self.tol if _one_point_serves_all(problem) else self.borrow * self.tol
         finite = [p for p in ps if np.isfinite(p)]
-        mean = problem.scalarization
-        if not (isinstance(pool, Pool) and isinstance(mean, PowerMean)) or not finite or enough == 0:
+        if not isinstance(pool, Pool) or not finite or enough == 0:
             return {}
         values, gradients = mean.means_and_gradients(finite, sweep.upper)
         cuts = filter(None, [(sweep.linear, 0.5 * sweep.forms), pool.mixed_cut()])
         lower = [gradients @ linear - problem.weight_set.support(gradients @ slopes) for linear, slopes in cuts]
-        gaps = np.maximum(1 - np.maximum(lower[0], lower[-1]) / values, 0.0)
+        relative = np.maximum(lower[0], lower[-1]) / np.where(values > 0, values, 1.0)
+        gaps = np.where(values > 0, np.maximum(1 - relative, 0.0), 0.0)
         served = np.flatnonzero(gaps <= enough)
         if not len(served):
             return {}
         finite = [finite[k] for k in served]
         objectives, gradients = mean.means_and_gradients(finite, sweep.lower)
-        weights = gradients / gradients.sum(axis=1, keepdims=True)
+        total = gradients.sum(axis=1, keepdims=True)
+        weights = np.where(total > 0, gradients / np.where(total > 0, total, 1.0), 1 / len(sweep.lower))
         return {
             p: Solution(p, sweep, eta, value, gap, 0, True, problem.machine, pool)
             for p, eta, value, gap in zip(finite, weights, objectives.tolist(), gaps[served].tolist(), strict=True)
         }
+
+    def for_scores(self) -> CutPool:
+        """One that reuses every point within ``tol``."""
+        return replace(self, borrow=1.0)
 
     def _accuracy(self, problem: MultiTaskProblem, gap: float) -> float:
         """Accuracy of the single tasks: while the gap is large, a fraction of it gives equally good cuts."""
@@ -318,7 +348,7 @@ class CutPool(BaseSolver):
         carried = None if init is None else init.state
         if not isinstance(carried, Pool) or carried.machine is not problem.machine:
             return Pool(problem.machine, problem.weight_set)
-        same = carried.weight_set == problem.weight_set
+        same = carried.weight_set is problem.weight_set or carried.weight_set == problem.weight_set
         return carried if same else carried.moved(problem.machine, problem.weight_set)
 
     def _warm_up(self, problem: MultiTaskProblem, pool: Pool, init: Solution | None, run: Run) -> None:
@@ -353,15 +383,12 @@ class CutPool(BaseSolver):
         greatest = problem.weight_set.greatest(problem.machine.n_kernels)
         if greatest is not None:  # this θ is optimal, and its sweep certifies it
             return Master(greatest, -np.inf)
+        if not best.upper.any():  # no task costs anything
+            return Master(best.theta, 0.0)
         if problem.machine.n_tasks == 1:
             return self._master_of_mean(problem, pool, best, 1.0, rtol)
         if not scalarization.convex:
             return self._master_by_reweighting(problem, pool, best, rtol)
-        if not isinstance(scalarization, PowerMean):
-            raise TypeError(
-                f"{type(scalarization).__name__} is convex, but CutPool can solve no convex scalarization except "
-                "PowerMean; use PowerMean or a concave scalarization."
-            )
         if scalarization.p == np.inf:
             return self._master_of_maximum(problem, pool, best, rtol)
         return self._master_of_mean(problem, pool, best, scalarization.p, rtol)
@@ -370,14 +397,15 @@ class CutPool(BaseSolver):
         # In units of objectives u: M_p(z) = M_p(u) · (Σ ω'_t (z_t/u_t)^p)^(1/p) with ω'_t = ω_t (u_t/M_p(u))^p
         scale = np.maximum(best.upper, pool.sweeps[-1].upper)
         omega = problem.scalarization.gradient(scale) * scale
+        scale = np.where(scale > 0, scale, 1.0)  # an idle task has no weight
         unit = omega.sum()
         found = pool.minimize(scale, omega / unit, p, best.theta, rtol)
         return Master(found.theta, found.lower * unit, proof=unit * found.multipliers / scale)
 
     def _master_of_maximum(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
         unit = best.upper.max()
-        everyone = np.ones(problem.machine.n_tasks)
-        found = pool.minimize(unit * everyone, everyone, 1.0, best.theta, rtol, joint=True)
+        busy = (best.upper > 0).astype(float)  # an idle task has no weight
+        found = pool.minimize(np.full(len(busy), unit), busy, 1.0, best.theta, rtol, joint=True)
         shares = found.task_weights / found.task_weights.sum()
         return Master(found.theta, found.lower * unit, shares, found.multipliers)
 
@@ -385,20 +413,21 @@ class CutPool(BaseSolver):
         # a concave mean lies below its tangent at z, so the minimiser of Σ η_t(z) z_t decreases it
         scalarization = problem.scalarization
         omega = scalarization.gradient(best.upper) * best.upper
+        scale = np.where(best.upper > 0, best.upper, 1.0)  # an idle task has no weight
         unit = omega.sum()  # the weighted sum at the best point
-        found = pool.minimize(best.upper, omega / unit, 1.0, best.theta, rtol)
-        theta, lower, proof = found.theta, found.lower, unit * found.multipliers / best.upper
+        found = pool.minimize(scale, omega / unit, 1.0, best.theta, rtol)
+        theta, lower, proof = found.theta, found.lower, unit * found.multipliers / scale
         value = np.inf
         # That bound, with the weights of the best point, is its certificate. For the next θ, update the weights.
         for _ in range(REWEIGHTINGS):
             if 1 - lower <= self.tol:
                 break
-            objectives = pool.cuts.heights(theta).max(axis=0)
+            objectives = np.maximum(pool.cuts.heights(theta).max(axis=0), 0.0)
             previous, value = value, float(scalarization.log_value(objectives))
             if previous - value <= rtol:
                 break
             omega = scalarization.gradient(objectives) * best.upper
-            theta = pool.minimize(best.upper, omega / omega.sum(), 1.0, theta, rtol, mark=False).theta
+            theta = pool.minimize(scale, omega / omega.sum(), 1.0, theta, rtol, mark=False).theta
         return Master(theta, lower * unit, proof=proof)
 
 
@@ -425,7 +454,7 @@ def _one_point_serves_all(problem: MultiTaskProblem) -> bool:
 class Few:
     """The state of a solution on few kernels, for the next p: which kernels, and the solution on them."""
 
-    machine: Any
+    machine: Machine
     weight_set: WeightSet
     which: IntArray
     inner: Solution | None
@@ -433,12 +462,12 @@ class Few:
 
 def chooses_kernels(problem: MultiTaskProblem) -> bool:
     """Whether to solve on few kernels: if most weights will be zero and forms of all kernels are most of the work."""
-    machine: Any = problem.machine
-    sparse = getattr(problem.weight_set, "sparse", False) and machine.n_kernels >= MANY
-    return bool(sparse and getattr(machine, "plain_cuts", False) and getattr(machine.gram, "can_choose", False))
+    promises = problem.machine.promises
+    many = problem.weight_set.sparse and problem.machine.n_kernels >= MANY
+    return many and promises.chooses and promises.nonnegative
 
 
-def duals(machine: Any, sweep: Sweep) -> Array:
+def duals(machine: Machine, sweep: Sweep) -> Array:
     """The flat duals of a sweep."""
     return np.concatenate(machine.decisions(sweep).dual)
 
@@ -450,7 +479,7 @@ def solve_on_few(solver: CutPool, problem: MultiTaskProblem, init: Solution | No
     forms are at most the mixed forms. So its bound holds over all θ and is at least as good as the master's: one
     evaluation of all forms certifies the result of many sweeps.
     """
-    machine: Any = problem.machine
+    machine = cast(ChoosingMachine, problem.machine)
     n_before = run.n_sweeps
     carried = init.state if init is not None else None
     if isinstance(carried, Few) and carried.machine is machine and carried.weight_set == problem.weight_set:
@@ -458,12 +487,12 @@ def solve_on_few(solver: CutPool, problem: MultiTaskProblem, init: Solution | No
     else:
         theta, warm = solver.begin(problem, init)
         first = run.sweep(machine, theta, warm, 1e-3)
-        few = Few(machine, problem.weight_set, machine.gram.steepest(first.forms.sum(axis=0)), None)
+        few = Few(machine, problem.weight_set, machine.steepest(first.forms.sum(axis=0)), None)
     gap, finest = FIRST_GAP if few.inner is None else solver.tol, 0.5 * solver.tol
     while True:
         left = max(1, solver.max_iter - (run.n_sweeps - n_before))
         inner_solver = replace(solver, tol=max(finest, SHARE * gap), max_iter=left)
-        sub: Any = few.inner.machine if few.inner is not None else machine.with_kernels(few.which)
+        sub = machine.with_kernels(few.which) if few.inner is None else cast(ChoosingMachine, few.inner.machine)
         here = replace(problem, machine=sub)
         reached = inner_solver.iterate(here, few.inner, run)
         few.inner = inner_solver.kept(here, reached)
@@ -480,7 +509,7 @@ def solve_on_few(solver: CutPool, problem: MultiTaskProblem, init: Solution | No
             finest = 0.3 * min(finest, inner_solver.tol)
             gap = 0.0
             continue
-        which = np.union1d(few.which, machine.gram.steepest(slope, missing))
+        which = np.union1d(few.which, machine.steepest(slope, missing))
         wider = machine.with_kernels(which)
         pool = reached.pool.on_kernels(wider, np.searchsorted(which, few.which), reached.best)
         best = pool.best(problem.scalarization)
@@ -494,7 +523,9 @@ def solve_on_few(solver: CutPool, problem: MultiTaskProblem, init: Solution | No
     return solver.solution(problem, best, gap, n_sweeps, weights, replace(few), reached.exhausted)
 
 
-def bound_over_all(machine: Any, sub: Any, weight_set: WeightSet, reached: Reached) -> tuple[float, Array]:
+def bound_over_all(
+    machine: ChoosingMachine, sub: Machine, weight_set: WeightSet, reached: Reached
+) -> tuple[float, Array]:
     """The lower bound over all kernels from the multipliers of a master on few, and the slopes of all kernels.
 
     The constant cuts are valid only for the few kernels; here they count as J ≥ 0.
@@ -506,8 +537,9 @@ def bound_over_all(machine: Any, sub: Any, weight_set: WeightSet, reached: Reach
     pool = reached.pool
     total = proof.sum(axis=0)
     share = np.divide(proof, total, out=np.zeros_like(proof), where=total > 0)
-    sizes = np.diff(machine.gram.layout.ptr)
-    mixed = sum(np.repeat(row, sizes) * duals(sub, sweep) for row, sweep in zip(share, pool.sweeps, strict=False))
+    sizes = [len(dual) for dual in sub.decisions(reached.best).dual]
+    pairs = zip(share, pool.sweeps, strict=False)
+    mixed = np.sum([np.repeat(row, sizes) * duals(sub, sweep) for row, sweep in pairs], axis=0)
     slope = 0.5 * total @ machine.forms(mixed)
     linear = float((proof * pool.cuts.linear[1 : 1 + len(proof)]).sum())
     return linear - float(weight_set.support(slope)), slope

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from .._run import Run
 from .._typing import Array
 from ..machines._smo import errors_of_tasks
-from ..machines._svc import SVCTasks
 from ..problem import MultiTaskProblem
+from ..protocols import HingeMachine
 from ..scalarizations import PowerMean
 from ..solution import Solution
 from ..sweep import Sweep
@@ -53,17 +53,16 @@ class Saddle:
     """
 
     def __init__(self, problem: MultiTaskProblem, unit: float):
-        machine, mean, ball = _parts_of(problem)
-        p, weights = mean.p, mean.weights
+        machine, mean = _machine_of(problem), problem.scalarization
+        p, self.ball = mean.p, LsBall(problem.weight_set.norm)
         self.machine = machine
-        self.ball = ball
         self.ptr = machine.gram.layout.ptr
         self.sizes = np.diff(self.ptr)
         self.unit = unit
         self.C = machine.C / unit
-        self.omega = np.full(len(self.sizes), 1 / len(self.sizes)) if weights is None else np.asarray(weights)
+        self.omega = mean.gradient(np.ones(len(self.sizes)))  # at equal objectives, of any power mean
         self.q = 1.0 if np.isinf(p) else np.inf if p == 1 else p / (p - 1)
-        self.s = 2.0 if ball.s == 1 else ball.s
+        self.s = 2.0 if self.ball.s == 1 else self.ball.s
         self.w = np.ones(len(self.sizes))
         self.nu = np.zeros(len(self.sizes))
 
@@ -128,13 +127,13 @@ class Saddle:
             self.w = scales
 
 
-def _parts_of(problem: MultiTaskProblem) -> tuple[SVCTasks, PowerMean, LsBall]:
-    """The parts of the problem; raise unless they are the ones of the paper's algorithm."""
+def _machine_of(problem: MultiTaskProblem) -> HingeMachine:
+    """The machine of the problem; raise unless all parts are those of the paper's algorithm."""
     machine, mean, ball = problem.machine, problem.scalarization, problem.weight_set
-    if isinstance(machine, SVCTasks) and isinstance(mean, PowerMean) and isinstance(ball, LsBall):
-        return machine, mean, ball
+    if machine.promises.hinge and not np.isnan(mean.p) and not np.isnan(ball.norm):
+        return cast(HingeMachine, machine)
     raise TypeError(
-        "Tseng's algorithm needs SVCTasks, PowerMean and LsBall, got "
+        "Tseng's algorithm needs support vector machines (such as SVCTasks), a power mean and an L_s ball, got "
         f"{type(machine).__name__}, {type(mean).__name__} and {type(ball).__name__}; use CutPool."
     )
 
@@ -201,7 +200,7 @@ class Tseng(BaseSolver):
 
     def solve(self, problem: MultiTaskProblem, init: Solution | None = None, run: Run | None = None) -> Solution:
         run = run or Run(self.report)
-        machine, _, _ = _parts_of(problem)
+        machine = _machine_of(problem)
         n_before = run.n_sweeps
         theta, warm = self.begin(problem, init)
         sweep = best = run.sweep(machine, theta, warm, self.task_rtol)
@@ -244,12 +243,10 @@ class Tseng(BaseSolver):
 
     def _start(self, problem: MultiTaskProblem, sweep: Sweep) -> tuple[Saddle, Point]:
         """λ from the objectives of the first sweep (all positive), β = λ α."""
-        machine, mean, _ = _parts_of(problem)
-        if np.isinf(mean.p):
-            lam = PowerMean(SMOOTH_P, mean.weights).task_weights(sweep.upper)
-        else:
-            lam = mean.gradient(sweep.upper)
-        alpha = np.abs(sweep.warm.dual)
+        machine, mean = _machine_of(problem), problem.scalarization
+        smooth = PowerMean(SMOOTH_P, mean.gradient(np.ones(machine.n_tasks)))
+        lam = smooth.task_weights(sweep.upper) if np.isinf(mean.p) else mean.gradient(sweep.upper)
+        alpha = np.abs(np.concatenate(machine.decisions(sweep).dual))
         length = np.sqrt(np.mean(np.add.reduceat(alpha**2, machine.gram.layout.ptr[:-1])))
         unit = BALANCE * float(length) if self.rescale else 1.0
         saddle = Saddle(problem, unit)

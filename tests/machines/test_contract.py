@@ -123,7 +123,7 @@ def test_cuts_of_smaller_costs_hold_for_larger_ones(kind):
     machine = make_machine(kind, Ks, tasks, C)
     small = solve(machine, 2.0, 1.0, 1e-3)
     for factor in (1.5, 10.0):
-        large = machine.with_bounds(factor * machine.C)
+        large = make_machine(kind, Ks, tasks, factor * C)
         problem = MultiTaskProblem(large, PowerMean(2.0), LsBall(1.0))
         grown = CutPool(tol=1e-3).grown(small, problem, factor)
         for theta in (small.theta, *(some_theta(seed) for seed in range(6))):
@@ -144,7 +144,7 @@ def test_another_capacity_price_is_another_problem_with_valid_cuts(kind):
     kernels = ["linear", ("rbf", {"sigma": 0.5}), ("rbf", {"sigma": 2.0})]
     banks = [KernelBank(kernels, normalize="capacity", capacity=k).fit(X) for k in (0.0, 1.0)]
     plain, fresh = (MACHINES[kind](GramBlocks(bank, X, rows), y, C) for bank in banks)
-    paying = plain.paying(1.0)
+    paying = MACHINES[kind](plain.gram.paying(1.0), y, C)
     theta = some_theta(0, 3)
     assert_allclose(paying.sweep(theta, rtol=1e-9).lower, fresh.sweep(theta, rtol=1e-9).lower, rtol=1e-7)
     solver, problem = CutPool(tol=1e-4), MultiTaskProblem(paying, PowerMean(2.0), LsBall(1.0))

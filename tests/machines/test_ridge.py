@@ -55,14 +55,11 @@ def test_a_task_with_constant_targets_has_no_effect(p):
         for chosen in (tasks[::2], [tasks[0], (rows, np.full_like(y, 3e5)), tasks[2]])
     ]
     two, three = (CutPool(tol=1e-6).solve(problem) for problem in problems)
-    assert np.isfinite(three.gap)
-    assert np.isfinite(three.objective)
-    assert np.all(three.sweep.upper > 0)
-    assert three.sweep.upper[1] <= 1e-6 * three.sweep.upper[0]
+    assert three.gap <= 1e-6
+    assert three.sweep.upper[1] == three.task_weights[1] == 0
     machine = problems[1].machine
     assert_allclose(machine.decisions(three.sweep).intercepts[1], 3e5)
-    if p > 0:  # below zero, the smallest objective determines the mean
-        assert_allclose(PowerMean(p).value(three.sweep.upper[::2]), two.objective, rtol=1e-4)
+    assert_allclose(PowerMean(p).value(three.objectives[::2]), two.objective, rtol=1e-5)
 
 
 def test_outputs_on_the_same_samples_share_one_factorisation(monkeypatch):
