@@ -27,7 +27,7 @@ from paretomkl._experiments.protocol import Part, draw_parts, load
 from paretomkl._model import decide_all
 from paretomkl._progress import Progress
 from paretomkl._reading import PathReader, read_samples, read_training
-from paretomkl._tracing import Grid, check_parts, fit_bank, make_problem, models_of, trace_grid
+from paretomkl._tracing import Grid, check_parts, fit_bank, models_of, pose, trace_grid
 from paretomkl.kernels import Cosine, Gaussian, Laplacian, Linear, Polynomial, default_kernels
 
 SETS = ("segment", "vehicle", "landmine", "robot", "steel", "satellite", "letter")
@@ -72,9 +72,9 @@ def evaluate(train: Part, test: Part) -> dict[str, Any]:
     training = read_training(reader, train.X, train.y, tasks=train.tasks)
     samples = read_samples(reader, test.X, tasks=test.tasks)
     parts = check_parts(GRID.ps, 1.1, 1e-3, "auto", None, None)
-    problem = make_problem(training, training.weights, fit_bank("default", training), parts)
-    stretches = list(trace_grid(problem, GRID, parts.solver, Progress(1, 1e-3, 0)))
-    models = models_of([stretch.points[0] for stretch in stretches], training)
+    problem, _, data = pose(training, training.weights, fit_bank("default", training), parts)
+    stretches = list(trace_grid(problem, data, GRID, parts.solver, Progress(1, 1e-3, 0)))
+    models = models_of([stretch.points[0] for stretch in stretches], training, *(stretch.bank for stretch in stretches))
     accuracy = {
         (stretch.C, stretch.capacity, 1.0, stretch.s): model.tasks.score(decided, samples, test.y)
         for stretch, model, decided in zip(stretches, models, decide_all(models, samples), strict=True)

@@ -71,3 +71,22 @@ def test_functions_are_short(file):
         if isinstance(node, ast.FunctionDef):
             compiled = any("njit" in ast.unparse(decorator) for decorator in node.decorator_list)
             assert length(node) <= (80 if compiled else 60), f"{node.name} has {length(node)} lines"
+
+
+# A solver may look at the type of its own state, and at the edge of the library it finds out what it was given.
+OWN_OR_GIVEN = {"isinstance(solver, str)", "isinstance(solver, PathSolver)", "hasattr(solver, 'solve')"}
+OWN_OR_GIVEN |= {
+    f"isinstance({state}, {kind})" for state in ("pool", "carried", "solution.state") for kind in ("Pool", "Few")
+}
+FORMULA = [*(PACKAGE / "solvers").glob("*.py"), *(PACKAGE / "machines").glob("*.py")]
+FORMULA += [
+    PACKAGE / f"{name}.py" for name in ("problem", "sweep", "scalarizations", "weight_sets", "gram", "_run", "_cuts")
+]
+
+
+@pytest.mark.parametrize("file", FORMULA, ids=name_of)
+def test_parts_do_not_guess_about_each_other(file):
+    """What a part offers is a member of its protocol, so that a part of someone else is never misjudged."""
+    calls = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]
+    guesses = [ast.unparse(c) for c in calls if ast.unparse(c.func) in ("hasattr", "isinstance", "getattr")]
+    assert not [guess for guess in guesses if guess not in OWN_OR_GIVEN]
