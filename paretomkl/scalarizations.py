@@ -15,6 +15,7 @@ __all__ = ["PAPER_PS", "PowerMean"]
 PAPER_PS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, np.inf)
 """The exponents of the paper's experiments."""
 
+_LEAST = np.minimum.reduce  # the minimum, with a fraction of its overhead
 _NEARLY_GEOMETRIC = 1e-2  # |p| below which M_p is computed from deviations from the geometric mean
 
 
@@ -75,10 +76,10 @@ class PowerMean:
 
     def log_value(self, objectives: Array) -> Array:
         """log M_p along the last axis of objectives of shape (..., n_tasks)."""
-        if objectives.ndim == 1 and not objectives.min() > 0:
+        if objectives.ndim == 1 and not _LEAST(objectives) > 0:
             positive, mean, ratio = self._without_zeros(objectives)
             return ratio + mean.log_value(objectives[positive]) if positive.any() else np.array(-np.inf)
-        if not objectives.min(initial=np.inf) > 0:
+        if not _LEAST(objectives, axis=None, initial=np.inf) > 0:
             return np.array([self.log_value(row) for row in objectives])
         logs = np.log(objectives)
         if np.isinf(self.p):
@@ -94,7 +95,7 @@ class PowerMean:
 
         At p = ±∞ it is the subgradient that splits the weight equally among the tasks that attain the extreme.
         """
-        if not objectives.min() > 0:
+        if not _LEAST(objectives) > 0:
             positive, mean, ratio = self._without_zeros(objectives)
             gradient = np.zeros(len(objectives))
             if positive.any():
@@ -111,7 +112,7 @@ class PowerMean:
 
     def means_and_gradients(self, ps: Sequence[float], objectives: Array) -> tuple[Array, Array]:
         """M_p (n_ps,) and its gradient (n_ps, n_tasks) for several other finite p at the same objectives."""
-        if not objectives.min() > 0:
+        if not _LEAST(objectives) > 0:
             means = [replace(self, p=p) for p in ps]
             return np.array([m.value(objectives) for m in means]), np.array([m.gradient(objectives) for m in means])
         logs = np.log(objectives)
@@ -126,7 +127,7 @@ class PowerMean:
 
     def task_weights(self, objectives: Array) -> Array:
         """η_t ∝ ω_t g_t^(p-1), summing to one: the weights of the equivalent weighted sum."""
-        if np.isinf(self.p) or not objectives.min() > 0:
+        if np.isinf(self.p) or not _LEAST(objectives) > 0:
             gradient = self.gradient(objectives)
             return gradient / gradient.sum() if gradient.any() else np.full(len(gradient), 1 / len(gradient))
         exponents = self._log_weights(len(objectives)) + (self.p - 1) * np.log(objectives)

@@ -55,35 +55,43 @@ def check_sweep(sweep: Sweep, machine: Machine) -> Sweep:
             f"A sweep of {type(machine).__name__} must have forms of shape {shape} and linear, lower and upper of "
             f"shape {shape[:1]}, got {forms.shape}, {linear.shape}, {sweep.lower.shape} and {upper.shape}."
         )
-    finite = np.isfinite(upper) & np.isfinite(forms).all(axis=1)
+    least, most = np.minimum.reduce, np.maximum.reduce  # a fraction of the overhead of min and max
+    value = linear - 0.5 * (forms @ sweep.theta if sweep.theta.ndim == 1 else (forms * sweep.theta).sum(axis=1))
+    plain = least(upper) > 0 and least(forms, axis=None) >= 0 and most(upper) + most(forms, axis=None) < np.inf
+    if not plain or most(value - upper - _CONTRADICTION * np.abs(linear)) > 0:
+        _refuse(sweep, machine, value)
+    return sweep
+
+
+def _refuse(sweep: Sweep, machine: Machine, value: Array) -> None:
+    """Raise an error that names the task of an impossible sweep; idle tasks are possible."""
+    linear, forms, upper, name = sweep.linear, sweep.forms, sweep.upper, type(machine).__name__
+    finite = np.isfinite(upper) & np.isfinite(linear) & np.isfinite(forms).all(axis=1)
     if not finite.all():
         raise ValueError(
             f"The objective of task {int(np.argmin(finite))} is not finite: C, the sample weights and the kernel "
             "values are too large together. Reduce C or normalise the kernels."
         )
     if forms.min() < 0:
-        t, m = (int(i) for i in np.unravel_index(np.argmin(forms), shape))
+        t, m = (int(i) for i in np.unravel_index(np.argmin(forms), forms.shape))
         raise ValueError(
-            f"{type(machine).__name__} has the negative form {forms[t, m]:.3g} for task {t} and kernel {m}, but an "
-            "objective must not increase with a kernel weight. Is the kernel positive semidefinite?"
+            f"{name} has the negative form {forms[t, m]:.3g} for task {t} and kernel {m}, but an objective must not "
+            "increase with a kernel weight. Is the kernel positive semidefinite?"
         )
-    if not upper.min() > 0:
-        idle = (upper == 0) & (linear == 0) & ~forms.any(axis=1)
-        if not (idle | (upper > 0)).all():
-            t = int(np.argmin(np.where(idle, np.inf, upper)))
-            raise ValueError(
-                f"Task {t} has the objective {upper[t]:.3g} under {type(machine).__name__}, but objectives must be "
-                "positive: power means of others are not defined. Add a constant, or use another form of the task."
-            )
-    fall = 0.5 * (forms * sweep.theta).sum(axis=1)
-    above = linear - fall - upper > _CONTRADICTION * np.maximum(np.abs(linear), upper)
+    idle = (upper == 0) & (linear == 0) & ~forms.any(axis=1)
+    if not (idle | (upper > 0)).all():
+        t = int(np.argmin(np.where(idle, np.inf, upper)))
+        raise ValueError(
+            f"Task {t} has the objective {upper[t]:.3g} under {name}, but objectives must be positive: power means of "
+            "others are not defined. Add a constant, or use another form of the task."
+        )
+    above = value - upper > _CONTRADICTION * np.abs(linear)
     if above.any():
         t = int(np.argmax(above))
         raise ValueError(
-            f"{type(machine).__name__} contradicts itself at task {t}: its cut has the value {(linear - fall)[t]:.6g} "
-            f"at its own θ, which is above its upper bound {upper[t]:.6g}."
+            f"{name} contradicts itself at task {t}: its cut has the value {value[t]:.6g} at its own θ, which is above "
+            f"its upper bound {upper[t]:.6g}."
         )
-    return sweep
 
 
 class Decisions(NamedTuple):

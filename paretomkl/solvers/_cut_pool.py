@@ -42,7 +42,7 @@ class Pool:
         n_tasks, n_kernels = machine.n_tasks, machine.n_kernels
         self.machine, self.weight_set, self.promises = machine, weight_set, machine.promises
         self.sweeps: list[Sweep] = []
-        self.upper = np.empty((0, n_tasks))  # upper bounds on J_t at the θ of each sweep
+        self.thetas, self.upper = np.empty((0, n_kernels)), np.empty((0, n_tasks))  # θ and bounds on J_t of each sweep
         self.cuts = CutStore(n_tasks, n_kernels)
         if not self.promises.nonnegative:
             self.cuts.linear[0] = -np.inf  # until cuts prove a floor
@@ -55,6 +55,7 @@ class Pool:
 
     def add(self, sweep: Sweep) -> None:
         self.sweeps.append(sweep)
+        self.thetas = np.concatenate([self.thetas, sweep.theta[None]])
         self.upper = np.concatenate([self.upper, sweep.upper[None]])
         self.cuts.add(sweep)
         self.raise_floor(sweep.linear, 0.5 * sweep.forms)
@@ -66,8 +67,9 @@ class Pool:
         J_t ≥ max over 0 ≤ c ≤ 1 of c a − c² h(½G).
         """
         steepest = self.weight_set.support(slopes)
-        shrinks = self.promises.shrinks
-        scale = np.clip(linear / np.maximum(2 * steepest, 1e-300), 0.0, 1.0) if shrinks else 1.0
+        scale: Array | float = 1.0
+        if self.promises.shrinks:
+            scale = np.maximum(np.minimum(linear / np.maximum(2 * steepest, 1e-300), 1.0), 0.0)
         raised = np.atleast_2d(scale * linear - scale**2 * steepest).max(axis=0, initial=-np.inf)
         np.maximum(self.cuts.linear[0], raised, out=self.cuts.linear[0])
 
@@ -115,7 +117,7 @@ class Pool:
         return self.sweeps[first + int(scalarization.log_value(self.upper[first:]).argmin())]
 
     def has(self, theta: Array) -> bool:
-        return any(np.abs(theta - sweep.theta).max() <= 1e-9 for sweep in self.sweeps)
+        return bool((np.abs(self.thetas - theta).max(axis=1) <= 1e-9).any())
 
     def minimize(
         self, scale: Array, omega: Array, p: float, start: Array, rtol: float, joint: bool = False, mark: bool = True
@@ -133,7 +135,7 @@ class Pool:
         cuts = self.cuts
         present = cuts.live & (omega > NEGLIGIBLE if self.promises.nonnegative else omega > 0)
         linear, lift = cuts.linear, 0.0
-        if linear[0].min() < 0:
+        if not self.promises.nonnegative and linear[0].min() < 0:
             rise = np.maximum(-linear[0], 0.0) + FLOOR * scale
             linear = np.maximum(linear, 0.0) if joint or p > 1 else linear + rise
             lift = 0.0 if joint or p > 1 else float(omega @ (rise / scale))
@@ -383,7 +385,7 @@ class CutPool(BaseSolver):
         greatest = problem.weight_set.greatest(problem.machine.n_kernels)
         if greatest is not None:  # this θ is optimal, and its sweep certifies it
             return Master(greatest, -np.inf)
-        if not best.upper.any():  # no task costs anything
+        if not best.upper.max() > 0:  # no task costs anything
             return Master(best.theta, 0.0)
         if problem.machine.n_tasks == 1:
             return self._master_of_mean(problem, pool, best, 1.0, rtol)
@@ -397,7 +399,7 @@ class CutPool(BaseSolver):
         # In units of objectives u: M_p(z) = M_p(u) · (Σ ω'_t (z_t/u_t)^p)^(1/p) with ω'_t = ω_t (u_t/M_p(u))^p
         scale = np.maximum(best.upper, pool.sweeps[-1].upper)
         omega = problem.scalarization.gradient(scale) * scale
-        scale = np.where(scale > 0, scale, 1.0)  # an idle task has no weight
+        scale = _units(scale)
         unit = omega.sum()
         found = pool.minimize(scale, omega / unit, p, best.theta, rtol)
         return Master(found.theta, found.lower * unit, proof=unit * found.multipliers / scale)
@@ -413,7 +415,7 @@ class CutPool(BaseSolver):
         # a concave mean lies below its tangent at z, so the minimiser of Σ η_t(z) z_t decreases it
         scalarization = problem.scalarization
         omega = scalarization.gradient(best.upper) * best.upper
-        scale = np.where(best.upper > 0, best.upper, 1.0)  # an idle task has no weight
+        scale = _units(best.upper)
         unit = omega.sum()  # the weighted sum at the best point
         found = pool.minimize(scale, omega / unit, 1.0, best.theta, rtol)
         theta, lower, proof = found.theta, found.lower, unit * found.multipliers / scale
@@ -429,6 +431,11 @@ class CutPool(BaseSolver):
             omega = scalarization.gradient(objectives) * best.upper
             theta = pool.minimize(scale, omega / omega.sum(), 1.0, theta, rtol, mark=False).theta
         return Master(theta, lower * unit, proof=proof)
+
+
+def _units(objectives: Array) -> Array:
+    """The objectives as units of their tasks; one for an idle task, which has no weight."""
+    return objectives if objectives.min() > 0 else np.where(objectives > 0, objectives, 1.0)
 
 
 def without_crumbs(theta: Array, share: float) -> Array:
