@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._crew import Batch, divide
-from ._reading import PathReader
+from ._reading import Reading
 from ._shard import load
 from ._tasks import as_sources, listed, task_column_of
 from ._typing import AnyArray, IntArray
@@ -20,8 +20,8 @@ class CollectionSupply:
     private = False
     places_rows = False  # rows keep their numbers in the collection
 
-    def __init__(self, client: Any, reader: PathReader, X: Any, y: Any, tasks: Any, sample_weight: Any):
-        if (tasks is None) == (reader.task_column is None):
+    def __init__(self, client: Any, reading: Reading, X: Any, y: Any, tasks: Any, sample_weight: Any):
+        if (tasks is None) == (reading.task_column is None):
             if tasks is not None:
                 raise ValueError("Pass task_column or tasks=, not both.")
             raise ValueError(
@@ -30,7 +30,7 @@ class CollectionSupply:
             )
         if y is None:
             raise ValueError("y is missing: learning requires y to be passed, but the target y is None.")
-        self.reader = reader
+        self.reading = reading
         given = {"y": y, "tasks": tasks, "sample_weight": sample_weight}
         columns = [_blocks(X, "X", None), *(_blocks(value, name, X) for name, value in given.items())]
         n_blocks = len(columns[0] or ())
@@ -40,7 +40,7 @@ class CollectionSupply:
         self._lazy = [[None if column is None else column[k] for column in columns] for k in range(n_blocks)]
         self._blocks = self._computed(client)
         try:
-            looks = client.gather(client.map(_look, self._blocks, column=reader.task_column, pure=False))
+            looks = client.gather(client.map(_look, self._blocks, column=reading.task_column, pure=False))
         except BaseException:
             client.cancel(self._blocks)  # no one needs them any more
             raise
@@ -62,11 +62,11 @@ class CollectionSupply:
     def load(self, client: Any, batch: Batch, request: str, key: str) -> Any:
         blocks = self._blocks or self._computed(client)
         pieces = [
-            client.submit(_pick, block, self.reader.task_column, batch.names, int(first), pure=False)
+            client.submit(_pick, block, self.reading.task_column, batch.names, int(first), pure=False)
             for block, first in zip(blocks, self._first, strict=False)
         ]
         where = {"workers": [batch.address], "pure": False, "key": key}
-        return client.submit(_load_pieces, request, self.reader, batch.names, pieces, **where)
+        return client.submit(_load_pieces, request, self.reading, batch.names, pieces, **where)
 
     def loaded(self) -> None:
         """Release the blocks: the rows are in the shards now; if a worker is lost, they are computed again."""
@@ -145,11 +145,11 @@ def _stack(parts: list[Any]) -> Any:
     return np.concatenate([np.asarray(part) for part in parts])
 
 
-def _load_pieces(request: str, reader: PathReader, names: list[Hashable], pieces: list[dict]) -> Any:
+def _load_pieces(request: str, reading: Reading, names: list[Hashable], pieces: list[dict]) -> Any:
     given = []
     for name in names:
         rows, X, y, weight = zip(*(piece[name] for piece in pieces if name in piece), strict=True)
         data = (_stack(list(X)), _stack(list(y)))
         data = data if weight[0] is None else (*data, _stack(list(weight)))  # type: ignore[assignment]
         given.append((name, data, np.concatenate(rows)))
-    return load(request, reader, given)
+    return load(request, reading, given)
