@@ -11,7 +11,7 @@ from ._crew import Batch, divide
 from ._reading import Reading
 from ._shard import load
 from ._tasks import as_sources, listed, task_column_of
-from ._typing import AnyArray, IntArray
+from ._typing import IntArray
 
 
 class CollectionSupply:
@@ -41,6 +41,8 @@ class CollectionSupply:
         self._blocks = self._computed(client)
         try:
             looks = client.gather(client.map(_look, self._blocks, column=reading.task_column, pure=False))
+            if not any(n for n, _ in looks):
+                raise ValueError("X has no rows: all of its partitions are empty.")
         except BaseException:
             client.cancel(self._blocks)  # no one needs them any more
             raise
@@ -101,15 +103,13 @@ def _block(X: Any, y: Any, tasks: Any, weight: Any) -> tuple[Any, ...]:
     return X, y, tasks, weight
 
 
-def _sources(block: tuple[Any, ...], column: Any) -> AnyArray:
+def _rows_of(block: tuple[Any, ...], column: Any) -> dict[Hashable, IntArray]:
+    """The rows of each source in a block, in increasing order; a filter may have left the block empty."""
     X, _, tasks, _ = block
-    found = task_column_of(X, column) if tasks is None else as_sources(tasks, len(X))
-    assert found is not None
-    return found
-
-
-def _rows_of(sources: AnyArray) -> dict[Hashable, IntArray]:
-    """The rows of each source, in increasing order."""
+    if len(X) == 0:
+        return {}
+    sources = task_column_of(X, column) if tasks is None else as_sources(tasks, len(X))
+    assert sources is not None
     numbers: dict[Hashable, int] = {}
     codes = np.array([numbers.setdefault(source, len(numbers)) for source in listed(sources)], dtype=np.int64)
     order = np.argsort(codes, kind="stable")
@@ -119,12 +119,12 @@ def _rows_of(sources: AnyArray) -> dict[Hashable, IntArray]:
 
 def _look(block: tuple[Any, ...], column: Any) -> tuple[int, dict[Hashable, int]]:
     """Number of rows in a block, and number of rows of each source."""
-    return len(block[0]), {source: len(rows) for source, rows in _rows_of(_sources(block, column)).items()}
+    return len(block[0]), {source: len(rows) for source, rows in _rows_of(block, column).items()}
 
 
 def _pick(block: tuple[Any, ...], column: Any, names: Sequence[Hashable], first: int) -> dict[Hashable, Any]:
     """The rows of the given sources, with their numbers in the collection."""
-    rows_of = _rows_of(_sources(block, column))
+    rows_of = _rows_of(block, column)
     X, y, _, weight = block
     return {
         name: (first + rows, _take(X, rows), _take(y, rows), None if weight is None else _take(weight, rows))

@@ -345,6 +345,8 @@ def _read(reading: Reading, name: Hashable, data: Any) -> tuple[Training, PathRe
         kind = type(data).__name__
         raise ValueError(f"Site {name!r} must have (X, y) or (X, y, sample_weight), got {kind}.")
     X, y, *rest = data
+    if len(X) == 0:
+        raise ValueError(f"Site {name!r} has no samples; leave it out.")
     tasks = array_of([name] * len(X)) if reading.task_column is None else None
     reader = PathReader(reading)
     try:

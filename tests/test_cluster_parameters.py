@@ -7,11 +7,13 @@ no difference to the fit proves nothing, so each of them is shown to matter.
 from __future__ import annotations
 
 from inspect import signature
+from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 import paretomkl
 from paretomkl import (
@@ -27,7 +29,7 @@ from paretomkl.baselines import IndependentMKL
 from paretomkl.distributed import Site, Sites
 
 distributed = pytest.importorskip("distributed")
-array = pytest.importorskip("dask.array")
+delayed, array = pytest.importorskip("dask").delayed, pytest.importorskip("dask.array")
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # max_iter=2 is no mistake
 
@@ -229,3 +231,33 @@ def test_an_unknown_label_in_class_weight_is_named(client, data):
     """A site need not have all labels of class_weight, but one of the sites must."""
     with pytest.raises(ValueError, match="label 7"):
         ParetoMKLClassifier(class_weight={7: 2.0}).fit(**data.sites(ParetoMKLClassifier, {}))
+
+
+# --------------------------------------------------------------------------------------------------- nothing there
+@pytest.mark.parametrize("empty", [0, 1, 2])
+def test_frames_with_an_empty_partition(client, data, empty):
+    pandas, dataframe = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    whole = pandas.DataFrame(data.X, columns=["a", "b", "c"]).assign(site=data.tasks, y=data.labels)
+    edges = np.insert([0, 30, 62], empty, [0, 30, 62][empty])
+    parts = [delayed(whole.iloc[a:b]) for a, b in pairwise(edges)]
+    table = dataframe.from_delayed(parts, meta=whole.iloc[:0])
+    assert (table.map_partitions(len).compute() == 0).tolist().index(True) == empty
+    far, near = (
+        ParetoMKLClassifier(task_column="site").fit(frame.drop(columns="y"), frame["y"]) for frame in (table, whole)
+    )
+    assert_allclose(far.theta_, near.theta_, rtol=0, atol=1e-9)
+    assert_array_equal(far.support_, near.support_)
+
+
+def test_arrays_with_empty_chunks(client, data):
+    X = array.from_array(data.X, chunks=((0, 30, 0, 32, 0), 3))
+    far = ParetoMKLClassifier().fit(X, array.from_array(data.labels, chunks=20), tasks=data.tasks)
+    near = ParetoMKLClassifier().fit(data.X, data.labels, tasks=data.tasks)
+    assert_allclose(far.theta_, near.theta_, rtol=0, atol=1e-9)
+    with pytest.raises(ValueError, match="no rows"):
+        ParetoMKLClassifier().fit(X[:0], data.labels[:0], tasks=data.tasks[:0])
+
+
+def test_a_site_without_samples_is_named(client, data):
+    with pytest.raises(ValueError, match="'closed' has no samples"):
+        pareto_path(Sites([Site("open", (data.X, data.labels)), Site("closed", (data.X[:0], data.labels[:0]))]))
