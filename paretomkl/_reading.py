@@ -101,11 +101,13 @@ class Reading:
     normalize_y: bool = True
     share: Any = "kernel"
     multi_class: MultiClass = "one-vs-one"
+    mixed_names: bool = True  # whether X may have column names of several types, which estimators refuse
 
     @classmethod
     def of(cls, estimator: Any, machine: str = "svc") -> Reading:
         """The parameters of an estimator; ``machine`` is for those without such a parameter."""
-        given = {"machine": machine} | vars(estimator)  # get_params would take longer than small predictions
+        # not get_params, which inspects the signature every time
+        given = {"machine": machine, "mixed_names": False} | vars(estimator)
         return cls(**{field.name: given[field.name] for field in fields(cls) if field.name in given})
 
 
@@ -319,7 +321,7 @@ def read_samples(owner: Reader, X: Any, *, tasks: Any = None, reset: bool = Fals
     if is_precomputed(reading.kernels):
         return _read_stack(owner, X, tasks, reset)
     if reading.task_column is None:
-        X = _named(owner, X)
+        X = _named(reading, X)
         with numbers_only():
             data = validate_data(owner, X, dtype=np.float64, reset=reset)
         names = column_names(X) or [None]
@@ -328,13 +330,13 @@ def read_samples(owner: Reader, X: Any, *, tasks: Any = None, reset: bool = Fals
         raise ValueError("Pass task_column or tasks=, not both.")
     if column_names(X) is not None:
         find_task_column(X, reading.task_column)  # first, so that an error names the task column, not the features
-    validate_data(owner, _named(owner, X), reset=reset, skip_check_array=True)
+    validate_data(owner, _named(reading, X), reset=reset, skip_check_array=True)
     return _split_task_column(owner, X, reading.task_column)
 
 
-def _named(owner: Reader, X: Any) -> Any:
-    """X, with column names of mixed types converted to text for a path; estimators reject them."""
-    mixed = isinstance(owner, PathReader) and hasattr(X, "iloc") and len({type(name) for name in X.columns}) > 1
+def _named(reading: Reading, X: Any) -> Any:
+    """X, with column names of mixed types converted to text for a path; estimators refuse them."""
+    mixed = reading.mixed_names and hasattr(X, "iloc") and len({type(name) for name in X.columns}) > 1
     return X.set_axis([str(name) for name in X.columns], axis=1) if mixed else X
 
 

@@ -233,6 +233,16 @@ def test_an_unknown_label_in_class_weight_is_named(client, data):
         ParetoMKLClassifier(class_weight={7: 2.0}).fit(**data.sites(ParetoMKLClassifier, {}))
 
 
+@pytest.mark.parametrize("where", ["sites", "one place"])
+def test_estimators_refuse_column_names_of_mixed_types_and_paths_do_not(client, data, where):
+    frame = pytest.importorskip("pandas").DataFrame(data.X, columns=["a", "b", 3])
+    given = {"X": frame, "y": data.labels, "tasks": np.full(62, "s")}
+    given = {"X": Sites([Site("s", (frame, data.labels))])} if where == "sites" else given
+    with pytest.raises(TypeError, match="string names"):
+        ParetoMKLClassifier().fit(**given)
+    assert list(pareto_path(**given, ps=[1.0]).reader.feature_names_in_) == ["a", "b", "3"]
+
+
 # --------------------------------------------------------------------------------------------------- nothing there
 @pytest.mark.parametrize("empty", [0, 1, 2])
 def test_frames_with_an_empty_partition(client, data, empty):
