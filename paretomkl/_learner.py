@@ -8,7 +8,7 @@ from typing import Any
 from ._kernel_classifier import keep_solution
 from ._model import TaskModel
 from ._progress import Progress
-from ._reading import Training, apart, read_data
+from ._reading import Reading, Training, apart, read_data
 from ._remote import is_remote, read_remote
 from ._run import Run
 from ._together import SeparateModel, Share, SharedModel, check_share
@@ -39,6 +39,11 @@ class ParetoLearner:
     def _machine(self) -> dict[str, Any]:
         """The machine that solves the tasks and its parameters: ``machine`` and perhaps ``epsilon``."""
         raise NotImplementedError
+
+    @property
+    def reading(self) -> Reading:
+        """How to read X and y, which depends on the machine."""
+        return Reading.of(self, machine=self._machine()["machine"])
 
     def read_data(
         self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True

@@ -104,10 +104,10 @@ class Reading:
     mixed_names: bool = True  # whether X may have column names of several types, which estimators refuse
 
     @classmethod
-    def of(cls, estimator: Any, machine: str = "svc") -> Reading:
-        """The parameters of an estimator; ``machine`` is for those without such a parameter."""
+    def of(cls, estimator: Any, **known: Any) -> Reading:
+        """The parameters of an estimator, and those ``known`` by another name."""
         # not get_params, which inspects the signature every time
-        given = {"machine": machine, "mixed_names": False} | vars(estimator)
+        given = vars(estimator) | {"mixed_names": False} | known
         return cls(**{field.name: given[field.name] for field in fields(cls) if field.name in given})
 
 

@@ -25,7 +25,7 @@ class MultiTaskRegressor(RegressorKind, MultiTaskEstimator):
 
     @property
     def reading(self) -> Reading:
-        """How to read X and y, which does not depend on the loss."""
+        """How to read X and y: as numbers, whatever the loss."""
         return Reading.of(self, machine="ridge")
 
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:

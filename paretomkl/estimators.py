@@ -14,7 +14,6 @@ from ._estimator import MultiTaskEstimator, OutlierKind
 from ._kernel_classifier import KernelFit, KernelTaskClassifier
 from ._kernels import KernelLike, as_bank
 from ._learner import ParetoLearner
-from ._reading import Reading
 from ._regressor import KernelTaskRegressor, machine_of_loss
 from ._remote import is_remote
 from ._shares import Share
@@ -383,11 +382,6 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         if not isinstance(self.method, str) or self.method not in ("one-class", "svdd"):
             raise ValueError(f"method must be 'one-class' or 'svdd', got {shown(self.method)}.")
         return {"machine": self.method}
-
-    @property
-    def reading(self) -> Reading:
-        """How to read X."""
-        return Reading.of(self, machine=self.method)
 
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:
         """Learn the shared kernel and the region of each task.
