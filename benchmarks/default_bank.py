@@ -26,7 +26,7 @@ from paretomkl._experiments.plan import STUDIES
 from paretomkl._experiments.protocol import Part, draw_parts, load
 from paretomkl._model import decide_all
 from paretomkl._progress import Progress
-from paretomkl._reading import PathReader, read_samples, read_training
+from paretomkl._reading import PathReader, read_samples
 from paretomkl._tracing import Grid, check_parts, fit_bank, models_of, pose, trace_grid
 from paretomkl.kernels import Cosine, Gaussian, Laplacian, Linear, Polynomial, default_kernels
 
@@ -69,7 +69,7 @@ def evaluate(train: Part, test: Part) -> dict[str, Any]:
     results = search.fit(train.X, train.y, tasks=train.tasks).cv_results_
     scores = np.array([results[f"split{k}_test_score"] for k in range(search.n_splits_)])
     reader = PathReader()
-    training = read_training(reader, train.X, train.y, tasks=train.tasks)
+    training = reader.read_data(train.X, train.y, tasks=train.tasks)
     samples = read_samples(reader, test.X, tasks=test.tasks)
     parts = check_parts(GRID.ps, 1.1, 1e-3, "auto", None, None)
     problem, _, data = pose(training, training.weights, fit_bank("default", training), parts)

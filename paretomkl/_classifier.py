@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 
 from ._estimator import ClassifierKind, MultiTaskEstimator
 from ._model import FittedTasks
-from ._reading import Training, read_training
 from ._typing import AnyArray, Array, ClassWeight
 
 
@@ -17,11 +16,6 @@ class MultiTaskClassifier(ClassifierKind, MultiTaskEstimator):
     model_: FittedTasks
 
     __metadata_request__decision_function: ClassVar = {"tasks": True}
-
-    def read_data(
-        self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
-    ) -> Training:
-        return read_training(self, X, y, tasks=tasks, sample_weight=sample_weight)
 
     # ------------------------------------------------------------------------------------------------ fit
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ._crew import Batch, divide
-from ._reading import PathReader
+from ._reading import Reading
 from ._shard import load
 from ._tasks import as_sources, listed, task_column_of
-from ._typing import AnyArray, IntArray
+from ._typing import IntArray
 
 
 class CollectionSupply:
@@ -20,8 +20,8 @@ class CollectionSupply:
     private = False
     places_rows = False  # rows keep their numbers in the collection
 
-    def __init__(self, client: Any, reader: PathReader, X: Any, y: Any, tasks: Any, sample_weight: Any):
-        if (tasks is None) == (reader.task_column is None):
+    def __init__(self, client: Any, reading: Reading, X: Any, y: Any, tasks: Any, sample_weight: Any):
+        if (tasks is None) == (reading.task_column is None):
             if tasks is not None:
                 raise ValueError("Pass task_column or tasks=, not both.")
             raise ValueError(
@@ -30,7 +30,7 @@ class CollectionSupply:
             )
         if y is None:
             raise ValueError("y is missing: learning requires y to be passed, but the target y is None.")
-        self.reader = reader
+        self.reading = reading
         given = {"y": y, "tasks": tasks, "sample_weight": sample_weight}
         columns = [_blocks(X, "X", None), *(_blocks(value, name, X) for name, value in given.items())]
         n_blocks = len(columns[0] or ())
@@ -40,7 +40,9 @@ class CollectionSupply:
         self._lazy = [[None if column is None else column[k] for column in columns] for k in range(n_blocks)]
         self._blocks = self._computed(client)
         try:
-            looks = client.gather(client.map(_look, self._blocks, column=reader.task_column, pure=False))
+            looks = client.gather(client.map(_look, self._blocks, column=reading.task_column, pure=False))
+            if not any(n for n, _ in looks):
+                raise ValueError("X has no rows: all of its partitions are empty.")
         except BaseException:
             client.cancel(self._blocks)  # no one needs them any more
             raise
@@ -62,11 +64,11 @@ class CollectionSupply:
     def load(self, client: Any, batch: Batch, request: str, key: str) -> Any:
         blocks = self._blocks or self._computed(client)
         pieces = [
-            client.submit(_pick, block, self.reader.task_column, batch.names, int(first), pure=False)
+            client.submit(_pick, block, self.reading.task_column, batch.names, int(first), pure=False)
             for block, first in zip(blocks, self._first, strict=False)
         ]
         where = {"workers": [batch.address], "pure": False, "key": key}
-        return client.submit(_load_pieces, request, self.reader, batch.names, pieces, **where)
+        return client.submit(_load_pieces, request, self.reading, batch.names, pieces, **where)
 
     def loaded(self) -> None:
         """Release the blocks: the rows are in the shards now; if a worker is lost, they are computed again."""
@@ -101,15 +103,13 @@ def _block(X: Any, y: Any, tasks: Any, weight: Any) -> tuple[Any, ...]:
     return X, y, tasks, weight
 
 
-def _sources(block: tuple[Any, ...], column: Any) -> AnyArray:
+def _rows_of(block: tuple[Any, ...], column: Any) -> dict[Hashable, IntArray]:
+    """The rows of each source in a block, in increasing order; a filter may have left the block empty."""
     X, _, tasks, _ = block
-    found = task_column_of(X, column) if tasks is None else as_sources(tasks, len(X))
-    assert found is not None
-    return found
-
-
-def _rows_of(sources: AnyArray) -> dict[Hashable, IntArray]:
-    """The rows of each source, in increasing order."""
+    if len(X) == 0:
+        return {}
+    sources = task_column_of(X, column) if tasks is None else as_sources(tasks, len(X))
+    assert sources is not None
     numbers: dict[Hashable, int] = {}
     codes = np.array([numbers.setdefault(source, len(numbers)) for source in listed(sources)], dtype=np.int64)
     order = np.argsort(codes, kind="stable")
@@ -119,12 +119,12 @@ def _rows_of(sources: AnyArray) -> dict[Hashable, IntArray]:
 
 def _look(block: tuple[Any, ...], column: Any) -> tuple[int, dict[Hashable, int]]:
     """Number of rows in a block, and number of rows of each source."""
-    return len(block[0]), {source: len(rows) for source, rows in _rows_of(_sources(block, column)).items()}
+    return len(block[0]), {source: len(rows) for source, rows in _rows_of(block, column).items()}
 
 
 def _pick(block: tuple[Any, ...], column: Any, names: Sequence[Hashable], first: int) -> dict[Hashable, Any]:
     """The rows of the given sources, with their numbers in the collection."""
-    rows_of = _rows_of(_sources(block, column))
+    rows_of = _rows_of(block, column)
     X, y, _, weight = block
     return {
         name: (first + rows, _take(X, rows), _take(y, rows), None if weight is None else _take(weight, rows))
@@ -145,11 +145,11 @@ def _stack(parts: list[Any]) -> Any:
     return np.concatenate([np.asarray(part) for part in parts])
 
 
-def _load_pieces(request: str, reader: PathReader, names: list[Hashable], pieces: list[dict]) -> Any:
+def _load_pieces(request: str, reading: Reading, names: list[Hashable], pieces: list[dict]) -> Any:
     given = []
     for name in names:
         rows, X, y, weight = zip(*(piece[name] for piece in pieces if name in piece), strict=True)
         data = (_stack(list(X)), _stack(list(y)))
         data = data if weight[0] is None else (*data, _stack(list(weight)))  # type: ignore[assignment]
         given.append((name, data, np.concatenate(rows)))
-    return load(request, reader, given)
+    return load(request, reading, given)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ._reading import PathReader
+from ._reading import Reading
 from ._shard import NotHere, answer, load, occupy, reply, stop
 from ._validation import shown
 
@@ -107,6 +107,7 @@ class Supply(Protocol):
     private: bool  # whether samples must not leave their workers
     places_rows: bool  # whether the rows of the sites are numbered in the order of the sites
     order: list[Any]  # the order of the sites
+    reading: Reading  # how the workers read the samples
 
     def batches(self, client: Any) -> list[Batch]:
         """Group the sites into batches, at most one per worker (unless sites are bound to workers)."""
@@ -123,9 +124,9 @@ class SiteSupply:
 
     places_rows = True
 
-    def __init__(self, reader: PathReader, sites: Sequence[Site]):
+    def __init__(self, reading: Reading, sites: Sequence[Site]):
         check_sites(sites)
-        self.reader = reader
+        self.reading = reading
         self.sites = {site.name: site for site in sites}
         self.order: list[Any] = list(self.sites)
         self.private = any(site.load is not None for site in sites)
@@ -149,14 +150,14 @@ class SiteSupply:
         sent = client.scatter([here], workers=[batch.address], hash=False)[0] if here else {}
         others = [(site.name, site.load or site.data) for site in sites if site.name not in here]
         where = {"workers": [batch.address], "pure": False, "key": key}
-        return client.submit(_load_sites, request, self.reader, batch.names, sent, dict(others), **where)
+        return client.submit(_load_sites, request, self.reading, batch.names, sent, dict(others), **where)
 
     def loaded(self) -> None:
         pass
 
 
-def _load_sites(request: str, reader: PathReader, names: list[Hashable], sent: dict, others: dict) -> Any:
-    return load(request, reader, [(name, sent[name] if name in sent else others[name], None) for name in names])
+def _load_sites(request: str, reading: Reading, names: list[Hashable], sent: dict, others: dict) -> Any:
+    return load(request, reading, [(name, sent[name] if name in sent else others[name], None) for name in names])
 
 
 def check_sites(sites: Sequence[Site]) -> None:

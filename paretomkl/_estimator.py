@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from ._kernels import is_precomputed
 from ._labelling import Samples
 from ._model import FittedTasks
-from ._reading import Training, read_samples
+from ._reading import Reading, Training, read_data, read_samples
+from ._remote import Sites
 from ._typing import AnyArray
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ else:
 class MultiTaskEstimator(_Estimator):
     """An estimator that wraps one fitted model of several tasks.
 
-    Subclasses provide the parameters ``task_column`` and ``random_state``, a method ``read_data`` that reads the
-    training data, and a method ``_learn`` that solves the tasks and returns their model.
+    Subclasses provide the parameters ``task_column`` and ``random_state``, and a method ``_learn`` that solves the
+    tasks and returns their model.
     """
 
     task_column: int | str | None
@@ -49,6 +50,7 @@ class MultiTaskEstimator(_Estimator):
 
     model_: Any  # FittedTasks
     n_features_in_: int
+    n_kernels_in_: int
     feature_names_in_: AnyArray
 
     # With metadata routing on, tasks= is routed without set_fit_request and the like.
@@ -56,11 +58,18 @@ class MultiTaskEstimator(_Estimator):
     __metadata_request__predict: ClassVar = {"tasks": True}
     __metadata_request__score: ClassVar = {"tasks": True}
 
+    @property
+    def reading(self) -> Reading:
+        """How to read X and y."""
+        return Reading.of(self)
+
     def read_data(
         self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
     ) -> Training:
         """Read and check the training data; ``strict=False`` is for a part of checked data."""
-        raise NotImplementedError
+        if isinstance(X, Sites):
+            raise ValueError(f"{type(self).__name__} needs all samples in one place; it does not learn at Sites.")
+        return read_data(self, X, y, tasks=tasks, sample_weight=sample_weight, strict=strict)
 
     def _learn(self, training: Training) -> FittedTasks:
         """Solve the tasks and return their model."""

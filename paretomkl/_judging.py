@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score, mean_absolute_error, mean_squared_er
 from ._labelling import Labelling, Samples
 from ._model import share
 from ._page.words import ACCURACY, R2, Measure
-from ._reading import PathReader, read_training
+from ._reading import PathReader, Reading
 from ._score_names import NAMES, NUMBER_NAMES, WORST, check_score_name, needs_probabilities
 from ._scorers import Metric, MultiTaskScorer, Part, make_multitask_scorer, metric_of
 from ._targets import r_squared
@@ -46,7 +46,7 @@ class Judge:
         self, X: Any, y: Any, *, tasks: Any = None, kernels: Any = "default", task_column: Any = None
     ) -> Judge:
         """The judge for the tasks of these samples, see :meth:`of_tasks`."""
-        return self.of_tasks(read_training(PathReader(kernels, task_column), X, y, tasks=tasks).labelling)
+        return self.of_tasks(PathReader(Reading(kernels, task_column)).read_data(X, y, tasks=tasks).labelling)
 
     def of_tasks(self, labelling: Labelling) -> Judge:
         """The judge for these tasks: two-class scores raise for more classes, and one-class scores name the class."""
@@ -157,7 +157,7 @@ class NumberJudge(Judge):
     def of_samples(
         self, X: Any, y: Any, *, tasks: Any = None, kernels: Any = "default", task_column: Any = None
     ) -> Judge:
-        PathReader(kernels, task_column, machine="ridge").read_data(X, y, tasks=tasks)  # raises on invalid data
+        PathReader(Reading(kernels, task_column, machine="ridge")).read_data(X, y, tasks=tasks)  # raises if invalid
         return self
 
     def of_tasks(self, labelling: Any) -> Judge:

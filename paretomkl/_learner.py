@@ -8,7 +8,8 @@ from typing import Any
 from ._kernel_classifier import keep_solution
 from ._model import TaskModel
 from ._progress import Progress
-from ._reading import Training, apart
+from ._reading import Reading, Training, apart, read_data
+from ._remote import is_remote, read_remote
 from ._run import Run
 from ._together import SeparateModel, Share, SharedModel, check_share
 from ._tracing import Parts, Posed, check_parts, fit_bank, models_of, pose, solve_apart, trace
@@ -37,6 +38,20 @@ class ParetoLearner:
     def _machine(self) -> dict[str, Any]:
         """The machine that solves the tasks and its parameters: ``machine`` and perhaps ``epsilon``."""
         raise NotImplementedError
+
+    @property
+    def reading(self) -> Reading:
+        """How to read X and y, which depends on the machine."""
+        return Reading.of(self, machine=self._machine()["machine"])
+
+    def read_data(
+        self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
+    ) -> Training:
+        """Check and arrange the training data as ``share`` requires; ``strict=False`` is for a part of checked data."""
+        owner: Any = self
+        if is_remote(X):
+            return read_remote(owner, X, y, tasks=tasks, sample_weight=sample_weight)
+        return read_data(owner, X, y, tasks=tasks, sample_weight=sample_weight, strict=strict)
 
     def parts(self, exponents: Sequence[float], n_jobs: int | None = None) -> Parts:
         """The checked parameters that do not depend on the data, such as solver and machine."""

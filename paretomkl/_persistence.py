@@ -37,7 +37,7 @@ OWN_TYPES = _types(
         "paretomkl._targets": "Regions Targets",
         "paretomkl._together": "SeparateModel SharedModel Together",
         "paretomkl._model": "LinearModel Support TaskModel",
-        "paretomkl._reading": "PathReader",
+        "paretomkl._reading": "PathReader Reading",
         "paretomkl._standardizer": "Standardizer",
         "paretomkl._tables": "name_of_indicator",
         "paretomkl._tasks": "Task",

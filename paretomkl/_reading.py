@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -87,49 +87,110 @@ class Training:
         return total
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How X and y become tasks: the parameters of a path or an estimator that decide what is learned from.
+
+    Readers in memory and on the workers of a cluster take the same object, so that both make the same tasks.
+    """
+
+    kernels: Any = "default"
+    task_column: Any = None
+    class_weight: Any = None
+    machine: str = "svc"
+    normalize_y: bool = True
+    share: Any = "kernel"
+    multi_class: MultiClass = "one-vs-one"
+    mixed_names: bool = True  # whether X may have column names of several types, which estimators refuse
+
+    @classmethod
+    def of(cls, estimator: Any, **known: Any) -> Reading:
+        """The parameters of an estimator, and those ``known`` by another name."""
+        # not get_params, which inspects the signature every time
+        given = vars(estimator) | {"mixed_names": False} | known
+        return cls(**{field.name: given[field.name] for field in fields(cls) if field.name in given})
+
+
+class Reader(Protocol):
+    """An estimator, or the reader of a path: knows how to read, and keeps scikit-learn's notes about the features."""
+
+    n_features_in_: int
+    n_kernels_in_: int  # of a stack of kernels
+    feature_names_in_: AnyArray  # not set if X has no names
+
+    @property
+    def reading(self) -> Reading:
+        """How to read X and y."""
+
+
 class PathReader(BaseEstimator):
     """Reads training data, and later new samples, for ``pareto_path``, which is not an estimator."""
 
-    def __init__(
-        self,
-        kernels: Any = "default",
-        task_column: Any = None,
-        class_weight: Any = None,
-        machine: str = "svc",
-        normalize_y: bool = True,
-        share: str = "kernel",
-        multi_class: MultiClass = "one-vs-one",
-    ):
-        self.kernels = kernels
-        self.task_column = task_column
-        self.class_weight = class_weight
-        self.machine = machine
-        self.normalize_y = normalize_y
-        self.share = share
-        self.multi_class = multi_class
+    n_features_in_: int
+    n_kernels_in_: int
+    feature_names_in_: AnyArray
 
-    def read_data(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> Training:
-        """Read training data as the machine and ``share`` require: with labels, with numbers, or without y."""
-        if self.machine in CLASSIFYING:
-            return read_shared(self, read_training, False, X, y, tasks, sample_weight)
-        if self.class_weight is not None:
-            raise ValueError(f"class_weight needs classes, but machine={self.machine!r} has none; use sample_weight.")
-        if self.machine in PREDICTING:
-            return read_shared(self, read_regression, True, X, y, tasks, sample_weight)
-        if y is not None:
-            raise ValueError(f"machine={self.machine!r} learns without labels; pass y=None.")
-        if check_share(self.share) != "kernel":
-            raise ValueError(f"share={self.share!r} needs y, but machine={self.machine!r} has none; use 'kernel'.")
-        return read_detection(self, X, tasks=tasks, sample_weight=sample_weight)
+    def __init__(self, reading: Reading = Reading()):
+        self.reading = reading
+
+    def read_data(
+        self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, part: bool = False
+    ) -> Training:
+        return read_data(self, X, y, tasks=tasks, sample_weight=sample_weight, part=part)
 
 
-def read_training(owner: Any, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> Training:
-    """Read the arguments of ``fit`` and make the tasks.
+def read_data(
+    owner: Reader,
+    X: Any,
+    y: Any,
+    *,
+    tasks: Any = None,
+    sample_weight: Any = None,
+    strict: bool = True,
+    part: bool = False,
+) -> Training:
+    """Read training data as the machine and ``share`` require: with labels, with numbers, or without y.
 
-    ``owner`` is an estimator with ``task_column``, ``class_weight`` and perhaps ``kernels`` and ``multi_class``; it
-    stores the number and the names of the features for :func:`read_samples`.
+    ``strict`` is as in :func:`~paretomkl._tasks.make_number_tasks`; ``part`` as in :func:`read_training`.
     """
-    multi_class = _multi_class_of(owner)
+    reading = owner.reading
+    share, machine = check_share(reading.share), reading.machine
+    numbers = machine in PREDICTING
+    if machine not in CLASSIFYING and reading.class_weight is not None:
+        raise ValueError(f"class_weight needs classes, but machine={machine!r} has none; use sample_weight.")
+    if machine in DETECTING:
+        if y is not None:
+            raise ValueError(f"machine={machine!r} learns without labels; pass y=None.")
+        if share != "kernel":
+            raise ValueError(f"share={share!r} needs y, but machine={machine!r} has none; use 'kernel'.")
+        return read_detection(owner, X, tasks=tasks, sample_weight=sample_weight)
+    given = {"tasks": tasks, "sample_weight": sample_weight}
+    if share in ("function", "everything"):
+        if is_precomputed(reading.kernels):
+            raise ValueError(f"share={share!r} needs features; with precomputed kernels use 'kernel' or 'nothing'.")
+        if tasks is not None or reading.task_column is not None or is_matrix(y):
+            training = read_together(owner, X, y, **given, coded=share == "function", numbers=numbers)
+            if training.together is not None and training.together.n_tasks > 1:
+                return training
+    if numbers:
+        training = read_regression(owner, X, y, **given, strict=strict)
+    else:
+        training = read_training(owner, X, y, **given, part=part)
+    if share != "kernel" and len(training.labelling.distinct_sources) == 1:
+        warnings.warn(f"There is only one task, so share={share!r} is the same as 'kernel'.", UserWarning, stacklevel=4)
+    return training
+
+
+def read_training(
+    owner: Reader, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, part: bool = False
+) -> Training:
+    """Read labels and make the tasks.
+
+    ``owner`` keeps the number and the names of the features for :func:`read_samples`. If X is ``part`` of the samples,
+    ``class_weight`` may name labels that are elsewhere.
+    """
+    reading = owner.reading
+    multi_class = check_multi_class(reading.multi_class)
     samples = read_samples(owner, X, tasks=tasks, reset=True)
     labels = _read_labels(y)
     if len(labels) != len(samples):
@@ -139,14 +200,16 @@ def read_training(owner: Any, X: Any, y: Any, *, tasks: Any = None, sample_weigh
     weight = None if sample_weight is None else _check_sample_weight(sample_weight, samples.data)
     kind: Kind = "matrix" if labels.ndim == 2 else "classes" if samples.sources is None else "tasks"
     known = [] if kind == "matrix" else unique_labels(labels)
-    labelling = Labelling.of(made, kind, known, _least_squares(owner))
-    return Training(samples, made, _task_weights(made, weight, owner.class_weight), labelling)
+    if not part:
+        check_class_weight(reading.class_weight, made)
+    weights = _task_weights(made, weight, reading.class_weight)
+    return Training(samples, made, weights, labelling_of(reading, made, kind, known))
 
 
 def read_regression(
-    owner: Any, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
+    owner: Reader, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
 ) -> Training:
-    """Read the arguments of a regression; targets are standardised within tasks if ``owner.normalize_y``.
+    """Read the targets of a regression, standardised within tasks if ``normalize_y``.
 
     ``strict`` is as in :func:`~paretomkl._tasks.make_number_tasks`.
     """
@@ -160,7 +223,7 @@ def read_regression(
     weights = _sample_weights(made, samples, sample_weight)
     centre, spread = np.zeros(len(made)), np.ones(len(made))
     deviation = deviations([(task.targets, weight) for task, weight in zip(made, weights, strict=True)])
-    if owner.normalize_y:
+    if owner.reading.normalize_y:
         pairs = zip(made, weights, strict=True)
         centre, spread = np.array([centre_and_spread(task.targets, weight)[0] for task, weight in pairs]), deviation
         made = [
@@ -171,35 +234,15 @@ def read_regression(
     return Training(samples, made, weights, Targets.of(made, kind, centre, spread, deviation))
 
 
-def read_shared(
-    owner: Any, read: Callable[..., Training], numbers: bool, X: Any, y: Any, tasks: Any, sample_weight: Any
-) -> Training:
-    """Read the training data as ``owner.share`` requires; ``read`` is the reader for separate tasks."""
-    share = check_share(owner.share)
-    if share in ("function", "everything"):
-        several = tasks is not None or owner.task_column is not None or is_matrix(y)
-        if is_precomputed(owner.kernels):
-            raise ValueError(f"share={share!r} needs features; with precomputed kernels use 'kernel' or 'nothing'.")
-        if several:
-            coded = share == "function"
-            given = {"tasks": tasks, "sample_weight": sample_weight, "coded": coded, "numbers": numbers}
-            training = read_together(owner, X, y, **given)
-            if training.together is not None and training.together.n_tasks > 1:
-                return training
-    training = read(owner, X, y, tasks=tasks, sample_weight=sample_weight)
-    if share != "kernel" and len(training.labelling.distinct_sources) == 1:
-        warnings.warn(f"There is only one task, so share={share!r} is the same as 'kernel'.", UserWarning, stacklevel=4)
-    return training
-
-
 def read_together(
-    owner: Any, X: Any, y: Any, *, tasks: Any, sample_weight: Any, coded: bool, numbers: bool
+    owner: Reader, X: Any, y: Any, *, tasks: Any, sample_weight: Any, coded: bool, numbers: bool
 ) -> Training:
     """Read tasks whose samples form one problem, or one per pair of classes or per class.
 
     If ``coded``, the last column of the samples is the code of their task. ``numbers`` tells whether y contains
     regression targets or labels. A task may have a single class.
     """
+    reading = owner.reading
     samples = read_samples(owner, X, tasks=tasks, reset=True)
     values: AnyArray = as_numbers(y) if numbers else _read_labels(y)
     if len(values) != len(samples):
@@ -220,11 +263,12 @@ def read_together(
         data = np.column_stack([data, codes])
     one = Samples(data, None, samples.names)
     if numbers:
-        training = _one_regression(owner, one, values, weight)
+        training = _one_regression(reading, one, values, weight)
     else:
-        made = make_tasks(values, None, _multi_class_of(owner))
-        labelling = Labelling.of(made, "classes", unique_labels(values), _least_squares(owner))
-        training = Training(one, made, _task_weights(made, weight, owner.class_weight), labelling)
+        made = make_tasks(values, None, check_multi_class(reading.multi_class))
+        check_class_weight(reading.class_weight, made)
+        weights = _task_weights(made, weight, reading.class_weight)
+        training = Training(one, made, weights, labelling_of(reading, made, "classes", unique_labels(values)))
     kind: Kind = "matrix" if matrix else "tasks"
     deviation = np.ones(len(sources))
     if numbers:
@@ -235,20 +279,16 @@ def read_together(
     return replace(training, together=together)
 
 
-def _multi_class_of(owner: Any) -> MultiClass:
-    """How an estimator makes tasks from more than two classes; pairs if it has no such parameter."""
-    return check_multi_class(getattr(owner, "multi_class", "one-vs-one"))
+def labelling_of(reading: Reading, tasks: list[Task], kind: Kind, known: list[Any]) -> Labelling:
+    """What the decisions of these tasks mean; ``known`` are all labels."""
+    return Labelling.of(tasks, kind, known, estimates=reading.machine == "ls-svc")
 
 
-def _least_squares(owner: Any) -> bool:
-    return getattr(owner, "machine", None) == "ls-svc"
-
-
-def _one_regression(owner: Any, samples: Samples, values: Array, weight: Array | None) -> Training:
+def _one_regression(reading: Reading, samples: Samples, values: Array, weight: Array | None) -> Training:
     made = make_number_tasks(values)
     weights = _sample_weights(made, samples, weight)
     centre, spread = np.zeros(1), np.ones(1)
-    if owner.normalize_y:  # over all tasks together, because the differences between tasks are to be learned
+    if reading.normalize_y:  # over all tasks together, because the differences between tasks are to be learned
         centre[0], spread[0] = centre_and_spread(values, weights[0])
         made = [replace(made[0], targets=(values - centre[0]) / spread[0])]
     return Training(
@@ -256,7 +296,7 @@ def _one_regression(owner: Any, samples: Samples, values: Array, weight: Array |
     )
 
 
-def read_detection(owner: Any, X: Any, *, tasks: Any = None, sample_weight: Any = None) -> Training:
+def read_detection(owner: Reader, X: Any, *, tasks: Any = None, sample_weight: Any = None) -> Training:
     """Read samples without targets."""
     samples = read_samples(owner, X, tasks=tasks, reset=True)
     made = make_sample_tasks(len(samples), samples.sources)
@@ -275,31 +315,33 @@ def _sample_weights(tasks: list[Task], samples: Samples, sample_weight: Any) -> 
     return [weight[task.rows].astype(float) for task in tasks]
 
 
-def read_samples(owner: Any, X: Any, *, tasks: Any = None, reset: bool = False) -> Samples:
+def read_samples(owner: Reader, X: Any, *, tasks: Any = None, reset: bool = False) -> Samples:
     """Split X into features and task labels and check both, against the fitted data unless ``reset``."""
-    if is_precomputed(getattr(owner, "kernels", None)):
+    reading = owner.reading
+    if is_precomputed(reading.kernels):
         return _read_stack(owner, X, tasks, reset)
-    if owner.task_column is None:
+    if reading.task_column is None:
+        X = _named(reading, X)
         with numbers_only():
-            data = validate_data(owner, _named(owner, X), dtype=np.float64, reset=reset)
-        names = getattr(owner, "feature_names_in_", None)
-        return Samples(data, as_sources(tasks, len(data)), None if names is None else list(names))
+            data = validate_data(owner, X, dtype=np.float64, reset=reset)
+        names = column_names(X) or [None]
+        return Samples(data, as_sources(tasks, len(data)), names if isinstance(names[0], str) else None)
     if tasks is not None:
         raise ValueError("Pass task_column or tasks=, not both.")
     if column_names(X) is not None:
-        find_task_column(X, owner.task_column)  # first, so that an error names the task column, not the features
-    validate_data(owner, _named(owner, X), reset=reset, skip_check_array=True)
-    return _split_task_column(owner, X)
+        find_task_column(X, reading.task_column)  # first, so that an error names the task column, not the features
+    validate_data(owner, _named(reading, X), reset=reset, skip_check_array=True)
+    return _split_task_column(owner, X, reading.task_column)
 
 
-def _named(owner: Any, X: Any) -> Any:
-    """X, with column names of mixed types converted to text for a path; estimators reject them."""
-    mixed = isinstance(owner, PathReader) and hasattr(X, "iloc") and len({type(name) for name in X.columns}) > 1
+def _named(reading: Reading, X: Any) -> Any:
+    """X, with column names of mixed types converted to text for a path; estimators refuse them."""
+    mixed = reading.mixed_names and hasattr(X, "iloc") and len({type(name) for name in X.columns}) > 1
     return X.set_axis([str(name) for name in X.columns], axis=1) if mixed else X
 
 
-def _read_stack(owner: Any, X: Any, tasks: Any, reset: bool) -> Samples:
-    if owner.task_column is not None:
+def _read_stack(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
+    if owner.reading.task_column is not None:
         raise ValueError("task_column cannot be used with precomputed kernels; pass tasks= instead.")
     stack = check_stack(X, square=reset)
     if reset:
@@ -312,11 +354,11 @@ def _read_stack(owner: Any, X: Any, tasks: Any, reset: bool) -> Samples:
     return Samples(stack, as_sources(tasks, len(stack)))
 
 
-def _split_task_column(owner: Any, X: Any) -> Samples:
-    sources = task_column_of(X, owner.task_column)
+def _split_task_column(owner: Reader, X: Any, column: Any) -> Samples:
+    sources = task_column_of(X, column)
     if np.shape(X)[1] < 2:
-        raise ValueError(f"X has no column besides task_column={owner.task_column!r}; add feature columns.")
-    position = find_task_column(X, owner.task_column)
+        raise ValueError(f"X has no column besides task_column={column!r}; add feature columns.")
+    position = find_task_column(X, column)
     others = [k for k in range(np.shape(X)[1]) if k != position]
     names = list(X.columns) if hasattr(X, "columns") else None
     if names is None:
@@ -348,9 +390,7 @@ def _read_labels(y: Any) -> AnyArray:
 def _task_weights(tasks: list[Task], sample_weight: Array | None, class_weight: Any) -> list[Array]:
     """Sample weight times class weight for each sample of each task; every class of every task needs some weight."""
     balanced = isinstance(class_weight, str) and class_weight == "balanced"
-    if isinstance(class_weight, Mapping):
-        _check_labels_of(class_weight, tasks)
-    elif class_weight is not None and not balanced:
+    if not (class_weight is None or balanced or isinstance(class_weight, Mapping)):
         raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {shown(class_weight)}.")
     weights = []
     for task in tasks:
@@ -382,8 +422,10 @@ def _class_weights(class_weight: Mapping[Any, Any], task: Task, tasks: list[Task
     return weights
 
 
-def _check_labels_of(class_weight: Mapping[Any, Any], tasks: list[Task]) -> None:
+def check_class_weight(class_weight: Any, tasks: list[Task]) -> None:
     """Raise if a label in ``class_weight`` is unknown, unless all labels have weights: it may occur in other data."""
+    if not isinstance(class_weight, Mapping):
+        return
     labels = labels_of(tasks)
     unknown = [label for label in class_weight if label not in labels]
     if unknown and any(label not in class_weight for label in labels):

@@ -7,7 +7,7 @@ from typing import Any, Self
 from ._estimator import MultiTaskEstimator, RegressorKind
 from ._kernel_classifier import KernelFit
 from ._model import FittedTasks
-from ._reading import Training, read_regression
+from ._reading import Reading
 from ._typing import Array
 from ._validation import shown
 
@@ -23,10 +23,10 @@ class MultiTaskRegressor(RegressorKind, MultiTaskEstimator):
         tags.target_tags.multi_output = True
         return tags
 
-    def read_data(
-        self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
-    ) -> Training:
-        return read_regression(self, X, y, tasks=tasks, sample_weight=sample_weight, strict=strict)
+    @property
+    def reading(self) -> Reading:
+        """How to read X and y: as numbers, whatever the loss."""
+        return Reading.of(self, machine="ridge")
 
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:
         """Learn all tasks.

@@ -16,14 +16,14 @@ from ._bank import FittedBank, SpreadSums
 from ._collections import CollectionSupply
 from ._crew import Crew, Site, SiteSupply, check_sites, current_client
 from ._kernels import KernelBank, KernelLike, as_bank, is_precomputed
-from ._labelling import Labelling, Samples
+from ._labelling import Samples
 from ._model import Support, TaskModel
-from ._reading import CLASSIFYING, PREDICTING, PathReader, Training
+from ._reading import DETECTING, PathReader, Reader, Reading, Training, check_class_weight, labelling_of
 from ._shard import Point, SiteInfo
 from ._standardizer import Standardizer
 from ._statistics import Function, Negative, Scale, draw, draw_groups, quantiles_by_counting
 from ._targets import Targets
-from ._tasks import Task, array_of, unique_labels
+from ._tasks import Task, array_of, labels_of, unique_labels
 from ._together import check_share
 from ._tracing import Parts, check_parts
 from ._typing import Array, IntArray, MachineName
@@ -248,7 +248,7 @@ class RemoteTraining(Training):
         _check_alike(list(sites.values()))
         given = [name for name in crew.supply.order if name in sites]
         order = unique_labels(array_of(given))
-        tasks, labelling = _join([sites[name] for name in order])
+        tasks, labelling = _join(crew.supply.reading, [sites[name] for name in order])
         first_task = _beginnings(order, [len(sites[name].tasks) for name in order])
         index = [
             np.concatenate([first_task[i.name] + np.arange(len(i.tasks)) for i in part]).astype(np.int64)
@@ -335,7 +335,7 @@ def _check_alike(sites: list[SiteInfo]) -> None:
             )
 
 
-def _join(sites: list[SiteInfo]) -> tuple[list[Task], Any]:
+def _join(reading: Reading, sites: list[SiteInfo]) -> tuple[list[Task], Any]:
     """The tasks of all sites, without samples, and what their decisions mean."""
     none = np.empty(0, dtype=np.int64)
     tasks = [Task(name, none, np.empty(0), classes, info.name) for info in sites for name, classes in info.tasks]
@@ -343,8 +343,8 @@ def _join(sites: list[SiteInfo]) -> tuple[list[Task], Any]:
     if numbers:
         centre, spread, deviation = (np.concatenate(parts) for parts in zip(*numbers, strict=True))
         return tasks, Targets.of(tasks, "tasks", centre, spread, deviation)
-    labels = array_of([label for task in tasks for label in task.classes])
-    return tasks, Labelling.of(tasks, "tasks", unique_labels(labels))
+    check_class_weight(reading.class_weight, tasks)  # a site need not have all labels
+    return tasks, labelling_of(reading, tasks, "tasks", unique_labels(array_of(labels_of(tasks))))
 
 
 @dataclass(frozen=True)
@@ -388,7 +388,7 @@ class Sites:
         self, kernels: KernelLike = "default", C: float = 1.0, machine: MachineName = "svc", epsilon: float = 0.1
     ) -> RemoteTasks:
         """The tasks as a machine, for a :class:`~paretomkl.problem.MultiTaskProblem`."""
-        training = read_remote(PathReader(kernels, machine=machine), self)
+        training = read_remote(PathReader(Reading(kernels, machine=machine)), self)
         parts = check_parts([1.0], 1.1, 1e-3, "auto", None, None, "none", machine, epsilon)
         return training.machine(training.fit_bank(as_bank(kernels)), C, parts)
 
@@ -398,27 +398,27 @@ def is_remote(X: Any) -> bool:
     return isinstance(X, Sites) or hasattr(X, "__dask_graph__")
 
 
-def read_remote(owner: Any, X: Any, y: Any = None, tasks: Any = None, sample_weight: Any = None) -> RemoteTraining:
-    """Read samples on their workers; ``owner`` is a PathReader or an estimator with the same parameters."""
-    machine = getattr(owner, "machine", "ridge" if hasattr(owner, "normalize_y") else "svc")
-    if machine not in (*CLASSIFYING, *PREDICTING):
-        raise ValueError(f"On a cluster, tasks need labels or targets, but machine={machine!r} has none.")
-    if is_precomputed(owner.kernels):
+def read_remote(
+    owner: Reader, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None
+) -> RemoteTraining:
+    """Read samples on their workers, as ``owner.reading`` says; ``owner`` keeps the notes about the features."""
+    reading = owner.reading
+    if reading.machine in DETECTING:
+        raise ValueError(f"On a cluster, tasks need labels or targets, but machine={reading.machine!r} has none.")
+    if is_precomputed(reading.kernels):
         raise ValueError("kernels='precomputed' needs all samples in one place; on a cluster, pass features.")
-    share = check_share(getattr(owner, "share", "kernel"))
+    share = check_share(reading.share)
     if share != "kernel":
         raise ValueError(f"share={share!r} needs the samples of all tasks in one place; on a cluster, use 'kernel'.")
-    options: dict[str, Any] = {"class_weight": getattr(owner, "class_weight", None), "machine": machine}
-    reader = PathReader(task_column=owner.task_column, normalize_y=getattr(owner, "normalize_y", True), **options)
     if isinstance(X, Sites):
-        extra = {"y": y, "tasks": tasks, "sample_weight": sample_weight, "task_column": owner.task_column}
+        extra = {"y": y, "tasks": tasks, "sample_weight": sample_weight, "task_column": reading.task_column}
         named = [name for name, value in extra.items() if value is not None]
         if named:
             raise ValueError(f"Sites have their own targets and task names; do not pass {named[0]}.")
-        training = RemoteTraining.of(Crew(current_client(X.client), SiteSupply(reader, X.sites), X.patience), X.gather)
+        training = RemoteTraining.of(Crew(current_client(X.client), SiteSupply(reading, X.sites), X.patience), X.gather)
     else:
         client = current_client()
-        training = RemoteTraining.of(Crew(client, CollectionSupply(client, reader, X, y, tasks, sample_weight)))
+        training = RemoteTraining.of(Crew(client, CollectionSupply(client, reading, X, y, tasks, sample_weight)))
     owner.n_features_in_, names = training.seen[1]
     if names is not None:
         owner.feature_names_in_ = names

@@ -91,13 +91,8 @@ def compare(
     ['one SVM', 'the majority class']
     """
     regression = not search.stratify
-    reader = PathReader(
-        search.kernels,
-        search.task_column,
-        getattr(search, "class_weight", None),
-        "ridge" if regression else "svc",
-        getattr(search, "normalize_y", True),
-    )
+    machine = "ridge" if regression else "svc"
+    reader = PathReader(replace(search.reading, machine=machine, share="kernel", multi_class="one-vs-one"))
     training = reader.read_data(X, y, tasks=tasks)
     labelling, samples = training.labelling, training.samples
     with_tasks = labelling.kind not in ("classes", "single")

@@ -20,7 +20,7 @@ import numpy as np
 from ._bank import FittedBank
 from ._labelling import Labelling, Samples
 from ._model import Fit, TaskModel, as_samples, make_models
-from ._reading import PathReader, Training
+from ._reading import PathReader, Reading, Training
 from ._standardizer import Standardizer
 from ._statistics import Function, Statistics, exact_sums, typical_distances
 from ._targets import Targets
@@ -74,9 +74,9 @@ def occupy(shard: Shard) -> None:
         pass
 
 
-def load(request: str, reader: PathReader, given: Sequence[tuple[Hashable, Any, IntArray | None]]) -> Shard:
+def load(request: str, reading: Reading, given: Sequence[tuple[Hashable, Any, IntArray | None]]) -> Shard:
     """A shard with the data of the given sites."""
-    return Shard(reader, given, partial(_check, request))
+    return Shard(reading, given, partial(_check, request))
 
 
 def _check(request: str) -> None:
@@ -133,8 +133,8 @@ class Shard:
 
     Parameters
     ----------
-    reader : PathReader
-        Reads the data of the sites.
+    reading : Reading
+        How to read the data of the sites.
     given : list of (name, data, rows)
         The name of a site, its samples (X, y) or (X, y, sample_weight) or a function that loads them, and the numbers
         of its rows among those of all sites (None if not known yet).
@@ -142,7 +142,7 @@ class Shard:
 
     def __init__(
         self,
-        reader: PathReader,
+        reading: Reading,
         given: Sequence[tuple[Hashable, Any, IntArray | None]],
         check: Callable[[], None],
     ):
@@ -150,7 +150,7 @@ class Shard:
         read = []
         for name, data, _ in given:
             check()
-            read.append((name, *_read(copy(reader), name, data)))
+            read.append((name, *_read(reading, name, data)))
         self.names = [name for name, _, _ in read]
         sizes = [len(training.samples) for _, training, _ in read]
         first = np.concatenate([[0], np.cumsum(sizes)]).tolist()
@@ -341,7 +341,7 @@ class Shard:
         return out
 
 
-def _read(reader: PathReader, name: Hashable, data: Any) -> tuple[Training, PathReader]:
+def _read(reading: Reading, name: Hashable, data: Any) -> tuple[Training, PathReader]:
     if callable(data):
         try:
             data = data()
@@ -351,9 +351,12 @@ def _read(reader: PathReader, name: Hashable, data: Any) -> tuple[Training, Path
         kind = type(data).__name__
         raise ValueError(f"Site {name!r} must have (X, y) or (X, y, sample_weight), got {kind}.")
     X, y, *rest = data
-    tasks = array_of([name] * len(X)) if reader.task_column is None else None
+    if len(X) == 0:
+        raise ValueError(f"Site {name!r} has no samples; leave it out.")
+    tasks = array_of([name] * len(X)) if reading.task_column is None else None
+    reader = PathReader(reading)
     try:
-        return reader.read_data(X, y, tasks=tasks, sample_weight=rest[0] if rest else None), reader
+        return reader.read_data(X, y, tasks=tasks, sample_weight=rest[0] if rest else None, part=True), reader
     except ValueError as error:
         raise ValueError(f"Site {name!r}: {error}") from error
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -15,9 +14,8 @@ from ._estimator import MultiTaskEstimator, OutlierKind
 from ._kernel_classifier import KernelFit, KernelTaskClassifier
 from ._kernels import KernelLike, as_bank
 from ._learner import ParetoLearner
-from ._reading import Training, read_detection, read_regression, read_shared, read_training
 from ._regressor import KernelTaskRegressor, machine_of_loss
-from ._remote import is_remote, read_remote
+from ._remote import is_remote
 from ._shares import Share
 from ._tracing import fit_bank, pose
 from ._typing import AnyArray, Array, ClassWeight, MultiClass, SolverLike, TaskScale
@@ -160,14 +158,6 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
             raise ValueError(f"machine must be 'svc' or 'ls-svc', got {shown(self.machine)}.")
         return {"machine": self.machine}
 
-    def read_data(
-        self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
-    ) -> Training:
-        """Check and arrange the training data as ``share`` requires."""
-        if is_remote(X):
-            return read_remote(self, X, y, tasks, sample_weight)
-        return read_shared(self, read_training, False, X, y, tasks, sample_weight)
-
 
 class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
     """Kernel regressions that share one learned kernel, balanced by the power mean of their objectives.
@@ -300,14 +290,6 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
     def _machine(self) -> dict[str, Any]:
         return {"machine": machine_of_loss(self.loss), "epsilon": self.epsilon}
 
-    def read_data(
-        self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
-    ) -> Training:
-        """Check and arrange the training data as ``share`` requires; ``strict=False`` is for a part of checked data."""
-        if is_remote(X):
-            return read_remote(self, X, y, tasks, sample_weight)
-        return read_shared(self, partial(read_regression, strict=strict), True, X, y, tasks, sample_weight)
-
 
 class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskEstimator):
     """Find samples unlike the rest of their task, with kernels that all tasks share.
@@ -427,7 +409,7 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         check_number("nu", self.nu, lambda v: 0 < v <= 1, "in (0, 1]")
         exponents = [check_exponent(self.p)]
         parts = self.parts(exponents, self.n_jobs)
-        training = read_detection(self, X, tasks=tasks, sample_weight=sample_weight)
+        training = self.read_data(X, None, tasks=tasks, sample_weight=sample_weight)
         kernels = as_bank(self.kernels).with_one_width()
         if self.method == "one-class" and kernels.made_from_data and kernels.normalize == "auto":
             # ν has its documented meaning only if k(x, x) is about one; dividing by the variance would shrink it

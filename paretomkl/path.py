@@ -320,13 +320,13 @@ def pareto_path(
     >>> path.models[1].predict(X[:3])
     array([0, 0, 0])
     """
-    from ._reading import PathReader  # imported here because scikit-learn takes a second to import
+    from ._reading import PathReader, Reading  # imported here because scikit-learn takes a second to import
     from ._remote import is_remote, read_remote
 
     began = perf_counter()
     exponents = check_exponents(ps)
     parts = check_parts(exponents, s, tol, solver, max_iter, n_jobs, task_scale, machine, epsilon)
-    reader = PathReader(kernels, task_column, class_weight, machine, normalize_y, share, multi_class)
+    reader = PathReader(Reading(kernels, task_column, class_weight, machine, normalize_y, share, multi_class))
     read = partial(read_remote, reader) if is_remote(X) else reader.read_data
     training = read(X, y, tasks=tasks, sample_weight=sample_weight)
     omega = check_task_weight(task_weight, training.tasks)

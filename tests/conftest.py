@@ -41,6 +41,7 @@ SHARED_DATA = Path(os.environ.get("PARETOMKL_DATA", Path(__file__).resolve().par
 GROUPS = {
     "tests/report/": "pages",
     "tests/test_distributed.py": "cluster",
+    "tests/test_cluster_parameters.py": "cluster",
     "tests/experiments/test_runner.py::test_a_dask_cluster": "cluster",
     "tests/test_search.py::test_a_dask_cluster": "cluster",
     "tests/test_cli.py": "commands",

@@ -29,7 +29,7 @@ from paretomkl import (
 from paretomkl._choice import choose
 from paretomkl._path_search import searches_all
 from paretomkl._progress import Progress
-from paretomkl._reading import PathReader, read_training
+from paretomkl._reading import PathReader, Reading
 from paretomkl._tracing import Grid, check_parts, fit_bank, pose, trace_grid
 from paretomkl.machines import SVCTasks
 from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer
@@ -335,7 +335,7 @@ def test_the_solvers_of_the_paper(solver):
 
 def test_cuts_of_a_smaller_cost_certify_the_larger_one(toy):
     """The path along C with carried cuts has the same certified values as paths from scratch."""
-    training = read_training(PathReader(toy.kernels), toy.X, toy.y, tasks=toy.tasks)
+    training = PathReader(Reading(toy.kernels)).read_data(toy.X, toy.y, tasks=toy.tasks)
     parts = check_parts(PS, 1.1, 1e-4, "auto", None, None)
     problem, _, data = pose(training, training.weights, fit_bank(toy.kernels, training), parts)
     for stretch in trace_grid(problem, data, Grid(PS, CS, [1.1]), parts.solver, Progress(1, 1e-4, 0)):

@@ -136,10 +136,10 @@ def test_balanced_classes_keep_the_sizes(unlike):
 def test_cuts_hold_along_C(unlike):
     """A pool from a smaller C ends at the same point as a cold start."""
     from paretomkl._progress import Progress
-    from paretomkl._reading import PathReader, read_training
+    from paretomkl._reading import PathReader, Reading
     from paretomkl._tracing import Grid, check_parts, fit_bank, make_problem, trace_grid
 
-    training = read_training(PathReader(unlike.kernels), unlike.X, unlike.y, tasks=unlike.tasks)
+    training = PathReader(Reading(unlike.kernels)).read_data(unlike.X, unlike.y, tasks=unlike.tasks)
     parts = check_parts([0.5, 5.0], S, 1e-6, "auto", None, None, "samples")
     problem = make_problem(training, training.weights, fit_bank(unlike.kernels, training), parts)
     grid = Grid([0.5, 5.0], [0.5, 3.0, 20.0], [S])

@@ -18,7 +18,7 @@ from .._classifier import MultiTaskClassifier
 from .._labelling import Samples
 from .._model import FittedTasks, share
 from .._progress import Progress
-from .._reading import PathReader, read_samples, read_training
+from .._reading import PathReader, Reading, read_samples
 from .._tracing import Grid, check_parts, fit_bank, models_of, pose, trace_grid
 from .._typing import AnyArray
 from ..baselines import IndependentMKL, IndependentSVC, MinimaxMTL, PartiallySharedMKL, SparseMTL, UniformKernelSVC
@@ -99,8 +99,8 @@ def pareto(split: Split, settings: Settings) -> Outcome:
     scores = {
         (pair["C"], pair["p"]): cv for pair, cv in zip(results["params"], results["mean_test_score"], strict=True)
     }
-    reader = PathReader(kernels=split.kernels)
-    training = read_training(reader, train.X, train.y, tasks=train.tasks)
+    reader = PathReader(Reading(split.kernels))
+    training = reader.read_data(train.X, train.y, tasks=train.tasks)
     samples = read_samples(reader, test.X, tasks=test.tasks)
     parts = check_parts(ps, PAPER_S, settings.final_tol, "auto", None, None)
     problem, _, data = pose(training, training.weights, fit_bank(split.kernels, training), parts)
