@@ -597,6 +597,8 @@ class KernelBank:
         the weights of each task; by default all samples form one group.
         """
         self.check()
+        if weight is not None:  # by a power of two, which rounds nothing: sums of products must not underflow
+            weight = np.ldexp(weight, -np.frexp(np.max(weight))[1])
         if is_precomputed(self):
             fitted = FittedBank([_Precomputed(m) for m in range(X.shape[2])], None, self.normalization)
             fitted.bind(np.asarray(X), weight, groups, self.capacity)

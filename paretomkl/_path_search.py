@@ -535,7 +535,8 @@ def _score_fold(
     if isinstance(solver, CutPool) and solver is not estimator.solver:
         # scores need models within tol, not a smooth path
         parts = replace(parts, solver=replace(solver, borrow=1.0))
-    training.bounds(max(grid.Cs))
+    for C in (min(grid.Cs), max(grid.Cs)):
+        training.bounds(C)
     held_out = read_samples(estimator, test["X"], tasks=test["tasks"])
     estimator.known = (test["X"], held_out)
     given = _routed(scorer, {"tasks": test["tasks"], "sample_weight": test["sample_weight"]})

@@ -249,7 +249,8 @@ class IndependentSVC(KernelTaskClassifier):
         costs = np.unique(check_grid("Cs", self.Cs))
         gaussians = [Gaussian(sigma) for sigma in check_grid("sigmas", self.sigmas)]
         data, tasks = training.samples.data, training.tasks
-        training.bounds(costs.max())
+        for C in (costs.min(), costs.max()):
+            training.bounds(C)
         folds = make_folds(training, self.cv)
         bank = fit_bank(self.kernels or gaussians, training)
         machine = make_machine(bank, data, tasks, training.weights, effective_jobs(self.n_jobs), shared=False)
