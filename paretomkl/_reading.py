@@ -30,6 +30,7 @@ from ._tasks import (
     make_number_tasks,
     make_sample_tasks,
     make_tasks,
+    names_of_columns,
     refuse_missing,
     task_column_of,
     unique_labels,
@@ -37,6 +38,7 @@ from ._tasks import (
 from ._together import Together, check_share, long_form, numbered
 from ._typing import AnyArray, Array, IntArray, MultiClass
 from ._validation import check_bounds, check_multi_class, check_stack, numbers_only, shown
+from ._wording import literal
 
 CLASSIFYING, PREDICTING, DETECTING = ("svc", "ls-svc"), ("ridge", "svr"), ("one-class", "svdd")  # machines
 # their squares times the square of any realistic number of samples neither underflow nor overflow
@@ -228,7 +230,7 @@ def read_together(
     codes: AnyArray
     if matrix:
         rows, codes = long_form(values)
-        sources: list[Any] = column_names(y) or list(range(values.shape[1]))
+        sources = names_of_columns(y, values.shape[1])
         values, data = values[rows, codes], samples.data[rows]
         weight = None if weight is None else weight[rows]
     else:
@@ -406,13 +408,15 @@ def _check_labels_of(class_weight: Mapping[Any, Any], tasks: list[Task]) -> None
     labels = labels_of(tasks)
     unknown = [label for label in class_weight if label not in labels]
     if unknown and any(label not in class_weight for label in labels):
-        raise ValueError(f"class_weight names the label {unknown[0]!r}, which y does not have; it has {labels[:10]}.")
+        raise ValueError(
+            f"class_weight names the label {literal(unknown[0])}, which y does not have; it has {literal(labels[:10])}."
+        )
 
 
 def _class_weight(class_weight: Mapping[Any, Any], label: Any) -> float:
     weight = class_weight.get(label, 1.0)
     if not (isinstance(weight, numbers.Real) and 0 < float(weight) < np.inf):
-        raise ValueError(f"class_weight of class {label!r} must be positive, got {weight!r}.")
+        raise ValueError(f"class_weight of class {literal(label)} must be positive, got {shown(weight)}.")
     return float(weight)
 
 

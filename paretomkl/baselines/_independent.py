@@ -22,6 +22,7 @@ from .._tasks import FOLDS, Task
 from .._tracing import check_parts, fit_bank, make_machine, make_model, make_problem, trace
 from .._typing import Array, ClassWeight, IntArray
 from .._validation import check_grid, check_number, shown
+from .._wording import literal
 from ..gram import TaskLayout
 from ..machines import SVCTasks
 from ..machines._smo import classifier_box, solve_tasks
@@ -309,7 +310,7 @@ def split_task(task: Task, present: IntArray, cv: Any) -> list[tuple[IntArray, I
         if rarer < 2:
             label = task.classes[int((signs > 0).sum() == rarer)]
             raise ValueError(
-                f"Task {task.name!r} has one sample of class {label!r}; cross-validation needs two or more."
+                f"Task {task.name!r} has one sample of class {literal(label)}; cross-validation needs two or more."
             )
         cv = StratifiedKFold(min(int(cv), rarer))
     splits = cv.split(np.zeros((len(present), 1)), signs)
