@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ._distances import add_squares
+from ._files import Saved
 from ._kernel_plan import Codes, Plan, compile_program
 from ._kernel_rows import EXPONENTIAL, Pairs, Program, Samples
 from ._standardizer import Standardizer
@@ -55,7 +56,7 @@ class Side:
         return Samples(which, self.squares, self.scale)
 
 
-class FittedBank:
+class FittedBank(Saved):
     """A bank bound to training data, with its bases, the order of its kernels and its normalisation.
 
     ``columns`` lists the columns of each kernel; ``None`` means that X is a precomputed stack. ``standardizer`` is

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ._bank import FittedBank, Groups, Side, capacity_factor, spread
+from ._files import Saved
 from ._typing import Array, IntArray
 from .gram import CombinedGram, GramBlocks, TaskLayout
 
@@ -34,7 +35,7 @@ class CoupledSide:
         return len(self.codes)
 
 
-class CoupledBank:
+class CoupledBank(Saved):
     """The kernels of a bank for the common part, again for the part of each task, and a level per task.
 
     It has the interface of :class:`FittedBank`, for samples with the code of their task in the last column.

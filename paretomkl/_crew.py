@@ -72,6 +72,8 @@ class Site:
     worker: Any = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.name, np.number | np.str_):  # messages show names as Python writes them
+            object.__setattr__(self, "name", self.name.item())
         if (self.data is None) == (self.load is None):
             raise ValueError(f"Site {self.name!r} needs either data= or load=.")
         if self.load is not None and not callable(self.load):

@@ -10,6 +10,13 @@ from pathlib import Path
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
+class Saved:
+    """Mark of a class that saved models may contain, for classes that are neither estimators nor dataclasses.
+
+    A file may call the class with any arguments, so creating an object must have no effect beyond the object.
+    """
+
+
 class WriteError(OSError):
     """A file could not be written although permissions allow it, for instance because the disk is full."""
 

@@ -19,6 +19,7 @@ from ._scorers import Metric, MultiTaskScorer, Part, make_multitask_scorer, metr
 from ._targets import r_squared
 from ._tasks import array_of, equal_labels
 from ._typing import AnyArray, Array, IntArray
+from ._wording import literal
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Judge:
             pairs = [pair for pair, of in zip(labelling.pairs, labelling.sources, strict=True) if of == source]
             if len(pairs) > 1 and self.metric.of_two_classes:
                 classes = len({label for pair in pairs for label in pair})
-                whose = "y" if source is None else f"task {source!r}"
+                whose = "y" if source is None else f"task {literal(source)}"
                 raise ValueError(
                     f"The score {self.measure.key} compares two classes, but {whose} has {classes}; use "
                     "balanced_accuracy or f1_macro."
@@ -62,7 +63,9 @@ class Judge:
         positive = {self._positive(pair) for pair in labelling.pairs}
         if len(positive) > 1 or None in positive:
             return self
-        return replace(self, measure=replace(self.measure, name=f"{self.measure.name} of class {positive.pop()!r}"))
+        return replace(
+            self, measure=replace(self.measure, name=f"{self.measure.name} of class {literal(positive.pop())}")
+        )
 
     def _positive(self, pair: tuple[Any, ...]) -> Any:
         """The positive class of the score; None if it treats both classes alike."""

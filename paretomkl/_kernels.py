@@ -21,6 +21,7 @@ from ._kernel_rows import EXPONENTIAL, POLYNOMIAL, VALUE
 from ._standardizer import Standardizer
 from ._statistics import Scale
 from ._typing import AnyArray, Array, IntArray
+from ._wording import literal
 
 Columns: TypeAlias = int | str | slice | Sequence[int] | Sequence[str] | Sequence[int | str] | IntArray | None
 Normalization: TypeAlias = Literal["auto", "unit", "trace", "capacity", "none"]
@@ -155,11 +156,11 @@ class Polynomial(Kernel):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not (isinstance(self.degree, numbers.Integral) and self.degree >= 1):
-            raise ValueError(f"A polynomial kernel needs an integer degree >= 1, got degree={self.degree!r}.")
+            raise ValueError(f"A polynomial kernel needs an integer degree >= 1, got degree={literal(self.degree)}.")
         _require_positive(self, "gamma")
         if not (np.isfinite(self.coef0) and self.coef0 >= 0):
             raise ValueError(
-                f"A polynomial kernel needs coef0 >= 0 to be positive semidefinite, got coef0={self.coef0!r}."
+                f"A polynomial kernel needs coef0 >= 0 to be positive semidefinite, got coef0={literal(self.coef0)}."
             )
 
     @property
@@ -199,7 +200,9 @@ class Gaussian(Kernel):
         super().__post_init__()
         _require_positive(self, "sigma")
         if not 1e-150 < self.sigma < 1e150:
-            raise ValueError(f"A gaussian kernel needs sigma between 1e-150 and 1e150, got sigma={self.sigma!r}.")
+            raise ValueError(
+                f"A gaussian kernel needs sigma between 1e-150 and 1e150, got sigma={literal(self.sigma)}."
+            )
 
     @property
     def code(self) -> Code:
@@ -357,7 +360,7 @@ def _require_positive(kernel: Kernel, name: str) -> None:
     if not (isinstance(value, numbers.Real) and 0 < float(value) < np.inf):
         kind = type(kernel).__name__
         article = "An" if kind[0] in "AEIOU" else "A"
-        raise ValueError(f"{article} {kind.lower()} kernel needs a positive {name}, got {name}={value!r}.")
+        raise ValueError(f"{article} {kind.lower()} kernel needs a positive {name}, got {name}={literal(value)}.")
 
 
 def _gaussian(gamma: float | None = None, **parameters: Any) -> Gaussian:
@@ -366,7 +369,7 @@ def _gaussian(gamma: float | None = None, **parameters: Any) -> Gaussian:
         if "sigma" in parameters:
             raise ValueError("A Gaussian kernel takes sigma or gamma = 1 / 2 sigma², not both.")
         if not (isinstance(gamma, numbers.Real) and gamma > 0):
-            raise ValueError(f"A Gaussian kernel needs a positive gamma, got gamma={gamma!r}.")
+            raise ValueError(f"A Gaussian kernel needs a positive gamma, got gamma={literal(gamma)}.")
         parameters["sigma"] = float(np.sqrt(0.5 / gamma))
     return Gaussian(**parameters)
 
@@ -597,6 +600,8 @@ class KernelBank:
         the weights of each task; by default all samples form one group.
         """
         self.check()
+        if weight is not None:  # by a power of two, which rounds nothing: sums of products must not underflow
+            weight = np.ldexp(weight, -np.frexp(np.max(weight))[1])
         if is_precomputed(self):
             fitted = FittedBank([_Precomputed(m) for m in range(X.shape[2])], None, self.normalization)
             fitted.bind(np.asarray(X), weight, groups, self.capacity)
@@ -662,13 +667,13 @@ class KernelBank:
                 "normalise the stack yourself (K / sqrt(outer(diag, diag))) or use normalize='trace'."
             )
         if not (isinstance(self.capacity, numbers.Real) and 0 <= self.capacity < np.inf):
-            raise ValueError(f"capacity must be a number of at least 0, got {self.capacity!r}.")
+            raise ValueError(f"capacity must be a number of at least 0, got {literal(self.capacity)}.")
         if not (isinstance(self.standardize, bool | np.bool_) or self.standardize == "auto"):
             raise ValueError(f"standardize must be True, False or 'auto', got {self.standardize!r}.")
         if self.standardize is True and is_precomputed(self):
             raise ValueError("standardize=True needs features; a precomputed stack has none.")
         if not (isinstance(self.cache_mb, numbers.Real) and self.cache_mb >= 0):
-            raise ValueError(f"cache_mb must be a number of at least 0, got {self.cache_mb!r}.")
+            raise ValueError(f"cache_mb must be a number of at least 0, got {literal(self.cache_mb)}.")
         if not (self.made_from_data or is_precomputed(self)):
             self._listed_kernels()
 
@@ -782,13 +787,13 @@ def resolve_columns(given: Any, n_features: int, names: Sequence[str] | None, ow
                 raise ValueError(f"{owner} asks for column {column}, but X has {n_features} columns.")
             positions.append(at % n_features)
         elif names is None:
-            raise ValueError(f"{owner} names the column {column!r}, but X has no column names.")
+            raise ValueError(f"{owner} names the column {literal(column)}, but X has no column names.")
         elif column in names:
             positions.append(list(names).index(column))
         else:
             fitting = [k for k, name in enumerate(names) if fnmatchcase(str(name), str(column))]
             if not fitting:
-                raise ValueError(f"{owner} names the column {column!r}, which X does not have.")
+                raise ValueError(f"{owner} names the column {literal(column)}, which X does not have.")
             positions += fitting
     if not positions:
         raise ValueError(f"{owner} has an empty list of columns.")

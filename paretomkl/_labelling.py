@@ -23,6 +23,7 @@ from ._tasks import (
     unique_labels,
 )
 from ._typing import AnyArray, Array, IntArray
+from ._wording import literal
 
 Kind = Literal["classes", "single", "tasks", "matrix"]
 
@@ -75,11 +76,15 @@ class TaskSet:
             return [(everyone, every_task)]
         known = self.distinct_sources
         if samples.sources is None:
-            raise ValueError(f"The model was fitted with tasks ({known[:5]} …); pass the task of each row as tasks=.")
+            raise ValueError(
+                f"The model was fitted with tasks ({literal(known[:5])} …); pass the task of each row as tasks=."
+            )
         groups = []
         for source in unique_labels(samples.sources):
             if source not in known:
-                raise ValueError(f"Unknown task {source!r}; the model knows {known[:20]}. {self.advice}")
+                raise ValueError(
+                    f"Unknown task {literal(source)}; the model knows {literal(known[:20])}. {self.advice}"
+                )
             mine = every_task[[other == source for other in self.sources]]
             groups.append((everyone[equal_labels(samples.sources, source)], mine))
         return groups

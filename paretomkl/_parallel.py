@@ -11,6 +11,8 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
+from ._wording import literal
+
 SMALL_SYSTEM = 500  # unknowns up to which one thread is best: several mostly wait for each other on a busy machine
 
 
@@ -19,7 +21,9 @@ def effective_jobs(n_jobs: int | None) -> int:
     if n_jobs is None:
         return 1
     if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
-        raise ValueError(f"n_jobs must be None (one thread), a positive number, or -1 (all cores), got {n_jobs!r}.")
+        raise ValueError(
+            f"n_jobs must be None (one thread), a positive number, or -1 (all cores), got {literal(n_jobs)}."
+        )
     return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 

@@ -533,7 +533,8 @@ def _score_fold(
     solver = parts.solver
     if solver is not estimator.solver:
         parts = replace(parts, solver=solver.for_scores())
-    training.bounds(max(grid.Cs))
+    for C in (min(grid.Cs), max(grid.Cs)):
+        training.bounds(C)
     held_out = read_samples(estimator, test["X"], tasks=test["tasks"])
     estimator.known = (test["X"], held_out)
     given = _routed(scorer, {"tasks": test["tasks"], "sample_weight": test["sample_weight"]})

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import is_dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
+from zipfile import ZipFile
 
-from ._files import check_writable, write_whole
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit
+
+from . import __version__
+from ._files import Saved, check_writable, write_whole
+from ._model import FittedTasks
+from ._standardizer import Standardizer
+
+VERSIONS_FILE = "versions.json"  # beside skops' own files in the archive
 
 
 class UntrustedError(ValueError):
@@ -22,69 +39,31 @@ class UntrustedError(ValueError):
         )
 
 
-def _types(names: dict[str, str]) -> tuple[str, ...]:
-    return tuple(f"{module}.{name}" for module, together in names.items() for name in together.split())
+LEAVES = {"__main__", "_commands", "_demo", "_experiments", "_page", "cli", "datasets", "plotting", "report"}
+"""Modules that read, write, draw or run things, and that no model needs."""
 
+OWN_FUNCTIONS = {"paretomkl._path_search.own_score", "paretomkl._tables.name_of_indicator"}
+"""The only functions of this library that a model refers to by name: the default score, and the names of indicators."""
 
-OWN_TYPES = _types(
-    {
-        "numpy": "dtype",
-        "paretomkl._bank": "FittedBank",
-        "paretomkl._kernels": "Cosine Custom Gaussian KernelBank Laplacian Linear Polynomial Sources _Precomputed",
-        "paretomkl._labelling": "Labelling",
-        "paretomkl._path_search": "own_score",
-        "paretomkl._coupled": "CoupledBank",
-        "paretomkl._targets": "Regions Targets",
-        "paretomkl._together": "SeparateModel SharedModel Together",
-        "paretomkl._model": "LinearModel Support TaskModel",
-        "paretomkl._reading": "PathReader Reading",
-        "paretomkl._standardizer": "Standardizer",
-        "paretomkl._tables": "name_of_indicator",
-        "paretomkl._tasks": "Task",
-        "paretomkl.baselines._independent": "IndependentMKL IndependentSVC UniformKernelSVC",
-        "paretomkl.baselines._minimax": "MinimaxMTL",
-        "paretomkl.baselines._partially_shared": "PartiallySharedMKL",
-        "paretomkl.baselines._sparse_mtl": "SparseMTL",
-        "paretomkl.estimators": "ParetoMKLClassifier ParetoMKLOutlierDetector ParetoMKLRegressor",
-        "paretomkl.model_selection": "MultiTaskKFold MultiTaskScorer MultiTaskShuffleSplit MultiTaskStratifiedKFold",
-        "paretomkl.path": "ParetoPath",
-        "paretomkl.search": "ParetoMKLClassifierCV ParetoMKLRegressorCV",
-        "paretomkl.solution": "Solution",
-        "paretomkl.solvers._block_coordinate": "BlockCoordinateDescent",
-        "paretomkl.solvers._cut_pool": "CutPool",
-        "paretomkl.solvers._tseng": "Tseng",
-        "paretomkl.sweep": "Sweep",
-        "scipy.sparse._csr": "csr_matrix",
-    }
-)
-"""Types that a saved model may contain besides those of NumPy, SciPy and scikit-learn that skops trusts."""
-
-SKLEARN_TYPES = _types(
-    {
-        "sklearn.gaussian_process.kernels": (
-            "ConstantKernel DotProduct ExpSineSquared Exponentiation Matern Product RBF RationalQuadratic Sum "
-            "WhiteKernel"
-        ),
-        "sklearn.metrics._classification": (
-            "accuracy_score balanced_accuracy_score f1_score jaccard_score matthews_corrcoef precision_score "
-            "recall_score"
-        ),
-        "sklearn.metrics._regression": (
-            "explained_variance_score max_error mean_absolute_error mean_squared_error median_absolute_error r2_score "
-            "root_mean_squared_error"
-        ),
-        "sklearn.metrics._ranking": "average_precision_score roc_auc_score",
-        "sklearn.metrics._scorer": "_PassthroughScorer _Scorer",
-        "sklearn.model_selection._split": (
-            "GroupKFold KFold LeaveOneGroupOut ShuffleSplit StratifiedGroupKFold StratifiedKFold StratifiedShuffleSplit"
-        ),
-        "sklearn.utils._metadata_requests": "MetadataRequest MethodMetadataRequest",
-    }
-)
-"""Harmless types of scikit-learn that skops does not trust: kernels, folds, scorers and metrics."""
-
-OLD_SKLEARN_TYPES = _types({"sklearn.compose._column_transformer": "_RemainderColsList"})
-"""A harmless type of scikit-learn 1.6 that later versions do not have: a list of columns."""
+PLAIN_TYPES = {
+    "datetime.date",
+    "datetime.datetime",
+    "numpy.dtype",
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
+    "sklearn.calibration._TemperatureScaling",
+    "sklearn.compose._column_transformer._RemainderColsList",  # of scikit-learn 1.6: a list of columns
+    "sklearn.metrics._scorer._CurveScorer",
+    "sklearn.metrics._scorer._PassthroughScorer",
+    "sklearn.metrics._scorer._Scorer",
+    "sklearn.multiclass._ConstantPredictor",
+    "sklearn.utils._bunch.Bunch",
+    "sklearn.utils._metadata_requests.MetadataRequest",
+    "sklearn.utils._metadata_requests.MethodMetadataRequest",
+}
+"""Types of other libraries that only hold data, and that skops does not trust."""
 
 
 def save_model(model: Any, file: str | os.PathLike[str]) -> None:
@@ -113,16 +92,27 @@ def save_model(model: Any, file: str | os.PathLike[str]) -> None:
     >>> bool((same.predict(X) == clf.predict(X)).all())
     True
     """
-    skops, target = _skops(), check_writable(file)
-    write_whole(target, skops.dumps(model))
+    skops, target, archive = _skops(), check_writable(file), io.BytesIO()
+    skops.dump(model, archive)
+    try:
+        skops.load(archive, trusted=skops.get_untrusted_types(file=archive))
+    except Exception as error:  # such as a lambda, which has no name under which to find it
+        raise ValueError(
+            f"The model cannot be saved, since loading it would fail ({error}); define your functions and classes at "
+            "the top level of a module."
+        ) from error
+    with ZipFile(archive, "a") as added:
+        added.writestr(VERSIONS_FILE, json.dumps(_versions(), indent=2))
+    write_whole(target, archive.getvalue())
 
 
 def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
     """Load a model that :func:`save_model` wrote.
 
-    It creates only types of this library, types that skops trusts (NumPy, SciPy, scikit-learn), and the common kernels,
-    folds and scorers of scikit-learn. It rejects a file with any other type, so loading a file from someone else runs
-    none of their code.
+    It creates only estimators and data types of this library, types that skops trusts (NumPy, SciPy, scikit-learn), and
+    the kernels, folds, scorers and calibrators of scikit-learn. It rejects a file with any other type, so loading a
+    file from someone else runs none of their code. It also rejects a file whose numbers are NaN or infinite, since such
+    a model would predict something all the same.
 
     Parameters
     ----------
@@ -154,10 +144,107 @@ def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any
         needed = skops.get_untrusted_types(file=file)
     except Exception as error:  # many kinds: not an archive, truncated, without a schema
         raise ValueError(f"{os.fspath(file)!r} is not a saved model, or is damaged ({error}).") from error
-    foreign = sorted(set(needed) - {*OWN_TYPES, *SKLEARN_TYPES, *OLD_SKLEARN_TYPES, *trusted})
+    foreign = sorted(name for name in needed if name not in trusted and not _is_trusted(name))
     if foreign:
         raise UntrustedError(file, foreign)
-    return skops.load(file, trusted=needed)
+    try:
+        model = skops.load(file, trusted=needed)
+    except Exception as error:  # a type has other fields now, or the file was edited
+        raise ValueError(
+            f"{os.fspath(file)!r} cannot be loaded: {_writer(file)} wrote it, and this is {__version__} ({error})."
+        ) from error
+    _refuse_nonfinite(model, file)
+    return model
+
+
+def _is_trusted(name: str) -> bool:
+    """Whether a type or function of this name can do no harm, whatever arguments a file passes to it."""
+    if name.partition(".")[0] == "paretomkl":
+        return name in OWN_FUNCTIONS or _is_own_data(name)
+    return name in PLAIN_TYPES or name in _sklearn_types()
+
+
+def _is_own_data(name: str) -> bool:
+    """Whether this library defines a type of this name that only holds data: constructing one has no side effects."""
+    module, _, kind = name.rpartition(".")
+    if set(module.split(".")[:2]) & LEAVES:
+        return False
+    try:
+        found = vars(import_module(module)).get(kind)
+    except ImportError:
+        return False
+    if not isinstance(found, type) or (found.__module__, found.__qualname__) != (module, kind):
+        return False
+    record = is_dataclass(found) or (issubclass(found, tuple) and hasattr(found, "_fields"))
+    return record or issubclass(found, (BaseEstimator, BaseCrossValidator, BaseShuffleSplit, Saved))
+
+
+@cache
+def _sklearn_types() -> frozenset[str]:
+    """Names of scikit-learn's kernels and folds, and of the functions behind its scorers and feature selectors."""
+    from sklearn import feature_selection, metrics, model_selection
+    from sklearn.gaussian_process import kernels
+
+    types = [
+        found for module in (kernels, model_selection) for found in vars(module).values() if isinstance(found, type)
+    ]
+    named: list[Any] = [found for found in types if issubclass(found, kernels.Kernel) or hasattr(found, "split")]
+    named += [vars(metrics.get_scorer(name))["_score_func"] for name in metrics.get_scorer_names()]
+    named += [found for found in vars(feature_selection).values() if isinstance(found, FunctionType)]
+    return frozenset(f"{found.__module__}.{found.__name__}" for found in named)
+
+
+def _versions() -> dict[str, str]:
+    """Versions of the libraries whose types and numbers are in the file."""
+    return {"paretomkl": __version__, **{name: version(name) for name in ("scikit-learn", "numpy", "scipy", "skops")}}
+
+
+def _writer(file: str | os.PathLike[str]) -> str:
+    """The version that wrote a file."""
+    try:
+        with ZipFile(file) as archive:
+            return f"paretomkl {json.loads(archive.read(VERSIONS_FILE))['paretomkl']}"
+    except (KeyError, TypeError, ValueError):
+        return "an older version of paretomkl"
+
+
+def _refuse_nonfinite(model: Any, file: str | os.PathLike[str]) -> None:
+    """Raise if θ, a dual variable, an intercept or another number that predictions use is NaN or infinite.
+
+    Only the limits and scales of a standardizer may be infinite: they leave values alone and make constants zero.
+    """
+    fitted = [part for part in _parts(model) if isinstance(part, FittedTasks)]
+    for part in _parts(fitted):
+        bad = np.isnan if isinstance(part, Standardizer) else lambda values: ~np.isfinite(values)
+        for name, value in vars(part).items() if _is_own(part) else ():
+            numbers = value.data if issparse(value) else value
+            if isinstance(numbers, float | np.ndarray) and np.asarray(numbers).dtype.kind == "f" and bad(numbers).any():
+                raise ValueError(
+                    f"{os.fspath(file)!r} is damaged: {name} of its {type(part).__name__} has NaN or infinite entries; "
+                    "save the model again."
+                )
+
+
+def _parts(model: Any) -> Iterator[Any]:
+    """The objects of which a model consists, each once."""
+    seen: set[int] = set()
+    todo = [model]
+    while todo:
+        part = todo.pop()
+        if id(part) in seen or isinstance(part, str | bytes | np.ndarray | np.generic | type | FunctionType):
+            continue
+        seen.add(id(part))
+        if isinstance(part, dict):
+            todo.extend(part.values())
+        elif isinstance(part, list | tuple | set):
+            todo.extend(part)
+        elif hasattr(part, "__dict__"):
+            yield part
+            todo.extend(vars(part).values())
+
+
+def _is_own(part: Any) -> bool:
+    return type(part).__module__.startswith("paretomkl.") and not isinstance(part, BaseEstimator)
 
 
 def _skops() -> ModuleType:

@@ -30,6 +30,7 @@ from ._tasks import (
     make_number_tasks,
     make_sample_tasks,
     make_tasks,
+    names_of_columns,
     refuse_missing,
     task_column_of,
     unique_labels,
@@ -37,9 +38,12 @@ from ._tasks import (
 from ._together import Together, check_share, long_form, numbered
 from ._typing import AnyArray, Array, IntArray, MultiClass
 from ._validation import check_bounds, check_multi_class, check_stack, numbers_only, shown
+from ._wording import literal
 
 CLASSIFYING, PREDICTING, DETECTING = ("svc", "ls-svc"), ("ridge", "svr"), ("one-class", "svdd")  # machines
-LARGEST_COST = 1e100  # its square times the square of any realistic number of samples does not overflow
+# their squares times the square of any realistic number of samples neither underflow nor overflow
+SMALLEST_COST, LARGEST_COST = 1e-100, 1e100
+NEGLIGIBLE = 1e-25  # a cost this much smaller than the largest of its task has no effect, but its reciprocal would
 
 
 @dataclass(frozen=True)
@@ -58,15 +62,21 @@ class Training:
     remote: ClassVar[bool] = False  # whether the samples are on other machines
 
     def bounds(self, C: Any) -> list[Array]:
-        """C times weight for each sample of each task; C is one number, or one per sample of X."""
+        """C times weight for each sample of each task; C is one number, or one per sample of X.
+
+        Negligible costs count as zero: the sample has no effect, as if it were absent.
+        """
         bound = check_bounds(C, len(self.samples), self.tasks)
         bounds = [bound[task.rows] * weight for task, weight in zip(self.tasks, self.weights, strict=True)]
-        for task, largest in zip(self.tasks, [of_task.max() for of_task in bounds], strict=True):
-            if not largest <= LARGEST_COST:
+        for t, (task, costs) in enumerate(zip(self.tasks, bounds, strict=True)):
+            largest = costs.max()
+            if not SMALLEST_COST <= largest <= LARGEST_COST:
                 raise ValueError(
-                    f"C times sample_weight and class_weight must be at most {LARGEST_COST:g}, got {largest:.2g} in "
-                    f"task {task.name!r}; larger costs overflow."
+                    f"C times sample_weight and class_weight must be between {SMALLEST_COST:g} and {LARGEST_COST:g}, "
+                    f"got {largest:.2g} in task {task.name!r}; multiply them by a common factor."
                 )
+            if costs.min() < NEGLIGIBLE * largest:
+                bounds[t] = _without_negligible(task, costs, largest)
         return bounds
 
     def shares_nothing(self, share: str) -> bool:
@@ -85,6 +95,17 @@ class Training:
         for task, weight in zip(self.tasks, self.weights, strict=True):
             np.add.at(total, task.rows, weight)
         return total
+
+
+def _without_negligible(task: Task, costs: Array, largest: float) -> Array:
+    kept = np.where(costs < NEGLIGIBLE * largest, 0.0, costs)
+    for sign, whose in task.sides:
+        if not (kept[task.targets == sign] > 0).any():
+            raise ValueError(
+                f"The samples {whose} in task {task.name!r} have costs below {NEGLIGIBLE:g} times the largest of the "
+                "task, and would have no effect; choose weights that differ less."
+            )
+    return kept
 
 
 @dataclass(frozen=True)
@@ -252,7 +273,7 @@ def read_together(
     codes: AnyArray
     if matrix:
         rows, codes = long_form(values)
-        sources: list[Any] = column_names(y) or list(range(values.shape[1]))
+        sources = names_of_columns(y, values.shape[1])
         values, data = values[rows, codes], samples.data[rows]
         weight = None if weight is None else weight[rows]
     else:
@@ -429,13 +450,15 @@ def check_class_weight(class_weight: Any, tasks: list[Task]) -> None:
     labels = labels_of(tasks)
     unknown = [label for label in class_weight if label not in labels]
     if unknown and any(label not in class_weight for label in labels):
-        raise ValueError(f"class_weight names the label {unknown[0]!r}, which y does not have; it has {labels[:10]}.")
+        raise ValueError(
+            f"class_weight names the label {literal(unknown[0])}, which y does not have; it has {literal(labels[:10])}."
+        )
 
 
 def _class_weight(class_weight: Mapping[Any, Any], label: Any) -> float:
     weight = class_weight.get(label, 1.0)
     if not (isinstance(weight, numbers.Real) and 0 < float(weight) < np.inf):
-        raise ValueError(f"class_weight of class {label!r} must be positive, got {weight!r}.")
+        raise ValueError(f"class_weight of class {literal(label)} must be positive, got {shown(weight)}.")
     return float(weight)
 
 

@@ -25,8 +25,9 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.metadata_routing import UNUSED
 
 from ._splits import MATRIX_AND_TASKS, as_vector_or_matrix, rows_of_tasks
-from ._tasks import array_of, column_names, labels_by_task, listed, missing_labels, task_column_of, unique_labels
+from ._tasks import array_of, labels_by_task, listed, missing_labels, names_of_columns, task_column_of, unique_labels
 from ._typing import AnyArray, Array, IntArray
+from ._wording import literal
 
 AVERAGES = ("macro", "worst", None)
 RESPONSES = ("predict", "decision_function", "predict_proba")
@@ -175,8 +176,6 @@ class MultiTaskScorer(BaseEstimator):
         scores: dict[str, float] = {}
         undefined = []
         for part in _parts(y, by, None if weight is None else weight != 0, response, method, model):
-            if part.name in scores:
-                raise ValueError(f"Two tasks are called {part.name!r}; task names must be unique as text.")
             scores[part.name] = np.nan
             if len(part.rows):
                 scores[part.name] = metric.score(part, method, None if weight is None else weight[part.rows])
@@ -371,7 +370,7 @@ def _parts(y: Any, tasks: Any, counted: AnyArray | None, response: Any, method: 
     by_task = isinstance(response, list)  # predict_proba of several outputs: a list of (n_samples, n_classes)
     if not by_task and np.shape(response) != labels.shape:
         raise ValueError(f"y has shape {labels.shape}, but the estimator returns shape {np.shape(response)}.")
-    names = column_names(y) or list(range(labels.shape[1]))
+    names = names_of_columns(y, labels.shape[1])
     if known is not None and set(known) == set(names):
         names = known  # labels_by_task has put the columns into this order
     labelled = ~missing_labels(labels) & counted[:, None]
@@ -415,7 +414,7 @@ def _columns_of(own: list[Any], known: list[Any], response: Array, method: str, 
     """The scores of the classes of one task, (n_samples, n_classes of the task); probabilities are renormalised."""
     unknown = [label for label in own if label not in known]
     if unknown:
-        raise ValueError(f"Task {task!r} has label {unknown[0]!r}, which the estimator does not know.")
+        raise ValueError(f"Task {literal(task)} has label {literal(unknown[0])}, which the estimator does not know.")
     columns = response[:, [known.index(label) for label in own]]
     if method != "predict_proba":
         return columns

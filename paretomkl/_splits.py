@@ -26,6 +26,7 @@ from ._tasks import (
     task_column_of,
 )
 from ._typing import AnyArray, IntArray
+from ._wording import literal
 
 MATRIX_AND_TASKS = "Pass a matrix y, whose columns are the tasks, or the task of each row, not both."
 
@@ -151,12 +152,12 @@ class MultiTaskStratifiedKFold(_TaskFolds, StratifiedKFold):
         label, where = cells.names[smallest][1], cells.where(smallest)
         if sizes[smallest] == 1:
             raise ValueError(
-                f"{where} has a single sample with label {label!r}; cross-validation needs two or more, so that every "
-                "training part has one."
+                f"{where} has a single sample with label {literal(label)}; cross-validation needs two or more, so that "
+                "every training part has one."
             )
         if sizes[smallest] < self.n_splits:
             warnings.warn(
-                f"{where} has only {sizes[smallest]} samples with label {label!r}, fewer than "
+                f"{where} has only {sizes[smallest]} samples with label {literal(label)}, fewer than "
                 f"n_splits={self.n_splits}; some test parts will have none.",
                 UserWarning,
                 stacklevel=3,
@@ -169,8 +170,8 @@ class MultiTaskStratifiedKFold(_TaskFolds, StratifiedKFold):
         if (n_folds < 2).any():
             task, label = cells.names[int(n_folds.argmin())]
             raise ValueError(
-                f"All samples with label {label!r} in task {task!r} fall into one fold, so its training part has none; "
-                "use more folds, or shuffle=True with another random_state."
+                f"All samples with label {literal(label)} in task {literal(task)} fall into one fold, so its training "
+                "part has none; use more folds, or shuffle=True with another random_state."
             )
 
 
@@ -375,7 +376,7 @@ def split_by_time(tasks: Any, time: Any, train_size: float = 0.75) -> tuple[IntA
     refuse_missing(times, "time")
     in_train = np.zeros(len(times), dtype=bool)
     for task, rows in rows_of_tasks(tasks, len(times)):
-        where = "tasks=None" if task is None else f"Task {task!r}"
+        where = "tasks=None" if task is None else f"Task {literal(task)}"
         own = times[rows]
         first_of_test = np.sort(own)[_n_train(train_size, len(rows), where)]
         in_train[rows] = own < first_of_test
@@ -388,12 +389,14 @@ def _n_train(train_size: Any, n: int, where: str) -> int:
     """Number of training samples out of n: at least two, and not all."""
     count = isinstance(train_size, numbers.Integral)
     if not (train_size >= 2 if count else isinstance(train_size, float | np.floating) and 0 < train_size < 1):
-        raise ValueError(f"train_size must be a fraction in (0, 1) or an integer of at least 2, got {train_size!r}.")
+        raise ValueError(
+            f"train_size must be a fraction in (0, 1) or an integer of at least 2, got {literal(train_size)}."
+        )
     n_train = int(train_size) if count else round(train_size * n)
     if not 2 <= n_train < n:
         raise ValueError(
-            f"{where} has {n} samples, too few for train_size={train_size!r}; training needs at least two, testing at "
-            "least one."
+            f"{where} has {n} samples, too few for train_size={literal(train_size)}; training needs at least two, "
+            "testing at least one."
         )
     return n_train
 
@@ -472,7 +475,7 @@ class Cells:
     def where(self, cell: int) -> str:
         """The name of the task of a cell in messages."""
         task = self.names[cell][0]
-        return "y" if task is None else f"Task {task!r}"
+        return "y" if task is None else f"Task {literal(task)}"
 
 
 def _task_cells(X: Any, y: Any, tasks: Any) -> Cells:

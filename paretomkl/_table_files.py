@@ -18,6 +18,7 @@ Frame: TypeAlias = Any  # a pandas frame; pandas is imported where it is used
 
 MAX_ROWS = 20_000  # a kernel compares all pairs of rows
 CHUNK = 200_000  # rows read at a time for sampling
+LONGEST_HEADER = 2**28  # characters; a longer first line is not one of a table
 DELIMITERS = {",": "a comma", ";": "';'", "\t": "a tab", "|": "'|'", " ": "a space"}
 TEXT_FILES = (".csv", ".tsv", ".txt", ".data", ".dat")
 ARROW_FILES = (".arrow", ".feather", ".ipc")
@@ -241,13 +242,13 @@ def _check_header(source: TableFile, form: TextForm) -> None:
     """Raise if the header is empty, a comment, or split by another delimiter but not by this one."""
     encoding = "utf-8-sig" if codecs.lookup(form.encoding).name == "utf-8" else form.encoding
     with io.TextIOWrapper(source.open(), encoding=encoding, errors="replace", newline="") as file:
-        header = file.readline(1_000_000)
+        header = file.readline(LONGEST_HEADER)
     if not header.strip():
         raise TableError(f"{source.name} begins with an empty line; its first line must name the columns.")
     if "\0" in header:  # two bytes per character
         raise TableError(_about_encoding(source, form.encoding))
     delimiter = form.delimiter
-    split = {other: next(csv.reader([header.strip("\r\n")], delimiter=other)) for other in (*DELIMITERS, delimiter)}
+    split = {other: _split_header(header.strip("\r\n"), other) for other in (*DELIMITERS, delimiter)}
     names = [name.strip() for name in split[delimiter]]
     best = max(DELIMITERS, key=lambda other: len(split[other]))
     if len(names) == 1 and header.startswith("#"):
@@ -260,10 +261,20 @@ def _check_header(source: TableFile, form: TextForm) -> None:
     _refuse_doubles(source, names)
 
 
+def _split_header(header: str, delimiter: str) -> list[str]:
+    limit = csv.field_size_limit(len(header) + 1)  # with another delimiter, thousands of names are one long field
+    try:
+        return next(csv.reader([header], delimiter=delimiter))
+    finally:
+        csv.field_size_limit(limit)
+
+
 def _refuse_doubles(source: TableFile, names: Sequence[str]) -> None:
-    doubled = [name for k, name in enumerate(names) if name in names[:k]]
-    if doubled:
-        raise TableError(f"{source.name} has two columns called {doubled[0]!r}; rename one.")
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise TableError(f"{source.name} has two columns called {name!r}; rename one.")
+        seen.add(name)
 
 
 def _from_numpy(source: TableFile) -> Frame:

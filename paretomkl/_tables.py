@@ -67,10 +67,11 @@ class Columns:
 
         Missing values stay missing; text or infinity in a numeric column is an error.
         """
-        inputs = frame[self.inputs].copy()
-        for name in inputs.columns:
-            inputs[name] = (_as_numbers if name in self.numbers else as_text)(inputs[name])
-        return inputs
+        import pandas as pd
+
+        numbers = set(self.numbers)
+        read = {name: (_as_numbers if name in numbers else as_text)(frame[name]) for name in self.inputs}
+        return pd.DataFrame(read, index=frame.index)
 
 
 def _choose_columns(

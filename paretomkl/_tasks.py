@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import sys
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ._typing import AnyArray, Array, IntArray, MultiClass
+from ._wording import literal
 
 FOLDS = (
     "In cross-validation, split with paretomkl.model_selection.MultiTaskStratifiedKFold: it keeps every class of every "
@@ -44,7 +45,10 @@ class Task:
         if not self.classes:
             return []
         *other, one = self.classes
-        return [(-1, f"of class {other[0]!r}" if other else f"besides class {one!r}"), (1, f"of class {one!r}")]
+        return [
+            (-1, f"of class {literal(other[0])}" if other else f"besides class {literal(one)}"),
+            (1, f"of class {literal(one)}"),
+        ]
 
 
 def make_tasks(y: Any, tasks: Any = None, multi_class: MultiClass = "one-vs-one") -> list[Task]:
@@ -57,10 +61,11 @@ def make_tasks(y: Any, tasks: Any = None, multi_class: MultiClass = "one-vs-one"
     if labels.ndim == 2:
         if tasks is not None:
             raise ValueError("tasks cannot be given together with a matrix y, whose columns are the tasks.")
-        return _tasks_of_matrix(labels, column_names(y))
+        return _tasks_of_matrix(labels, names_of_columns(y, labels.shape[1]))
     if labels.ndim != 1:
         raise ValueError(f"y must have one or two dimensions, got {labels.ndim}.")
     refuse_missing(labels, "y")
+    refuse_alike(labels, "y")
     sources = as_sources(tasks, len(labels))
     if sources is None:
         return _tasks_of_classes(labels, np.arange(len(labels)), None, multi_class)
@@ -78,8 +83,7 @@ def make_number_tasks(y: Any, tasks: Any = None, strict: bool = True) -> list[Ta
     if values.ndim == 2:
         if tasks is not None:
             raise ValueError("tasks cannot be given together with a matrix y, whose columns are the tasks.")
-        names = column_names(y)
-        sources: list[Any] = list(range(values.shape[1])) if names is None else names
+        sources = names_of_columns(y, values.shape[1])
         known = [np.flatnonzero(~np.isnan(column)) for column in values.T]
         made = [
             Task(str(source), rows, column[rows], (), source)
@@ -132,7 +136,7 @@ def as_numbers(y: Any) -> Array:
     try:
         values = labels.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"y must contain numbers for regression, got {_first_word(labels)!r}.") from error
+        raise ValueError(f"y must contain numbers for regression, got {literal(_first_word(labels))}.") from error
     if labels.dtype.kind in "US":
         raise ValueError(f"y must contain numbers for regression, got text such as {str(labels.ravel()[0])!r:.40}.")
     if np.isinf(values).any():
@@ -194,21 +198,23 @@ def stack_tasks(
     if not labels:
         raise ValueError("There is no task to stack: Xs is empty.")
     if len(set(labels)) < len(labels):
-        raise ValueError(f"names must be unique, got {labels}.")
+        raise ValueError(f"names must be unique, got {literal(labels)}.")
     for name, X, y in zip(labels, blocks, targets, strict=True):
         if len(X.shape) != 2:
-            raise ValueError(f"X of task {name!r} must have two dimensions, got shape {X.shape}.")
+            raise ValueError(f"X of task {literal(name)} must have two dimensions, got shape {X.shape}.")
         if X.shape[1] != blocks[0].shape[1]:
-            raise ValueError(f"X of task {name!r} must have {blocks[0].shape[1]} columns, got shape {X.shape}.")
+            raise ValueError(f"X of task {literal(name)} must have {blocks[0].shape[1]} columns, got shape {X.shape}.")
         if type(X) is not type(blocks[0]):
             kinds = f"{type(X).__name__} and {type(blocks[0]).__name__}"
-            raise ValueError(f"X of task {name!r} must have the type of the other tasks, got {kinds}.")
+            raise ValueError(f"X of task {literal(name)} must have the type of the other tasks, got {kinds}.")
         columns = column_names(X) or []
         missing = [column for column in column_names(blocks[0]) or [] if column not in columns]
         if missing:
-            raise ValueError(f"Task {name!r} has no column {missing[0]!r}; its columns are {columns[:10]}.")
+            raise ValueError(
+                f"Task {literal(name)} has no column {literal(missing[0])}; its columns are {literal(columns[:10])}."
+            )
         if y.shape != (len(X),):
-            raise ValueError(f"Task {name!r} has {len(X)} rows in X, but its labels have shape {y.shape}.")
+            raise ValueError(f"Task {literal(name)} has {len(X)} rows in X, but its labels have shape {y.shape}.")
     stacked = array_of([label for y in targets for label in listed(y)])
     return _stack(blocks), stacked, np.repeat(array_of(labels), [len(X) for X in blocks])
 
@@ -252,9 +258,11 @@ def samples_of_class(labels: AnyArray, sources: AnyArray | None = None) -> float
 def _tasks_of_classes(labels: AnyArray, rows: IntArray, source: Hashable, multi_class: MultiClass) -> list[Task]:
     """One task per pair of the classes among the rows, or per class ("one-vs-rest") if there are more than two."""
     classes = unique_labels(labels[rows])
-    where = "y" if source is None else f"Task {source!r}"
+    where = "y" if source is None else f"Task {literal(source)}"
     if len(classes) < 2:
-        raise ValueError(f"{where} has only one class, {classes[0]!r}; a task needs two classes or more. {FOLDS}")
+        raise ValueError(
+            f"{where} has only one class, {literal(classes[0])}; a task needs two classes or more. {FOLDS}"
+        )
     of_class = {label: equal_labels(labels[rows], label) for label in classes}
     if multi_class == "one-vs-rest" and len(classes) > 2:
         split: list[Any] = [((label,), f"{label} vs rest", rows) for label in classes]
@@ -270,27 +278,44 @@ def _tasks_of_classes(labels: AnyArray, rows: IntArray, source: Hashable, multi_
     return made
 
 
-def _tasks_of_matrix(labels: AnyArray, names: Sequence[Any] | None) -> list[Task]:
+def _tasks_of_matrix(labels: AnyArray, sources: list[Any]) -> list[Task]:
     made = []
     if labels.shape[1] == 0:
         raise ValueError("y has no columns; each column is a task.")
-    sources = list(range(labels.shape[1])) if names is None else list(names)
     for column, source in enumerate(sources):
-        if source in sources[:column]:
-            raise ValueError(f"y has two columns called {source!r}; each column is a task and needs a unique name.")
         values = labels[:, column]
         rows = np.flatnonzero(~missing_labels(values))
         if len(rows) == 0:
-            raise ValueError(f"Task {source!r} is empty: its column of y has no labels.")
+            raise ValueError(f"Task {literal(source)} is empty: its column of y has no labels.")
         classes = unique_labels(values[rows])
         if len(classes) != 2:
             raise ValueError(
-                f"Task {source!r} needs two classes in its column of y, got {len(classes)}: {classes[:5]}. "
-                + (FOLDS if len(classes) < 2 else "")
+                f"Task {literal(source)} needs two classes in its column of y, got {len(classes)}: "
+                f"{literal(classes[:5])}. " + (FOLDS if len(classes) < 2 else "")
             )
         signs = np.where(equal_labels(values[rows], classes[1]), 1.0, -1.0)
         made.append(Task(str(source), rows, signs, (classes[0], classes[1]), source))
     return made
+
+
+def names_of_columns(y: Any, n_columns: int) -> list[Any]:
+    """The columns of a matrix y, which are tasks, by name or by number."""
+    columns = column_names(y) or list(range(n_columns))
+    seen: set[str] = set()
+    for text in map(str, columns):
+        if text in seen:
+            raise ValueError(f"y has two columns called {text!r}; each column is a task and needs a unique name.")
+        seen.add(text)
+    return columns
+
+
+def refuse_alike(labels: AnyArray, name: str) -> None:
+    """Raise if labels of different types have the same text, which is their name in tables: 1 and "1"."""
+    known: dict[str, Any] = {}
+    for label in dict.fromkeys(listed(labels)) if labels.dtype.kind == "O" else ():
+        if known.setdefault(str(label), label) is not label:
+            both = f"{literal(known[str(label)])} and {literal(label)}"
+            raise ValueError(f"{name} has the labels {both}, which look alike; convert them to one type.")
 
 
 def as_labels(values: Any, name: str) -> AnyArray:
@@ -329,6 +354,7 @@ def as_sources(tasks: Any, n_samples: int, name: str = "tasks") -> AnyArray | No
         got = f"shape {sources.shape}" if sources.ndim else repr(tasks)
         raise ValueError(f"{name} must have one entry per sample ({n_samples}), got {got}.")
     refuse_missing(sources, name)
+    refuse_alike(sources, name)
     return sources
 
 
@@ -349,7 +375,7 @@ def labels_by_task(y: Any, known: list[Any]) -> AnyArray:
         return labels[:, [names.index(name) for name in known]]
     if known == list(range(len(known))):
         return labels
-    raise ValueError(f"y has the columns {names[:10]}, but the tasks are {known[:10]}.")
+    raise ValueError(f"y has the columns {literal(names[:10])}, but the tasks are {literal(known[:10])}.")
 
 
 def missing_labels(labels: AnyArray) -> AnyArray:
@@ -393,20 +419,20 @@ def same_labels(labels: AnyArray, others: AnyArray) -> AnyArray:
 def find_task_column(X: Any, column: Any) -> int:
     """The position of the task column of X, given by index, or by name if X is a frame."""
     if isinstance(column, bool | np.bool_):
-        raise ValueError(f"task_column must be an index or a name, got {column!r}.")
+        raise ValueError(f"task_column must be an index or a name, got {literal(column)}.")
     if hasattr(X, "toarray"):
-        raise ValueError(f"task_column={column!r} needs a dense X, but X is sparse; use X.toarray().")
+        raise ValueError(f"task_column={literal(column)} needs a dense X, but X is sparse; use X.toarray().")
     if np.ndim(X) != 2:
-        raise ValueError(f"task_column={column!r} needs X of two dimensions, got shape {np.shape(X)}.")
+        raise ValueError(f"task_column={literal(column)} needs X of two dimensions, got shape {np.shape(X)}.")
     names, n_columns = column_names(X), np.shape(X)[1]
     if isinstance(column, numbers.Integral) and (names is None or column not in names):
         if not -n_columns <= int(column) < n_columns:
             raise ValueError(f"task_column={column} is out of range: X has {n_columns} columns.")
         return int(column) % n_columns
     if names is None:
-        raise ValueError(f"task_column={column!r} is a name, but X has no column names; pass the index.")
+        raise ValueError(f"task_column={literal(column)} is a name, but X has no column names; pass the index.")
     if column not in names:
-        raise ValueError(f"X has no column {column!r} (task_column); its columns are {names[:10]}.")
+        raise ValueError(f"X has no column {literal(column)} (task_column); its columns are {literal(names[:10])}.")
     return names.index(column)
 
 
@@ -419,7 +445,7 @@ def task_column_of(X: Any, column: Any) -> AnyArray:
         values = X[list(X.columns)[position]]
     else:
         values = X[:, position] if isinstance(X, np.ndarray) else [row[position] for row in X]
-    sources = as_sources(values, len(X), f"task_column={column!r}")
+    sources = as_sources(values, len(X), f"task_column={literal(column)}")
     assert sources is not None
     return sources
 

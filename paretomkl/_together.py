@@ -17,6 +17,7 @@ from ._targets import Targets, r_squared
 from ._tasks import equal_labels, labels_by_task, missing_labels, same_labels, unique_labels
 from ._typing import AnyArray, Array, IntArray
 from ._validation import shown
+from ._wording import literal
 
 
 def check_share(share: Any) -> Share:
@@ -66,7 +67,7 @@ class Together(TaskSet):
         """The number of the task of each sample, −1 for a task not seen in training."""
         if samples.sources is None:
             raise ValueError(
-                f"The model was fitted with tasks ({self.sources[:5]} …); pass the task of each row as tasks=."
+                f"The model was fitted with tasks ({literal(self.sources[:5])} …); pass the task of each row as tasks=."
             )
         codes = np.full(len(samples), UNKNOWN)
         for code, source in enumerate(self.sources):
@@ -155,7 +156,11 @@ class SharedModel(FittedTasks):
         if len(rows):
             assert samples.sources is not None
             new = unique_labels(samples.sources[rows])
-            named = f"Task {new[0]!r} was" if len(new) == 1 else f"Tasks {new[:5]}{' …' * (len(new) > 5)} were"
+            named = (
+                f"Task {literal(new[0])} was"
+                if len(new) == 1
+                else f"Tasks {literal(new[:5])}{' …' * (len(new) > 5)} were"
+            )
             warnings.warn(
                 f"{named} not seen in training; the common function predicts {len(rows)} row{'s' * (len(rows) > 1)}.",
                 UserWarning,

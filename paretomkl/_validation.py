@@ -12,13 +12,14 @@ import numpy as np
 
 from ._tasks import Task
 from ._typing import Array, MultiClass, TaskScale
+from ._wording import literal
 
 
 def check_exponents(ps: Any) -> list[float]:
     if isinstance(ps, numbers.Real):
         ps = [ps]
     if isinstance(ps, str) or not isinstance(ps, Iterable):
-        raise ValueError(f"ps must be a sequence of exponents, got {ps!r}.")
+        raise ValueError(f"ps must be a sequence of exponents, got {shown(ps)}.")
     exponents = [check_exponent(p) for p in ps]
     if not exponents:
         raise ValueError("ps is empty; pass at least one exponent.")
@@ -38,7 +39,7 @@ def check_number(name: str, value: Any, valid: Any, wanted: str) -> None:
 
 def shown(value: Any) -> str:
     """A value for display in a message; only the type if it is long."""
-    text = repr(value)
+    text = literal(value)
     return text if len(text) <= 60 and "\n" not in text else f"<{type(value).__name__}>"
 
 
@@ -57,7 +58,7 @@ def check_grid(
 
 def check_count(name: str, value: Any) -> None:
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or int(value) < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, got {name}={value!r}.")
+        raise ValueError(f"{name} must be a whole number of at least 1, got {name}={shown(value)}.")
 
 
 @contextmanager
@@ -133,7 +134,7 @@ def check_task_weight(task_weight: Any, tasks: list[Task]) -> Array | None:
         known = {key for task in tasks for key in (task.name, task.source) if key is not None}
         unknown = [key for key in task_weight if key not in known]
         if unknown:
-            raise ValueError(f"task_weight names the unknown task {unknown[0]!r}; the tasks are {names[:10]}.")
+            raise ValueError(f"task_weight names the unknown task {literal(unknown[0])}; the tasks are {names[:10]}.")
         values = [task_weight.get(task.name, task_weight.get(task.source, 1.0)) for task in tasks]
     else:
         values = task_weight
@@ -141,6 +142,6 @@ def check_task_weight(task_weight: Any, tasks: list[Task]) -> Array | None:
             raise ValueError(f"task_weight must have one entry per task ({len(tasks)}), got shape {np.shape(values)}.")
     for name, weight in zip(names, values, strict=True):
         if not (isinstance(weight, numbers.Real) and 0 < float(weight) < np.inf):
-            raise ValueError(f"task_weight of task {name!r} must be a positive number, got {weight!r}.")
+            raise ValueError(f"task_weight of task {name!r} must be a positive number, got {shown(weight)}.")
     omega = np.array(values, dtype=np.float64)
     return omega / omega.sum()

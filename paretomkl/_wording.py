@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher, get_close_matches
+from typing import Any
 
 MOST_LISTED = 30  # maximum number of names in a message: those most similar to the requested one
 LIKELY = 0.75  # similarity above which a name is worth a guess; …
@@ -17,6 +18,20 @@ SHORT = {"gaussian": "rbf", "laplacian": "laplacian", "polynomial": "poly"}
 def split_names(text: str) -> list[str]:
     """Split names at commas; names with a comma are quoted, and surrounding spaces are ignored."""
     return [name.strip() for row in csv.reader([text], skipinitialspace=True) for name in row if name.strip()]
+
+
+def literal(value: Any) -> str:
+    """A value as Python code; NumPy scalars, also inside lists, tuples and dicts, look like Python's own."""
+    kind = type(value)
+    if kind.__module__ == "numpy" and kind.__name__ != "ndarray" and hasattr(value, "item"):
+        return repr(str(value) if value.dtype.kind in "mM" else value.item())
+    if kind is dict:
+        return f"{{{', '.join(f'{literal(key)}: {literal(item)}' for key, item in value.items())}}}"
+    if kind is list:
+        return f"[{', '.join(map(literal, value))}]"
+    if kind is tuple:
+        return f"({', '.join(map(literal, value))}{',' * (len(value) == 1)})"
+    return repr(value)
 
 
 def counted(n: int, what: str) -> str:

@@ -216,7 +216,7 @@ class GramBlocks:
         small = 8 * bank.n_kernels * self._start[-1] <= min(_STORED_BYTES, bank.cache_bytes)
         self._stored = small and bank.plan.few and bank.n_kernels >= _WORTH_STORING
         self._bare_pairs = pairs
-        known = known if size[0] == len(X) else None  # the base values of the only block
+        known = known if len(size) == 1 and size[0] == len(X) else None  # the base values of the only block
         self._kept_pairs = _Once(lambda: self._with_bases(known))
         self._values = _Once(lambda: self._kernel_values(known))
 

@@ -17,6 +17,7 @@ PAPER_PS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, np
 
 _LEAST = np.minimum.reduce  # the minimum, with a fraction of its overhead
 _NEARLY_GEOMETRIC = 1e-2  # |p| below which M_p is computed from deviations from the geometric mean
+_GEOMETRIC = 1e-300  # |p| below which M_p is the geometric mean to all digits, while p log g_t may be denormal
 
 
 @dataclass(frozen=True)
@@ -141,8 +142,10 @@ def _log_mean(p: float, log_weights: Array | float, logs: Array, log_sum: Array)
     # The quotient loses all digits as p → 0; deviations from the geometric mean, with expm1 and log1p, keep them.
     weights = np.full(logs.shape[-1], np.exp(log_weights))
     centre = logs @ weights
+    if abs(p) < _GEOMETRIC:
+        return centre
     deviations = p * (logs - centre[..., None])
-    return centre + (np.log1p(np.expm1(deviations) @ weights) / p if p else 0.0)
+    return centre + np.log1p(np.expm1(deviations) @ weights) / p
 
 
 def _gradient(terms: Array, log_sum: Array, log_mean: Array, logs: Array) -> Array:

@@ -1267,3 +1267,39 @@ def test_path_of_a_regression(priced, tmp_path, monkeypatch):
     assert "--epsilon 0.05" in command
     facts = json.loads(run(*shlex.split(command)[1:], "--json").stdout)
     assert_allclose(list(facts["theta"].values()), names["reg"].theta_, atol=1e-9)
+
+
+def test_headers_may_have_any_length(tmp_path):
+    """Ten thousand genes: names of more characters together than Python's csv module allows in one field."""
+    names = [f"ENSG{k:011d}" for k in range(10_000)]
+    for delimiter in ",;":
+        rows = [delimiter.join(names), delimiter.join(map(str, range(len(names))))]
+        (tmp_path / "genes.csv").write_text("\n".join(rows))
+        frame = read_table(tmp_path / "genes.csv", delimiter=delimiter)
+        assert list(frame.columns) == names
+        assert frame.iloc[0, -1] == 9_999
+    with pytest.raises(TableError, match="10000 with ';'"):
+        read_table(tmp_path / "genes.csv")
+
+
+def test_wide_tables_are_fitted_and_predicted(tmp_path):
+    names, rng = [f"{k:0500d}" for k in range(300)], np.random.default_rng(0)
+    outcome = rng.integers(0, 2, 24)
+    frame = pd.DataFrame(rng.normal(size=(24, 300)) + outcome[:, None], columns=names)
+    frame.assign(outcome=outcome).to_csv(tmp_path / "wide.csv", index=False)
+    words = ("fit", tmp_path / "wide.csv", "-y", "outcome", "--out", tmp_path / "m.skops", "--p", 1, "--C", 1)
+    fit = run(*words, "--no-rivals")
+    assert fit.returncode == 0, fit.stderr
+    done = run("predict", tmp_path / "m.skops", tmp_path / "wide.csv", "--out", tmp_path / "p.csv")
+    assert done.returncode == 0, done.stderr
+    assert (pd.read_csv(tmp_path / "p.csv")["predicted_outcome"] == outcome).all()
+
+
+def test_a_damaged_model_is_refused_in_one_sentence(regressor, folder, tmp_path):
+    saved = paretomkl.load_model(regressor[0])
+    saved["model"][-1].model_.theta[:] = np.nan
+    paretomkl.save_model(saved, tmp_path / "m.skops")
+    done = run("predict", tmp_path / "m.skops", folder / "new_costs.csv", "--out", tmp_path / "p.csv")
+    assert done.returncode == 2
+    assert "theta of its" in " ".join(done.stderr.split())
+    assert not (tmp_path / "p.csv").exists()

@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
-from sklearn.base import is_regressor
+from sklearn.base import clone, is_regressor
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.metrics import roc_auc_score
@@ -179,14 +179,53 @@ def test_names_are_listed():
 
 
 # -------------------------------------------------------------------------------------------------- certificates
-@pytest.mark.parametrize("C", [1e101, 1e200, 1e300])
-def test_overflow_is_refused(toy, C):
-    with pytest.raises(ValueError, match=r"C times sample_weight and class_weight must be at most 1e\+100, got 1e\+"):
+@pytest.mark.parametrize("C", [1e-300, 1e-101, 1e101, 1e200, 1e300])
+def test_costs_beyond_the_range_of_doubles_are_refused(toy, C):
+    with pytest.raises(ValueError, match=r"must be between 1e-100 and 1e\+100, got 1e"):
         pareto_path(toy.X, toy.y, tasks=toy.tasks, C=C)
-    with pytest.raises(ValueError, match="overflow"):
-        ParetoMKLClassifier().fit(toy.X, toy.y, tasks=toy.tasks, sample_weight=np.full(len(toy.y), C))
-    with pytest.raises(ValueError, match="overflow"):
+    for baseline in (ParetoMKLClassifier, baselines.IndependentMKL, baselines.UniformKernelSVC):
+        with pytest.raises(ValueError, match="multiply them by a common factor"):
+            baseline().fit(toy.X, toy.y, tasks=toy.tasks, sample_weight=np.full(len(toy.y), C))
+    with pytest.raises(ValueError, match="common factor"):
         ParetoMKLClassifierCV(Cs=[1.0, C], cv=2, error_score="raise").fit(toy.X, toy.y, tasks=toy.tasks)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ParetoMKLClassifier(),
+        ParetoMKLClassifier(machine="ls-svc"),
+        paretomkl.ParetoMKLRegressor(),
+        paretomkl.ParetoMKLRegressor(loss="epsilon_insensitive"),
+        paretomkl.ParetoMKLOutlierDetector(),
+        paretomkl.ParetoMKLOutlierDetector(method="svdd"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("tiny", [1e-300, 1e-40])
+def test_tiny_weights_are_like_none(toy, estimator, tiny):
+    """The reciprocals of such weights would swamp the others in kernel ridge regression."""
+    y = toy.X[:, 0] if is_regressor(estimator) else toy.y
+    weight = np.where(np.arange(len(y)) % 5, 1.0, tiny)
+    found = clone(estimator).fit(toy.X, y, tasks=toy.tasks, sample_weight=weight)
+    without = clone(estimator).fit(toy.X, y, tasks=toy.tasks, sample_weight=np.where(weight == 1, 1.0, 0.0))
+    assert_allclose(found.objectives_, without.objectives_, rtol=2e-3)  # each within its gap
+    assert found.gap_ < 1e-3
+
+
+def test_the_scale_of_weights_does_not_matter_to_kernels(toy):
+    weight = np.random.default_rng(0).random(len(toy.X))
+    one = KernelBank("default").fit(toy.X, weight=weight)
+    for scale in (2.0**-1000, 2.0**900):
+        other = KernelBank("default").fit(toy.X, weight=scale * weight)
+        assert_array_equal(other.factor, one.factor)
+        assert_array_equal(other.standardizer.scale, one.standardizer.scale)
+
+
+def test_a_class_of_tiny_weight_is_named(toy):
+    weight = np.where(toy.y == toy.y[0], 1e-40, 1.0)
+    with pytest.raises(ValueError, match=r"samples of class .* no effect"):
+        ParetoMKLClassifier().fit(toy.X, toy.y, tasks=toy.tasks, sample_weight=weight)
 
 
 class Overflowing(SVCTasks):

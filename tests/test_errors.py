@@ -5,8 +5,11 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone, is_regressor
 
+import paretomkl
 from paretomkl import Gaussian, KernelBank, pareto_path
+from paretomkl._wording import literal
 from paretomkl.machines._svc import SVCTasks
 
 N = 12
@@ -234,3 +237,94 @@ def test_good_input_gets_as_far_as_solving_tasks(monkeypatch):
     ):
         with pytest.raises(Solved):
             pareto_path(**{"X": X, "y": Y} | change)
+
+
+ONE, TWO_TASKS = np.int64(1), np.array([np.int64(1), np.int64(2)] * 10, dtype=object)
+Z, BINARY = np.random.default_rng(0).random((20, 2)), np.tile([0, 1], 10)
+
+
+def fitted(**given):
+    return paretomkl.ParetoMKLClassifier(kernels=["linear"], **given).fit(Z, np.repeat(BINARY, 2)[:20], tasks=TWO_TASKS)
+
+
+SCALARS = {
+    "C": lambda: fitted(C=np.float64(-1)),
+    "p": lambda: fitted(p=np.float64("nan")),
+    "n_jobs": lambda: fitted(n_jobs=np.int64(0)),
+    "max_iter": lambda: fitted(max_iter=np.int64(0)),
+    "task_weight": lambda: fitted(task_weight=[np.float64(-1), 1.0]),
+    "task_weight of an unknown task": lambda: fitted(task_weight={np.int64(3): 1.0}),
+    "class_weight": lambda: fitted(class_weight={np.int64(0): np.float64(-1)}),
+    "class_weight of an unknown class": lambda: fitted(class_weight={np.int64(7): 1.0}),
+    "task_column": lambda: paretomkl.ParetoMKLClassifier(task_column=np.int64(7)).fit(Z, BINARY),
+    "task_column of a frame": lambda: pareto_path(pd.DataFrame(Z, columns=[5, 6]), BINARY, task_column=np.int64(7)),
+    "a task with one class": lambda: pareto_path(Z, np.repeat(ONE, 20), tasks=TWO_TASKS),
+    "an unknown task": lambda: fitted().predict(Z, tasks=np.array([np.int64(9)] * 20, dtype=object)),
+    "no task": lambda: fitted().predict(Z),
+    "no task, shared functions": lambda: fitted(share="function").predict(Z),
+    "columns of y": lambda: pareto_path(Z, pd.DataFrame({ONE: np.zeros(20), np.int64(2): BINARY})),
+    "an empty column": lambda: pareto_path(Z, pd.DataFrame({ONE: [None] * 20, np.int64(2): BINARY})),
+    "stacked names": lambda: paretomkl.stack_tasks([Z, Z], [BINARY, BINARY], names=[ONE, ONE]),
+    "stacked task": lambda: paretomkl.stack_tasks([Z, Z[:3]], [BINARY, BINARY], names=[ONE, np.int64(2)]),
+    "sigma": lambda: Gaussian(np.float64(-1)),
+    "degree": lambda: paretomkl.Polynomial(np.int64(0)),
+    "coef0": lambda: paretomkl.Polynomial(2, np.float64(-1)),
+    "capacity": lambda: KernelBank(capacity=np.float64(-1)).fit(Z),
+    "columns of a kernel": lambda: KernelBank([paretomkl.Linear(columns=[np.str_("a")])]).fit(Z),
+    "folds": lambda: list(paretomkl.model_selection.MultiTaskStratifiedKFold(2).split(Z, 1 * (np.arange(20) == 0))),
+    "splits": lambda: list(paretomkl.model_selection.MultiTaskShuffleSplit(train_size=np.float64(7)).split(Z, BINARY)),
+    "splits by task": lambda: list(
+        paretomkl.model_selection.MultiTaskShuffleSplit(train_size=np.int64(90)).split(Z, BINARY, tasks=TWO_TASKS)
+    ),
+    "site": lambda: paretomkl.distributed.Site(ONE),
+    "ps": lambda: pareto_path(Z, BINARY, ps=np.str_("x")),
+    "folds of a baseline": lambda: paretomkl.baselines.IndependentSVC().fit(Z, 1 * (np.arange(20) == 0)),
+    "look-alikes": lambda: pareto_path(Z, BINARY, tasks=np.array([ONE, np.str_("1")] * 10, dtype=object)),
+}
+
+
+@pytest.mark.parametrize("case", SCALARS)
+def test_numpy_scalars_look_like_those_of_python(case):
+    with pytest.raises(ValueError) as caught:
+        SCALARS[case]()
+    message = str(caught.value)
+    assert "np." not in message
+    assert "numpy" not in message
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.int64(1), "1"),
+        (np.str_("a"), "'a'"),
+        (np.bool_(True), "True"),
+        (np.datetime64("2020-01-01"), "'2020-01-01'"),
+        ([np.float64(0.5), None], "[0.5, None]"),
+        ((np.int64(1),), "(1,)"),
+        ({np.int64(1): np.str_("a")}, "{1: 'a'}"),
+    ],
+)
+def test_values_in_messages_are_python(value, text):
+    assert literal(value) == text
+
+
+def test_names_that_look_alike_are_refused():
+    alike = np.array([1, "1"] * 10, dtype=object)
+    for learn in (
+        paretomkl.ParetoMKLClassifier(),
+        paretomkl.ParetoMKLRegressor(),
+        paretomkl.ParetoMKLOutlierDetector(),
+    ):
+        with pytest.raises(ValueError, match=r"tasks has the labels 1 and '1', which look alike"):
+            learn.fit(Z, Z[:, 0] if is_regressor(learn) else np.repeat(BINARY, 2)[:20], tasks=alike)
+    with pytest.raises(ValueError, match=r"y has the labels 1 and '1', which look alike"):
+        paretomkl.ParetoMKLClassifier().fit(Z, alike)
+
+
+@pytest.mark.parametrize("names", [["a", "a"], [1, "1"]])
+@pytest.mark.parametrize("learn", [paretomkl.ParetoMKLClassifier(), paretomkl.ParetoMKLRegressor()], ids=repr)
+@pytest.mark.parametrize("share", ["kernel", "function"])
+def test_columns_of_one_name_are_refused(learn, names, share):
+    y = pd.DataFrame(np.column_stack([BINARY, BINARY]), columns=pd.Index(names, dtype=object))
+    with pytest.raises(ValueError, match=f"y has two columns called '{names[0]}'"):
+        clone(learn).set_params(share=share).fit(Z, y)

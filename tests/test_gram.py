@@ -402,6 +402,18 @@ def test_tasks_may_have_their_own_kernel_weights(layout):
             assert_allclose(K.of_task(t), expected, rtol=1e-11, atol=1e-14)
 
 
+def test_blocks_of_all_samples_each_have_their_base_values():
+    """The values that the bank has just measured are those of one block, not of one for each task."""
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    everyone = np.arange(len(X))
+    bank = KernelBank("default").fit(X, groups=[(everyone, np.ones(len(X)))] * 3)
+    theta = np.random.default_rng(1).random((3, bank.n_kernels))
+    gram = GramBlocks(bank, X, [everyone] * 3, shared=False)
+    with gram.combined(theta) as K:
+        for t in range(3):
+            assert_allclose(K.of_task(t), bank.cross(bank.side(X), bank.side(X), theta[t]), rtol=1e-10, atol=1e-12)
+
+
 def test_base_values_just_measured_are_used_once_and_not_kept(monkeypatch):
     X = np.random.default_rng(0).normal(size=(30, 4))
     rows = [np.arange(25), np.arange(5, 30)]

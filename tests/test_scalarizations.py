@@ -19,7 +19,7 @@ WIDE = 10 ** np.random.default_rng(0).uniform(-8, 8, 200)
 
 weighted = pytest.mark.parametrize("weights", [None, OMEGA], ids=["equal", "weighted"])
 
-exponents = st.floats(-50, 50, allow_subnormal=False)
+exponents = st.floats(-50, 50)
 
 
 @st.composite
@@ -51,6 +51,14 @@ def test_value_keeps_its_digits_over_sixteen_decades_and_200_tasks(p):
     value = PowerMean(p).value(WIDE)
     assert WIDE.min() <= value <= WIDE.max()
     assert_allclose(value, exact_power_mean(WIDE, p), rtol=1e-12)
+
+
+@pytest.mark.parametrize("p", [5e-324, -1e-320, 1e-308, -1e-301, 1e-299, 1e-100])
+def test_exponents_next_to_zero_are_the_geometric_mean(p):
+    near, exact = PowerMean(p), PowerMean(0.0)
+    assert_allclose(near.value(WIDE), exact.value(WIDE), rtol=1e-14)
+    assert_allclose(near.gradient(WIDE), exact.gradient(WIDE), rtol=1e-13)
+    assert_allclose(PowerMean(1.0).means_and_gradients([p], WIDE)[0], exact.value(WIDE), rtol=1e-14)
 
 
 @weighted

@@ -22,6 +22,7 @@ from .._tasks import FOLDS, Task
 from .._tracing import TaskData, check_parts, fit_bank, make_gram, make_model, pose, trace
 from .._typing import Array, ClassWeight, IntArray
 from .._validation import check_grid, check_number, shown
+from .._wording import literal
 from ..gram import GramBlocks, TaskLayout
 from ..machines import SVCTasks
 from ..machines._smo import classifier_box, solve_tasks
@@ -250,7 +251,8 @@ class IndependentSVC(KernelTaskClassifier):
         costs = np.unique(check_grid("Cs", self.Cs))
         gaussians = [Gaussian(sigma) for sigma in check_grid("sigmas", self.sigmas)]
         data, tasks = training.samples.data, training.tasks
-        training.bounds(costs.max())
+        for C in (costs.min(), costs.max()):
+            training.bounds(C)
         folds = make_folds(training, self.cv)
         bank = fit_bank(self.kernels or gaussians, training)
         gram = make_gram(bank, data, tasks, effective_jobs(self.n_jobs), shared=False)
@@ -310,7 +312,7 @@ def split_task(task: Task, present: IntArray, cv: Any) -> list[tuple[IntArray, I
         if rarer < 2:
             label = task.classes[int((signs > 0).sum() == rarer)]
             raise ValueError(
-                f"Task {task.name!r} has one sample of class {label!r}; cross-validation needs two or more."
+                f"Task {task.name!r} has one sample of class {literal(label)}; cross-validation needs two or more."
             )
         cv = StratifiedKFold(min(int(cv), rarer))
     splits = cv.split(np.zeros((len(present), 1)), signs)
