@@ -3,8 +3,14 @@
 import tracemalloc
 
 import numpy as np
-from numpy.testing import assert_array_equal
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
+from paretomkl import ParetoMKLClassifier, ParetoMKLOutlierDetector, ParetoMKLRegressor, pareto_path
+from paretomkl._labelling import log_loss
+from paretomkl._model import as_samples, share
+from paretomkl._splits import rows_of_tasks
+from paretomkl._tasks import make_number_tasks, rows_by_label
 from paretomkl.gram import _connected_blocks
 from paretomkl.kernels import Gaussian, KernelBank
 
@@ -26,6 +32,79 @@ def small_tasks(n_tasks, n_rows=2):
     rng = np.random.default_rng(0)
     y = np.tile(np.arange(n_rows) % 2, n_tasks)
     return rng.standard_normal((len(y), 2)) + y[:, None], y, np.repeat(np.arange(n_tasks), n_rows)
+
+
+# ---------------------------------------------------------------------------------------------------- predictions
+@pytest.mark.parametrize("kind", ["classes", "numbers", "outliers"])
+def test_predictions_need_no_matrix_of_rows_and_tasks(kind):
+    X, y, tasks = small_tasks(600)
+    if kind == "classes":
+        model = ParetoMKLClassifier(kernels=KERNELS).fit(X, y, tasks=tasks)
+    elif kind == "numbers":
+        model = ParetoMKLRegressor(kernels=KERNELS).fit(X, X[:, 0], tasks=tasks)
+    else:
+        model = ParetoMKLOutlierDetector(kernels=KERNELS).fit(X, tasks=tasks)
+    matrix = 8 * len(X) * 600
+    assert peak_bytes(lambda: model.predict(X, tasks=tasks)) < matrix / 3
+    if kind != "outliers":
+        assert peak_bytes(lambda: model.score(X, y, tasks=tasks)) < matrix / 3
+    if kind != "numbers":
+        assert peak_bytes(lambda: model.decision_function(X, tasks=tasks)) < matrix / 3
+
+
+@pytest.mark.parametrize("multi_class", ["one-vs-one", "one-vs-rest"])
+def test_the_entries_of_the_matrix_of_decisions_say_as_much_as_the_matrix(multi_class):
+    X, _, tasks = small_tasks(6, 12)
+    y = np.arange(len(X)) % np.array([2, 3, 4, 2, 3, 2])[tasks]  # tasks with several numbers of classes
+    model = ParetoMKLClassifier(kernels=KERNELS, multi_class=multi_class).fit(X, y, tasks=tasks)
+    samples, labelling = as_samples(X, tasks), model.model_.tasks
+    decided = model.model_.decided(samples)
+    matrix = decided.matrix(labelling.n_tasks)
+    assert decided.values.shape[1] < labelling.n_tasks
+    assert_array_equal(labelling.predictions(decided), labelling.predictions(matrix))
+    assert_allclose(labelling.scores(decided), labelling.scores(matrix), rtol=1e-12)
+    every_task = np.arange(labelling.n_tasks)[None]
+    expected = log_loss(matrix, labelling.sides(y, every_task))
+    assert labelling.loss(samples, y)(decided) == pytest.approx(expected, rel=1e-12)
+    assert_array_equal(model.model_.task_accuracy(samples, y), share(*labelling.right(matrix, y)))
+    assert model.contributions(X, tasks=tasks).shape == (*matrix.shape, 1)
+
+
+def test_a_task_is_predicted_the_same_alone_and_among_others():
+    X, y, tasks = small_tasks(40, 6)
+    path = pareto_path(X, y, tasks=tasks, ps=[1, 4], kernels=KERNELS)
+    for model in path.models:
+        together = model.decisions(X, tasks)
+        for task in range(0, 40, 13):
+            mine = tasks == task
+            assert_allclose(together[mine], model.decisions(X[mine], tasks[mine]), rtol=1e-12)
+
+
+# --------------------------------------------------------------------------------------------------------- labels
+class Name(str):
+    """Text that counts how often it is compared."""
+
+    n_compared = 0
+
+    def __eq__(self, other):
+        Name.n_compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_splitting_by_labels_compares_each_label_a_few_times():
+    _, _, tasks = small_tasks(100, 4)
+    names = np.array([Name(f"task {task}") for task in tasks], dtype=object)
+    Name.n_compared = 0
+    split = rows_by_label(names)
+    made = make_number_tasks(np.arange(400.0), names)
+    appeared = rows_of_tasks(names, 400)
+    assert Name.n_compared < 10 * len(names)
+    for task in range(100):
+        for rows in (split[f"task {task}"], appeared[task][1]):
+            assert_array_equal(rows, np.flatnonzero(tasks == task))
+    assert [task.name for task in made] == sorted(f"task {task}" for task in range(100))
 
 
 # --------------------------------------------------------------------------------------------------------- blocks
