@@ -1,10 +1,11 @@
-"""Many tasks cost memory and time in proportion to their samples."""
+"""Many tasks cost memory and time in proportion to their samples, and samples out of scale are reported."""
 
 import tracemalloc
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 
 from paretomkl import ParetoMKLClassifier, ParetoMKLOutlierDetector, ParetoMKLRegressor, pareto_path
 from paretomkl._labelling import log_loss
@@ -12,7 +13,8 @@ from paretomkl._model import as_samples, share
 from paretomkl._splits import rows_of_tasks
 from paretomkl._tasks import make_number_tasks, rows_by_label
 from paretomkl.gram import _connected_blocks
-from paretomkl.kernels import Gaussian, KernelBank
+from paretomkl.kernels import Gaussian, KernelBank, Polynomial
+from paretomkl.machines._smo import HOPELESS, is_hopeless
 
 KERNELS = KernelBank([Gaussian(1.0)], normalize="none")
 
@@ -125,3 +127,27 @@ def test_blocks_are_the_components_of_tasks_that_share_samples():
 def test_blocks_of_many_outputs_take_linear_memory():
     rows = [np.arange(20)] * 3000
     assert peak_bytes(lambda: _connected_blocks(rows, 20)) < 200 * 20 * 3000  # the square of the tasks is 9 million
+
+
+# ------------------------------------------------------------------------------------------------------ sentinels
+def test_a_sentinel_row_stops_soon_with_advice_and_a_gap_that_holds():
+    rng = np.random.default_rng(0)
+    X, raw = rng.standard_normal((100, 5)), KernelBank([Polynomial(2)], normalize="none")
+    y = (X.sum(axis=1) + 0.5 * rng.standard_normal(100) > 0).astype(int)
+    others = np.arange(100) != 7
+    without = ParetoMKLClassifier(kernels=raw).fit(X[others], y[others]).objective_
+    X[7] = 999999
+    with pytest.warns(ConvergenceWarning) as noted:
+        model = ParetoMKLClassifier(kernels=raw).fit(X, y)
+    assert any("sample 7" in str(one.message) and "Scale the features" in str(one.message) for one in noted)
+    assert model.objective_ < 100
+    assert model.objective_ / (1 - model.gap_) > without  # a sample more costs more
+
+
+def test_slow_progress_is_not_hopeless():
+    stuck = [(1.0 + 1e-9 * k, 1e5) for k in range(HOPELESS)]
+    assert is_hopeless(stuck)
+    assert not is_hopeless(stuck[1:])
+    assert not is_hopeless([(value, 0.9**k * gap) for k, (value, gap) in enumerate(stuck)])  # the gap halves
+    assert not is_hopeless([(1.0 + 100.0 * k, gap) for k, (_, gap) in enumerate(stuck)])  # the value rises
+    assert not is_hopeless([(value, 0.5) for value, _ in stuck])  # the value is known within a factor of two
