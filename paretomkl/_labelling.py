@@ -102,7 +102,7 @@ class Decided:
         return np.asarray(csr_matrix(parts, shape=(n, len(weights))) @ weights)
 
     def sums(self, values: AnyArray, n_tasks: int = 0) -> AnyArray:
-        """The sum of values over the samples of each task, (n_tasks,); by default, tasks without samples may lack."""
+        """The sum of values over the samples of each task, (n_tasks,); the default may leave out tasks without any."""
         if len(self.tasks) == 1 and n_tasks in (0, self.tasks.shape[1]):
             return values.sum(axis=0)
         return np.bincount(self._slots.ravel(), values.ravel(), minlength=n_tasks)
@@ -240,7 +240,11 @@ class Labelling(TaskSet):
 
     def predictions(self, decisions: Decisions) -> AnyArray:
         """Predicted labels, (n_samples,), or (n_samples, n_tasks) for a matrix."""
-        scores = self.scores(decisions)
+        decided = Decided.of(decisions)
+        if self.kind == "tasks" and decided.values.shape[1] == 1:  # pairs of classes, which may differ between tasks
+            minus, plus = (codes[decided.tasks] for codes in self._codes)
+            return self.classes[np.where(decided.values > 0, plus, minus)[:, 0]]
+        scores = self.scores(decided)
         if self.kind != "matrix":
             chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
             return self.classes[chosen]
@@ -305,11 +309,16 @@ class Labelling(TaskSet):
                 own = labels[there, t]
                 sides[there, t] = 1.0 * equal_labels(own, plus) - equal_labels(own, minus)
             return sides
-        known = listed(self.classes)
-        code = codes_of(labels, known)[:, None]
-        minus, plus = (codes_of(array_of([pair[k] for pair in self.pairs]), known)[tasks] for k in (0, -1))
+        code = codes_of(labels, listed(self.classes))[:, None]
+        minus, plus = (codes[tasks] for codes in self._codes)
         sides = np.where(code == plus, 1.0, np.where((code == minus) | (plus == minus), -1.0, 0.0))
         return np.where(missing_labels(labels)[:, None], 0.0, sides)
+
+    @property
+    def _codes(self) -> tuple[IntArray, IntArray]:
+        """The positions in ``classes`` of the labels of −1 and of +1 of each task; both of +1 if −1 is the rest."""
+        minus, plus = (codes_of(array_of([pair[k] for pair in self.pairs]), listed(self.classes)) for k in (0, -1))
+        return minus, plus
 
     def right(self, decisions: Decisions, y: Any) -> tuple[AnyArray, AnyArray]:
         """Which samples are on the correct side of their tasks, and which belong to them, like the decisions in shape.

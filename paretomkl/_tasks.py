@@ -293,9 +293,11 @@ def _tasks_of_matrix(labels: AnyArray, names: Sequence[Any] | None) -> list[Task
     if labels.shape[1] == 0:
         raise ValueError("y has no columns; each column is a task.")
     sources = list(range(labels.shape[1])) if names is None else list(names)
+    seen: set[Any] = set()
     for column, source in enumerate(sources):
-        if source in sources[:column]:
+        if source in seen:
             raise ValueError(f"y has two columns called {source!r}; each column is a task and needs a unique name.")
+        seen.add(source)
         values = labels[:, column]
         rows = np.flatnonzero(~missing_labels(values))
         if len(rows) == 0:

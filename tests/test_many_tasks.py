@@ -37,10 +37,12 @@ def small_tasks(n_tasks, n_rows=2):
 
 
 # ---------------------------------------------------------------------------------------------------- predictions
-@pytest.mark.parametrize("kind", ["classes", "numbers", "outliers"])
+@pytest.mark.parametrize("kind", ["classes", "own classes", "numbers", "outliers"])
 def test_predictions_need_no_matrix_of_rows_and_tasks(kind):
     X, y, tasks = small_tasks(600)
-    if kind == "classes":
+    if kind == "own classes":  # decision_function has a column for each of 1200
+        y = np.char.add(np.char.add(tasks.astype(str), " "), y.astype(str))
+    if "classes" in kind:
         model = ParetoMKLClassifier(kernels=KERNELS).fit(X, y, tasks=tasks)
     elif kind == "numbers":
         model = ParetoMKLRegressor(kernels=KERNELS).fit(X, X[:, 0], tasks=tasks)
@@ -50,7 +52,11 @@ def test_predictions_need_no_matrix_of_rows_and_tasks(kind):
     assert peak_bytes(lambda: model.predict(X, tasks=tasks)) < matrix / 3
     if kind != "outliers":
         assert peak_bytes(lambda: model.score(X, y, tasks=tasks)) < matrix / 3
-    if kind != "numbers":
+    if kind == "own classes":
+        assert_array_equal(
+            model.predict(X, tasks=tasks), model.classes_[model.decision_function(X, tasks=tasks).argmax(axis=1)]
+        )
+    elif kind != "numbers":
         assert peak_bytes(lambda: model.decision_function(X, tasks=tasks)) < matrix / 3
 
 
