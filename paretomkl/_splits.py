@@ -311,14 +311,14 @@ class MultiTaskShuffleSplit(BaseShuffleSplit):
         tasks = _given_tasks(X, self.task_column, groups, tasks)
         check_consistent_length(X, y, tasks)
         cells = _task_cells(X, y, tasks)
-        if cells.disjoint:
+        disjoint = cells.disjoint
+        if disjoint:
             pools = [cells.rows[own] for own in rows_by_code(cells.columns, len(cells.names))]
         else:
             pools = [np.arange(cells.n_samples)]
         rng = check_random_state(self.random_state)
         shares = [
-            _n_train(self.train_size, len(pool), cells.where(c) if cells.disjoint else "y")
-            for c, pool in enumerate(pools)
+            _n_train(self.train_size, len(pool), cells.where(c) if disjoint else "y") for c, pool in enumerate(pools)
         ]
         return iter([self._draw(cells, pools, shares, rng) for _ in range(self.n_splits)])
 
