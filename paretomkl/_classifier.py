@@ -66,7 +66,7 @@ class MultiTaskClassifier(ClassifierKind, MultiTaskEstimator):
             not have scores below all classes that it has. After a fit on a matrix y, one column per task.
         """
         samples = self._samples(X, tasks)
-        return self.model_.tasks.scores(self.model_.decisions(samples))
+        return self.model_.tasks.scores(self.model_.decided(samples))
 
     def predict(self, X: Any, *, tasks: Any = None) -> AnyArray:
         """Predict labels.

@@ -51,8 +51,8 @@ class Judge:
 
     def of_tasks(self, labelling: Labelling) -> Judge:
         """The judge for these tasks: two-class scores raise for more classes, and one-class scores name the class."""
-        for source in labelling.distinct_sources:
-            pairs = [pair for pair, of in zip(labelling.pairs, labelling.sources, strict=True) if of == source]
+        for source, tasks in labelling.tasks_by_source.items():
+            pairs = [labelling.pairs[t] for t in tasks]
             if len(pairs) > 1 and self.metric.of_two_classes:
                 classes = len({label for pair in pairs for label in pair})
                 whose = "y" if source is None else f"task {literal(source)}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._classifier import MultiTaskClassifier
 from ._kernels import as_bank
-from ._model import TaskModel
+from ._model import TaskModel, by_columns
 from ._page.notebook import FittedTables
 from ._typing import Array, ClassWeight, IntArray
 from ._validation import check_number
@@ -126,14 +126,15 @@ class KernelFit(FittedTables):
             raise ValueError(f"by must be 'kernel' or 'source', got {by!r}.")
         samples = self._samples(X, tasks)  # type: ignore[attr-defined]
         model = self.model_
-        parts = model.contributions(samples) * getattr(model.tasks, "spread", np.ones(1))[:, None]
+        parts, asked, n_columns = model.parts(samples)
+        parts = parts * np.broadcast_to(getattr(model.tasks, "spread", 1.0), n_columns)[asked][..., None]
         if by == "source":
             sums = model.bank.by_source(parts)
             if not sums:
                 raise ValueError("The kernels have no named sources; make them with kernels=sources({…}).")
             parts = np.stack(list(sums.values()), axis=-1)
         several = (~np.isnan(parts[:, :, 0])).sum(axis=1).max(initial=0) > 1
-        return parts if several else np.nansum(parts, axis=1)
+        return by_columns(parts, asked, n_columns) if several else np.nansum(parts, axis=1)
 
 
 class KernelTaskClassifier(KernelFit, MultiTaskClassifier):

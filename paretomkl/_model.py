@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.sparse import csr_matrix, vstack
 from threadpoolctl import threadpool_limits
 
 from ._bank import FittedBank
-from ._labelling import Labelling, Samples, TaskSet
+from ._labelling import Decided, Groups, Labelling, Samples, TaskSet
 from ._tasks import Task, as_sources
 from ._typing import AnyArray, Array, IntArray
 from .sweep import Decisions
@@ -21,7 +22,31 @@ __all__ = ["LinearModel", "Support", "TaskModel", "decide_all"]
 
 BATCH_BYTES = 64 * 2**20  # size of the kernel values of one batch of samples
 TOGETHER = 8  # number of models whose kernels are combined in one product
+JOINED = 4096  # pairs of samples up to which small groups are evaluated together
 LARGE = 1_000_000  # pairs of samples above which limiting the threads of a product pays
+
+
+class Joint(NamedTuple):
+    """Rows and tasks of several groups, and the rows and tasks of each group as slices of these."""
+
+    rows: IntArray
+    tasks: IntArray
+    parts: list[tuple[slice, slice]]
+
+    @classmethod
+    def of(cls, groups: Groups) -> Joint:
+        if len(groups) == 1:
+            return cls(*groups[0], [(slice(None), slice(None))])
+        of_rows, of_tasks = zip(*groups, strict=True)
+        edges = (np.cumsum([0, *map(len, lists)]).tolist() for lists in (of_rows, of_tasks))
+        parts = zip(*([slice(a, b) for a, b in pairwise(ends)] for ends in edges), strict=True)
+        return cls(np.concatenate(of_rows), np.concatenate(of_tasks), list(parts))
+
+    def place(self, values: Array, rows: IntArray, out: Array) -> None:
+        """Copy values (…, n_rows, n_tasks) to the first slots of rows of ``out`` (…, n_samples, n_slots)."""
+        for mine, columns in self.parts:
+            own = values[..., mine, columns]
+            out[..., rows[mine], : own.shape[-1]] = own
 
 
 class FittedTasks:
@@ -33,32 +58,41 @@ class FittedTasks:
         """f_t(x) of the given tasks for the given rows of the data, (n_rows, len(tasks))."""
         raise NotImplementedError
 
+    def decided(self, samples: Samples) -> Decided:
+        """f_t(x) of the tasks of each sample."""
+        groups = self.tasks.groups(samples)
+        decided = Decided.missing(groups, len(samples))
+        for joint in self.joined(groups):
+            joint.place(self._values(samples.data, joint.rows, joint.tasks), joint.rows, decided.values)
+        return decided
+
+    def joined(self, groups: Groups) -> Iterator[Joint]:
+        """The groups in batches that are evaluated at once."""
+        return (Joint.of([group]) for group in groups)
+
     def decisions(self, samples: Any, tasks: Any = None) -> Array:
         """f_t(x) of every task for its samples, (n_samples, n_tasks); NaN elsewhere.
 
         ``samples`` is the result of a reader, or an array of features, with the task of each row in ``tasks``.
         """
-        samples = as_samples(samples, tasks)
-        decisions = np.full((len(samples), self.tasks.n_tasks), np.nan)
-        for rows, asked in self.tasks.groups(samples):
-            decisions[np.ix_(rows, asked)] = self._values(samples.data, rows, asked)
-        return decisions
+        return self.decided(as_samples(samples, tasks)).matrix(self.tasks.n_tasks)
 
     def predict(self, samples: Any, tasks: Any = None) -> AnyArray:
         """Labels or numbers of shape (n_samples,), or (n_samples, n_tasks) if y was a matrix."""
-        return self.tasks.predictions(self.decisions(samples, tasks))
+        return self.tasks.predictions(self.decided(as_samples(samples, tasks)))
 
     def score(self, samples: Any, y: Any, tasks: Any = None, weight: Array | None = None) -> float:
         """Mean accuracy or R² over the tasks; plain accuracy if the tasks are made from the classes."""
         samples = as_samples(samples, tasks)
-        return self.tasks.score(self.decisions(samples), samples, y, weight)
+        return self.tasks.score(self.decided(samples), samples, y, weight)
 
     def task_accuracy(self, samples: Any, y: Any, tasks: Any = None) -> Array:
         """Share of samples on the correct side of each task, (n_tasks,); NaN for a task without samples."""
         if not isinstance(self.tasks, Labelling):
             raise TypeError("Only classification tasks have an accuracy; use score.")
-        right, belongs = self.tasks.right(self.decisions(samples, tasks), y)
-        return share(right, belongs)
+        decided = self.decided(as_samples(samples, tasks))
+        n_right, n_samples = (decided.sums(found, self.tasks.n_tasks) for found in self.tasks.right(decided, y))
+        return _ratio(n_right, n_samples)
 
 
 @dataclass(frozen=True)
@@ -116,6 +150,21 @@ class TaskModel(FittedTasks):
         vectors = None if self.support.vectors is None else self.support.vectors[used]
         return replace(self, support=Support(self.support.rows[used], vectors), dual=self.dual[:, used])
 
+    def joined(self, groups: Groups) -> Iterator[Joint]:
+        """Join consecutive small groups: evaluating a few pairs too many costs less than another call."""
+        most = min(JOINED, BATCH_BYTES // (8 * (self.bank.n_kernels + TOGETHER))) if self.theta.ndim == 1 else 0
+        n_support = np.diff(self.dual.indptr)
+        some: Groups = []
+        n_rows = n_columns = 0
+        for rows, tasks in groups:
+            n_rows, n_columns = n_rows + len(rows), n_columns + int(n_support[tasks].sum())
+            if some and n_rows * n_columns > most:
+                yield Joint.of(some)
+                some, n_rows, n_columns = [], len(rows), int(n_support[tasks].sum())
+            some.append((rows, tasks))
+        if some:
+            yield Joint.of(some)
+
     def _values(self, data: AnyArray, rows: IntArray, tasks: IntArray) -> Array:
         if self.theta.ndim == 1:
             return self._values_at(self.theta, data, rows, tasks)
@@ -148,10 +197,17 @@ class TaskModel(FittedTasks):
 
         Their sum is f_t(x) − b_t.
         """
-        samples = as_samples(samples, tasks)
-        bank = self.bank
-        parts = np.full((len(samples), self.tasks.n_tasks, bank.n_kernels), np.nan)
-        for rows, asked in self.tasks.groups(samples):
+        return by_columns(*self.parts(as_samples(samples, tasks)))
+
+    def parts(self, samples: Samples) -> tuple[Array, IntArray, int]:
+        """What each kernel adds to each decision, (n_samples, n_slots, n_kernels), the tasks of the slots, and n_tasks.
+
+        Slots and their tasks are those of ``decided``.
+        """
+        bank, groups = self.bank, self.tasks.groups(samples)
+        slots = Decided.missing(groups, len(samples))
+        parts = np.full((*slots.values.shape, bank.n_kernels), np.nan)
+        for rows, asked in groups:
             dual = self.dual[asked]
             used = np.unique(dual.indices)
             coefficients, right = dual[:, used].T.toarray(), self.support.side(bank, used)
@@ -163,8 +219,8 @@ class TaskModel(FittedTasks):
                 values = (bank.stack(bank.side(part), right) @ coefficients).transpose(1, 2, 0)
                 if self.diagonal:
                     values = values + self.diagonal * (bank.diagonals(part) / bank.factor[:, None]).T[:, None]
-                parts[np.ix_(batch, asked)] = values * weights
-        return parts
+                parts[batch, : len(asked)] = values * weights
+        return parts, slots.tasks, self.tasks.n_tasks
 
 
 @dataclass(frozen=True)
@@ -187,9 +243,17 @@ def as_samples(samples: Any, tasks: Any = None) -> Samples:
     return Samples(data, as_sources(tasks, len(data)))
 
 
+def by_columns(parts: Array, tasks: IntArray, n_tasks: int) -> Array:
+    """Parts (n_samples, n_slots, n_kernels) of decisions with one column for each task."""
+    return np.stack([Decided(part, tasks).matrix(n_tasks) for part in np.moveaxis(parts, -1, 0)], axis=-1)
+
+
 def share(right: AnyArray, belongs: AnyArray) -> Array:
     """The share of correct samples of each task; NaN for a task without samples."""
-    n_right, n_samples = right.sum(axis=0), belongs.sum(axis=0)
+    return _ratio(right.sum(axis=0), belongs.sum(axis=0))
+
+
+def _ratio(n_right: AnyArray, n_samples: AnyArray) -> Array:
     return np.divide(n_right, n_samples, out=np.full(len(n_samples), np.nan), where=n_samples > 0)
 
 
@@ -222,25 +286,28 @@ def make_models(data: AnyArray, tasks: Sequence[Task], labelling: TaskSet, fits:
     return models
 
 
-def decide_all(models: Sequence[TaskModel], samples: Samples) -> Array:
-    """Decisions of several models, (n_models, n_samples, n_tasks); base kernels are computed once for all of them."""
+def decide_all(models: Sequence[TaskModel], samples: Samples) -> list[Decided]:
+    """Decisions of several models on the same samples; base kernels are computed once for all of them."""
     one = models[0]
     if len(models) == 1 or one.diagonal or one.theta.ndim == 2:
-        return np.array([model.decisions(samples) for model in models])
+        return [model.decided(samples) for model in models]
     large = len(samples) * one.dual.shape[1] > LARGE
     # the products are thin, so threads would mostly wait for each other
     with threadpool_limits(1, user_api="blas") if large else nullcontext():
         return _decide_together(models, samples)
 
 
-def _decide_together(models: Sequence[TaskModel], samples: Samples) -> Array:
+def _decide_together(models: Sequence[TaskModel], samples: Samples) -> list[Decided]:
     one = models[0]
+    groups = one.tasks.groups(samples)
+    missing = Decided.missing(groups, len(samples))
     bank, data, n_tasks = one.bank, samples.data, one.tasks.n_tasks
     weights = np.array([model.theta * model.bank.factor for model in models])
     duals = vstack([model.dual for model in models], format="csr")
     intercepts = np.array([model.intercepts for model in models])
-    decisions = np.full((len(models), len(samples), n_tasks), np.nan)
-    for rows, tasks in one.tasks.groups(samples):
+    decisions = np.repeat(missing.values[None], len(models), axis=0)
+    for joint in one.joined(groups):
+        rows, tasks, _ = joint
         dual = duals[(n_tasks * np.arange(len(models))[:, None] + tasks).ravel()]
         used, at = np.unique(dual.indices, return_inverse=True)
         dual = csr_matrix((dual.data, at.ravel(), dual.indptr), shape=(dual.shape[0], len(used)))
@@ -254,8 +321,8 @@ def _decide_together(models: Sequence[TaskModel], samples: Samples) -> Array:
                 K = np.tensordot(weights[some], stack, axes=1)
                 coefficients = dual[k * len(tasks) : (k + len(K)) * len(tasks)].toarray()
                 values = K @ coefficients.reshape(len(K), len(tasks), len(used)).transpose(0, 2, 1)
-                decisions[some, batch[:, None], tasks] = values + intercepts[some, None, tasks]
-    return decisions
+                joint.place(values + intercepts[some, None, tasks], batch, decisions[some])
+    return [replace(missing, values=values) for values in decisions]
 
 
 def _part(bank: FittedBank, data: AnyArray, rows: IntArray, columns: IntArray) -> AnyArray:

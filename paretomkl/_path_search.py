@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from ._choice import best_of_ways, choose_way, edge_of
 from ._kernel_classifier import fitted_at
 from ._kernels import as_bank
-from ._labelling import Samples
+from ._labelling import Decided, Samples
 from ._model import FittedTasks, decide_all
 from ._parallel import effective_jobs
 from ._progress import Progress
@@ -33,7 +33,7 @@ from ._run import Run
 from ._score_names import check_score_fits
 from ._scorers import check_scorer, scorer_takes
 from ._splits import make_splits
-from ._tasks import as_labels, equal_labels, is_matrix, unique_labels
+from ._tasks import as_labels, equal_labels, is_matrix, rows_by_code, unique_labels
 from ._together import SHARES, Share, check_share, numbered, sharing_in_words
 from ._tracing import Grid, Parts, Point, models_of, trace, trace_grid
 from ._typing import Array, IntArray
@@ -186,7 +186,7 @@ class PathSearch:
             kept = order[np.cumsum(sizes[order]) <= most]
             if len(kept) >= FEWEST_TASKS:
                 return np.flatnonzero(np.isin(codes, kept))
-            parts = [np.flatnonzero(codes == code) for code in range(len(sizes))]
+            parts = rows_by_code(codes, len(sizes))
             fewest = 4
             if self.stratify:
                 labels, fewest = as_labels(y, "y").ravel(), 2
@@ -478,12 +478,12 @@ class _Decided(FittedTasks):
 
     tasks: Any
     held_out: Samples
-    decided: Array
+    found: Decided
 
-    def decisions(self, samples: Any, tasks: Any = None) -> Array:
+    def decided(self, samples: Samples) -> Decided:
         if samples is not self.held_out:
             raise ValueError("During the search, models can predict only the held-out samples.")
-        return self.decided
+        return self.found
 
 
 class _Fold:
@@ -518,7 +518,7 @@ class _Judged(NamedTuple):
     point: Point
     gap: float
     seconds: float
-    decided: Array
+    decided: Decided
 
 
 def _score_fold(
@@ -541,7 +541,7 @@ def _score_fold(
     tasks = training.together or training.labelling
     loss = tasks.loss(held_out, test["y"], test["sample_weight"])
 
-    def score(point: Point, decided: Array, lost: float) -> float:
+    def score(point: Point, decided: Decided, lost: float) -> float:
         if scorer is own_score:
             return (
                 1 - lost if tasks.chosen_by_loss else tasks.score(decided, held_out, test["y"], test["sample_weight"])
@@ -591,18 +591,20 @@ def _judge_apart(
 ) -> list[_Judged]:
     """Tasks that share nothing: one search per task, at the same points."""
     tasks = training.labelling
-    decided = {point: np.full((len(held_out), tasks.n_tasks), np.nan) for point in grid.points}
-    gaps, seconds = dict.fromkeys(grid.points, 0.0), dict.fromkeys(grid.points, 0.0)
     groups = tasks.groups(held_out)
+    missing = Decided.missing(groups, len(held_out))
+    decided = {point: replace(missing, values=missing.values.copy()) for point in grid.points}
+    gaps, seconds = dict.fromkeys(grid.points, 0.0), dict.fromkeys(grid.points, 0.0)
+    rows_of = {t: rows for rows, asked in groups for t in asked.tolist()}
     quiet = Progress(1, estimator.tol, 0)
-    for source, own in zip(tasks.distinct_sources, apart(training), strict=True):
-        mine = np.array([t for t, other in enumerate(tasks.sources) if other == source])
-        rows = [rows for rows, asked in groups if np.isin(mine, asked).all()]
-        seen = Samples(held_out.data[rows[0]]) if rows else None
-        for point, gap, spent, values in _judge_together(estimator, own, grid, parts, quiet, seen or held_out[:0]):
+    for mine, own in zip(tasks.tasks_by_source.values(), apart(training), strict=True):
+        rows = rows_of.get(mine[0], np.arange(0))
+        slots = mine if tasks.kind == "matrix" else range(len(mine))
+        for point, gap, spent, found in _judge_together(
+            estimator, own, grid, parts, quiet, Samples(held_out.data[rows])
+        ):
             gaps[point], seconds[point] = max(gaps[point], gap), seconds[point] + spent
-            if rows:
-                decided[point][np.ix_(rows[0], mine)] = values
+            decided[point].values[np.ix_(rows, slots)] = found.values
     progress.done(grid.size)
     return [_Judged(point, gaps[point], seconds[point], decided[point]) for point in grid.points]
 

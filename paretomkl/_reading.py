@@ -32,6 +32,7 @@ from ._tasks import (
     make_tasks,
     names_of_columns,
     refuse_missing,
+    rows_by_code,
     task_column_of,
     unique_labels,
 )
@@ -294,7 +295,7 @@ def read_together(
     deviation = np.ones(len(sources))
     if numbers:
         own = np.ones(len(values)) if weight is None else weight
-        parts = [(values[codes == code], own[codes == code]) for code in range(len(sources))]
+        parts = [(values[rows], own[rows]) for rows in rows_by_code(codes, len(sources))]
         deviation = deviations([(v, w if w.sum() > 0 else np.ones(len(v))) for v, w in parts])
     together = Together(kind, [str(source) for source in sources], sources, training.labelling, coded, deviation)
     return replace(training, together=together)
@@ -466,8 +467,7 @@ def apart(training: Training) -> list[Training]:
     """The training data of each task separately, in the order of the distinct sources."""
     labelling, data = training.labelling, training.samples.data
     alone = []
-    for source in labelling.distinct_sources:
-        mine = [t for t, other in enumerate(labelling.sources) if other == source]
+    for mine in labelling.tasks_by_source.values():
         rows = np.unique(np.concatenate([training.tasks[t].rows for t in mine]))
         tasks = [
             replace(training.tasks[t], rows=np.searchsorted(rows, training.tasks[t].rows), source=None) for t in mine

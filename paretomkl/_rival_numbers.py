@@ -16,7 +16,7 @@ from ._page.comparison import Contender, TaskErrors
 from ._parallel import SMALL_SYSTEM, blas_threads
 from ._reading import read_samples, take_rows
 from ._targets import Targets
-from ._tasks import equal_labels
+from ._tasks import codes_of, rows_by_code
 from ._typing import AnyArray, Array, IntArray
 
 # penalty and width, the simplest first; widths multiply gamma="scale", small ones are nearly linear
@@ -34,12 +34,13 @@ class Numbers(Entries):
     @classmethod
     def of(cls, samples: Samples, y: Any, targets: Targets) -> Numbers:
         truth, parts = targets.truth(y), []
-        for g, source in enumerate(targets.sources):
+        everyone = np.arange(len(samples))
+        of_task = [everyone] * targets.n_tasks
+        if samples.sources is not None:
+            of_task = rows_by_code(codes_of(samples.sources, targets.sources), targets.n_tasks)
+        for g, mine in enumerate(of_task):
             values = truth[:, g] if truth.ndim == 2 else truth
-            mine = ~np.isnan(values)
-            if samples.sources is not None:
-                mine &= equal_labels(samples.sources, source)
-            rows = np.flatnonzero(mine)
+            rows = mine[~np.isnan(values[mine])]
             parts.append((rows, np.full(len(rows), g), values[rows]))
         rows, groups, values = (np.concatenate(column) for column in zip(*parts, strict=True))
         return cls(samples.data, rows, groups, values)

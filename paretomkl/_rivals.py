@@ -25,7 +25,7 @@ from ._scorers import MultiTaskScorer
 from ._shares import Share
 from ._splits import make_splits
 from ._targets import Targets
-from ._tasks import array_of, equal_labels, listed, missing_labels
+from ._tasks import array_of, codes_of, listed, missing_labels, rows_by_code
 from ._typing import AnyArray, Array, IntArray
 
 __all__ = ["compare"]
@@ -174,11 +174,14 @@ class Labels(Entries):
         sources = labelling.distinct_sources
         known = [list(pair) for pair in labelling.pairs] if matrix else [listed(labelling.classes)] * len(sources)
         parts = []
-        for g, source in enumerate(sources):
-            labels = truth[:, g] if matrix else truth
-            of_source = samples.sources is None or equal_labels(samples.sources, source)
-            for code, label in enumerate(known[g]):
-                rows = np.flatnonzero(equal_labels(labels, label) & ~missing_labels(labels) & of_source)
+        of_source = [np.arange(len(samples))] * len(sources)
+        if samples.sources is not None:
+            of_source = rows_by_code(codes_of(samples.sources, sources), len(sources))
+        for g, mine in enumerate(of_source):
+            labels = (truth[:, g] if matrix else truth)[mine]
+            there = np.flatnonzero(~missing_labels(labels))
+            for code, found in enumerate(rows_by_code(codes_of(labels[there], known[g]), len(known[g]))):
+                rows = mine[there[found]]
                 parts.append(np.array([rows, np.full(len(rows), g), np.full(len(rows), code)]))
         rows, groups, codes = np.concatenate(parts, axis=1)
         return cls(samples.data, rows, groups, codes, known)

@@ -389,7 +389,7 @@ def _applied(model: TaskModel, what: str, name: Hashable, given: Any, site: _Sit
     samples: Samples = as_samples(features, array_of([name] * len(features)))
     if what == "score":
         return model.score(samples, y)
-    decisions = model.decisions(samples)
     if what == "predict":
         return model.predict(samples)
+    decisions = model.decided(samples)
     return model.tasks.scores(decisions) if isinstance(model.tasks, Labelling) else model.tasks.predictions(decisions)

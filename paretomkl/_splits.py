@@ -18,11 +18,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from ._tasks import (
     as_labels,
     as_sources,
+    codes_of,
     column_names,
-    equal_labels,
     listed,
     missing_labels,
     refuse_missing,
+    rows_by_code,
     task_column_of,
 )
 from ._typing import AnyArray, IntArray
@@ -311,14 +312,14 @@ class MultiTaskShuffleSplit(BaseShuffleSplit):
         tasks = _given_tasks(X, self.task_column, groups, tasks)
         check_consistent_length(X, y, tasks)
         cells = _task_cells(X, y, tasks)
-        if cells.disjoint:
-            pools = [cells.rows[cells.columns == c] for c in range(len(cells.names))]
+        disjoint = cells.disjoint
+        if disjoint:
+            pools = [cells.rows[own] for own in rows_by_code(cells.columns, len(cells.names))]
         else:
             pools = [np.arange(cells.n_samples)]
         rng = check_random_state(self.random_state)
         shares = [
-            _n_train(self.train_size, len(pool), cells.where(c) if cells.disjoint else "y")
-            for c, pool in enumerate(pools)
+            _n_train(self.train_size, len(pool), cells.where(c) if disjoint else "y") for c, pool in enumerate(pools)
         ]
         return iter([self._draw(cells, pools, shares, rng) for _ in range(self.n_splits)])
 
@@ -528,11 +529,11 @@ def _deal(cells: Cells, n_splits: int, rng: Any) -> IntArray:
     in_order = np.sort(cell)
     share = np.array([np.bincount(in_order[f::n_splits], minlength=n_cells) for f in range(n_splits)])
     fold = np.empty(cells.n_samples, dtype=int)
-    for c in range(n_cells):
+    for c, rows in enumerate(rows_by_code(cell, n_cells)):
         folds = np.repeat(np.arange(n_splits), share[:, c])
         if rng is not None:
             rng.shuffle(folds)
-        fold[cell == c] = folds
+        fold[rows] = folds
     return fold
 
 
@@ -584,4 +585,5 @@ def rows_of_tasks(tasks: Any, n_samples: int) -> list[tuple[Any, IntArray]]:
     sources = as_sources(tasks, n_samples)
     if sources is None:
         return [(None, np.arange(n_samples))]
-    return [(task, np.flatnonzero(equal_labels(sources, task))) for task in dict.fromkeys(listed(sources))]
+    known = list(dict.fromkeys(listed(sources)))
+    return list(zip(known, rows_by_code(codes_of(sources, known), len(known)), strict=True))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._labelling import Kind, Samples, TaskSet
+from ._labelling import Decided, Decisions, Kind, Samples, TaskSet
 from ._tasks import Task, labels_by_task
 from ._typing import AnyArray, Array, IntArray
 
@@ -32,9 +32,10 @@ class Targets(TaskSet):
     def chosen_by_loss(self) -> bool:
         return True
 
-    def predictions(self, decisions: Array) -> Array:
+    def predictions(self, decisions: Decisions) -> Array:
         """Predicted numbers, (n_samples,), or (n_samples, n_tasks) for a matrix."""
-        values = self.centre + self.spread * decisions
+        decided = Decided.of(decisions)
+        values = self.centre[decided.tasks] + self.spread[decided.tasks] * decided.values
         return values if self.kind == "matrix" else np.nansum(values, axis=1)  # each sample has a single task
 
     def truth(self, y: Any) -> Array:
@@ -44,19 +45,19 @@ class Targets(TaskSet):
         truth = np.asarray(y, dtype=float)
         return truth[:, 0] if truth.ndim == 2 and truth.shape[1] == 1 else truth
 
-    def by_task(self, decisions: Array, y: Any) -> list[tuple[Array, Array, IntArray]]:
+    def by_task(self, decisions: Decisions, y: Any) -> list[tuple[Array, Array, IntArray]]:
         """Truth, prediction and rows of every task, for its samples with a known y."""
-        truth, predicted = self.truth(y), self.predictions(decisions)
+        decided = Decided.of(decisions)
+        truth, predicted = self.truth(y), self.predictions(decided)
         if truth.shape != predicted.shape:
             raise ValueError(f"y must have the shape {predicted.shape} of the predictions, got shape {truth.shape}.")
         truth, predicted = (
-            np.broadcast_to(v if v.ndim == 2 else v[:, None], decisions.shape) for v in (truth, predicted)
+            np.broadcast_to(v if v.ndim == 2 else v[:, None], decided.values.shape) for v in (truth, predicted)
         )
-        asked = ~np.isnan(decisions) & ~np.isnan(truth)
-        rows = [np.flatnonzero(of_task) for of_task in asked.T]
-        return [(truth[of_task, t], predicted[of_task, t], of_task) for t, of_task in enumerate(rows)]
+        places = decided.rows_by_task(~np.isnan(truth), self.n_tasks)
+        return [(truth[rows, slots], predicted[rows, slots], rows) for rows, slots in places]
 
-    def score(self, decisions: Array, samples: Samples, y: Any, weight: Array | None = None) -> float:
+    def score(self, decisions: Decisions, samples: Samples, y: Any, weight: Array | None = None) -> float:
         """Mean over the tasks of R² = 1 − Σ (y − ŷ)² / Σ (y − ȳ)².
 
         The mean skips tasks with fewer than two samples of positive weight, for which R² is undefined.
@@ -70,7 +71,7 @@ class Targets(TaskSet):
             raise ValueError("There is nothing to score: R² needs a task with two samples of positive weight.")
         return float(np.mean(scores))
 
-    def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
+    def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Decided], float]:
         """Mean over the tasks of the mean squared error divided by the variance of the task's training targets.
 
         One minus this is R² with a denominator that does not depend on the few held-out samples.
@@ -79,14 +80,16 @@ class Targets(TaskSet):
         truth = truth if truth.ndim == 2 else truth[:, None]
         known = ~np.isnan(truth)
         own = np.ones(len(truth)) if weight is None else np.asarray(weight, dtype=float)
-        wanted = np.where(known, truth, 0.0) - self.centre
+        wanted = np.where(known, truth, 0.0)
 
-        def loss(decisions: Array) -> float:
-            counts = (known & ~np.isnan(decisions)) * own[:, None]
-            errors = np.where(counts > 0, self.spread * np.nan_to_num(decisions) - wanted, 0.0) / self.deviation
-            total = counts.sum(axis=0)
+        def loss(decided: Decided) -> float:
+            centre, spread, deviation = (of[decided.tasks] for of in (self.centre, self.spread, self.deviation))
+            counts = (known & ~np.isnan(decided.values)) * own[:, None]
+            errors = np.where(counts > 0, spread * np.nan_to_num(decided.values) - (wanted - centre), 0.0) / deviation
+            total = decided.sums(counts)
+            lost = decided.sums(counts * errors**2)
             there = total > 0
-            return float(np.mean((counts * errors**2).sum(axis=0)[there] / total[there])) if there.any() else np.nan
+            return float(np.mean(lost[there] / total[there])) if there.any() else np.nan
 
         return loss
 
@@ -101,11 +104,12 @@ class Regions(TaskSet):
     def of(cls, tasks: Sequence[Task], kind: Kind) -> Regions:
         return cls(kind, [task.name for task in tasks], [task.source for task in tasks], np.zeros(len(tasks)))
 
-    def margins(self, decisions: Array) -> Array:
+    def margins(self, decisions: Decisions) -> Array:
         """f_t(x) − threshold_t of the task of each sample, (n_samples,)."""
-        return np.nansum(decisions - self.threshold, axis=1)
+        decided = Decided.of(decisions)
+        return np.nansum(decided.values - self.threshold[decided.tasks], axis=1)
 
-    def predictions(self, decisions: Array) -> AnyArray:
+    def predictions(self, decisions: Decisions) -> AnyArray:
         """+1 or −1 for each sample."""
         return np.where(self.margins(decisions) >= 0, 1, -1)
 

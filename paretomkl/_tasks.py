@@ -6,7 +6,7 @@ import numbers
 import sys
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ def make_tasks(y: Any, tasks: Any = None, multi_class: MultiClass = "one-vs-one"
     sources = as_sources(tasks, len(labels))
     if sources is None:
         return _tasks_of_classes(labels, np.arange(len(labels)), None, multi_class)
-    rows = {source: np.flatnonzero(equal_labels(sources, source)) for source in unique_labels(sources)}
+    rows = rows_by_label(sources)
     return [task for source, own in rows.items() for task in _tasks_of_classes(labels, own, source, multi_class)]
 
 
@@ -97,8 +97,7 @@ def make_number_tasks(y: Any, tasks: Any = None, strict: bool = True) -> list[Ta
         if labels is None:
             made = [Task("y", np.arange(len(values)), values)]
         else:
-            rows_of = {source: np.flatnonzero(equal_labels(labels, source)) for source in unique_labels(labels)}
-            made = [Task(str(source), rows, values[rows], (), source) for source, rows in rows_of.items()]
+            made = [Task(str(source), rows, values[rows], (), source) for source, rows in rows_by_label(labels).items()]
     for task in made if strict else ():
         where = "y" if task.source is None else f"Task {task.name!r}"
         if len(task.rows) < 2:
@@ -114,7 +113,7 @@ def make_sample_tasks(n_samples: int, tasks: Any = None) -> list[Task]:
     if labels is None:
         made = [Task("X", np.arange(n_samples), np.ones(n_samples))]
     else:
-        rows_of = {source: np.flatnonzero(equal_labels(labels, source)) for source in unique_labels(labels)}
+        rows_of = rows_by_label(labels)
         made = [Task(str(source), rows, np.ones(len(rows)), (), source) for source, rows in rows_of.items()]
     for task in made:
         if len(task.rows) < 2:
@@ -243,6 +242,25 @@ def unique_labels(labels: AnyArray) -> list[Any]:
         return distinct
 
 
+def codes_of(labels: AnyArray, known: Iterable[Any]) -> IntArray:
+    """The position of each label among the known ones, which are distinct; −1 for other labels."""
+    place = {label: code for code, label in enumerate(known)}
+    return np.fromiter((place.get(label, -1) for label in listed(labels)), dtype=np.int64, count=len(labels))
+
+
+def rows_by_code(codes: AnyArray, n_codes: int) -> list[IntArray]:
+    """The rows of each code 0, …, n_codes − 1, increasing."""
+    order = np.argsort(codes, kind="stable")
+    edges = np.searchsorted(codes[order], np.arange(n_codes + 1))
+    return [order[a:b] for a, b in pairwise(edges.tolist())]
+
+
+def rows_by_label(labels: AnyArray) -> dict[Any, IntArray]:
+    """The rows of each distinct label, in the order of :func:`unique_labels`."""
+    known = unique_labels(labels)
+    return dict(zip(known, rows_by_code(codes_of(labels, known), len(known)), strict=True))
+
+
 def labels_of(tasks: Iterable[Task]) -> list[Any]:
     """The distinct labels of classification tasks, in order of appearance."""
     return list(dict.fromkeys(label for task in tasks for label in task.classes))
@@ -250,7 +268,7 @@ def labels_of(tasks: Iterable[Task]) -> list[Any]:
 
 def samples_of_class(labels: AnyArray, sources: AnyArray | None = None) -> float:
     """Mean number of samples per class of a task if some task has more than two classes; else infinity."""
-    whole = [labels] if sources is None else [labels[equal_labels(sources, s)] for s in unique_labels(sources)]
+    whole = [labels] if sources is None else [labels[rows] for rows in rows_by_label(sources).values()]
     n_classes = [len(unique_labels(of_task)) for of_task in whole]
     return len(labels) / sum(n_classes) if max(n_classes) > 2 else np.inf
 

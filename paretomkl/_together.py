@@ -10,11 +10,19 @@ from typing import Any
 import numpy as np
 
 from ._coupled import UNKNOWN
-from ._labelling import Labelling, Samples, TaskSet
+from ._labelling import Decided, Decisions, Labelling, Samples, TaskSet
 from ._model import FittedTasks, TaskModel, as_samples
 from ._shares import CALLED, SHARES, Share
 from ._targets import Targets, r_squared
-from ._tasks import equal_labels, labels_by_task, missing_labels, same_labels, unique_labels
+from ._tasks import (
+    codes_of,
+    labels_by_task,
+    missing_labels,
+    rows_by_code,
+    rows_by_label,
+    same_labels,
+    unique_labels,
+)
 from ._typing import AnyArray, Array, IntArray
 from ._validation import shown
 from ._wording import literal
@@ -69,28 +77,26 @@ class Together(TaskSet):
             raise ValueError(
                 f"The model was fitted with tasks ({literal(self.sources[:5])} …); pass the task of each row as tasks=."
             )
-        codes = np.full(len(samples), UNKNOWN)
-        for code, source in enumerate(self.sources):
-            codes[equal_labels(samples.sources, source)] = code
-        return codes
+        return codes_of(samples.sources, self.sources).astype(float)
 
     def unknown(self, samples: Samples) -> IntArray:
         """Rows of tasks not seen in training, which only the common part predicts."""
         return np.flatnonzero(self.codes(samples) == UNKNOWN) if self.kind != "matrix" else np.empty(0, dtype=np.int64)
 
-    def shaped(self, decisions: Array) -> Array:
+    def shaped(self, decided: Decided) -> Decided:
         """Decisions for samples from decisions for coded samples; for a matrix y, with one column per task."""
-        return decisions.reshape(self.n_tasks, -1).T if self.kind == "matrix" else decisions
+        return Decided.of(decided.values.reshape(self.n_tasks, -1).T) if self.kind == "matrix" else decided
 
-    def predictions(self, decisions: Array) -> AnyArray:
+    def predictions(self, decisions: Decisions) -> AnyArray:
         if self.kind != "matrix":
             return self.whole.predictions(decisions)
-        return np.stack([self.whole.predictions(column[:, None]) for column in decisions.T], axis=1)
+        columns = Decided.of(decisions).values.T
+        return np.stack([self.whole.predictions(column[:, None]) for column in columns], axis=1)
 
-    def scores(self, decisions: Array) -> Array:
+    def scores(self, decisions: Decisions) -> Array:
         """What ``decision_function`` returns."""
         assert isinstance(self.whole, Labelling)
-        return decisions if self.kind == "matrix" else self.whole.scores(decisions)
+        return Decided.of(decisions).values if self.kind == "matrix" else self.whole.scores(decisions)
 
     def by_task(self, samples: Samples, y: Any, predicted: AnyArray) -> list[tuple[AnyArray, AnyArray, IntArray]]:
         """Truth, prediction and rows of each task that has a sample with a known y."""
@@ -100,10 +106,9 @@ class Together(TaskSet):
             return [(truth[rows, t], predicted[rows, t], rows) for t, rows in enumerate(columns) if len(rows)]
         truth = self.whole.truth(y)
         assert samples.sources is not None
-        groups = [np.flatnonzero(equal_labels(samples.sources, source)) for source in unique_labels(samples.sources)]
-        return [(truth[rows], predicted[rows], rows) for rows in groups]
+        return [(truth[rows], predicted[rows], rows) for rows in rows_by_label(samples.sources).values()]
 
-    def score(self, decisions: Array, samples: Samples, y: Any, weight: Array | None = None) -> float:
+    def score(self, decisions: Decisions, samples: Samples, y: Any, weight: Array | None = None) -> float:
         """Mean accuracy, or R², over the tasks."""
         scores = []
         for truth, predicted, rows in self.by_task(samples, y, self.predictions(decisions)):
@@ -117,7 +122,7 @@ class Together(TaskSet):
             raise ValueError("There is nothing to score: y has no entry with positive weight.")
         return float(np.mean(scores))
 
-    def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Array], float]:
+    def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Decided], float]:
         if isinstance(self.whole, Labelling) and self.kind != "matrix":
             return self.whole.loss(samples, y, weight)
         own = np.ones(len(samples)) if weight is None else np.asarray(weight, dtype=float)
@@ -126,17 +131,17 @@ class Together(TaskSet):
             places = [(np.flatnonzero(~missing_labels(truth[:, t])), t, t) for t in range(self.n_tasks)]
         else:
             truth, codes = self.whole.truth(y)[:, None], self.codes(samples)
-            places = [(np.flatnonzero(codes == t), t, 0) for t in range(self.n_tasks)]
+            places = [(rows, t, 0) for t, rows in enumerate(rows_by_code(codes, self.n_tasks))]
         parts = [(rows, t, column) for rows, t, column in places if own[rows].sum() > 0]
 
-        def of_task(decisions: Array, rows: IntArray, t: int, column: int) -> float:
-            found = decisions[rows, column][:, None]
+        def of_task(decided: Decided, rows: IntArray, t: int, column: int) -> float:
+            found = Decided.of(decided.values[rows, column][:, None])
             if isinstance(self.whole, Labelling):
                 return self.whole.loss(samples, truth[rows, column], own[rows])(found)
             errors = (self.whole.predictions(found) - truth[rows, column].astype(float)) / self.deviation[t]
             return float(np.average(errors**2, weights=own[rows]))
 
-        return lambda decisions: float(np.mean([of_task(decisions, *part) for part in parts])) if parts else np.nan
+        return lambda decided: float(np.mean([of_task(decided, *part) for part in parts])) if parts else np.nan
 
 
 @dataclass(frozen=True)
@@ -146,10 +151,13 @@ class SharedModel(FittedTasks):
     whole: TaskModel
     tasks: Together
 
-    def decisions(self, samples: Any, tasks: Any = None) -> Array:
-        samples = as_samples(samples, tasks)
+    def decided(self, samples: Samples) -> Decided:
         self._note_new_tasks(samples)
-        return self.tasks.shaped(self.whole.decisions(self.tasks.coded_samples(samples)))
+        return self.tasks.shaped(self.whole.decided(self.tasks.coded_samples(samples)))
+
+    def decisions(self, samples: Any, tasks: Any = None) -> Array:
+        """f(x) of the one problem for every sample, or for a matrix y of every task."""
+        return self.decided(as_samples(samples, tasks)).values
 
     def _note_new_tasks(self, samples: Samples) -> None:
         rows = self.tasks.unknown(samples)
@@ -169,11 +177,14 @@ class SharedModel(FittedTasks):
 
     def contributions(self, samples: Any, tasks: Any = None) -> Array:
         """What each kernel adds to each decision, (n_samples, n_columns, n_kernels)."""
-        samples = as_samples(samples, tasks)
-        parts = self.whole.contributions(self.tasks.coded_samples(samples))
-        if self.tasks.kind != "matrix":
-            return parts
-        return parts[:, 0].reshape(self.tasks.n_tasks, len(samples), -1).transpose(1, 0, 2)
+        return self.parts(as_samples(samples, tasks))[0]
+
+    def parts(self, samples: Samples) -> tuple[Array, IntArray, int]:
+        """The contributions, the number of each column, and how many there are."""
+        parts, *_ = self.whole.parts(self.tasks.coded_samples(samples))
+        if self.tasks.kind == "matrix":
+            parts = parts[:, 0].reshape(self.tasks.n_tasks, len(samples), -1).transpose(1, 0, 2)
+        return parts, np.arange(parts.shape[1])[None], parts.shape[1]
 
     def trimmed(self) -> SharedModel:
         return replace(self, whole=self.whole.trimmed())
@@ -211,24 +222,20 @@ class SeparateModel(FittedTasks):
     models: list[TaskModel]
     tasks: Any
 
-    def decisions(self, samples: Any, tasks: Any = None) -> Array:
-        samples = as_samples(samples, tasks)
-        return self.assembled(samples, [model.decisions for model in self.models])
+    def decided(self, samples: Samples) -> Decided:
+        """The decisions of each model for the samples of its tasks."""
+        groups = self.tasks.groups(samples)
+        decided = Decided.missing(groups, len(samples))
+        place = {source: k for k, source in enumerate(self.tasks.distinct_sources)}
+        for rows, asked in groups:
+            slots: dict[int, list[int]] = {}
+            for slot, t in enumerate(asked.tolist()):
+                slots.setdefault(place[self.tasks.sources[t]], []).append(slot)
+            for k, mine in slots.items():
+                decided.values[np.ix_(rows, mine)] = self.models[k].decided(Samples(samples.data[rows])).values
+        return decided
 
-    def assembled(self, samples: Samples, of_models: list[Callable[[Samples], Array]]) -> Array:
-        """The decisions of each model for the samples of its tasks, (n_samples, n_tasks); NaN elsewhere."""
-        decisions = np.full((len(samples), self.tasks.n_tasks), np.nan)
-        known = self.tasks.distinct_sources
-        for rows, asked in self.tasks.groups(samples):
-            of_source: dict[Hashable, list[int]] = {}
-            for t in asked.tolist():
-                of_source.setdefault(self.tasks.sources[t], []).append(t)
-            for source, mine in of_source.items():
-                decide = of_models[known.index(source)]
-                decisions[np.ix_(rows, mine)] = decide(Samples(samples.data[rows]))
-        return decisions
-
-    def contributions(self, samples: Any, tasks: Any = None) -> Array:
+    def parts(self, samples: Samples) -> tuple[Array, IntArray, int]:
         raise AttributeError("Tasks that share nothing have separate kernels, so there are no common contributions.")
 
     def trimmed(self) -> SeparateModel:
@@ -300,7 +307,4 @@ def long_form(labels: AnyArray) -> tuple[IntArray, IntArray]:
 def numbered(sources: AnyArray) -> tuple[list[Hashable], Array]:
     """The distinct tasks, and the number of the task of each sample."""
     known = unique_labels(sources)
-    codes = np.empty(len(sources))
-    for code, source in enumerate(known):
-        codes[equal_labels(sources, source)] = code
-    return known, codes
+    return known, codes_of(sources, known).astype(float)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,6 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from ._bank import FittedBank
 from ._coupled import CoupledBank, CoupledGram
@@ -32,6 +34,8 @@ from .weight_sets import LsBall
 
 if TYPE_CHECKING:
     from ._reading import Training
+
+FAR_ABOVE = 1e8  # ratio of k(x, x) to its median at which pair steps become too short to solve a task
 
 
 class Point(NamedTuple):
@@ -213,6 +217,8 @@ def models_of(points: Sequence[Solution], training: Training, *banks: Any) -> li
     """
     if training.remote:
         return training.models(points, *banks)  # type: ignore[attr-defined]
+    if not all(point.converged for point in points):
+        _warn_of_scales(banks[0], training.samples.data)
     distinct: dict[int, Fit] = {}
     for point, bank in zip(points, banks if len(banks) > 1 else banks * len(points), strict=True):
         if id(point.sweep) not in distinct:
@@ -221,6 +227,23 @@ def models_of(points: Sequence[Solution], training: Training, *banks: Any) -> li
     made = make_models(training.samples.data, training.tasks, training.labelling, list(distinct.values()))
     model_of = dict(zip(distinct, made, strict=True))
     return [model_of[id(point.sweep)] for point in points]
+
+
+def _warn_of_scales(bank: Any, data: AnyArray) -> None:
+    """Warn of a sample whose kernel values are so far above all others that pair steps cannot solve its tasks."""
+    if isinstance(bank, CoupledBank):
+        bank, data = bank.base, data[:, :-1]
+    sizes = bank.scaled_diagonals(data)
+    ratios = sizes / np.maximum(np.median(sizes, axis=1, keepdims=True), 1e-100)
+    m, i = np.unravel_index(np.argmax(ratios), ratios.shape)
+    if ratios[m, i] > FAR_ABOVE:
+        warnings.warn(
+            f"Kernel {bank.names[m]} of sample {i} is {ratios[m, i]:.0e} times that of a typical sample, too much for "
+            "the tasks to be solved. Scale the features, as standardize=True in KernelBank does, or remove numbers "
+            "that stand for missing values.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
 
 def trace(

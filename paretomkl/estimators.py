@@ -424,9 +424,8 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         bounds = [weight / (self.nu * weight.sum()) for weight in training.weights]
         posed = pose(training, bounds, bank, parts, check_task_weight(self.task_weight, training.tasks))
         model = self._solved(posed, exponents, parts, training)
-        decisions = model.decisions(training.samples)
-        pairs = zip(training.tasks, training.weights, strict=True)
-        own = [(decisions[task.rows, t], weight) for t, (task, weight) in enumerate(pairs)]
+        values = model.decided(training.samples).values[:, 0]  # each sample has a single task
+        own = [(values[task.rows], weight) for task, weight in zip(training.tasks, training.weights, strict=True)]
         threshold = np.array([_threshold(values, weight, self.contamination) for values, weight in own])
         self.model_ = replace(model, tasks=replace(model.tasks, threshold=threshold))
         self.offset_ = threshold
@@ -435,12 +434,12 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
     def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
         """How typical samples are for their task, (n_samples,): f_t(x) − 1, or R² − ‖φ(x) − a‖²."""
         samples = self._samples(X, tasks)
-        return np.nansum(self.model_.decisions(samples), axis=1)
+        return np.nansum(self.model_.decided(samples).values, axis=1)
 
     def decision_function(self, X: Any, *, tasks: Any = None) -> Array:
         """``score_samples`` minus the threshold of the task, (n_samples,); negative for outliers."""
         samples = self._samples(X, tasks)
-        return self.model_.tasks.margins(self.model_.decisions(samples))
+        return self.model_.tasks.margins(self.model_.decided(samples))
 
     def predict(self, X: Any, *, tasks: Any = None) -> AnyArray:
         """1 for samples like the rest of their task, −1 for outliers, (n_samples,)."""

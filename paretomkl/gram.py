@@ -486,10 +486,12 @@ def _connected_blocks(rows: list[IntArray], n_samples: int) -> tuple[list[IntArr
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
 
-    n_tasks = len(rows)
+    n_tasks, n_nodes = len(rows), len(rows) + n_samples
     task = np.repeat(np.arange(n_tasks), [len(r) for r in rows])
-    sample = np.concatenate(rows)
-    incidence = csr_matrix((np.ones(len(task)), (task, sample)), shape=(n_tasks, n_samples))
-    n_blocks, block = connected_components(incidence @ incidence.T, directed=False)
-    samples = [np.unique(np.concatenate([rows[t] for t in np.flatnonzero(block == b)])) for b in range(n_blocks)]
-    return samples, block.astype(np.int64)
+    # an edge between each task and each of its samples; components are numbered by their first node, tasks come first
+    edges = csr_matrix((np.ones(len(task)), (task, n_tasks + np.concatenate(rows))), shape=(n_nodes, n_nodes))
+    _, component = connected_components(edges, directed=False)
+    block, of_sample = component[:n_tasks].astype(np.int64), component[n_tasks:]
+    n_members = np.bincount(of_sample, minlength=n_nodes)[: block.max() + 1]  # samples without a task come later
+    members = np.argsort(of_sample, kind="stable")[: n_members.sum()]
+    return np.split(members, np.cumsum(n_members)[:-1]), block

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from .._labelling import Samples
+from .._labelling import Decided, Samples
 from .._targets import Targets
 from .._typing import Array, IntArray
 
@@ -41,10 +41,8 @@ class Predictions:
     @classmethod
     def drawn_from(cls, targets: Targets, samples: Samples, y: Any, n_points: int) -> Predictions:
         """The samples to show, without predictions yet."""
-        asked = np.full((len(samples), targets.n_tasks), np.nan)
-        for rows, tasks in targets.groups(samples):
-            asked[np.ix_(rows, tasks)] = 0.0
-        parts = targets.by_task(asked, y)
+        missing = Decided.missing(targets.groups(samples), len(samples))
+        parts = targets.by_task(replace(missing, values=np.zeros(missing.values.shape)), y)
         n_all = sum(len(rows) for _, _, rows in parts)
         share = min(1.0, MOST_DRAWN / n_points / max(1, n_all))
         rng = np.random.default_rng(0)
@@ -55,9 +53,10 @@ class Predictions:
         tasks, chosen, known = (np.concatenate(column) for column in zip(*drawn, strict=True))
         return cls(tasks, chosen, known, np.empty((0, len(chosen))), n_all)
 
-    def of_decisions(self, targets: Targets, decisions: Array) -> Array:
-        """The predictions of one model, (n_entries,), from its decisions (n_samples, n_tasks)."""
-        return targets.centre[self.tasks] + targets.spread[self.tasks] * decisions[self.rows, self.tasks]
+    def of_decisions(self, targets: Targets, decided: Decided) -> Array:
+        """The predictions of one model, (n_entries,), from its decisions."""
+        slots = self.tasks if targets.kind == "matrix" else 0
+        return targets.centre[self.tasks] + targets.spread[self.tasks] * decided.values[self.rows, slots]
 
     def page_data(self, points: IntArray) -> dict[str, Any]:
         """What the page draws at these points of the path: whole steps of a range, which keep the file short."""

@@ -16,6 +16,8 @@ alone, as if its partner were a sample with k = 0, y = 0 and no bounds.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -34,6 +36,7 @@ PATIENCE = 5  # pair steps per sample before the free variables move together
 MOST_NEWTON_STEPS = 50  # limit on consecutive Newton steps
 NEWTON_WORK = 150  # limit on Σ f³ / n² over consecutive steps with f free variables; beyond, pair steps are cheaper
 STALLED = 20  # pair steps per sample without an increase of the dual value after which to stop
+HOPELESS = 10  # times as many steps that leave the gap above the value, and nearly unchanged, after which to stop
 
 
 @inner_njit(_nrt=True)
@@ -333,11 +336,14 @@ def finish_task(
     mine = slice(layout.ptr[t], layout.ptr[t + 1])
     n = len(y[mine])
     steps, patience = int(solved.steps[t]), PATIENCE * n
-    value_then = -np.inf
+    value_then, best_gap = -np.inf, np.inf
     next_look = STALLED * (n + 100)
+    looks: deque[tuple[float, float]] = deque(maxlen=HOPELESS)
     while solved.steps[t] >= patience and solved.gap[t] > max(rtol * solved.value[t], floor) and steps < MAX_STEPS:
+        best_gap = min(best_gap, solved.gap[t])
         if steps >= next_look:
-            if solved.value[t] - value_then <= 1e-14 * solved.value[t]:
+            looks.append((solved.value[t], best_gap))
+            if solved.value[t] - value_then <= 1e-14 * solved.value[t] or is_hopeless(looks):
                 break
             value_then, next_look = solved.value[t], steps + STALLED * (n + 100)
         own = TaskBox(box.low[mine], box.high[mine], float(box.epsilon[t]), box.balanced)
@@ -345,6 +351,16 @@ def finish_task(
         solve_range(t, t + 1, K, layout, y, box, v, rtol, floor, solved)
         steps += int(solved.steps[t])
     solved.steps[t] = steps
+
+
+def is_hopeless(looks: Sequence[tuple[float, float]]) -> bool:
+    """Whether the dual values and gaps at HOPELESS looks show that thousands more would not solve the task.
+
+    The gap bounds what the value can still gain. A kernel value far above all others, as of a sample with a sentinel
+    for a missing number, makes every pair step too short to gain any of it.
+    """
+    (value_then, gap_then), (value, gap) = looks[0], looks[-1]
+    return len(looks) == HOPELESS and gap > max(value, 0.5 * gap_then) and value - value_then < 1e-3 * gap
 
 
 @njit()

@@ -147,7 +147,8 @@ class AccuracyDisplay:
         _style.baseline(path.ps, relative_to)
         samples = read_samples(path.reader, X_test, tasks=tasks_test)
         tasks = path.models[0].tasks
-        scores = [_task_scores(tasks, decisions, y_test) for decisions in decide_all(path.models, samples)]
+        found = (decided.matrix(tasks.n_tasks) for decided in decide_all(path.models, samples))
+        scores = [_task_scores(tasks, decisions, y_test) for decisions in found]
         drawing: dict[str, Any] = {"relative_to": relative_to, "ax": ax, "line_kw": line_kw}
         return cls.from_scores(path.ps, scores, path.task_names, score_name=_score_name(tasks), **drawing)
 

@@ -569,11 +569,12 @@ def _judge(path: ParetoPath, judge: Judge, X: Any, y: Any, tasks: Any) -> dict[s
     drawn: dict[int, Any] = {}
     for first in range(0, len(models), step):
         some = list(models.values())[first : first + step]
-        for model, decisions in zip(some, decide_all(some, samples), strict=True):
+        for model, decided in zip(some, decide_all(some, samples), strict=True):
+            decisions = decided.matrix(labelling.n_tasks)
             judged[id(model)] = judge.judge(labelling, decisions, samples, y)
             errors[id(model)] = judge.errors(labelling, decisions, y)
             if numbers is not None:
-                drawn[id(model)] = numbers.of_decisions(labelling, decisions)
+                drawn[id(model)] = numbers.of_decisions(labelling, decided)
             elif confusion is not None:
                 drawn[id(model)] = confusion.count(labelling, decisions)
     found: dict[str, Any] = {"n_held_out": judge.counts(labelling, decisions, y), "measure": judge.measure}
