@@ -137,15 +137,15 @@ def test_cuts_hold_along_C(unlike):
     """A pool from a smaller C ends at the same point as a cold start."""
     from paretomkl._progress import Progress
     from paretomkl._reading import PathReader, Reading
-    from paretomkl._tracing import Grid, check_parts, fit_bank, make_problem, trace_grid
+    from paretomkl._tracing import Grid, check_parts, fit_bank, pose, trace_grid
 
     training = PathReader(Reading(unlike.kernels)).read_data(unlike.X, unlike.y, tasks=unlike.tasks)
     parts = check_parts([0.5, 5.0], S, 1e-6, "auto", None, None, "samples")
-    problem = make_problem(training, training.weights, fit_bank(unlike.kernels, training), parts)
+    problem, _, data = pose(training, training.weights, fit_bank(unlike.kernels, training), parts)
     grid = Grid([0.5, 5.0], [0.5, 3.0, 20.0], [S])
-    for cost, _, _, _, _, points in trace_grid(problem, grid, parts.solver, Progress(1, 1e-6, 0)):
-        cold = trace(unlike, [0.5, 5.0], C=cost, tol=1e-6)
-        assert_allclose([point.objective for point in points], cold.objective, rtol=3e-6)
+    for stretch in trace_grid(problem, data, grid, parts.solver, Progress(1, 1e-6, 0)):
+        cold = trace(unlike, [0.5, 5.0], C=stretch.C, tol=1e-6)
+        assert_allclose([point.objective for point in stretch.points], cold.objective, rtol=3e-6)
 
 
 def test_scale_keeps_duals_and_decisions(unlike):
