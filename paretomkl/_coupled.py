@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ._bank import FittedBank, Groups, Side, capacity_factor, spread
+from ._rounding import Rounding
 from ._typing import AnyArray, Array, IntArray
 from .gram import CombinedGram, GramBlocks, TaskLayout
 
@@ -25,9 +27,10 @@ COMMON, OWN, LEVEL = "common", "own", "own: level"
 
 @dataclass(frozen=True)
 class CoupledSide:
-    """Samples as rows or columns of Gram matrices, with the codes of their tasks."""
+    """Samples as rows or columns of Gram matrices: for the common part, for that of a task, and the task codes."""
 
     features: Side
+    own: Side
     codes: Array
 
     def __len__(self) -> int:
@@ -41,6 +44,7 @@ class CoupledBank:
     """
 
     precomputed = False
+    centred = False  # whether the linear kernels of the common part are inner products of centred columns
 
     def __init__(self, base: FittedBank, X: Array, groups: Groups, capacity: float):
         self.base = base
@@ -94,17 +98,23 @@ class CoupledBank:
     @property
     def common(self) -> FittedBank:
         """The kernels of the common part, with their factors."""
-        return self._with_factor(slice(0, self.base.n_kernels))
+        return self._with_factor(slice(0, self.base.n_kernels), self.centred)
 
     @property
     def own(self) -> FittedBank:
         """The kernels of the task-specific parts, with their factors."""
         return self._with_factor(slice(self.base.n_kernels, 2 * self.base.n_kernels))
 
-    def _with_factor(self, part: slice) -> FittedBank:
+    def _with_factor(self, part: slice, centred: bool = False) -> FittedBank:
         bank = copy(self.base)
-        bank.factor = self.factor[part]
+        bank.factor, bank.centred = self.factor[part], centred
         return bank
+
+    def for_shift_invariant(self) -> CoupledBank:
+        """See FittedBank; the duals of a single task need not sum to zero, so its own part stays as it is."""
+        other = copy(self)
+        other.centred = self.base.has_offset
+        return other
 
     def variance_share(self, theta: Array) -> Array:
         """Share of each kernel in the variance of a function drawn from the learned kernel, (…, n_kernels)."""
@@ -123,7 +133,8 @@ class CoupledBank:
         return {name: share[..., [owner == name for owner in [*owners, *owners, None]]].sum(axis=-1) for name in names}
 
     def side(self, X: Array) -> CoupledSide:
-        return CoupledSide(self.base.side(X[:, :-1]), X[:, -1])
+        features = self.common.side(X[:, :-1])
+        return CoupledSide(features, self.own.side(X[:, :-1]) if self.centred else features, X[:, -1])
 
     def cross(self, left: CoupledSide, right: CoupledSide, theta: Array) -> Array:
         """Σ_m θ_m K_m between two sets of samples, (n_left, n_right)."""
@@ -133,13 +144,14 @@ class CoupledBank:
         if not same.any():
             return common
         level = theta[-1] * self.factor[-1]
-        return common + same * (self.own.cross(left.features, right.features, own) + level)
+        return common + same * (self.own.cross(left.own, right.own, own) + level)
 
     def stack(self, left: CoupledSide, right: CoupledSide) -> Array:
         """The kernels before their factors, (n_kernels, n_left, n_right)."""
         common = self.base.stack(left.features, right.features)
+        own = self.base.stack(left.own, right.own) if self.centred else common
         same = (left.codes[:, None] == right.codes).astype(float)
-        return np.concatenate([common, common * same, same[None]])
+        return np.concatenate([common, own * same, same[None]])
 
 
 class CoupledGram:
@@ -161,7 +173,7 @@ class CoupledGram:
     def __init__(self, bank: CoupledBank, X: Array, rows: list[IntArray], n_jobs: int = 1):
         self.bank = bank
         self.n_jobs = n_jobs
-        self.X = X
+        self.X, self._rows = X, rows
         features, codes = np.ascontiguousarray(X[:, :-1]), X[:, -1]
         self.common_part = GramBlocks(bank.common, features, rows, n_jobs)
         parts = [(p, mine[codes[mine] == code]) for p, mine in enumerate(rows) for code in np.unique(codes[mine])]
@@ -218,6 +230,13 @@ class CoupledGram:
         own = np.zeros((len(self.layout.size), of_parts.shape[1]))
         np.add.at(own, self._problem, of_parts)
         return np.column_stack([self.common_part.quadratic_forms(v), own])
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        """Bounds on the rounding errors of the kernels, before their factors; a level is exact."""
+        own = self.bank.own.rounding(self.X[:, :-1], self.own_part.side).at(np.concatenate(self._rows))
+        level = Rounding(own.rows[:1], np.zeros((2, 1), dtype=np.int64), np.array([[0.0], [0.0], [1.0]]))
+        return self.common_part.rounding.beside(own).beside(level)
 
     def cross(self, X: AnyArray, theta: Array) -> Array:
         """Σ_m θ_m K_m between new samples X and all samples of the store, (len(X), n_samples)."""

@@ -47,7 +47,8 @@ class ParetoLearner:
     def problem(self, training: Training, bounds: list[Array], parts: Parts) -> MultiTaskProblem:
         """The problem of these data at p = 1."""
         omega = check_task_weight(self.task_weight, training.tasks)
-        return make_problem(training, bounds, fit_bank(self.kernels, training), parts, omega)
+        bank = fit_bank(self.kernels, training, parts.shift_invariant)
+        return make_problem(training, bounds, bank, parts, omega)
 
     def _learn(self, training: Training) -> Any:
         exponents = [check_exponent(self.p)]

@@ -100,6 +100,11 @@ class Parts:
     task_scale: TaskScale = "none"
     make: Callable[..., KernelTasks] = SVCTasks
 
+    @property
+    def shift_invariant(self) -> bool:
+        made: Any = self.make.func if isinstance(self.make, partial) else self.make
+        return made.shift_invariant
+
 
 def check_parts(
     ps: Sequence[float],
@@ -129,8 +134,13 @@ def check_parts(
     return Parts(made, 1.0 if on_simplex else float(s), effective_jobs(n_jobs), check_task_scale(task_scale), make)
 
 
-def fit_bank(kernels: KernelLike, training: Training) -> Any:
-    """Fit the bank to the samples; a CoupledBank if they carry the code of their task."""
+def fit_bank(kernels: KernelLike, training: Training, shift_invariant: bool = True) -> Any:
+    """Fit the bank to the samples, for shift-invariant machines or any; a CoupledBank if they have codes of tasks."""
+    bank = _fitted(kernels, training)
+    return bank.for_shift_invariant() if shift_invariant else bank
+
+
+def _fitted(kernels: KernelLike, training: Training) -> Any:
     samples, bank = training.samples, as_bank(kernels)
     if training.remote:
         return training.fit_bank(bank)  # type: ignore[attr-defined]
@@ -239,7 +249,9 @@ def solve_apart(
     omega = np.full(sum(counts), 1 / sum(counts)) if omega is None else omega
     solutions, models = [], []
     for own, weight in zip(alone, np.split(omega, np.cumsum(counts)[:-1]), strict=True):
-        problem = make_problem(own, own.bounds(C), fit_bank(kernels, own), parts, weight / weight.sum())
+        problem = make_problem(
+            own, own.bounds(C), fit_bank(kernels, own, parts.shift_invariant), parts, weight / weight.sum()
+        )
         points = trace(problem, [1.0], parts.solver, progress, run=run)
         solutions += points
         models += models_of(points, own)

@@ -85,5 +85,5 @@ class MultiTaskProblem:
     @staticmethod
     def gap_between(value: float, lower: float) -> float:
         """The relative gap between a value and a lower bound on the optimum."""
-        gap = 1.0 - lower / value
+        gap = 1.0 - max(lower, 0.0) / value  # objectives are positive
         return 0.0 if gap < 0.0 else gap  # NaN stays NaN: it certifies nothing

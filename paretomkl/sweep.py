@@ -23,6 +23,8 @@ class Sweep:
         Bounds on J_t(θ): the dual and the primal objective.
     warm : object
         Warm start for the next sweep. Only the machine that made it can read it.
+    rounding : array of shape (n_tasks, n_kernels), default=None
+        What rounding errors of each kernel add to upper − lower, per unit of its weight; None if unknown.
     """
 
     theta: Array
@@ -31,6 +33,7 @@ class Sweep:
     lower: Array
     upper: Array
     warm: Any = None
+    rounding: Array | None = None
 
 
 class Decisions(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from .._rounding import Errors, errors_of_duals, sweep_bounds
 from .._typing import AnyArray, Array, IntArray
 from ..protocols import Gram, check_part
 from ..sweep import Decisions, Sweep
@@ -38,6 +39,10 @@ class KernelTasks:
 
     # whether a cut consists only of a linear part that is concave in the duals of ``decisions``, and of their forms
     plain_cuts: ClassVar[bool] = False
+    # whether the duals of a task sum to zero
+    balanced: ClassVar[bool] = False
+    # whether moving all samples in the space of a kernel changes nothing, as with a free intercept, where Σv = 0
+    shift_invariant: ClassVar[bool] = False
 
     def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None):
         check_part(gram, Gram)
@@ -67,21 +72,21 @@ class KernelTasks:
         return np.add.reduceat(values, self.gram.layout.ptr[:-1])
 
     def swept(
-        self, theta: Array, linear: Array, dual: Array, gap: Array, warm: Any, forms: Array | None = None
+        self, theta: Array, linear: Array, size: Array, gap: Array, forms: Array, errors: Errors, warm: Any
     ) -> Sweep:
         """The sweep of duals v, feasible at every θ: cuts a_t − ½ Σ_m θ_m v'K_m v, and bounds from the duality gap.
 
-        ``forms`` are the v'K_m v if they are known.
+        ``size`` is the sum of the sizes of the terms of a; ``gap`` contains what rounding adds to the decisions. Cuts
+        are lowered and upper bounds raised by the other ``errors``.
         """
-        linear = self.scale * linear
-        forms = self.forms(dual, forms)
-        lower = linear - 0.5 * (forms * theta).sum(axis=1)
-        return Sweep(theta, linear, forms, lower, lower + self.scale * np.maximum(gap, 0.0), warm)
+        lost, weights = errors.forms, theta if theta.ndim > 1 else theta[None]
+        lower, upper = sweep_bounds(self.scale, weights, size, gap, errors.gap, errors.relative, linear, forms, lost)
+        return Sweep(theta, linear, forms, lower, upper, warm, lost)
 
-    def forms(self, dual: Array, known: Array | None = None) -> Array:
-        """scale_t · v_t'K_m v_t of flat duals v, (n_tasks, n_kernels); pass v_t'K_m v_t as ``known`` if available."""
-        forms = self.gram.quadratic_forms(dual) if known is None else known
-        return self.scale[:, None] * np.maximum(forms, 0.0)  # rounding may make a zero form negative
+    def forms(self, dual: Array) -> Array:
+        """scale_t · v_t'K_m v_t of flat duals v, (n_tasks, n_kernels), rounded up."""
+        errors, _ = errors_of_duals(self.gram, np.zeros(self.n_kernels), dual, self.balanced)
+        return self.scale[:, None] * (np.maximum(self.gram.quadratic_forms(dual), 0.0) + errors.forms)
 
     def with_kernels(self, which: IntArray) -> Self:
         """A copy with the given kernels only."""
@@ -111,7 +116,9 @@ class KernelTasks:
         cost = np.maximum(self.of_tasks(self.C), 1e-100) * (widest if widest > 0 else 1.0) ** power
         tiny = TINY * self.scale * cost
         linear, lower, upper = (np.where(tasks, tiny, old) for old in (sweep.linear, sweep.lower, sweep.upper))
-        return replace(sweep, linear=linear, forms=np.where(tasks[:, None], 0.0, sweep.forms), lower=lower, upper=upper)
+        forms = np.where(tasks[:, None], 0.0, sweep.forms)
+        rounding = None if sweep.rounding is None else np.where(tasks[:, None], 0.0, sweep.rounding)
+        return replace(sweep, linear=linear, forms=forms, lower=lower, upper=upper, rounding=rounding)
 
     def with_bounds(self, C: Array) -> Self:
         """A copy with other costs on the same kernels."""

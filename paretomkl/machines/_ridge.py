@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .._parallel import SMALL_SYSTEM, blas_threads, run_chunks
+from .._rounding import UNIT, errors_of_duals
 from .._typing import Array, IntArray
 from ..gram import CombinedGram
 from ..sweep import Decisions, Sweep
@@ -48,19 +49,33 @@ class RidgeTasks(KernelTasks):
     """
 
     homogeneous: ClassVar[bool] = False
+    balanced: ClassVar[bool] = True
+    shift_invariant: ClassVar[bool] = True
 
     def sweep(self, theta: Array, warm: RidgeStart | None = None, rtol: float = 1e-6) -> Sweep:
         """Solve every task at θ. The systems are solved directly, so ``warm`` is not used."""
-        dual, gap, intercepts = np.zeros(len(self.targets)), np.zeros(self.n_tasks), np.zeros(self.n_tasks)
+        dual, missing = np.zeros((2, len(self.targets)))
+        intercepts = np.zeros(self.n_tasks)
         systems = [(tasks,) for tasks in self._same_systems()]
         with self.gram.combined(theta) as K, blas_threads(self._blas_threads(len(systems))):
 
             def work(tasks: IntArray) -> None:
-                self._solve(K, tasks, rtol, dual, gap, intercepts)
+                self._solve(K, tasks, rtol, dual, missing, intercepts)
 
             run_chunks(work, systems, self.gram.n_jobs)
-        linear = self.of_tasks(dual * self.targets - 0.5 * _divided(dual**2, self.C))
-        sweep = self.swept(theta, linear, dual, gap, RidgeStart(dual, intercepts))
+        gain, cost = dual * self.targets, _divided(dual, self.C)
+        linear = self.of_tasks(gain - 0.5 * dual * cost)
+        size = self.of_tasks(np.abs(gain) + 0.5 * dual * cost)
+        errors, lost = errors_of_duals(self.gram, theta, dual, self.balanced)
+        # the duality gap is ½ Σ C (r − α/C)², with r = y − Kα − b, and −b Σα if that is not zero
+        terms = np.abs(self.targets) + np.abs(cost) + np.repeat(np.abs(intercepts), np.diff(self.gram.layout.ptr))
+        found, gap = (
+            0.5 * self.of_tasks(self.C * (np.abs(missing) + off) ** 2) for off in (0.0, lost + 4 * UNIT * terms)
+        )
+        gap += np.abs(intercepts * self.of_tasks(dual)) + errors.relative * gap
+        errors = errors._replace(gap=gap - found)
+        forms = self.gram.quadratic_forms(dual)
+        sweep = self.swept(theta, linear, size, gap, forms, errors, RidgeStart(dual, intercepts))
         return self.without_cost(sweep, self.fitted_by_constants(), power=2)
 
     def _blas_threads(self, n_systems: int) -> int | None:
@@ -83,7 +98,9 @@ class RidgeTasks(KernelTasks):
             alike.setdefault((start[t], idx[mine].tobytes(), self.C[mine].tobytes()), []).append(t)
         return [np.array(tasks) for tasks in alike.values()]
 
-    def _solve(self, K: CombinedGram, tasks: IntArray, rtol: float, dual: Array, gap: Array, intercepts: Array) -> None:
+    def _solve(
+        self, K: CombinedGram, tasks: IntArray, rtol: float, dual: Array, missing: Array, intercepts: Array
+    ) -> None:
         """Solve tasks that share their system, and fill in their parts of the results."""
         ptr = self.gram.layout.ptr
         places = ptr[tasks][:, None] + np.arange(ptr[tasks[0] + 1] - ptr[tasks[0]])
@@ -96,18 +113,16 @@ class RidgeTasks(KernelTasks):
         # with (K + 1/C) x = y and (K + 1/C) u = 1, the solution is α = x − b u, where b makes Σα = 0
         ones = solve(np.ones(len(C)))
         for _ in range(1 + REFINEMENTS):
-            missing = y - own @ alpha - alpha / C[:, None] - b
-            step = solve(missing)
+            step = solve(y - own @ alpha - alpha / C[:, None] - b)
             offset = step.sum(axis=0) / ones.sum()
             alpha, b = alpha + step - ones[:, None] * offset, b + offset
             alpha -= alpha.mean(axis=0)  # Σα = 0 to the last digit, so that the dual is feasible
             values = own @ alpha
-            # the duality gap is ½ Σ C (r − α/C)², with r = y − Kα − b
-            found = 0.5 * C @ (y - values - b - alpha / C[:, None]) ** 2
+            left = y - values - b - alpha / C[:, None]
             value = (alpha * (y - 0.5 * values - 0.5 * alpha / C[:, None])).sum(axis=0)
-            if (found <= rtol * value).all():
+            if (0.5 * C @ left**2 <= rtol * value).all():
                 break
-        dual[places], gap[tasks], intercepts[tasks] = alpha.T, found, b
+        dual[places], missing[places], intercepts[tasks] = alpha.T, left.T, b
 
 
 def _solver(K: Array, C: Array) -> Callable[[Array], Array]:

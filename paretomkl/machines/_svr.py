@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -47,6 +47,9 @@ class SVRTasks(KernelTasks):
         Errors up to ε cost nothing. A cut is valid for every smaller ε.
     """
 
+    balanced: ClassVar[bool] = True
+    shift_invariant: ClassVar[bool] = True
+
     def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None, epsilon: float | Array = 0.1):
         super().__init__(gram, targets, C, scale)
         self.epsilon = _checked(epsilon, self.n_tasks)
@@ -64,10 +67,11 @@ class SVRTasks(KernelTasks):
         dual[np.repeat(idle, np.diff(self.gram.layout.ptr))] = 0.0
         box = Box(-self.C, self.C, self.epsilon)
         intercepts = np.zeros(self.n_tasks) if warm is None else warm.intercepts
-        solved, forms = solve_boxes(self.gram, theta, self.targets, box, dual, intercepts, rtol)
-        linear = self.of_tasks(dual * self.targets) - self.epsilon * self.of_tasks(np.abs(dual))
+        solved, gap, forms, errors = solve_boxes(self.gram, theta, self.targets, box, dual, intercepts, rtol)
+        gain, cost = dual * self.targets, self.epsilon * self.of_tasks(np.abs(dual))
+        linear, size = self.of_tasks(gain) - cost, self.of_tasks(np.abs(gain)) + cost
         start = SVRStart(dual, solved.intercept, solved.steps)
-        return self.without_cost(self.swept(theta, linear, dual, solved.gap, start, forms), idle)
+        return self.without_cost(self.swept(theta, linear, size, gap, forms, errors, start), idle)
 
     def decisions(self, sweep: Sweep) -> Decisions:
         """f_t(x) = Σ_i β_ti k_θ(x_i, x) + b_t."""

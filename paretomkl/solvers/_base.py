@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from .._run import Report, Run
 from .._typing import Array
 from ..machines import KernelTasks
 from ..problem import MultiTaskProblem
-from ..solution import Solution
+from ..solution import RoundingWarning, Solution
 from ..sweep import Sweep
 
+NO_ROUNDING = 1e-9  # rounding errors relative to an objective that need no closer look
 TASK_SHARE = 0.02  # accuracy of the single tasks relative to tol, so that they hardly affect the gap
 
 
@@ -90,14 +93,14 @@ class BaseSolver:
     ) -> Solution:
         scalarization = problem.scalarization
         converged = gap <= self.tol
-        if not converged:
+        if not converged and (exhausted or rounding_share(problem, sweep) > self.tol):
+            warnings.warn(rounding_warning(problem, sweep, gap, self.tol), stacklevel=4)
+        elif not converged:
             from sklearn.exceptions import ConvergenceWarning
 
-            limit = f"after {n_sweeps} sweeps" if exhausted else f"max_iter={self.max_iter}"
-            cure = "Raise tol: rounding allows no smaller gap" if exhausted else "Raise max_iter or tol"
             warnings.warn(
-                f"{type(self).__name__} stopped at p={scalarization.p:g}, {limit}, gap {gap:.1e} > tol={self.tol:g}. "
-                f"{cure}.",
+                f"{type(self).__name__} stopped at p={scalarization.p:g}, max_iter={self.max_iter}, gap {gap:.1e} > "
+                f"tol={self.tol:g}. Raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -107,3 +110,28 @@ class BaseSolver:
         return Solution(
             scalarization.p, sweep, task_weights, objective, gap, n_sweeps, converged, problem.machine, state
         )
+
+
+def rounding_share(problem: MultiTaskProblem, sweep: Sweep) -> float:
+    """The part of the relative gap that rounding accounts for: no further sweep can remove it."""
+    if sweep.rounding is None or sweep.rounding.max() <= NO_ROUNDING * sweep.upper.min():
+        return 0.0
+    eta = problem.scalarization.gradient(sweep.upper)
+    forms, lost = eta @ sweep.forms, eta @ sweep.rounding
+    support = problem.weight_set.support
+    missing = support(forms) - support(np.maximum(forms - lost, 0.0))
+    return float(0.5 * (lost @ sweep.theta + missing) / (eta @ sweep.upper))
+
+
+def rounding_warning(problem: MultiTaskProblem, sweep: Sweep, gap: float, tol: float) -> RoundingWarning:
+    """A warning that names the kernel with the largest rounding errors."""
+    kernel, machine = "", problem.machine
+    if sweep.rounding is not None and isinstance(machine, KernelTasks):
+        kernel = machine.gram.bank.names[np.argmax(problem.scalarization.gradient(sweep.upper) @ sweep.rounding)]
+    culprit = f" Kernel {kernel} has the largest errors: its values are large compared with their differences."
+    return RoundingWarning(
+        f"Rounding allows no gap below {gap:.1e} > tol={tol:g}.{culprit if kernel else ''} Subtract the offset of its "
+        "columns or standardise them; centre a matrix that is precomputed. Or raise tol.",
+        kernel,
+        rounding_share(problem, sweep),
+    )
