@@ -479,7 +479,8 @@ class FittedBank:
     @cached_property
     def _depth(self) -> IntArray:
         """How many times in a row each exponential is squared; an upper bound if kernels are interpolated."""
-        depth, program = np.zeros(self.n_kernels, dtype=np.int64), self.program
+        depth = np.zeros(self.n_kernels, dtype=np.int64)
+        program = self.plan.parts[0].program if self.plan.few else self.program
         for m in program.order:
             if program.parent[m] >= 0:
                 depth[m] = depth[program.parent[m]] + program.doublings[m]

@@ -8,8 +8,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from .._compiled import njit
 from .._parallel import SMALL_SYSTEM, blas_threads, run_chunks
-from .._rounding import UNIT, errors_of_duals
+from .._rounding import UNIT, Errors, errors_of_duals, exact_sum
 from .._typing import Array, IntArray
 from ..gram import CombinedGram
 from ..sweep import Decisions, Sweep
@@ -63,17 +64,11 @@ class RidgeTasks(KernelTasks):
                 self._solve(K, tasks, rtol, dual, missing, intercepts)
 
             run_chunks(work, systems, self.gram.n_jobs)
-        gain, cost = dual * self.targets, _divided(dual, self.C)
-        linear = self.of_tasks(gain - 0.5 * dual * cost)
-        size = self.of_tasks(np.abs(gain) + 0.5 * dual * cost)
         errors, lost = errors_of_duals(self.gram, theta, dual, self.balanced)
-        # the duality gap is ½ Σ C (r − α/C)², with r = y − Kα − b, and −b Σα if that is not zero
-        terms = np.abs(self.targets) + np.abs(cost) + np.repeat(np.abs(intercepts), np.diff(self.gram.layout.ptr))
-        found, gap = (
-            0.5 * self.of_tasks(self.C * (np.abs(missing) + off) ** 2) for off in (0.0, lost + 4 * UNIT * terms)
+        linear, size, gap = np.zeros((3, self.n_tasks))
+        add_terms(
+            self.gram.layout.ptr, self.targets, self.C, dual, intercepts, missing, lost, linear, size, gap, errors
         )
-        gap += np.abs(intercepts * self.of_tasks(dual)) + errors.relative * gap
-        errors = errors._replace(gap=gap - found)
         forms = self.gram.quadratic_forms(dual)
         sweep = self.swept(theta, linear, size, gap, forms, errors, RidgeStart(dual, intercepts))
         return self.without_cost(sweep, self.fitted_by_constants(), power=2)
@@ -140,6 +135,34 @@ def _solver(K: Array, C: Array) -> Callable[[Array], Array]:
             return lambda right: cho_solve(factor, right, check_finite=False)
 
 
-def _divided(values: Array, by: Array) -> Array:
-    """values / by, and zero where ``by`` is zero."""
-    return np.divide(values, by, out=np.zeros_like(values), where=by > 0)
+@njit()
+def add_terms(
+    ptr: IntArray,
+    y: Array,
+    C: Array,
+    dual: Array,
+    intercepts: Array,
+    missing: Array,
+    lost: Array,
+    linear: Array,
+    size: Array,
+    gap: Array,
+    errors: Errors,
+) -> None:
+    """Add up the linear parts Σ α y − ½ α² / C, the sizes of their terms, and the gaps, with what rounding adds.
+
+    The gap is ½ Σ C (r − α/C)² with r = y − Kα − b, less b Σα if that is not zero. ``missing`` is r − α/C, and Kα is
+    off by at most ``lost``.
+    """
+    for t in range(len(linear)):
+        found, b = 0.0, abs(intercepts[t])
+        for i in range(ptr[t], ptr[t + 1]):
+            if C[i] > 0.0:
+                share = dual[i] / C[i]
+                linear[t] += dual[i] * y[i] - 0.5 * dual[i] * share
+                size[t] += abs(dual[i] * y[i]) + 0.5 * dual[i] * share
+                off = abs(missing[i]) + lost[i] + 4.0 * UNIT * (abs(y[i]) + abs(share) + b)
+                gap[t] += 0.5 * C[i] * off * off
+                found += 0.5 * C[i] * missing[i] * missing[i]
+        gap[t] += b * abs(exact_sum(dual[ptr[t] : ptr[t + 1]])) + errors.relative[t] * gap[t]
+        errors.gap[t] = gap[t] - found

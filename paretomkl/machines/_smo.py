@@ -254,7 +254,8 @@ class TaskBox(NamedTuple):
 
 def classifier_box(y: Array, C: Array, n_tasks: int) -> Box:
     """The box of classifiers with signs y: v between 0 and y C."""
-    return Box(np.minimum(0.0, y * C), np.maximum(0.0, y * C), np.zeros(n_tasks))
+    bound = y * C
+    return Box(np.minimum(0.0, bound), np.maximum(0.0, bound), np.zeros(n_tasks))
 
 
 class Solved(NamedTuple):

@@ -95,7 +95,7 @@ class SVDDTasks(KernelTasks):
         lost = rounding @ theta
         upper = lower + 2 * (self.scale * gap + lost)
         lower = np.maximum(lower, FLOOR * smallest + RESOLUTION * top)  # R² is at least zero
-        more = self.scale * errors.gap / lost
+        more = self.scale * errors.gap / np.maximum(lost, 1e-300)
         start = SVDDStart(dual, solved.intercept, solved.steps)
         return Sweep(theta, linear, 2 * slopes, lower, upper, start, 2 * (1 + more[:, None]) * rounding)
 

@@ -28,7 +28,6 @@ NEARLY = 0.1  # extra variables in a working set, relative to its size, that do 
 SUB_SHARE = 0.3  # accuracy of the smaller problem relative to that of the task
 COARSE = 0.02  # accuracy of the smaller problem relative to the task's gap or value; more would be wasted
 SOME = 1000  # minimum number of samples for a first guess
-SINGLE_SHARE = 0.25  # what single precision may add to the gap, relative to the accuracy of the tasks
 MOST_ROUNDS = 200  # reached only if the tolerance is below what rounding allows
 
 
@@ -47,7 +46,7 @@ def solve_boxes(gram: Any, theta: Array, y: Array, box: Box, v: Array, intercept
             solved = solve_on_working_sets(field, theta * gram.bank.factor, y, box, v, intercepts, rtol)
             found = certified(gram, theta, y, box, v, solved, field.quadratic_forms() * gram.bank.factor, field)
         lost = found.errors.gap + found.errors.forms @ theta
-        if field.double or (lost <= SINGLE_SHARE * rtol * solved.value).all():
+        if field.double or (lost <= rtol * solved.value).all():
             return found
         gram.use_double_precision()
         v[:] = start

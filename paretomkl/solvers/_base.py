@@ -16,7 +16,6 @@ from ..problem import MultiTaskProblem
 from ..solution import RoundingWarning, Solution
 from ..sweep import Sweep
 
-NO_ROUNDING = 1e-9  # rounding errors relative to an objective that need no closer look
 TASK_SHARE = 0.02  # accuracy of the single tasks relative to tol, so that they hardly affect the gap
 
 
@@ -93,7 +92,7 @@ class BaseSolver:
     ) -> Solution:
         scalarization = problem.scalarization
         converged = gap <= self.tol
-        if not converged and (exhausted or rounding_share(problem, sweep) > self.tol):
+        if not converged and (exhausted or rounding_share(problem, sweep, self.tol) > self.tol):
             warnings.warn(rounding_warning(problem, sweep, gap, self.tol), stacklevel=4)
         elif not converged:
             from sklearn.exceptions import ConvergenceWarning
@@ -112,9 +111,10 @@ class BaseSolver:
         )
 
 
-def rounding_share(problem: MultiTaskProblem, sweep: Sweep) -> float:
-    """The part of the relative gap that rounding accounts for: no further sweep can remove it."""
-    if sweep.rounding is None or sweep.rounding.max() <= NO_ROUNDING * sweep.upper.min():
+def rounding_share(problem: MultiTaskProblem, sweep: Sweep, tol: float = 0.0) -> float:
+    """The part of the relative gap that rounding accounts for, which no sweep can remove; zero if it is below tol."""
+    # weights are at most one
+    if sweep.rounding is None or sweep.rounding.max() * len(sweep.theta) <= tol * sweep.upper.min():
         return 0.0
     eta = problem.scalarization.gradient(sweep.upper)
     forms, lost = eta @ sweep.forms, eta @ sweep.rounding

@@ -245,7 +245,7 @@ class CutPool(BaseSolver):
             n_sweeps = run.n_sweeps - n_before
             run.note(problem.scalarization.p, gap)
             enough = self.tol if n_sweeps or _one_point_serves_all(problem) else self.borrow * self.tol
-            exhausted = precision < 1e-6 or (gap > enough and rounding_share(problem, best) > self.tol)
+            exhausted = precision < 1e-6 or (gap > enough and rounding_share(problem, best, self.tol) > self.tol)
             if gap <= enough or n_sweeps >= self.max_iter or exhausted:
                 return Reached(best, gap, n_sweeps, master, pool, exhausted)
             # Cutting planes overshoot with many kernels: take a shorter stride after a sweep without improvement.

@@ -88,10 +88,11 @@ class Saddle:
         errors = np.empty(len(v))
         with gram.combined(u.theta) as K:
             errors_of_tasks(K.flat, K.layout, signs, v, errors)
-        lost, _ = errors_of_duals(gram, u.theta, v, True)
-        forms = scale[:, None] * (np.maximum(gram.quadratic_forms(v), 0.0) + lost.forms)
+        forms = scale[:, None] * gram.quadratic_forms(v)
         slopes = Point(-0.5 * lam @ forms, self.unit * self.spread(scale) * signs * errors, 0.5 * forms @ u.theta)
-        return slopes, Cuts(scale * (1 - lost.relative) * np.add.reduceat(alpha, self.ptr[:-1]), forms)
+        lost, _ = errors_of_duals(gram, u.theta, v, self.machine.balanced)
+        linear = scale * (1 - lost.relative) * np.add.reduceat(alpha, self.ptr[:-1])
+        return slopes, Cuts(linear, np.maximum(forms, 0.0) + scale[:, None] * lost.forms)
 
     def step(self, u: Point, slopes: Point, zeta: float) -> Point:
         """argmin over feasible v of v'q + ζ D(v, u), where q = (∇_θ Φ, −∇_β Φ, −∇_λ Φ)."""
@@ -222,7 +223,7 @@ class Tseng(BaseSolver):
                 best = min(best, sweep, key=lambda one: problem.scalarization.log_value(one.upper))
                 gap = problem.relative_gap(best, lower)
                 run.note(problem.scalarization.p, gap)
-                if gap <= self.tol or rounding_share(problem, best) > self.tol:
+                if gap <= self.tol or rounding_share(problem, best, self.tol) > self.tol:
                     break
             for _ in range(DOUBLINGS):
                 v = saddle.step(u, slopes, zeta)

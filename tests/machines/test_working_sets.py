@@ -46,7 +46,7 @@ def test_bounds_enclose_the_objectives_and_forms_match_the_dual(kind, rtol, cach
     for theta in (THETA, np.roll(THETA, 1), THETA):
         sweep = streaming.sweep(theta, warm, rtol)
         warm = sweep.warm
-        assert (sweep.upper - sweep.lower <= 1.26 * rtol * sweep.upper).all()  # single precision adds a quarter
+        assert (sweep.upper - sweep.lower <= 2.01 * rtol * sweep.upper).all()  # single precision may add rtol
         forms = streaming.scale[:, None] * machine.gram.quadratic_forms(warm.dual)
         if kind != "svdd":  # its slopes have another term
             assert (sweep.forms >= forms * (1 - 1e-12)).all()
