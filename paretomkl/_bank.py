@@ -13,8 +13,9 @@ import numpy as np
 
 from ._distances import add_squares
 from ._files import Saved
-from ._kernel_plan import Codes, Plan, compile_program
-from ._kernel_rows import EXPONENTIAL, Pairs, Program, Samples
+from ._kernel_plan import MAX_DOUBLINGS, Codes, Plan, compile_program
+from ._kernel_rows import EXPONENTIAL, POLYNOMIAL, VALUE, Pairs, Program, Samples
+from ._rounding import Rounding, RoundingBuilder
 from ._standardizer import Standardizer
 from ._statistics import Statistics, draw_groups
 from ._typing import AnyArray, Array, IntArray
@@ -38,9 +39,10 @@ Groups: TypeAlias = Sequence[tuple[IntArray, Array]]
 class Side:
     """One set of samples as the rows or columns of Gram matrices.
 
-    ``features`` holds, per base, the samples in the form its metric needs; ``squares`` (n_bases, n) their squared
-    norms; ``centred_squares`` the squared norms of the centred features, for squared distances; ``scale``
-    (n_kernels, n) the normalisation factors, or (1, n) if no kernel has any.
+    ``features`` holds, per base, the samples in the form its metric needs: centred for distances. ``squares``
+    (n_norms, n) are the squared norms before centring, one row per base, followed by those for linear kernels, one row
+    per base with any; ``centred_squares`` are the squared norms of the centred features; ``scale`` (n_kernels, n) the
+    normalisation factors, or (1, n) if no kernel has any.
     """
 
     features: list[AnyArray]
@@ -54,6 +56,11 @@ class Side:
     def samples(self, which: IntArray) -> Samples:
         """The given samples, for compiled code."""
         return Samples(which, self.squares, self.scale)
+
+    def take(self, which: IntArray) -> Side:
+        """A side with the given samples."""
+        parts = [part[which] for part in self.features], [squares[which] for squares in self.centred_squares]
+        return Side(*parts, self.squares[:, which], self.scale[:, which])
 
 
 class FittedBank(Saved):
@@ -72,6 +79,7 @@ class FittedBank(Saved):
     variance: Array
     effective_rank: Array
     factor: Array
+    centred: bool = False  # whether linear kernels are inner products of centred columns
     _measured: tuple[AnyArray, Side, Array] | None = None  # the samples just measured, as a side and as base values
 
     def __init__(
@@ -160,8 +168,9 @@ class FittedBank(Saved):
     def bind_columns(self, statistics: Any) -> None:
         """Compute the centres, and the factors of normalize="trace", from column statistics."""
         standardizer = self.standardizer
-        self.mean = statistics.mean(np.asarray) if standardizer is None else np.zeros(len(standardizer.mean))
-        self.centre = [self.mean[seen] for seen in self.base_columns]
+        # medians are values of the samples, so that subtracting them is exact if the samples are close together
+        self.middle = statistics.quantiles((0.5,))[0] if standardizer is None else np.zeros(len(standardizer.mean))
+        self.centre = [self.middle[seen] for seen in self.base_columns]
         self.factor = np.ones(self.n_kernels)
         if self.normalize == "trace":
             self.factor = _inverse(statistics.mean(self._diagonal_rows))
@@ -264,7 +273,7 @@ class FittedBank(Saved):
             for m in range(self.n_kernels):
                 yield slice(m, m + 1), np.array(X[None, :, :, m], dtype=np.float64)
             return
-        side, everyone, n_bases = self.side(X), np.arange(len(X)), self.plan.n_bases
+        side, everyone, n_bases = self._with_norms(self.side(X), True), np.arange(len(X)), self.plan.n_bases
         small = 8 * n_bases * len(X) ** 2 <= min(_STACK_BYTES, self.cache_bytes)
         panel = self.panel(side, everyone, side, everyone, slice(0, n_bases)) if small else None
         self._measured = None if panel is None else (X, side, panel)
@@ -303,15 +312,15 @@ class FittedBank(Saved):
         columns = [self.base_columns[b] for b in base]
         some = FittedBank([self.kernels[m] for m in which], columns, self.normalize, self.standardizer)
         some.cache_bytes = self.cache_bytes
-        some.mean = self.mean
-        some.centre = [self.mean[seen] for seen in some.base_columns]
+        some.middle, some.centred = self.middle, self.centred
+        some.centre = [self.middle[seen] for seen in some.base_columns]
         for name in ("variance", "effective_rank", "factor"):
             if hasattr(self, name):  # missing while they are being measured
                 setattr(some, name, getattr(self, name)[which])
         return some
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("codes", "program", "plan", "_measured")
+        made = ("codes", "_linear_bases", "_depth", "program", "plan", "_measured")
         return {name: value for name, value in self.__dict__.items() if name not in made}
 
     @cached_property
@@ -319,14 +328,44 @@ class FittedBank(Saved):
         """The kernels in the form that compiled code reads."""
         asked = {"always": 1, "never": 0, "bank": int(self.normalize == "unit")}
         codes = [kernel.code for kernel in self.kernels]
+        kind = np.array([code.kind for code in codes], dtype=np.int64)
+        degree = np.array([code.degree for code in codes], dtype=np.int64)
+        scaled = np.array([asked[kernel.scaling] for kernel in self.kernels], dtype=np.int64)
+        linear = (kind == POLYNOMIAL) & (degree == 1) & (scaled == 0)
+        norm = self.base.copy()
+        norm[linear] = self.n_bases + np.unique(self.base[linear], return_inverse=True)[1]
         return Codes(
-            kind=np.array([code.kind for code in codes], dtype=np.int64),
+            kind=kind,
             base=self.base,
             rate=np.array([code.rate for code in codes], dtype=np.float64),
             offset=np.array([code.offset for code in codes], dtype=np.float64),
-            degree=np.array([code.degree for code in codes], dtype=np.int64),
-            scaled=np.array([asked[kernel.scaling] for kernel in self.kernels], dtype=np.int64),
+            degree=degree,
+            scaled=scaled,
+            norm=norm,
         )
+
+    @cached_property
+    def _linear_bases(self) -> IntArray:
+        """The bases of linear kernels, in the order of their rows of squared norms."""
+        return np.unique(self.base[self.codes.norm >= self.n_bases])
+
+    @property
+    def has_offset(self) -> bool:
+        """Whether a linear kernel has columns that are not centred."""
+        return not self.precomputed and any(self.centre[b].any() for b in self._linear_bases)
+
+    def for_shift_invariant(self) -> FittedBank:
+        """The bank for machines on which a shift has no effect: its linear kernels are products of centred columns.
+
+        With Σ_i v_i = 0, the kernels x'z and (x − c)'(z − c) have the same forms v'Kv, and the functions
+        Σ_i v_i k(x_i, ·) differ by a constant, which a free intercept absorbs. So an offset of the columns costs no
+        digits.
+        """
+        if self.centred or not self.has_offset:
+            return self
+        other = copy(self)
+        other.centred, self._measured = True, None
+        return other
 
     @cached_property
     def program(self) -> Program:
@@ -354,15 +393,17 @@ class FittedBank(Saved):
         X = self._standardized(X)
         features: list[AnyArray] = []
         centred_squares: list[Array] = []
-        squares = np.zeros((len(self.base_kernels), len(X)))
+        squares = np.zeros((self.n_bases + len(self._linear_bases), len(X)))
         for b, seen in enumerate(self.base_columns):
             part = _take(X, seen)
             centred = squares[b]
-            if self.base_kernels[b].metric == "sqeuclidean":
+            metric, off_centre = self.base_kernels[b].metric, self.centre[b].any()
+            if metric == "sqeuclidean":
                 squares[b] = np.einsum("ij,ij->i", part, part)
-                if self.centre[b].any():  # so that distances keep their digits for data far from the origin
-                    part = part - self.centre[b]
-                    centred = np.einsum("ij,ij->i", part, part)
+            if metric in ("sqeuclidean", "cityblock") and off_centre:
+                part = part - self.centre[b]  # so that distances keep their digits for data far from the origin
+            if metric == "sqeuclidean" and off_centre:
+                centred = np.einsum("ij,ij->i", part, part)
             centred_squares.append(centred)
             features.append(np.ascontiguousarray(part))
         scaled = self.codes.scaled
@@ -372,7 +413,15 @@ class FittedBank(Saved):
                 raise ValueError(f"Kernel {self.kernels[m]} overflows on these data; scale the features.")
             if scaled[m]:
                 scale[m] = np.sqrt(_inverse(diagonal))
-        return Side(features, centred_squares, squares, scale)
+        return self._with_norms(Side(features, centred_squares, squares, scale), self.centred)
+
+    def _with_norms(self, side: Side, centred: bool) -> Side:
+        """The side with squared norms for linear kernels of centred columns, or of the columns as they are."""
+        if not len(self._linear_bases):
+            return side
+        own = side.squares[: self.n_bases]
+        norms = [side.centred_squares[b] if centred else own[b] for b in self._linear_bases]
+        return replace(side, squares=np.concatenate([own, norms]))
 
     def recall(self, X: AnyArray) -> tuple[Side, Array | None]:
         """Samples X as a side, and the base values among all of them if the kernels have just been measured there.
@@ -382,7 +431,7 @@ class FittedBank(Saved):
         measured, self._measured = self._measured, None
         if measured is None or measured[0] is not X:
             return self.side(X), None
-        return measured[1:]
+        return self._with_norms(measured[1], self.centred), measured[2]
 
     def side_of_columns(self, n: int) -> Side:
         """The column side of a precomputed stack, which has no samples there."""
@@ -395,7 +444,48 @@ class FittedBank(Saved):
             b = int(self.base[m])
             if b != base_of_part:
                 part, base_of_part = _take(X, self.base_columns[b]), b
-            yield m, self.kernels[m].diagonal(part, squares[b])
+            yield m, self.kernels[m].diagonal(part, squares[self.codes.norm[m]])
+
+    def rounding(self, X: AnyArray, side: Side) -> Rounding:
+        """Bounds on the rounding errors of all kernels among samples X, of which ``side`` was made.
+
+        With D columns, inner products and squared norms are off by D units of their size, so squared distances by
+        2D + 16 units of the squared norms of both centred samples, centring included.
+        """
+        made, kind, degree = RoundingBuilder(len(side)), self.codes.kind, self.codes.degree
+        squares = [-1] * self.n_bases  # the row of the norms that distances are computed from
+        values = self.scaled_diagonals(X) if self.precomputed or np.any(kind == VALUE) else None
+        for m in range(self.n_kernels):
+            b, D = int(self.base[m]), len(self.base_columns[self.base[m]])
+            if kind[m] == EXPONENTIAL:
+                metric = self.base_kernels[b].metric
+                if squares[b] < 0:
+                    one = metric == "cityblock"
+                    squares[b] = made.row(np.abs(side.features[b]).sum(axis=1) if one else side.centred_squares[b])
+                lost = {"sqeuclidean": 2 * D + 16, "cityblock": 2}.get(metric, 0)
+                made.exponential(int(self._depth[m]), D + 8, squares[b], self.codes.rate[m] * lost)
+            elif kind[m] == POLYNOMIAL:
+                # with κ = γ ‖x‖² + c, values are at most √(κ_i κ_j)^p, and their errors p √(κ_i κ_j)^(p−1) (κ_i + κ_j)
+                norms = np.maximum(side.squares[self.codes.norm[m]], side.centred_squares[b])
+                size, p = self.codes.rate[m] * norms + self.codes.offset[m], degree[m]
+                scale = side.scale[m] if self.codes.scaled[m] else 1.0
+                second = 0 if p == 1 and not self.codes.scaled[m] else made.row(size ** ((p - 1) / 2) * scale)
+                made.product(made.row(size ** ((p + 1) / 2) * scale), second, p * (3 * D + 24))
+            else:
+                assert values is not None
+                root = made.row(np.sqrt(np.maximum(values[m], 0.0)))
+                made.product(root, root, 4)
+        return made.made(interpolated=self.plan.mixing is not None)
+
+    @cached_property
+    def _depth(self) -> IntArray:
+        """How many times in a row each exponential is squared; an upper bound if kernels are interpolated."""
+        depth = np.zeros(self.n_kernels, dtype=np.int64)
+        program = self.plan.parts[0].program if self.plan.few else self.program
+        for m in program.order:
+            if program.parent[m] >= 0:
+                depth[m] = depth[program.parent[m]] + program.doublings[m]
+        return depth if self.plan.mixing is None else np.full_like(depth, MAX_DOUBLINGS)
 
     def panel(self, left: Side, rows: IntArray, right: Side, columns: IntArray, bases: slice = slice(None)) -> Array:
         """Flat base matrices between the given samples of each side, (n_bases, n_rows * n_columns)."""

@@ -39,7 +39,7 @@ class CombinedField(Field):
 
     def begin(self, weight: Array, dual: Array) -> None:
         if not np.array_equal(weight, self.weight):
-            self.field[:] = self.dual[:] = 0.0
+            self.field[:] = self.dual[:] = self.traffic[:] = 0.0
             self._forms = None
             for made in self._made:
                 made[:] = 0

@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ._bank import FittedBank, Groups, Side, capacity_factor, spread
 from ._files import Saved
+from ._rounding import Rounding
 from ._typing import Array, IntArray
 from .gram import CombinedGram, GramBlocks, TaskLayout
 
@@ -26,9 +28,10 @@ COMMON, OWN, LEVEL = "common", "own", "own: level"
 
 @dataclass(frozen=True)
 class CoupledSide:
-    """Samples as rows or columns of Gram matrices, with the codes of their tasks."""
+    """Samples as rows or columns of Gram matrices: for the common part, for that of a task, and the task codes."""
 
     features: Side
+    own: Side
     codes: Array
 
     def __len__(self) -> int:
@@ -42,6 +45,7 @@ class CoupledBank(Saved):
     """
 
     precomputed = False
+    centred = False  # whether the linear kernels of the common part are inner products of centred columns
 
     def __init__(self, base: FittedBank, X: Array, groups: Groups, capacity: float):
         self.base = base
@@ -95,17 +99,23 @@ class CoupledBank(Saved):
     @property
     def common(self) -> FittedBank:
         """The kernels of the common part, with their factors."""
-        return self._with_factor(slice(0, self.base.n_kernels))
+        return self._with_factor(slice(0, self.base.n_kernels), self.centred)
 
     @property
     def own(self) -> FittedBank:
         """The kernels of the task-specific parts, with their factors."""
         return self._with_factor(slice(self.base.n_kernels, 2 * self.base.n_kernels))
 
-    def _with_factor(self, part: slice) -> FittedBank:
+    def _with_factor(self, part: slice, centred: bool = False) -> FittedBank:
         bank = copy(self.base)
-        bank.factor = self.factor[part]
+        bank.factor, bank.centred = self.factor[part], centred
         return bank
+
+    def for_shift_invariant(self) -> CoupledBank:
+        """See FittedBank; the duals of a single task need not sum to zero, so its own part stays as it is."""
+        other = copy(self)
+        other.centred = self.base.has_offset
+        return other
 
     def variance_share(self, theta: Array) -> Array:
         """Share of each kernel in the variance of a function drawn from the learned kernel, (…, n_kernels)."""
@@ -124,7 +134,8 @@ class CoupledBank(Saved):
         return {name: share[..., [owner == name for owner in [*owners, *owners, None]]].sum(axis=-1) for name in names}
 
     def side(self, X: Array) -> CoupledSide:
-        return CoupledSide(self.base.side(X[:, :-1]), X[:, -1])
+        features = self.common.side(X[:, :-1])
+        return CoupledSide(features, self.own.side(X[:, :-1]) if self.centred else features, X[:, -1])
 
     def cross(self, left: CoupledSide, right: CoupledSide, theta: Array) -> Array:
         """Σ_m θ_m K_m between two sets of samples, (n_left, n_right)."""
@@ -134,13 +145,14 @@ class CoupledBank(Saved):
         if not same.any():
             return common
         level = theta[-1] * self.factor[-1]
-        return common + same * (self.own.cross(left.features, right.features, own) + level)
+        return common + same * (self.own.cross(left.own, right.own, own) + level)
 
     def stack(self, left: CoupledSide, right: CoupledSide) -> Array:
         """The kernels before their factors, (n_kernels, n_left, n_right)."""
         common = self.base.stack(left.features, right.features)
+        own = self.base.stack(left.own, right.own) if self.centred else common
         same = (left.codes[:, None] == right.codes).astype(float)
-        return np.concatenate([common, common * same, same[None]])
+        return np.concatenate([common, own * same, same[None]])
 
 
 class CoupledGram:
@@ -164,7 +176,7 @@ class CoupledGram:
     def __init__(self, bank: CoupledBank, X: Array, rows: list[IntArray], n_jobs: int = 1):
         self.bank = bank
         self.n_jobs = n_jobs
-        self.X = X
+        self.X, self._rows = X, rows
         features, codes = np.ascontiguousarray(X[:, :-1]), X[:, -1]
         self.common_part = GramBlocks(bank.common, features, rows, n_jobs)
         parts = [(p, mine[codes[mine] == code]) for p, mine in enumerate(rows) for code in np.unique(codes[mine])]
@@ -227,6 +239,22 @@ class CoupledGram:
         common, own = self.common_part.diagonals(), np.empty((self.bank.base.n_kernels, len(self._order)))
         own[:, self._order] = self.own_part.diagonals()
         return np.concatenate([common, own, np.full((1, len(self._order)), self.bank.factor[-1])])
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the kernels."""
+        return self.bank.names
+
+    @property
+    def rounding(self) -> Rounding:
+        """Bounds on the rounding errors of the kernels; a level is exact."""
+        return self._plain_rounding._replace(factor=self.bank.factor)
+
+    @cached_property
+    def _plain_rounding(self) -> Rounding:
+        own = self.bank.own.rounding(self.X[:, :-1], self.own_part.side).at(np.concatenate(self._rows))
+        level = Rounding(own.rows[:1], np.zeros((2, 1), dtype=np.int64), np.array([[0.0], [0.0], [1.0]]), np.ones(1))
+        return self.common_part.rounding.beside(own).beside(level)
 
     def check_positive_semidefinite(self) -> None:
         self.common_part.check_positive_semidefinite()

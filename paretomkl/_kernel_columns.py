@@ -32,7 +32,7 @@ _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 class Columns(NamedTuple):
     """The samples whose columns of kernel values to compute, and the rows of these columns.
 
-    Row r of column c has the base values ``panel[:, at[c] + r]``. ``squares`` (n_bases, …) and ``scale``
+    Row r of column c has the base values ``panel[:, at[c] + r]``. ``squares`` (n_norms, …) and ``scale``
     (n_kernels, …) belong to the columns, and with the prefix ``row_`` to the rows; all in single precision.
     """
 
@@ -82,7 +82,7 @@ def work_per_pair(program: Program, weight: Array) -> float:
 @njit()
 def needed_kernels(program: Program, weight: Array) -> IntArray:
     """Which kernels to evaluate: 1 for those with weight and for the sources of their squarings."""
-    order, _, _, _, _, _, parent, _, _ = program
+    order, parent = program.order, program.parent
     needed = np.zeros(len(weight), dtype=np.int64)
     for q in range(len(weight) - 1, -1, -1):
         m = order[q]
@@ -156,7 +156,7 @@ def add_into(source: AnyArray, factor: float, n: int, out: Array) -> None:
 @inner_njit(_nrt=True)
 def column_values(program: Program, needed: IntArray, columns: Columns, c: int, r: int, n: int, room: Room) -> None:
     """Write the needed kernels at rows r..r+n-1 of column c to ``room``."""
-    order, kind, base, rate, offset, degree, parent, doublings, scaled = program
+    order, kind, base, rate, offset, degree, parent, doublings, scaled, norm = program
     panel, at, squares, scale, row_squares, row_scale = columns
     values, bits = room
     spare = len(order)
@@ -178,7 +178,7 @@ def column_values(program: Program, needed: IntArray, columns: Columns, c: int, 
             copy_into(source, n, values[m])
         else:
             slope, constant = np.float32(0.5 * rate[m]), np.float32(offset[m])
-            affine_into(source, row_squares[b, r:], squares[b, c], slope, constant, n, values[m])
+            affine_into(source, row_squares[norm[m], r:], squares[norm[m], c], slope, constant, n, values[m])
             if degree[m] > 1:
                 copy_into(values[m], n, values[spare])
             for _ in range(degree[m] - 1):

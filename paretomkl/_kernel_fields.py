@@ -34,6 +34,7 @@ from ._kernel_rows import TILE, Pairs, Program, Tile, combine_rows, make_tile, m
 from ._parallel import run_chunks
 from ._typing import AnyArray, Array, IntArray
 
+_DEVIATIONS = 8.0  # bound on a sum of errors of single precision, in standard deviations
 PAIRS_AT_ONCE = 2e7  # pairs of samples in one compiled call, which delays an interrupt
 
 
@@ -50,6 +51,9 @@ class Field:
         Pairs of samples in all changes of the dual, and in the matrices of :meth:`among`.
     touched : flat array of bool
         The samples whose columns were needed since the last :meth:`begin`.
+    traffic : array of shape (n_tasks,)
+        The additions to each value of a field since it was zero, each times Σ_i |v_i| at that time: this many units of
+        rounding, times the size of a kernel value, may have accumulated.
     """
 
     def __init__(self, store: ColumnStore):
@@ -59,6 +63,28 @@ class Field:
         self.touched = np.zeros(len(self.dual), dtype=bool)
         self.weight = np.zeros(self.gram.n_kernels)
         self.moved = self.among_pairs = 0
+        self.traffic = np.zeros(self.gram.n_tasks)
+
+    @property
+    def noise(self) -> Array:
+        """``traffic`` relative to Σ_i |v_i|, see :func:`~paretomkl._rounding.errors_of_duals`."""
+        size = self._sizes(self.dual)
+        return np.divide(self.traffic, size, out=np.zeros_like(size), where=size > 0)
+
+    def _sizes(self, dual: Array) -> Array:
+        return np.add.reduceat(np.abs(dual), self.gram.layout.ptr[:-1])
+
+    def single_errors(self, weight: Array) -> tuple[Array, Array]:
+        """What single precision adds to the forms, (n_tasks, n_kernels), and to the decisions of each task, (n_tasks,).
+
+        ``weight`` are the weights of the kernels with their factors. Errors are measured, not bounded: those of
+        different pairs of samples count as independent, so that the error of a form is a multiple of Σ_i v_i².
+        """
+        ptr, lost = self.gram.layout.ptr, self.store.single_errors
+        times = np.minimum(np.diff(ptr), _DEVIATIONS)
+        squares = np.add.reduceat(self.dual**2, ptr[:-1])
+        forms = np.outer(times * squares, lost * self.gram.bank.factor)
+        return forms, times * np.sqrt(squares) * (weight @ lost)
 
     @property
     def largest(self) -> int:
@@ -94,6 +120,7 @@ class Field:
         self.touched[changed] = True
         of_task = np.searchsorted(changed, self.gram.layout.ptr)  # start of the changes of each task
         moved = np.flatnonzero(np.diff(of_task))
+        self.traffic += 2 * np.diff(of_task) * (self._sizes(self.dual) + self._sizes(dual))
         for g in sorted({g for t in moved for g in self.store.atoms_of[t]}):
             atom = self.store.atoms[g]
             columns, ptr, owner, entries = by_column(atom.tasks, of_task, idx)

@@ -47,6 +47,7 @@ class Codes(NamedTuple):
     offset: Array
     degree: IntArray
     scaled: IntArray
+    norm: IntArray
 
     def take(self, which: IntArray | slice) -> Codes:
         fields: Any = (values[which] for values in self)
@@ -55,7 +56,7 @@ class Codes(NamedTuple):
 
 def compile_program(codes: Codes) -> Program:
     """The program of these kernels; exponentials whose rates differ by powers of two are squared from each other."""
-    kind, base, rate, offset, degree, scaled = codes
+    kind, base, rate, offset, degree, scaled, norm = codes
     order = np.lexsort((rate, kind)).astype(np.int64)  # by increasing rate: a kernel is squared from a wider one
     parent, doublings, depth = np.zeros((3, len(kind)), dtype=np.int64)
     parent -= 1
@@ -70,7 +71,7 @@ def compile_program(codes: Codes) -> Program:
             if steps >= 1 and depth[k] + steps <= MAX_DOUBLINGS:
                 parent[m], doublings[m], depth[m] = k, steps, depth[k] + steps
         last_of_chain[int(base[m]), mantissa] = int(m)
-    return Program(order, kind, base, rate, offset, degree, parent, doublings, scaled)
+    return Program(order, kind, base, rate, offset, degree, parent, doublings, scaled, norm)
 
 
 class Part(NamedTuple):
@@ -95,7 +96,7 @@ class Part(NamedTuple):
 
     def _samples(self, samples: Samples) -> Samples:
         scale = samples.scale[self.kernels] if self.program.scaled.any() else samples.scale[:1]
-        return Samples(samples.which, samples.squares[self.bases], scale)
+        return Samples(samples.which, samples.squares, scale)
 
     def tile(self, whole: Tile) -> Tile:
         """The piece of a tile that this part needs."""

@@ -30,8 +30,9 @@ class Program(NamedTuple):
 
     ``order`` lists the kernels so that the source of a squaring comes before its result. The kernel of base value d is
     d itself (VALUE), exp(−rate · d) (EXPONENTIAL), or (rate · x'z + offset)^degree with the inner product x'z that
-    corresponds to the squared distance d (POLYNOMIAL). An exponential with a ``parent`` is the parent's value squared
-    ``doublings`` times. ``scaled`` kernels are multiplied by the scale of both samples.
+    corresponds to the squared distance d and the squared norms in row ``norm`` of the samples (POLYNOMIAL). An
+    exponential with a ``parent`` is the parent's value squared ``doublings`` times. ``scaled`` kernels are multiplied
+    by the scale of both samples.
     """
 
     order: IntArray
@@ -43,10 +44,11 @@ class Program(NamedTuple):
     parent: IntArray
     doublings: IntArray
     scaled: IntArray
+    norm: IntArray
 
 
 class Samples(NamedTuple):
-    """A list of samples: ``which`` (n,) are their columns in ``squares`` (n_bases, …) and ``scale`` (n_kernels, …).
+    """A list of samples: ``which`` (n,) are their columns in ``squares`` (n_norms, …) and ``scale`` (n_kernels, …).
 
     ``squares`` are the squared norms that turn a squared distance into an inner product; ``scale`` normalises.
     """
@@ -165,7 +167,7 @@ def next_tile(program: Program, pairs: Pairs, last: int, tile: Tile) -> int:
 
     Pairs are taken row by row up to row last - 1, in pieces: several short rows or a part of a long one.
     """
-    order, kind, base, rate, offset, degree, parent, doublings, scaled = program
+    order, kind, base, rate, offset, degree, parent, doublings, scaled, norm = program
     panel, row_at, column, begin, end, left, right = pairs
     left_which, left_squares, left_scale = left
     right_which, right_squares, right_scale = right
@@ -195,7 +197,7 @@ def next_tile(program: Program, pairs: Pairs, last: int, tile: Tile) -> int:
         n += length
         cursor[0], cursor[1] = (i + 1, 0) if j + length == end[i] else (i, cursor[1] + length)
 
-    products_of = -1  # the base whose inner products are in ``products``
+    products_of = -1  # the norms whose inner products are in ``products``
     for q in range(len(order)):
         m = order[q]
         if needed[m] == 0:
@@ -214,10 +216,11 @@ def next_tile(program: Program, pairs: Pairs, last: int, tile: Tile) -> int:
             for k in range(n):
                 target[k] = source[k]
         else:
-            if products_of != b:
-                products_of = b
+            if products_of != norm[m]:
+                products_of = norm[m]
+                own, other = left_squares[products_of], right_squares[products_of]
                 for k in range(n):
-                    products[k] = 0.5 * (left_squares[b, lefts[k]] + right_squares[b, rights[k]] - source[k])
+                    products[k] = 0.5 * (own[lefts[k]] + other[rights[k]] - source[k])
             slope = rate[m]
             constant = offset[m]
             for k in range(n):

@@ -5,6 +5,8 @@ The values of all kernels for a pair of samples lie side by side, so that each p
 
 from __future__ import annotations
 
+import numpy as np
+
 from ._compiled import njit
 from ._typing import Array, IntArray
 
@@ -30,17 +32,26 @@ def combine_values(values: Array, weights: Array, start: IntArray, size: IntArra
 def forms_of_values(
     values: Array, ptr: IntArray, idx: IntArray, start: IntArray, size: IntArray, v: Array, G: Array
 ) -> None:
-    """G[t] += v_t'K_m v_t of every kernel, for flat duals v; the other arguments are those of a TaskLayout."""
+    """G[t] += v_t'K_m v_t of every kernel, for flat duals v; the other arguments are those of a TaskLayout.
+
+    A sum per row first: the error of a sum is that of its longest chain of additions.
+    """
     n_kernels = values.shape[1]
+    of_row = np.empty(n_kernels)
     for t in range(len(size)):
         form = G[t]
         for i in range(ptr[t], ptr[t + 1]):
             if v[i] == 0.0:
                 continue
             row = start[t] + idx[i] * size[t]
-            for j in range(ptr[t], i + 1):
+            own = row + idx[i]
+            for m in range(n_kernels):
+                of_row[m] = 0.5 * v[i] * values[own, m]
+            for j in range(ptr[t], i):
                 if v[j] == 0.0:
                     continue
-                pair, factor = row + idx[j], (1.0 if i == j else 2.0) * v[i] * v[j]
+                pair, factor = row + idx[j], v[j]
                 for m in range(n_kernels):
-                    form[m] += factor * values[pair, m]
+                    of_row[m] += factor * values[pair, m]
+            for m in range(n_kernels):
+                form[m] += 2.0 * v[i] * of_row[m]

@@ -61,7 +61,8 @@ class ParetoLearner:
     def posed(self, training: Training, bounds: list[Array], parts: Parts) -> Posed:
         """The problem of these data at p = 1."""
         omega = check_task_weight(self.task_weight, training.tasks)
-        return pose(training, bounds, fit_bank(self.kernels, training), parts, omega)
+        bank = fit_bank(self.kernels, training, parts.shifts)
+        return pose(training, bounds, bank, parts, omega)
 
     def _learn(self, training: Training) -> Any:
         exponents = [check_exponent(self.p)]

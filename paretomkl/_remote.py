@@ -283,7 +283,8 @@ class RemoteTraining(Training):
     def fit_bank(self, bank: KernelBank) -> FittedBank:
         """Fit the bank to statistics from all workers."""
         n_features, names = self.seen[0], self.samples.names
-        return bank.fit_remote(RemoteStatistics(self.crew, self.index, self.n_counting), n_features, names)
+        statistics = RemoteStatistics(self.crew, self.index, self.n_counting)
+        return bank.fit_remote(statistics, n_features, names).for_shift_invariant()  # all machines of a cluster are
 
     def machine(self, bank: FittedBank, C: float, parts: Parts) -> RemoteTasks:
         if parts.solver.name == "tseng":

@@ -147,6 +147,7 @@ def typical_distances(X: Array, weight: Array | None = None) -> tuple[float, flo
     rows: IntArray = np.flatnonzero(weight > 0)
     drawn = draw(len(rows), _MOST_PAIRED)
     X, weight = X[rows[drawn]], weight[rows[drawn]]
+    X = X - np.partition(X, len(X) // 2, axis=0)[len(X) // 2]  # so that distances keep their digits far from the origin
     i, j = np.tril_indices(len(X), -1)
     squares = np.einsum("ij,ij->i", X, X)
     euclidean = np.sqrt(np.maximum(squares[:, None] + squares - 2 * X @ X.T, 0))[i, j]

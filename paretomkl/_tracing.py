@@ -104,6 +104,7 @@ class Parts:
     n_jobs: int
     task_scale: TaskScale = "none"
     make: Callable[..., Machine] = SVCTasks
+    shifts: bool = True  # whether the machine promises that
 
 
 def check_parts(
@@ -131,11 +132,17 @@ def check_parts(
     if machine == "svr":
         make = partial(make, epsilon=float(epsilon))
     on_simplex = machine == "svdd"  # otherwise its objective would go to zero with the weights
-    return Parts(made, 1.0 if on_simplex else float(s), effective_jobs(n_jobs), check_task_scale(task_scale), make)
+    s, shifts = 1.0 if on_simplex else float(s), MACHINES[machine].promises.shifts
+    return Parts(made, s, effective_jobs(n_jobs), check_task_scale(task_scale), make, shifts)
 
 
-def fit_bank(kernels: KernelLike, training: Training) -> Any:
-    """Fit the bank to the samples; a CoupledBank if they carry the code of their task."""
+def fit_bank(kernels: KernelLike, training: Training, centred: bool = True) -> Any:
+    """Fit the bank to the samples, for shift-invariant machines or any; a CoupledBank if they have codes of tasks."""
+    bank = _fitted(kernels, training)
+    return bank.for_shift_invariant() if centred else bank
+
+
+def _fitted(kernels: KernelLike, training: Training) -> Any:
     samples, bank = training.samples, as_bank(kernels)
     if training.remote:
         return training.fit_bank(bank)  # type: ignore[attr-defined]
@@ -293,16 +300,16 @@ def solve_apart(
     omega = np.full(sum(counts), 1 / sum(counts)) if omega is None else omega
     solutions, models = [], []
     for own, weight in zip(alone, np.split(omega, np.cumsum(counts)[:-1]), strict=True):
-        problem, bank, _ = pose(own, own.bounds(C), fit_bank(kernels, own), parts, weight / weight.sum())
+        bank = fit_bank(kernels, own, parts.shifts)
+        problem, bank, _ = pose(own, own.bounds(C), bank, parts, weight / weight.sum())
         points = trace(problem, [1.0], parts.solver, progress, run=run)
         solutions += points
         models += models_of(points, own, bank)
     sweeps = [solution.sweep for solution in solutions]
     theta = np.concatenate([np.tile(sweep.theta, (count, 1)) for sweep, count in zip(sweeps, counts, strict=True)])
-    values = (
-        np.concatenate([getattr(sweep, name) for sweep in sweeps]) for name in ("linear", "forms", "lower", "upper")
-    )
-    whole = Sweep(theta, *values)
+    names = "linear", "forms", "lower", "upper"
+    linear, forms, lower, upper = (np.concatenate([getattr(sweep, name) for sweep in sweeps]) for name in names)
+    whole = Sweep(theta, linear, forms, lower, upper)
     gap, n_sweeps = (max(getattr(solution, name) for solution in solutions) for name in ("gap", "n_sweeps"))
     converged = all(solution.converged for solution in solutions)
     return Solution(1.0, whole, omega, float(omega @ whole.lower), gap, n_sweeps, converged), models

@@ -414,7 +414,7 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         if self.method == "one-class" and kernels.made_from_data and kernels.normalize == "auto":
             # ν has its documented meaning only if k(x, x) is about one; dividing by the variance would shrink it
             kernels = replace(kernels, normalize="trace")
-        bank = fit_bank(kernels, training)
+        bank = fit_bank(kernels, training, parts.shifts)
         if self.method == "svdd" and bank.precomputed:
             raise ValueError(
                 "method='svdd' needs k(x, x) of new samples, which a precomputed stack does not contain; "

@@ -20,16 +20,16 @@ from ._kernel_plan import Plan
 from ._kernel_rows import Blocks, Pairs, Support, find_support, mirror
 from ._kernel_values import combine_values, forms_of_values
 from ._parallel import run_chunks
+from ._rounding import Rounding
 from ._typing import AnyArray, Array, IntArray
 
-__all__ = ["CombinedGram", "GramBlocks", "TaskLayout"]
+__all__ = ["CombinedGram", "GramBlocks", "Rounding", "TaskLayout"]
 
 _FEW_PAIRS = 20_000  # pairs of samples below which threads cost more than they save
 _FEW_PAIRS_OF_ALL = 2e7  # pairs in total below which full matrices are not worth avoiding
 _DEARER = 3.0  # cost of a pair in a full matrix, including all its later use, relative to a pair of a field
 _DOUBLE = 2.0  # cost of a pair of a field in double precision, relative to single precision
 _MOST_BYTES = 8 * 2**30  # limit on full matrices if there is an alternative
-_SINGLE_RTOL = 1e-5  # task accuracy that single-precision distances allow
 _STORED_BYTES = 32 * 2**20  # size of all kernel values up to which they are stored
 _WORTH_STORING = 4  # fewer kernels are computed again as quickly as they are read
 _TOGETHER = 200  # kernels chosen at a time
@@ -123,6 +123,7 @@ class _Work:
         self.fits = 16 * self._n_pairs <= _MOST_BYTES
         self.streams = self._n_pairs > _FEW_PAIRS_OF_ALL and n_fields <= n_full
         self._allowed = 2 * _DEARER * self._n_pairs
+        self.double = False  # whether single precision turned out to lose too many digits
 
     def note(self, cost: float) -> None:
         """Record the cost of a sweep with fields."""
@@ -336,13 +337,10 @@ class GramBlocks:
         return self._work.streams and not self.bank.precomputed
 
     @contextmanager
-    def field(self, rtol: float) -> Iterator[Field]:
-        """The functions of all tasks at the dual of their last use, valid inside the ``with`` block.
-
-        Kernel values are in single precision unless ``rtol`` is below 1e-5.
-        """
+    def field(self) -> Iterator[Field]:
+        """The functions of all tasks at the dual of their last use, valid inside the ``with`` block."""
         fields = self._fields.take()
-        if rtol < _SINGLE_RTOL and not fields.double:
+        if self._work.double and not fields.double:
             fields = Fields(self, double=True)
         field = fields.best
         before = fields.store.n_values
@@ -350,6 +348,10 @@ class GramBlocks:
         fields.note(field)
         self._work.note((_DOUBLE if fields.double else 1.0) * (fields.store.n_values - before))
         self._fields.give_back(fields)
+
+    def use_double_precision(self) -> None:
+        """Compute fields in double precision from now on."""
+        self._work.double = True
 
     @contextmanager
     def combined(self, theta: Array) -> Iterator[CombinedGram]:
@@ -436,6 +438,20 @@ class GramBlocks:
     def _plain_diagonals(self) -> Array:
         """``diagonals`` before the factors, which are the only difference between stores of different capacity."""
         return self.bank.scaled_diagonals(self._X)[:, self._rows]
+
+    @property
+    def rounding(self) -> Rounding:
+        """Bounds on the rounding errors of the kernels at the samples of all tasks."""
+        return self._plain_rounding._replace(factor=self.bank.factor)
+
+    @cached_property
+    def _plain_rounding(self) -> Rounding:
+        return self.bank.rounding(self._X, self.side).at(self._rows)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the kernels."""
+        return self.bank.names
 
     def cross(self, X: AnyArray, theta: Array) -> Array:
         """Σ_m θ_m K_m between new samples X and all samples of the store, (len(X), n_samples)."""

@@ -371,7 +371,8 @@ def _learn(
     verbose: int | None,
 ) -> _Learned:
     """Solve tasks that share their kernel along p, or one problem for tasks that share more."""
-    problem, bank, _ = pose(training, training.bounds(C), fit_bank(kernels, training), parts, omega)
+    bank = fit_bank(kernels, training, parts.shifts)
+    problem, bank, _ = pose(training, training.bounds(C), bank, parts, omega)
     with Progress(len(exponents), parts.solver.tol, verbose) as progress:
         run = Run(progress.report)
         points = trace(problem, exponents, parts.solver, progress, run=run)

@@ -90,10 +90,9 @@ class MultiTaskProblem:
         value = scalarization.value(upper)
         return value, value + (lower - total)
 
-    @staticmethod
-    def gap_between(value: float, lower: float) -> float:
+    def gap_between(self, value: float, lower: float) -> float:
         """The relative gap between a value and a lower bound on the optimum."""
         if value == 0.0:
             return 0.0  # no task costs anything
-        gap = 1.0 - lower / value
+        gap = 1.0 - (max(lower, 0.0) if self.machine.promises.nonnegative else lower) / value
         return 0.0 if gap < 0.0 else gap  # NaN stays NaN: it certifies nothing

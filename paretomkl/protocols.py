@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ._bank import FittedBank
     from ._compiled import barrier_function
     from ._kernel_fields import Field
+    from ._rounding import Rounding
     from ._run import Run
     from .gram import CombinedGram, TaskLayout
     from .problem import MultiTaskProblem
@@ -66,6 +67,9 @@ class Promises:
     scales : bool
         If kernel m becomes r_m times as large, the same dual gives the cut with G_m r_m in place of G_m, and it is
         still a warm start: a does not depend on the kernels.
+    shifts : bool
+        Moving all samples in the space of a kernel changes neither objectives nor functions, as with a free intercept,
+        where duals sum to zero. Then linear kernels may be centred.
     grows : bool
         A cut holds for every larger C. The machine is a :class:`GrowingMachine`.
     homogeneous : bool
@@ -81,6 +85,7 @@ class Promises:
     nonnegative: bool = False
     shrinks: bool = False
     scales: bool = False
+    shifts: bool = False
     grows: bool = False
     homogeneous: bool = False
     chooses: bool = False
@@ -160,8 +165,16 @@ class Gram(Protocol):
     def n_kernels(self) -> int: ...
 
     @property
+    def names(self) -> Sequence[str]:
+        """Names of the kernels, for messages."""
+
+    @property
     def n_jobs(self) -> int:
         """Number of threads for the work on its matrices."""
+
+    @property
+    def rounding(self) -> Rounding:
+        """Bounds on the rounding errors of its kernel values, such as ``Rounding.of_values(diagonals)``."""
 
     @property
     def streams(self) -> bool:
@@ -188,8 +201,11 @@ class LargeGram(Gram, Protocol):
     @property
     def bank(self) -> FittedBank: ...
 
-    def field(self, rtol: float) -> AbstractContextManager[Field]:
-        """The functions of all tasks at the dual of their last use, accurate enough for tasks solved to rtol."""
+    def field(self) -> AbstractContextManager[Field]:
+        """The functions of all tasks at the dual of their last use."""
+
+    def use_double_precision(self) -> None:
+        """Compute fields in double precision from now on."""
 
 
 @runtime_checkable

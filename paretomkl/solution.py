@@ -5,11 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sklearn.exceptions import ConvergenceWarning
+
 from ._typing import Array
 from .protocols import Machine
 from .sweep import Sweep
 
-__all__ = ["Solution"]
+__all__ = ["RoundingWarning", "Solution"]
+
+
+class RoundingWarning(ConvergenceWarning):
+    """Rounding errors of kernel values alone account for a gap above the tolerance.
+
+    Attributes
+    ----------
+    kernel : str
+        The kernel with the largest errors.
+    share : float
+        The part of the relative gap that rounding accounts for.
+    """
+
+    def __init__(self, message: str, kernel: str = "", share: float = 0.0):
+        super().__init__(message)
+        self.kernel, self.share = kernel, share
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +29,10 @@ class Sweep:
         Bounds on J_t(θ): the dual and the primal objective.
     warm : object
         Warm start for the next sweep. Only the machine that made it can read it.
+    rounding : array of shape (n_tasks, n_kernels), default=None
+        What rounding errors of each kernel add to upper − lower, per unit of its weight; None if unknown.
+    names : sequence of n_kernels str, default=None
+        Names of the kernels, for messages; None if they have none.
     """
 
     theta: Array
@@ -36,6 +41,8 @@ class Sweep:
     lower: Array
     upper: Array
     warm: Any = None
+    rounding: Array | None = None
+    names: Sequence[str] | None = None
 
     @property
     def gaps(self) -> Array:

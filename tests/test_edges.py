@@ -296,7 +296,7 @@ def test_the_advice_in_a_warning_works(toy):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert few.set_params(max_iter=300).fit(toy.X, toy.y, tasks=toy.tasks).gap_ <= 1e-9
-    with pytest.warns(ConvergenceWarning, match=r"after \d+ sweeps, gap .* Raise tol: rounding allows no smaller gap"):
+    with pytest.warns(ConvergenceWarning, match="Rounding allows no gap .* raise tol"):
         few.set_params(tol=1e-15).fit(toy.X, toy.y, tasks=toy.tasks)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from paretomkl import (
     _tracing,
     pareto_path,
 )
-from paretomkl.gram import CombinedGram
+from paretomkl.gram import CombinedGram, Rounding
 from paretomkl.machines import MACHINES
 from paretomkl.problem import MultiTaskProblem
 from paretomkl.protocols import Gram, Machine, PathSolver, Promises, Scalarization, Solver, WeightSet, check_part
@@ -55,12 +56,13 @@ class DenseGram:
     n_jobs = 1
 
     def __init__(self, store):
-        self.layout, self.n_kernels = store.layout, store.n_kernels
+        self.layout, self.n_kernels, self.names = store.layout, store.n_kernels, store.names
         self._Ks, self._flat = [], []
         for theta in np.eye(store.n_kernels):
             with store.combined(theta) as K:
                 self._Ks.append([K.of_task(t) for t in range(len(self.layout.size))])
                 self._flat.append(K.flat.copy())
+        self.rounding = Rounding.of_values(self.diagonals())
 
     @contextmanager
     def combined(self, theta):
@@ -186,16 +188,30 @@ def test_bare_machines_keep_no_cut_that_they_do_not_promise(kind):
         assert_allclose(solver.solve(other, start).objective, solver.solve(other).objective, rtol=2e-5)
 
 
+@dataclass
+class Making:
+    """Makes a machine in a wrapper, or over a foreign store."""
+
+    make: Any
+    wrap: Any = None
+    gram: Any = None
+    promises = Promises()
+
+    def __call__(self, gram, *data, **own):
+        machine = self.make(self.gram(gram) if self.gram else gram, *data, **own)
+        return self.wrap(machine) if self.wrap else machine
+
+
 @pytest.fixture
 def bare_machines(monkeypatch):
     for name, make in MACHINES.items():
-        monkeypatch.setitem(MACHINES, name, lambda *data, make=make, **own: bare_machine(make(*data, **own)))
+        monkeypatch.setitem(MACHINES, name, Making(make, bare_machine))
 
 
 @pytest.fixture
 def dense_grams(monkeypatch):
     for name, make in MACHINES.items():
-        monkeypatch.setitem(MACHINES, name, lambda gram, *data, make=make, **own: make(DenseGram(gram), *data, **own))
+        monkeypatch.setitem(MACHINES, name, Making(make, gram=DenseGram))
 
 
 @pytest.fixture

@@ -36,8 +36,16 @@ class CountingGram:
         return self.store.n_kernels
 
     @property
+    def names(self):
+        return self.store.names
+
+    @property
     def n_jobs(self):
         return self.store.n_jobs
+
+    @property
+    def rounding(self):
+        return self.store.rounding
 
     def combined(self, theta):
         self.calls["combined"] += 1

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from .._rounding import Errors, errors_of_duals, sweep_bounds
 from .._typing import AnyArray, Array, IntArray
 from ..protocols import Gram, Promises, check_part
 from ..sweep import Decisions, Sweep
@@ -33,6 +34,7 @@ class KernelTasks:
     """
 
     promises: Promises = Promises()
+    balanced: ClassVar[bool] = False  # whether the duals of a task sum to zero
 
     def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None):
         check_part(gram, Gram)
@@ -62,21 +64,21 @@ class KernelTasks:
         return np.add.reduceat(values, self.gram.layout.ptr[:-1])
 
     def swept(
-        self, theta: Array, linear: Array, dual: Array, gap: Array, warm: Any, forms: Array | None = None
+        self, theta: Array, linear: Array, size: Array, gap: Array, forms: Array, errors: Errors, warm: Any
     ) -> Sweep:
         """The sweep of duals v, feasible at every θ: cuts a_t − ½ Σ_m θ_m v'K_m v, and bounds from the duality gap.
 
-        ``forms`` are the v'K_m v if they are known.
+        ``size`` is the sum of the sizes of the terms of a; ``gap`` contains what rounding adds to the decisions. Cuts
+        are lowered and upper bounds raised by the other ``errors``.
         """
-        linear = self.scale * linear
-        forms = self.forms(dual, forms)
-        lower = linear - 0.5 * (forms * theta).sum(axis=1)
-        return Sweep(theta, linear, forms, lower, lower + self.scale * np.maximum(gap, 0.0), warm)
+        lost, weights = errors.forms, theta if theta.ndim > 1 else theta[None]
+        lower, upper = sweep_bounds(self.scale, weights, size, gap, errors.gap, errors.relative, linear, forms, lost)
+        return Sweep(theta, linear, forms, lower, upper, warm, lost, self.gram.names)
 
-    def forms(self, dual: Array, known: Array | None = None) -> Array:
-        """scale_t · v_t'K_m v_t of flat duals v, (n_tasks, n_kernels); pass v_t'K_m v_t as ``known`` if available."""
-        forms = self.gram.quadratic_forms(dual) if known is None else known
-        return self.scale[:, None] * np.maximum(forms, 0.0)  # rounding may make a zero form negative
+    def forms(self, dual: Array) -> Array:
+        """scale_t · v_t'K_m v_t of flat duals v, (n_tasks, n_kernels), rounded up."""
+        errors, _ = errors_of_duals(self.gram, np.zeros(self.n_kernels), dual, self.balanced)
+        return self.scale[:, None] * (np.maximum(self.gram.quadratic_forms(dual), 0.0) + errors.forms)
 
     def with_kernels(self, which: IntArray) -> Self:
         """A copy with the given kernels only; the store must be able to choose."""
@@ -101,7 +103,9 @@ class KernelTasks:
         if not tasks.any():
             return sweep
         linear, lower, upper = (np.where(tasks, 0.0, old) for old in (sweep.linear, sweep.lower, sweep.upper))
-        return replace(sweep, linear=linear, forms=np.where(tasks[:, None], 0.0, sweep.forms), lower=lower, upper=upper)
+        forms = np.where(tasks[:, None], 0.0, sweep.forms)
+        rounding = None if sweep.rounding is None else np.where(tasks[:, None], 0.0, sweep.rounding)
+        return replace(sweep, linear=linear, forms=forms, lower=lower, upper=upper, rounding=rounding)
 
     def grown_start(self, warm: Any, factor: float) -> Any:
         """A warm start for these tasks from one for costs that are smaller by ``factor``."""

@@ -48,8 +48,9 @@ class OneClassTasks(KernelTasks):
         dual = np.zeros(len(self.C)) if warm is None else warm.dual.copy()
         box = Box(np.zeros_like(self.C), self.C, np.zeros(self.n_tasks), balanced=False)
         ones, nought = np.ones_like(self.C), np.zeros(self.n_tasks)
-        solved, forms = solve_boxes(self.gram, theta, ones, box, dual, nought, rtol)
-        return self.swept(theta, self.of_tasks(dual), dual, solved.gap, OneClassStart(dual, solved.steps), forms)
+        solved, gap, forms, errors = solve_boxes(self.gram, theta, ones, box, dual, nought, rtol)
+        linear = self.of_tasks(dual)
+        return self.swept(theta, linear, linear, gap, forms, errors, OneClassStart(dual, solved.steps))
 
     def decisions(self, sweep: Sweep) -> Decisions:
         """f_t(x) − 1 = Σ_i α_ti k_θ(x_i, x) − 1, which is ≥ 0 inside."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from .._compiled import njit
 from .._parallel import SMALL_SYSTEM, blas_threads, run_chunks
+from .._rounding import UNIT, Errors, errors_of_duals, exact_sum
 from .._typing import Array, IntArray
 from ..gram import CombinedGram
 from ..protocols import Promises
@@ -49,20 +51,27 @@ class RidgeTasks(KernelTasks):
     """
 
     # not homogeneous: the linear part α'y − ½ Σ α²/C depends on C, and grows with it
-    promises = Promises(nonnegative=True, shrinks=True, scales=True, grows=True)
+    promises = Promises(nonnegative=True, shrinks=True, scales=True, shifts=True, grows=True)
+    balanced: ClassVar[bool] = True
 
     def sweep(self, theta: Array, warm: RidgeStart | None = None, rtol: float = 1e-6) -> Sweep:
         """Solve every task at θ. The systems are solved directly, so ``warm`` is not used."""
-        dual, gap, intercepts = np.zeros(len(self.targets)), np.zeros(self.n_tasks), np.zeros(self.n_tasks)
+        dual, missing = np.zeros((2, len(self.targets)))
+        intercepts = np.zeros(self.n_tasks)
         systems = [(tasks,) for tasks in self._same_systems()]
         with self.gram.combined(theta) as K, blas_threads(self._blas_threads(len(systems))):
 
             def work(tasks: IntArray) -> None:
-                self._solve(K, tasks, rtol, dual, gap, intercepts)
+                self._solve(K, tasks, rtol, dual, missing, intercepts)
 
             run_chunks(work, systems, self.gram.n_jobs)
-        linear = self.of_tasks(dual * self.targets - 0.5 * _divided(dual**2, self.C))
-        sweep = self.swept(theta, linear, dual, gap, RidgeStart(dual, intercepts))
+        errors, lost = errors_of_duals(self.gram, theta, dual, self.balanced)
+        linear, size, gap = np.zeros((3, self.n_tasks))
+        add_terms(
+            self.gram.layout.ptr, self.targets, self.C, dual, intercepts, missing, lost, linear, size, gap, errors
+        )
+        forms = self.gram.quadratic_forms(dual)
+        sweep = self.swept(theta, linear, size, gap, forms, errors, RidgeStart(dual, intercepts))
         return self.idle(sweep, self.fitted_by_constants())
 
     def _blas_threads(self, n_systems: int) -> int | None:
@@ -85,7 +94,9 @@ class RidgeTasks(KernelTasks):
             alike.setdefault((start[t], idx[mine].tobytes(), self.C[mine].tobytes()), []).append(t)
         return [np.array(tasks) for tasks in alike.values()]
 
-    def _solve(self, K: CombinedGram, tasks: IntArray, rtol: float, dual: Array, gap: Array, intercepts: Array) -> None:
+    def _solve(
+        self, K: CombinedGram, tasks: IntArray, rtol: float, dual: Array, missing: Array, intercepts: Array
+    ) -> None:
         """Solve tasks that share their system, and fill in their parts of the results."""
         ptr = self.gram.layout.ptr
         places = ptr[tasks][:, None] + np.arange(ptr[tasks[0] + 1] - ptr[tasks[0]])
@@ -98,18 +109,16 @@ class RidgeTasks(KernelTasks):
         # with (K + 1/C) x = y and (K + 1/C) u = 1, the solution is α = x − b u, where b makes Σα = 0
         ones = solve(np.ones(len(C)))
         for _ in range(1 + REFINEMENTS):
-            missing = y - own @ alpha - alpha / C[:, None] - b
-            step = solve(missing)
+            step = solve(y - own @ alpha - alpha / C[:, None] - b)
             offset = step.sum(axis=0) / ones.sum()
             alpha, b = alpha + step - ones[:, None] * offset, b + offset
             alpha -= alpha.mean(axis=0)  # Σα = 0 to the last digit, so that the dual is feasible
             values = own @ alpha
-            # the duality gap is ½ Σ C (r − α/C)², with r = y − Kα − b
-            found = 0.5 * C @ (y - values - b - alpha / C[:, None]) ** 2
+            left = y - values - b - alpha / C[:, None]
             value = (alpha * (y - 0.5 * values - 0.5 * alpha / C[:, None])).sum(axis=0)
-            if (found <= rtol * value).all():
+            if (0.5 * C @ left**2 <= rtol * value).all():
                 break
-        dual[places], gap[tasks], intercepts[tasks] = alpha.T, found, b
+        dual[places], missing[places], intercepts[tasks] = alpha.T, left.T, b
 
 
 def _solver(K: Array, C: Array) -> Callable[[Array], Array]:
@@ -127,6 +136,34 @@ def _solver(K: Array, C: Array) -> Callable[[Array], Array]:
             return lambda right: cho_solve(factor, right, check_finite=False)
 
 
-def _divided(values: Array, by: Array) -> Array:
-    """values / by, and zero where ``by`` is zero."""
-    return np.divide(values, by, out=np.zeros_like(values), where=by > 0)
+@njit()
+def add_terms(
+    ptr: IntArray,
+    y: Array,
+    C: Array,
+    dual: Array,
+    intercepts: Array,
+    missing: Array,
+    lost: Array,
+    linear: Array,
+    size: Array,
+    gap: Array,
+    errors: Errors,
+) -> None:
+    """Add up the linear parts Σ α y − ½ α² / C, the sizes of their terms, and the gaps, with what rounding adds.
+
+    The gap is ½ Σ C (r − α/C)² with r = y − Kα − b, less b Σα if that is not zero. ``missing`` is r − α/C, and Kα is
+    off by at most ``lost``.
+    """
+    for t in range(len(linear)):
+        found, b = 0.0, abs(intercepts[t])
+        for i in range(ptr[t], ptr[t + 1]):
+            if C[i] > 0.0:
+                share = dual[i] / C[i]
+                linear[t] += dual[i] * y[i] - 0.5 * dual[i] * share
+                size[t] += abs(dual[i] * y[i]) + 0.5 * dual[i] * share
+                off = abs(missing[i]) + lost[i] + 4.0 * UNIT * (abs(y[i]) + abs(share) + b)
+                gap[t] += 0.5 * C[i] * off * off
+                found += 0.5 * C[i] * missing[i] * missing[i]
+        gap[t] += b * abs(exact_sum(dual[ptr[t] : ptr[t + 1]])) + errors.relative[t] * gap[t]
+        errors.gap[t] = gap[t] - found

@@ -25,6 +25,7 @@ import numpy as np
 from .._compiled import inner_njit, njit
 from .._kernel_rows import dot, dot_at
 from .._parallel import run_chunks
+from .._rounding import UNIT, Rounding, bound_errors, exact_sum
 from .._typing import Array, IntArray
 
 if TYPE_CHECKING:
@@ -154,16 +155,15 @@ def lowered(v: float, low: float, epsilon: float) -> float:
 
 @inner_njit(_nrt=True)
 def solve_task(
-    K: Array, at: int, y: Array, box: TaskBox, v: Array, rtol: float, floor: float, max_steps: int
-) -> tuple[float, float, float, int]:
-    """Improve v in place until gap ≤ rtol · J or ≤ floor; return (dual value, duality gap, offset b, pair steps).
+    K: Array, at: int, y: Array, box: TaskBox, v: Array, rtol: float, floor: float, max_steps: int, e: Array
+) -> tuple[float, float, float, int, float]:
+    """Improve v in place until gap ≤ rtol · J or ≤ floor; return dual value, duality gap, offset b, pair steps, drift.
 
-    The Gram matrix (n, n) begins at ``at`` of the flat K. Working sets are chosen by second-order gain (Fan, Chen, Lin
-    2005).
+    ``e`` receives the errors y − Kv, up to the drift: a bound on the rounding errors of their updates. The Gram matrix
+    (n, n) begins at ``at`` of the flat K. Working sets are chosen by second-order gain (Fan, Chen, Lin 2005).
     """
     low, high, epsilon, balanced = box
     n = len(y)
-    e = np.empty(n)
     diagonal = np.empty(n)
     score = np.empty(n)
     rise = np.empty(n)
@@ -182,6 +182,7 @@ def solve_task(
     compute_errors(K, at, y, v, e)
     i, e_up, e_down = most_violating(e, rise, fall, balanced, score)
     drift = 0.0  # bound on the rounding error in e since it was last computed from scratch
+    largest = np.abs(e).max()
     steps = 0
     b = 0.0
     while True:
@@ -193,13 +194,13 @@ def solve_task(
             enough = max(rtol * value, floor)
             if gap <= enough or exhausted:
                 if drift * room <= 0.01 * enough:
-                    return value, gap, b, steps
+                    return value, gap, b, steps, drift
                 # recompute e, since the reported gap must hold for v itself, without accumulated rounding errors
                 compute_errors(K, at, y, v, e)
-                drift = 0.0
+                drift, largest = 0.0, np.abs(e).max()
                 if exhausted:
                     value, gap = value_and_gap(e, y, box, v, b)
-                    return value, gap, b, steps
+                    return value, gap, b, steps, drift
                 i, e_up, e_down = most_violating(e, rise, fall, balanced, score)
                 continue
         # i can rise and violates optimality most; its partner j can fall and gives the largest gain
@@ -210,7 +211,7 @@ def solve_task(
             j, gain = -1, 1.0
         if not gain > 0.0:
             value, gap = value_and_gap(e, y, box, v, b)
-            return value, gap, b, steps
+            return value, gap, b, steps, drift
         stop_i = raised(v[i], high[i], epsilon) if i >= 0 else 0.0
         stop_j = lowered(v[j], low[j], epsilon) if j >= 0 else 0.0
         room_i = stop_i - v[i] if i >= 0 else np.inf
@@ -224,7 +225,8 @@ def solve_task(
         if j >= 0:
             v[j] = stop_j if delta == room_j else v[j] - delta
             note_moves(j, v, box, rise, fall)
-        drift += 2e-16 * (delta * top + 1.0)
+        largest += 2.0 * delta * top
+        drift += 2.0 * UNIT * (2.0 * delta * top + largest)
         update_errors(row_i, K[at + j * n :] if j >= 0 else alone, delta, e)
         i, e_up, e_down = most_violating(e, rise, fall, balanced, score)
         steps += 1
@@ -234,13 +236,14 @@ class Box(NamedTuple):
     """Bounds on the duals of all tasks, and the cost ε of their size.
 
     low, high: flat over the samples of all tasks; epsilon: the tube of each task, (n_tasks,); balanced: whether the sum
-    of the duals of a task is fixed, as it is for a task with an intercept.
+    of the duals of a task is fixed, as it is for a task with an intercept; total: that sum.
     """
 
     low: Array
     high: Array
     epsilon: Array
     balanced: bool = True
+    total: float = 0.0
 
 
 class TaskBox(NamedTuple):
@@ -254,16 +257,27 @@ class TaskBox(NamedTuple):
 
 def classifier_box(y: Array, C: Array, n_tasks: int) -> Box:
     """The box of classifiers with signs y: v between 0 and y C."""
-    return Box(np.minimum(0.0, y * C), np.maximum(0.0, y * C), np.zeros(n_tasks))
+    bound = y * C
+    return Box(np.minimum(0.0, bound), np.maximum(0.0, bound), np.zeros(n_tasks))
 
 
 class Solved(NamedTuple):
-    """Dual value, duality gap, intercept and pair steps of each task, arrays of shape (n_tasks,)."""
+    """Dual value, duality gap, intercept and pair steps of each task, arrays of shape (n_tasks,).
+
+    ``errors`` are y − Kv of all samples; those of task t are off by at most drift[t] beyond the rounding of one sum.
+    """
 
     value: Array
     gap: Array
     intercept: Array
     steps: IntArray
+    drift: Array
+    errors: Array
+
+    @classmethod
+    def empty(cls, n_tasks: int, n_entries: int) -> Solved:
+        value, gap, intercept, drift = np.zeros((4, n_tasks))
+        return cls(value, gap, intercept, np.zeros(n_tasks, dtype=np.int64), drift, np.empty(n_entries))
 
 
 @njit()
@@ -285,8 +299,8 @@ def solve_range(
     """
     n_unsolved = 0
     ptr, idx, start, size = layout
-    value, gap, intercept, steps = solved
-    low, high, epsilon, balanced = box
+    value, gap, intercept, steps, drift, errors = solved
+    low, high, epsilon, balanced, _ = box
     for t in range(first, last):
         begin = ptr[t]
         end = ptr[t + 1]
@@ -298,8 +312,8 @@ def solve_range(
             at = 0
             copy_gram(K, start[t], size[t], idx[begin:end], gram)
         own = TaskBox(low[begin:end], high[begin:end], epsilon[t], balanced)
-        value[t], gap[t], intercept[t], steps[t] = solve_task(
-            gram, at, y[begin:end], own, v[begin:end], rtol, floor, PATIENCE * n
+        value[t], gap[t], intercept[t], steps[t], drift[t] = solve_task(
+            gram, at, y[begin:end], own, v[begin:end], rtol, floor, PATIENCE * n, errors[begin:end]
         )
         n_unsolved += steps[t] >= PATIENCE * n and gap[t] > max(rtol * value[t], floor)
     return n_unsolved
@@ -313,8 +327,7 @@ def solve_tasks(
     K is the flat storage of the layout; y and v are flat over the samples of all tasks. A gap of ``floor`` is enough.
     """
     n_tasks = len(layout.size)
-    value, gap, intercept = np.empty((3, n_tasks))
-    solved = Solved(value, gap, intercept, np.empty(n_tasks, dtype=np.int64))
+    solved = Solved.empty(n_tasks, len(y))
     problem = (K, layout, y, box, v, rtol, floor, solved)
 
     def work(first: int, last: int) -> None:
@@ -481,6 +494,47 @@ def newton_direction(A: Array, ridge: float, e: Array, balanced: bool, d: Array)
             mean += d[i] / f
         for i in range(f):
             d[i] -= mean
+
+
+@njit()
+def certify(
+    rounding: Rounding,
+    weights: Array,
+    ptr: IntArray,
+    y: Array,
+    box: Box,
+    v: Array,
+    solved: Solved,
+    noise: Array,
+    extra: Array,
+    forms: Array,
+    relative: Array,
+    gap: Array,
+) -> None:
+    """Upper bounds on the duality gaps of all tasks, and the errors of their duals; see :func:`bound_errors`.
+
+    ``extra`` (n_tasks,) is another bound on the errors of decisions. The part of each sample in the gap is convex in
+    its error u, so it is largest at an end of the interval of u.
+    """
+    low, high, epsilon, balanced, fixed = box
+    _, _, intercept, _, drift, e = solved
+    lost = np.empty(len(v))
+    bound_errors(rounding, weights, ptr, v, balanced and fixed == 0.0, noise, forms, relative, lost)
+    for t in range(len(ptr) - 1):
+        begin, end, b, width = ptr[t], ptr[t + 1], intercept[t] if balanced else 0.0, epsilon[t]
+        total = 0.0
+        size = 0.0
+        for i in range(begin, end):
+            off = lost[i] + drift[t] + extra[t] + 4.0 * UNIT * (abs(y[i]) + abs(b))
+            worst = 0.0
+            for u in (e[i] - b - off, e[i] - b + off):
+                loss = high[i] * max(0.0, u - width) - low[i] * max(0.0, -u - width)
+                worst = max(worst, loss - v[i] * u + width * abs(v[i]))
+            total += worst
+            size += loss + abs(v[i]) * (abs(u) + width)
+        gap[t] = total + (end - begin + 8) * UNIT * size
+        if balanced:  # the gap holds if Σv is exact; otherwise its residual times b is missing
+            gap[t] += abs(b * (exact_sum(v[begin:end]) - fixed))
 
 
 @njit()

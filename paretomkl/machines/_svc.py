@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -41,9 +41,12 @@ class SVCTasks(KernelTasks):
         intercepts do not depend on it.
     """
 
+    promises = replace(BOX, shifts=True, hinge=True)
+    balanced: ClassVar[bool] = True
+
     def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None):
         super().__init__(gram, targets, C, scale)
-        self.promises = replace(BOX, chooses=gram.can_choose, hinge=True)
+        self.promises = replace(self.promises, chooses=gram.can_choose)
 
     def sweep(self, theta: Array, warm: SVCStart | None = None, rtol: float = 1e-6) -> Sweep:
         """Solve every task at θ to a relative duality gap of rtol, starting from the duals of an earlier sweep.
@@ -53,9 +56,9 @@ class SVCTasks(KernelTasks):
         dual = np.zeros(len(self.targets)) if warm is None else warm.dual.copy()
         box = classifier_box(self.targets, self.C, self.n_tasks)
         intercepts = np.zeros(self.n_tasks) if warm is None else warm.intercepts
-        solved, forms = solve_boxes(self.gram, theta, self.targets, box, dual, intercepts, rtol)
-        start = SVCStart(dual, solved.intercept, solved.steps)
-        return self.swept(theta, self.of_tasks(np.abs(dual)), dual, solved.gap, start, forms)
+        solved, gap, forms, errors = solve_boxes(self.gram, theta, self.targets, box, dual, intercepts, rtol)
+        linear = self.of_tasks(np.abs(dual))
+        return self.swept(theta, linear, linear, gap, forms, errors, SVCStart(dual, solved.intercept, solved.steps))
 
     def decisions(self, sweep: Sweep) -> Decisions:
         """f_t(x) = Σ_i y_i α_ti k_θ(x_i, x) + b_t."""

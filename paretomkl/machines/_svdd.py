@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._rounding import UNIT
 from .._typing import Array, IntArray
 from ..protocols import Gram, Promises
 from ..sweep import Decisions, Sweep
@@ -54,8 +55,8 @@ class SVDDTasks(KernelTasks):
         Factor of the objectives, cuts and bounds; None is 1.
     """
 
-    # duals sum to one, so they cannot shrink, and A_t depends on the kernels
-    promises = Promises(nonnegative=True, grows=True)
+    # duals sum to one, so they cannot shrink; A_t depends on the kernels; a ball moves with its samples
+    promises = Promises(nonnegative=True, shifts=True, grows=True)
 
     def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None):
         super().__init__(gram, targets, C, scale)
@@ -81,18 +82,28 @@ class SVDDTasks(KernelTasks):
         dual = self._first_dual() if warm is None else warm.dual.copy()
         # half the problem has the form of the other machines: targets ½ k(x, x), and a quadratic form with factor ½
         targets = 0.5 * theta @ diagonals
-        box = Box(np.zeros_like(self.C), self.C, np.zeros(self.n_tasks))
+        box = Box(np.zeros_like(self.C), self.C, np.zeros(self.n_tasks), total=1.0)
         offsets = np.zeros(self.n_tasks) if warm is None else warm.offsets
-        solved, forms = solve_boxes(self.gram, theta, targets, box, dual, offsets, rtol)
+        solved, gap, forms, errors = solve_boxes(self.gram, theta, targets, box, dual, offsets, rtol)
         begin = self.gram.layout.ptr[:-1]
-        top = self.scale * np.maximum.reduceat(diagonals.max(axis=0), begin)
-        spread = np.add.reduceat(dual * diagonals, begin, axis=1).T - forms
-        slopes = np.maximum(top[:, None] - self.scale[:, None] * np.maximum(spread, 0.0), 0.0)
-        smallest = self.scale * np.maximum.reduceat(diagonals, begin, axis=1).min(axis=0)
+        largest = np.maximum.reduceat(diagonals, begin, axis=1).T
+        top = self.scale * largest.max(axis=1)
+        mean = np.add.reduceat(dual * diagonals, begin, axis=1).T
+        # if the duals sum to 1 + r, a change by r makes them feasible, which changes the spread by at most 3 r k(x, x)
+        off = (np.abs(self.of_tasks(dual) - 1.0) + errors.relative)[:, None]
+        off = off + self.gram.rounding.sizes[1]
+        rounding = self.scale[:, None] * (errors.forms + 4 * off * largest) + 8 * UNIT * top[:, None]
+        slopes = np.maximum(top[:, None] - self.scale[:, None] * np.maximum(mean - forms, 0.0), 0.0) + rounding
+        smallest = self.scale * largest.min(axis=1)
         linear = top + FLOOR * smallest + RESOLUTION * top
         lower = linear - slopes @ theta
-        upper = lower + 2 * self.scale * np.maximum(solved.gap, 0.0)
-        return Sweep(theta, linear, 2 * slopes, lower, upper, SVDDStart(dual, solved.intercept, solved.steps))
+        lost = rounding @ theta
+        upper = lower + 2 * (self.scale * gap + lost)
+        lower = np.maximum(lower, FLOOR * smallest + RESOLUTION * top)  # R² is at least zero
+        more = self.scale * errors.gap / np.maximum(lost, 1e-300)
+        start = SVDDStart(dual, solved.intercept, solved.steps)
+        rounding = 2 * (1 + more[:, None]) * rounding
+        return Sweep(theta, linear, 2 * slopes, lower, upper, start, rounding, self.gram.names)
 
     def _first_dual(self) -> Array:
         """A feasible dual: the first samples of each task at their upper bounds, until the sum is one."""

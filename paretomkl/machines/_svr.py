@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import replace
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -45,7 +46,8 @@ class SVRTasks(KernelTasks):
         Errors up to ε cost nothing. A cut is valid for every smaller ε.
     """
 
-    promises = BOX
+    promises = replace(BOX, shifts=True)
+    balanced: ClassVar[bool] = True
 
     def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None, epsilon: float | Array = 0.1):
         super().__init__(gram, targets, C, scale)
@@ -60,10 +62,11 @@ class SVRTasks(KernelTasks):
         dual[np.repeat(idle, np.diff(self.gram.layout.ptr))] = 0.0
         box = Box(-self.C, self.C, self.epsilon)
         intercepts = np.zeros(self.n_tasks) if warm is None else warm.intercepts
-        solved, forms = solve_boxes(self.gram, theta, self.targets, box, dual, intercepts, rtol)
-        linear = self.of_tasks(dual * self.targets) - self.epsilon * self.of_tasks(np.abs(dual))
+        solved, gap, forms, errors = solve_boxes(self.gram, theta, self.targets, box, dual, intercepts, rtol)
+        gain, cost = dual * self.targets, self.epsilon * self.of_tasks(np.abs(dual))
+        linear, size = self.of_tasks(gain) - cost, self.of_tasks(np.abs(gain)) + cost
         start = SVRStart(dual, solved.intercept, solved.steps)
-        return self.idle(self.swept(theta, linear, dual, solved.gap, start, forms), idle)
+        return self.idle(self.swept(theta, linear, size, gap, forms, errors, start), idle)
 
     def decisions(self, sweep: Sweep) -> Decisions:
         """f_t(x) = Σ_i β_ti k_θ(x_i, x) + b_t."""

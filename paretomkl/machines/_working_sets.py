@@ -16,9 +16,10 @@ import numpy as np
 from .._compiled import njit
 from .._kernel_fields import Field
 from .._parallel import run_chunks
+from .._rounding import Errors
 from .._typing import Array, IntArray
 from ..gram import TaskLayout
-from ._smo import Box, Solved, TaskBox, errors_of_tasks, note_moves, offset, solve_tasks, value_and_gap
+from ._smo import Box, Solved, TaskBox, certify, errors_of_tasks, note_moves, offset, solve_tasks, value_and_gap
 
 # limit on variables at a bound that join a working set: the largest of a number, a share of all, and a share of the
 # nonzero ones
@@ -30,20 +31,51 @@ SOME = 1000  # minimum number of samples for a first guess
 MOST_ROUNDS = 200  # reached only if the tolerance is below what rounding allows
 
 
-def solve_boxes(
-    gram: Any, theta: Array, y: Array, box: Box, v: Array, intercepts: Array, rtol: float
-) -> tuple[Solved, Array]:
-    """Solve all tasks at θ as :func:`solve_tasks` does, and also return the quadratic forms of their duals.
+def solve_boxes(gram: Any, theta: Array, y: Array, box: Box, v: Array, intercepts: Array, rtol: float) -> Certified:
+    """Solve all tasks at θ as :func:`solve_tasks` does, with the quadratic forms of their duals and bounds on rounding.
 
     Uses full Gram matrices or working sets, whichever the store expects to be less work.
     """
     if theta.ndim > 1 or not gram.streams:
         with gram.combined(theta) as K:
             solved = solve_tasks(K.flat, K.layout, y, box, v, rtol, gram.n_jobs)
-        return solved, gram.quadratic_forms(v)
-    with gram.field(rtol) as field:
-        solved = solve_on_working_sets(field, theta * gram.bank.factor, y, box, v, intercepts, rtol)
-        return solved, field.quadratic_forms() * gram.bank.factor
+        return certified(gram, theta, y, box, v, solved, gram.quadratic_forms(v))
+    while True:
+        start = v.copy()
+        with gram.field() as field:
+            solved = solve_on_working_sets(field, theta * gram.bank.factor, y, box, v, intercepts, rtol)
+            found = certified(gram, theta, y, box, v, solved, field.quadratic_forms() * gram.bank.factor, field)
+        lost = found.errors.gap + found.errors.forms @ theta
+        if field.double or (lost <= rtol * solved.value).all():
+            return found
+        gram.use_double_precision()
+        v[:] = start
+
+
+class Certified(NamedTuple):
+    """Solved tasks: upper bounds on their duality gaps, the forms of their duals, and bounds on rounding errors."""
+
+    solved: Solved
+    gap: Array
+    forms: Array
+    errors: Errors
+
+
+def certified(
+    gram: Any, theta: Array, y: Array, box: Box, v: Array, solved: Solved, forms: Array, field: Field | None = None
+) -> Certified:
+    """Bound what rounding adds to the results of v, which come from a field or from full matrices."""
+    noise, extra, gap, relative = np.zeros((4, len(forms)))
+    if field is not None:
+        noise = field.noise
+    if field is not None and not field.double:
+        of_forms, extra = field.single_errors(theta * gram.bank.factor)
+    weights, lost = theta if theta.ndim > 1 else theta[None], np.empty(forms.shape)
+    data = gram.rounding, weights, gram.layout.ptr, y, box, v, solved
+    certify(*data, noise, extra, lost, relative, gap)
+    if field is not None and not field.double:
+        lost += of_forms
+    return Certified(solved, gap, forms, Errors(lost, relative, np.maximum(gap - solved.gap, 0.0)))
 
 
 def solve_on_working_sets(
@@ -55,8 +87,9 @@ def solve_on_working_sets(
     """
     ptr = field.gram.layout.ptr
     n_tasks = len(ptr) - 1
-    value, gap = np.zeros((2, n_tasks))
-    solved = Solved(value, gap, np.array(intercepts, dtype=np.float64), np.zeros(n_tasks, dtype=np.int64))
+    solved = Solved.empty(n_tasks, len(y))
+    solved.intercept[:] = intercepts
+    value, gap = solved.value, solved.gap
     work = _Work(field, y, box, v, rtol, solved)
     field.begin(weight, v)
     work.guess()
@@ -67,7 +100,7 @@ def solve_on_working_sets(
         errors, sets = {}, {}
         for t, f in zip(waiting, field.decisions(waiting), strict=True):
             mine, own, before = work.entries(t), work.box_of(t), value[t]
-            e, slack = y[mine] - f, np.empty(len(f))
+            e, slack = np.subtract(y[mine], f, out=solved.errors[mine]), np.empty(len(f))
             value[t], gap[t], solved.intercept[t] = look(e, y[mine], own, v[mine], solved.intercept[t], slack)
             stalled = n_rounds > 2 and 0 <= value[t] - before <= 1e-14 * value[t]
             if gap[t] > rtol * value[t] and not stalled and n_rounds < MOST_ROUNDS:

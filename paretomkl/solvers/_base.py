@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, cast
 
+import numpy as np
+
 from .._run import Report, Run
 from .._typing import Array
 from ..problem import MultiTaskProblem
 from ..protocols import GrowingMachine, Solver
 from ..scalarizations import PowerMean
-from ..solution import Solution
+from ..solution import RoundingWarning, Solution
 from ..sweep import Sweep, check_sweep
 
 TASK_SHARE = 0.02  # accuracy of the single tasks relative to tol, so that they hardly affect the gap
@@ -100,10 +102,11 @@ class BaseSolver:
     ) -> Solution:
         scalarization = problem.scalarization
         converged = gap <= self.tol
-        if not converged:
-            limit = f"after {n_sweeps} sweeps" if exhausted else f"max_iter={self.max_iter}"
-            cure = "Raise tol: rounding allows no smaller gap" if exhausted else "Raise max_iter or tol"
-            warn_not_converged(f"{type(self).__name__} stopped at p={scalarization.p:g}, {limit}", gap, self.tol, cure)
+        if not converged and (exhausted or rounding_share(problem, sweep, self.tol) > self.tol):
+            warnings.warn(rounding_warning(problem, sweep, gap, self.tol), stacklevel=4)
+        elif not converged:
+            where = f"{type(self).__name__} stopped at p={scalarization.p:g}, max_iter={self.max_iter}"
+            warn_not_converged(where, gap, self.tol, "Raise max_iter or tol")
         if task_weights is None:
             task_weights = scalarization.task_weights(sweep.lower)
         objective = scalarization.value(sweep.lower)
@@ -139,3 +142,31 @@ def warn_not_converged(where: str, gap: float, tol: float, cure: str) -> None:
     from sklearn.exceptions import ConvergenceWarning
 
     warnings.warn(f"{where}, gap {gap:.1e} > tol={tol:g}. {cure}.", ConvergenceWarning, stacklevel=5)
+
+
+def rounding_share(problem: MultiTaskProblem, sweep: Sweep, tol: float = 0.0) -> float:
+    """The part of the relative gap that rounding accounts for, which no sweep can remove; zero if it is below tol."""
+    # weights are at most one
+    if sweep.rounding is None or sweep.rounding.max() * len(sweep.theta) <= tol * sweep.upper.min():
+        return 0.0
+    if not sweep.upper.any():  # no task costs anything
+        return 0.0
+    eta = problem.scalarization.gradient(sweep.upper)
+    forms, lost = eta @ sweep.forms, eta @ sweep.rounding
+    support = problem.weight_set.support
+    missing = support(forms) - support(np.maximum(forms - lost, 0.0))
+    return float(0.5 * (lost @ sweep.theta + missing) / (eta @ sweep.upper))
+
+
+def rounding_warning(problem: MultiTaskProblem, sweep: Sweep, gap: float, tol: float) -> RoundingWarning:
+    """A warning that names the kernel with the largest rounding errors."""
+    kernel = ""
+    if sweep.rounding is not None and sweep.names is not None:
+        kernel = sweep.names[int(np.argmax(problem.scalarization.gradient(sweep.upper) @ sweep.rounding))]
+    culprit = f" Kernel {kernel} has the largest errors: its values are large compared with their differences."
+    return RoundingWarning(
+        f"Rounding allows no gap below {gap:.1e} > tol={tol:g}.{culprit if kernel else ''} Subtract the offset of its "
+        "columns or standardise them; centre a matrix that is precomputed. Or raise tol.",
+        kernel,
+        rounding_share(problem, sweep),
+    )

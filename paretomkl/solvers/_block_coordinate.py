@@ -8,7 +8,7 @@ from typing import ClassVar
 from .._run import Run
 from ..problem import MultiTaskProblem
 from ..solution import Solution
-from ._base import BaseSolver
+from ._base import BaseSolver, rounding_share
 
 
 @dataclass
@@ -51,7 +51,7 @@ class BlockCoordinateDescent(BaseSolver):
             n_sweeps += 1
             gap = problem.relative_gap(sweep)
             run.note(problem.scalarization.p, gap)
-            if gap <= self.tol or n_sweeps >= self.max_iter:
+            if gap <= self.tol or n_sweeps >= self.max_iter or rounding_share(problem, sweep, self.tol) > self.tol:
                 return self.solution(problem, sweep, gap, n_sweeps)
             weights = problem.scalarization.task_weights(sweep.lower)
             theta = problem.weight_set.minimize_ratio(theta**2 * (weights @ sweep.forms))

@@ -16,7 +16,7 @@ from ..protocols import ChoosingMachine, Machine, Scalarization, WeightSet
 from ..scalarizations import PowerMean
 from ..solution import Solution
 from ..sweep import Sweep
-from ._base import BaseSolver
+from ._base import BaseSolver, rounding_share
 from ._few_kernels import MANY, minimize_over_few
 from ._master import Optimum, minimize_over_cuts
 
@@ -172,7 +172,7 @@ class Pool:
             if live[k] or sweep is keep:
                 theta = np.zeros(machine.n_kernels)
                 theta[place] = sweep.theta
-                pool.add(replace(sweep, theta=theta, forms=machine.forms(duals(machine, sweep))))
+                pool.add(replace(sweep, theta=theta, forms=machine.forms(duals(machine, sweep)), rounding=None))
         return pool
 
 
@@ -270,8 +270,9 @@ class CutPool(BaseSolver):
             n_sweeps = run.n_sweeps - n_before
             run.note(problem.scalarization.p, gap)
             enough = self.tol if n_sweeps or _one_point_serves_all(problem) else self.borrow * self.tol
-            if gap <= enough or n_sweeps >= self.max_iter or precision < 1e-6:
-                return Reached(best, gap, n_sweeps, master, pool, precision < 1e-6)
+            exhausted = precision < 1e-6 or (gap > enough and rounding_share(problem, best, self.tol) > self.tol)
+            if gap <= enough or n_sweeps >= self.max_iter or exhausted:
+                return Reached(best, gap, n_sweeps, master, pool, exhausted)
             # Cutting planes overshoot with many kernels: take a shorter stride after a sweep without improvement.
             stride = min(1.0, LONGER * stride) if best is not leader else max(SHORTEST, SHORTER * stride)
             leader = best
@@ -523,7 +524,7 @@ def solve_on_few(solver: CutPool, problem: MultiTaskProblem, init: Solution | No
         few.which, few.inner = which, replace(few.inner, machine=wider, state=pool, sweep=best)
     theta = np.zeros(machine.n_kernels)
     theta[few.which] = reached.best.theta
-    best = replace(reached.best, theta=theta, forms=machine.forms(duals(sub, reached.best)))
+    best = replace(reached.best, theta=theta, forms=machine.forms(duals(sub, reached.best)), rounding=None)
     run.note(problem.scalarization.p, gap)
     n_sweeps = run.n_sweeps - n_before
     weights = reached.master.task_weights

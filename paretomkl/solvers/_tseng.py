@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 
+from .._rounding import errors_of_duals
 from .._run import Run
 from .._typing import Array
 from ..machines._smo import errors_of_tasks
@@ -16,7 +17,7 @@ from ..scalarizations import PowerMean
 from ..solution import Solution
 from ..sweep import Sweep
 from ..weight_sets import LsBall
-from ._base import BaseSolver
+from ._base import BaseSolver, rounding_share
 from ._projection import project
 
 FLOOR = 1e-9  # added to λ_t / ω_t in divisions: keeps Φ concave and its gradient finite as λ_t reaches zero
@@ -88,7 +89,9 @@ class Saddle:
             errors_of_tasks(K.flat, K.layout, signs, v, errors)
         forms = scale[:, None] * gram.quadratic_forms(v)
         slopes = Point(-0.5 * lam @ forms, self.unit * self.spread(scale) * signs * errors, 0.5 * forms @ u.theta)
-        return slopes, Cuts(scale * np.add.reduceat(alpha, self.ptr[:-1]), forms)
+        lost, _ = errors_of_duals(gram, u.theta, v, balanced=True)
+        linear = scale * (1 - lost.relative) * np.add.reduceat(alpha, self.ptr[:-1])
+        return slopes, Cuts(linear, np.maximum(forms, 0.0) + scale[:, None] * lost.forms)
 
     def step(self, u: Point, slopes: Point, zeta: float) -> Point:
         """argmin over feasible v of v'q + ζ D(v, u), where q = (∇_θ Φ, −∇_β Φ, −∇_λ Φ)."""
@@ -219,7 +222,7 @@ class Tseng(BaseSolver):
                 best = min(best, sweep, key=lambda one: problem.scalarization.log_value(one.upper))
                 gap = problem.relative_gap(best, lower)
                 run.note(problem.scalarization.p, gap)
-                if gap <= self.tol:
+                if gap <= self.tol or rounding_share(problem, best, self.tol) > self.tol:
                     break
             for _ in range(DOUBLINGS):
                 v = saddle.step(u, slopes, zeta)

@@ -50,5 +50,12 @@ def some_theta(seed, n_kernels=4):
     return theta / theta.sum()
 
 
+def rounding_of(sweep, expected):
+    """What rounding adds to the bounds of the first task, which is at most a few times ``expected``, as sums add up."""
+    rounding = float(sweep.rounding[0] @ sweep.theta)
+    assert rounding <= 4 * (len(sweep.warm.dual) + 40) * expected + 1e-13 * sweep.upper[0]
+    return rounding
+
+
 def steps_of(sweep):
     return int(np.sum(sweep.warm.steps))

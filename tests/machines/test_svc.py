@@ -18,6 +18,7 @@ from paretomkl import KernelBank, pareto_path
 from paretomkl._run import Run
 from paretomkl.gram import GramBlocks
 from paretomkl.machines._svc import SVCStart, SVCTasks
+from tests.machines.cases import rounding_of
 from tests.oracles import paper_kernels, svc_gap, svc_objective, svc_objective_qp, svc_value
 
 
@@ -106,12 +107,12 @@ def assert_solved(K, signs, C, rtol=1e-10, accuracy=1e-8):
     """The optimum matches LIBSVM and is between the bounds of the sweep."""
     sweep = solve_one(K, signs, C, rtol)
     expected = reference(K, signs, C)
-    assert_allclose(sweep.lower[0], expected, rtol=accuracy)
     assert sweep.lower[0] <= expected * (1 + 1e-9)
     assert sweep.upper[0] >= expected * (1 - 1e-9)
     # the gap is a sum of C_i times margins, which are accurate up to the rounding of K v
-    rounding = 4e-16 * np.sum(np.broadcast_to(C, signs.shape)) * (1 + K.max() * sweep.linear[0])
+    rounding = rounding_of(sweep, 4e-16 * np.sum(np.broadcast_to(C, signs.shape)) * (1 + K.max() * sweep.linear[0]))
     assert sweep.upper[0] - sweep.lower[0] <= 1.01 * rtol * sweep.upper[0] + rounding
+    assert_allclose(sweep.lower[0], expected, rtol=accuracy, atol=rounding)
 
 
 # -------------------------------------------------------------------------------------------------------------- optima
@@ -200,7 +201,7 @@ def test_a_warm_start_ends_at_the_same_optimum(name):
     cold = solve_one(K, signs, C)
     for start in (signs * alpha, cold.warm.dual, 0 * cold.warm.dual):
         warm = solve_one(K, signs, C, init=start)
-        assert_allclose(warm.lower, cold.lower, rtol=3e-10)
+        assert_allclose(warm.lower, cold.lower, rtol=3e-10, atol=cold.rounding[0] @ cold.theta)
 
 
 def test_a_solved_task_takes_no_step():
@@ -244,7 +245,8 @@ def test_an_impossible_accuracy_ends_quickly_with_the_best_result(seed, C):
     K = (X @ X.T + 1) ** 2
     sweep = solve_one(K, signs, C, rtol=1e-12)
     assert_allclose(sweep.lower[0], reference(K, signs, C), rtol=1e-8)
-    assert_allclose(sweep.upper[0], sweep.lower[0], rtol=1e-8)
+    rounding = rounding_of(sweep, 4e-16 * C * len(signs) * (1 + K.max() * sweep.linear[0]))
+    assert_allclose(sweep.upper[0], sweep.lower[0], rtol=1e-8, atol=rounding)
     assert sweep.warm.steps[0] < 100_000
 
 
@@ -257,7 +259,7 @@ def test_the_upper_bound_is_the_primal_value_of_the_reported_dual_and_intercept(
     decision = K @ sweep.warm.dual + sweep.warm.intercepts[0]
     losses = np.broadcast_to(C, signs.shape) @ np.maximum(0, 1 - signs * decision)
     primal = sweep.warm.dual @ K @ sweep.warm.dual / 2 + losses
-    rounding = 4e-16 * np.sum(np.broadcast_to(C, signs.shape)) * (1 + K.max() * sweep.linear[0])
+    rounding = rounding_of(sweep, 4e-16 * np.sum(np.broadcast_to(C, signs.shape)) * (1 + K.max() * sweep.linear[0]))
     assert_allclose(sweep.upper[0], primal, rtol=0.02 * rtol, atol=rounding)
 
 

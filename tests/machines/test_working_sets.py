@@ -42,17 +42,17 @@ def test_bounds_enclose_the_objectives_and_forms_match_the_dual(kind, rtol, cach
     _stream(monkeypatch)
     streaming = _machine(kind, cache_mb)
     assert streaming.gram.streams
-    rounding, rounding_of_forms = (1e-12, 1e-9) if rtol < 1e-5 else (1e-6, 1e-6)  # double or single precision
     warm = None
     for theta in (THETA, np.roll(THETA, 1), THETA):
         sweep = streaming.sweep(theta, warm, rtol)
         warm = sweep.warm
-        assert (sweep.upper - sweep.lower <= 1.01 * rtol * sweep.upper).all()
+        assert (sweep.upper - sweep.lower <= 2.01 * rtol * sweep.upper).all()  # single precision may add rtol
         forms = streaming.scale[:, None] * machine.gram.quadratic_forms(warm.dual)
         if kind != "svdd":  # its slopes have another term
-            assert_allclose(sweep.forms, forms, rtol=rounding_of_forms, atol=rounding_of_forms * forms.max())
-    assert (sweep.lower <= truth.upper * (1 + rounding)).all()
-    assert (sweep.upper >= truth.lower * (1 - rounding)).all()
+            assert (sweep.forms >= forms * (1 - 1e-12)).all()
+            assert (sweep.forms <= forms * (1 + 1e-12) + 2 * sweep.rounding).all()
+    assert (sweep.lower <= truth.upper).all()
+    assert (sweep.upper >= truth.lower).all()
     assert_allclose(sweep.lower, truth.lower, rtol=max(rtol, 1e-9))
 
 
@@ -71,7 +71,7 @@ def test_a_warm_start_needs_fewer_kernel_values_than_a_cold_one(monkeypatch):
     warm = None
     for theta in (THETA, THETA + 0.01, THETA + 0.01):
         warm = machine.sweep(theta, warm, 1e-4).warm
-        with machine.gram.field(1e-4) as field:
+        with machine.gram.field() as field:
             values.append(field.store.n_values)
     assert values[1] - values[0] < values[0]
     assert values[2] == values[1]  # solved already
