@@ -17,12 +17,20 @@ __all__ = ["RoundingWarning", "Solution"]
 class RoundingWarning(ConvergenceWarning):
     """Rounding errors of kernel values alone account for a gap above the tolerance.
 
-    Attributes
+    Parameters
     ----------
-    kernel : str
+    message : str
+        What happened and what to do.
+    kernel : str, default=""
         The kernel with the largest errors.
-    share : float
+    share : float, default=0.0
         The part of the relative gap that rounding accounts for.
+
+    Examples
+    --------
+    >>> from paretomkl.solution import RoundingWarning
+    >>> RoundingWarning("Subtract the offset of the columns.", kernel="linear", share=0.1).kernel
+    'linear'
     """
 
     def __init__(self, message: str, kernel: str = "", share: float = 0.0):
