@@ -1,0 +1,166 @@
+"""Bounds on tasks that are solved roughly, compared with dual and primal values from dense kernel matrices.
+
+Whatever ended a sweep early, its numbers must hold for the dual and the function that come with it: ``lower`` and the
+cuts are at most the dual function, at every θ, and ``upper`` is at least the primal objective of the decision function.
+A true J between the two proves less: a gap that is too small by a factor can still enclose it.
+"""
+
+import numpy as np
+import pytest
+from scipy.linalg import cho_factor
+from scipy.spatial.distance import cdist
+
+from paretomkl import KernelBank
+from paretomkl.gram import GramBlocks
+from paretomkl.kernels import Gaussian, Laplacian, Linear, Polynomial
+from paretomkl.machines import MACHINES, _ridge
+from tests.machines.cases import EPSILON, some_theta
+from tests.oracles import infeasibility, machine_dual, machine_primal
+
+KERNELS = [Linear(), Polynomial(2), Gaussian(0.7), Gaussian(2.0), Laplacian(0.3)]
+COSTS = {"svc": 5.0, "ls-svc": 3.0, "ridge": 3.0, "svr": 2.0, "one-class": 0.3, "svdd": 0.1}
+SCALE = np.array([1.0, 0.5, 2.0])
+
+every_kind = pytest.mark.parametrize("kind", COSTS)
+on_working_sets = pytest.mark.parametrize("kind", ["svc", "svr", "one-class", "svdd"])
+
+
+class Case:
+    """Three tasks, two of which share samples, with costs that are zero for some samples; and their dense kernels."""
+
+    def __init__(self, kind, n=90, seed=0, offset=0.0):
+        rng = np.random.default_rng(seed)
+        X = offset + rng.normal(size=(n, 3))
+        self.kind = {"ls-svc": "ridge"}.get(kind, kind)
+        self.rows = [np.arange(n // 2), np.arange(n // 3, 2 * n // 3), np.arange(2 * n // 3, n)]
+        Z = X - offset
+        signal = np.sin(2 * Z[:, 0]) + Z[:, 1] * Z[:, 2] + 0.3 * rng.normal(size=n)
+        values = {"svc": np.sign(signal), "ls-svc": np.sign(signal), "ridge": signal, "svr": signal}
+        self.y = [values.get(kind, np.ones(n))[rows] for rows in self.rows]
+        self.C = [COSTS[kind] * rng.uniform(0.5, 2, len(rows)) * (rng.random(len(rows)) < 0.9) for rows in self.rows]
+        squared, inner = cdist(X, X, "sqeuclidean"), X @ X.T
+        self.Ks = np.stack(
+            [
+                inner,
+                (inner + 1) ** 2,
+                np.exp(-squared / (2 * 0.7**2)),
+                np.exp(-squared / (2 * 2.0**2)),
+                np.exp(-0.3 * cdist(X, X, "cityblock")),
+            ]
+        )
+        gram = GramBlocks(KernelBank(KERNELS, normalize="none").fit(X), X, self.rows)
+        options = {"epsilon": EPSILON} if kind == "svr" else {}
+        self.machine = MACHINES[kind](gram, np.concatenate(self.y), np.concatenate(self.C), SCALE, **options)
+        diagonals = np.diagonal(self.Ks, axis1=1, axis2=2)
+        self.largest = np.array(
+            [diagonals[:, rows].max(axis=1) for rows in self.rows]
+        )  # k_m(x, x), (n_tasks, n_kernels)
+
+    def _each(self, theta, duals):
+        K = np.tensordot(theta, self.Ks, axes=1)
+        for rows, y, C, v in zip(self.rows, self.y, self.C, duals, strict=True):
+            yield self.kind, K[np.ix_(rows, rows)], y, C, v
+
+    def _constant(self, theta):
+        """What the objective of a ball has besides R², so that it decreases with θ and is positive."""
+        if self.kind != "svdd":
+            return 0.0
+        top = self.largest.max(axis=1)
+        return SCALE * (top * (1 - theta.sum()) + 1e-9 * self.largest.min(axis=1) + 1e-13 * top)
+
+    def dual_values(self, theta, duals):
+        values = [machine_dual(*task, epsilon=EPSILON) for task in self._each(theta, duals)]
+        return SCALE * values + self._constant(theta)
+
+    def primal_values(self, theta, duals, intercepts):
+        tasks = zip(self._each(theta, duals), intercepts, strict=True)
+        return SCALE * [machine_primal(*task, b, epsilon=EPSILON) for task, b in tasks] + self._constant(theta)
+
+    def check(self, sweep, rounding=1e-9, slack=1e-6):
+        """Every bound of a sweep holds and is not too cautious; returns the largest relative gap of its tasks."""
+        decisions = self.machine.decisions(sweep)
+        duals = [v / 2 for v in decisions.dual] if self.kind == "svdd" else decisions.dual
+        for y, C, v in zip(self.y, self.C, duals, strict=True):
+            assert infeasibility(self.kind, y, C, v) <= 1e-13
+        dual = self.dual_values(sweep.theta, duals)
+        primal = self.primal_values(sweep.theta, duals, decisions.intercepts)
+        assert np.all(sweep.lower <= dual + rounding * primal)
+        assert np.all(sweep.upper >= primal - rounding * primal)
+        for seed in range(4):
+            theta = some_theta(seed, len(KERNELS)) * (1.0 if seed % 2 else 0.3)
+            cuts, values = sweep.linear - sweep.forms @ theta / 2, self.dual_values(theta, duals)
+            assert np.all(cuts <= values + rounding * (primal + np.abs(values)))
+        assert np.all(sweep.upper - sweep.lower <= primal - dual + slack * primal)
+        return np.max(1 - dual / primal)
+
+
+def stream(monkeypatch, largest=None, rounds=None):
+    """Solve tasks of any size on working sets, of few new variables and in few rounds if these are given."""
+    monkeypatch.setattr("paretomkl.gram._FEW_PAIRS_OF_ALL", 0)
+    if largest is not None:
+        for name, value in {"NEWCOMERS": largest, "OF_ALL": 0.0, "OF_SUPPORT": 0.0}.items():
+            monkeypatch.setattr(f"paretomkl.machines._working_sets.{name}", value)
+    if rounds is not None:
+        monkeypatch.setattr("paretomkl.machines._working_sets.MOST_ROUNDS", rounds)
+
+
+@pytest.mark.parametrize("rtol", [0.9, 0.3, 1e-2, 1e-6])
+@every_kind
+def test_bounds_hold_for_any_accuracy_of_the_tasks(kind, rtol):
+    case = Case(kind)
+    warm, gaps = None, []
+    for seed in range(3):
+        sweep = case.machine.sweep(some_theta(seed, len(KERNELS)), warm, rtol)
+        warm = sweep.warm
+        gaps.append(case.check(sweep))
+    assert max(gaps) <= 1.001 * rtol
+    assert case.kind == "ridge" or rtol < 1e-2 or max(gaps) > 0.02 * rtol  # they do stop early
+
+
+@pytest.mark.parametrize("rtol", [0.3, 1e-2, 1e-8])
+@on_working_sets
+def test_bounds_hold_on_working_sets_for_any_accuracy(kind, rtol, monkeypatch):
+    stream(monkeypatch, largest=5)
+    case = Case(kind)
+    assert case.machine.gram.streams
+    warm, gaps = None, []
+    for seed in (0, 1, 0):
+        sweep = case.machine.sweep(some_theta(seed, len(KERNELS)), warm, rtol)
+        warm = sweep.warm
+        gaps.append(case.check(sweep, rounding=1e-4 if rtol > 1e-5 else 1e-9, slack=1e-6 + 0.5 * rtol))
+    assert rtol < 1e-2 or max(gaps) > 0.02 * rtol
+
+
+@pytest.mark.parametrize("offset", [3.0, 10.0, 30.0, 100.0])
+@pytest.mark.parametrize("kind", ["svc", "svr", "one-class"])
+def test_bounds_hold_on_working_sets_far_from_the_origin(kind, offset, monkeypatch):
+    """The quadratic kernel loses all digits of single precision from about ten standard deviations."""
+    stream(monkeypatch)
+    case = Case(kind, offset=offset)
+    warm = None
+    for seed in (0, 1, 0):
+        sweep = case.machine.sweep(some_theta(seed, len(KERNELS)), warm, rtol=1e-3)
+        warm = sweep.warm
+        case.check(sweep, rounding=1e-3, slack=2e-3)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2, 4])
+@on_working_sets
+def test_bounds_hold_after_a_few_rounds(kind, rounds, monkeypatch):
+    stream(monkeypatch, largest=3, rounds=rounds)
+    case = Case(kind)
+    for seed in range(2):
+        sweep = case.machine.sweep(some_theta(seed, len(KERNELS)), rtol=1e-8)
+        assert case.check(sweep) > 1e-3  # far from solved
+
+
+@pytest.mark.parametrize("stiff", [1.05, 2.0])
+@pytest.mark.parametrize("rtol", [1.0, 1e-12])
+@pytest.mark.parametrize("kind", ["ridge", "ls-svc"])
+def test_bounds_hold_for_linear_systems_that_are_solved_inexactly(kind, rtol, stiff, monkeypatch):
+    """The factor belongs to another matrix, so that every step leaves a residual."""
+    monkeypatch.setattr(_ridge, "cho_factor", lambda system, **options: cho_factor(stiff * system, **options))
+    case = Case(kind)
+    for seed in range(2):
+        gap = case.check(case.machine.sweep(some_theta(seed, len(KERNELS)), rtol=rtol))
+        assert gap > (1e-6 if rtol == 1.0 else 1e-12)
