@@ -162,6 +162,18 @@ def test_bounds_of_unfinished_masters_hold(toy, p, steps, monkeypatch):
     assert bound <= bound_of_cuts(found.state.cuts, p, s, eta) * (1 + 1e-7)
 
 
+def test_a_better_bound_lowers_the_gap_and_a_worse_one_does_not_matter(toy):
+    problem = problem_of(toy, 2.0, 1.1)
+    sweep = problem.machine.sweep(problem.start())
+    value, own = problem.value_and_bound(sweep)
+    assert_allclose(value, power_mean(sweep.upper, 2.0))
+    assert_allclose(problem.relative_gap(sweep), 1 - own / value)
+    assert_allclose(problem.relative_gap(sweep, lower=0.5 * own), 1 - own / value)
+    assert_allclose(problem.relative_gap(sweep, lower=(own + value) / 2), (1 - own / value) / 2)
+    assert problem.relative_gap(sweep, lower=value * (1 + 1e-15)) == 0
+    assert np.isnan(problem.gap_between(value, np.nan)), "what is not a number certifies nothing"
+
+
 # ------------------------------------------------------------------------------------------------------- carried along
 @pytest.mark.parametrize("rough", [False, True], ids=["accurate", "rough"])
 @pytest.mark.parametrize("s", [1.0, 1.1])
