@@ -37,6 +37,7 @@ from tests.oracles import (
 )
 
 C = 1.0
+OMEGA = np.array([0.5, 0.2, 0.3])
 PS = [-1.0, 0.5, 1.0, 3.0, np.inf]
 
 
@@ -51,7 +52,7 @@ def problem_of(toy, p, s, rough=False):
     machine = make_machine("svc", toy.Ks, toy.pairs, C)
     if rough:
         machine = RoughSVC(machine.gram, machine.targets, machine.C)
-    return MultiTaskProblem(machine, PowerMean(p), LsBall(s))
+    return MultiTaskProblem(machine, PowerMean(p, OMEGA), LsBall(s))
 
 
 def stopped(solver, problem, init=None):
@@ -61,19 +62,23 @@ def stopped(solver, problem, init=None):
         return solver.solve(problem, init)
 
 
-def claimed_bound(solution, p):
+def claimed_bound(solution, p, omega=OMEGA):
     """The lower bound that the gap claims, and the weights η of the sum that it bounds (None for M_p itself)."""
     upper = solution.sweep.upper
     if p >= 1:
-        return (1 - solution.gap) * power_mean(upper, p), None
-    eta = upper ** (p - 1) / np.sum(upper ** (p - 1))
+        return (1 - solution.gap) * power_mean(upper, p, omega), None
+    eta = normalized(omega * upper ** (p - 1))
     return (1 - solution.gap) * (eta @ upper), eta
+
+
+def normalized(weights):
+    return weights / weights.sum()
 
 
 @cache
 def optimum_of_mean(p, s):
     toy = make_toy()
-    return conic_optimum(toy.Ks, toy.pairs, C, p, s)[0]
+    return conic_optimum(toy.Ks, toy.pairs, C, p, s, OMEGA)[0]
 
 
 def best_bound(toy, p, s, eta):
@@ -84,7 +89,7 @@ def best_bound(toy, p, s, eta):
 def bound_of_cuts(cuts, p, s, eta):
     """The best bound that the cuts of a pool can prove, those that it has dropped included."""
     if eta is None:
-        return cut_optimum(cuts.linear, cuts.slopes, p, s)
+        return cut_optimum(cuts.linear, cuts.slopes, p, s, OMEGA)
     return cut_optimum(cuts.linear, cuts.slopes, 1.0, s, eta)
 
 
@@ -115,7 +120,7 @@ def test_a_gap_holds_after_any_number_of_steps(toy, solver, p, max_iter, rough):
     found = stopped(solver(tol=1e-9, max_iter=max_iter), problem)
     assert not found.converged
     low, _ = check_sweep(toy, problem.machine, found.sweep)
-    assert_allclose(found.objective, power_mean(low, p), rtol=1e-6)
+    assert_allclose(found.objective, power_mean(low, p, OMEGA), rtol=1e-6)
     bound, eta = claimed_bound(found, p)
     assert bound <= best_bound(toy, p, s, eta) * (1 + 2e-7)
     assert 0 < found.gap < 1
@@ -135,7 +140,7 @@ def test_the_gap_of_block_coordinate_descent_is_that_of_its_duals(toy, p, rough)
         forms = np.array(
             [[v @ K[np.ix_(rows, rows)] @ v for K in toy.Ks] for v, (rows, _) in zip(duals, toy.pairs, strict=True)]
         )
-        eta = high ** (p - 1)
+        eta = OMEGA * high ** (p - 1)
         lower = eta @ linear - np.linalg.norm(eta @ forms, s / (s - 1)) / 2
         assert_allclose(found.gap, 1 - lower / (eta @ high), rtol=1e-6)
 
@@ -166,7 +171,7 @@ def test_a_better_bound_lowers_the_gap_and_a_worse_one_does_not_matter(toy):
     problem = problem_of(toy, 2.0, 1.1)
     sweep = problem.machine.sweep(problem.start())
     value, own = problem.value_and_bound(sweep)
-    assert_allclose(value, power_mean(sweep.upper, 2.0))
+    assert_allclose(value, power_mean(sweep.upper, 2.0, OMEGA))
     assert_allclose(problem.relative_gap(sweep), 1 - own / value)
     assert_allclose(problem.relative_gap(sweep, lower=0.5 * own), 1 - own / value)
     assert_allclose(problem.relative_gap(sweep, lower=(own + value) / 2), (1 - own / value) / 2)
@@ -175,6 +180,21 @@ def test_a_better_bound_lowers_the_gap_and_a_worse_one_does_not_matter(toy):
 
 
 # ------------------------------------------------------------------------------------------------------- carried along
+@pytest.mark.parametrize("borrow", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("rough", [False, True], ids=["accurate", "rough"])
+def test_gaps_hold_along_a_path_that_never_converges(toy, rough, borrow):
+    """Every exponent starts from the pool of the one before, at points that were found for others."""
+    s, found = 1.1, None
+    machine = problem_of(toy, 1.0, s, rough).machine
+    for p in (np.inf, 3.0, 1.0, 0.5, -1.0, 1.0):
+        problem = MultiTaskProblem(machine, PowerMean(p, OMEGA), LsBall(s))
+        found = stopped(CutPool(tol=1e-9, max_iter=1, borrow=borrow), problem, found)
+        low, _ = check_sweep(toy, machine, found.sweep)
+        assert_allclose(found.objective, power_mean(low, p, OMEGA), rtol=1e-6)
+        bound, eta = claimed_bound(found, p)
+        assert bound <= bound_of_cuts(found.state.cuts, p, s, eta) * (1 + 1e-7)
+
+
 @pytest.mark.parametrize("rough", [False, True], ids=["accurate", "rough"])
 @pytest.mark.parametrize("s", [1.0, 1.1])
 def test_a_point_that_serves_other_exponents_is_certified_for_each(toy, s, rough):
@@ -187,11 +207,11 @@ def test_a_point_that_serves_other_exponents_is_certified_for_each(toy, s, rough
     low, _ = check_sweep(toy, problem.machine, found.sweep)
     for p, solution in served.items():
         upper = solution.sweep.upper
-        eta = upper ** (p - 1) / np.sum(upper ** (p - 1))
+        eta = normalized(OMEGA * upper ** (p - 1))
         bound = (1 - solution.gap) * (eta @ upper)
         assert bound <= bound_of_cuts(found.state.cuts, 1.0, s, eta) * (1 + 1e-7)
-        assert_allclose(solution.objective, power_mean(low, p), rtol=1e-6)
-        assert_allclose(solution.task_weights, low ** (p - 1) / np.sum(low ** (p - 1)), rtol=1e-6)
+        assert_allclose(solution.objective, power_mean(low, p, OMEGA), rtol=1e-6)
+        assert_allclose(solution.task_weights, normalized(OMEGA * low ** (p - 1)), rtol=1e-6)
 
 
 def certified(kind, Ks, tasks, costs, theta):
@@ -222,7 +242,7 @@ def test_grown_cuts_and_gaps_hold_for_larger_costs(kind, tol):
             truth = certified(kind, Ks, tasks, factor * cost, theta)
             assert np.all(grown.state.cuts.heights(theta).max(axis=0) <= truth * (1 + 1e-6))
         found = stopped(solver, problem, grown)
-        bound, _ = claimed_bound(found, 1.0)
+        bound, _ = claimed_bound(found, 1.0, None)
         assert bound <= certified(kind, Ks, tasks, factor * cost, found.theta).mean() * (1 + 1e-6)
         assert bound <= cut_optimum(found.state.cuts.linear, found.state.cuts.slopes, 1.0, s) * (1 + 1e-6)
 
@@ -244,7 +264,7 @@ def test_cuts_hold_for_kernels_of_another_scale(kind, tol):
         truth = certified(kind, Ks, tasks, cost, small.theta)
         assert np.all(cuts.heights(small.theta / ratio)[1:].max(axis=0) <= truth * (1 + 1e-6))
     found = stopped(solver, problem, start)
-    bound, _ = claimed_bound(found, 1.0)
+    bound, _ = claimed_bound(found, 1.0, None)
     assert bound <= cut_optimum(found.state.cuts.linear, found.state.cuts.slopes, 1.0, s) * (1 + 1e-6)
 
 
@@ -252,7 +272,7 @@ def test_cuts_hold_for_kernels_of_another_scale(kind, tol):
 def test_cuts_hold_for_another_weight_set(toy, p):
     """The constant cuts of one set may be too high for a larger one."""
     first = stopped(CutPool(tol=1e-9, max_iter=2), problem_of(toy, p, 1.0))
-    problem = MultiTaskProblem(first.machine, PowerMean(p), LsBall(4.0))
+    problem = MultiTaskProblem(first.machine, PowerMean(p, OMEGA), LsBall(4.0))
     found = stopped(CutPool(tol=1e-9, max_iter=1), problem, first)
     theta = LsBall(4.0).start(len(toy.Ks))
     assert np.all(found.state.cuts.heights(theta).max(axis=0) <= objectives(toy.Ks, theta, toy.pairs, C) * (1 + 1e-6))
@@ -277,7 +297,7 @@ def kernels_and_optimum(p):
     """Gaussians of all widths, and the optimum over all of them for p ≥ 1."""
     toy = make_toy()
     Ks = np.stack([gaussian(toy.X, sigma) for sigma in SIGMAS])
-    return Ks, conic_optimum(Ks, toy.pairs, C, p, 1.0)[0] if p >= 1 else None
+    return Ks, conic_optimum(Ks, toy.pairs, C, p, 1.0, OMEGA)[0] if p >= 1 else None
 
 
 @pytest.mark.parametrize("stored", [False, True], ids=["features", "stack"])
@@ -290,7 +310,10 @@ def test_gaps_on_few_kernels_hold_for_all_kernels(toy, p, tol, stored, few_are_m
     if not stored:
         bank = KernelBank([Gaussian(sigma) for sigma in SIGMAS]).fit(toy.X)
         machine = SVCTasks(GramBlocks(bank, toy.X, [rows for rows, _ in toy.pairs]), machine.targets, machine.C)
-    found = stopped(CutPool(tol=tol, max_iter=50), MultiTaskProblem(machine, PowerMean(p), LsBall(1.0)))
+    found = None
+    for q in (2.0, p):  # the second point starts from the kernels of the first
+        problem = MultiTaskProblem(machine, PowerMean(q, OMEGA), LsBall(1.0))
+        found = stopped(CutPool(tol=tol, max_iter=50), problem, found)
     assert found.gap <= tol
     bound, eta = claimed_bound(found, p)
     assert bound <= (optimum if p >= 1 else weighted_optimum(Ks, toy.pairs, C, eta, 1.0)[0]) * (1 + 1e-6)
