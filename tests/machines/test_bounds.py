@@ -195,5 +195,8 @@ def test_a_ridge_system_that_rounding_makes_indefinite_is_still_solved():
     """A smooth kernel on a line has a rank of about ten in double precision, and 1 / C does not make up for it."""
     x = np.linspace(0, 1, 40)
     K, w = gaussian(x[:, None], 1.0), np.sin(9 * x) - np.sin(9 * x).mean()
-    sweep = one_task("ridge", K, K @ w, 1e16).sweep(np.ones(1), rtol=1e-6)
+    machine = one_task("ridge", K, K @ w, 1e16)
+    sweep = machine.sweep(np.ones(1), rtol=1e-6)
     assert_allclose([sweep.lower, sweep.upper], w @ K @ w / 2, rtol=1e-4)  # K w is fitted without error
+    (dual,) = machine.decisions(sweep).dual
+    assert abs(dual.sum()) <= 1e-15 * np.abs(dual).sum()
