@@ -38,7 +38,7 @@ from tests.oracles import (
 
 C = 1.0
 OMEGA = np.array([0.5, 0.2, 0.3])
-PS = [-1.0, 0.5, 1.0, 3.0, np.inf]
+PS = [-1.0, 0.5, 1.0, 1.3, 4.0, np.inf]
 
 
 class RoughSVC(SVCTasks):
