@@ -31,7 +31,7 @@ on_working_sets = pytest.mark.parametrize("kind", ["svc", "svr", "one-class", "s
 class Case:
     """Three tasks, two of which share samples, with costs that are zero for some samples; and their dense kernels."""
 
-    def __init__(self, kind, n=90, seed=0, offset=0.0, cost=1.0):
+    def __init__(self, kind, n=90, seed=0, offset=0.0, cost=1.0, cache_mb=512):
         rng = np.random.default_rng(seed)
         X = offset + rng.normal(size=(n, 3))
         self.kind = {"ls-svc": "ridge"}.get(kind, kind)
@@ -53,7 +53,7 @@ class Case:
                 np.exp(-0.3 * cdist(X, X, "cityblock")),
             ]
         )
-        gram = GramBlocks(KernelBank(KERNELS, normalize="none").fit(X), X, self.rows)
+        gram = GramBlocks(KernelBank(KERNELS, normalize="none", cache_mb=cache_mb).fit(X), X, self.rows)
         options = {"epsilon": EPSILON} if kind == "svr" else {}
         self.machine = MACHINES[kind](gram, np.concatenate(self.y), np.concatenate(self.C), SCALE, **options)
         diagonals = np.diagonal(self.Ks, axis1=1, axis2=2)
@@ -109,10 +109,12 @@ def stream(monkeypatch, largest=None, rounds=None):
         monkeypatch.setattr("paretomkl.machines._working_sets.MOST_ROUNDS", rounds)
 
 
+@pytest.mark.parametrize("cache_mb", [512, 0])
 @pytest.mark.parametrize("rtol", [0.9, 0.3, 1e-2, 1e-6])
 @every_kind
-def test_bounds_hold_for_any_accuracy_of_the_tasks(kind, rtol):
-    case = Case(kind)
+def test_bounds_hold_for_any_accuracy_of_the_tasks(kind, rtol, cache_mb):
+    """From stored kernel values, and from values that are computed whenever they are needed."""
+    case = Case(kind, cache_mb=cache_mb)
     warm, gaps = None, []
     for seed in range(3):
         sweep = case.machine.sweep(some_theta(seed, len(KERNELS)), warm, rtol)
