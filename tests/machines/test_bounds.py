@@ -17,8 +17,8 @@ from paretomkl._kernel_fields import KernelFields
 from paretomkl.gram import GramBlocks
 from paretomkl.kernels import Gaussian, Laplacian, Linear, Polynomial
 from paretomkl.machines import MACHINES, _ridge
-from tests.machines.cases import EPSILON, gaussian, one_task, some_theta
-from tests.oracles import infeasibility, machine_dual, machine_primal
+from tests.machines.cases import EPSILON, gaussian, make_machine, one_task, some_theta
+from tests.oracles import infeasibility, machine_dual, machine_objective, machine_primal
 
 KERNELS = [Linear(), Polynomial(2), Gaussian(0.7), Gaussian(2.0), Laplacian(0.3)]
 COSTS = {"svc": 5.0, "ls-svc": 3.0, "ridge": 3.0, "svr": 2.0, "one-class": 0.3, "svdd": 0.1}
@@ -213,3 +213,16 @@ def test_a_ridge_system_that_rounding_makes_indefinite_is_still_solved():
     assert_allclose([sweep.lower, sweep.upper], w @ K @ w / 2, rtol=1e-4)  # K w is fitted without error
     (dual,) = machine.decisions(sweep).dual
     assert abs(dual.sum()) <= 1e-15 * np.abs(dual).sum()
+
+
+@pytest.mark.parametrize(("kind", "epsilon"), [("ridge", 0.0), ("svr", 1e-3), ("svr", 0.0)])
+def test_only_targets_that_a_constant_fits_cost_nothing(kind, epsilon):
+    """Targets of a small range have their own objective; samples of cost zero do not count."""
+    x = np.linspace(-1, 1, 12)
+    K, rows = gaussian(x[:, None]), np.arange(12)
+    small, constant = 0.02 * np.sign(x), np.where(rows == 3, 5.0, 1.0)
+    costs = [np.full(12, 2.0), np.where(rows == 3, 0.0, 2.0)]
+    machine = make_machine(kind, K[None], [(rows, small), (rows, constant)], costs, epsilon)
+    sweep = machine.sweep(np.ones(1), rtol=1e-9)
+    assert_allclose(sweep.lower[0], machine_objective(kind, K, small, costs[0], epsilon), rtol=1e-5)
+    assert 0 < sweep.lower[1] == sweep.upper[1] < 1e-6 * sweep.lower[0]
