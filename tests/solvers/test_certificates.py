@@ -266,7 +266,7 @@ def test_grown_cuts_and_gaps_hold_for_larger_costs(kind, tol):
     Ks, tasks, cost, s = case_of(kind)
     machine = make_machine(kind, Ks, tasks, cost)
     small = CutPool(tol=tol).solve(MultiTaskProblem(machine, PowerMean(1.0), LsBall(s)))
-    for factor in (1.0, 1.3, 20.0):
+    for factor in (1.0, 20.0):
         problem = MultiTaskProblem(machine.with_bounds(factor * machine.C), PowerMean(1.0), LsBall(s))
         solver = CutPool(tol=tol, max_iter=1)
         grown = solver.grown(small, problem, factor)
