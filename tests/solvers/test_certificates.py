@@ -134,7 +134,10 @@ def test_the_gap_of_block_coordinate_descent_is_that_of_its_duals(toy, p, rough)
     s = 1.5
     problem = problem_of(toy, p, s, rough)
     for max_iter in (1, 3, 10):
-        found = stopped(BlockCoordinateDescent(tol=1e-9, max_iter=max_iter), problem)
+        run = Run()
+        found = stopped(BlockCoordinateDescent(tol=1e-9, max_iter=max_iter), problem, run=run)
+        assert found.n_sweeps == run.n_sweeps == len(run.history) == max_iter
+        assert run.history[-1] == (p, max_iter, found.gap)
         _, high = check_sweep(toy, problem.machine, found.sweep)
         duals = problem.machine.decisions(found.sweep).dual
         linear = np.array([np.abs(v).sum() for v in duals])
