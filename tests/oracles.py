@@ -369,6 +369,29 @@ def weighted_optimum(
     return value * float(np.sum(eta)), theta
 
 
+def cut_optimum(linear: np.ndarray, slopes: np.ndarray, p: float, s: float, weights: np.ndarray | None = None) -> float:
+    """min over theta of M_p(z), 1 <= p <= inf, with z_t = max over k of linear[k, t] - slopes[k, t]'theta.
+
+    This is the best lower bound that these cuts can prove, by a conic solver.
+    """
+    import cvxpy as cp
+
+    weights = _normalised(weights, linear.shape[1])
+    scale = linear.max()
+    values = []
+    for approx in (False, True):
+        theta, z = cp.Variable(slopes.shape[2], nonneg=True), cp.Variable(linear.shape[1])
+        constraints = [power_norm(theta, s, approx=approx) <= 1]
+        constraints += [z >= (a - h @ theta) for a, h in zip(linear / scale, slopes / scale, strict=True)]
+        mean = weights @ z if p == 1 else power_norm(cp.multiply(weights ** (1 / p), z), p, approx=approx)
+        problem = cp.Problem(cp.Minimize(mean), constraints)
+        if _solve(problem):
+            values.append(problem.value * scale)
+            if problem.status == "optimal":
+                break
+    return float(values[-1])
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Other machines
 # ---------------------------------------------------------------------------------------------------------------------
@@ -402,6 +425,46 @@ def machine_objective(kind: str, K: np.ndarray, y: np.ndarray, C: np.ndarray, ep
     if not _solve(problem):
         raise ArithmeticError(f"the conic solver ended with status {problem.status!r}")
     return float(problem.value)
+
+
+def machine_dual(kind: str, K: np.ndarray, y: np.ndarray, C: np.ndarray, v: np.ndarray, epsilon: float = 0.1) -> float:
+    """The dual function at the coefficients v of a task, v = y a for "svc": a lower bound on J where v is feasible."""
+    square = v @ K @ v
+    if kind == "svdd":
+        return float(np.diag(K) @ v - square)
+    if kind == "ridge":
+        return float(v @ y - np.sum(v[C > 0] ** 2 / C[C > 0]) / 2 - square / 2)
+    linear = {"svc": np.abs(v).sum(), "svr": v @ y - epsilon * np.abs(v).sum(), "one-class": v.sum()}[kind]
+    return float(linear - square / 2)
+
+
+def machine_primal(
+    kind: str, K: np.ndarray, y: np.ndarray, C: np.ndarray, v: np.ndarray, b: float, epsilon: float = 0.1
+) -> float:
+    """The primal objective at f = K v and the intercept b, an upper bound on J; for "svdd" b = R^2 - v'K v."""
+    f = K @ v
+    if kind == "svdd":
+        radius, distances = b + v @ f, np.diag(K) - 2 * f + v @ f
+        return float(radius + C @ np.maximum(0, distances - radius))
+    losses = {
+        "svc": np.maximum(0, 1 - y * (f + b)),
+        "ridge": (y - f - b) ** 2 / 2,
+        "svr": np.maximum(0, np.abs(y - f - b) - epsilon),
+        "one-class": np.maximum(0, 1 - f),
+    }
+    return float(v @ f / 2 + C @ losses[kind])
+
+
+def infeasibility(kind: str, y: np.ndarray, C: np.ndarray, v: np.ndarray) -> float:
+    """How far v is from the feasible set of the dual, relative to its size."""
+    if kind == "ridge":
+        outside = np.abs(v[C == 0]).sum()
+    else:
+        low = {"svc": np.minimum(0, y * C), "svr": -C}.get(kind, 0 * C)
+        high = {"svc": np.maximum(0, y * C)}.get(kind, C)
+        outside = np.maximum(low - v, 0).sum() + np.maximum(v - high, 0).sum()
+    imbalance = 0.0 if kind == "one-class" else abs(v.sum() - (kind == "svdd"))
+    return float((outside + imbalance) / max(np.abs(v).sum(), 1e-300))
 
 
 def machine_objectives(kind: str, Ks: np.ndarray, theta: np.ndarray, tasks, C: Costs, epsilon=0.1) -> np.ndarray:

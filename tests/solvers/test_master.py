@@ -42,6 +42,31 @@ def test_the_bounds_agree_and_no_weights_go_below(n_kernels, p, s):
         assert value(ball.scale_to_boundary(other)) >= found.lower * (1 - 1e-12)
 
 
+@pytest.mark.parametrize("s", [1.0, 1.1, 3.0])
+@pytest.mark.parametrize("p", [1.0, 1.3, 4.0, np.inf])
+@pytest.mark.parametrize("max_iter", [0, 1, 3, 100])
+def test_the_multipliers_prove_the_lower_bound_after_any_number_of_steps(max_iter, p, s):
+    """μ is feasible for the dual problem, and Σ_k μ_k a_k − h(Σ_k μ_k h_k) is the bound."""
+    linear, slopes, present = random_cuts(5, seed=1)
+    omega, scale, joint = np.array([0.4, 0.3, 0.2, 0.1]), np.array([1.0, 2.0, 0.5, 1.0]), bool(np.isinf(p))
+    ball = LsBall(s)
+    found = minimize_over_cuts(
+        linear, slopes, present, scale, omega, 1.0 if joint else p, ball, ball.start(5), 1e-9, joint, max_iter
+    )
+    mu = found.multipliers
+    eta = mu.sum(axis=0)
+    assert np.all(mu >= 0)
+    assert np.all(mu[~present] == 0)
+    assert_allclose(found.task_weights, eta, rtol=1e-9)
+    if p == 1:
+        assert_allclose(eta, omega, rtol=1e-9)
+    else:
+        assert (eta.sum() if joint else omega @ (eta / omega) ** (p / (p - 1))) <= 1 + 1e-9
+    slope = np.tensordot(mu / scale, slopes, axes=2)
+    dual_norm = np.linalg.norm(slope, np.inf if s == 1 else s / (s - 1))
+    assert_allclose(found.lower, np.sum(mu / scale * linear) - dual_norm, rtol=1e-9)
+
+
 @pytest.mark.parametrize("n_kernels", range(1, 16))
 def test_the_smaller_system_is_chosen_without_a_gap(n_kernels):
     """One task and eight cuts make eleven squares: fewer than, as many as and more than the kernels."""
