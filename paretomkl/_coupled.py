@@ -206,6 +206,7 @@ class CoupledGram:
         """A copy with another capacity exponent κ."""
         other = copy(self)
         other.bank = self.bank.paying(capacity)
+        vars(other).pop("rounding", None)  # it has the old factors
         other.common_part, other.own_part = (
             self.common_part.with_bank(other.bank.common),
             self.own_part.with_bank(other.bank.own),
@@ -245,16 +246,12 @@ class CoupledGram:
         """Names of the kernels."""
         return self.bank.names
 
-    @property
+    @cached_property
     def rounding(self) -> Rounding:
         """Bounds on the rounding errors of the kernels; a level is exact."""
-        return self._plain_rounding._replace(factor=self.bank.factor)
-
-    @cached_property
-    def _plain_rounding(self) -> Rounding:
         own = self.bank.own.rounding(self.X[:, :-1], self.own_part.side).at(np.concatenate(self._rows))
         level = Rounding(own.rows[:1], np.zeros((2, 1), dtype=np.int64), np.array([[0.0], [0.0], [1.0]]), np.ones(1))
-        return self.common_part.rounding.beside(own).beside(level)
+        return self.common_part.rounding.beside(own).beside(level)._replace(factor=self.bank.factor)
 
     def check_positive_semidefinite(self) -> None:
         self.common_part.check_positive_semidefinite()

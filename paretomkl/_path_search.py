@@ -566,7 +566,7 @@ def _judge_together(
     estimator: Any, training: Training, grid: Grid, parts: Parts, progress: Progress, held_out: Samples
 ) -> list[_Judged]:
     """Tasks that form one problem: one pool of cuts, and all models in one pass over the held-out samples."""
-    problem, _, data = estimator.posed(training, training.weights, parts)
+    problem, _, data = estimator.posed(training, training.bounds(1.0), parts)
     stretches = list(trace_grid(problem, data, grid, parts.solver, progress))
     of_all = [(point, stretch.bank) for stretch in stretches for point in stretch.points]
     models = models_of([point for point, _ in of_all], training, *(bank for _, bank in of_all))

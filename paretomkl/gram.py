@@ -220,6 +220,7 @@ class GramBlocks:
         known = known if len(size) == 1 and size[0] == len(X) else None  # the base values of the only block
         self._kept_pairs = _Once(lambda: self._with_bases(known))
         self._values = _Once(lambda: self._kernel_values(known))
+        self._plain_rounding = _Once(lambda: bank.rounding(X, self.side).at(self._rows))
 
     def _with_bases(self, known: Array | None) -> Pairs:
         """All pairs of samples within blocks, with their base values if these are kept."""
@@ -274,6 +275,7 @@ class GramBlocks:
         """A copy with a bank that differs only in the factors of its kernels."""
         other = copy(self)
         other.bank = bank
+        vars(other).pop("rounding", None)  # it has the old factors
         return other
 
     def block(self, flat: Array, b: int) -> Array:
@@ -439,14 +441,10 @@ class GramBlocks:
         """``diagonals`` before the factors, which are the only difference between stores of different capacity."""
         return self.bank.scaled_diagonals(self._X)[:, self._rows]
 
-    @property
+    @cached_property
     def rounding(self) -> Rounding:
         """Bounds on the rounding errors of the kernels at the samples of all tasks."""
-        return self._plain_rounding._replace(factor=self.bank.factor)
-
-    @cached_property
-    def _plain_rounding(self) -> Rounding:
-        return self.bank.rounding(self._X, self.side).at(self._rows)
+        return self._plain_rounding()._replace(factor=self.bank.factor)
 
     @property
     def names(self) -> list[str]:

@@ -349,8 +349,9 @@ def check_part(part: Any, protocol: type) -> None:
 
 
 def _check_members(part: Any, protocol: type) -> None:
-    wanted = _members(protocol)
-    missing = [name for name in wanted if not hasattr(part, name)]
+    wanted, kind_of_part = _members(protocol), type(part)
+    # first on the type, where looking up a property does not compute it
+    missing = [name for name in wanted if not (hasattr(kind_of_part, name) or hasattr(part, name))]
     if missing or isinstance(part, type):
         kind = re.sub(r"(?<=.)([A-Z])", r" \1", protocol.__name__).lower()
         what = "is a class; pass an instance" if isinstance(part, type) else f"lacks {', '.join(missing)}"

@@ -14,6 +14,9 @@ from ._base import BOX, KernelTasks
 from ._smo import classifier_box
 from ._working_sets import solve_boxes
 
+HINGE = replace(BOX, shifts=True, hinge=True)
+CHOOSING = replace(HINGE, chooses=True)
+
 
 class SVCStart(NamedTuple):
     """Warm start from an SVC sweep: flat signed duals y∘α, intercepts and pair steps of the tasks."""
@@ -41,12 +44,12 @@ class SVCTasks(KernelTasks):
         intercepts do not depend on it.
     """
 
-    promises = replace(BOX, shifts=True, hinge=True)
+    promises = HINGE
     balanced: ClassVar[bool] = True
 
     def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None):
         super().__init__(gram, targets, C, scale)
-        self.promises = replace(self.promises, chooses=gram.can_choose)
+        self.promises = CHOOSING if gram.can_choose else HINGE
 
     def sweep(self, theta: Array, warm: SVCStart | None = None, rtol: float = 1e-6) -> Sweep:
         """Solve every task at θ to a relative duality gap of rtol, starting from the duals of an earlier sweep.
