@@ -44,7 +44,8 @@ class Progress:
             self.show("done")
 
     def report(self, p: float, n_sweeps: int, gap: float) -> None:
-        self.show(f"p={p:g} · sweep {n_sweeps} · gap {gap:.1e} → {self.tol:.0e}")
+        if not self.silent:
+            self.show(f"p={p:g} · sweep {n_sweeps} · gap {gap:.1e} → {self.tol:.0e}")
 
     def show(self, text: str) -> None:
         now = perf_counter() - self.began

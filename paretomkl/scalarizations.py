@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -61,7 +62,7 @@ class PowerMean:
         return self.p >= 1
 
     def _log_weights(self, n_tasks: int) -> Array | float:
-        return -np.log(n_tasks) if self.weights is None else np.log(self.weights)
+        return -math.log(n_tasks) if self.weights is None else np.log(self.weights)
 
     def _log_terms(self, logs: Array) -> Array:
         """log(ω_t g_t^p), whose log-sum-exp is p log M_p."""
@@ -156,5 +157,5 @@ def _gradient(terms: Array, log_sum: Array, log_mean: Array, logs: Array) -> Arr
 
 def _log_sum_exp(x: Array) -> Array:
     """log Σ exp(x) along the last axis, the largest term factored out."""
-    top = x.max(axis=-1)
-    return top + np.log(np.exp(x - top[..., None]).sum(axis=-1))
+    top = np.maximum.reduce(x, axis=-1)  # reduce has less overhead than max and sum
+    return top + np.log(np.add.reduce(np.exp(x - top[..., None]), axis=-1))

@@ -70,8 +70,9 @@ class Pool:
         scale: Array | float = 1.0
         if self.promises.shrinks:
             scale = np.maximum(np.minimum(linear / np.maximum(2 * steepest, 1e-300), 1.0), 0.0)
-        raised = np.atleast_2d(scale * linear - scale**2 * steepest).max(axis=0, initial=-np.inf)
-        np.maximum(self.cuts.linear[0], raised, out=self.cuts.linear[0])
+        raised = scale * linear - scale**2 * steepest
+        floor = self.cuts.linear[0]
+        np.maximum(floor, raised if raised.ndim == 1 else raised.max(axis=0, initial=-np.inf), out=floor)
 
     def moved(self, machine: Machine, weight_set: WeightSet, ratio: Array | float = 1.0) -> Pool:
         """A pool with these cuts for another weight set; it has no sweeps, since their θ may lie outside that set.
@@ -117,7 +118,7 @@ class Pool:
         return self.sweeps[first + int(scalarization.log_value(self.upper[first:]).argmin())]
 
     def has(self, theta: Array) -> bool:
-        return bool((np.abs(self.thetas - theta).max(axis=1) <= 1e-9).any())
+        return bool(np.minimum.reduce(np.maximum.reduce(np.abs(self.thetas - theta), axis=1)) <= 1e-9)
 
     def minimize(
         self, scale: Array, omega: Array, p: float, start: Array, rtol: float, joint: bool = False, mark: bool = True
