@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,6 @@ from ._distances import cityblock
 from ._kernel_columns import Columns, combine_into, make_room, with_short_chains
 from ._kernel_rows import EXPONENTIAL
 from ._rounding import SINGLE_UNIT
-from ._statistics import draw_groups
 from ._typing import AnyArray, Array, IntArray
 
 if TYPE_CHECKING:
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 _LEAST_ATOM = 64  # mean samples per atom below which a block is a single atom
 _SINGLE = 1e-5  # allowed error of a kernel value in single precision, relative to the kernel's variance
 _MOST_CACHES = 4  # limit on the size of the store, relative to ``cache_mb``, where full matrices would fit
-_MEASURED = 48  # blocks, and samples of each, on which the errors of single precision are measured
 _LARGE = 1e15  # squares of larger numbers overflow in single precision
 
 
@@ -100,25 +97,21 @@ class ColumnStore:
         self._spare: list[list[int]] = [[] for _ in self.atoms]
         self._rows: dict[int, SingleSide] = {}  # the samples of atoms
 
-    @cached_property
-    def single_errors(self) -> Array:
-        """The root mean square of the errors of single precision in the values of each kernel, before its factor.
+    def lost_digits(self, support: IntArray, v: Array, samples: IntArray) -> Array:
+        """What single precision adds to Σ_j v_j k_m(x_j, x) at some samples x, (n_kernels, n_samples), before factors.
 
-        The largest over some blocks, from all pairs of some of their samples; a combined column rounds once more.
+        The samples x_j of the support and the others are given by their numbers, increasing. A combined column is
+        rounded once more.
         """
-        side, n_kernels, worst = self.gram.side, self.gram.n_kernels, np.zeros(self.gram.n_kernels)
-        for k, some in draw_groups([len(block) for block in self.gram.samples], _MEASURED):
-            samples = self.gram.samples[k][some]
-            single, part, n = SingleSide.of(side, samples), side.take(samples), len(samples)
-            panel = self.measure(samples, samples).reshape(self.bank.n_bases, -1)
-            columns = Columns(panel, n * np.arange(n), single.squares, single.scale, single.squares, single.scale)
-            values = np.empty((n_kernels, n * n), dtype=np.float32)
-            for m, alone in enumerate(np.eye(n_kernels)):
-                combine_into(self.program, alone, columns, 0, n, n, make_room(n_kernels), values[m])
-            exact = self.bank.stack(part, part).reshape(n_kernels, -1)
-            lost = np.sqrt(np.mean((values - exact) ** 2, axis=1)), np.sqrt(np.mean(exact**2, axis=1))
-            worst = np.maximum(worst, lost[0] + SINGLE_UNIT * lost[1])
-        return worst
+        side, n_kernels, n = self.gram.side, self.gram.n_kernels, len(samples)
+        left, right = SingleSide.of(side, support), SingleSide.of(side, samples)
+        panel = self.measure(support, samples).reshape(self.bank.n_bases, -1)
+        columns = Columns(panel, n * np.arange(len(v)), left.squares, left.scale, right.squares, right.scale)
+        values, room = np.empty((n_kernels, len(v) * n), dtype=np.float32), make_room(n_kernels)
+        for m, alone in enumerate(np.eye(n_kernels)):
+            combine_into(self.program, alone, columns, 0, len(v), n, room, values[m])
+        exact = self.bank.stack(side.take(support), side.take(samples))
+        return np.abs(v @ (values.reshape(exact.shape) - exact)) + SINGLE_UNIT * (np.abs(v) @ np.abs(exact))
 
     def samples_of(self, t: int, idx: IntArray) -> IntArray:
         """The numbers of the samples at positions idx of the block of task t."""

@@ -34,7 +34,8 @@ from ._kernel_rows import TILE, Pairs, Program, Tile, combine_rows, make_tile, m
 from ._parallel import run_chunks
 from ._typing import AnyArray, Array, IntArray
 
-_DEVIATIONS = 8.0  # bound on a sum of errors of single precision, in standard deviations
+_MEASURED = 16  # support vectors, and samples, of a task at which errors of single precision are measured
+MARGIN = 3.0  # the largest error of single precision at all samples, relative to the largest at those
 PAIRS_AT_ONCE = 2e7  # pairs of samples in one compiled call, which delays an interrupt
 
 
@@ -77,14 +78,24 @@ class Field:
     def single_errors(self, weight: Array) -> tuple[Array, Array]:
         """What single precision adds to the forms, (n_tasks, n_kernels), and to the decisions of each task, (n_tasks,).
 
-        ``weight`` are the weights of the kernels with their factors. Errors are measured, not bounded: those of
-        different pairs of samples count as independent, so that the error of a form is a multiple of Σ_i v_i².
+        ``weight`` are the weights of the kernels with their factors. The errors of decisions are measured at some
+        samples of each task; the largest of all is taken to be at most MARGIN times the largest measured.
         """
-        ptr, lost = self.gram.layout.ptr, self.store.single_errors
-        times = np.minimum(np.diff(ptr), _DEVIATIONS)
-        squares = np.add.reduceat(self.dual**2, ptr[:-1])
-        forms = np.outer(times * squares, lost * self.gram.bank.factor)
-        return forms, times * np.sqrt(squares) * (weight @ lost)
+        ptr, idx = self.gram.layout.ptr, self.gram.layout.idx
+        forms, decisions = np.zeros((len(ptr) - 1, self.gram.n_kernels)), np.zeros(len(ptr) - 1)
+        for t in range(len(ptr) - 1):
+            mine = slice(ptr[t], ptr[t + 1])
+            support = np.flatnonzero(self.dual[mine])
+            if not len(support):
+                continue
+            everyone = np.arange(ptr[t + 1] - ptr[t])
+            some = [np.linspace(0, len(part) - 1, _MEASURED).astype(int) for part in (support, everyone)]
+            measured = np.union1d(support[some[0]], everyone[some[1]])
+            v, numbers = self.dual[mine][support], self.store.samples_of(t, idx[mine])
+            lost = MARGIN * self.store.lost_digits(numbers[support], v, numbers[measured])
+            forms[t] = np.abs(v).sum() * lost.max(axis=1) * self.gram.bank.factor
+            decisions[t] = (weight @ lost).max()
+        return forms, decisions
 
     @property
     def largest(self) -> int:

@@ -125,6 +125,10 @@ class _Work:
         self._allowed = 2 * _DEARER * self._n_pairs
         self.double = False  # whether single precision turned out to lose too many digits
 
+    def start_over(self) -> None:
+        """The next sweep repeats the last one in double precision, and has no warm start either."""
+        self.double, self._allowed = True, 2 * _DEARER * self._n_pairs
+
     def note(self, cost: float) -> None:
         """Record the cost of a sweep with fields."""
         if cost > self._allowed and self.fits:
@@ -353,7 +357,7 @@ class GramBlocks:
 
     def use_double_precision(self) -> None:
         """Compute fields in double precision from now on."""
-        self._work.double = True
+        self._work.start_over()
 
     @contextmanager
     def combined(self, theta: Array) -> Iterator[CombinedGram]:

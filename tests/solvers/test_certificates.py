@@ -227,7 +227,7 @@ def test_a_point_that_serves_other_exponents_is_certified_for_each(toy, s, rough
     problem = problem_of(toy, 1.0, s, rough)
     found = stopped(solver, problem)
     ps = [-20.0, -2.0, 0.0, 0.5, 0.9, 1.1, 1.5, 3.0, 50.0]
-    served = solver.also_solved(problem, found, ps)
+    served = solver.also_solved(problem, found, problem.scalarization, ps)
     assert len(served) > 3
     low, _ = check_sweep(toy, problem.machine, found.sweep)
     for p, solution in served.items():
@@ -244,7 +244,7 @@ def test_a_point_serves_others_only_within_the_given_share_of_the_tolerance(toy,
     problem = problem_of(toy, 1.0, 1.1)
     found = CutPool(tol=1e-5).solve(problem)
     ps = [-50.0, -5.0, 0.5, 0.9, 0.99, 1.01, 1.1, 2.0, 10.0, 100.0]
-    served = CutPool(tol=0.01, borrow=borrow).also_solved(problem, found, ps)
+    served = CutPool(tol=0.01, borrow=borrow).also_solved(problem, found, problem.scalarization, ps)
     assert 0 < len(served) < len(ps)
     assert max(solution.gap for solution in served.values()) <= 0.01 * borrow
 
@@ -270,7 +270,7 @@ def test_grown_cuts_and_gaps_hold_for_larger_costs(kind, tol):
     machine = make_machine(kind, Ks, tasks, cost)
     small = CutPool(tol=tol).solve(MultiTaskProblem(machine, PowerMean(1.0), LsBall(s)))
     for factor in (1.0, 20.0):
-        problem = MultiTaskProblem(machine.with_bounds(factor * machine.C), PowerMean(1.0), LsBall(s))
+        problem = MultiTaskProblem(make_machine(kind, Ks, tasks, factor * cost), PowerMean(1.0), LsBall(s))
         solver = CutPool(tol=tol, max_iter=1)
         grown = solver.grown(small, problem, factor)
         for theta in (small.theta, some_theta(1)):
