@@ -31,7 +31,8 @@ KERNELS = ["linear", ("rbf", {"sigma": 0.3}), ("rbf", {"sigma": 1.0})]
 
 
 # a small tolerance, so that decisions settle: a gap of tol changes them by about its square root
-@parametrize_with_checks([ParetoMKLClassifier(tol=1e-8), ParetoMKLClassifier(p=0.1, s=2.0, kernels=KERNELS, tol=1e-8)])
+# one check has class weights of 1000 and 0.0001, where rounding allows no proof of a gap below 3e-7
+@parametrize_with_checks([ParetoMKLClassifier(tol=1e-8), ParetoMKLClassifier(p=0.1, s=2.0, kernels=KERNELS, tol=1e-6)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -163,10 +163,10 @@ def rounding_warning(problem: MultiTaskProblem, sweep: Sweep, gap: float, tol: f
     kernel = ""
     if sweep.rounding is not None and sweep.names is not None:
         kernel = sweep.names[int(np.argmax(problem.scalarization.gradient(sweep.upper) @ sweep.rounding))]
-    culprit = f" Kernel {kernel} has the largest errors: its values are large compared with their differences."
+    culprit = f" Kernel {kernel} has the largest errors." if kernel else ""
     return RoundingWarning(
-        f"Rounding allows no gap below {gap:.1e} > tol={tol:g}.{culprit if kernel else ''} Subtract the offset of its "
-        "columns or standardise them; centre a matrix that is precomputed. Or raise tol.",
+        f"Rounding allows no gap below {gap:.1e} > tol={tol:g}.{culprit} Subtract the offset of its columns or "
+        "standardise them (or centre a precomputed matrix), reduce C, or raise tol.",
         kernel,
         rounding_share(problem, sweep),
     )
