@@ -264,7 +264,7 @@ def test_a_large_C_is_a_hard_margin():
     soft, hard = (model.fit(toy.X, toy.y, tasks=toy.tasks) for model in models)
     assert_allclose(hard.objective_, soft.objective_, rtol=2e-4)
     assert hard.score(toy.X, toy.y, tasks=toy.tasks) == 1.0
-    assert hard.objectives_.sum() <= 1e-4 * hard.objective_
+    assert hard.objectives_.sum() <= 2e-4 * hard.objective_
 
 
 @pytest.mark.parametrize("factor", [1e-2, 1e2])
