@@ -25,8 +25,8 @@ class Rounding(NamedTuple):
     """A = constant + slope · rows[first] and B = rows[second] of each kernel, times its ``factor``; rows[0] = 1.
 
     In a sum with relative error γ, a value k is off by another γ times its size. That is at most 1 for ``bounded``
-    kernels (1, else 0), and at most (a_i b_j + b_i a_j) / 2 with a = rows[first] and b = rows[second] for the others, so
-    that γ/2 joins the constant or the slope.
+    kernels (1, else 0), and at most (a_i b_j + b_i a_j) / 2 with a = rows[first] and b = rows[second] for the others,
+    so that γ/2 joins the constant or the slope.
 
     rows: (n_rows, n_entries); places: first and second, (2, n_kernels); sizes: constant, slope and bounded,
     (3, n_kernels); factor: (n_kernels,).
