@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._compiled import njit
+from ._compiled import inner_njit, njit
 from ._kernel_rows import TILE
 from ._typing import Array, IntArray
 
@@ -22,14 +22,33 @@ _INTERPOLATION = 300  # error of a value that is interpolated from others, in un
 
 
 class Rounding(NamedTuple):
-    """A = constant + slope · rows[first] and B = rows[second] of each kernel, times its ``factor``; rows[0] = 1.
+    """Bounds A_mi B_mj + B_mi A_mj on the rounding errors of the values of each kernel m at samples i and j.
 
-    In a sum with relative error γ, a value k is off by another γ times its size. That is at most 1 for ``bounded``
-    kernels (1, else 0), and at most (a_i b_j + b_i a_j) / 2 with a = rows[first] and b = rows[second] for the others,
-    so that γ/2 joins the constant or the slope.
+    A = constant + slope · rows[first] and B = rows[second], times the factor of the kernel. In a sum with relative
+    error γ, a value k is off by another γ times its size. That is at most 1 for ``bounded`` kernels (1, else 0), and at
+    most (a_i b_j + b_i a_j) / 2 with a = rows[first] and b = rows[second] for the others, so that γ/2 joins the
+    constant or the slope.
 
-    rows: (n_rows, n_entries); places: first and second, (2, n_kernels); sizes: constant, slope and bounded,
-    (3, n_kernels); factor: (n_kernels,).
+    Parameters
+    ----------
+    rows : array of shape (n_rows, n_entries)
+        Numbers per sample of each task; those of row 0 are one.
+    places : array of int of shape (2, n_kernels)
+        The rows called first and second.
+    sizes : array of shape (3, n_kernels)
+        Constant, slope and bounded.
+    factor : array of shape (n_kernels,)
+        Factors of the kernels.
+
+    Examples
+    --------
+    The usual bounds for a store of your own, from the values k(x, x) of two samples under one kernel:
+
+    >>> import numpy as np
+    >>> from paretomkl.gram import Rounding
+    >>> Rounding.of_values(np.array([[1.0, 4.0]])).rows
+    array([[1., 1.],
+           [1., 2.]])
     """
 
     rows: Array
@@ -149,9 +168,9 @@ def bound_errors(
         gamma = (n + n_kernels + TERMS + noise[t]) * UNIT
         if balanced and sums[0] > 0.0:
             # Shrinking the variables of the sign with the larger sum makes Σv = 0: they change by this share
-            gamma += 4.2 * abs(exact_sum(v[begin:end])) / sums[0]
+            gamma += 4.2 * abs(exact_sum(v, begin, end)) / sums[0]
         relative[t] = gamma
-        weight = weights[t if len(weights) > 1 else 0]
+        own = t if len(weights) > 1 else 0
         more = n * (1.0 + n / TILE) * UNIT  # forms have the sums of n rows, which come in pieces
         for m in range(n_kernels):
             flat = constant[m] + 0.5 * gamma * bounded[m]
@@ -159,7 +178,7 @@ def bound_errors(
             a, b = flat * sums[0] + steep * sums[first[m]], sums[second[m]]
             size = sums[0] * bounded[m] + sums[first[m]] * (1.0 - bounded[m])
             forms[t, m] = factor[m] * (2.0 * a + more * size) * b
-            w = weight[m] * factor[m]
+            w = weights[own, m] * factor[m]
             share[0] += w * flat * b
             share[first[m]] += w * steep * b
             share[second[m]] += w * a
@@ -191,13 +210,13 @@ def sweep_bounds(
     """
     lower, upper = np.empty_like(linear), np.empty_like(linear)
     for t in range(len(linear)):
-        weight = weights[t if len(weights) > 1 else 0]
+        own = t if len(weights) > 1 else 0
         fall, doubt = 0.0, 0.0
         for m in range(forms.shape[1]):
             lost[t, m] *= scale[t]
             forms[t, m] = scale[t] * max(forms[t, m], 0.0) + lost[t, m]  # rounding may make a zero form negative
-            fall += weight[m] * forms[t, m]
-            doubt += weight[m] * lost[t, m]
+            fall += weights[own, m] * forms[t, m]
+            doubt += weights[own, m] * lost[t, m]
         off = relative[t] * size[t]
         linear[t] = scale[t] * (linear[t] - off)
         lower[t] = linear[t] - 0.5 * fall
@@ -210,12 +229,12 @@ def sweep_bounds(
     return lower, upper
 
 
-@njit()
-def exact_sum(x: Array) -> float:
-    """Σ x with the rounding error of each addition added at the end."""
+@inner_njit()
+def exact_sum(x: Array, begin: int, end: int) -> float:
+    """Σ x[begin:end] with the rounding error of each addition added at the end."""
     total = 0.0
     lost = 0.0
-    for k in range(len(x)):
+    for k in range(begin, end):
         new = total + x[k]
         seen = new - total
         lost += (total - (new - seen)) + (x[k] - seen)

@@ -55,7 +55,34 @@ _CONTRADICTION = 1e-6  # a cut may lie above the objective at its own θ by this
 
 
 def check_sweep(sweep: Sweep, machine: Machine) -> Sweep:
-    """The sweep itself; raise if it contradicts the protocol of machines, because it would certify nothing."""
+    """The sweep itself; raise if it contradicts the protocol of machines, because it would certify nothing.
+
+    The library checks every sweep. Call it in a solver of your own to find mistakes early.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        What the machine returned.
+    machine : Machine
+        The machine that made it.
+
+    Returns
+    -------
+    sweep : Sweep
+        The same object.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from types import SimpleNamespace
+    >>> from paretomkl.sweep import Sweep, check_sweep
+    >>> one = np.ones(1)
+    >>> wrong = Sweep(one, linear=one, forms=-np.ones((1, 1)), lower=one, upper=2 * one)
+    >>> check_sweep(wrong, SimpleNamespace(n_tasks=1, n_kernels=1))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    ValueError: SimpleNamespace has the negative form -1 for task 0 and kernel 0, but ...
+    """
     linear, forms, upper = sweep.linear, sweep.forms, sweep.upper
     shape = machine.n_tasks, machine.n_kernels
     if forms.shape != shape or not linear.shape == sweep.lower.shape == upper.shape == shape[:1]:
@@ -78,11 +105,11 @@ def _is_possible(theta: Array, linear: Array, forms: Array, upper: Array) -> boo
     Compiled, because a dozen calls of NumPy would cost more than some sweeps.
     """
     for t in range(len(upper)):
-        own = theta[t if len(theta) > 1 else 0]
+        own = t if len(theta) > 1 else 0
         value = linear[t]
         largest = 0.0
-        for m in range(len(own)):
-            value -= 0.5 * own[m] * forms[t, m]
+        for m in range(theta.shape[1]):
+            value -= 0.5 * theta[own, m] * forms[t, m]
             largest = max(largest, forms[t, m])
             if not forms[t, m] >= 0.0:
                 return False

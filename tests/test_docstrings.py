@@ -33,7 +33,7 @@ RESULTS = {
     *(f"paretomkl.tables.{name}" for name in ("Table", "Columns", "TableError")),
     *(f"paretomkl.{name}" for name in ("sweep.Sweep", "sweep.Decisions", "solution.Solution")),
     *(f"paretomkl.gram.{name}" for name in ("CombinedGram", "TaskLayout")),
-    *(f"paretomkl.protocols.{name}" for name in ("Machine", "Gram", "WeightSet", "Scalarization", "Solver")),
+    *(name for name in NAMES if name.startswith("paretomkl.protocols.")),
 }
 # You make machines like SVCTasks, and the example of MultiTaskProblem shows how.
 MACHINES = {name for name in NAMES if name.startswith("paretomkl.machines.")}

@@ -155,7 +155,7 @@ def _rows(record: Record) -> Iterator[list[Any]]:
     for point in filter(attrgetter("tested"), outcome.points):
         rest = {name: value for name, value in point.params.items() if name not in ("p", "C")}
         yield [
-            *(*astuple(record.cell), record.cell.seed, round(record.seconds, 2), outcome.n_sweeps, versions),
+            *(*astuple(record.cell), record.cell.seed, round(record.seconds, 3), outcome.n_sweeps, versions),
             point.params.get("p", ""),
             point.params.get("C", ""),
             json.dumps(rest) if rest else "",

@@ -165,5 +165,5 @@ def add_terms(
                 off = abs(missing[i]) + lost[i] + 4.0 * UNIT * (abs(y[i]) + abs(share) + b)
                 gap[t] += 0.5 * C[i] * off * off
                 found += 0.5 * C[i] * missing[i] * missing[i]
-        gap[t] += b * abs(exact_sum(dual[ptr[t] : ptr[t + 1]])) + errors.relative[t] * gap[t]
+        gap[t] += b * abs(exact_sum(dual, ptr[t], ptr[t + 1])) + errors.relative[t] * gap[t]
         errors.gap[t] = gap[t] - found

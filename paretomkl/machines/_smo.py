@@ -153,6 +153,14 @@ def lowered(v: float, low: float, epsilon: float) -> float:
     return 0.0 if epsilon > 0.0 and v > 0.0 else low
 
 
+@inner_njit()
+def largest_size(x: Array) -> float:
+    largest = 0.0
+    for k in range(len(x)):
+        largest = max(largest, abs(x[k]))
+    return largest
+
+
 @inner_njit(_nrt=True)
 def solve_task(
     K: Array, at: int, y: Array, box: TaskBox, v: Array, rtol: float, floor: float, max_steps: int, e: Array
@@ -182,7 +190,7 @@ def solve_task(
     compute_errors(K, at, y, v, e)
     i, e_up, e_down = most_violating(e, rise, fall, balanced, score)
     drift = 0.0  # bound on the rounding error in e since it was last computed from scratch
-    largest = np.abs(e).max()
+    largest = largest_size(e)
     steps = 0
     b = 0.0
     while True:
@@ -197,7 +205,7 @@ def solve_task(
                     return value, gap, b, steps, drift
                 # recompute e, since the reported gap must hold for v itself, without accumulated rounding errors
                 compute_errors(K, at, y, v, e)
-                drift, largest = 0.0, np.abs(e).max()
+                drift, largest = 0.0, largest_size(e)
                 if exhausted:
                     value, gap = value_and_gap(e, y, box, v, b)
                     return value, gap, b, steps, drift
@@ -526,15 +534,15 @@ def certify(
         size = 0.0
         for i in range(begin, end):
             off = lost[i] + drift[t] + extra[t] + 4.0 * UNIT * (abs(y[i]) + abs(b))
-            worst = 0.0
-            for u in (e[i] - b - off, e[i] - b + off):
-                loss = high[i] * max(0.0, u - width) - low[i] * max(0.0, -u - width)
-                worst = max(worst, loss - v[i] * u + width * abs(v[i]))
-            total += worst
+            u = e[i] - b - off
+            below = high[i] * max(0.0, u - width) - low[i] * max(0.0, -u - width) - v[i] * u
+            u = e[i] - b + off
+            loss = high[i] * max(0.0, u - width) - low[i] * max(0.0, -u - width)
+            total += max(0.0, max(below, loss - v[i] * u) + width * abs(v[i]))
             size += loss + abs(v[i]) * (abs(u) + width)
         gap[t] = total + (end - begin + 8) * UNIT * size
         if balanced:  # the gap holds if Σv is exact; otherwise its residual times b is missing
-            gap[t] += abs(b * (exact_sum(v[begin:end]) - fixed))
+            gap[t] += abs(b * (exact_sum(v, begin, end) - fixed))
 
 
 @njit()
