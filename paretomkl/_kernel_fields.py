@@ -35,7 +35,7 @@ from ._parallel import run_chunks
 from ._typing import AnyArray, Array, IntArray
 
 _MEASURED = 16  # support vectors, and samples, of a task at which errors of single precision are measured
-MARGIN = 3.0  # the largest error of single precision at all samples, relative to the largest at those
+MARGIN = 3.0  # how many times the root mean square of the errors of single precision all of them count as
 PAIRS_AT_ONCE = 2e7  # pairs of samples in one compiled call, which delays an interrupt
 
 
@@ -79,7 +79,8 @@ class Field:
         """What single precision adds to the forms, (n_tasks, n_kernels), and to the decisions of each task, (n_tasks,).
 
         ``weight`` are the weights of the kernels with their factors. The errors of decisions are measured at some
-        samples of each task; the largest of all is taken to be at most MARGIN times the largest measured.
+        samples of each task. Errors of all samples enter only in sums of their sizes, so that all of them count as the
+        largest measured, or as MARGIN times the root mean square if that is more.
         """
         ptr, idx = self.gram.layout.ptr, self.gram.layout.idx
         forms, decisions = np.zeros((len(ptr) - 1, self.gram.n_kernels)), np.zeros(len(ptr) - 1)
@@ -92,9 +93,9 @@ class Field:
             some = [np.linspace(0, len(part) - 1, _MEASURED).astype(int) for part in (support, everyone)]
             measured = np.union1d(support[some[0]], everyone[some[1]])
             v, numbers = self.dual[mine][support], self.store.samples_of(t, idx[mine])
-            lost = MARGIN * self.store.lost_digits(numbers[support], v, numbers[measured])
-            forms[t] = np.abs(v).sum() * lost.max(axis=1) * self.gram.bank.factor
-            decisions[t] = (weight @ lost).max()
+            lost = self.store.lost_digits(numbers[support], v, numbers[measured])
+            forms[t] = np.abs(v).sum() * _typical(lost) * self.gram.bank.factor
+            decisions[t] = _typical(weight @ lost)
         return forms, decisions
 
     @property
@@ -318,3 +319,8 @@ def gather(store: AnyArray, column: IntArray, position: IntArray, own: IntArray,
                     if own[k] > i:
                         break
                     target[own[k]] = source[position[k]]
+
+
+def _typical(errors: Array) -> Array:
+    """What each of many errors may count as in a sum, given some of them along the last axis."""
+    return np.maximum(errors.max(axis=-1), MARGIN * np.sqrt(np.mean(errors**2, axis=-1)))

@@ -181,3 +181,26 @@ def test_several_exponents_at_once_are_those_one_by_one(weights):
     for p, value, gradient in zip(FINITE_PS, values, gradients, strict=True):
         assert_allclose(value, PowerMean(p, weights).value(G), rtol=1e-14)
         assert_allclose(gradient, PowerMean(p, weights).gradient(G), rtol=1e-14)
+
+
+@pytest.mark.parametrize("p", [-np.inf, -2.0, 0.0, 1e-4, 0.5, 1.0, 3.0, np.inf])
+@pytest.mark.parametrize("weights", [None, np.array([0.2, 0.5, 0.3])])
+def test_objectives_of_zero_enter_from_p_one_on_and_are_left_out_below(p, weights):
+    g = np.array([1.5, 0.0, 4.0])
+    omega = np.full(3, 1 / 3) if weights is None else weights
+    mean, others = PowerMean(p, weights), PowerMean(p, omega[::2] / omega[::2].sum())
+    expected = others.value(g[::2])
+    if 1 <= p < np.inf:
+        expected = (omega @ g**p) ** (1 / p)
+    assert mean.value(g) == pytest.approx(expected, rel=1e-12)
+    assert mean.gradient(g) @ g == pytest.approx(expected, rel=1e-12)
+    assert mean.gradient(g)[1] == mean.task_weights(g)[1] == 0
+    assert_allclose(mean.task_weights(g)[::2], others.task_weights(g[::2]), rtol=1e-12)
+    assert_allclose(mean.log_value(np.array([g, g + 1])), np.log([expected, mean.value(g + 1)]), rtol=1e-12)
+    if np.isfinite(p):
+        means, gradients = PowerMean(1.0, weights).means_and_gradients([p], g)
+        assert_allclose([means[0], *gradients[0]], [expected, *mean.gradient(g)], rtol=1e-12)
+    nothing = np.zeros(3)
+    assert mean.value(nothing) == 0
+    assert not mean.gradient(nothing).any()
+    assert_allclose(mean.task_weights(nothing), 1 / 3)
