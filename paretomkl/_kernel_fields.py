@@ -98,6 +98,16 @@ class Field:
             decisions[t] = _typical(weight @ lost)
         return forms, decisions
 
+    def exact_decisions(self, t: int, rows: IntArray, theta: Array) -> Array:
+        """The decisions of task t at some of its samples, for kernel weights θ, in double precision."""
+        mine = slice(self.gram.layout.ptr[t], self.gram.layout.ptr[t + 1])
+        support, side = np.flatnonzero(self.dual[mine]), self.gram.side
+        numbers = self.store.samples_of(t, self.gram.layout.idx[mine])
+        return (
+            self.gram.bank.cross(side.take(numbers[rows]), side.take(numbers[support]), theta)
+            @ self.dual[mine][support]
+        )
+
     @property
     def largest(self) -> int:
         """Number of samples whose matrix is as large as the store of columns."""

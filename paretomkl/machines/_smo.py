@@ -521,7 +521,7 @@ def certify(
 ) -> None:
     """Upper bounds on the duality gaps of all tasks, and the errors of their duals; see :func:`bound_errors`.
 
-    ``extra`` (n_tasks,) is another bound on the errors of decisions. The part of each sample in the gap is convex in
+    ``extra`` (n_entries,) is another bound on the errors of decisions. The part of each sample in the gap is convex in
     its error u, so it is largest at an end of the interval of u.
     """
     low, high, epsilon, balanced, fixed = box
@@ -533,7 +533,7 @@ def certify(
         total = 0.0
         size = 0.0
         for i in range(begin, end):
-            off = lost[i] + drift[t] + extra[t] + 4.0 * UNIT * (abs(y[i]) + abs(b))
+            off = lost[i] + drift[t] + extra[i] + 4.0 * UNIT * (abs(y[i]) + abs(b))
             u = e[i] - b - off
             below = high[i] * max(0.0, u - width) - low[i] * max(0.0, -u - width) - v[i] * u
             u = e[i] - b + off

@@ -39,12 +39,12 @@ def solve_boxes(gram: Any, theta: Array, y: Array, box: Box, v: Array, intercept
     if theta.ndim > 1 or not gram.streams:
         with gram.combined(theta) as K:
             solved = solve_tasks(K.flat, K.layout, y, box, v, rtol, gram.n_jobs)
-        return certified(gram, theta, y, box, v, solved, gram.quadratic_forms(v))
+        return certified(gram, theta, y, box, v, solved, gram.quadratic_forms(v), np.zeros(len(v)))
     while True:
         start = v.copy()
         with gram.field() as field:
             solved = solve_on_working_sets(field, theta * gram.bank.factor, y, box, v, intercepts, rtol)
-            found = certified(gram, theta, y, box, v, solved, field.quadratic_forms() * gram.bank.factor, field)
+            found = certified_by_field(field, theta, y, box, v, solved, rtol)
         lost = found.errors.gap + found.errors.forms @ theta
         if field.double or (lost <= rtol * solved.value).all():
             return found
@@ -62,20 +62,62 @@ class Certified(NamedTuple):
 
 
 def certified(
-    gram: Any, theta: Array, y: Array, box: Box, v: Array, solved: Solved, forms: Array, field: Field | None = None
+    gram: Any,
+    theta: Array,
+    y: Array,
+    box: Box,
+    v: Array,
+    solved: Solved,
+    forms: Array,
+    extra: Array,
+    noise: Array | None = None,
+    of_forms: Array | float = 0.0,
 ) -> Certified:
-    """Bound what rounding adds to the results of v, which come from a field or from full matrices."""
-    noise, extra, gap, relative = np.zeros((4, len(forms)))
-    if field is not None:
-        noise = field.noise
-    if field is not None and not field.double:
-        of_forms, extra = field.single_errors(theta * gram.bank.factor)
+    """Bound what rounding adds to the results of v.
+
+    ``extra`` (n_entries,), ``noise`` (n_tasks,) and ``of_forms`` are errors of decisions and forms from elsewhere.
+    """
+    gap, relative = np.zeros((2, len(forms)))
+    noise = np.zeros(len(forms)) if noise is None else noise
     weights, lost = theta if theta.ndim > 1 else theta[None], np.empty(forms.shape)
     data = gram.rounding, weights, gram.layout.ptr, y, box, v, solved
     certify(*data, noise, extra, lost, relative, gap)
-    if field is not None and not field.double:
-        lost += of_forms
+    lost += of_forms
     return Certified(solved, gap, forms, Errors(lost, relative, np.maximum(gap - solved.gap, 0.0)))
+
+
+def certified_by_field(
+    field: Field, theta: Array, y: Array, box: Box, v: Array, solved: Solved, rtol: float
+) -> Certified:
+    """The same for results of a field. Where single precision matters, they are computed again in double precision.
+
+    Most samples cost what they cost, or nothing, however their decisions are rounded: those beyond the margin.
+    """
+    gram, extra = field.gram, np.zeros(len(v))
+    forms, of_forms = field.quadratic_forms() * gram.bank.factor, np.zeros((len(solved.gap), gram.n_kernels))
+    if not field.double:
+        of_forms, of_tasks = field.single_errors(theta * gram.bank.factor)
+        extra = np.repeat(of_tasks, np.diff(gram.layout.ptr))
+        if (of_forms @ theta > 0.5 * rtol * solved.value).any():
+            forms, of_forms = gram.quadratic_forms(v), np.zeros_like(of_forms)
+        for t, rows in doubtful(gram.layout.ptr, box, v, solved, extra):
+            places = gram.layout.ptr[t] + rows
+            solved.errors[places] = y[places] - field.exact_decisions(t, rows, theta)
+            extra[places] = 0.0
+    return certified(gram, theta, y, box, v, solved, forms, extra, field.noise, of_forms)
+
+
+def doubtful(ptr: IntArray, box: Box, v: Array, solved: Solved, extra: Array) -> list[tuple[int, IntArray]]:
+    """The samples of each task whose part in the duality gap may grow if their decisions are off by ``extra``."""
+    sizes = np.diff(ptr)
+    b, width = np.repeat(solved.intercept * box.balanced, sizes), np.repeat(box.epsilon, sizes)
+
+    def part(u: Array) -> Array:
+        return box.high * np.maximum(0.0, u - width) - box.low * np.maximum(0.0, -u - width) - v * u
+
+    u = solved.errors - b
+    grows = np.maximum(part(u - extra), part(u + extra)) > part(u) + 1e-14 * np.abs(v * u)
+    return [(t, rows) for t, own in enumerate(np.split(grows, ptr[1:-1])) if len(rows := np.flatnonzero(own))]
 
 
 def solve_on_working_sets(
