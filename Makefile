@@ -28,7 +28,7 @@ test-oldest:  ## the tests with the oldest dependencies that pyproject.toml allo
 	.venv-oldest/bin/python -m pip install --quiet uv
 	VIRTUAL_ENV=.venv-oldest .venv-oldest/bin/uv pip install --quiet --resolution lowest-direct --editable '.[test]'
 	# old numba and SciPy take two seconds to import, so how long the import takes is not tested here
-	.venv-oldest/bin/python -m pytest -n 2 --dist loadgroup -m "not slow" --deselect tests/test_path.py::test_import_is_quick_and_compiles_nothing
+	.venv-oldest/bin/python -m pytest -n 2 --dist loadgroup -m "not slow" --deselect tests/learn/test_path.py::test_import_is_quick_and_compiles_nothing
 
 coverage: $(STAMP)  ## which lines the tests run; fails below 95 %
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" --cov --cov-report=term --cov-report=html:build/coverage

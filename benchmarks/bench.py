@@ -31,7 +31,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from paretomkl import PAPER_PS, Gaussian, ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
-from paretomkl._tasks import make_tasks
+from paretomkl._data.tasks import make_tasks
 from paretomkl.baselines import (
     IndependentMKL,
     IndependentSVC,

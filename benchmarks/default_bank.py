@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from paretomkl import ParetoMKLClassifierCV, _kernels
-from paretomkl._choice import choose
+from paretomkl import ParetoMKLClassifierCV
+from paretomkl._data.reading import PathReader, read_samples
 from paretomkl._experiments.plan import STUDIES
 from paretomkl._experiments.protocol import Part, draw_parts, load
-from paretomkl._model import decide_all
-from paretomkl._progress import Progress
-from paretomkl._reading import PathReader, read_samples
-from paretomkl._tracing import Grid, check_parts, fit_bank, models_of, pose, trace_grid
-from paretomkl.kernels import Cosine, Gaussian, Laplacian, Linear, Polynomial, default_kernels
+from paretomkl._fitting.models import decide_all
+from paretomkl._fitting.tracing import Grid, check_parts, fit_bank, models_of, pose, trace_grid
+from paretomkl._select.choice import choose
+from paretomkl._tools.progress import Progress
+from paretomkl.kernels import Cosine, Gaussian, Laplacian, Linear, Polynomial, _kernels, default_kernels
 
 SETS = ("segment", "vehicle", "landmine", "robot", "steel", "satellite", "letter")
 GRID = Grid([1.0], [0.1, 1.0, 10.0, 100.0, 1000.0], [1.1, 2.0, np.inf], [0.0, 0.5, 1.0])

@@ -11,18 +11,18 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from . import baselines, datasets, distributed, model_selection, plotting, report, tables
-    from ._model import TaskModel
-    from ._persistence import load_model, save_model
-    from ._tasks import stack_tasks
-    from .estimators import ParetoMKLClassifier, ParetoMKLOutlierDetector, ParetoMKLRegressor
+    from ._data.tasks import stack_tasks
+    from ._fitting.models import TaskModel
+    from ._learn.estimators import ParetoMKLClassifier, ParetoMKLOutlierDetector, ParetoMKLRegressor
+    from ._learn.path import PAPER_PS, ParetoPath, pareto_path
+    from ._learn.saving import load_model, save_model
+    from ._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
     from .kernels import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, Polynomial, sources
-    from .path import PAPER_PS, ParetoPath, pareto_path
-    from .search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
 
 _NAMES = {
-    "._model": "TaskModel",
-    "._persistence": "load_model save_model",
-    "._tasks": "stack_tasks",
+    "._fitting.models": "TaskModel",
+    "._learn.saving": "load_model save_model",
+    "._data.tasks": "stack_tasks",
     ".estimators": "ParetoMKLClassifier ParetoMKLOutlierDetector ParetoMKLRegressor",
     ".kernels": "Cosine Custom Gaussian KernelBank Laplacian Linear Polynomial sources",
     ".path": "PAPER_PS ParetoPath pareto_path",

@@ -1,7 +1,7 @@
 """Cross-validation of several tasks: folds and splits within tasks, and scores per task."""
 
-from ._scorers import MultiTaskScorer, make_multitask_scorer
-from ._splits import MultiTaskKFold, MultiTaskShuffleSplit, MultiTaskStratifiedKFold, split_by_time
+from ._select.scorers import MultiTaskScorer, make_multitask_scorer
+from ._select.splits import MultiTaskKFold, MultiTaskShuffleSplit, MultiTaskStratifiedKFold, split_by_time
 
 __all__ = [
     "MultiTaskKFold",

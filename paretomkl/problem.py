@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ._typing import Array
+from ._tools.typing import Array
 from .protocols import Machine, Scalarization, WeightSet, check_part
 from .sweep import Sweep
 

@@ -20,18 +20,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from ._typing import Array, IntArray
+from ._tools.typing import Array, IntArray
 
 if TYPE_CHECKING:
-    from ._bank import FittedBank
-    from ._compiled import barrier_function
-    from ._kernel_fields import Field
-    from ._rounding import Rounding
-    from ._run import Run
-    from .gram import CombinedGram, TaskLayout
+    from ._tools.compiled import barrier_function
+    from .gram._blocks import CombinedGram, TaskLayout
+    from .gram._large.fields import Field
+    from .kernels._fitted import FittedBank
+    from .kernels._rounding import Rounding
     from .problem import MultiTaskProblem
     from .scalarizations import PowerMean
     from .solution import Solution
+    from .solvers._run import Run
     from .sweep import Decisions, Sweep
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ._typing import AnyArray, Array
+from ._tools.typing import AnyArray, Array
 
 __all__ = ["PAPER_PS", "PowerMean"]
 

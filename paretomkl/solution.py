@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from ._typing import Array
+from ._tools.typing import Array
 from .protocols import Machine
 from .sweep import Sweep
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ._compiled import njit
-from ._typing import Array
+from ._tools.compiled import njit
+from ._tools.typing import Array
 
 if TYPE_CHECKING:
     from .protocols import Machine

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._compiled import barrier_function
-from ._norms import power_norm
-from ._typing import Array
+from ._tools.compiled import barrier_function
+from ._tools.norms import power_norm
+from ._tools.typing import Array
 
 __all__ = ["CONSTRAINT", "GAUGE", "SUPPORT", "LsBall", "barrier_function"]
 

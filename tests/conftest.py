@@ -14,8 +14,8 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-from paretomkl._kernels import as_bank
-from paretomkl._tasks import make_tasks
+from paretomkl._data.tasks import make_tasks
+from paretomkl.kernels._kernels import as_bank
 
 # Two test processes of two BLAS threads each mostly wait for each other: a ridge regression of 200 samples then takes
 # thirty times as long. So one thread per process, and the same for processes that tests start.

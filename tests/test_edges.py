@@ -78,7 +78,7 @@ def test_it_runs_where_no_cache_can_be_written(tmp_path):
 
 def test_compiling_is_announced_once_on_a_terminal(tmp_path):
     code = (
-        "import numpy; from paretomkl.machines._smo import find_largest; from paretomkl._kernel_rows import mirror;"
+        "import numpy; from paretomkl.machines._smo import find_largest; from paretomkl.kernels._tiles import mirror;"
         "find_largest(numpy.ones(2)); mirror(numpy.ones(1), numpy.array([0]), numpy.array([1]))"
     )
 

@@ -9,7 +9,7 @@ from sklearn.base import clone, is_regressor
 
 import paretomkl
 from paretomkl import Gaussian, KernelBank, pareto_path
-from paretomkl._wording import literal
+from paretomkl._tools.wording import literal
 from paretomkl.machines._svc import SVCTasks
 
 N = 12

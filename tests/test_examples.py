@@ -122,7 +122,7 @@ def test_code_of_the_documentation(page):
 def test_commands_of_the_documentation_exist():
     """Every ``paretomkl`` line of a shell block has an existing command with existing options."""
     typer = pytest.importorskip("typer")
-    program = typer.main.get_command(importlib.import_module("paretomkl._commands").app)
+    program = typer.main.get_command(importlib.import_module("paretomkl.cli._app").app)
     lines = [
         (page.name, shlex.split(line, comments=True))
         for page in TEXTS

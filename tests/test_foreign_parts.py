@@ -17,9 +17,9 @@ from paretomkl import (
     ParetoMKLClassifierCV,
     ParetoMKLOutlierDetector,
     ParetoMKLRegressorCV,
-    _tracing,
     pareto_path,
 )
+from paretomkl._fitting import tracing as _tracing
 from paretomkl.gram import CombinedGram, Rounding
 from paretomkl.machines import MACHINES
 from paretomkl.problem import MultiTaskProblem

@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import norm
 
 from paretomkl import ParetoMKLClassifier
-from paretomkl._norms import power_norm
+from paretomkl._tools.norms import power_norm
 from paretomkl.weight_sets import LsBall
 
 THEORY = Path(__file__).resolve().parents[1] / "doc" / "theory.md"

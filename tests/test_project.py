@@ -153,7 +153,7 @@ def test_wheel_and_sdist_hold_what_they_should(dist):
     assert len(licences) == 1
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"README.md", "CITATION.cff", "tests/test_path.py", "tools/changelog.py", "doc/conf.py"} <= names
+    assert {"README.md", "CITATION.cff", "tests/learn/test_path.py", "tools/changelog.py", "doc/conf.py"} <= names
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from paretomkl._norms import power_norm
+from paretomkl._tools.norms import power_norm
 from paretomkl.weight_sets import CONSTRAINT, GAUGE, SUPPORT, LsBall, _project_to_simplex_hull
 
 SS = [1.0, 1.0001, 1.1, 1.5, 2.0, 4.0, 50.0, np.inf]

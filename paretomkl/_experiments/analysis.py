@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._typing import Array
+from .._tools.typing import Array
 from .methods import Outcome, Point
 from .results import Record
 

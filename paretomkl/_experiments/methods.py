@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._classifier import MultiTaskClassifier
-from .._labelling import Samples
-from .._model import FittedTasks, share
-from .._progress import Progress
-from .._reading import PathReader, Reading, read_samples
-from .._tracing import Grid, check_parts, fit_bank, models_of, pose, trace_grid
-from .._typing import AnyArray
+from .._data.labels import Samples
+from .._data.reading import PathReader, Reading, read_samples
+from .._fitting.models import FittedTasks, share
+from .._fitting.tracing import Grid, check_parts, fit_bank, models_of, pose, trace_grid
+from .._learn.classifier import MultiTaskClassifier
+from .._select.search import ParetoMKLClassifierCV
+from .._tools.progress import Progress
+from .._tools.typing import AnyArray
 from ..baselines import IndependentMKL, IndependentSVC, MinimaxMTL, PartiallySharedMKL, SparseMTL, UniformKernelSVC
-from ..search import ParetoMKLClassifierCV
 from .plan import Settings
 from .protocol import Split
 from .svc import SharedWidthSVC

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..path import PAPER_PS
+from .._learn.path import PAPER_PS
 
 N_RUNS = 20
 # rough seconds on one core for a cell with 1000 training samples

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels import Gaussian
-from .._typing import AnyArray, Array, IntArray
+from .._select.splits import MultiTaskStratifiedKFold
+from .._tools.typing import AnyArray, Array, IntArray
 from ..datasets import fetch, make_multitask
-from ..model_selection import MultiTaskStratifiedKFold
+from ..kernels._kernels import Gaussian
 from .plan import STUDIES, Cell, Settings, Study
 
 

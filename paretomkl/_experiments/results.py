@@ -15,7 +15,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from .._files import write_whole
+from .._tools.files import write_whole
 from .methods import Outcome, Point
 from .plan import Cell, Settings
 

@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from .._classifier import MultiTaskClassifier
-from .._labelling import Labelling
-from .._model import FittedTasks
-from .._reading import Training
-from .._typing import AnyArray, Array, IntArray
+from .._data.labels import Labelling
+from .._data.reading import Training
+from .._fitting.models import FittedTasks
+from .._learn.classifier import MultiTaskClassifier
+from .._tools.typing import AnyArray, Array, IntArray
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from abc import abstractmethod
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from .._tasks import Task
-from .._typing import Array
+from .._data.tasks import Task
+from .._tools.typing import Array
 from ._interior_point import InteriorPoint
 
 REFINEMENTS = 8

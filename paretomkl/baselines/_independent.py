@@ -10,26 +10,26 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from .._kernel_classifier import KernelTaskClassifier
-from .._kernels import PAPER_SIGMAS, Gaussian, KernelLike
-from .._model import TaskModel
-from .._parallel import effective_jobs, run_chunks
-from .._progress import Progress
-from .._reading import Training
-from .._run import Run
-from .._splits import make_splits
-from .._tasks import FOLDS, Task
-from .._tracing import TaskData, check_parts, fit_bank, make_gram, make_model, pose, trace
-from .._typing import Array, ClassWeight, IntArray
-from .._validation import check_grid, check_number, shown
-from .._wording import literal
-from ..gram import GramBlocks, TaskLayout
+from .._data.reading import Training
+from .._data.tasks import FOLDS, Task
+from .._fitting.models import TaskModel
+from .._fitting.tracing import TaskData, check_parts, fit_bank, make_gram, make_model, pose, trace
+from .._learn.kernel_estimators import KernelTaskClassifier
+from .._select.splits import make_splits
+from .._tools.checks import check_grid, check_number, shown
+from .._tools.parallel import effective_jobs, run_chunks
+from .._tools.progress import Progress
+from .._tools.typing import Array, ClassWeight, IntArray
+from .._tools.wording import literal
+from ..gram._blocks import GramBlocks, TaskLayout
+from ..kernels._kernels import PAPER_SIGMAS, Gaussian, KernelLike
 from ..machines import SVCTasks
 from ..machines._smo import classifier_box, solve_tasks
 from ..problem import MultiTaskProblem
 from ..scalarizations import PowerMean
 from ..solution import Solution
 from ..solvers._base import TASK_SHARE
+from ..solvers._run import Run
 from ..sweep import Decisions
 from ..weight_sets import LsBall
 

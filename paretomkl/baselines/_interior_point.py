@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from .._typing import Array
+from .._tools.typing import Array
 
 STEP = 0.98  # part of the way to the boundary
 SMALLEST_STEP = 1e-8  # smaller steps are only rounding errors

@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._classifier import MultiTaskClassifier
-from .._model import LinearModel
-from .._parallel import effective_jobs
-from .._reading import Training
-from .._typing import Array, ClassWeight
-from .._validation import check_count, check_number
+from .._data.reading import Training
+from .._fitting.models import LinearModel
+from .._learn.classifier import MultiTaskClassifier
+from .._tools.checks import check_count, check_number
+from .._tools.parallel import effective_jobs
+from .._tools.typing import Array, ClassWeight
 from ._alpha_minimax import AlphaMinimax, CommonPart, TraceNorm
 
 

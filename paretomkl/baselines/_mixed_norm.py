@@ -23,12 +23,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._cuts import CutStore
-from .._norms import power_norm
-from .._run import Run
-from .._typing import Array
+from .._tools.norms import power_norm
+from .._tools.typing import Array
 from ..machines import SVCTasks
 from ..solvers._base import TASK_SHARE
+from ..solvers._cuts import CutStore
+from ..solvers._run import Run
 from ..sweep import Sweep
 from ._interior_point import InteriorPoint
 

@@ -17,19 +17,19 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._cuts import CutStore
-from .._kernel_classifier import KernelTaskClassifier
-from .._kernels import KernelLike
-from .._model import TaskModel
-from .._parallel import effective_jobs
-from .._progress import Progress
-from .._reading import Training
-from .._run import Run
-from .._tracing import fit_bank, make_gram, make_model
-from .._typing import Array, ClassWeight
-from .._validation import check_number
+from .._data.reading import Training
+from .._fitting.models import TaskModel
+from .._fitting.tracing import fit_bank, make_gram, make_model
+from .._learn.kernel_estimators import KernelTaskClassifier
+from .._tools.checks import check_number
+from .._tools.parallel import effective_jobs
+from .._tools.progress import Progress
+from .._tools.typing import Array, ClassWeight
+from ..kernels._kernels import KernelLike
 from ..machines import SVCTasks
 from ..solvers._base import TASK_SHARE
+from ..solvers._cuts import CutStore
+from ..solvers._run import Run
 from ..sweep import Sweep
 from ..weight_sets import LsBall
 

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._kernels import KernelLike
-from .._regressor import KernelTaskRegressor, machine_of_loss
+from .._learn.regressor import KernelTaskRegressor, machine_of_loss
+from ..kernels._kernels import KernelLike
 from ._independent import SeparateKernels, UniformKernel
 
 

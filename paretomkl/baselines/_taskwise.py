@@ -14,14 +14,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from .._model import FittedTasks
-from .._parallel import effective_jobs
-from .._reading import Training
-from .._regressor import MultiTaskRegressor
-from .._splits import make_splits
-from .._targets import r_squared
-from .._typing import AnyArray, Array, IntArray
-from .._validation import shown
+from .._data.numbers import r_squared
+from .._data.reading import Training
+from .._fitting.models import FittedTasks
+from .._learn.regressor import MultiTaskRegressor
+from .._select.splits import make_splits
+from .._tools.checks import shown
+from .._tools.parallel import effective_jobs
+from .._tools.typing import AnyArray, Array, IntArray
 
 FORMS = ("separate", "pooled", "joint")
 SCORES = ("r2", "neg_mean_squared_error")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import AnyArray
+from .._tools.typing import AnyArray
 from ._catalogue import DATA_SETS, DataSet, DatasetInfo
 from ._files import cache_folder, given_folder, optional, read_file
 from ._tables import Table

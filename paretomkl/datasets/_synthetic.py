@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import AnyArray, Array
-from .._validation import check_count, check_number
+from .._tools.checks import check_count, check_number
+from .._tools.typing import AnyArray, Array
 
 N_WAVES = 200  # enough for a random function to look like a draw from the Gaussian process
 

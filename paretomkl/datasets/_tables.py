@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import AnyArray
-from .._wording import counted
+from .._tools.typing import AnyArray
+from .._tools.wording import counted
 
 
 @dataclass(frozen=True)

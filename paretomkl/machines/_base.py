@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .._rounding import Errors, errors_of_duals, sweep_bounds
-from .._typing import AnyArray, Array, IntArray
+from .._tools.typing import AnyArray, Array, IntArray
+from ..kernels._rounding import Errors, errors_of_duals, sweep_bounds
 from ..protocols import Gram, Promises, check_part
 from ..sweep import Decisions, Sweep
 

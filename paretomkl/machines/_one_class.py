@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._typing import Array, IntArray
+from .._tools.typing import Array, IntArray
 from ..sweep import Decisions, Sweep
 from ._base import BOX, KernelTasks
 from ._smo import Box

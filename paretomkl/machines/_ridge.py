@@ -8,11 +8,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from .._compiled import njit
-from .._parallel import SMALL_SYSTEM, blas_threads, run_chunks
-from .._rounding import UNIT, Errors, errors_of_duals, exact_sum
-from .._typing import Array, IntArray
-from ..gram import CombinedGram
+from .._tools.compiled import njit
+from .._tools.parallel import SMALL_SYSTEM, blas_threads, run_chunks
+from .._tools.typing import Array, IntArray
+from ..gram._blocks import CombinedGram
+from ..kernels._rounding import UNIT, Errors, errors_of_duals, exact_sum
 from ..protocols import Promises
 from ..sweep import Decisions, Sweep
 from ._base import KernelTasks

@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .._compiled import inner_njit, njit
-from .._kernel_rows import dot, dot_at
-from .._parallel import run_chunks
-from .._rounding import UNIT, Rounding, bound_errors, exact_sum
-from .._typing import Array, IntArray
+from .._tools.compiled import inner_njit, njit
+from .._tools.parallel import run_chunks
+from .._tools.typing import Array, IntArray
+from ..kernels._rounding import UNIT, Rounding, bound_errors, exact_sum
+from ..kernels._tiles import dot, dot_at
 
 if TYPE_CHECKING:
-    from ..gram import TaskLayout
+    from ..gram._blocks import TaskLayout
 
 MAX_STEPS = 10_000_000  # pair steps per task; reached only if the tolerance is below what rounding allows
 CHECK_EVERY = 8  # pair steps between two evaluations of the duality gap, which costs about half a step

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._rounding import UNIT
-from .._typing import Array, IntArray
+from .._tools.typing import Array, IntArray
+from ..kernels._rounding import UNIT
 from ..protocols import Gram, Promises
 from ..sweep import Decisions, Sweep
 from ._base import KernelTasks

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from .._typing import Array, IntArray
+from .._tools.typing import Array, IntArray
 from ..protocols import Gram
 from ..sweep import Decisions, Sweep
 from ._base import BOX, KernelTasks

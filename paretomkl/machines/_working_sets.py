@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compiled import njit
-from .._kernel_fields import Field
-from .._parallel import run_chunks
-from .._rounding import Errors
-from .._typing import Array, IntArray
-from ..gram import TaskLayout
+from .._tools.compiled import njit
+from .._tools.parallel import run_chunks
+from .._tools.typing import Array, IntArray
+from ..gram._blocks import TaskLayout
+from ..gram._large.fields import Field
+from ..kernels._rounding import Errors
 from ._smo import Box, Solved, TaskBox, certify, errors_of_tasks, note_moves, offset, solve_tasks, value_and_gap
 
 # limit on variables at a bound that join a working set: the largest of a number, a share of all, and a share of the

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._model import decide_all, share
-from .._targets import Regions, Targets, r_squared
-from .._typing import Array
-from .._validation import check_exponents
-from .._wording import counted
-from ..path import PAPER_PS, ParetoPath
+from .._data.numbers import Regions, Targets, r_squared
+from .._fitting.models import decide_all, share
+from .._learn.path import PAPER_PS, ParetoPath
+from .._tools.checks import check_exponents
+from .._tools.typing import Array
+from .._tools.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,7 +140,7 @@ class AccuracyDisplay:
         relative_to, ax, line_kw
             As in ``plot``.
         """
-        from .._reading import read_samples
+        from .._data.reading import read_samples
         from . import _style  # asks for matplotlib before any work
 
         path = _style.path_of(path)
@@ -185,9 +185,9 @@ class AccuracyDisplay:
         """
         from sklearn.base import clone
 
-        from .._classifier import MultiTaskClassifier
-        from .._reading import read_samples
-        from .._regressor import KernelTaskRegressor
+        from .._data.reading import read_samples
+        from .._learn.classifier import MultiTaskClassifier
+        from .._learn.regressor import KernelTaskRegressor
         from . import _style  # asks for matplotlib before any work
 
         exponents = check_exponents(ps)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._typing import Array
-from ..path import ParetoPath
+from .._learn.path import ParetoPath
+from .._tools.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

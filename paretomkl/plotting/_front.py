@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._drawing import exponent_label, exponent_ranks, shorten
-from ..path import ParetoPath
+from .._learn.path import ParetoPath
+from .._show.drawing import exponent_label, exponent_ranks, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._drawing import pool_kernels
-from .._validation import check_count
-from ..path import ParetoPath
+from .._learn.path import ParetoPath
+from .._show.drawing import pool_kernels
+from .._tools.checks import check_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..path import ParetoPath
+from .._learn.path import ParetoPath
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

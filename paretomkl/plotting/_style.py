@@ -30,9 +30,9 @@ from matplotlib.text import Annotation
 from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, MaxNLocator, PercentFormatter
 from matplotlib.transforms import ScaledTranslation
 
-from .._drawing import ExponentScale, exponent_label, exponent_ranks, shorten
-from .._typing import Array
-from ..path import ParetoPath
+from .._learn.path import ParetoPath
+from .._show.drawing import ExponentScale, exponent_label, exponent_ranks, shorten
+from .._tools.typing import Array
 
 # Okabe and Ito's colours, which colour-blind people can tell apart; lines use grey instead of their pale yellow
 HUES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")

@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .._page.comparison import Comparison, Contender, TaskErrors
-from .._page.confusion import Confusion
-from .._page.numbers import Predictions
-from .._page.page import build_page, dense_ps, write_page
-from .._page.sharing import Sharing
-from .._page.words import CrossValidation, Measure
+from .._show.comparison import Comparison, Contender, TaskErrors
+from .._show.confusion import Confusion
+from .._show.numbers import Predictions
+from .._show.page import build_page, dense_ps, write_page
+from .._show.sharing import Sharing
+from .._show.words import CrossValidation, Measure
 from ._trade_off import TradeOff, held_out_split, trade_off_page
 
 if TYPE_CHECKING:
-    from .._rivals import compare
+    from .._select.classification_baselines import compare
 
 __all__ = [
     "Comparison",
@@ -36,7 +36,7 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     def __getattr__(name: str) -> Any:
         """Import names that need scikit-learn on first use, since importing it takes a second."""
         if name == "compare":
-            from .._rivals import compare
+            from .._select.classification_baselines import compare
 
             return compare
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._tasks import as_labels, as_sources, is_matrix, listed, task_column_of
-from .._typing import AnyArray, IntArray
+from .._data.tasks import as_labels, as_sources, is_matrix, listed, task_column_of
+from .._tools.typing import AnyArray, IntArray
 
 
 def draw_rows(
@@ -28,7 +28,7 @@ def draw_rows(
 
 def of_known_tasks(held_out: dict[str, Any], fit_on: dict[str, Any], task_column: Any) -> dict[str, Any]:
     """X, y and tasks of the held-out samples whose task is among those of ``fit_on``."""
-    from .._reading import take_rows
+    from .._data.reading import take_rows
 
     there, known = (_sources(part["X"], part["tasks"], task_column, len(part["y"])) for part in (held_out, fit_on))
     if there is None or known is None:

@@ -16,27 +16,27 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._files import check_writable, write_whole
-from .._kernels import as_bank
-from .._model import decide_all
-from .._page.comparison import Comparison
-from .._page.confusion import Confusion
-from .._page.numbers import Predictions
-from .._page.page import TITLE, build_page, dense_ps
-from .._page.sharing import Sharing
-from .._page.words import CrossValidation, Measure, parameters
-from .._refit import path_refit_code
-from .._shares import SHARES
-from .._targets import Targets
-from .._together import Share, check_share
-from .._typing import Array, IntArray, MachineName, TaskScale
-from .._validation import check_count, check_number, shown
-from ..path import PAPER_PS, ParetoPath, pareto_path
+from .._data.numbers import Targets
+from .._data.together import Share, check_share
+from .._fitting.models import decide_all
+from .._learn.path import PAPER_PS, ParetoPath, pareto_path
+from .._show.code import path_refit_code
+from .._show.comparison import Comparison
+from .._show.confusion import Confusion
+from .._show.numbers import Predictions
+from .._show.page import TITLE, build_page, dense_ps
+from .._show.sharing import Sharing
+from .._show.words import CrossValidation, Measure, parameters
+from .._tools.checks import check_count, check_number, shown
+from .._tools.files import check_writable, write_whole
+from .._tools.shares import SHARES
+from .._tools.typing import Array, IntArray, MachineName, TaskScale
+from ..kernels._kernels import as_bank
 from ..solvers import CutPool
 from ._rows import draw_rows, of_known_tasks
 
 if TYPE_CHECKING:
-    from .._judging import Judge
+    from .._select.scores import Judge
 
 # functions import scikit-learn and what needs it themselves, since importing it takes a second
 
@@ -239,7 +239,7 @@ def trade_off_page(
     >>> result.scores.shape, len(result.test)
     ((20, 3), 38)
     """
-    from .._judging import make_judge
+    from .._select.scores import make_judge
 
     ps, regression = dense_ps(n_points), machine in PREDICTING
     _check(C, s, capacity, cv, n_points, file, machine, class_weight, max_task_rows)
@@ -295,7 +295,7 @@ class _Machine:
 
     def search(self, epsilon: Any, **given: Any) -> Any:
         """A search that is not fitted yet; None means the default of the search."""
-        from ..search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
+        from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
 
         known = {name: value for name, value in given.items() if value is not None}
         if not self.predicts:
@@ -418,7 +418,7 @@ class _Study:
 
         If parameters were chosen on some of the samples, all methods learn from these only.
         """
-        from .._rivals import compare
+        from .._select.classification_baselines import compare
 
         fit_on, judge_on, rows, about = self.fit_on, self.judge_on, search.search_rows_, ""
         if rows is not None:
@@ -494,7 +494,7 @@ def _only(value: Any) -> Any:
 
 def _part(X: Any, y: Any, tasks: Any, rows: IntArray, train: IntArray, kernels: Any) -> dict[str, Any]:
     """Some samples with their labels and tasks."""
-    from .._reading import take_rows
+    from .._data.reading import take_rows
 
     return {"X": take_rows(X, rows, train, kernels), "y": take_rows(y, rows), "tasks": take_rows(tasks, rows)}
 
@@ -534,8 +534,8 @@ def held_out_split(
     >>> len(train), len(test)
     (6, 2)
     """
-    from .._splits import MultiTaskKFold, MultiTaskStratifiedKFold, make_splits
-    from .._tasks import task_column_of
+    from .._data.tasks import task_column_of
+    from .._select.splits import MultiTaskKFold, MultiTaskStratifiedKFold, make_splits
 
     check_number("test_size", test_size, lambda v: 0 < v < 1, "between 0 and 1")
     share = Fraction(float(test_size)).limit_denominator(MOST_PARTS)
@@ -555,8 +555,8 @@ def held_out_split(
 
 def _judge(path: ParetoPath, judge: Judge, X: Any, y: Any, tasks: Any) -> dict[str, Any]:
     """Scores of every model with standard errors, sample counts and predictions, as the fields of a TradeOff."""
-    from .._judging import standard_error_of_share
-    from .._reading import read_samples
+    from .._data.reading import read_samples
+    from .._select.scores import standard_error_of_share
 
     samples = read_samples(path.reader, X, tasks=tasks)
     models = {id(model): model for model in path.models}  # neighbouring points may share a model

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from .._run import Report, Run
-from .._typing import Array
+from .._tools.typing import Array
 from ..problem import MultiTaskProblem
 from ..protocols import GrowingMachine, Solver
 from ..scalarizations import PowerMean
 from ..solution import RoundingWarning, Solution
 from ..sweep import Sweep, check_sweep
+from ._run import Report, Run
 
 TASK_SHARE = 0.02  # accuracy of the single tasks relative to tol, so that they hardly affect the gap
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .._run import Run
 from ..problem import MultiTaskProblem
 from ..solution import Solution
 from ._base import BaseSolver, rounding_share
+from ._run import Run
 
 
 @dataclass

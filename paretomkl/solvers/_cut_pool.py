@@ -8,17 +8,17 @@ from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from .._cuts import CutStore
-from .._run import Run
-from .._typing import Array, IntArray
+from .._tools.typing import Array, IntArray
 from ..problem import MultiTaskProblem
 from ..protocols import ChoosingMachine, Machine, Scalarization, WeightSet
 from ..scalarizations import PowerMean
 from ..solution import Solution
 from ..sweep import Sweep
 from ._base import BaseSolver, rounding_share
+from ._cuts import CutStore
 from ._few_kernels import MANY, minimize_over_few
 from ._master import Optimum, minimize_over_cuts
+from ._run import Run
 
 WARM_UP = 3  # block-coordinate steps that fill an empty pool
 PATIENCE = 6  # masters in a row that a cut may be unused before it is dropped

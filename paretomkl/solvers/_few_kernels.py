@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._typing import AnyArray, Array, IntArray
+from .._tools.typing import AnyArray, Array, IntArray
 from ..protocols import WeightSet
 from ._master import Optimum, minimize_over_cuts
 

@@ -27,8 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._compiled import call_handle, inner_njit, njit
-from .._typing import AnyArray, Array, IntArray
+from .._tools.compiled import call_handle, inner_njit, njit
+from .._tools.typing import AnyArray, Array, IntArray
 from ..protocols import WeightSet
 from ..weight_sets import CONSTRAINT, GAUGE, SUPPORT
 

@@ -28,8 +28,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._compiled import njit
-from .._typing import Array, IntArray
+from .._tools.compiled import njit
+from .._tools.typing import Array, IntArray
 
 EPS = 2.220446049250313e-16
 MAX_ITER = 300  # limit of each bracketed iteration, more than bisection alone needs

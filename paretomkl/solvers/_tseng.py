@@ -7,9 +7,8 @@ from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from .._rounding import errors_of_duals
-from .._run import Run
-from .._typing import Array
+from .._tools.typing import Array
+from ..kernels._rounding import errors_of_duals
 from ..machines._smo import errors_of_tasks
 from ..problem import MultiTaskProblem
 from ..protocols import HingeMachine
@@ -19,6 +18,7 @@ from ..sweep import Sweep
 from ..weight_sets import LsBall
 from ._base import BaseSolver, rounding_share
 from ._projection import project
+from ._run import Run
 
 FLOOR = 1e-9  # added to λ_t / ω_t in divisions: keeps Φ concave and its gradient finite as λ_t reaches zero
 BALANCE = 0.5  # unit of β relative to the length of α: a larger one lets β move further in a step, θ and λ less

@@ -16,12 +16,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV
+from paretomkl._data.labels import Labelling
 from paretomkl._experiments.methods import SVC_CS, SVC_GAMMAS, Outcome, Point, combinations, run_method
 from paretomkl._experiments.plan import FULL, METHODS, QUICK, STUDIES, Cell, make_plan
 from paretomkl._experiments.protocol import Part, Split, draw_parts, load, make_folds, make_split
-from paretomkl._kernels import paper_kernels
-from paretomkl._labelling import Labelling
 from paretomkl.baselines import UniformKernelSVC
+from paretomkl.kernels._kernels import paper_kernels
 
 
 def classes_data(sizes=(40, 25, 60), n_features=3, seed=0) -> Part:

@@ -258,7 +258,7 @@ def test_durations_read_well(seconds, text):
 
 # ------------------------------------------------------------------------------------------------ the command
 def reproduce(*arguments: str):
-    from paretomkl._commands import app
+    from paretomkl.cli._app import app
 
     return CliRunner().invoke(app, ["reproduce", *arguments])
 

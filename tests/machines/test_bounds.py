@@ -12,9 +12,9 @@ from scipy.linalg import cho_factor
 from scipy.spatial.distance import cdist
 
 from paretomkl import KernelBank
-from paretomkl._combined_field import CombinedField
-from paretomkl._kernel_fields import KernelFields
 from paretomkl.gram import GramBlocks
+from paretomkl.gram._large.combined import CombinedField
+from paretomkl.gram._large.fields import KernelFields
 from paretomkl.kernels import Gaussian, Laplacian, Linear, Polynomial
 from paretomkl.machines import MACHINES, _ridge
 from tests.machines.cases import EPSILON, gaussian, make_machine, one_task, some_theta
@@ -102,7 +102,7 @@ class Case:
 
 def stream(monkeypatch, largest=None, rounds=None):
     """Solve tasks of any size on working sets, of few new variables and in few rounds if these are given."""
-    monkeypatch.setattr("paretomkl.gram._FEW_PAIRS_OF_ALL", 0)
+    monkeypatch.setattr("paretomkl.gram._blocks._FEW_PAIRS_OF_ALL", 0)
     if largest is not None:
         for name, value in {"NEWCOMERS": largest, "OF_ALL": 0.0, "OF_SUPPORT": 0.0}.items():
             monkeypatch.setattr(f"paretomkl.machines._working_sets.{name}", value)
@@ -133,7 +133,7 @@ def test_bounds_hold_for_any_accuracy_of_the_tasks(kind, rtol, cache_mb):
 def test_bounds_hold_on_working_sets_for_any_accuracy(kind, field, rtol, monkeypatch):
     stream(monkeypatch, largest=5)
     double = rtol < 1e-5
-    monkeypatch.setattr("paretomkl._combined_field.READING", -np.inf if field is CombinedField else np.inf)
+    monkeypatch.setattr("paretomkl.gram._large.combined.READING", -np.inf if field is CombinedField else np.inf)
     case = Case(kind)
     assert case.machine.gram.streams
     warm, gaps = None, []

@@ -15,7 +15,7 @@ THETA = np.array([0.1, 0.1, 0.2, 0.3, 0.1, 0.2])
 
 
 def _stream(monkeypatch, whether=True):
-    monkeypatch.setattr("paretomkl.gram._FEW_PAIRS_OF_ALL", 0 if whether else np.inf)
+    monkeypatch.setattr("paretomkl.gram._blocks._FEW_PAIRS_OF_ALL", 0 if whether else np.inf)
 
 
 def _machine(kind, cache_mb=512, n_jobs=1, n=900, C=None):
@@ -79,7 +79,7 @@ def test_a_warm_start_needs_fewer_kernel_values_than_a_cold_one(monkeypatch):
 
 def test_full_matrices_take_over_when_most_samples_are_support_vectors(monkeypatch):
     _stream(monkeypatch)
-    monkeypatch.setattr("paretomkl.gram._DEARER", 0.1)
+    monkeypatch.setattr("paretomkl.gram._blocks._DEARER", 0.1)
     machine = _machine("svc")
     first = machine.sweep(THETA, rtol=1e-4)
     assert not machine.gram.streams

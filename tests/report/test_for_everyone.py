@@ -15,8 +15,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import confusion_matrix
 
 from paretomkl import pareto_path
-from paretomkl._demo import LOADING, digits
-from paretomkl._drawing import shorten_all
+from paretomkl._show.drawing import shorten_all
+from paretomkl.cli._demonstration import LOADING, digits
 from paretomkl.report import trade_off_page, write_page
 
 from .conftest import UGLY, two_machines
@@ -314,7 +314,7 @@ def test_means_over_tasks_are_labelled_as_means(driver, two, many):
 
 def test_standard_errors_of_shares_match_many_draws(two):
     """Compared with repeated draws of samples; never 0, even if all predictions are correct."""
-    from paretomkl._judging import standard_error_of_share
+    from paretomkl._select.scores import standard_error_of_share
 
     rng = np.random.default_rng(0)
     for n, p in [(200, 0.9), (50, 0.5)]:
@@ -326,7 +326,7 @@ def test_standard_errors_of_shares_match_many_draws(two):
 
 
 def test_standard_errors_of_numbers_match_many_draws():
-    from paretomkl._judging import make_judge
+    from paretomkl._select.scores import make_judge
 
     rng = np.random.default_rng(0)
     for scoring in ("r2", "neg_mean_absolute_error", "neg_mean_squared_error"):

@@ -12,7 +12,7 @@ from sklearn.metrics import mean_absolute_error, r2_score
 
 import paretomkl
 from paretomkl import ParetoMKLRegressor
-from paretomkl._page import numbers
+from paretomkl._show import numbers
 from paretomkl.kernels import KernelBank
 from paretomkl.report import build_page, held_out_split, trade_off_page
 

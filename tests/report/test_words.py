@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from paretomkl._drawing import shorten
-from paretomkl._page import words
+from paretomkl._show import words
+from paretomkl._show.drawing import shorten
 from paretomkl.report import CrossValidation
 
 NAMES = ["a", "b", "c", "d", "e", "f", "g", "h", "i"]

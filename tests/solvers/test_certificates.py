@@ -16,13 +16,13 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from paretomkl import Gaussian, KernelBank
-from paretomkl._run import Run
 from paretomkl.gram import GramBlocks
 from paretomkl.machines import SVCTasks
 from paretomkl.problem import MultiTaskProblem
 from paretomkl.scalarizations import PowerMean
 from paretomkl.solvers import BlockCoordinateDescent, CutPool, Tseng
 from paretomkl.solvers._master import minimize_over_cuts
+from paretomkl.solvers._run import Run
 from paretomkl.weight_sets import LsBall
 from tests.conftest import make_toy
 from tests.machines.cases import KINDS, gaussian, make_machine, some_tasks, some_theta
@@ -325,7 +325,7 @@ def few_are_many(monkeypatch):
     """Twelve kernels count as many, of which three join at a time."""
     monkeypatch.setattr("paretomkl.solvers._cut_pool.MANY", 10)
     monkeypatch.setattr("paretomkl.solvers._few_kernels._JOINING", 3)
-    monkeypatch.setattr("paretomkl.gram._TOGETHER", 3)
+    monkeypatch.setattr("paretomkl.gram._blocks._TOGETHER", 3)
 
 
 SIGMAS = np.geomspace(0.05, 20, 12)

@@ -1,0 +1,148 @@
+"""What the decisions of tasks mean for regression and outlier detection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._tools.typing import AnyArray, Array, IntArray
+from .labels import Decided, Decisions, Kind, Samples, TaskSet
+from .tasks import Task, labels_by_task
+
+
+@dataclass(frozen=True)
+class Targets(TaskSet):
+    """Regression tasks: y = centre_t + spread_t · f_t(x).
+
+    centre, spread, deviation: arrays of shape (n_tasks,); deviation is the standard deviation of the training targets.
+    """
+
+    centre: Array
+    spread: Array
+    deviation: Array
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], kind: Kind, centre: Array, spread: Array, deviation: Array) -> Targets:
+        return cls(kind, [task.name for task in tasks], [task.source for task in tasks], centre, spread, deviation)
+
+    @property
+    def chosen_by_loss(self) -> bool:
+        return True
+
+    def predictions(self, decisions: Decisions) -> Array:
+        """Predicted numbers, (n_samples,), or (n_samples, n_tasks) for a matrix."""
+        decided = Decided.of(decisions)
+        values = self.centre[decided.tasks] + self.spread[decided.tasks] * decided.values
+        return values if self.kind == "matrix" else np.nansum(values, axis=1)  # each sample has a single task
+
+    def truth(self, y: Any) -> Array:
+        """Numbers to compare predictions with, (n_samples,), or (n_samples, n_tasks) in the order of the tasks."""
+        if self.kind == "matrix":
+            return np.asarray(labels_by_task(y, list(self.sources)), dtype=float)
+        truth = np.asarray(y, dtype=float)
+        return truth[:, 0] if truth.ndim == 2 and truth.shape[1] == 1 else truth
+
+    def by_task(self, decisions: Decisions, y: Any) -> list[tuple[Array, Array, IntArray]]:
+        """Truth, prediction and rows of every task, for its samples with a known y."""
+        decided = Decided.of(decisions)
+        truth, predicted = self.truth(y), self.predictions(decided)
+        if truth.shape != predicted.shape:
+            raise ValueError(f"y must have the shape {predicted.shape} of the predictions, got shape {truth.shape}.")
+        truth, predicted = (
+            np.broadcast_to(v if v.ndim == 2 else v[:, None], decided.values.shape) for v in (truth, predicted)
+        )
+        places = decided.rows_by_task(~np.isnan(truth), self.n_tasks)
+        return [(truth[rows, slots], predicted[rows, slots], rows) for rows, slots in places]
+
+    def score(self, decisions: Decisions, samples: Samples, y: Any, weight: Array | None = None) -> float:
+        """Mean over the tasks of R² = 1 − Σ (y − ŷ)² / Σ (y − ȳ)².
+
+        The mean skips tasks with fewer than two samples of positive weight, for which R² is undefined.
+        """
+        scores = []
+        for truth, predicted, rows in self.by_task(decisions, y):
+            own = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=float)[rows]
+            if (own > 0).sum() >= 2:
+                scores.append(r_squared(truth, predicted, own))
+        if not scores:
+            raise ValueError("There is nothing to score: R² needs a task with two samples of positive weight.")
+        return float(np.mean(scores))
+
+    def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Decided], float]:
+        """Mean over the tasks of the mean squared error divided by the variance of the task's training targets.
+
+        One minus this is R² with a denominator that does not depend on the few held-out samples.
+        """
+        truth = self.truth(y)
+        truth = truth if truth.ndim == 2 else truth[:, None]
+        known = ~np.isnan(truth)
+        own = np.ones(len(truth)) if weight is None else np.asarray(weight, dtype=float)
+        wanted = np.where(known, truth, 0.0)
+
+        def loss(decided: Decided) -> float:
+            centre, spread, deviation = (of[decided.tasks] for of in (self.centre, self.spread, self.deviation))
+            counts = (known & ~np.isnan(decided.values)) * own[:, None]
+            errors = np.where(counts > 0, spread * np.nan_to_num(decided.values) - (wanted - centre), 0.0) / deviation
+            total = decided.sums(counts)
+            lost = decided.sums(counts * errors**2)
+            there = total > 0
+            return float(np.mean(lost[there] / total[there])) if there.any() else np.nan
+
+        return loss
+
+
+@dataclass(frozen=True)
+class Regions(TaskSet):
+    """Tasks that separate typical samples (+1) from outliers (−1): x is typical if f_t(x) ≥ threshold_t, (n_tasks,)."""
+
+    threshold: Array
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], kind: Kind) -> Regions:
+        return cls(kind, [task.name for task in tasks], [task.source for task in tasks], np.zeros(len(tasks)))
+
+    def margins(self, decisions: Decisions) -> Array:
+        """f_t(x) − threshold_t of the task of each sample, (n_samples,)."""
+        decided = Decided.of(decisions)
+        return np.nansum(decided.values - self.threshold[decided.tasks], axis=1)
+
+    def predictions(self, decisions: Decisions) -> AnyArray:
+        """+1 or −1 for each sample."""
+        return np.where(self.margins(decisions) >= 0, 1, -1)
+
+
+def deviations(groups: Sequence[tuple[Array, Array]]) -> Array:
+    """The standard deviation of each group of (values, weights); constant groups get the mean of the others."""
+    found = np.array([centre_and_spread(v, w)[1] for v, w in groups])
+    constant = found <= np.array([1e-12 * np.abs(v).max() for v, _ in groups])
+    if constant.any():
+        everyone = np.concatenate([v for v, _ in groups])
+        found[constant] = found[~constant].mean() if not constant.all() else everyone.std() or 1.0
+    return found
+
+
+def centre_and_spread(values: Array, weight: Array) -> tuple[float, float]:
+    """Mean and standard deviation."""
+    (small,), power = _in_range(values)
+    mean = np.average(small, weights=weight)
+    spread = np.sqrt(np.average((small - mean) ** 2, weights=weight))
+    return float(np.ldexp(mean, power)), float(np.ldexp(spread, power))
+
+
+def _in_range(values: Array, *others: Array) -> tuple[list[Array], int]:
+    """Arrays divided by a power of two, which rounds nothing, and its exponent: squares of 1e200 would overflow."""
+    power = int(np.frexp(np.abs(values).max())[1])
+    return [np.ldexp(v, -power) for v in (values, *others)], power
+
+
+def r_squared(truth: Array, predicted: Array, weight: Array) -> float:
+    """1 − Σ w (y − ŷ)² / Σ w (y − ȳ)²; for constant y, 1 if predicted exactly and 0 otherwise, as in scikit-learn."""
+    (truth, predicted), _ = _in_range(truth, predicted)
+    missed = weight @ (truth - predicted) ** 2
+    varied = weight @ (truth - np.average(truth, weights=weight)) ** 2
+    if varied == 0:
+        return 1.0 if missed == 0 else 0.0
+    return float(1 - missed / varied)

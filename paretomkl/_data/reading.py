@@ -1,0 +1,493 @@
+"""Read X, y, tasks and weights, for paths and estimators."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d, validate_data
+
+from .._tools.checks import check_bounds, check_multi_class, check_stack, numbers_only, shown
+from .._tools.typing import AnyArray, Array, IntArray, MultiClass
+from .._tools.wording import literal
+from ..kernels._kernels import is_precomputed
+from .labels import Kind, Labelling, Samples
+from .numbers import Regions, Targets, centre_and_spread, deviations
+from .tasks import (
+    Task,
+    array_of,
+    as_labels,
+    as_numbers,
+    as_sources,
+    column_names,
+    find_task_column,
+    is_matrix,
+    labels_of,
+    make_number_tasks,
+    make_sample_tasks,
+    make_tasks,
+    names_of_columns,
+    refuse_missing,
+    rows_by_code,
+    task_column_of,
+    unique_labels,
+)
+from .together import Together, check_share, long_form, numbered
+
+CLASSIFYING, PREDICTING, DETECTING = ("svc", "ls-svc"), ("ridge", "svr"), ("one-class", "svdd")  # machines
+# their squares times the square of any realistic number of samples neither underflow nor overflow
+SMALLEST_COST, LARGEST_COST = 1e-100, 1e100
+NEGLIGIBLE = 1e-25  # a cost this much smaller than the largest of its task has no effect, but its reciprocal would
+
+
+@dataclass(frozen=True)
+class Training:
+    """Training data, read and checked.
+
+    ``weights`` holds, for each task, sample weight times class weight of its samples; ``labelling`` holds what
+    prediction needs to know about the tasks.
+    """
+
+    samples: Samples
+    tasks: list[Task]
+    weights: list[Array]
+    labelling: Any  # a Labelling, Targets or Regions
+    together: Together | None = None  # the tasks, if their samples form one problem
+    remote: ClassVar[bool] = False  # whether the samples are on other machines
+
+    def bounds(self, C: Any) -> list[Array]:
+        """C times weight for each sample of each task; C is one number, or one per sample of X.
+
+        Negligible costs count as zero: the sample has no effect, as if it were absent.
+        """
+        bound = check_bounds(C, len(self.samples), self.tasks)
+        bounds = [bound[task.rows] * weight for task, weight in zip(self.tasks, self.weights, strict=True)]
+        for t, (task, costs) in enumerate(zip(self.tasks, bounds, strict=True)):
+            largest = costs.max()
+            if not SMALLEST_COST <= largest <= LARGEST_COST:
+                raise ValueError(
+                    f"C times sample_weight and class_weight must be between {SMALLEST_COST:g} and {LARGEST_COST:g}, "
+                    f"got {largest:.2g} in task {task.name!r}; multiply them by a common factor."
+                )
+            if costs.min() < NEGLIGIBLE * largest:
+                bounds[t] = _without_negligible(task, costs, largest)
+        return bounds
+
+    def shares_nothing(self, share: str) -> bool:
+        """Whether to solve tasks separately: there are several, and they share nothing."""
+        return share == "nothing" and len(self.labelling.distinct_sources) > 1
+
+    @property
+    def task_sizes(self) -> Array:
+        """n_t, (n_tasks,): the total sample weight of each task; the number of samples if all weights are one."""
+        return np.array([weight.sum() for weight in self.weights])
+
+    @property
+    def sample_weight(self) -> Array:
+        """The total weight of each sample of X over all tasks."""
+        total = np.zeros(len(self.samples))
+        for task, weight in zip(self.tasks, self.weights, strict=True):
+            np.add.at(total, task.rows, weight)
+        return total
+
+
+def _without_negligible(task: Task, costs: Array, largest: float) -> Array:
+    kept = np.where(costs < NEGLIGIBLE * largest, 0.0, costs)
+    for sign, whose in task.sides:
+        if not (kept[task.targets == sign] > 0).any():
+            raise ValueError(
+                f"The samples {whose} in task {task.name!r} have costs below {NEGLIGIBLE:g} times the largest of the "
+                "task, and would have no effect; choose weights that differ less."
+            )
+    return kept
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How X and y become tasks: the parameters of a path or an estimator that decide what is learned from.
+
+    Readers in memory and on the workers of a cluster take the same object, so that both make the same tasks.
+    """
+
+    kernels: Any = "default"
+    task_column: Any = None
+    class_weight: Any = None
+    machine: str = "svc"
+    normalize_y: bool = True
+    share: Any = "kernel"
+    multi_class: MultiClass = "one-vs-one"
+    mixed_names: bool = True  # whether X may have column names of several types, which estimators refuse
+
+    @classmethod
+    def of(cls, estimator: Any, **known: Any) -> Reading:
+        """The parameters of an estimator, and those ``known`` by another name."""
+        # not get_params, which inspects the signature every time
+        given = vars(estimator) | {"mixed_names": False} | known
+        return cls(**{field.name: given[field.name] for field in fields(cls) if field.name in given})
+
+
+class Reader(Protocol):
+    """An estimator, or the reader of a path: knows how to read, and keeps scikit-learn's notes about the features."""
+
+    n_features_in_: int
+    n_kernels_in_: int  # of a stack of kernels
+    feature_names_in_: AnyArray  # not set if X has no names
+
+    @property
+    def reading(self) -> Reading:
+        """How to read X and y."""
+
+
+class PathReader(BaseEstimator):
+    """Reads training data, and later new samples, for ``pareto_path``, which is not an estimator."""
+
+    n_features_in_: int
+    n_kernels_in_: int
+    feature_names_in_: AnyArray
+
+    def __init__(self, reading: Reading = Reading()):
+        self.reading = reading
+
+    def read_data(
+        self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, part: bool = False
+    ) -> Training:
+        return read_data(self, X, y, tasks=tasks, sample_weight=sample_weight, part=part)
+
+
+def read_data(
+    owner: Reader,
+    X: Any,
+    y: Any,
+    *,
+    tasks: Any = None,
+    sample_weight: Any = None,
+    strict: bool = True,
+    part: bool = False,
+) -> Training:
+    """Read training data as the machine and ``share`` require: with labels, with numbers, or without y.
+
+    ``strict`` is as in :func:`~paretomkl._data.tasks.make_number_tasks`; ``part`` as in :func:`read_training`.
+    """
+    reading = owner.reading
+    share, machine = check_share(reading.share), reading.machine
+    numbers = machine in PREDICTING
+    if machine not in CLASSIFYING and reading.class_weight is not None:
+        raise ValueError(f"class_weight needs classes, but machine={machine!r} has none; use sample_weight.")
+    if machine in DETECTING:
+        if y is not None:
+            raise ValueError(f"machine={machine!r} learns without labels; pass y=None.")
+        if share != "kernel":
+            raise ValueError(f"share={share!r} needs y, but machine={machine!r} has none; use 'kernel'.")
+        return read_detection(owner, X, tasks=tasks, sample_weight=sample_weight)
+    given = {"tasks": tasks, "sample_weight": sample_weight}
+    if share in ("function", "everything"):
+        if is_precomputed(reading.kernels):
+            raise ValueError(f"share={share!r} needs features; with precomputed kernels use 'kernel' or 'nothing'.")
+        if tasks is not None or reading.task_column is not None or is_matrix(y):
+            training = read_together(owner, X, y, **given, coded=share == "function", numbers=numbers)
+            if training.together is not None and training.together.n_tasks > 1:
+                return training
+    if numbers:
+        training = read_regression(owner, X, y, **given, strict=strict)
+    else:
+        training = read_training(owner, X, y, **given, part=part)
+    if share != "kernel" and len(training.labelling.distinct_sources) == 1:
+        warnings.warn(f"There is only one task, so share={share!r} is the same as 'kernel'.", UserWarning, stacklevel=4)
+    return training
+
+
+def read_training(
+    owner: Reader, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, part: bool = False
+) -> Training:
+    """Read labels and make the tasks.
+
+    ``owner`` keeps the number and the names of the features for :func:`read_samples`. If X is ``part`` of the samples,
+    ``class_weight`` may name labels that are elsewhere.
+    """
+    reading = owner.reading
+    multi_class = check_multi_class(reading.multi_class)
+    samples = read_samples(owner, X, tasks=tasks, reset=True)
+    labels = _read_labels(y)
+    if len(labels) != len(samples):
+        raise ValueError(f"X and y must have one row per sample: X has {len(samples)}, y has {len(labels)}.")
+    # pass a frame of labels as it is, since its column names are the task names
+    made = make_tasks(y if labels.ndim == 2 and hasattr(y, "columns") else labels, samples.sources, multi_class)
+    weight = None if sample_weight is None else _check_sample_weight(sample_weight, samples.data)
+    kind: Kind = "matrix" if labels.ndim == 2 else "classes" if samples.sources is None else "tasks"
+    known = [] if kind == "matrix" else unique_labels(labels)
+    if not part:
+        check_class_weight(reading.class_weight, made)
+    weights = _task_weights(made, weight, reading.class_weight)
+    return Training(samples, made, weights, labelling_of(reading, made, kind, known))
+
+
+def read_regression(
+    owner: Reader, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
+) -> Training:
+    """Read the targets of a regression, standardised within tasks if ``normalize_y``.
+
+    ``strict`` is as in :func:`~paretomkl._data.tasks.make_number_tasks`.
+    """
+    samples = read_samples(owner, X, tasks=tasks, reset=True)
+    if y is None:
+        raise ValueError("y is missing: learning requires y to be passed, but the target y is None.")
+    targets = as_numbers(y)
+    if len(targets) != len(samples):
+        raise ValueError(f"X and y must have one row per sample: X has {len(samples)}, y has {len(targets)}.")
+    made = make_number_tasks(y if targets.ndim == 2 and hasattr(y, "columns") else targets, samples.sources, strict)
+    weights = _sample_weights(made, samples, sample_weight)
+    centre, spread = np.zeros(len(made)), np.ones(len(made))
+    deviation = deviations([(task.targets, weight) for task, weight in zip(made, weights, strict=True)])
+    if owner.reading.normalize_y:
+        pairs = zip(made, weights, strict=True)
+        centre, spread = np.array([centre_and_spread(task.targets, weight)[0] for task, weight in pairs]), deviation
+        made = [
+            replace(task, targets=(task.targets - mean) / unit)
+            for task, mean, unit in zip(made, centre, spread, strict=True)
+        ]
+    kind: Kind = "matrix" if targets.ndim == 2 else "single" if samples.sources is None else "tasks"
+    return Training(samples, made, weights, Targets.of(made, kind, centre, spread, deviation))
+
+
+def read_together(
+    owner: Reader, X: Any, y: Any, *, tasks: Any, sample_weight: Any, coded: bool, numbers: bool
+) -> Training:
+    """Read tasks whose samples form one problem, or one per pair of classes or per class.
+
+    If ``coded``, the last column of the samples is the code of their task. ``numbers`` tells whether y contains
+    regression targets or labels. A task may have a single class.
+    """
+    reading = owner.reading
+    samples = read_samples(owner, X, tasks=tasks, reset=True)
+    values: AnyArray = as_numbers(y) if numbers else _read_labels(y)
+    if len(values) != len(samples):
+        raise ValueError(f"X and y must have one row per sample: X has {len(samples)}, y has {len(values)}.")
+    weight = None if sample_weight is None else _check_sample_weight(sample_weight, samples.data)
+    matrix = values.ndim == 2
+    codes: AnyArray
+    if matrix:
+        rows, codes = long_form(values)
+        sources = names_of_columns(y, values.shape[1])
+        values, data = values[rows, codes], samples.data[rows]
+        weight = None if weight is None else weight[rows]
+    else:
+        assert samples.sources is not None
+        sources, codes = numbered(samples.sources)
+        data = samples.data
+    if coded:
+        data = np.column_stack([data, codes])
+    one = Samples(data, None, samples.names)
+    if numbers:
+        training = _one_regression(reading, one, values, weight)
+    else:
+        made = make_tasks(values, None, check_multi_class(reading.multi_class))
+        check_class_weight(reading.class_weight, made)
+        weights = _task_weights(made, weight, reading.class_weight)
+        training = Training(one, made, weights, labelling_of(reading, made, "classes", unique_labels(values)))
+    kind: Kind = "matrix" if matrix else "tasks"
+    deviation = np.ones(len(sources))
+    if numbers:
+        own = np.ones(len(values)) if weight is None else weight
+        parts = [(values[rows], own[rows]) for rows in rows_by_code(codes, len(sources))]
+        deviation = deviations([(v, w if w.sum() > 0 else np.ones(len(v))) for v, w in parts])
+    together = Together(kind, [str(source) for source in sources], sources, training.labelling, coded, deviation)
+    return replace(training, together=together)
+
+
+def labelling_of(reading: Reading, tasks: list[Task], kind: Kind, known: list[Any]) -> Labelling:
+    """What the decisions of these tasks mean; ``known`` are all labels."""
+    return Labelling.of(tasks, kind, known, estimates=reading.machine == "ls-svc")
+
+
+def _one_regression(reading: Reading, samples: Samples, values: Array, weight: Array | None) -> Training:
+    made = make_number_tasks(values)
+    weights = _sample_weights(made, samples, weight)
+    centre, spread = np.zeros(1), np.ones(1)
+    if reading.normalize_y:  # over all tasks together, because the differences between tasks are to be learned
+        centre[0], spread[0] = centre_and_spread(values, weights[0])
+        made = [replace(made[0], targets=(values - centre[0]) / spread[0])]
+    return Training(
+        samples, made, weights, Targets.of(made, "single", centre, spread, deviations([(values, weights[0])]))
+    )
+
+
+def read_detection(owner: Reader, X: Any, *, tasks: Any = None, sample_weight: Any = None) -> Training:
+    """Read samples without targets."""
+    samples = read_samples(owner, X, tasks=tasks, reset=True)
+    made = make_sample_tasks(len(samples), samples.sources)
+    kind: Kind = "single" if samples.sources is None else "tasks"
+    return Training(samples, made, _sample_weights(made, samples, sample_weight), Regions.of(made, kind))
+
+
+def _sample_weights(tasks: list[Task], samples: Samples, sample_weight: Any) -> list[Array]:
+    """The weight of each sample of each task; every task needs a positive weight."""
+    if sample_weight is None:
+        return [np.ones(len(task.rows)) for task in tasks]
+    weight = _check_sample_weight(sample_weight, samples.data, ensure_non_negative=True)
+    for task in tasks:
+        if not weight[task.rows].sum() > 0:
+            raise ValueError(f"Task {task.name!r} has no sample with a positive weight.")
+    return [weight[task.rows].astype(float) for task in tasks]
+
+
+def read_samples(owner: Reader, X: Any, *, tasks: Any = None, reset: bool = False) -> Samples:
+    """Split X into features and task labels and check both, against the fitted data unless ``reset``."""
+    reading = owner.reading
+    if is_precomputed(reading.kernels):
+        return _read_stack(owner, X, tasks, reset)
+    if reading.task_column is None:
+        X = _named(reading, X)
+        with numbers_only():
+            data = validate_data(owner, X, dtype=np.float64, reset=reset)
+        names = column_names(X) or [None]
+        return Samples(data, as_sources(tasks, len(data)), names if isinstance(names[0], str) else None)
+    if tasks is not None:
+        raise ValueError("Pass task_column or tasks=, not both.")
+    if column_names(X) is not None:
+        find_task_column(X, reading.task_column)  # first, so that an error names the task column, not the features
+    validate_data(owner, _named(reading, X), reset=reset, skip_check_array=True)
+    return _split_task_column(owner, X, reading.task_column)
+
+
+def _named(reading: Reading, X: Any) -> Any:
+    """X, with column names of mixed types converted to text for a path; estimators refuse them."""
+    mixed = reading.mixed_names and hasattr(X, "iloc") and len({type(name) for name in X.columns}) > 1
+    return X.set_axis([str(name) for name in X.columns], axis=1) if mixed else X
+
+
+def _read_stack(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
+    if owner.reading.task_column is not None:
+        raise ValueError("task_column cannot be used with precomputed kernels; pass tasks= instead.")
+    stack = check_stack(X, square=reset)
+    if reset:
+        owner.n_features_in_, owner.n_kernels_in_ = stack.shape[1:]
+    elif stack.shape[1:] != (owner.n_features_in_, owner.n_kernels_in_):
+        raise ValueError(
+            f"X must have shape (n_samples, {owner.n_features_in_}, {owner.n_kernels_in_}), the kernel values between "
+            f"the given and the training samples; got shape {stack.shape}."
+        )
+    return Samples(stack, as_sources(tasks, len(stack)))
+
+
+def _split_task_column(owner: Reader, X: Any, column: Any) -> Samples:
+    sources = task_column_of(X, column)
+    if np.shape(X)[1] < 2:
+        raise ValueError(f"X has no column besides task_column={column!r}; add feature columns.")
+    position = find_task_column(X, column)
+    others = [k for k in range(np.shape(X)[1]) if k != position]
+    names = list(X.columns) if hasattr(X, "columns") else None
+    if names is None:
+        features = X[:, others] if isinstance(X, np.ndarray) else [[row[k] for k in others] for row in X]
+    elif hasattr(X, "iloc"):
+        features = X.iloc[:, others]
+    else:  # polars and similar
+        features = X[[names[k] for k in others]]
+    with numbers_only():
+        data = check_array(features, dtype=np.float64, input_name="X", estimator=owner)
+    return Samples(data, sources, None if names is None else [str(names[k]) for k in others])
+
+
+def _read_labels(y: Any) -> AnyArray:
+    if y is None:
+        raise ValueError("y is missing: learning requires y to be passed, but the target y is None.")
+    labels = as_labels(y, "y")
+    if labels.ndim > 2:
+        raise ValueError(f"y must have one or two dimensions, got {labels.ndim}.")
+    if labels.ndim == 2 and labels.shape[1] != 1:
+        return labels
+    refuse_missing(labels.ravel(), "y")
+    labels = column_or_1d(labels, warn=True)
+    if labels.dtype.kind == "f":  # continuous targets are not class labels; any other hashable value can be
+        check_classification_targets(labels)
+    return labels
+
+
+def _task_weights(tasks: list[Task], sample_weight: Array | None, class_weight: Any) -> list[Array]:
+    """Sample weight times class weight for each sample of each task; every class of every task needs some weight."""
+    balanced = isinstance(class_weight, str) and class_weight == "balanced"
+    if not (class_weight is None or balanced or isinstance(class_weight, Mapping)):
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {shown(class_weight)}.")
+    weights = []
+    for task in tasks:
+        weight = np.ones(len(task.rows)) if sample_weight is None else sample_weight[task.rows].astype(float)
+        if (weight < 0).any():
+            raise ValueError(f"sample_weight must not be negative (task {task.name!r}).")
+        factor = (
+            _class_weights(class_weight, task, tasks) if isinstance(class_weight, Mapping) else np.ones(len(weight))
+        )
+        for sign, whose in task.sides:
+            on_side = task.targets == sign
+            total = weight[on_side].sum()
+            if not total > 0:
+                raise ValueError(f"Task {task.name!r} has no sample {whose} with a positive weight.")
+            if balanced:
+                factor[on_side] = weight.sum() / (2 * total)
+        weights.append(weight * factor)
+    return weights
+
+
+def _class_weights(class_weight: Mapping[Any, Any], task: Task, tasks: list[Task]) -> Array:
+    """The weight of the class of each sample of a task."""
+    first, last = (_class_weight(class_weight, label) for label in (task.classes[0], task.classes[-1]))
+    weights = np.where(task.targets > 0, last, first)
+    if len(task.classes) == 1:  # the rest are the classes of the other tasks of its source, on the same samples
+        for other in tasks:
+            if other.source == task.source:
+                weights[other.targets > 0] = _class_weight(class_weight, other.classes[0])
+    return weights
+
+
+def check_class_weight(class_weight: Any, tasks: list[Task]) -> None:
+    """Raise if a label in ``class_weight`` is unknown, unless all labels have weights: it may occur in other data."""
+    if not isinstance(class_weight, Mapping):
+        return
+    labels = labels_of(tasks)
+    unknown = [label for label in class_weight if label not in labels]
+    if unknown and any(label not in class_weight for label in labels):
+        raise ValueError(
+            f"class_weight names the label {literal(unknown[0])}, which y does not have; it has {literal(labels[:10])}."
+        )
+
+
+def _class_weight(class_weight: Mapping[Any, Any], label: Any) -> float:
+    weight = class_weight.get(label, 1.0)
+    if not (isinstance(weight, numbers.Real) and 0 < float(weight) < np.inf):
+        raise ValueError(f"class_weight of class {literal(label)} must be positive, got {shown(weight)}.")
+    return float(weight)
+
+
+def apart(training: Training) -> list[Training]:
+    """The training data of each task separately, in the order of the distinct sources."""
+    labelling, data = training.labelling, training.samples.data
+    alone = []
+    for mine in labelling.tasks_by_source.values():
+        rows = np.unique(np.concatenate([training.tasks[t].rows for t in mine]))
+        tasks = [
+            replace(training.tasks[t], rows=np.searchsorted(rows, training.tasks[t].rows), source=None) for t in mine
+        ]
+        own = data[rows] if data.ndim == 2 else data[np.ix_(rows, rows)]
+        if isinstance(labelling, Targets):
+            of_task = labelling.centre[mine], labelling.spread[mine], labelling.deviation[mine]
+            part: Any = Targets.of(tasks, "single", *of_task)
+        else:
+            classes = unique_labels(array_of(labels_of(tasks)))
+            part = Labelling.of(tasks, "classes", classes, labelling.estimates)
+        weights = [training.weights[t] for t in mine]
+        alone.append(Training(Samples(own, None, training.samples.names), tasks, weights, part))
+    return alone
+
+
+def take_rows(values: Any, rows: IntArray, columns: IntArray | None = None, kernels: Any = None) -> Any:
+    """The given rows of an array or frame (None stays None), and the given columns of a stack of kernels."""
+    if values is None:
+        return None
+    if columns is not None and is_precomputed(kernels):
+        return np.asarray(values)[np.ix_(rows, columns)]
+    return _safe_indexing(values, rows)

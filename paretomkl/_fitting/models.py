@@ -1,0 +1,330 @@
+"""Fitted models: the functions of all tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix, vstack
+from threadpoolctl import threadpool_limits
+
+from .._data.labels import Decided, Groups, Labelling, Samples, TaskSet
+from .._data.tasks import Task, as_sources
+from .._tools.typing import AnyArray, Array, IntArray
+from ..kernels._fitted import FittedBank
+from ..sweep import Decisions
+
+__all__ = ["LinearModel", "Support", "TaskModel", "decide_all"]
+
+BATCH_BYTES = 64 * 2**20  # size of the kernel values of one batch of samples
+TOGETHER = 8  # number of models whose kernels are combined in one product
+JOINED = 4096  # pairs of samples up to which small groups are evaluated together
+LARGE = 1_000_000  # pairs of samples above which limiting the threads of a product pays
+
+
+class Joint(NamedTuple):
+    """Rows and tasks of several groups, and the rows and tasks of each group as slices of these."""
+
+    rows: IntArray
+    tasks: IntArray
+    parts: list[tuple[slice, slice]]
+
+    @classmethod
+    def of(cls, groups: Groups) -> Joint:
+        if len(groups) == 1:
+            return cls(*groups[0], [(slice(None), slice(None))])
+        of_rows, of_tasks = zip(*groups, strict=True)
+        edges = (np.cumsum([0, *map(len, lists)]).tolist() for lists in (of_rows, of_tasks))
+        parts = zip(*([slice(a, b) for a, b in pairwise(ends)] for ends in edges), strict=True)
+        return cls(np.concatenate(of_rows), np.concatenate(of_tasks), list(parts))
+
+    def place(self, values: Array, rows: IntArray, out: Array) -> None:
+        """Copy values (…, n_rows, n_tasks) to the first slots of rows of ``out`` (…, n_samples, n_slots)."""
+        for mine, columns in self.parts:
+            own = values[..., mine, columns]
+            out[..., rows[mine], : own.shape[-1]] = own
+
+
+class FittedTasks:
+    """Base class of fitted models, for subclasses with ``tasks`` and a method that evaluates tasks at some rows."""
+
+    tasks: Any  # a Labelling, Targets or Regions
+
+    def _values(self, data: AnyArray, rows: IntArray, tasks: IntArray) -> Array:
+        """f_t(x) of the given tasks for the given rows of the data, (n_rows, len(tasks))."""
+        raise NotImplementedError
+
+    def decided(self, samples: Samples) -> Decided:
+        """f_t(x) of the tasks of each sample."""
+        groups = self.tasks.groups(samples)
+        decided = Decided.missing(groups, len(samples))
+        for joint in self.joined(groups):
+            joint.place(self._values(samples.data, joint.rows, joint.tasks), joint.rows, decided.values)
+        return decided
+
+    def joined(self, groups: Groups) -> Iterator[Joint]:
+        """The groups in batches that are evaluated at once."""
+        return (Joint.of([group]) for group in groups)
+
+    def decisions(self, samples: Any, tasks: Any = None) -> Array:
+        """f_t(x) of every task for its samples, (n_samples, n_tasks); NaN elsewhere.
+
+        ``samples`` is the result of a reader, or an array of features, with the task of each row in ``tasks``.
+        """
+        return self.decided(as_samples(samples, tasks)).matrix(self.tasks.n_tasks)
+
+    def predict(self, samples: Any, tasks: Any = None) -> AnyArray:
+        """Labels or numbers of shape (n_samples,), or (n_samples, n_tasks) if y was a matrix."""
+        return self.tasks.predictions(self.decided(as_samples(samples, tasks)))
+
+    def score(self, samples: Any, y: Any, tasks: Any = None, weight: Array | None = None) -> float:
+        """Mean accuracy or R² over the tasks; plain accuracy if the tasks are made from the classes."""
+        samples = as_samples(samples, tasks)
+        return self.tasks.score(self.decided(samples), samples, y, weight)
+
+    def task_accuracy(self, samples: Any, y: Any, tasks: Any = None) -> Array:
+        """Share of samples on the correct side of each task, (n_tasks,); NaN for a task without samples."""
+        if not isinstance(self.tasks, Labelling):
+            raise TypeError("Only classification tasks have an accuracy; use score.")
+        decided = self.decided(as_samples(samples, tasks))
+        n_right, n_samples = (decided.sums(found, self.tasks.n_tasks) for found in self.tasks.right(decided, y))
+        return _ratio(n_right, n_samples)
+
+
+@dataclass(frozen=True)
+class Support:
+    """The training samples that the functions use: their rows, and their features unless kernels are precomputed."""
+
+    rows: IntArray
+    vectors: Array | None
+
+    def side(self, bank: FittedBank, used: IntArray) -> Any:
+        """The ``used`` ones as columns of cross kernels."""
+        return bank.side_of_columns(len(used)) if self.vectors is None else bank.side(self.vectors[used])
+
+
+@dataclass(frozen=True)
+class TaskModel(FittedTasks):
+    """The functions f_t(x) = Σ_i dual_ti k_θ(x_i, x) + d k_θ(x, x) + b_t of all tasks.
+
+    Attributes
+    ----------
+    bank : FittedBank
+        The base kernels.
+    tasks : TaskSet
+        The tasks, and what their decisions mean.
+    support : Support
+        The training samples x_i of all tasks.
+    theta : array of shape (n_kernels,), or (n_tasks, n_kernels)
+        Kernel weights.
+    dual : sparse matrix of shape (n_tasks, n_support)
+    intercepts : array of shape (n_tasks,)
+    diagonal : float
+        d, which is zero for all machines except SVDD.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import pareto_path
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = pareto_path(X, y, ps=[1]).models[0]
+    >>> model.predict(X[:2]).tolist(), model.decisions(X).shape
+    ([0, 0], (150, 3))
+    """
+
+    bank: FittedBank
+    tasks: Any
+    support: Support
+    theta: Array
+    dual: csr_matrix
+    intercepts: Array
+    diagonal: float = 0.0
+
+    def trimmed(self) -> TaskModel:
+        """A copy with only the support vectors it needs; the models of a path share theirs."""
+        used = np.unique(self.dual.indices)
+        vectors = None if self.support.vectors is None else self.support.vectors[used]
+        return replace(self, support=Support(self.support.rows[used], vectors), dual=self.dual[:, used])
+
+    def joined(self, groups: Groups) -> Iterator[Joint]:
+        """Join consecutive small groups: evaluating a few pairs too many costs less than another call."""
+        most = min(JOINED, BATCH_BYTES // (8 * (self.bank.n_kernels + TOGETHER))) if self.theta.ndim == 1 else 0
+        n_support = np.diff(self.dual.indptr)
+        some: Groups = []
+        n_rows = n_columns = 0
+        for rows, tasks in groups:
+            n_rows, n_columns = n_rows + len(rows), n_columns + int(n_support[tasks].sum())
+            if some and n_rows * n_columns > most:
+                yield Joint.of(some)
+                some, n_rows, n_columns = [], len(rows), int(n_support[tasks].sum())
+            some.append((rows, tasks))
+        if some:
+            yield Joint.of(some)
+
+    def _values(self, data: AnyArray, rows: IntArray, tasks: IntArray) -> Array:
+        if self.theta.ndim == 1:
+            return self._values_at(self.theta, data, rows, tasks)
+        out = np.empty((len(rows), len(tasks)))
+        thetas, which = np.unique(self.theta[tasks], axis=0, return_inverse=True)  # group tasks with equal weights
+        for k, theta in enumerate(thetas):
+            mine = np.flatnonzero(which.ravel() == k)
+            out[:, mine] = self._values_at(theta, data, rows, tasks[mine])
+        return out
+
+    def _values_at(self, theta: Array, data: AnyArray, rows: IntArray, tasks: IntArray) -> Array:
+        """Values in batches, with kernels only to the support vectors of these tasks."""
+        dual = self.dual[tasks]
+        used = np.unique(dual.indices)
+        out = np.tile(self.intercepts[tasks], (len(rows), 1))
+        if len(used) == 0:
+            return out
+        bank, coefficients = self.bank, dual[:, used].T.toarray()
+        right = self.support.side(bank, used)
+        step = max(1, int(BATCH_BYTES // (8 * len(used) * max(1, bank.n_bases))))
+        for first in range(0, len(rows), step):
+            part = _part(bank, data, rows[first : first + step], self.support.rows[used])
+            out[first : first + step] += bank.cross(bank.side(part), right, theta) @ coefficients
+            if self.diagonal:
+                out[first : first + step] += self.diagonal * (theta @ bank.diagonals(part))[:, None]
+        return out
+
+    def contributions(self, samples: Any, tasks: Any = None) -> Array:
+        """What each kernel adds to each decision, (n_samples, n_tasks, n_kernels); NaN for samples of other tasks.
+
+        Their sum is f_t(x) − b_t.
+        """
+        return by_columns(*self.parts(as_samples(samples, tasks)))
+
+    def parts(self, samples: Samples) -> tuple[Array, IntArray, int]:
+        """What each kernel adds to each decision, (n_samples, n_slots, n_kernels), the tasks of the slots, and n_tasks.
+
+        Slots and their tasks are those of ``decided``.
+        """
+        bank, groups = self.bank, self.tasks.groups(samples)
+        slots = Decided.missing(groups, len(samples))
+        parts = np.full((*slots.values.shape, bank.n_kernels), np.nan)
+        for rows, asked in groups:
+            dual = self.dual[asked]
+            used = np.unique(dual.indices)
+            coefficients, right = dual[:, used].T.toarray(), self.support.side(bank, used)
+            weights = np.broadcast_to(self.theta, (self.tasks.n_tasks, bank.n_kernels))[asked] * bank.factor
+            step = max(1, int(BATCH_BYTES // (8 * max(1, len(used)) * bank.n_kernels)))
+            for first in range(0, len(rows), step):
+                batch = rows[first : first + step]
+                part = _part(bank, samples.data, batch, self.support.rows[used])
+                values = (bank.stack(bank.side(part), right) @ coefficients).transpose(1, 2, 0)
+                if self.diagonal:
+                    values = values + self.diagonal * (bank.diagonals(part) / bank.factor[:, None]).T[:, None]
+                parts[batch, : len(asked)] = values * weights
+        return parts, slots.tasks, self.tasks.n_tasks
+
+
+@dataclass(frozen=True)
+class LinearModel(FittedTasks):
+    """f_t(x) = w_t'x + b_t: coefficients (n_tasks, n_features) and intercepts (n_tasks,)."""
+
+    tasks: Labelling
+    coefficients: Array
+    intercepts: Array
+
+    def _values(self, data: AnyArray, rows: IntArray, tasks: IntArray) -> Array:
+        return data[rows] @ self.coefficients[tasks].T + self.intercepts[tasks]
+
+
+def as_samples(samples: Any, tasks: Any = None) -> Samples:
+    """Samples unchanged, or from an array of features and the task of each row."""
+    if isinstance(samples, Samples):
+        return samples
+    data = np.asarray(samples, dtype=np.float64)
+    return Samples(data, as_sources(tasks, len(data)))
+
+
+def by_columns(parts: Array, tasks: IntArray, n_tasks: int) -> Array:
+    """Parts (n_samples, n_slots, n_kernels) of decisions with one column for each task."""
+    return np.stack([Decided(part, tasks).matrix(n_tasks) for part in np.moveaxis(parts, -1, 0)], axis=-1)
+
+
+def share(right: AnyArray, belongs: AnyArray) -> Array:
+    """The share of correct samples of each task; NaN for a task without samples."""
+    return _ratio(right.sum(axis=0), belongs.sum(axis=0))
+
+
+def _ratio(n_right: AnyArray, n_samples: AnyArray) -> Array:
+    return np.divide(n_right, n_samples, out=np.full(len(n_samples), np.nan), where=n_samples > 0)
+
+
+class Fit(NamedTuple):
+    """Kernels, their weights, and the resulting duals and intercepts of the tasks."""
+
+    bank: FittedBank
+    theta: Array
+    decisions: Decisions
+
+
+def make_models(data: AnyArray, tasks: Sequence[Task], labelling: TaskSet, fits: Sequence[Fit]) -> list[TaskModel]:
+    """One model per fit to the same data; they share the union of their support vectors.
+
+    Their banks may differ only in the factors of the kernels.
+    """
+    rows = np.concatenate([task.rows for task in tasks])
+    starts = np.concatenate([[0], np.cumsum([len(task.rows) for task in tasks])])
+    duals = [np.concatenate(fit.decisions.dual) for fit in fits]
+    used = np.unique(np.concatenate([rows[dual != 0] for dual in duals]))
+    support = Support(used, None if fits[0].bank.precomputed else data[used])
+    column = np.searchsorted(used, rows).astype(np.int32)
+    models = []
+    for fit, dual in zip(fits, duals, strict=True):
+        nonzero = np.flatnonzero(dual)
+        parts = dual[nonzero], column[nonzero], np.searchsorted(nonzero, starts).astype(np.int32)
+        matrix = csr_matrix(parts, shape=(len(tasks), len(used)))
+        _, intercepts, diagonal = fit.decisions
+        models.append(TaskModel(fit.bank, labelling, support, fit.theta, matrix, intercepts, diagonal))
+    return models
+
+
+def decide_all(models: Sequence[TaskModel], samples: Samples) -> list[Decided]:
+    """Decisions of several models on the same samples; base kernels are computed once for all of them."""
+    one = models[0]
+    if len(models) == 1 or one.diagonal or one.theta.ndim == 2:
+        return [model.decided(samples) for model in models]
+    large = len(samples) * one.dual.shape[1] > LARGE
+    # the products are thin, so threads would mostly wait for each other
+    with threadpool_limits(1, user_api="blas") if large else nullcontext():
+        return _decide_together(models, samples)
+
+
+def _decide_together(models: Sequence[TaskModel], samples: Samples) -> list[Decided]:
+    one = models[0]
+    groups = one.tasks.groups(samples)
+    missing = Decided.missing(groups, len(samples))
+    bank, data, n_tasks = one.bank, samples.data, one.tasks.n_tasks
+    weights = np.array([model.theta * model.bank.factor for model in models])
+    duals = vstack([model.dual for model in models], format="csr")
+    intercepts = np.array([model.intercepts for model in models])
+    decisions = np.repeat(missing.values[None], len(models), axis=0)
+    for joint in one.joined(groups):
+        rows, tasks, _ = joint
+        dual = duals[(n_tasks * np.arange(len(models))[:, None] + tasks).ravel()]
+        used, at = np.unique(dual.indices, return_inverse=True)
+        dual = csr_matrix((dual.data, at.ravel(), dual.indptr), shape=(dual.shape[0], len(used)))
+        right = one.support.side(bank, used)
+        step = max(1, int(BATCH_BYTES // (8 * max(1, len(used)) * (bank.n_kernels + TOGETHER))))
+        for first in range(0, len(rows), step):
+            batch = rows[first : first + step]
+            stack = bank.stack(bank.side(_part(bank, data, batch, one.support.rows[used])), right)
+            for k in range(0, len(models), TOGETHER):
+                some = slice(k, k + TOGETHER)
+                K = np.tensordot(weights[some], stack, axes=1)
+                coefficients = dual[k * len(tasks) : (k + len(K)) * len(tasks)].toarray()
+                values = K @ coefficients.reshape(len(K), len(tasks), len(used)).transpose(0, 2, 1)
+                joint.place(values + intercepts[some, None, tasks], batch, decisions[some])
+    return [replace(missing, values=values) for values in decisions]
+
+
+def _part(bank: FittedBank, data: AnyArray, rows: IntArray, columns: IntArray) -> AnyArray:
+    """The given rows of the data, and for a stack of kernels only the given columns."""
+    return data[np.ix_(rows, columns)] if bank.precomputed else data[rows]

@@ -1,0 +1,363 @@
+"""Build problems from training data and trace them along p and C, for paths, estimators and searches."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .._data.tasks import Task
+from .._tools.checks import check_count, check_number, check_task_scale, shown
+from .._tools.parallel import effective_jobs
+from .._tools.progress import Progress
+from .._tools.typing import AnyArray, Array, SolverLike, TaskScale
+from ..gram._blocks import GramBlocks
+from ..gram._coupled import CoupledBank, CoupledGram
+from ..kernels._fitted import FittedBank
+from ..kernels._kernels import KernelLike, as_bank
+from ..machines import MACHINES, SVCTasks
+from ..problem import MultiTaskProblem
+from ..protocols import Machine, PathSolver
+from ..scalarizations import PowerMean
+from ..solution import Solution
+from ..solvers import make_solver
+from ..solvers._run import Run
+from ..sweep import Decisions, Sweep
+from ..weight_sets import LsBall
+from .models import Fit, TaskModel, make_models
+
+if TYPE_CHECKING:
+    from .._data.reading import Training
+
+FAR_ABOVE = 1e8  # ratio of k(x, x) to its median at which pair steps become too short to solve a task
+
+
+class Point(NamedTuple):
+    """A point of a grid; a parameter that its kernels or its machine do not have is None."""
+
+    C: float
+    capacity: float | None
+    epsilon: float | None
+    p: float
+    s: float
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Exponents, costs, norms, capacities (None: keep the bank's) and ε of SVR to combine.
+
+    ``points`` has the order of scikit-learn's ParameterGrid.
+    """
+
+    ps: Sequence[float]
+    Cs: Sequence[float]
+    norms: Sequence[float]
+    capacities: Sequence[float] | None = None
+    epsilons: Sequence[float] | None = None
+
+    @property
+    def points(self) -> list[Point]:
+        choices = self.Cs, self.capacities or (None,), self.epsilons or (None,), self.ps, self.norms
+        return [Point(*values) for values in product(*choices)]
+
+    @property
+    def size(self) -> int:
+        return len(self.points)
+
+    def columns(self) -> dict[str, Array]:
+        """The parameters that the points have, one array of length ``size`` each."""
+        named = dict(zip(Point._fields, np.array(self.points, dtype=float).T, strict=True))
+        absent = {"capacity": self.capacities is None, "epsilon": self.epsilons is None}
+        return {name: values for name, values in named.items() if not absent.get(name)}
+
+
+class Stretch(NamedTuple):
+    """A path at one C, capacity, ε and norm: its bank, its run, and the solutions in the order of the exponents."""
+
+    C: float
+    capacity: float | None
+    epsilon: float | None
+    s: float
+    bank: Any
+    run: Run
+    points: list[Solution]
+
+    def at(self, p: float) -> Point:
+        return Point(self.C, self.capacity, self.epsilon, p, self.s)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The checked parameters that do not depend on the data.
+
+    ``make`` builds the machine from Gram store, targets, costs and scale.
+    """
+
+    solver: PathSolver
+    s: float
+    n_jobs: int
+    task_scale: TaskScale = "none"
+    make: Callable[..., Machine] = SVCTasks
+    shifts: bool = True  # whether the machine promises that
+
+
+def check_parts(
+    ps: Sequence[float],
+    s: float,
+    tol: float,
+    solver: SolverLike,
+    max_iter: int | None,
+    n_jobs: int | None,
+    task_scale: TaskScale = "none",
+    machine: str = "svc",
+    epsilon: float = 0.1,
+) -> Parts:
+    check_number("s", s, lambda v: v >= 1, "at least 1")
+    check_number("tol", tol, lambda v: 0 < v < 1, "between 0 and 1")
+    if max_iter is not None:
+        check_count("max_iter", max_iter)
+    made = make_solver(solver, ps, tol=tol, max_iter=max_iter)
+    if not isinstance(machine, str) or machine not in MACHINES:
+        raise ValueError(f"machine must be one of {list(MACHINES)}, got {shown(machine)}.")
+    if machine != "svc" and made.name == "tseng":
+        raise ValueError(f"solver='tseng' needs machine='svc', got {machine!r}; use solver='auto'.")
+    make: Callable[..., Machine] = MACHINES[machine]
+    check_number("epsilon", epsilon, lambda v: 0 <= v < np.inf, "of at least 0")
+    if machine == "svr":
+        make = partial(make, epsilon=float(epsilon))
+    on_simplex = machine == "svdd"  # otherwise its objective would go to zero with the weights
+    s, shifts = 1.0 if on_simplex else float(s), MACHINES[machine].promises.shifts
+    return Parts(made, s, effective_jobs(n_jobs), check_task_scale(task_scale), make, shifts)
+
+
+def fit_bank(kernels: KernelLike, training: Training, centred: bool = True) -> Any:
+    """Fit the bank to the samples, for shift-invariant machines or any; a CoupledBank if they have codes of tasks."""
+    bank = _fitted(kernels, training)
+    return bank.for_shift_invariant() if centred else bank
+
+
+def _fitted(kernels: KernelLike, training: Training) -> Any:
+    samples, bank = training.samples, as_bank(kernels)
+    if training.remote:
+        return training.fit_bank(bank)  # type: ignore[attr-defined]
+    groups = [(task.rows, weight) for task, weight in zip(training.tasks, training.weights, strict=True)]
+    if all(np.array_equal(rows, groups[0][0]) and np.array_equal(w, groups[0][1]) for rows, w in groups[1:]):
+        groups = groups[:1]  # all tasks have the same samples: measure the kernels once
+    if training.together is None or not training.together.coded:
+        return bank.fit(samples.data, samples.names, training.sample_weight, groups)
+    base = bank.fit(samples.data[:, :-1], samples.names, training.sample_weight, groups)
+    return CoupledBank(base, samples.data, groups, bank.capacity)
+
+
+def make_gram(bank: Any, X: AnyArray, tasks: Sequence[Task], n_jobs: int = 1, shared: bool = True) -> Any:
+    """The Gram store of these tasks; ``shared`` is as in GramBlocks."""
+    rows = [task.rows for task in tasks]
+    coupled = isinstance(bank, CoupledBank)
+    gram: Any = CoupledGram(bank, X, rows, n_jobs) if coupled else GramBlocks(bank, X, rows, n_jobs, shared)
+    gram.check_positive_semidefinite()
+    return gram
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """What the machine of some tasks is made of, at C = 1: the same for every C, capacity and ε."""
+
+    gram: Any
+    targets: Array
+    costs: Array
+    scale: Array | None
+    make: Callable[..., Machine]
+
+    @classmethod
+    def of(
+        cls, gram: Any, tasks: Sequence[Task], costs: Sequence[Array], scale: Array | None, make: Callable[..., Machine]
+    ) -> TaskData:
+        """The data of these tasks; ``costs`` holds the cost of each sample of each task."""
+        return cls(gram, np.concatenate([task.targets for task in tasks]), np.concatenate(costs), scale, make)
+
+    def machine(self, C: float = 1.0, epsilon: float | None = None) -> Machine:
+        """The machine at another C and ε; None keeps the ε of ``make``."""
+        own = {} if epsilon is None else {"epsilon": epsilon}
+        return self.make(self.gram, self.targets, C * self.costs, self.scale, **own)
+
+    def paying(self, capacity: float | None) -> TaskData:
+        """The same tasks at another capacity exponent of the kernels; None keeps that of the bank."""
+        return self if capacity is None else replace(self, gram=self.gram.paying(capacity))
+
+
+class Posed(NamedTuple):
+    """A problem at p = 1, its bank of kernels, and its data (None if they are on a cluster)."""
+
+    problem: MultiTaskProblem
+    bank: Any
+    data: Any
+
+
+def pose(training: Training, bounds: Sequence[Array], bank: Any, parts: Parts, omega: Array | None = None) -> Posed:
+    """The problem of these tasks; ``bounds`` holds C for each sample of each task."""
+    mean, ball = PowerMean(1.0, omega), LsBall(parts.s)
+    if training.remote:
+        remote: Any = training
+        return Posed(MultiTaskProblem(remote.machine(bank, bounds, parts), mean, ball), bank, None)
+    scale = 1 / training.task_sizes if parts.task_scale == "samples" else None
+    gram = make_gram(bank, training.samples.data, training.tasks, parts.n_jobs)
+    data = TaskData.of(gram, training.tasks, bounds, scale, parts.make)
+    return Posed(MultiTaskProblem(data.machine(), mean, ball), bank, data)
+
+
+def make_model(bank: FittedBank, training: Training, theta: Array, decisions: Decisions) -> TaskModel:
+    """The fitted model of one θ."""
+    fit = Fit(bank, theta, decisions)
+    return make_models(training.samples.data, training.tasks, training.labelling, [fit])[0]
+
+
+def models_of(points: Sequence[Solution], training: Training, *banks: Any) -> list[TaskModel]:
+    """The fitted models of solutions for the same training data; points with the same sweep share a model.
+
+    ``banks`` are the kernels of each point, or of all points.
+    """
+    if training.remote:
+        return training.models(points, *banks)  # type: ignore[attr-defined]
+    if not all(point.converged for point in points):
+        _warn_of_scales(banks[0], training.samples.data)
+    distinct: dict[int, Fit] = {}
+    for point, bank in zip(points, banks if len(banks) > 1 else banks * len(points), strict=True):
+        if id(point.sweep) not in distinct:
+            machine: Any = point.machine
+            distinct[id(point.sweep)] = Fit(bank, point.theta, machine.decisions(point.sweep))
+    made = make_models(training.samples.data, training.tasks, training.labelling, list(distinct.values()))
+    model_of = dict(zip(distinct, made, strict=True))
+    return [model_of[id(point.sweep)] for point in points]
+
+
+def _warn_of_scales(bank: Any, data: AnyArray) -> None:
+    """Warn of a sample whose kernel values are so far above all others that pair steps cannot solve its tasks."""
+    if isinstance(bank, CoupledBank):
+        bank, data = bank.base, data[:, :-1]
+    sizes = bank.scaled_diagonals(data)
+    ratios = sizes / np.maximum(np.median(sizes, axis=1, keepdims=True), 1e-100)
+    m, i = np.unravel_index(np.argmax(ratios), ratios.shape)
+    if ratios[m, i] > FAR_ABOVE:
+        warnings.warn(
+            f"Kernel {bank.names[m]} of sample {i} is {ratios[m, i]:.0e} times that of a typical sample, too much for "
+            "the tasks to be solved. Scale the features, as standardize=True in KernelBank does, or remove numbers "
+            "that stand for missing values.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+def trace(
+    problem: MultiTaskProblem,
+    ps: Sequence[float],
+    solver: PathSolver,
+    progress: Progress,
+    init: Solution | None = None,
+    run: Run | None = None,
+) -> list[Solution]:
+    """Solve the problem for each p, starting from the previous solution; returns the solutions in the order of ps.
+
+    The scalarization of the problem is a power mean of any exponent.
+    """
+    run = run or Run(progress.report)
+    mean = cast(PowerMean, problem.scalarization)
+    solutions: dict[float, Solution] = {}
+    last = init
+    waiting = walking_order(ps)
+    while waiting:
+        here = replace(problem, scalarization=replace(mean, p=waiting[0]))
+        last = solutions[waiting[0]] = solver.solve(here, last, run)
+        for p, solution in solver.also_solved(here, last, mean, waiting[1:]).items():
+            solutions[p] = solution
+            run.note(p, solution.gap)
+        left = [p for p in waiting if p not in solutions]
+        progress.done(len(waiting) - len(left))
+        waiting = left
+    return [solutions[p] for p in ps]
+
+
+def solve_apart(
+    alone: Sequence[Training],
+    C: float,
+    kernels: KernelLike,
+    parts: Parts,
+    omega: Array | None,
+    progress: Progress,
+    run: Run,
+) -> tuple[Solution, list[TaskModel]]:
+    """Solve tasks that share nothing, each with its own bank and kernel weights; returns one solution and all models.
+
+    It minimises Σ_t ω_t J_t(θ_t) for every ω > 0, so p has no effect. The relative gap of the sum is at most the
+    largest gap of its parts.
+    """
+    counts = [len(own.tasks) for own in alone]
+    omega = np.full(sum(counts), 1 / sum(counts)) if omega is None else omega
+    solutions, models = [], []
+    for own, weight in zip(alone, np.split(omega, np.cumsum(counts)[:-1]), strict=True):
+        bank = fit_bank(kernels, own, parts.shifts)
+        problem, bank, _ = pose(own, own.bounds(C), bank, parts, weight / weight.sum())
+        points = trace(problem, [1.0], parts.solver, progress, run=run)
+        solutions += points
+        models += models_of(points, own, bank)
+    sweeps = [solution.sweep for solution in solutions]
+    theta = np.concatenate([np.tile(sweep.theta, (count, 1)) for sweep, count in zip(sweeps, counts, strict=True)])
+    names = "linear", "forms", "lower", "upper"
+    linear, forms, lower, upper = (np.concatenate([getattr(sweep, name) for sweep in sweeps]) for name in names)
+    whole = Sweep(theta, linear, forms, lower, upper)
+    gap, n_sweeps = (max(getattr(solution, name) for solution in solutions) for name in ("gap", "n_sweeps"))
+    converged = all(solution.converged for solution in solutions)
+    return Solution(1.0, whole, omega, float(omega @ whole.lower), gap, n_sweeps, converged), models
+
+
+def trace_grid(
+    problem: MultiTaskProblem, data: TaskData, grid: Grid, solver: PathSolver, progress: Progress
+) -> Iterator[Stretch]:
+    """The path for each C, capacity, ε and s.
+
+    The given problem has C = 1. C increases, because a cut at one C is valid at every larger one. Capacities and norms
+    go back and forth, so that every path starts from its neighbour; they share duals and cuts, which are valid for
+    every s and every scale of the kernels.
+    """
+    for epsilon in grid.epsilons or (None,):
+        yield from _trace_costs(problem, data, grid, epsilon, solver, progress)
+
+
+def _trace_costs(
+    problem: MultiTaskProblem,
+    data: TaskData,
+    grid: Grid,
+    epsilon: float | None,
+    solver: PathSolver,
+    progress: Progress,
+) -> Iterator[Stretch]:
+    at_capacity = {capacity: data.paying(capacity) for capacity in grid.capacities or (None,)}
+    turns = [(capacity, s) for k, capacity in enumerate(at_capacity) for s in grid.norms[:: 1 - 2 * (k % 2)]]
+    last: Solution | None = None
+    last_C, last_bank = 0.0, data.gram.bank
+    for k, C in enumerate(sorted(set(grid.Cs))):
+        machines = {capacity: own.machine(C, epsilon) for capacity, own in at_capacity.items()}
+        for capacity, s in turns if k % 2 == 0 else turns[::-1]:
+            bank = at_capacity[capacity].gram.bank
+            here = replace(problem, machine=machines[capacity], weight_set=LsBall(s))
+            run = Run(progress.report)
+            init = last
+            if last is not None and last_C < C:  # neighbours differ only in C
+                init = solver.grown(last, here, C / last_C)
+            elif last is not None and bank is not last_bank:
+                old, new = last_bank.factor, bank.factor
+                init = solver.rescaled(last, here, np.divide(new, old, out=np.ones_like(new), where=old > 0))
+            points = trace(here, grid.ps, solver, progress, init, run)
+            last, last_C, last_bank = points[list(grid.ps).index(walking_order(grid.ps)[0])], C, bank
+            yield Stretch(C, capacity, epsilon, s, bank, run, points)
+
+
+def walking_order(ps: Sequence[float]) -> list[float]:
+    """Exponents from the largest p ≤ 1 down, then from the smallest p > 1 up, so that each starts near the last."""
+    below = sorted({p for p in ps if p <= 1}, reverse=True)
+    return below + sorted({p for p in ps if p > 1})

@@ -1,0 +1,474 @@
+"""The scikit-learn estimators: one learned kernel for all classes, or for all tasks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from .._fitting.tracing import fit_bank, pose
+from .._tools.checks import check_exponent, check_number, check_task_weight, shown
+from .._tools.shares import Share
+from .._tools.typing import AnyArray, Array, ClassWeight, MultiClass, SolverLike, TaskScale
+from ..distributed._training import is_remote
+from ..kernels._fitted import FittedBank
+from ..kernels._kernels import KernelLike, as_bank
+from .base import MultiTaskEstimator, OutlierKind
+from .kernel_estimators import KernelFit, KernelTaskClassifier
+from .learner import ParetoLearner
+from .regressor import KernelTaskRegressor, machine_of_loss
+
+__all__ = ["ParetoMKLClassifier", "ParetoMKLOutlierDetector", "ParetoMKLRegressor"]
+
+
+class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
+    """Support vector classifiers that share one learned kernel, balanced by the power mean of their objectives.
+
+        minimise over θ ≥ 0, ‖θ‖_s ≤ 1     M_p(J_1(θ), …, J_T(θ)),      M_p(g) = (Σ_t ω_t g_t^p)^(1/p)
+
+    where J_t(θ) is the optimum of SVM task t under the kernel Σ_m θ_m K_m. Two classes make one task; more classes make
+    one task per pair (prediction by votes) or per class, see ``multi_class``. To define the tasks yourself, pass a
+    column of X, ``tasks=`` or a matrix y.
+
+    Parameters
+    ----------
+    p : float, default=1.0
+        Exponent of the mean: 1 averages the tasks, p < 1 gives more weight to tasks with small objectives, p > 1 to
+        tasks with large ones, and ``inf`` protects the worst task.
+    s : float, default=1.1
+        Norm of the kernel weights, at least 1; s = 1 gives sparse weights.
+    C : float, default=1.0
+        Cost of a margin violation.
+    kernels : "default", "paper", "precomputed", sequence or KernelBank, default="default"
+        Base kernels, see :class:`KernelBank`. The default bank standardises the features itself.
+    task_column : int or str, default=None
+        The column of X that names the task of each row. It is not used as a feature.
+    task_weight : mapping or array-like of shape (n_tasks,), default=None
+        Preferences ω among the tasks.
+    solver : {"auto", "bcd", "tseng"} or solver object, default="auto"
+        "auto" is the cut pool.
+    tol : float, default=1e-3
+        Relative gap at which to stop.
+    class_weight : dict or "balanced", default=None
+        Multiplies C by class; "balanced" weights the two classes of each task (or of each pair, if there are more than
+        two) inversely to their frequency in that task, counting each sample with its weight.
+    n_jobs : int, default=None
+        Threads; -1 is all cores.
+    verbose : int, default=0
+        1 shows progress.
+    random_state : int, RandomState or None, default=None
+        Unused, since the method is deterministic; present for API consistency.
+    max_iter : int, default=None
+        Maximum number of sweeps (steps for "tseng"); None uses the solver's default.
+    task_scale : {"none", "samples"}, default="none"
+        "none" uses J_t itself, as in the paper. J_t grows with the number of samples, so p ≠ 1 cannot distinguish a
+        large task from a hard one. "samples" uses J_t / n_t instead, where n_t is the total sample weight of task t
+        (the number of samples if all weights are one). If all tasks have the same size, both learn the same kernel.
+    machine : {"svc", "ls-svc"}, default="svc"
+        The model of a task: a support vector machine, or least squares on labels ±1,
+        ½ ‖f‖² + (C/2) Σ_i (1 − y_i f(x_i))².
+    share : {"nothing", "kernel", "function", "everything"}, default="kernel"
+        What the tasks (from ``tasks=``, ``task_column`` or a matrix y) have in common. "nothing": each task has its own
+        kernel weights and its own function. "kernel": the tasks share the weights. "function": f_t = f_0 + g_t; the
+        kernel weights of the common part and of the task-specific parts are learned together, and task intercepts are
+        penalised. "everything": one function for all tasks. p matters only for "kernel". With "function" and
+        "everything", a task may contain a single class, and predictions for a task not seen in training use f_0.
+    multi_class : {"one-vs-one", "one-vs-rest"}, default="one-vs-one"
+        How more than two classes (in y, or in a task) become tasks. "one-vs-one": one task per pair of classes, trained
+        on their samples only; the pairs vote. "one-vs-rest": one task per class, trained on all samples; the largest
+        decision wins. With few samples per class, "one-vs-rest" learns more, and with "ls-svc" its tasks share one
+        factorisation.
+
+    Attributes
+    ----------
+    theta_ : array of shape (n_kernels,)
+        Learned kernel weights.
+    kernel_shares_ : array of shape (n_kernels,)
+        θ_m v_m / Σ θ v, where v_m is the variance of kernel m within a task: weights on a common scale.
+    source_shares_ : dict
+        ``kernel_shares_`` summed over the kernels of each named source.
+    objectives_ : array of shape (n_tasks,)
+        J_t at ``theta_``; J_t / n_t with ``task_scale="samples"``.
+    task_weights_ : array of shape (n_tasks,)
+        Task weights η, which sum to one.
+    objective_ : float
+        M_p of ``objectives_``.
+    gap_ : float
+        Certified relative gap, an upper bound on the true one.
+    n_sweeps_ : int
+        Passes over the tasks.
+    common_share_ : float
+        With ``share="function"``, the share of f_0 in the variance of the functions.
+    classes_ : array of shape (n_classes,), or list of arrays
+    task_names_, kernel_names_ : lists of str
+    support_ : array of shape (n_support,)
+        Indices of the training samples that support at least one task.
+    support_vectors_ : array of shape (n_support, n_features)
+    dual_coef_ : array of shape (n_tasks, n_support)
+    intercept_ : array of shape (n_tasks,)
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import ParetoMKLClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = ParetoMKLClassifier(p=0.5, C=10).fit(X, y)
+    >>> clf.theta_.shape, clf.objectives_.shape
+    ((13,), (3,))
+    """
+
+    def __init__(
+        self,
+        p: float = 1.0,
+        s: float = 1.1,
+        C: float = 1.0,
+        kernels: KernelLike = "default",
+        task_column: int | str | None = None,
+        task_weight: Mapping[Any, float] | Sequence[float] | Array | None = None,
+        solver: SolverLike = "auto",
+        tol: float = 1e-3,
+        class_weight: ClassWeight = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+        max_iter: int | None = None,
+        task_scale: TaskScale = "none",
+        machine: Literal["svc", "ls-svc"] = "svc",
+        share: Share = "kernel",
+        multi_class: MultiClass = "one-vs-one",
+    ):
+        super().__init__(C, kernels, task_column, tol, class_weight, n_jobs, verbose, random_state)
+        self.p = p
+        self.s = s
+        self.task_weight = task_weight
+        self.solver = solver
+        self.max_iter = max_iter
+        self.task_scale = task_scale
+        self.machine = machine
+        self.share = share
+        self.multi_class = multi_class
+
+    def _machine(self) -> dict[str, Any]:
+        if self.machine not in ("svc", "ls-svc"):
+            raise ValueError(f"machine must be 'svc' or 'ls-svc', got {shown(self.machine)}.")
+        return {"machine": self.machine}
+
+
+class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
+    """Kernel regressions that share one learned kernel, balanced by the power mean of their objectives.
+
+        minimise over θ ≥ 0, ‖θ‖_s ≤ 1     M_p(J_1(θ), …, J_T(θ))
+
+        squared:                J_t(θ) = min over f, b of  ½ ‖f‖² + (C/2) Σ_i (y_i − f(x_i) − b)²
+        epsilon_insensitive:    J_t(θ) = min over f, b of  ½ ‖f‖² + C Σ_i max(0, abs(y_i − f(x_i) − b) − ε)
+
+    with f in the space of the kernel Σ_m θ_m K_m. A vector y makes one task; for several, pass a column of X,
+    ``tasks=`` or a matrix y.
+
+    Parameters
+    ----------
+    loss : {"squared", "epsilon_insensitive"}, default="squared"
+        Kernel ridge regression, or support vector regression. With the squared loss, all outputs on the same samples
+        share one factorisation: ten cost little more than one.
+    epsilon : float, default=0.1
+        Errors below ε cost nothing. With ``normalize_y``, ε is in units of the task's standard deviation.
+    C : float, default=1.0
+        Cost of an error.
+    p : float, default=1.0
+        Exponent of the mean: 1 averages the tasks, p < 1 gives more weight to tasks with small objectives, p > 1 to
+        tasks with large ones, and ``inf`` protects the worst task.
+    s : float, default=1.1
+        Norm of the kernel weights, at least 1; s = 1 gives sparse weights.
+    kernels : "default", "paper", "precomputed", sequence or KernelBank, default="default"
+        Base kernels, see :class:`KernelBank`. The default bank standardises the features itself.
+    task_column : int or str, default=None
+        The column of X that names the task of each row. It is not used as a feature.
+    normalize_y : bool, default=True
+        Whether to centre and scale the targets to standard deviation one within each task, so that task objectives are
+        comparable. Predictions are in the units of y either way.
+    task_weight : mapping or array-like of shape (n_tasks,), default=None
+        Preferences ω among the tasks.
+    solver : {"auto", "bcd"} or solver object, default="auto"
+        "auto" is the cut pool.
+    tol : float, default=1e-3
+        Relative gap at which to stop.
+    n_jobs : int, default=None
+        Threads; -1 is all cores.
+    verbose : int, default=0
+        1 shows progress.
+    random_state : int, RandomState or None, default=None
+        Unused, since the method is deterministic; present for API consistency.
+    max_iter : int, default=None
+        Maximum number of sweeps; None uses the solver's default.
+    task_scale : {"none", "samples"}, default="none"
+        "samples" uses J_t / n_t instead of J_t, where n_t is the total sample weight of task t.
+    share : {"nothing", "kernel", "function", "everything"}, default="kernel"
+        What the tasks (from ``tasks=``, ``task_column`` or a matrix y) have in common. "nothing": each task has its own
+        kernel weights and its own function. "kernel": the tasks share the weights. "function": f_t = f_0 + g_t; the
+        kernel weights of the common part and of the task-specific parts are learned together, and task intercepts are
+        penalised. "everything": one function for all tasks. p matters only for "kernel". With "function" and
+        "everything", targets are standardised over all tasks together, and predictions for a task not seen in training
+        use f_0.
+
+    Attributes
+    ----------
+    theta_ : array of shape (n_kernels,)
+        Learned kernel weights.
+    kernel_shares_ : array of shape (n_kernels,)
+        θ_m v_m / Σ θ v, where v_m is the variance of kernel m within a task: weights on a common scale.
+    source_shares_ : dict
+        ``kernel_shares_`` summed over the kernels of each named source.
+    common_share_ : float
+        With ``share="function"``, the share of f_0 in the variance of the functions.
+    objectives_, task_weights_ : arrays of shape (n_tasks,)
+        J_t at ``theta_``, and the task weights η, which sum to one.
+    objective_, gap_ : float
+        M_p of ``objectives_``, and its certified relative gap, an upper bound on the true one.
+    n_sweeps_ : int
+        Passes over the tasks.
+    task_names_, kernel_names_ : lists of str
+    support_, support_vectors_, dual_coef_, intercept_
+        The task functions, which predict the targets on the scale that ``normalize_y`` gives them.
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from paretomkl import ParetoMKLRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = ParetoMKLRegressor(C=0.3).fit(X, y)
+    >>> bool(reg.score(X, y) > 0.5)
+    True
+    >>> reg.contributions(X[:2]).shape
+    (2, 13)
+    """
+
+    def __init__(
+        self,
+        loss: Literal["squared", "epsilon_insensitive"] = "squared",
+        epsilon: float = 0.1,
+        C: float = 1.0,
+        p: float = 1.0,
+        s: float = 1.1,
+        kernels: KernelLike = "default",
+        task_column: int | str | None = None,
+        normalize_y: bool = True,
+        task_weight: Mapping[Any, float] | Sequence[float] | Array | None = None,
+        solver: SolverLike = "auto",
+        tol: float = 1e-3,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+        max_iter: int | None = None,
+        task_scale: TaskScale = "none",
+        share: Share = "kernel",
+    ):
+        self.loss = loss
+        self.epsilon = epsilon
+        self.C = C
+        self.p = p
+        self.s = s
+        self.kernels = kernels
+        self.task_column = task_column
+        self.normalize_y = normalize_y
+        self.task_weight = task_weight
+        self.solver = solver
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.task_scale = task_scale
+        self.share = share
+
+    def _machine(self) -> dict[str, Any]:
+        return {"machine": machine_of_loss(self.loss), "epsilon": self.epsilon}
+
+
+class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskEstimator):
+    """Find samples unlike the rest of their task, with kernels that all tasks share.
+
+        one-class:    J_t(θ) = min over f of  ½ ‖f‖² + C_t Σ_i max(0, 1 − f(x_i))
+        svdd:         J_t(θ) = min over a, R of  R² + C_t Σ_i max(0, ‖φ(x_i) − a‖² − R²),   Σ_m θ_m = 1
+
+    with C_t = 1 / (ν n_t). A sample is an outlier if f_t(x) − 1, or R² − ‖φ(x) − a‖², is below the threshold of its
+    task. The threshold puts the fraction ``contamination`` of the training samples outside.
+
+    Parameters
+    ----------
+    method : {"one-class", "svdd"}, default="one-class"
+        "one-class" separates the samples from the origin with a hyperplane, "svdd" encloses them in the smallest ball.
+    contamination : float, default=0.1
+        Fraction of outliers among the training samples, in (0, 0.5].
+    nu : float, default=0.5
+        ν, in (0, 1]: a larger ν lets more samples fall outside while the function is learned.
+    p : float, default=1.0
+        Exponent of the mean of the tasks.
+    s : float, default=2.0
+        Norm of the kernel weights for "one-class"; SVDD uses Σθ = 1.
+    kernels : "default", "precomputed", sequence or KernelBank, default="default"
+        "default" is one Gaussian whose width is the typical distance, or one per source if you pass several
+        :func:`~paretomkl.kernels.sources`. Widths cannot be learned without labels: the widest Gaussian of a source
+        always wins, whatever the data. A bank with several kernels on the same columns triggers a warning.
+    task_column, task_weight, solver, tol, n_jobs, verbose, random_state, max_iter, task_scale
+        As in :class:`ParetoMKLRegressor`.
+
+    Attributes
+    ----------
+    offset_ : array of shape (n_tasks,)
+        The threshold of each task: ``decision_function`` is ``score_samples`` minus the task's threshold.
+    theta_, kernel_shares_, source_shares_, objectives_, task_weights_, objective_, gap_, n_sweeps_, task_names_, …
+        As in :class:`ParetoMKLRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from paretomkl import ParetoMKLOutlierDetector
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> X[0] = 8.0
+    >>> detector = ParetoMKLOutlierDetector(contamination=0.05).fit(X)
+    >>> int(detector.predict(X)[0]), int((detector.predict(X) < 0).sum())
+    (-1, 5)
+    """
+
+    __metadata_request__decision_function: ClassVar = {"tasks": True}
+    __metadata_request__score_samples: ClassVar = {"tasks": True}
+
+    model_: Any
+    offset_: Array
+    share = "kernel"
+
+    def __init__(
+        self,
+        method: Literal["one-class", "svdd"] = "one-class",
+        contamination: float = 0.1,
+        nu: float = 0.5,
+        p: float = 1.0,
+        s: float = 2.0,
+        kernels: KernelLike = "default",
+        task_column: int | str | None = None,
+        task_weight: Mapping[Any, float] | Sequence[float] | Array | None = None,
+        solver: SolverLike = "auto",
+        tol: float = 1e-3,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+        max_iter: int | None = None,
+        task_scale: TaskScale = "none",
+    ):
+        self.method = method
+        self.contamination = contamination
+        self.nu = nu
+        self.p = p
+        self.s = s
+        self.kernels = kernels
+        self.task_column = task_column
+        self.task_weight = task_weight
+        self.solver = solver
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.task_scale = task_scale
+
+    def _machine(self) -> dict[str, Any]:
+        if not isinstance(self.method, str) or self.method not in ("one-class", "svdd"):
+            raise ValueError(f"method must be 'one-class' or 'svdd', got {shown(self.method)}.")
+        return {"machine": self.method}
+
+    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the shared kernel and the region of each task.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            With ``task_column``, one of the columns names the task of each row. With ``kernels="precomputed"``, a stack
+            of shape (n_samples, n_samples, n_kernels).
+        y : ignored
+            Present for API consistency.
+        tasks : array-like of shape (n_samples,), default=None
+            The task of each row, if no column of X names it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplies C for each sample.
+
+        Returns
+        -------
+        self : object
+        """
+        self._forget()
+        if is_remote(X):
+            raise ValueError("Outlier detection needs all samples in one place; on a cluster, use X.compute().")
+        check_number("contamination", self.contamination, lambda v: 0 < v <= 0.5, "in (0, 0.5]")
+        check_number("nu", self.nu, lambda v: 0 < v <= 1, "in (0, 1]")
+        exponents = [check_exponent(self.p)]
+        parts = self.parts(exponents, self.n_jobs)
+        training = self.read_data(X, None, tasks=tasks, sample_weight=sample_weight)
+        kernels = as_bank(self.kernels).with_one_width()
+        if self.method == "one-class" and kernels.made_from_data and kernels.normalize == "auto":
+            # ν has its documented meaning only if k(x, x) is about one; dividing by the variance would shrink it
+            kernels = replace(kernels, normalize="trace")
+        bank = fit_bank(kernels, training, parts.shifts)
+        if self.method == "svdd" and bank.precomputed:
+            raise ValueError(
+                "method='svdd' needs k(x, x) of new samples, which a precomputed stack does not contain; "
+                "use method='one-class'."
+            )
+        _warn_of_widths(bank)
+        bounds = [weight / (self.nu * weight.sum()) for weight in training.weights]
+        posed = pose(training, bounds, bank, parts, check_task_weight(self.task_weight, training.tasks))
+        model = self._solved(posed, exponents, parts, training)
+        values = model.decided(training.samples).values[:, 0]  # each sample has a single task
+        own = [(values[task.rows], weight) for task, weight in zip(training.tasks, training.weights, strict=True)]
+        threshold = np.array([_threshold(values, weight, self.contamination) for values, weight in own])
+        self.model_ = replace(model, tasks=replace(model.tasks, threshold=threshold))
+        self.offset_ = threshold
+        return self
+
+    def score_samples(self, X: Any, *, tasks: Any = None) -> Array:
+        """How typical samples are for their task, (n_samples,): f_t(x) − 1, or R² − ‖φ(x) − a‖²."""
+        samples = self._samples(X, tasks)
+        return np.nansum(self.model_.decided(samples).values, axis=1)
+
+    def decision_function(self, X: Any, *, tasks: Any = None) -> Array:
+        """``score_samples`` minus the threshold of the task, (n_samples,); negative for outliers."""
+        samples = self._samples(X, tasks)
+        return self.model_.tasks.margins(self.model_.decided(samples))
+
+    def predict(self, X: Any, *, tasks: Any = None) -> AnyArray:
+        """1 for samples like the rest of their task, −1 for outliers, (n_samples,)."""
+        samples = self._samples(X, tasks)
+        return self.model_.predict(samples)
+
+    def fit_predict(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> AnyArray:
+        """``fit`` and then ``predict`` on the same samples."""
+        return self.fit(X, tasks=tasks, sample_weight=sample_weight).predict(X, tasks=tasks)
+
+
+def _threshold(values: Array, weight: Array, share: float) -> float:
+    """The smallest value with more than ``share`` of the weight at or below it.
+
+    A small margin is subtracted so that this sample stays inside if rounding changes its value next time.
+    """
+    order = np.argsort(values, kind="stable")
+    order = order[weight[order] > 0]
+    k = int((np.cumsum(weight[order]) <= share * weight.sum() * (1 + 1e-12)).sum())
+    return float(values[order[k]] - 1e-13 * np.abs(values[order]).max())
+
+
+def _warn_of_widths(bank: FittedBank) -> None:
+    """Warn that the choice among kernels of the same columns cannot be learned without labels."""
+    seen = [tuple(bank.base_columns[b]) for b in bank.base] if not bank.precomputed else []
+    if len(set(seen)) < len(seen):
+        warnings.warn(
+            "Several kernels use the same columns, and the choice among them cannot be learned without labels: the "
+            "widest Gaussian gets the weight, whatever the data. Pass one kernel per source.",
+            UserWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,403 @@
+"""The Pareto path: one solution per exponent p, all from one pool of cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from os import PathLike
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._data.together import Share
+from .._fitting.models import TaskModel
+from .._fitting.shared_models import SeparateModel, SharedModel
+from .._fitting.tracing import Parts, check_parts, fit_bank, models_of, pose, solve_apart, trace
+from .._show.code import path_refit_code
+from .._tools.checks import check_exponents, check_task_weight
+from .._tools.progress import Progress
+from .._tools.typing import Array, ClassWeight, IntArray, MachineName, MultiClass, SolverLike, TaskScale
+from ..kernels._kernels import KernelLike
+from ..scalarizations import PAPER_PS
+from ..solution import Solution
+from ..solvers._run import Run
+
+if TYPE_CHECKING:
+    from .._data.reading import Training
+
+__all__ = ["PAPER_PS", "ParetoPath", "pareto_path"]
+
+
+def _of_points(name: str) -> cached_property[Array]:
+    """Stack an attribute of all solutions of a path, one row per solution."""
+    return cached_property(lambda path: np.array([getattr(point, name) for point in path.solutions]))
+
+
+def _ranks(values: Array) -> IntArray:
+    """The indices that sort each row."""
+    return np.argsort(values, axis=1, kind="stable")
+
+
+@dataclass(frozen=True)
+class ParetoPath:
+    """Solutions along p, one row per solution.
+
+    Attributes
+    ----------
+    ps : array of shape (n_points,)
+        Exponents, in the order you gave them.
+    theta : array of shape (n_points, n_kernels)
+        Kernel weights.
+    kernel_shares : array of shape (n_points, n_kernels)
+        θ_m v_m / Σ θ v, where v_m is the variance of kernel m within a task: the share of a kernel in the variance of a
+        function drawn with the learned kernel. Unlike θ, it does not depend on the scale of the kernels.
+    source_shares : dict of arrays of shape (n_points,)
+        ``kernel_shares`` summed over the kernels of each named source; empty if the kernels have no sources.
+    objectives : array of shape (n_points, n_tasks)
+        Task objectives J_t(θ); J_t(θ) / n_t with ``task_scale="samples"``.
+    task_weights : array of shape (n_points, n_tasks)
+        η_t ∝ ω_t g_t^(p−1), where g are the ``objectives``; they sum to one. At p = ∞, the multipliers of the min-max
+        problem.
+    objective : array of shape (n_points,)
+        M_p of ``objectives``.
+    gap : array of shape (n_points,)
+        Certified relative gap, an upper bound: for p ≥ 1 on the distance of M_p to its optimum; for p < 1 on that of
+        the sum weighted by η, which limits how far the point can be from the Pareto front.
+    models : list of TaskModel
+        The fitted model of each point: ``path.models[0].predict(X)``. Models of other ways to share (``share``) predict
+        and score in the same way.
+    n_sweeps : int
+        Passes over the tasks for the whole path.
+    kernel_names, task_names : lists of str
+    solutions : list of Solution
+        One solution per point, with the values of the arrays above.
+    seconds : dict
+        Where the time went: ``"total"``, ``"tasks"`` and ``"master"``.
+    history : list of (p, n_sweeps, gap)
+        What the solver reported after each sweep, in the order it visited the exponents; n_sweeps counts from the start
+        of the path.
+    tol : float
+        The requested relative gap.
+    refit : str
+        Python code that fits one point of the path, with ``{p}`` for its exponent.
+    reader : object
+        Reads new samples the way X was read.
+    task_sizes : array of shape (n_tasks,)
+        n_t, the total sample weight of each task: the number of samples if all weights are one.
+    task_scale : {"none", "samples"}
+        Whether ``objectives`` are J_t or J_t / n_t.
+    share : {"nothing", "kernel", "function", "everything"}
+        What the tasks have in common. p balances tasks that share their kernel; otherwise p has no effect, and the path
+        has one point, at p = 1. With "nothing", ``theta`` and ``kernel_shares`` have shape (1, n_tasks, n_kernels).
+        "function" and "everything" make one problem of all tasks (or one per pair of classes): ``objectives``,
+        ``task_weights`` and ``task_sizes`` have one entry per problem instead of per task, and
+        ``models[0].common_share`` is the share of the common part.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import pareto_path
+    >>> path = pareto_path(*load_iris(return_X_y=True), ps=[1, 10])
+    >>> path.ps.tolist(), path.theta.shape, path.objectives.shape
+    ([1.0, 10.0], (2, 13), (2, 3))
+    """
+
+    solutions: list[Solution]
+    models: list[TaskModel]
+    n_sweeps: int
+    seconds: dict[str, float]
+    history: list[tuple[float, int, float]]
+    tol: float
+    reader: Any = None
+    refit: str = ""
+    task_sizes: Array | None = None
+    task_scale: TaskScale = "none"
+    share: Share = "kernel"
+
+    ps = _of_points("p")
+    theta = _of_points("theta")
+    objectives = _of_points("objectives")
+    task_weights = _of_points("task_weights")
+    objective = _of_points("objective")
+    gap = _of_points("gap")
+
+    @property
+    def kernel_shares(self) -> Array:
+        pairs = zip(self.models, self.theta, strict=True)
+        return np.array([model.bank.variance_share(theta) for model, theta in pairs])
+
+    @property
+    def source_shares(self) -> dict[str, Array]:
+        return self.models[0].bank.by_source(self.kernel_shares)
+
+    @property
+    def kernel_names(self) -> list[str]:
+        return self.models[0].bank.names
+
+    @property
+    def task_names(self) -> list[str]:
+        return self.models[0].tasks.names
+
+    @property
+    def difficulty(self) -> Array:
+        """J_t / n_t, (n_points, n_tasks): the objective per sample, which ranks tasks from easy to hard."""
+        if self.task_sizes is None or self.task_scale == "samples":
+            return self.objectives
+        return self.objectives / self.task_sizes
+
+    @property
+    def large_is_hard(self) -> bool:
+        """Whether a larger objective means a harder task at every p, as it does if all tasks have the same size."""
+        return bool((_ranks(self.objectives) == _ranks(self.difficulty)).all())
+
+    @classmethod
+    def from_solutions(
+        cls,
+        points: Sequence[Solution],
+        models: Sequence[Any],
+        training: Training,
+        reader: Any,
+        run: Run,
+        tol: float,
+        spent: float,
+        refit: str,
+        task_scale: TaskScale = "none",
+        share: Share = "kernel",
+    ) -> ParetoPath:
+        """Collect the solutions along p and their models, and drop what only the solver needs."""
+        seconds = {"total": spent, **run.seconds}
+        alone = [point.alone() for point in points]
+        given = run.history, tol, reader, refit, training.task_sizes, task_scale, share
+        return cls(alone, list(models), run.n_sweeps, seconds, *given)
+
+    def __len__(self) -> int:
+        return len(self.solutions)
+
+    def take(self, rows: Sequence[int]) -> ParetoPath:
+        """A path with only the points in ``rows``."""
+        chosen = [int(row) for row in rows]
+        return replace(self, solutions=[self.solutions[k] for k in chosen], models=[self.models[k] for k in chosen])
+
+    def along_p(self) -> ParetoPath:
+        """Return the path itself if p has an effect on it; raise otherwise, since there is no trade-off to show."""
+        if self.share != "kernel":
+            raise ValueError(
+                f"p has no effect with share={self.share!r}, so there is no trade-off to show; use share='kernel'."
+            )
+        return self
+
+    def __repr__(self) -> str:
+        points, tasks, kernels = len(self), len(self.task_names), len(self.kernel_names)
+        share = "" if self.share == "kernel" else f"share={self.share!r}, "
+        return (
+            f"ParetoPath({share}{points} point{'s' * (points != 1)}, {tasks} tasks, {kernels} kernels, "
+            f"{self.n_sweeps} sweeps, largest gap {self.gap.max():.1e})"
+        )
+
+    def _repr_html_(self) -> str:
+        from .._show.notebook import path_html
+
+        return path_html(self)
+
+    def to_html(self, file: str | PathLike[str], **options: Any) -> Path:
+        """Write a page that shows the trade-off with a slider over p; it works offline.
+
+        ``options`` are passed to :func:`paretomkl.report.build_page`; :func:`paretomkl.report.trade_off_page` computes
+        them all from the data.
+        """
+        from .._show.page import write_page
+
+        return write_page(file, self, **options)
+
+
+def pareto_path(
+    X: Any,
+    y: Any = None,
+    *,
+    tasks: Any = None,
+    ps: Sequence[float] = PAPER_PS,
+    s: float = 1.1,
+    C: float | Array = 1.0,
+    kernels: KernelLike = "default",
+    solver: SolverLike = "auto",
+    tol: float = 1e-3,
+    task_column: int | str | None = None,
+    sample_weight: Any = None,
+    class_weight: ClassWeight = None,
+    task_weight: Mapping[Any, float] | Sequence[float] | Array | None = None,
+    max_iter: int | None = None,
+    n_jobs: int | None = None,
+    verbose: int | None = None,
+    task_scale: TaskScale = "none",
+    machine: MachineName = "svc",
+    epsilon: float = 0.1,
+    normalize_y: bool = True,
+    share: Share = "kernel",
+    multi_class: MultiClass = "one-vs-one",
+) -> ParetoPath:
+    """Minimise the power mean of the task objectives at each exponent p.
+
+        minimise over θ ≥ 0, ‖θ‖_s ≤ 1     M_p(J_1(θ), …, J_T(θ)),      M_p(g) = (Σ_t ω_t g_t^p)^(1/p)
+
+    where J_t(θ) is the optimum of task t under the kernel Σ_m θ_m K_m. p = 1 averages the tasks, p < 1 gives more
+    weight to tasks with small objectives, p = ∞ protects the worst task; every finite p gives a Pareto-optimal point.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_samples, n_features)
+        Samples; with ``kernels="precomputed"``, a stack of Gram matrices of shape (n_samples, n_samples, n_kernels). A
+        Dask array or frame with a task column, or :class:`~paretomkl.distributed.Sites`, is solved on a cluster.
+    y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+        Labels for classification, numbers for regression, None for "one-class" and "svdd". Two classes make one task,
+        more make one task per pair (see ``multi_class``). A matrix has one task per column; NaN marks unknown values.
+    tasks : array-like of shape (n_samples,), default=None
+        The task of each sample.
+    ps : sequence of float, default=PAPER_PS
+        Exponents in any order; any real number or ±inf.
+    s : float, default=1.1
+        Norm of the kernel weights, 1 ≤ s ≤ ∞: 1 gives sparse weights, a larger s spreads them.
+    C : float or array-like of shape (n_samples,), default=1.0
+        Upper bound of the dual variables: one number, or one per sample.
+    kernels : "default", "paper", "precomputed", sequence or KernelBank, default="default"
+        See :class:`KernelBank`.
+    solver : {"auto", "bcd", "tseng"} or solver object, default="auto"
+        ``"auto"`` is the cut pool, for every p; ``"bcd"`` (p ≤ 1) and ``"tseng"`` (p ≥ 1) are the paper's algorithms.
+        A solver object is used as it is, with its own ``tol`` and ``max_iter``.
+    tol : float, default=1e-3
+        Relative gap to reach at every p.
+    task_column : int or str, default=None
+        The column of X that names the task of each row. It is not used as a feature.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Multiplies C for each sample.
+    class_weight : dict or "balanced", default=None
+        Multiplies C by class; "balanced" weights the two classes of each task inversely to their frequency in it.
+    task_weight : mapping from task name to weight, or array-like of shape (n_tasks,), default=None
+        Preferences ω among the tasks, scaled to sum to one; tasks missing from a mapping get weight one.
+    max_iter : int, default=None
+        Maximum number of sweeps (steps for ``"tseng"``) per p; None uses the solver's default.
+    n_jobs : int, default=None
+        Number of threads; None is one, -1 all cores.
+    verbose : int, default=None
+        0 is silent, 1 shows progress; None shows progress on a terminal once two seconds have passed.
+    task_scale : {"none", "samples"}, default="none"
+        "none" uses J_t itself, as in the paper. J_t grows with the number of samples, so p ≠ 1 cannot distinguish a
+        large task from a hard one. "samples" uses J_t / n_t instead, where n_t is the total sample weight of task t (an
+        array C counts as sample weights). If all tasks have the same size, both learn the same kernel.
+    machine : {"svc", "ls-svc", "ridge", "svr", "one-class", "svdd"}, default="svc"
+        What a task minimises over f and its intercept b, with r_i = y_i − f(x_i) − b:
+
+        - "svc": ½ ‖f‖² + C Σ max(0, 1 − y_i (f(x_i) + b)), labels; "ls-svc": ½ ‖f‖² + (C/2) Σ r_i² on labels ±1;
+        - "ridge": ½ ‖f‖² + (C/2) Σ r_i²; "svr": ½ ‖f‖² + C Σ max(0, abs(r_i) − ε), numbers;
+        - "one-class": ½ ‖f‖² + C Σ max(0, 1 − f(x_i)), b = 0; "svdd": the smallest ball, R² + C Σ max(0, ‖φ(x_i) − a‖²
+          − R²), with Σ_m θ_m = 1 whatever s is; both without y. Pass one kernel per source for these: widths cannot be
+          learned without labels.
+    epsilon : float, default=0.1
+        ε of "svr"; with ``normalize_y``, in units of the task's standard deviation.
+    normalize_y : bool, default=True
+        Whether to centre and scale regression targets to standard deviation one within each task, so that objectives
+        are comparable.
+    share : {"nothing", "kernel", "function", "everything"}, default="kernel"
+        What the tasks (from ``tasks``, ``task_column`` or a matrix y) have in common, as in
+        :class:`ParetoMKLClassifier`. p matters only for "kernel". The others give the fit of the estimators: a path of
+        one point, at p = 1 whatever ``ps`` is. With a single task all four are the same, and you get a warning.
+    multi_class : {"one-vs-one", "one-vs-rest"}, default="one-vs-one"
+        Whether more than two classes make one task per pair of classes, or one task per class against the rest.
+
+    Returns
+    -------
+    path : ParetoPath
+        One point per p, with its certificate and its fitted model.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> path = pareto_path(X, y, ps=[0.1, 1.0])
+    >>> path.theta.shape, path.objectives.shape
+    ((2, 13), (2, 3))
+    >>> path.models[1].predict(X[:3])
+    array([0, 0, 0])
+    """
+    from .._data.reading import PathReader, Reading  # imported here because scikit-learn takes a second to import
+    from ..distributed._training import is_remote, read_remote
+
+    began = perf_counter()
+    exponents = check_exponents(ps)
+    parts = check_parts(exponents, s, tol, solver, max_iter, n_jobs, task_scale, machine, epsilon)
+    reader = PathReader(Reading(kernels, task_column, class_weight, machine, normalize_y, share, multi_class))
+    read = partial(read_remote, reader) if is_remote(X) else reader.read_data
+    training = read(X, y, tasks=tasks, sample_weight=sample_weight)
+    omega = check_task_weight(task_weight, training.tasks)
+    if np.ndim(C) and training.together is not None and training.together.kind == "matrix":
+        raise ValueError(f"With share={share!r} and a matrix y, C must be one number; pass sample_weight instead.")
+    bounds, cost = training.bounds(C), 1.0 if np.ndim(C) else float(C)
+    if np.ndim(C):  # an array C acts as sample weights, as in the refit code
+        training = replace(training, weights=bounds)
+    several = training.together is not None or training.shares_nothing(share)
+    learn = _learn_apart if training.shares_nothing(share) else _learn
+    exponents = [1.0] if several else exponents
+    run, points, models = learn(training, exponents, cost, kernels, parts, omega, verbose)
+    given: dict[str, Any] = {
+        "tol": parts.solver.tol,
+        "tasks": tasks is not None,
+        "sample_weight": sample_weight is not None,
+    }
+    given |= {"kernels": kernels, "task_column": task_column, "task_weight": task_weight, "class_weight": class_weight}
+    given |= {"task_scale": task_scale, "share": share, "multi_class": multi_class}
+    code = path_refit_code(machine, epsilon, normalize_y, s=s, C=C, solver=solver, **given)
+    spent = perf_counter() - began
+    shared: Share = share if several else "kernel"
+    tol = parts.solver.tol
+    return ParetoPath.from_solutions(points, models, training, reader, run, tol, spent, code, task_scale, shared)
+
+
+class _Learned(NamedTuple):
+    """The run statistics of a path, its points and their models."""
+
+    run: Run
+    points: list[Solution]
+    models: list[Any]
+
+
+def _learn(
+    training: Training,
+    exponents: Sequence[float],
+    C: float,
+    kernels: KernelLike,
+    parts: Parts,
+    omega: Array | None,
+    verbose: int | None,
+) -> _Learned:
+    """Solve tasks that share their kernel along p, or one problem for tasks that share more."""
+    bank = fit_bank(kernels, training, parts.shifts)
+    problem, bank, _ = pose(training, training.bounds(C), bank, parts, omega)
+    with Progress(len(exponents), parts.solver.tol, verbose) as progress:
+        run = Run(progress.report)
+        points = trace(problem, exponents, parts.solver, progress, run=run)
+    models: list[Any] = models_of(points, training, bank)
+    if training.together is not None:
+        models = [SharedModel(model, training.together) for model in models]
+    return _Learned(run, points, models)
+
+
+def _learn_apart(
+    training: Training,
+    exponents: Sequence[float],
+    C: float,
+    kernels: KernelLike,
+    parts: Parts,
+    omega: Array | None,
+    verbose: int | None,
+) -> _Learned:
+    """Solve tasks that share nothing, as one point."""
+    from .._data.reading import apart
+
+    alone = apart(training)
+    with Progress(len(alone), parts.solver.tol, verbose) as progress:
+        run = Run(progress.report)
+        point, models = solve_apart(alone, C, kernels, parts, omega, progress, run)
+    run.n_sweeps = point.n_sweeps  # one pass over the tasks is one sweep of each task
+    return _Learned(run, [point], [SeparateModel(models, training.labelling)])

@@ -1,0 +1,122 @@
+"""Choose a row from a table of cross-validation scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .._tools.typing import Array, IntArray
+
+W = TypeVar("W")
+
+_TIE = 1e-9  # relative difference of scores that may be rounding
+_SAME_LOSS = 1e-3  # relative difference of losses that may come from the accuracy of the solver alone
+
+
+def choose(scores: Array, losses: Array, points: Mapping[str, Array], by_loss: bool = False) -> int:
+    """The best row, given the score of each fold (n_folds, n_rows), greater is better, and the loss of each row.
+
+    ``points`` are the parameters of the rows, including C and p. The highest mean score wins; the smallest loss breaks
+    ties. But the folds cannot tell rows within one standard error of it apart. Among these, keep the rows with p
+    nearest to one, the default choice. Among these, keep the rows that fall behind the best by at most one standard
+    error of the paired difference. Of these, take the one with the highest score averaged with the next smaller and
+    larger C, since a plateau is safer than a peak; again the smallest loss breaks ties.
+
+    With ``by_loss``, the smallest loss decides directly among the rows nearest to p = 1: if decisions estimate the
+    labels, as in least squares, their error is more informative than the few samples that change sides.
+    """
+    mean = scores.mean(axis=0)
+    everyone = np.arange(len(mean))
+    best = _best(mean, losses, everyone)
+    as_good = everyone[mean >= mean[best] - _standard_error(scores[:, best]) - _tie(mean[best])]
+    distance = np.array([_distance_from_one(p) for p in points["p"][as_good].tolist()])
+    nearest = as_good[distance == distance.min()]
+    if by_loss:
+        return _best(np.zeros(len(mean)), losses, nearest)
+    first = _best(mean, losses, nearest)
+    behind = scores[:, [first]] - scores[:, nearest]
+    close = behind.mean(axis=0) <= _standard_error(behind) + _tie(mean[first])
+    return _best(steadied(mean, points), losses, nearest[close])
+
+
+def _standard_error(scores: Array) -> Any:
+    """Standard error of the mean over the folds, the first axis; zero for a single fold."""
+    return scores.std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else 0.0
+
+
+def steadied(mean: Array, points: Mapping[str, Array]) -> Array:
+    """Each score averaged with the scores at the next smaller and the next larger C, all else equal.
+
+    At an end of the grid, or if a neighbour has no score, the score itself replaces it.
+    """
+    levels, at = np.unique(points["C"], return_inverse=True)
+    others = [points[name] for name in points if name != "C"]
+    _, line = np.unique(np.column_stack([*others, np.zeros(len(mean))]), axis=0, return_inverse=True)
+    table = np.full((line.max() + 1, len(levels) + 2), np.nan)
+    table[line.ravel(), at + 1] = mean
+    around = [np.where(np.isnan(side), mean, side) for side in (table[line.ravel(), at], table[line.ravel(), at + 2])]
+    return (around[0] + mean + around[1]) / 3
+
+
+def best_of_ways(scores: Array, losses: Array, points: Mapping[str, Array], by_loss: bool = False) -> dict[Any, int]:
+    """The best row of each way to share, in the order of the rows (from nothing to everything).
+
+    ``points`` and ``by_loss`` are as in :func:`choose`; ``points["share"]`` is the way to share of each row.
+    """
+    ways, others = points["share"], {name: values for name, values in points.items() if name != "share"}
+    found = {}
+    for way in dict.fromkeys(ways.tolist()):
+        own = np.flatnonzero(ways == way)
+        here = {name: values[own] for name, values in others.items()}
+        found[way] = int(own[choose(scores[:, own], losses[own], here, by_loss)])
+    return found
+
+
+def choose_way(scores: Mapping[W, Array], small: bool) -> W:
+    """What the tasks should share, given the fold scores of each way, from nothing to everything.
+
+    The highest mean wins. If tasks are ``small``, the folds cannot rule out ways that share more and fall behind by at
+    most one standard error of the difference; then the way that shares most is taken.
+    """
+    ways = list(scores)
+    best = max(ways, key=lambda way: float(scores[way].mean()))
+    if small and len(scores[best]) > 1:
+        for way in ways[: ways.index(best) : -1]:
+            behind = scores[best] - scores[way]
+            if behind.mean() <= behind.std(ddof=1) / np.sqrt(len(behind)):
+                return way
+    return best
+
+
+def _best(mean: Array, losses: Array, rows: IntArray) -> int:
+    """The row with the highest score (NaN is lowest); ties go to the smallest loss, then to the first row."""
+    score = np.where(np.isnan(mean[rows]), -np.inf, mean[rows])
+    tied = rows[score >= score.max() - _tie(score.max())]
+    loss = np.where(np.isnan(losses[tied]), np.inf, losses[tied])
+    return int(tied[np.flatnonzero(loss <= (1 + _SAME_LOSS) * loss.min())[0]])
+
+
+def _tie(score: float) -> float:
+    return _TIE * max(1.0, abs(score)) if np.isfinite(score) else 0.0
+
+
+def _distance_from_one(p: float) -> float:
+    """|log p|; p ≤ 0 counts as farther away than any positive p."""
+    return abs(math.log(p)) if p > 0 else 1e3 - p
+
+
+def edge_of(chosen: float, mean: Array, of_row: Array) -> str | None:
+    """The end of the grid ("smallest" or "largest") that was chosen, if it scores better than all others; else None.
+
+    ``of_row`` holds the value in each row, ``mean`` its score.
+    """
+    distinct = np.unique(of_row)
+    if len(distinct) == 1 or chosen not in (distinct[0], distinct[-1]):
+        return None
+    here, elsewhere = np.nanmax(mean[of_row == chosen]), np.nanmax(mean[of_row != chosen], initial=-np.inf)
+    if here <= elsewhere + _tie(here):
+        return None
+    return "smallest" if chosen == distinct[0] else "largest"

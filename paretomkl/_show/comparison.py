@@ -1,0 +1,198 @@
+"""A model compared with simpler alternatives on the same folds: the scores, and the conclusion in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._tools.typing import Array, IntArray
+from .words import ACCURACY, Measure, in_digits
+
+OURS = "paretomkl"
+HOW = (
+    "In each fold every method uses parameters chosen on the other folds; ± is the standard error, over the folds or "
+    "over the held-out rows."
+)
+
+
+@dataclass(frozen=True)
+class TaskErrors:
+    """How far predicted numbers are off, over the samples of all folds; each sample is predicted while held out.
+
+    Parameters
+    ----------
+    tasks : list of n_tasks str
+    rows : array of shape (n_tasks,)
+        Number of samples of each task.
+    r2, rmse : arrays of shape (n_tasks,)
+        R² (NaN where undefined) and root mean squared error in units of the target.
+    """
+
+    tasks: list[str]
+    rows: IntArray
+    r2: Array
+    rmse: Array
+
+    @property
+    def mean_r2(self) -> float:
+        """Mean R² over the tasks for which it is defined."""
+        known = self.r2[~np.isnan(self.r2)]
+        return float(known.mean()) if len(known) else math.nan
+
+    @property
+    def overall_rmse(self) -> float:
+        """Root mean squared error over all samples."""
+        known = self.rows > 0
+        return float(np.sqrt(np.average(self.rmse[known] ** 2, weights=self.rows[known])))
+
+    def facts(self) -> dict[str, Any]:
+        """Numbers by name, for JSON."""
+        rows = zip(self.tasks, self.rows.tolist(), self.r2.tolist(), self.rmse.tolist(), strict=True)
+        by_task = {name: {"rows": n, "r2": _number(r2), "rmse": _number(rmse)} for name, n, r2, rmse in rows}
+        return {"mean_r2": _number(self.mean_r2), "rmse": _number(self.overall_rmse), "tasks": by_task}
+
+
+@dataclass(frozen=True)
+class Contender:
+    """The scores of one method.
+
+    Parameters
+    ----------
+    name : str
+    folds : array of shape (n_folds,)
+        Score of each fold; NaN where undefined.
+    held_out : float, default=None
+        Score on samples that are in no fold.
+    errors : TaskErrors, default=None
+        Errors of predicted numbers.
+    held_out_error : float, default=NaN
+        Standard error of ``held_out``; NaN if unknown.
+    """
+
+    name: str
+    folds: Array
+    held_out: float | None = None
+    errors: TaskErrors | None = None
+    held_out_error: float = math.nan
+
+    @property
+    def mean(self) -> float:
+        """Mean over the folds that have a score."""
+        return float(np.mean(self._known)) if len(self._known) else math.nan
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the mean; NaN for a single fold."""
+        return _standard_error(self._known)
+
+    @property
+    def _known(self) -> Array:
+        return self.folds[~np.isnan(self.folds)]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A model and its rivals on the same folds.
+
+    Parameters
+    ----------
+    ours : Contender
+    rivals : sequence of Contender
+    measure : Measure
+        What the scores are.
+    about : str, default=""
+        Which samples the methods learn from, in a sentence, where these are not all.
+    """
+
+    ours: Contender
+    rivals: Sequence[Contender]
+    measure: Measure = ACCURACY
+    about: str = ""
+
+    def __str__(self) -> str:
+        return "\n".join([*(f"{c.name}: {self.text(c)}" for c in self.contenders), self.verdict])
+
+    @property
+    def contenders(self) -> list[Contender]:
+        """Ours first, then the rivals."""
+        return [self.ours, *self.rivals]
+
+    @property
+    def best_rival(self) -> Contender:
+        """The rival with the highest mean."""
+        return max(self.rivals, key=lambda rival: -math.inf if math.isnan(rival.mean) else rival.mean)
+
+    def lead(self, rival: Contender) -> tuple[float, float]:
+        """Our score minus a rival's: the mean over the folds, and the standard error of the differences per fold."""
+        difference = self.ours.folds - rival.folds
+        difference = difference[~np.isnan(difference)]
+        return (float(difference.mean()), _standard_error(difference)) if len(difference) else (math.nan, math.nan)
+
+    def text(self, contender: Contender) -> str:
+        """Mean and standard error: "91.2 % ± 1.1" or "0.912 ± 0.011"."""
+        return self.measure.with_error(contender.mean, contender.standard_error)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence that says whether our model beats the best rival by more than the scatter of the folds."""
+        rival, measure = self.best_rival, self.measure
+        lead, error = self.lead(rival)
+        if math.isnan(lead):
+            return "The folds do not show which is better."
+        name = rival.name[0].upper() + rival.name[1:]
+        both = f"{measure.text(rival.mean)} against {measure.text(self.ours.mean)}"
+        # if all folds but one are equal, the difference equals its standard error up to rounding
+        if abs(lead) <= max(1e-12, 0.0 if math.isnan(error) else error * (1 + 1e-9)):
+            return f"{name} does as well: {both}, within the error of the folds."
+        if lead < 0:
+            return f"{name} is better by {measure.size(lead)}: {both}; consider it, or other kernels."
+        return f"The best simpler model, {rival.name}, is {measure.size(lead)} behind: {both}."
+
+    @property
+    def how(self) -> str:
+        """How the methods were compared, in a sentence or two."""
+        return f"{HOW} {self.about}".rstrip()
+
+    def facts(self) -> dict[str, Any]:
+        """Numbers by name, for JSON; None where undefined."""
+        return {
+            "folds": len(self.ours.folds),
+            "scores": {
+                c.name: {"mean": _number(c.mean), "standard_error": _number(c.standard_error)}
+                | ({} if c.held_out is None else {"held_out": _number(c.held_out)})
+                | ({} if math.isnan(c.held_out_error) else {"held_out_standard_error": c.held_out_error})
+                | ({} if c.errors is None else c.errors.facts())
+                for c in self.contenders
+            },
+            "verdict": self.verdict,
+            "about": self.about or None,
+        }
+
+    def page_data(self) -> dict[str, Any]:
+        """What the page shows."""
+        means = [c.mean for c in self.contenders if not math.isnan(c.mean)]
+        low = min([0.0, *means])
+        width = (max(means, default=0.0) - low) or 1.0
+        rows = [
+            {
+                "name": c.name,
+                "text": self.text(c),
+                "bar": None if math.isnan(c.mean) else round((c.mean - low) / width, 4),
+                "heldOut": None if c.held_out is None else self.measure.with_error(c.held_out, c.held_out_error),
+            }
+            | ({} if c.errors is None else {"rmse": in_digits(c.errors.overall_rmse)})
+            for c in self.contenders
+        ]
+        return {"rows": rows, "verdict": self.verdict, "how": self.how, "folds": len(self.ours.folds)}
+
+
+def _standard_error(values: Array) -> float:
+    return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value

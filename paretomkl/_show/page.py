@@ -1,0 +1,438 @@
+"""One self-contained HTML file that shows the trade-off: linked charts and a slider over p."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._tools.files import write_whole
+from .._tools.typing import AnyArray, Array, IntArray
+from ..scalarizations import PAPER_PS
+from . import words
+from .code import exponent_code
+from .comparison import Comparison
+from .confusion import Confusion
+from .drawing import ExponentAxis, exponent_label, pool_kernels, shorten_all
+from .notebook import summary_table
+from .numbers import Predictions
+from .sharing import Sharing
+from .words import CrossValidation, Measure
+
+if TYPE_CHECKING:
+    from .._learn.path import ParetoPath
+
+ANCHORS = PAPER_PS[:-1] + (100.0, 200.0, np.inf)  # beyond 50 the weights still move, but the objectives hardly do
+MAX_KERNELS = 40  # if there are more, the last one pools the lightest
+BRIEF = (16, 24, 40)  # letters of a task's name where space is short
+DIGITS = 6  # significant digits of numbers in the file
+TITLE = "The trade-off between the tasks"
+
+
+def dense_ps(n: int = 121) -> tuple[float, ...]:
+    """Exponents from 0.01 to 200, evenly spaced on a log scale, and ∞; they include all exponents of the paper.
+
+    They have three digits each (four if there are many), so the p you see is exactly the p of the model.
+
+    Parameters
+    ----------
+    n : int, default=121
+        Number of exponents.
+
+    Returns
+    -------
+    tuple of float
+        The exponents in increasing order.
+
+    Examples
+    --------
+    >>> from paretomkl import PAPER_PS
+    >>> from paretomkl.report import dense_ps
+    >>> len(dense_ps()), set(PAPER_PS) <= set(dense_ps())
+    (121, True)
+    """
+    if not len(ANCHORS) <= n <= 1000:
+        raise ValueError(f"A dense grid has {len(ANCHORS)} to 1000 exponents, got n={n}.")
+    finite = np.array(ANCHORS[:-1])
+    lengths = np.log(finite[1:] / finite[:-1])
+    inside = np.floor((n - len(ANCHORS)) * lengths / lengths.sum()).astype(int)
+    for _ in range(n - len(ANCHORS) - inside.sum()):  # the rest go where the steps are widest
+        inside[np.argmax(lengths / (inside + 1))] += 1
+    digits = 3 if n <= 300 else 4
+    between = [
+        float(f"{p:.{digits}g}")
+        for low, high, count in zip(finite[:-1], finite[1:], inside, strict=True)
+        for p in np.geomspace(low, high, count + 2)[1:-1]
+    ]
+    return tuple(sorted({*ANCHORS, *between}))
+
+
+def write_page(file: str | os.PathLike[str], path: ParetoPath, **options: Any) -> Path:
+    """Write the page of a path.
+
+    The file is written completely or not at all: to a temporary file first, which is then moved into place.
+
+    Parameters
+    ----------
+    file : path
+        The file to write.
+    path : ParetoPath
+        The path to show.
+    **options : dict
+        The options of :func:`build_page`.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import pareto_path
+    >>> from paretomkl.report import write_page
+    >>> path = pareto_path(*load_iris(return_X_y=True))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_page(pathlib.Path(folder) / "page.html", path).name
+    'page.html'
+    """
+    return write_whole(file, build_page(path, **options))
+
+
+def build_page(
+    path: ParetoPath,
+    *,
+    scores: Any = None,
+    scores_overall: Any = None,
+    measure: Measure | None = None,
+    n_held_out: Any = None,
+    predictions: Predictions | None = None,
+    confusion: Confusion | None = None,
+    errors: Any = None,
+    errors_overall: Any = None,
+    cv: CrossValidation | None = None,
+    comparison: Comparison | None = None,
+    sharing: Sharing | None = None,
+    title: str = TITLE,
+    facts: Sequence[str] = (),
+    refit: str | None = None,
+    refit_note: str = "",
+) -> str:
+    """Build the page of a path as text.
+
+    Parameters
+    ----------
+    path : ParetoPath
+        The path to show; use the exponents of :func:`dense_ps` if the charts should move smoothly.
+    scores : array-like of shape (n_points, n_tasks), default=None
+        Held-out score of each task at each exponent; NaN where undefined.
+    scores_overall : array-like of shape (n_points,), default=None
+        Held-out score of all tasks together; None means the mean over the tasks.
+    measure : Measure
+        What the scores are and how to show them; by default accuracy in per cent, or R² for regression.
+    n_held_out : array-like of shape (n_tasks,), default=None
+        Number of held-out samples of each task.
+    predictions : Predictions, default=None
+        Predicted and true numbers of held-out samples at each exponent.
+    confusion : Confusion, default=None
+        Which classes the models confuse, at each exponent.
+    errors, errors_overall : array-like of the shapes of ``scores`` and ``scores_overall``, default=None
+        Standard errors of the scores; NaN where unknown.
+    cv : CrossValidation, default=None
+        Which p and C cross-validation would pick.
+    comparison : Comparison, default=None
+        The scores of simpler models, see :func:`~paretomkl.report.compare`.
+    sharing : Sharing, default=None
+        The scores of the ways to share: nothing, a kernel, a function, everything.
+    title : str
+        Title of the page.
+    facts : sequence of str
+        Shown below the title, after the numbers of tasks, kernels and exponents.
+    refit : str, default=None
+        Python code that fits the model, with ``{p}`` for the exponent; None means ``path.refit``.
+    refit_note : str
+        Shown below that code, with ``{p}`` for the exponent. Text between backticks is shown as code; write two
+        backticks to show one.
+
+    Returns
+    -------
+    page : str
+        HTML that needs no other file.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import pareto_path
+    >>> from paretomkl.report import build_page
+    >>> page = build_page(pareto_path(*load_iris(return_X_y=True)), title="Iris")
+    >>> "<title>" in page
+    True
+    """
+    rows = _shown_points(path)
+    kind = words.kind_of(path.models[0].tasks)
+    measure = measure or kind.measure
+    n_rows = confusion.n_rows if confusion is not None else None if predictions is None else predictions.n_all
+    held_out = None
+    if scores is not None:
+        held_out = HeldOutScores.of(path, scores, scores_overall, measure, n_held_out, errors, errors_overall, n_rows)
+    data = _data(path, rows, held_out, cv)
+    data["overallName"] = _overall_name(path, measure) if held_out is None else held_out.name
+    data["measure"] = {"name": measure.name, "percent": measure.percent, "inUnits": measure.in_units}
+    if predictions is not None:
+        data["numbers"] = predictions.page_data(rows)
+    if confusion is not None:
+        data["confusion"] = confusion.page_data(rows)
+    if comparison is not None:
+        data["comparison"] = comparison.page_data()
+    if sharing is not None:
+        data["sharing"] = sharing.page_data()
+    data |= {"code": path.refit if refit is None else refit, "codeNote": refit_note}
+    parts = {
+        "title": html.escape(title),
+        "facts": "".join(f"<li>{html.escape(fact)}</li>" for fact in [*_counts(path, len(rows)), *facts]),
+        "fallback": summary_table(path, *(() if held_out is None else (held_out.texts(), f"held-out {held_out.name}"))),
+        "measure": html.escape(measure.name),
+        "overall": html.escape(data["overallName"]),
+        "machine": kind.machine,
+        "sharing": "" if sharing is None else _template("sharing.html"),
+        "numbers": "" if predictions is None else _template("numbers.html"),
+        "confusion": "" if confusion is None else _template("confusion.html"),
+        "without_scores": _without_scores(kind, measure),
+        "data": _as_script(data),
+        "css": _template("page.css"),
+        "js": _template("page.js"),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _template("page.html"))
+
+
+def _counts(path: ParetoPath, n_points: int) -> list[str]:
+    """How many tasks, kernels, exponents and sweeps there are."""
+    tasks, kernels, sources = len(path.task_names), len(path.kernel_names), len(path.source_shares)
+    return [
+        f"{tasks} task" + "s" * (tasks != 1),
+        f"{kernels} kernel" + "s" * (kernels != 1) + (f" of {sources} source" + "s" * (sources != 1)) * (sources > 0),
+        *[f"{n_points} exponents, each solved and certified to {words.percent_above(float(path.gap.max()))}"]
+        * (n_points > 1),
+        f"{path.n_sweeps} sweep" + "s" * (path.n_sweeps != 1) + f" in {path.seconds['total']:.1f} s",
+        *["objectives per sample"] * (path.task_scale == "samples"),
+    ]
+
+
+def _without_scores(kind: words.Kind, measure: Measure) -> str:
+    """How to get a page with scores; empty if there can be none."""
+    if not kind.call:
+        return ""
+    return (
+        _template("without_scores.html")
+        .replace("{{measure}}", html.escape(measure.name))
+        .replace("{{call}}", html.escape(kind.call, quote=False))
+    )
+
+
+# ------------------------------------------------------------------------------------------- what the page knows
+@dataclass(frozen=True)
+class HeldOutScores:
+    """Scores of the tasks (n_points, n_tasks) and overall (n_points,), with their standard errors.
+
+    Also the number of samples, per task and in all, if known; the measure; and the name of the overall score.
+    """
+
+    tasks: Array
+    overall: Array
+    errors: Array
+    errors_overall: Array
+    n_samples: list[int] | None
+    n_rows: int | None
+    measure: Measure
+    name: str
+
+    @classmethod
+    def of(
+        cls,
+        path: ParetoPath,
+        scores: Any,
+        overall: Any,
+        measure: Measure,
+        n_held_out: Any,
+        errors: Any,
+        errors_overall: Any,
+        n_rows: int | None,
+    ) -> HeldOutScores:
+        """Build the scores and check them against the path."""
+        of_tasks = _of_shape("scores", scores, path.objectives.shape)
+        of_all = np.nanmean(of_tasks, axis=1) if overall is None else np.asarray(overall, dtype=float)
+        if of_all.shape != path.ps.shape:
+            raise ValueError(
+                f"scores_overall must have one entry per exponent ({len(path)}), got shape {of_all.shape}."
+            )
+        counts = None if n_held_out is None else [int(n) for n in n_held_out]
+        if counts is not None and len(counts) != of_tasks.shape[1]:
+            raise ValueError(f"n_held_out must have one entry per task ({of_tasks.shape[1]}), got {len(counts)}.")
+        spread = np.full(of_tasks.shape, np.nan) if errors is None else _of_shape("errors", errors, of_tasks.shape)
+        spread_of_all = np.full(of_all.shape, np.nan) if errors_overall is None else np.asarray(errors_overall)
+        name = _overall_name(path, measure, by_votes=overall is not None)
+        return cls(of_tasks, of_all, spread, spread_of_all, counts, n_rows, measure, name)
+
+    def texts(self) -> list[str]:
+        """The overall score at each point, with its standard error."""
+        return [self.measure.with_error(*pair) for pair in zip(self.overall, self.errors_overall, strict=True)]
+
+
+def _of_shape(name: str, values: Any, shape: tuple[int, ...]) -> Array:
+    """Scores, or their errors, as an array with this shape."""
+    array = np.asarray(values, dtype=float)
+    if array.shape != shape:
+        raise ValueError(
+            f"{name} must have one row per exponent and one column per task, shape {shape}; got shape {array.shape}."
+        )
+    return array
+
+
+def _overall_name(path: ParetoPath, measure: Measure, by_votes: bool = True) -> str:
+    """The name of the overall score: from votes if the tasks are pairs of classes, else a mean over the tasks."""
+    tasks = path.models[0].tasks
+    if not by_votes:
+        return words.overall_name(measure, len(path.task_names))
+    n_classes = len(tasks.classes) if tasks.kind == "classes" else 2
+    return words.overall_name(measure, len(tasks.distinct_sources), n_classes)
+
+
+def _shown_points(path: ParetoPath) -> IntArray:
+    """Indices of the points in increasing p, each exponent once; for one task only p nearest to 1: all are the same."""
+    rows = np.unique(path.along_p().ps, return_index=True)[1]
+    return rows if len(path.task_names) > 1 else rows[[ExponentAxis(path.ps[rows]).nearest(1.0)]]
+
+
+def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutScores | None, cv: CrossValidation | None) -> dict:
+    ps = path.ps[rows]
+    axis = ExponentAxis(ps)
+    reference = axis.nearest(1.0)
+    shares, kernels = pool_kernels(path.kernel_shares[rows], path.kernel_names, MAX_KERNELS - 1)
+    objectives = path.objectives[rows]
+    data: dict[str, Any] = {
+        "p": [exponent_label(p) for p in ps],
+        "codeP": [exponent_code(p) for p in ps],
+        "x": _rounded(axis.places(ps)),
+        "ticks": axis.ticks(),
+        "broken": _rounded(axis.breaks()),
+        "reference": reference,
+        "start": reference if cv is None else axis.nearest(cv.best_p),
+        "tasks": path.task_names,
+        "brief": {length: shorten_all(path.task_names, length) for length in BRIEF},
+        "noSlider": words.why_no_slider(len(path.task_names), float(ps[0])) if len(ps) == 1 else "",
+        "kernels": kernels,
+        "objectives": _rounded(objectives.T),
+        "weights": _rounded(path.task_weights[rows].T),
+        "mean": _rounded(path.objective[rows]),
+        "shares": _rounded(shares.T),
+        "sources": [{"name": name, "share": _rounded(share[rows])} for name, share in path.source_shares.items()],
+        "sourceOf": _source_of(path, kernels),
+        "gap": _rounded(path.gap[rows]),
+        "tol": path.tol,
+        "difficulty": _rounded(path.difficulty[rows].mean(axis=0)),
+        "pair": _opposed_pair(objectives, reference),
+        "words": _words(path, rows, reference, held_out),
+    }
+    if held_out is not None:
+        data |= {
+            "scores": _rounded(held_out.tasks[rows].T),
+            "errors": _rounded(held_out.errors[rows].T),
+            "overall": _rounded(held_out.overall[rows]),
+            "overallErrors": _rounded(held_out.errors_overall[rows]),
+            "heldOut": held_out.n_samples,
+            "heldOutRows": held_out.n_rows,
+        }
+    if cv is not None:
+        data["cv"] = {
+            "x": _rounded(axis.places(np.asarray(cv.ps, dtype=float))),
+            "mean": _rounded(np.asarray(cv.mean)),
+            "error": _rounded(np.asarray(cv.std) / np.sqrt(cv.n_splits)),
+            "p": exponent_label(cv.best_p),
+            "rows": cv.n_rows,
+            "index": axis.nearest(cv.best_p),
+            "words": words.choice(cv, _overall_name(path, cv.measure), len(path.task_names)),
+        }
+    return data
+
+
+def _source_of(path: ParetoPath, kernels: Sequence[str]) -> list[int | None]:
+    """The index of each kernel's source; None for a kernel without one, such as a pool of kernels."""
+    places = {name: k for k, name in enumerate(path.source_shares)}
+    owner = {str(kernel): kernel.source for kernel in path.models[0].bank.kernels}
+    return [places.get(owner.get(name) or "") for name in kernels]
+
+
+def _words(path: ParetoPath, rows: IntArray, reference: int, held_out: HeldOutScores | None) -> list[dict[str, Any]]:
+    """The headline and sentences of every point."""
+    at = rows[reference]
+    p_there, is_average = float(path.ps[at]), path.ps[at] == 1
+    preferences = bool(is_average) and not np.allclose(path.task_weights[at], 1 / len(path.task_names))
+    by_kernel, by_source = path.kernel_shares, path.source_shares
+    names, kernels = shorten_all(path.task_names), shorten_all(path.kernel_names)
+    points = []
+    for row in rows:
+        p, objectives = float(path.ps[row]), path.objectives[row]
+        sentences = [
+            words.who_carries(
+                p,
+                path.task_weights[row],
+                objectives,
+                names,
+                path.task_weights[at] if is_average else None,
+                path.difficulty[row],
+            ),
+            *words.change_of_objectives(p_there, objectives, path.objectives[at], names, path.difficulty[at]),
+        ]
+        if held_out is not None:
+            there = (None, None) if row == at else (float(held_out.overall[at]), held_out.tasks[at])
+            here = float(held_out.overall[row]), there[0], held_out.tasks[row], there[1]
+            about = held_out.name, float(held_out.errors_overall[row]), held_out.n_rows
+            sentences.append(words.change_of_score(p_there, *here, held_out.measure, *about))
+        sentences.append(words.source_shares({name: share[row] for name, share in by_source.items()}))
+        sentences.append(words.heaviest_kernel(by_kernel[row], kernels))
+        points.append(
+            {
+                "head": words.headline(p, len(path.task_names), preferences, path.large_is_hard),
+                "said": [sentence.replace("….", "…") for sentence in sentences if sentence],
+                "certificate": words.certificate(p, float(path.gap[row]), len(names)),
+            }
+        )
+    return points
+
+
+def _opposed_pair(objectives: Array, reference: int) -> list[int]:
+    """The task that gains most from the smallest to the largest p, and the one that loses most."""
+    if objectives.shape[1] < 2:
+        return []
+    change = (objectives[-1] - objectives[0]) / objectives[reference]
+    gains, loses = int(change.argmin()), int(change.argmax())
+    return [loses, gains] if gains != loses else [0, 1]
+
+
+# ------------------------------------------------------------------------------------------------- writing
+def _rounded(values: AnyArray) -> list[Any]:
+    """Numbers with six significant digits; None for NaN and infinity."""
+    if values.ndim > 1:
+        return [_rounded(row) for row in values]
+    return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _as_script(data: dict[str, Any]) -> str:
+    """JSON in which no name can close the script element."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for mark in "<>&\u2028\u2029":
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return text
+
+
+def _template(name: str) -> str:
+    return files(__package__).joinpath("templates", name).read_text(encoding="utf-8")

@@ -1,0 +1,455 @@
+"""Sentences that say in plain words what a point of the path means."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._data.numbers import Regions, Targets
+from .._tools.typing import Array
+from .drawing import exponent_label, shorten
+
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+SAME = 5e-4  # readers do not notice a smaller relative change
+HEADLINES = {
+    0: "the geometric mean: equal relative gains count the same",
+    1: "the plain average: every task counts the same",
+    math.inf: "only the worst task counts",
+    -math.inf: "only the easiest task counts",
+}
+BY_OBJECTIVE = {math.inf: "only the largest objective counts", -math.inf: "only the smallest objective counts"}
+NAMED = 3  # a sentence names at most this many tasks
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A score, and how to show it.
+
+    Parameters
+    ----------
+    name : str
+        Its name in sentences: "balanced accuracy".
+    key : str
+        Its name in files: "balanced_accuracy".
+    percent : bool
+        Whether to show it in per cent, and its differences in percentage points.
+    in_units : bool, default=False
+        Whether it is in units of the target. It can then have any size, and is shown with four digits.
+    """
+
+    name: str = "accuracy"
+    key: str = "accuracy"
+    percent: bool = True
+    in_units: bool = False
+
+    @property
+    def of_worst(self) -> bool:
+        """Whether it is the score of the worst task, not a mean over tasks."""
+        return self.key.startswith("worst_")
+
+    def text(self, value: float) -> str:
+        """A value as text: "91.2 %", "0.912", "−104.2" or "not defined"."""
+        if not math.isfinite(value):
+            return "not defined"
+        return f"{100 * value:.1f} %" if self.percent else self._number(value)
+
+    def size(self, difference: float) -> str:
+        """A difference without its sign: "2.1 points" or "0.021"."""
+        return points(difference) if self.percent else self._number(abs(difference))
+
+    def error(self, value: float) -> str:
+        """A standard error as text to follow a value, without a per cent sign."""
+        return f"{100 * value:.1f}" if self.percent else self._number(value, 2)
+
+    def with_error(self, value: float, error: float) -> str:
+        """A value and its standard error if known: "91.2 % ± 1.1"."""
+        return self.text(value) + (f" ± {self.error(error)}" if math.isfinite(value + error) else "")
+
+    def same(self, difference: float, value: float) -> bool:
+        """Whether a difference from a value is too small to notice."""
+        return abs(difference) < SAME * (abs(value) if self.in_units else 1.0)
+
+    def _number(self, value: float, digits: int = 4) -> str:
+        return (in_digits(value, digits) if self.in_units else f"{value:.3f}").replace("-", "−")
+
+
+ACCURACY = Measure()
+R2 = Measure("R²", "r2", percent=False)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Words for what the tasks of a path do.
+
+    measure: their score; machine: the machine whose optimum is a task's objective; call: Python code that makes a page
+    with held-out scores, empty if there can be none.
+    """
+
+    measure: Measure
+    machine: str
+    call: str
+
+
+CLASSIFYING = Kind(ACCURACY, "support\n    vector machine", 'trade_off_page(X, y, file="trade_off.html")')
+PREDICTING = Kind(R2, "regression", 'trade_off_page(X, y, machine="ridge", file="trade_off.html")')
+DETECTING = Kind(ACCURACY, "one-class machine", "")
+
+
+def kind_of(tasks: Any) -> Kind:
+    """The kind of a model's tasks."""
+    return PREDICTING if isinstance(tasks, Targets) else DETECTING if isinstance(tasks, Regions) else CLASSIFYING
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """What a search found for each p, with the other parameters as chosen.
+
+    Parameters
+    ----------
+    ps, mean, std : sequences of float
+        The exponents tried, in increasing order, and for each the mean score over the folds and its standard deviation.
+    best_p, best_C : float
+        The chosen values.
+    n_splits : int
+        Number of folds.
+    measure : Measure
+        What the scores are.
+    best_s, best_capacity, best_epsilon : float or None
+        The other chosen values; None if there was nothing to choose.
+    n_rows : int, default=None
+        Number of rows in the folds.
+    """
+
+    ps: Sequence[float]
+    mean: Sequence[float]
+    std: Sequence[float]
+    best_p: float
+    best_C: float
+    n_splits: int
+    measure: Measure = ACCURACY
+    best_s: float | None = None
+    best_capacity: float | None = None
+    best_epsilon: float | None = None
+    n_rows: int | None = None
+
+    @classmethod
+    def from_search(cls, search: Any, measure: Measure = ACCURACY) -> CrossValidation:
+        """The results of a fitted search, such as :class:`~paretomkl.ParetoMKLClassifierCV`.
+
+        If it tried several ways to share, these are the results for tasks that share their kernel.
+        """
+        results = search.cv_results_
+        best = search.best_params_
+        if "share" in best:
+            best = results["params"][search.best_indices_["kernel"]]
+        others = [name for name in best if name != "p"]
+        along = [all(params[name] == best[name] for name in others) for params in results["params"]]
+        rows = np.flatnonzero(along)
+        rows = rows[np.argsort(results["param_p"][rows], kind="stable")]
+        ps, mean, std = (results[name][rows].tolist() for name in ("param_p", "mean_test_score", "std_test_score"))
+        chosen = float(best["p"]), float(best["C"])
+        others_chosen = {f"best_{name}": best.get(name) for name in ("s", "capacity", "epsilon")}
+        return cls(ps, mean, std, *chosen, search.n_splits_, measure, **others_chosen, n_rows=search.n_search_rows_)
+
+    @property
+    def best_score(self) -> float:
+        return self.mean[list(self.ps).index(self.best_p)]
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the best mean score."""
+        return self.std[list(self.ps).index(self.best_p)] / math.sqrt(self.n_splits)
+
+
+# --------------------------------------------------------------------------------------------- numbers and names
+def percent(share: float) -> str:
+    """A share in per cent with two significant digits; nearly all and nearly nothing are not rounded to 100 and 0."""
+    value = 100 * abs(share)
+    if 99.5 <= value < 100 * (1 - 1e-9):
+        return "more than 99 %"
+    if value >= 9.95:
+        return f"{value:.0f} %"
+    if value >= 0.095:
+        return f"{value:.1f}".removesuffix(".0") + " %"
+    return "less than 0.1 %" if value > 1e-9 else "0 %"
+
+
+def percent_above(share: float) -> str:
+    """An upper bound in per cent: one digit, rounded up."""
+    value = 100 * share
+    if value < 1e-4:
+        return "0.0001 %"
+    scale = 10.0 ** math.floor(math.log10(value))
+    return f"{math.ceil(value / scale * (1 - 1e-12)) * scale:.4f}".rstrip("0").rstrip(".") + " %"
+
+
+def in_digits(value: float, digits: int = 4) -> str:
+    """A number with this many significant digits, without an exponent unless it is tiny or huge."""
+    if value == 0 or not 1e-4 <= abs(value) < 1e7:
+        return re.sub(r"e([+-])0?", r"e\1", f"{value:.{digits}g}").replace("e+", "e")
+    return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
+
+
+def points(difference: float) -> str:
+    """A difference of shares in percentage points."""
+    value = f"{100 * abs(difference):.1f}"
+    return f"{value} point" + ("" if value == "1.0" else "s")
+
+
+def number_word(count: int) -> str:
+    return NUMBERS[count] if count < len(NUMBERS) else str(count)
+
+
+def how_many(count: int) -> str:
+    """A count as a word; "none" for zero, if the sentence names the things elsewhere."""
+    return number_word(count) if count else "none"
+
+
+def listing(names: Sequence[str]) -> str:
+    """Names as a list: "a, b and c", or the first few and "5 more"."""
+    shown = [shorten(name) for name in names[:NAMED]]
+    if len(names) > NAMED:
+        return f"{', '.join(shown)} and {len(names) - NAMED} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def parameters(values: Mapping[str, float | None]) -> str:
+    """The parameters that have a value: "C = 10, s = 1.1"."""
+    known = {name: exponent_label(value) for name, value in values.items() if value is not None}
+    return ", ".join(f"{name} = {text}" for name, text in known.items())
+
+
+# ------------------------------------------------------------------------------------------------- sentences
+def headline(p: float, n_tasks: int = 2, preferences: bool = False, large_is_hard: bool = True) -> str:
+    """Which tasks count most at this p, in a few words; ``large_is_hard`` as in a path."""
+    if n_tasks == 1:
+        return "one task: p has no effect"
+    if p == 1 and preferences:
+        return "the average, weighted by your preferences"
+    if large_is_hard:
+        return HEADLINES.get(p, "hard tasks get more weight" if p > 1 else "easy tasks get more weight")
+    kind = "large objectives (hard, or many samples)" if p > 1 else "small objectives (easy, or few samples)"
+    return (HEADLINES | BY_OBJECTIVE).get(p, f"tasks with {kind} get more weight")
+
+
+def who_carries(
+    p: float,
+    weights: Array,
+    objectives: Array,
+    names: Sequence[str],
+    reference: Array | None = None,
+    difficulty: Array | None = None,
+) -> str:
+    """Which tasks have most of the weight, and their weight at p = 1 (from ``reference``, the weights there).
+
+    They are the tasks with the largest (p > 1) or smallest objectives. The sentence calls them the hardest or easiest
+    only if ``difficulty``, the objectives per sample, agrees; None means the objectives themselves.
+    """
+    n_tasks = len(weights)
+    if n_tasks == 1:  # the page says why it has no slider
+        return ""
+    if np.allclose(weights, weights[0], rtol=1e-6):
+        return f"Every task carries {percent(1 / n_tasks)} of the weight."
+    if p == 1:
+        low, high = percent(float(weights.min())), percent(float(weights.max()))
+        return f"Every task carries the weight you gave it, from {low} to {high}."
+    if math.isinf(p):
+        chosen = np.argsort(-weights, kind="stable")[: max(1, int((weights > 0.005).sum()))]
+        which = listing([names[t] for t in chosen])
+        degree = "largest" if p > 0 else "smallest"
+        if len(chosen) == 1:
+            return f"The task with the {degree} objective, {which}, carries all the weight."
+        many = number_word(len(chosen)).capitalize()
+        return f"{many} tasks share the {degree} objective and all the weight: {which}."
+    sign = -1 if p > 1 else 1
+    order = np.argsort(sign * objectives, kind="stable")
+    count = 1 + int(np.searchsorted(np.cumsum(weights[order]), 0.5))
+    third = n_tasks >= 3 and 3 * count > n_tasks
+    count = max(1, round(n_tasks / 3)) if third else min(count, n_tasks - 1)
+    chosen = order[:count]
+    apt = difficulty is None or set(chosen) == set(np.argsort(sign * difficulty, kind="stable")[:count])
+    share = percent(float(weights[chosen].sum()))
+    before = "" if reference is None else f" ({percent(float(reference[chosen].sum()))} at p = 1)"
+    which = listing([names[t] for t in chosen])
+    who = _those_that_carry(p, count, n_tasks, third and n_tasks > 6, apt)
+    if count == 1:
+        return f"{who}, {which}, carries {share} of the weight{before}."
+    return f"{who} {share} of the weight{before}: {which}."
+
+
+def _those_that_carry(p: float, count: int, n_tasks: int, third: bool, apt: bool) -> str:
+    """The subject of the sentence: the hardest or easiest tasks if ``apt``, else those with extreme objectives."""
+    ending = "er" if count == 1 and n_tasks == 2 else "est"
+    if apt:
+        degree = ("hard" if p > 1 else "easi") + ending
+        if count == 1:
+            return f"The {degree} task"
+        return f"The {degree} third of the tasks carries" if third else f"The {number_word(count)} {degree} tasks carry"
+    degree = ("larg" if p > 1 else "small") + ending
+    if count == 1:
+        return f"The task with the {degree} objective"
+    few = "third of the" if third else number_word(count)
+    return f"The {few} tasks with the {degree} objectives {'carries' if third else 'carry'}"
+
+
+def change_of_objectives(
+    reference_p: float, objectives: Array, reference: Array, names: Sequence[str], difficulty: Array | None = None
+) -> list[str]:
+    """How the objectives differ from those at another p: of the hardest and easiest task, and how many gain and lose.
+
+    ``difficulty`` says which tasks are hard: the objectives per sample at that p. None means ``reference``.
+    """
+    n_tasks = len(objectives)
+    change = objectives / reference - 1
+    if n_tasks == 1 or not (np.abs(change) >= SAME).any():
+        return []
+    by = reference if difficulty is None else difficulty
+    hardest, easiest = int(by.argmax()), int(by.argmin())
+    degrees = ("harder", "easier") if n_tasks == 2 else ("hardest", "easiest")
+    first = (
+        f"Compared with p = {exponent_label(reference_p)}, the {degrees[0]} task's objective "
+        f"({shorten(names[hardest])}) {_moves(change[hardest])}, the {degrees[1]} task's ({shorten(names[easiest])}) "
+        f"{_moves(change[easiest])}."
+    )
+    if n_tasks == 2:
+        return [first]
+    gains, losses = int((change <= -SAME).sum()), int((change >= SAME).sum())
+    best, worst = int(change.argmin()), int(change.argmax())
+    extremes = []
+    if gains:
+        extremes.append(f"{shorten(names[best])} gains most (−{percent(change[best])})")
+    if losses:
+        extremes.append(f"{shorten(names[worst])} loses most (+{percent(change[worst])})")
+    return [
+        first,
+        f"Lower is better: {how_many(gains)} of {n_tasks} tasks {'gain' if gains > 1 else 'gains'} and "
+        f"{how_many(losses)} {'lose' if losses > 1 else 'loses'}; "
+        f"{', '.join(extremes)}.",
+    ]
+
+
+def _moves(change: float) -> str:
+    if abs(change) < SAME:
+        return "stays the same"
+    return f"{'falls' if change < 0 else 'rises'} by {percent(change)}"
+
+
+def overall_name(measure: Measure, n_tasks: int, n_classes: int = 2) -> str:
+    """The name of the overall score: a mean over tasks, or a score over several classes."""
+    if n_tasks > 1 and not measure.of_worst:
+        return f"mean {measure.name} over the {n_tasks} tasks"
+    return f"{measure.name} over all {n_classes} classes" if n_classes > 2 else measure.name
+
+
+def change_of_score(
+    reference_p: float,
+    overall: float,
+    overall_there: float | None,
+    scores: Array,
+    scores_there: Array | None,
+    measure: Measure = ACCURACY,
+    name: str = "",
+    error: float = math.nan,
+    n_rows: int | None = None,
+) -> str:
+    """The held-out score and its difference from the score at another p (None at that p itself).
+
+    name: the name of the score, by default that of the measure; error, n_rows: standard error and held-out rows.
+    """
+    rows = f" ({n_rows} row{'' if n_rows == 1 else 's'})" if n_rows else ""
+    sentence = f"Held-out {name or measure.name} is {measure.with_error(overall, error)}{rows}"
+    if overall_there is None or scores_there is None or not math.isfinite(overall - overall_there):
+        return sentence + "."
+    at = f"at p = {exponent_label(reference_p)}"
+    difference = overall - overall_there
+    if measure.same(difference, overall):
+        sentence += f", the same as {at}"
+    else:
+        sentence += f", {measure.size(difference)} {'more' if difference > 0 else 'less'} than {at}"
+    if len(scores) > 1:
+        better = int((scores > scores_there + 1e-9).sum())
+        worse = int((scores < scores_there - 1e-9).sum())
+        same = int(np.isfinite(scores).sum()) - better - worse
+        sentence += (
+            f": {number_word(better)} task{' is' if better == 1 else 's are'} better, {how_many(worse)} worse, "
+            f"{how_many(same)} unchanged"
+            if better or worse
+            else "; no task changes"
+        )
+    return sentence + "."
+
+
+def heaviest_kernel(shares: Array, names: Sequence[str]) -> str:
+    """Which kernel has the largest share, and how many kernels have hardly any."""
+    if len(shares) == 1:
+        return ""
+    m = int(shares.argmax())
+    light = int((shares < 0.01).sum())
+    rest = f"; {number_word(light)} of {len(shares)} kernels have less than 1 % each" if light > 1 else ""
+    return f"The kernel “{shorten(names[m])}” has {percent(float(shares[m]))} of the variance of predictions{rest}."
+
+
+def source_shares(shares: Mapping[str, float]) -> str:
+    """How much each source contributes, largest first."""
+    if not shares:
+        return ""
+    ranked = sorted(shares.items(), key=lambda item: -item[1])
+    return f"Sources: {', '.join(f'{shorten(name)} {percent(float(share))}' for name, share in ranked)}."
+
+
+def certificate(p: float, gap: float, n_tasks: int = 2) -> str:
+    """What the gap guarantees."""
+    bound = percent_above(gap)
+    if n_tasks == 1:
+        return f"Certified: no other mix of the kernels lowers the objective by more than {bound}."
+    if p < 1:
+        return (
+            f"Certified: no other mix of the kernels lowers the sum of the objectives, weighted as here, by more than "
+            f"{bound}, so none is better for every task by more than that."
+        )
+    if math.isinf(p):
+        return f"Certified: no other mix of the kernels lowers the largest objective by more than {bound}."
+    what = "average" if p == 1 else "mean M_p"
+    return f"Certified: no other mix of the kernels lowers the {what} of the objectives by more than {bound}."
+
+
+def why_no_slider(n_tasks: int, p: float) -> str:
+    """Why a page with one task or one exponent has no slider."""
+    if n_tasks == 1:
+        return (
+            "There is one task, so there is no trade-off and this page has no slider: the mean of one objective is "
+            "that objective, whatever the exponent p."
+        )
+    return f"This path has one exponent, p = {exponent_label(p)}, so this page has no slider."
+
+
+def choice(cv: CrossValidation, name: str = "", n_tasks: int = 2) -> str:
+    """Which p cross-validation would pick, and whether that matters; name: of the score, by default the measure's.
+
+    With one task p has no effect, so the sentence does not mention it.
+    """
+    measure = cv.measure
+    what = f"{name} " if name not in ("", ACCURACY.name) else "" if measure == ACCURACY else f"{measure.name} "
+    others = parameters({"C": cv.best_C, "capacity": cv.best_capacity, "s": cv.best_s, "epsilon": cv.best_epsilon})
+    picked = others if n_tasks == 1 else f"p = {exponent_label(cv.best_p)} with {others}"
+    rows = "the training part" if cv.n_rows is None else f"{cv.n_rows} rows of the training part"
+    sentence = (
+        f"Cross-validation ({cv.n_splits} folds of {rows}) would pick {picked}: "
+        f"{what}{measure.text(cv.best_score)}, standard error {measure.size(cv.standard_error)}."
+    )
+    if len(cv.ps) == 1 or n_tasks == 1:
+        return sentence
+    near = [p for p, mean in zip(cv.ps, cv.mean, strict=True) if mean >= cv.best_score - cv.standard_error - 1e-12]
+    if 1.0 in cv.ps and cv.best_p != 1.0:
+        behind = cv.best_score - cv.mean[list(cv.ps).index(1.0)]
+        as_good = behind <= 0 or measure.same(behind, cv.best_score)
+        sentence += f" The average, p = 1, is {'as good' if as_good else measure.size(behind) + ' behind'}."
+    if len(near) == len(cv.ps):
+        return sentence + f" All {len(near)} exponents tried are within that error: the choice hardly matters."
+    are = "is" if len(near) == 1 else "are"
+    return sentence + f" {number_word(len(near)).capitalize()} of {len(cv.ps)} exponents tried {are} within that error."

@@ -1,0 +1,149 @@
+"""Check user input early; each error is one clear sentence that names the culprit."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+import numpy as np
+
+from .typing import Array, MultiClass, TaskScale
+from .wording import literal
+
+if TYPE_CHECKING:
+    from .._data.tasks import Task
+
+
+def check_exponents(ps: Any) -> list[float]:
+    if isinstance(ps, numbers.Real):
+        ps = [ps]
+    if isinstance(ps, str) or not isinstance(ps, Iterable):
+        raise ValueError(f"ps must be a sequence of exponents, got {shown(ps)}.")
+    exponents = [check_exponent(p) for p in ps]
+    if not exponents:
+        raise ValueError("ps is empty; pass at least one exponent.")
+    return exponents
+
+
+def check_exponent(p: Any) -> float:
+    check_number("p", p, lambda v: not np.isnan(float(v)), "or ±inf")
+    # beyond 1e9, the mean equals the extreme to all relevant digits
+    return float(p) if abs(p) <= 1e9 else math.copysign(math.inf, p)
+
+
+def check_number(name: str, value: Any, valid: Any, wanted: str) -> None:
+    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not valid(value):
+        raise ValueError(f"{name} must be a number {wanted}, got {name}={shown(value)}.")
+
+
+def shown(value: Any) -> str:
+    """A value for display in a message; only the type if it is long."""
+    text = literal(value)
+    return text if len(text) <= 60 and "\n" not in text else f"<{type(value).__name__}>"
+
+
+def check_grid(
+    name: str, values: Any, wanted: str = "greater than 0", valid: Any = lambda v: 0 < v < np.inf
+) -> list[float]:
+    """Check a nonempty list of numbers to choose from; positive unless ``wanted`` and ``valid`` say otherwise."""
+    grid = list(values) if isinstance(values, Iterable) and not isinstance(values, str) else [values]
+    if not grid:
+        raise ValueError(f"{name} is empty; pass at least one number.")
+    for value in grid:
+        if not isinstance(value, numbers.Real) or isinstance(value, bool) or not valid(float(value)):
+            raise ValueError(f"every entry of {name} must be a number {wanted}, got {shown(value)}.")
+    return [float(value) for value in grid]
+
+
+def check_count(name: str, value: Any) -> None:
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or int(value) < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {name}={shown(value)}.")
+
+
+@contextmanager
+def numbers_only() -> Iterator[None]:
+    """Turn scikit-learn's errors about X into messages that say what to do."""
+    try:
+        yield
+    except ValueError as error:
+        message = str(error)
+        if "could not convert" in message:
+            message = (
+                f"X must contain only numbers: {message}. Encode that column, or, if it names the tasks, use "
+                "task_column= or tasks=."
+            )
+        elif "Reshape your data" in message:
+            message = "X must have two dimensions, (n_samples, n_features). Reshape your data."
+        elif "does not accept missing values" in message:  # scikit-learn's advice is a whole paragraph
+            message = f"{message.splitlines()[0]} Impute or remove missing values first."
+        raise ValueError(message) from error
+
+
+def check_task_scale(task_scale: Any) -> TaskScale:
+    if not isinstance(task_scale, str) or task_scale not in get_args(TaskScale):
+        raise ValueError(f"task_scale must be 'none' or 'samples', got {shown(task_scale)}.")
+    return cast(TaskScale, task_scale)
+
+
+def check_multi_class(multi_class: Any) -> MultiClass:
+    if not isinstance(multi_class, str) or multi_class not in get_args(MultiClass):
+        raise ValueError(f"multi_class must be 'one-vs-one' or 'one-vs-rest', got {shown(multi_class)}.")
+    return cast(MultiClass, multi_class)
+
+
+def check_stack(X: Any, square: bool = True) -> Array:
+    """Check a precomputed stack of kernels: (n, n, n_kernels) and symmetric, or (n_test, n_train, n_kernels)."""
+    stack = np.asarray(X)
+    if stack.ndim != 3 or (square and stack.shape[0] != stack.shape[1]) or stack.shape[2] == 0:
+        wanted = "(n_samples, n_samples, n_kernels)" if square else "(n_test, n_train, n_kernels)"
+        raise ValueError(f"kernels='precomputed' needs X of shape {wanted}, got shape {stack.shape}.")
+    stack = np.asarray(stack, dtype=np.float64)
+    for m in range(stack.shape[2]):
+        K = stack[:, :, m]
+        if not np.isfinite(K).all():
+            raise ValueError(f"Kernel {m} of the precomputed stack has NaN or infinite entries.")
+        if square and not np.allclose(K, K.T, rtol=1e-6, atol=1e-8 * np.abs(K).max(initial=0.0)):
+            raise ValueError(f"Kernel {m} of the precomputed stack is not symmetric.")
+    return stack
+
+
+def check_bounds(C: Any, n_samples: int, tasks: list[Task]) -> Array:
+    if np.ndim(C) == 0:
+        check_number("C", C, lambda v: 0 < v < np.inf, "greater than 0 and finite")
+        return np.full(n_samples, float(C))
+    bound = np.asarray(C, dtype=np.float64)
+    if bound.shape != (n_samples,):
+        raise ValueError(f"C must be a number or have one entry per sample ({n_samples}), got shape {bound.shape}.")
+    if not (np.isfinite(bound).all() and (bound >= 0).all()):
+        raise ValueError("C must not have negative, infinite or missing entries.")
+    for task in tasks:
+        if not (bound[task.rows] > 0).any():
+            raise ValueError(f"Task {task.name!r} has no sample with C > 0.")
+        for sign, whose in task.sides:
+            if not (bound[task.rows[task.targets == sign]] > 0).any():
+                raise ValueError(f"Task {task.name!r} has no sample {whose} with C > 0.")
+    return bound
+
+
+def check_task_weight(task_weight: Any, tasks: list[Task]) -> Array | None:
+    if task_weight is None:
+        return None
+    names = [task.name for task in tasks]
+    if isinstance(task_weight, Mapping):
+        known = {key for task in tasks for key in (task.name, task.source) if key is not None}
+        unknown = [key for key in task_weight if key not in known]
+        if unknown:
+            raise ValueError(f"task_weight names the unknown task {literal(unknown[0])}; the tasks are {names[:10]}.")
+        values = [task_weight.get(task.name, task_weight.get(task.source, 1.0)) for task in tasks]
+    else:
+        values = task_weight
+        if np.shape(values) != (len(tasks),):
+            raise ValueError(f"task_weight must have one entry per task ({len(tasks)}), got shape {np.shape(values)}.")
+    for name, weight in zip(names, values, strict=True):
+        if not (isinstance(weight, numbers.Real) and 0 < float(weight) < np.inf):
+            raise ValueError(f"task_weight of task {name!r} must be a positive number, got {shown(weight)}.")
+    omega = np.array(values, dtype=np.float64)
+    return omega / omega.sum()

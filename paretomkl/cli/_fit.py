@@ -1,0 +1,298 @@
+"""``paretomkl fit``."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from .._tools.files import check_writable
+from .._tools.shares import SHARES, Share
+from .._tools.wording import counted, joined, quoted
+from ..tables._files import TableError
+from ._checks import check_rare, folds_for, lone_tasks, note_target, rows_needed, too_small
+from ._options import (
+    ABOUT_KERNELS,
+    ABOUT_SCORES,
+    ABOUT_SHARING,
+    Options,
+    TableFile,
+    Target,
+    Tolerance,
+    parse_numbers,
+    parse_ways,
+)
+from ._running import Output, command, finite, named, note, number, one_blas_thread
+
+if TYPE_CHECKING:
+    from .._select.scores import Judge
+    from ..tables._tables import Table
+
+DEFAULT_NORM = 1.1  # s of a model fitted without cross-validation
+TOGETHER = frozenset({"function", "everything"})  # these learn even from tiny tasks and tasks with one class
+
+
+@command(
+    f"Example: `paretomkl fit patients.csv --target outcome --task hospital --out model.skops`.\n\n{ABOUT_KERNELS}\n\n"
+    f"{ABOUT_SCORES}\n\n{ABOUT_SHARING} The default is `auto` if there are tasks, and `kernel` with `--p`.",
+    options=Options,
+)
+def fit(
+    file: TableFile,
+    target: Target,
+    options: Options,
+    out: Annotated[Path, Option("--out", "-o", help="File to write the model to, usually `….skops`.")],
+    p: Annotated[
+        str | None, Option("--p", help="Exponent; `inf` protects the worst task; default: cross-validated.")
+    ] = None,
+    ps: Annotated[
+        str, Option(help="Exponents to choose from; if several tie, the one nearest to 1.")
+    ] = "1,0.5,2,0.1,10,0.01,inf",
+    cv: Annotated[int, Option(min=2, help="Number of cross-validation folds.")] = 5,
+    tol: Tolerance = 1e-3,
+) -> None:
+    """Fit a model and save it; cross-validation chooses p, C, s and capacity unless you give them.
+
+    If you give p and C there is no cross-validation: s is then 1.1 and capacity 0.5, unless you give them too.
+    """
+    check_writable(out)
+    if out.resolve() == file.resolve():
+        raise TableError(f"The model would overwrite its table {str(file)!r}; choose another file (--out).")
+    if find_spec("skops") is None:  # fail now, not after fitting
+        raise ImportError("Saving models needs skops: pip install 'paretomkl[cli]'.")
+    exponents = parse_numbers(ps, "--ps") if p is None else parse_numbers(p, "--p")
+    if p is not None and len(exponents) > 1:
+        raise TableError(f"--p takes one exponent, got {p!r}; to choose among several use --ps {p}.")
+    asked: Sequence[Share] = SHARES if p is None else ["kernel"]  # p matters only for a shared kernel
+    ways = parse_ways(options.share) if options.share else asked
+    table = options.load(file, target, any_tasks=options.task is not None and not TOGETHER.isdisjoint(ways))
+    plan = plan_search(table, options, options.ways(table, asked), exponents, cv)
+    if p is not None and "kernel" not in plan.ways:
+        note(f"--p has no effect with --share {joined(plan.ways)}; it matters only if tasks share just their kernel.")
+    kernels = options.bank(table)
+    options.say_read(file, table)
+    judge = options.judge(table.regression)
+    parameters = {"kernels": kernels, "task_column": table.columns.task, "tol": tol, "verbose": None}
+    if not table.regression:
+        parameters["class_weight"] = options.class_weight
+    elif options.loss is not None:
+        parameters["loss"] = options.loss
+    with one_blas_thread():
+        fitted = _fit_table(table, plan, judge, options, parameters)
+    from ._saved_model import save_fitted
+
+    save_fitted(table, fitted.model, out)
+    _report_fit(table, plan, fitted, out, Output(options.as_json))
+
+
+# ---------------------------------------------------------------------------------------- what to try
+@dataclass(frozen=True)
+class Plan:
+    """What to choose from, and how.
+
+    ways: what tasks may share; without: requested ways that cannot learn from this table; folds: their number, or None
+    if there is nothing to choose; lone: tasks with a single class or number; apart: whether each task is divided into
+    folds, or all rows together, because some tasks are too small to have rows in every fold.
+    """
+
+    ps: list[float]
+    Cs: list[float] | None
+    ways: list[Share]
+    without: list[Share]
+    folds: int | None
+    lone: list[str]
+    apart: bool = True
+
+
+def plan_search(table: "Table", options: Options, ways: list[Share], ps: list[float], cv: int) -> Plan:
+    """Drop the ways to share that cannot learn from small tasks, with a note, and divide the rows into folds."""
+    lone, Cs = lone_tasks(table), options.costs()
+    together = [way for way in ways if way in TOGETHER]
+    small = too_small(table, rows_needed(table))
+
+    def searching(ways: list[Share]) -> bool:
+        return Cs is None or (len(ps) if "kernel" in ways else 1) * len(Cs) * len(ways) > 1
+
+    kept = together if lone and together else ways
+    if searching(kept) and small and together:
+        kept = together
+    without = [way for way in ways if way not in kept]
+    if without:
+        _note_without(table, without, lone, small)
+    if not searching(kept):
+        return Plan(ps, Cs, kept, without, None, lone)
+    if not TOGETHER.issuperset(kept):
+        check_rare(table, 1.0, "cross-validation divides the rows into folds; --p with --C needs no cross-validation")
+    if cv > len(table.y):
+        raise TableError(f"--cv {cv} asks for more folds than there are rows ({len(table.y):,}); use fewer.")
+    return Plan(ps, Cs, kept, without, _folds_of_all(table, cv) if small else cv, lone, apart=not small)
+
+
+def _note_without(table: "Table", without: list[Share], lone: list[str], small: dict[str, int]) -> None:
+    """Print a note that says which ways to share are skipped, and why."""
+    if lone:
+        one = "one number" if table.regression else "one class"
+        tasks = f"task {lone[0]!r} has" if len(lone) == 1 else f"{counted(len(lone), 'task')} ({quoted(lone, 5)}) have"
+        why = f"{tasks} only {one}"
+    else:
+        whose, n = next(iter(small.items()))
+        others = f" ({len(small) - 1:,} more {'has' if len(small) == 2 else 'have'} too few)" * (len(small) > 1)
+        why = f"{whose} has only {counted(n, 'row')}{others}"
+    needed = rows_needed(table)
+    option = f"--min-task-rows {needed}" if table.regression else f"--min-class-rows {needed}"
+    note(
+        f"skipped --share {joined(without)}, because {why}; models whose tasks share a function still learn from "
+        f"such tasks. To compare all ways without these tasks, use {option}."
+    )
+
+
+def _folds_of_all(table: "Table", cv: int) -> int:
+    """The number of folds of all rows together: no more than there are rows of the rarest class."""
+    if table.regression:
+        return cv
+    rarest, n = Counter(table.y.tolist()).most_common()[-1]
+    if n < 2:
+        raise TableError(
+            f"Class {rarest!r} has {counted(n, 'row')} but needs 2: cross-validation divides the rows into folds; "
+            "skip such classes with --min-class-rows 2."
+        )
+    return min(cv, n)
+
+
+def _divide(table: "Table", folds: int) -> list[Any]:
+    """Folds of all rows together: a list of (train, test)."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    splitter = KFold if table.regression else StratifiedKFold
+    return list(splitter(folds, shuffle=True, random_state=0).split(table.X, table.y))
+
+
+# ------------------------------------------------------------------------------------------------ fitting
+@dataclass(frozen=True)
+class Fitted:
+    """A model, its judge, the search that chose it (None if there was nothing to choose), and its rivals."""
+
+    model: Any
+    judge: "Judge"
+    search: Any = None
+    comparison: Any = None
+
+    @property
+    def capacity(self) -> float | None:
+        """κ of the kernels; None if they do not pay for their capacity."""
+        model = self.model.model_
+        bank = getattr(model, "models", [model])[0].bank  # tasks that share nothing have one model each
+        return float(bank.capacity) if bank.normalize == "capacity" else None
+
+    @property
+    def epsilon(self) -> float | None:
+        """ε of the model, or None."""
+        return float(self.model.epsilon) if getattr(self.model, "loss", "") == "epsilon_insensitive" else None
+
+
+def _fit_table(table: "Table", plan: Plan, judge: "Judge", options: Options, parameters: dict[str, Any]) -> Fitted:
+    """Fit one model, or search for the best by cross-validation and compare it with simpler ones."""
+    from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
+    from .._select.classification_baselines import compare
+    from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
+    from ..kernels._kernels import as_bank
+    from ._expectation import expected_seconds, number_of_kernels, say_what_to_expect
+
+    if plan.lone:  # scores that compare classes are undefined for a task with one class
+        judge = judge.of_samples(table.X[table.features], table.y)
+    else:
+        judge = judge.of_samples(table.X, table.y, task_column=table.columns.task)
+    note_target(table, options)
+    if options.epsilon is not None:
+        parameters["epsilon"] = options.epsilon
+    if plan.folds is None:
+        assert plan.Cs is not None
+        if options.capacity is not None:
+            bank = as_bank(parameters["kernels"])
+            parameters["kernels"] = replace(bank, normalize="capacity", capacity=options.capacity)
+        plain = ParetoMKLRegressor if table.regression else ParetoMKLClassifier
+        p = plan.ps[0] if len(plan.ps) == 1 else 1.0
+        model = plain(p=p, C=plan.Cs[0], s=options.s or DEFAULT_NORM, share=plan.ways[0], **parameters)
+        return Fitted(model.fit(table.X, table.y), judge)
+    jobs = options.jobs_for(table)
+    folds = folds_for(table, plan.folds, judge) if plan.apart else plan.folds
+    cv = folds if plan.apart else _divide(table, folds)
+    parameters |= options.searched() | {"cv": cv, "scoring": judge.scoring, "n_jobs": jobs}
+    parameters |= {} if plan.Cs is None else {"Cs": plan.Cs}
+    n_kernels = number_of_kernels(parameters["kernels"])
+    say_what_to_expect(table, options, expected_seconds(table, options, plan.ways, n_kernels, folds), n_kernels)
+    searching = ParetoMKLRegressorCV if table.regression else ParetoMKLClassifierCV
+    search = searching(ps=plan.ps, share=plan.ways if len(plan.ways) > 1 else plan.ways[0], **parameters)
+    model = search.fit(table.X, table.y).best_estimator_
+    comparison = None
+    if plan.lone and not options.no_rivals:
+        note("simpler models are not compared: they cannot learn a task on its own from one class or one number.")
+    elif not options.no_rivals:
+        comparison = compare(search, table.X, table.y, n_jobs=jobs, verbose=None)
+    return Fitted(model, judge, search, comparison)
+
+
+def _report_fit(table: "Table", plan: Plan, fitted: Fitted, out: Path, output: Output) -> None:
+    import numpy as np
+
+    from .._show.sharing import Sharing
+    from .._show.words import parameters, source_shares
+    from ._showing import say_comparison, say_parts, say_sharing
+
+    model, measure, search = fitted.model, fitted.judge.measure, fitted.search
+    train = fitted.judge.score_model(model, table.X, table.y)
+    p = model.p if model.share == "kernel" else None  # p has no effect on the other ways to share
+    used = {"p": p, "C": model.C, "capacity": fitted.capacity, "s": model.s, "epsilon": fitted.epsilon}
+    chosen = used if search is None else {name: search.best_params_.get(name) for name in used} | {"p": p}
+    named = parameters(chosen) if model.share == "kernel" else f"share = {model.share}, {parameters(chosen)}"
+    by_source = getattr(model, "source_shares_", {})
+    sharing = None if search is None else Sharing.from_search(search, measure)
+    if search is None:
+        output.say(f"Fitted with {named}.")
+    else:
+        score = f"{measure.name} {measure.text(search.best_score_)}"
+        some = f" on {search.n_search_rows_} of {len(table.y)} rows" * (search.search_rows_ is not None)
+        output.say(f"Chosen by {search.n_splits_}-fold cross-validation{some}: {named}; {score}.")
+    say_sharing(sharing, output)
+    say_parts(model, output)
+    if by_source:
+        output.say(source_shares({name: float(np.mean(share)) for name, share in by_source.items()}))
+    say_comparison(fitted.comparison, output)
+    on_training = f"{measure.name} on the training rows {measure.text(train)}"
+    output.say(f"Certified gap {model.gap_:.1e}; {on_training}. Written: {out}.")
+    output.finish(
+        {
+            "model": str(out),
+            "share": model.share,
+            "common_share": getattr(model, "common_share_", None),
+            "sharing": None if sharing is None else sharing.facts(),
+            "p": None if p is None else finite(p),
+            "C": model.C,
+            "s": finite(model.s),
+            "capacity": fitted.capacity,
+            "epsilon": fitted.epsilon,
+            "scoring": measure.key,
+            "score_name": measure.name,
+            "cv_score": None if search is None else search.best_score_,
+            "train_score": number(train),
+            "comparison": None if fitted.comparison is None else fitted.comparison.facts(),
+            "gap": model.gap_,
+            "tasks": model.task_names_,
+            "theta": _by_kernel(model, model.theta_),
+            "shares": _by_kernel(model, model.kernel_shares_),
+            "sources": by_source,
+            "rows": len(table.y),
+            "left_out": [part.facts() for part in table.left_out],
+            "ways_left_out": plan.without,
+        }
+    )
+
+
+def _by_kernel(model: Any, values: Any) -> dict[str, Any]:
+    """Values by kernel name; if each task has its own kernel weights, by task name and then by kernel name."""
+    if values.ndim == 1:
+        return named(model.kernel_names_, values)
+    return {name: named(model.kernel_names_, own) for name, own in zip(model.task_names_, values, strict=True)}

@@ -1,0 +1,278 @@
+"""The options that several commands share, and how to read their values."""
+
+import inspect
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from .._select.score_names import WORST, check_score_name
+from .._tools.parallel import effective_jobs
+from .._tools.shares import SHARES, Share
+from .._tools.wording import counted, nearest, quoted, split_names
+from ..tables._files import MAX_ROWS, STANDARD_INPUT, TableError
+from ..tables._row_selection import in_words
+from ._running import Output, note
+
+if TYPE_CHECKING:
+    from .._select.scores import Judge
+    from ..tables._tables import Table
+
+MOST_NAMED = 12  # columns that a note lists at most
+LARGE, LARGE_REGRESSION = 5000, 2500  # rows above which commands use all cores by default, and pages have fewer points
+SEARCH_ROWS = 3000  # rows that parameters are chosen on at most, the default of the searches
+NEW_TASK = "new_task"  # column that marks predictions for tasks the model has not seen
+LOSSES = ("squared", "epsilon_insensitive")
+ABOUT_KERNELS = (
+    "`--kernels` takes `default` (fitted to the table: linear, quadratic, Gaussians and Laplacians with widths around "
+    "the typical distance, on standardised columns), `paper` (linear, quadratic, nine Gaussians), or a list with "
+    "parameters after a colon and columns after an @: `linear,rbf:0.5,laplacian:2@age+bmi`.\n\n"
+    "`--source 'genes=g_*' --source clinic=age+ward` gives each group of columns its own default kernels and shows "
+    "what the group contributes to predictions."
+)
+ABOUT_SCORES = (
+    "`--scoring` takes `accuracy` (the default), `balanced_accuracy` (the default with `--balanced`), `roc_auc`, "
+    "`average_precision`, `f1`, `precision`, `recall`, `f1_macro` or `matthews_corrcoef`; for regression `r2` (the "
+    "default), `neg_mean_squared_error`, `neg_root_mean_squared_error`, `neg_mean_absolute_error` or "
+    "`explained_variance`. The score is the mean over the tasks, or that of the worst task with `worst_` before the "
+    "name.\n\n"
+    "A target with decimals, or with more than 20 different whole numbers, is predicted as a number; "
+    "`--classification` treats its values as classes, `--regression` always predicts numbers."
+)
+ABOUT_SHARING = (
+    "`--share` says what tasks have in common: `nothing`, the `kernel` (the only choice for which p matters), part of "
+    "their `function`, or `everything`. Give several, separated by commas, and cross-validation chooses; `auto` means "
+    "all four."
+)
+
+# ------------------------------------------------------------------------------------------------ options
+TableFile = Annotated[Path, Argument(help="CSV, Parquet, Arrow or NumPy file; - means standard input.")]
+Target = Annotated[str, Option("--target", "-y", help="Column with the classes or numbers to predict.")]
+Tolerance = Annotated[float, Option(min=1e-8, max=0.5, help="Relative gap to certify at every p.")]
+Delimiter = Annotated[str | None, Option(help="Column separator of a text file; default: comma, in .tsv tab.")]
+Decimal = Annotated[str, Option(help="Decimal mark in a text file: a point or a comma.")]
+Encoding = Annotated[str | None, Option(help="Encoding of a text file, such as latin-1 or cp1252; default: UTF-8.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of words.")]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of every command that learns from a table, as typed."""
+
+    task: Annotated[str | None, Option("--task", "-t", help="Column that names the task of each row.")] = None
+    kernels: Annotated[str, Option(help="Base kernels, see below.")] = "default"
+    source: Annotated[
+        list[str] | None, Option(metavar="NAME=PATTERN", help="Group of columns, see below; repeatable.")
+    ] = None
+    s: Annotated[float | None, Option("--s", min=1.0, help="Norm of the kernel weights; default: cross-validated.")] = (
+        None
+    )
+    capacity: Annotated[
+        float | None, Option(min=0.0, help="How much flexible kernels pay; default: cross-validated.")
+    ] = None
+    C: Annotated[float | None, Option("--C", min=1e-9, help="Cost of an error; default: cross-validated.")] = None
+    Cs: Annotated[
+        str | None, Option("--Cs", help="Values of C to choose from; default: 0.1,1,10,100, and 0.01 for regression.")
+    ] = None
+    regression: Annotated[
+        bool | None,
+        Option("--regression/--classification", help="Predict numbers or classes; default: depends on the target."),
+    ] = None
+    loss: Annotated[str | None, Option(help="Regression loss: `squared` (the default) or `epsilon_insensitive`.")] = (
+        None
+    )
+    epsilon: Annotated[
+        float | None,
+        Option(min=0.0, help="Errors up to this many standard deviations cost nothing; default: cross-validated."),
+    ] = None
+    categorical: Annotated[str, Option(help="Number columns that hold categories, separated by commas.")] = ""
+    drop: Annotated[str, Option(help="Columns to ignore, separated by commas.")] = ""
+    scoring: Annotated[str | None, Option(help="Score to choose by and to show; see below.")] = None
+    balanced: Annotated[bool, Option("--balanced", help="Give the classes of a task equal weight.")] = False
+    share: Annotated[
+        str | None,
+        Option(help="What tasks share: `nothing`, `kernel`, `function`, `everything`, several, or `auto`; see below."),
+    ] = None
+    no_rivals: Annotated[bool, Option("--no-rivals", help="Do not compare with simpler models.")] = False
+    impute: Annotated[bool, Option("--impute", help="Fill gaps with the median or most common value.")] = False
+    drop_missing: Annotated[
+        bool, Option("--drop-missing", help="Skip rows without a target or task, or with other gaps.")
+    ] = False
+    min_class_rows: Annotated[
+        int | None, Option(min=1, help="Skip classes of a task with fewer rows, and tasks with one class.")
+    ] = None
+    min_task_rows: Annotated[int | None, Option(min=1, help="Skip tasks with fewer rows.")] = None
+    delimiter: Delimiter = None
+    decimal: Decimal = "."
+    encoding: Encoding = None
+    max_rows: Annotated[int, Option(min=1, help="Refuse tables with more rows.")] = MAX_ROWS
+    sample: Annotated[int | None, Option(min=4, help="Use only this many rows, drawn at random.")] = None
+    seed: Annotated[int, Option(min=0, help="Random seed for --sample and the split.")] = 0
+    jobs: Annotated[
+        int | None,
+        Option(help="Folds to run at a time, and threads; -1 means all cores, the default for large tables."),
+    ] = None
+    as_json: AsJson = False
+
+    def given(self) -> dict[str, Any]:
+        """The options whose value is not the default."""
+        return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) != field.default}
+
+    def bank(self, table: "Table") -> Any:
+        """The kernels for a table; a note lists the columns that no source names."""
+        from ._kernel_options import OTHERS, parse_kernels, parse_sources
+
+        if not self.source:
+            return parse_kernels(self.kernels, table.features)
+        if self.kernels != "default":
+            raise TableError("--source gives each source the default kernels; do not use it with --kernels.")
+        made, rest = parse_sources(self.source, table)
+        if rest:
+            named = quoted(rest, MOST_NAMED)
+            note(f"columns that no --source names form the source {OTHERS!r}: {named}; --drop ignores columns.")
+        return made
+
+    def ways(self, table: "Table", default: Sequence[Share]) -> list[Share]:
+        """What the tasks of a table may share; a note says if --share has no effect."""
+        if len(set(table.tasks)) > 1:
+            return list(default) if self.share is None else parse_ways(self.share)
+        if self.share is not None:
+            note("--share has no effect: it needs several tasks (--task).")
+        return ["kernel"]
+
+    @property
+    def pays(self) -> bool:
+        """Whether kernels pay for their capacity."""
+        return self.kernels == "default" or self.capacity is not None
+
+    def searched(self) -> dict[str, Any]:
+        """Norm and capacity as keywords of a search, if given."""
+        return {name: value for name in ("s", "capacity") if (value := getattr(self, name)) is not None}
+
+    @property
+    def machine(self) -> Any:
+        """The machine of a regression."""
+        from .._learn.estimators import machine_of_loss
+
+        return machine_of_loss(self.loss or "squared")
+
+    def check(self) -> None:
+        """Refuse wrong options before reading the file."""
+        if self.loss not in (None, *LOSSES):
+            near = nearest(self.loss, LOSSES)
+            meant = f"; did you mean {near!r}?" if near else "."
+            raise TableError(f"--loss is squared or epsilon_insensitive, got {self.loss!r}{meant}")
+        if self.epsilon is not None and self.loss != "epsilon_insensitive":
+            raise TableError("--epsilon works only with --loss epsilon_insensitive.")
+        parse_ways(self.share or "auto")
+        self.costs()
+        effective_jobs(self.jobs)
+
+    def load(self, file: Path, target: str, any_tasks: bool = False) -> "Table":
+        """Load the table, check that its target fits these options, and print a note about skipped rows.
+
+        ``any_tasks`` is the same as in :func:`load_table`.
+        """
+        from ..tables._tables import load_table
+
+        self.check()
+        table = load_table(file, target, **self.table_keywords(), any_tasks=any_tasks)
+        if self.scoring is not None:
+            check_score_name(self.scoring.removeprefix(WORST), "--scoring", table.regression)
+        if table.left_out:
+            note(in_words(table.left_out, len(table.y)))
+        if table.look_like_ids:
+            one = len(table.look_like_ids) == 1
+            which = f"{'column' if one else 'columns'} {quoted(table.look_like_ids)}"
+            drop = ",".join(table.look_like_ids)
+            note(
+                f"{which} {'looks like an id' if one else 'look like ids'}: a whole number that is different in every "
+                f"row; to ignore {'it' if one else 'them'}, use --drop {shlex.quote(drop)}."
+            )
+        insisted = "--classification" if table.regression else "--regression"
+        if table.regression and self.balanced:
+            raise TableError(f"--balanced weights classes, but {target!r} holds numbers; remove it, or use {insisted}.")
+        if not table.regression and (self.loss is not None or self.epsilon is not None):
+            advice = f"remove them, or use {insisted}"
+            raise TableError(f"--loss and --epsilon are for numbers, but {target!r} holds classes; {advice}.")
+        return table
+
+    def say_read(self, file: Path, table: "Table") -> None:
+        """Print how the table was understood: the first line, shown before the libraries that learn are loaded."""
+        tasks = [counted(len(set(table.tasks)), "task")] * (table.columns.task is not None)
+        inputs = counted(len(table.columns.numbers + table.columns.words), "column")
+        kind = "numbers" if table.regression else f"{len(set(table.y.tolist())):,} classes"
+        size = ", ".join([counted(len(table.y), "row"), *tasks, f"{inputs} to learn from"])
+        Output(self.as_json).say(f"Read {called(file)}: {size}; {table.columns.target!r} holds {kind}.")
+
+    def jobs_for(self, table: "Table") -> int | None:
+        """Folds to run at a time, and threads: all cores for a large table, unless --jobs says otherwise."""
+        return -1 if self.jobs is None and is_large(table) else self.jobs
+
+    def judge(self, regression: bool) -> "Judge":
+        """What judges the models; with --balanced not accuracy, which favours models that ignore rare classes."""
+        from .._select.scores import make_judge
+
+        scoring = self.scoring or ("balanced_accuracy" if self.balanced else None)
+        return make_judge(scoring, "--scoring", regression)
+
+    def costs(self) -> list[float] | None:
+        """Values of C to choose from; None means the default."""
+        if self.C is not None:
+            return [self.C]
+        return None if self.Cs is None else parse_numbers(self.Cs, "--Cs")
+
+    @property
+    def class_weight(self) -> str | None:
+        """The value for the parameter ``class_weight`` of the estimators."""
+        return "balanced" if self.balanced else None
+
+    def table_keywords(self) -> dict[str, Any]:
+        """The given options as keywords of :func:`load_table`."""
+        parse = {"categorical": split_names, "drop": split_names, "delimiter": parse_delimiter}
+        from ..tables._tables import load_table
+
+        known = inspect.signature(load_table).parameters
+        return {name: parse.get(name, lambda v: v)(value) for name, value in self.given().items() if name in known}
+
+
+def called(file: Path) -> str:
+    """What messages call a file."""
+    return "standard input" if str(file) in STANDARD_INPUT else file.name
+
+
+def is_large(table: "Table") -> bool:
+    """Whether learning from a table takes long enough to use all cores and to save work."""
+    return len(table.y) > (LARGE_REGRESSION if table.regression else LARGE)
+
+
+def parse_delimiter(text: str | None) -> str | None:
+    """Accept ``tab`` and ``\\t``, since a tab is hard to type in a shell."""
+    return "\t" if text in ("\\t", "tab") else text
+
+
+def parse_numbers(text: str, option: str) -> list[float]:
+    """Parse numbers separated by commas; ``inf`` and ``∞`` mean infinity."""
+    try:
+        numbers = [float(part.strip().replace("∞", "inf")) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise TableError(f"{option} takes numbers separated by commas, got {text!r}.") from None
+    if not numbers:
+        raise TableError(f"{option} needs at least one number.")
+    return numbers
+
+
+def parse_ways(text: str) -> list[Share]:
+    """Parse ways to share separated by commas; ``auto`` means all of them."""
+    found: list[Share] = []
+    for part in text.split(","):
+        ways = SHARES if part.strip() == "auto" else [way for way in SHARES if way == part.strip()]
+        if not ways:
+            near = nearest(part, [*SHARES, "auto"])
+            meant = f"; did you mean {near!r}?" if near else "."
+            raise TableError(f"--share takes {', '.join(SHARES)} or auto, got {text!r}{meant}")
+        found += ways
+    return [way for way in SHARES if way in found]

@@ -1,0 +1,212 @@
+"""``paretomkl path``."""
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from .._tools.files import check_writable, write_whole
+from .._tools.shares import SHARES, Share
+from .._tools.wording import counted
+from ..tables._files import STANDARD_INPUT, Frame, TableError
+from ._checks import check_rare, folds_for, note_target
+from ._effort import FEWER_POINTS, POINTS, Effort
+from ._options import ABOUT_KERNELS, ABOUT_SCORES, ABOUT_SHARING, Options, TableFile, Target, called
+from ._running import Output, command, finite, named, number, one_blas_thread
+
+if TYPE_CHECKING:
+    from ..tables._tables import Table
+
+
+@command(
+    "Example: `paretomkl path patients.csv --target outcome --task hospital --out patients`, then open "
+    f"`patients/page.html`.\n\n{ABOUT_KERNELS}\n\n{ABOUT_SCORES}\n\n{ABOUT_SHARING} The page is about a shared kernel; "
+    "it compares the other ways with it.",
+    options=Options,
+)
+def path(
+    file: TableFile,
+    target: Target,
+    options: Options,
+    out: Annotated[Path | None, Option(help="Folder for page.html and path.csv; default: TABLE-path.")] = None,
+    points: Annotated[
+        int | None,
+        Option(min=15, max=1000, help=f"Exponents on the slider; default: {POINTS}, for large tables {FEWER_POINTS}."),
+    ] = None,
+    test_size: Annotated[float, Option(min=0.1, max=0.9, help="Share of the rows to hold out.")] = 0.25,
+) -> None:
+    """Write a page with a slider over p that shows the trade-off between tasks, and the numbers behind it."""
+    name = called(file)
+    stem = "table" if str(file) in STANDARD_INPUT else Path(name.removesuffix(".gz")).stem
+    folder = _check_folder(out or Path(f"{stem}-path"))
+    table = options.load(file, target)
+    check_rare(table, 1 - test_size, "path holds some rows out and divides the others into folds")
+    kernels = options.bank(table)
+    options.say_read(file, table)
+    from ..report import trade_off_page  # imported after the first line is printed: it takes a second
+    from ._expectation import PATH_TOO, expected_seconds, number_of_kernels, say_what_to_expect
+
+    judge = options.judge(table.regression)
+    note_target(table, options)
+    effort = Effort.of(table, options, points, 1 - test_size)
+    again = _fitting_command(file, target, options, effort.tol).replace("`", "``")
+    ways: list[Share] = sorted({"kernel", *options.ways(table, ["kernel"])}, key=SHARES.index)
+    cv = folds_for(table, 5, judge, 1 - test_size)
+    n_kernels = number_of_kernels(kernels)
+    seconds = PATH_TOO * expected_seconds(table, options, ways, n_kernels, cv, 1 - test_size)
+    say_what_to_expect(table, options, seconds, n_kernels)
+    with one_blas_thread():
+        found = trade_off_page(
+            table.X,
+            table.y,
+            task_column=table.columns.task,
+            kernels=kernels,
+            **options.searched(),
+            C=options.C,
+            Cs=options.costs(),
+            machine=options.machine if table.regression else "svc",
+            epsilon=options.epsilon,
+            class_weight=options.class_weight,
+            scoring=judge.scoring,
+            rivals=not options.no_rivals,
+            share=ways if len(ways) > 1 else None,
+            cv=cv,
+            test_size=test_size,
+            random_state=options.seed,
+            n_points=effort.points,
+            tol=effort.tol,
+            n_jobs=options.jobs_for(table),
+            title=f"{target} in {name}",
+            loading=_loading_code(file, target, options),
+            refit_note=f"Or in the shell: `{again}`. Both learn from all rows; the models on this page learned from "
+            f"{100 * effort.seen:.0f} % of them.",
+            max_task_rows=effort.task_rows,
+            max_search_rows=effort.search_rows,
+            verbose=None,
+        )
+    _report_path(table, found, *_write_path(folder, found), Output(options.as_json))
+
+
+def _check_folder(out: Path) -> Path:
+    if out.exists() and not out.is_dir():
+        raise TableError(f"{str(out)!r} is a file; --out needs a folder.")
+    if not out.parent.is_dir():
+        raise TableError(f"There is no folder {str(out.parent)!r} to create {out.name!r} in.")
+    for name in ("page.html", "path.csv"):
+        check_writable(out / name if out.exists() else out)
+    return out
+
+
+def _loading_code(file: Path, target: str, options: Options) -> str:
+    """Python code that reads the table as the command did."""
+    parameters = "".join(f", {name}={value!r}" for name, value in options.table_keywords().items())
+    return (
+        "from paretomkl.tables import load_table\n\n"
+        f"table = load_table({str(file)!r}, {target!r}{parameters})\n"
+        "X, y = table.X, table.y"
+    )
+
+
+def _fitting_command(file: Path, target: str, options: Options, tol: float) -> str:
+    """The command that fits the model again, with placeholders {p}, {C}, {s} and {capacity}."""
+    words = ["paretomkl", "fit", str(file), "--target", target]
+    found = replace(options, C=None, Cs=None, s=None, capacity=None, epsilon=None, share=None)
+    for name, value in replace(found, scoring=None, no_rivals=False, jobs=None, as_json=False).given().items():
+        option = "--classification" if name == "regression" and not value else "--" + name.replace("_", "-")
+        for one in value if isinstance(value, list) else [value]:
+            words += [option] if isinstance(one, bool) else [option, str(one)]
+    chosen = "--p {p} --C {C} --s {s}" + " --capacity {capacity}" * options.pays
+    chosen += " --epsilon {epsilon}" * (options.loss == "epsilon_insensitive")
+    return f"{shlex.join(words)} --tol {tol:g} --out model.skops {chosen}"
+
+
+def _write_path(folder: Path, found: Any) -> tuple[Path, Path]:
+    """Write the page and the numbers; if that fails, remove a folder created for them."""
+    made = not folder.exists()
+    folder.mkdir(exist_ok=True)
+    try:
+        page = write_whole(folder / "page.html", found.html)
+        return page, write_whole(folder / "path.csv", _path_frame(found).to_csv(index=False))
+    except BaseException:
+        if made and not any(folder.iterdir()):
+            folder.rmdir()
+        raise
+
+
+def _path_frame(found: Any) -> Frame:
+    """One row per p: gap, score, kernels, sources, and the objective, weight and score of each task."""
+    import pandas as pd
+
+    path, score = found.path, found.measure.key
+    columns: dict[str, Any] = {"p": path.ps, "M_p": path.objective, "gap": path.gap, score: found.scores_overall}
+    columns |= {f"share of source: {name}": share for name, share in path.source_shares.items()}
+    columns |= {f"share: {name}": share for name, share in zip(path.kernel_names, path.kernel_shares.T, strict=True)}
+    columns |= {f"theta: {name}": theta for name, theta in zip(path.kernel_names, path.theta.T, strict=True)}
+    for t, name in enumerate(path.task_names):
+        columns[f"objective: {name}"] = path.objectives[:, t]
+        columns[f"weight: {name}"] = path.task_weights[:, t]
+        columns[f"{score}: {name}"] = found.scores[:, t]
+    return pd.DataFrame(columns)
+
+
+def _report_path(table: "Table", found: Any, page: Path, numbers: Path, output: Output) -> None:
+    from .._learn.path import PAPER_PS
+    from .._show.words import choice, parameters, source_shares
+    from ._demonstration import path_table
+    from ._showing import say_comparison, say_sharing
+
+    path, here = found.path, _at_choice(found)
+    n_tasks = len(path.task_names)
+    chosen = parameters({name: getattr(found, name) for name in ("C", "capacity", "s", "epsilon")})
+    title = f"Pareto path of {counted(n_tasks, 'task')}, {chosen}"
+    output.say(path_table(path, title, rows=[k for k, p in enumerate(path.ps) if p in PAPER_PS]))
+    if found.cv is not None:
+        output.say(choice(found.cv))
+    by_source = {name: float(share[here]) for name, share in path.source_shares.items()}
+    if by_source:
+        output.say(source_shares(by_source))
+    say_sharing(found.sharing, output)
+    say_comparison(found.comparison, output)
+    output.say(f"Written: {page} (open it in a browser) and {numbers}.")
+    output.finish(
+        {
+            "page": str(page),
+            "numbers": str(numbers),
+            "tasks": path.task_names,
+            "kernels": path.kernel_names,
+            "shares": named(path.kernel_names, path.kernel_shares[here]),
+            "sources": by_source,
+            "points": len(path),
+            "C": found.C,
+            "s": finite(found.s),
+            "capacity": found.capacity,
+            "epsilon": found.epsilon,
+            "best_p": None if found.cv is None else finite(float(found.cv.best_p)),
+            "scoring": found.measure.key,
+            "score_name": found.measure.name,
+            "held_out_score": _held_out_score(found),
+            "task_scores": _task_scores(found),
+            "comparison": None if found.comparison is None else found.comparison.facts(),
+            "sharing": None if found.sharing is None else found.sharing.facts(),
+            "largest_gap": float(path.gap.max()),
+            "rows": {"train": len(found.train), "held_out": len(found.test)},
+            "left_out": [part.facts() for part in table.left_out],
+        }
+    )
+
+
+def _at_choice(found: Any) -> int:
+    """The index of the point that cross-validation picks, or else of p = 1."""
+    p = 1.0 if found.cv is None else found.cv.best_p
+    return list(found.path.ps).index(p)
+
+
+def _held_out_score(found: Any) -> float | None:
+    return number(found.scores_overall[_at_choice(found)])
+
+
+def _task_scores(found: Any) -> dict[str, float | None]:
+    scores = found.scores[_at_choice(found)]
+    return {name: number(score) for name, score in zip(found.path.task_names, scores, strict=True)}

@@ -1,0 +1,212 @@
+"""``paretomkl predict``."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument, Option
+
+from .._tools.files import check_writable, write_whole
+from .._tools.wording import counted, hint, joined, nearest, quoted, split_names
+from ..tables._files import Frame, TableError, read_table
+from ._options import NEW_TASK, AsJson, Decimal, Delimiter, Encoding, TableFile, called, parse_delimiter
+from ._running import Output, command, fail, note
+
+if TYPE_CHECKING:
+    from ..tables._tables import Columns
+    from ._saved_model import Answers
+
+UNKNOWN = ("refuse", "common", "mean")
+OTHER_FORMATS = (".parquet", ".arrow", ".feather", ".ipc", ".npy", ".npz", ".xlsx", ".xls", ".json")
+
+
+@command(
+    "Example: `paretomkl predict model.skops new.csv --keep id --out predictions.csv`.\n\n"
+    "`--unknown-tasks` says what to do with rows of tasks that the model has not seen: `refuse` leaves them without a "
+    "prediction, `common` predicts with the part that all tasks share, `mean` takes the mean decision of all known "
+    f"tasks. The column `{NEW_TASK}` marks these rows. The default is `common` if the model has a common part, "
+    "otherwise `refuse`."
+)
+def predict(
+    model: Annotated[Path, Argument(help="Model that `paretomkl fit` wrote.")],
+    file: TableFile,
+    out: Annotated[Path | None, Option("--out", "-o", help="CSV file to write; default, or -: print.")] = None,
+    keep: Annotated[str, Option(help="Table columns to copy to the output, separated by commas; or `all`.")] = "",
+    unknown_tasks: Annotated[str | None, Option(help="`refuse`, `common` or `mean`; see below.")] = None,
+    scores: Annotated[bool | None, Option("--scores/--no-scores", help="With or without decision scores.")] = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict the rows of a table with a saved model; if the table has the target, show how good they are."""
+    out = None if out == Path("-") else out
+    if out is not None:
+        if out.suffix.lower() in OTHER_FORMATS:
+            raise TableError(f"Predictions are written as CSV, but {out.name!r} names another format; end it in .csv.")
+        check_writable(out)
+        if out.resolve() in (model.resolve(), file.resolve()):
+            raise TableError(f"The predictions would overwrite {str(out)!r}; choose another file (--out).")
+    _check_handling(unknown_tasks)
+    if not model.is_file():
+        raise TableError(f"There is no file {str(model)!r}.")
+    form: dict[str, Any] = {"delimiter": parse_delimiter(delimiter), "decimal": decimal, "encoding": encoding}
+    frame = read_table(file, **form, max_rows=sys.maxsize - 1)
+    kept = _kept_columns(keep, frame)
+    from ._saved_model import SavedModel, check_columns, columns_of  # imported here because it needs NumPy
+
+    needed = columns_of(model)
+    if needed is not None:
+        check_columns(needed, frame, file.name)
+        needed.read(frame)
+    output = Output(as_json, beside=out is None)
+    if out is not None or sys.stderr.isatty():  # a pipe that takes predictions from standard output gets nothing else
+        output.say(f"Read {called(file)}: {counted(len(frame), 'row')} to predict with {model.name}.")
+    saved = SavedModel.load(model)
+    if scores and saved.regression:
+        raise TableError("--scores adds the decision scores of classes, but this model predicts numbers; remove it.")
+    inputs = saved.inputs(frame, file.name)
+    far = saved.note_far_outside(inputs)
+    answers = saved.answer(inputs, unknown_tasks, scores is not False)
+    table = answers.beside(frame[kept], inputs)
+    facts: dict[str, Any] = {"rows": len(table)}
+    if far:
+        facts["far_outside"] = far
+    facts |= _report(table, answers, len(kept), out, output)
+    facts |= _report_truth(frame, answers, saved.columns, output)
+    refused = answers.refusal()
+    if refused is None:
+        output.finish(facts)
+        return
+    output.finish(facts | {"error": refused})
+    fail(refused, as_json=False)
+    raise typer.Exit(2)
+
+
+def _check_handling(given: str | None) -> None:
+    if given is not None and given not in UNKNOWN:
+        near = nearest(given, UNKNOWN)
+        meant = f"; did you mean {near!r}?" if near else "."
+        raise TableError(f"--unknown-tasks takes {joined(UNKNOWN, 'or')}, got {given!r}{meant}")
+
+
+def _kept_columns(keep: str, frame: Frame) -> list[str]:
+    """The columns that --keep names; ``all`` means every column, unless one has that name."""
+    names = split_names(keep)
+    if names == ["all"] and "all" not in frame.columns:
+        return list(frame.columns)
+    absent = [name for name in names if name not in frame.columns]
+    if absent:
+        said = joined(map(repr, absent), "or")
+        raise TableError(f"There is no column {said} (--keep); {hint(absent, list(frame.columns), 'column')}")
+    return list(dict.fromkeys(names))
+
+
+def _report(table: Frame, answers: "Answers", n_kept: int, out: Path | None, output: Output) -> dict[str, Any]:
+    """Write or print the predictions, and return the facts for JSON."""
+    facts: dict[str, Any] = {} if answers.saved.regression else {"counts": _counts(answers)}
+    if answers.new.any():
+        facts[NEW_TASK] = answers.new.tolist()
+        facts["new_tasks"] = answers.new_tasks()
+    if out is not None:
+        write_whole(out, table.to_csv(index=False))
+        facts["predictions"] = str(out)
+        Output(output.as_json).say(f"{_summary(answers)}. Written: {out}.")
+        return facts
+    if not output.as_json:
+        table.to_csv(sys.stdout, index=False)
+    columns = {name: [None if v != v else v for v in table[name].tolist()] for name in table.columns}
+    facts["predictions"] = columns[answers.name]
+    if answers.scores is not None:
+        facts["scores"] = {name: column for name, column in columns.items() if name.startswith("score: ")}
+    facts["columns"] = {
+        name: columns[name] for name in list(columns)[: n_kept + (answers.saved.columns.task in columns)]
+    }
+    facts["columns"].pop(answers.name, None)
+    return facts
+
+
+def _counts(answers: "Answers") -> dict[str, int]:
+    """The number of rows of each predicted class, the most frequent first."""
+    return {str(label): n for label, n in Counter(x for x in answers.labels if x is not None).most_common()}
+
+
+def _summary(answers: "Answers") -> str:
+    """``22 rows of class 1, 17 of class 0``, or the range of predicted numbers."""
+    import numpy as np
+
+    from .._show.words import in_digits
+
+    refused = int(answers.new.sum()) if answers.handling == "refuse" else 0
+    without = f"; {counted(refused, 'row')} without a prediction" * bool(refused)
+    if answers.saved.regression:
+        known = answers.labels[~np.isnan(answers.labels)]
+        low, middle, high = (in_digits(float(v)) for v in (known.min(), known.mean(), known.max()))
+        return f"{counted(len(known), 'row')}: predictions from {low} to {high}, mean {middle}{without}"
+    (label, n), *rest = _counts(answers).items()
+    return ", ".join([f"{counted(n, 'row')} of class {label}", *(f"{m:,} of class {one}" for one, m in rest)]) + without
+
+
+def _report_truth(frame: Frame, answers: "Answers", columns: "Columns", output: Output) -> dict[str, Any]:
+    """If the table has the target, report how good the predictions are for each task, new tasks included."""
+    import numpy as np
+
+    if columns.target not in frame.columns:
+        return {}
+    tasks = np.full(len(frame), "all rows") if columns.task is None else answers.inputs[columns.task].to_numpy()
+    return (_report_errors if answers.saved.regression else _report_accuracy)(
+        frame[columns.target], tasks, answers, output
+    )
+
+
+def _report_accuracy(target: Any, tasks: Any, answers: "Answers", output: Output) -> dict[str, Any]:
+    import numpy as np
+    import pandas as pd
+
+    from ..tables._tables import as_text
+    from ._showing import say_accuracy
+
+    truth = as_text(target).to_numpy()
+    judged = pd.notna(truth) & np.array([label is not None for label in answers.labels])
+    if not judged.any():
+        return {}
+    known = set(as_text(pd.Series(answers.saved.model.classes_)))
+    unknown = [label for label in truth[judged] if label not in known]
+    if unknown:
+        names, rows_are = quoted(sorted(set(unknown)), 5), counted(len(unknown), "row")
+        classes = "a class" if len(set(unknown)) == 1 else "classes"
+        note(f"{rows_are} of {classes} that the model has not seen count as wrong: {names}.")
+    said = as_text(pd.Series(answers.labels[judged])).to_numpy()
+    right = pd.Series(said == truth[judged]).groupby(tasks[judged], sort=False)
+    rows, share = right.size(), right.mean()
+    say_accuracy(share.to_dict(), rows.to_dict(), output)
+    by_task = {name: {"rows": int(rows[name]), "accuracy": float(share[name])} for name in rows.index}
+    return {"mean_accuracy": float(share.mean()), "accuracy": float((said == truth[judged]).mean()), "tasks": by_task}
+
+
+def _report_errors(target: Any, tasks: Any, answers: "Answers", output: Output) -> dict[str, Any]:
+    import numpy as np
+    import pandas as pd
+
+    from .._data.numbers import r_squared
+    from .._show.comparison import TaskErrors
+    from .._show.words import R2, in_digits
+    from ._showing import say_errors
+
+    truth = pd.to_numeric(target, errors="coerce").to_numpy(dtype=float)
+    judged = np.isfinite(truth) & np.isfinite(answers.labels)
+    if not judged.any():
+        return {}
+    names = list(dict.fromkeys(tasks[judged].tolist()))
+    parts = [(truth[mine], answers.labels[mine]) for mine in (judged & (tasks == name) for name in names)]
+    r2 = [r_squared(own, answer, np.ones(len(own))) if len(own) > 1 else np.nan for own, answer in parts]
+    rmse = [np.sqrt(np.mean((own - answer) ** 2)) for own, answer in parts]
+    errors = TaskErrors(names, np.array([len(own) for own, _ in parts]), np.array(r2), np.array(rmse))
+    if len(names) > 1:
+        say_errors({"R²": errors}, output)
+    else:
+        found = f"R² {R2.text(errors.mean_r2)}, RMSE {in_digits(errors.overall_rmse)}"
+        output.say(f"{found} against the target in the table.")
+    return errors.facts()

@@ -1,6 +1,0 @@
-"""Tasks on the workers of a Dask cluster: samples and duals stay there; only kernel weights and cuts are sent."""
-
-from ._crew import Site
-from ._remote import RemoteTasks, SiteModel, Sites
-
-__all__ = ["RemoteTasks", "Site", "SiteModel", "Sites"]

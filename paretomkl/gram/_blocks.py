@@ -1,0 +1,515 @@
+"""Gram matrices of many tasks, stored in blocks of samples that share tasks and combined for one θ at a time."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from functools import cached_property
+from itertools import pairwise
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from .._tools.parallel import run_chunks
+from .._tools.typing import AnyArray, Array, IntArray
+from ..kernels._fitted import PANEL_BYTES, FittedBank
+from ..kernels._plan import Plan
+from ..kernels._rounding import Rounding
+from ..kernels._tiles import Blocks, Pairs, Support, find_support, mirror
+from ._large.combined import Fields
+from ._large.fields import Field
+from ._stored import combine_values, forms_of_values
+
+__all__ = ["CombinedGram", "GramBlocks", "Rounding", "TaskLayout"]
+
+_FEW_PAIRS = 20_000  # pairs of samples below which threads cost more than they save
+_FEW_PAIRS_OF_ALL = 2e7  # pairs in total below which full matrices are not worth avoiding
+_DEARER = 3.0  # cost of a pair in a full matrix, including all its later use, relative to a pair of a field
+_DOUBLE = 2.0  # cost of a pair of a field in double precision, relative to single precision
+_MOST_BYTES = 8 * 2**30  # limit on full matrices if there is an alternative
+_STORED_BYTES = 32 * 2**20  # size of all kernel values up to which they are stored
+_WORTH_STORING = 4  # fewer kernels are computed again as quickly as they are read
+_TOGETHER = 200  # kernels chosen at a time
+_MOST_CHECKED = 1000  # samples per block on which a kernel is checked for negative eigenvalues
+
+_Thing = TypeVar("_Thing")
+
+
+class TaskLayout(NamedTuple):
+    """Positions of the samples and the Gram matrices of the tasks in flat arrays.
+
+    Task t owns the entries ptr[t] to ptr[t+1] - 1 of ``idx`` and of every flat array over samples. Its Gram matrix
+    consists of the rows and columns idx of its block, a size[t] × size[t] matrix at start[t] of the flat storage.
+
+    Attributes
+    ----------
+    ptr : array of int of shape (n_tasks + 1,)
+        Start of the entries of each task.
+    idx : array of int of shape (n_entries,)
+        Row of each entry in its block.
+    start, size : arrays of int of shape (n_tasks,)
+        Start of the block of each task, and its number of rows.
+    """
+
+    ptr: IntArray
+    idx: IntArray
+    start: IntArray
+    size: IntArray
+
+
+class CombinedGram:
+    """K_θ of all tasks for one θ, valid inside the ``with`` block that created it.
+
+    Parameters
+    ----------
+    flat : array
+        The concatenated blocks.
+    layout : TaskLayout
+        Positions of the tasks in ``flat``.
+    """
+
+    def __init__(self, flat: Array, layout: TaskLayout):
+        self._flat: Array | None = flat
+        self.layout = layout
+
+    @property
+    def flat(self) -> Array:
+        """The concatenated blocks of all tasks, in the order of the layout."""
+        if self._flat is None:
+            raise RuntimeError("A combined Gram matrix can be used only inside the `with gram.combined(theta)` block.")
+        return self._flat
+
+    def of_task(self, t: int, rows: IntArray | None = None, columns: IntArray | None = None) -> Array:
+        """A copy of the Gram matrix of a task, (n, n), or of some of its rows and columns; it stays valid."""
+        ptr, idx, start, size = self.layout
+        mine = idx[ptr[t] : ptr[t + 1]]
+        block = self.flat[start[t] : start[t] + size[t] ** 2].reshape(size[t], size[t])
+        return block[np.ix_(mine if rows is None else mine[rows], mine if columns is None else mine[columns])]
+
+    def release(self) -> None:
+        self._flat = None
+
+
+class _Pool(Generic[_Thing]):
+    """Reusable objects that are slow to create; nested and concurrent users each get their own."""
+
+    def __init__(self, make: Callable[[], _Thing], most_spare: int = 1):
+        self._make = make
+        self._spare: deque[_Thing] = deque(maxlen=most_spare)
+
+    def take(self) -> _Thing:
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return self._make()
+
+    def give_back(self, thing: _Thing) -> None:
+        self._spare.append(thing)
+
+
+class _Work:
+    """The cost of a sweep in pairs of samples: with full matrices, and as measured with kernel fields.
+
+    Fields need only the columns of variables that change, a few times over. That is much less than all pairs unless
+    most samples are support vectors. The first sweep has no warm start and may cost twice as much. Small tasks use full
+    matrices, and so do tasks with so many kernels that the fields would be larger than the matrices.
+    """
+
+    def __init__(self, n_full: int, n_fields: int):
+        self._n_pairs = n_full / 2
+        self.fits = 16 * self._n_pairs <= _MOST_BYTES
+        self.streams = self._n_pairs > _FEW_PAIRS_OF_ALL and n_fields <= n_full
+        self._allowed = 2 * _DEARER * self._n_pairs
+        self.double = False  # whether single precision turned out to lose too many digits
+
+    def start_over(self) -> None:
+        """The next sweep repeats the last one in double precision, and has no warm start either."""
+        self.double, self._allowed = True, 2 * _DEARER * self._n_pairs
+
+    def note(self, cost: float) -> None:
+        """Record the cost of a sweep with fields."""
+        if cost > self._allowed and self.fits:
+            self.streams = False
+        self._allowed = _DEARER * self._n_pairs
+
+
+class _Once(Generic[_Thing]):
+    """A large object, created on first use and then shared by all copies of its owner."""
+
+    def __init__(self, make: Callable[[], _Thing]):
+        self._make = make
+        self._made: list[_Thing] = []
+
+    def __call__(self) -> _Thing:
+        if not self._made:
+            self._made.append(self._make())
+        return self._made[0]
+
+
+class GramBlocks:
+    """Combined Gram matrices and quadratic forms of T tasks over one set of samples.
+
+    Tasks that share samples share a block, so K_θ is formed once for all of them. Tasks on disjoint samples have
+    separate blocks, and no kernel values are computed between them. All blocks lie in one flat array, see
+    :class:`TaskLayout`.
+
+    Parameters
+    ----------
+    bank : FittedBank
+        The base kernels, from ``KernelBank.fit``.
+    X : array of shape (n_samples, n_features)
+        The samples; of shape (n_samples, n_samples, n_kernels) if precomputed.
+    rows : list of n_tasks integer arrays
+        The samples of each task, in increasing order.
+    n_jobs : int, default=1
+        Number of threads.
+    shared : bool, default=True
+        Whether all tasks have the same θ. If not, every task gets its own block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from paretomkl import KernelBank
+    >>> from paretomkl.gram import GramBlocks
+    >>> X = np.eye(3)
+    >>> gram = GramBlocks(KernelBank(["linear"]).fit(X), X, [np.arange(3)])
+    >>> bool(np.allclose(gram.cross(X, np.ones(1)), np.eye(3)))
+    True
+    """
+
+    def __init__(self, bank: FittedBank, X: AnyArray, rows: list[IntArray], n_jobs: int = 1, shared: bool = True):
+        self.bank = bank
+        self.n_jobs = n_jobs
+        self.side, known = bank.recall(X)
+        self._X, self._rows, self._shared = X, np.concatenate(rows), shared
+        self.samples, block = _connected_blocks(rows, len(X)) if shared else (rows, np.arange(len(rows)))
+        size = np.array([len(samples) for samples in self.samples])
+        tasks = np.argsort(block, kind="stable")
+        self.blocks = Blocks(
+            first=_offsets(size),
+            tasks=tasks,
+            task_ptr=np.searchsorted(block[tasks], np.arange(len(size) + 1)),
+        )
+        self._start, self._size = _offsets(size**2), size  # positions of the blocks in flat storage
+        self.layout = TaskLayout(
+            ptr=_offsets([len(r) for r in rows]),
+            idx=np.concatenate([np.searchsorted(self.samples[b], r) for b, r in zip(block, rows, strict=True)]),
+            start=self._start[block],
+            size=size[block],
+        )
+        self._storage = _Pool(lambda: np.empty(self._start[-1]))
+        self._tiles = _Pool(bank.plan.tile, n_jobs)
+        self._supports = _Pool(self._make_support)
+        self._fields = _Pool(lambda: Fields(self))
+        self._work = _Work(int(self._start[-1]), bank.n_kernels * int(self.layout.ptr[-1]))
+        # the concatenated rows of all blocks
+        begin, number = np.repeat(self.blocks.first[:-1], size), np.arange(self.blocks.first[-1])
+        samples = self.side.samples(np.concatenate(self.samples))
+        pairs = Pairs(
+            panel=np.empty((bank.plan.n_bases, 0)),
+            row_at=_offsets(np.repeat(size, size))[:-1],
+            column=number - begin,
+            begin=begin,
+            end=number + 1,
+            left=samples,
+            right=samples,
+        )
+        self._kept = 8 * bank.plan.n_bases * self._start[-1] <= bank.cache_bytes
+        small = 8 * bank.n_kernels * self._start[-1] <= min(_STORED_BYTES, bank.cache_bytes)
+        self._stored = small and bank.plan.few and bank.n_kernels >= _WORTH_STORING
+        self._bare_pairs = pairs
+        known = known if len(size) == 1 and size[0] == len(X) else None  # the base values of the only block
+        self._kept_pairs = _Once(lambda: self._with_bases(known))
+        self._values = _Once(lambda: self._kernel_values(known))
+        self._plain_rounding = _Once(lambda: bank.rounding(X, self.side).at(self._rows))
+
+    def _with_bases(self, known: Array | None) -> Pairs:
+        """All pairs of samples within blocks, with their base values if these are kept."""
+        if not self._kept:
+            return self._bare_pairs
+        if known is None:
+            known = self._panel(self._bare_pairs.left.which, self.blocks.first, 0, len(self._bare_pairs.row_at))
+        return self._bare_pairs._replace(panel=known)
+
+    def _kernel_values(self, known: Array | None) -> Array:
+        """The values of all kernels before their factors, (n_pairs, n_kernels), with pairs as in flat storage."""
+        whole_rows = self._with_bases(known)._replace(end=np.repeat(self.blocks.first[1:], self._size))
+        return np.ascontiguousarray(self.bank.plan.parts[0].stack(whole_rows).T)
+
+    @property
+    def _pairs(self) -> Pairs:
+        """All pairs of samples within blocks, with their base values if these are kept."""
+        return self._kept_pairs()
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.layout.size)
+
+    @property
+    def n_kernels(self) -> int:
+        return self.bank.n_kernels
+
+    def paying(self, capacity: float) -> GramBlocks:
+        """A copy with another capacity exponent κ; it shares samples and base matrices with this one."""
+        return self.with_bank(self.bank.paying(capacity))
+
+    @property
+    def can_choose(self) -> bool:
+        """Whether ``with_kernels`` is cheap: it is not for a precomputed stack, which would be copied."""
+        return self._shared and not self.bank.precomputed
+
+    def with_kernels(self, which: IntArray) -> GramBlocks:
+        """A new store with the given kernels only."""
+        rows = np.split(self._rows, self.layout.ptr[1:-1])
+        return GramBlocks(self.bank.some(which), self._X, rows, self.n_jobs, self._shared)
+
+    def steepest(self, slope: Array, among: IntArray | None = None) -> IntArray:
+        """Kernels of large slope, starting with the largest of each base, since similar widths replace each other."""
+        among = np.arange(self.n_kernels) if among is None else among
+        falling = among[np.argsort(-slope[among], kind="stable")]
+        by_base = falling[np.argsort(self.bank.base[falling], kind="stable")]
+        base = self.bank.base[by_base]
+        rank = np.arange(len(base)) - np.searchsorted(base, base)
+        return np.sort(by_base[np.lexsort((-slope[by_base], rank))][:_TOGETHER])
+
+    def with_bank(self, bank: FittedBank) -> GramBlocks:
+        """A copy with a bank that differs only in the factors of its kernels."""
+        other = copy(self)
+        other.bank = bank
+        vars(other).pop("rounding", None)  # it has the old factors
+        return other
+
+    def block(self, flat: Array, b: int) -> Array:
+        """A view of block b in flat storage, (n, n)."""
+        n = self._size[b]
+        return flat[self._start[b] : self._start[b] + n * n].reshape(n, n)
+
+    def _make_support(self) -> tuple[IntArray, IntArray, Support]:
+        """Buffers for the support vectors of any dual, and two integers per sample."""
+        n_entries, n_ranks = len(self.layout.idx), int((self.layout.size + 1).sum())
+        position, sample, block, begin = np.empty((4, self.blocks.first[-1]), dtype=np.int64)
+        number, value = np.empty(n_entries, dtype=np.int64), np.empty(n_entries)
+        rank, rank_at = np.empty(n_ranks, dtype=np.int64), np.empty(self.n_tasks, dtype=np.int64)
+        return position, sample, Support(block, begin, number, value, rank, rank_at)
+
+    def _pieces(self, pairs: Pairs, first: int, last: int) -> list[tuple[int, int]]:
+        """Ranges of rows with about the same number of pairs: several per thread, or one if threads do not pay."""
+        if self.n_jobs == 1:
+            return [(first, last)]
+        area = _offsets((pairs.end - pairs.begin)[first:last])
+        pieces = 1 if area[-1] < _FEW_PAIRS else 4 * self.n_jobs
+        edges = np.unique(first + np.searchsorted(area, np.linspace(0, area[-1], pieces + 1)))
+        return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+
+    def _panel(self, which: IntArray, edges: IntArray, first: int, last: int) -> Array:
+        """Base values between rows first..last-1 and all samples of their blocks; ``edges`` delimit the blocks."""
+        bases = slice(0, self.bank.plan.n_bases)
+        parts = [
+            self.bank.panel(self.side, which[max(a, first) : min(b, last)], self.side, which[a:b], bases)
+            for a, b in pairwise(edges.tolist())
+            if a < last and b > first
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+    def _chunks(self, pairs: Pairs, first: int, last: int) -> Iterator[tuple[Pairs, int, int]]:
+        """Yield rows first..last-1 with their base values: all at once if these are kept, else in chunks."""
+        if self._kept:
+            yield pairs, first, last
+            return
+        edges = np.append(np.unique(pairs.begin), len(pairs.begin))
+        row_at = _offsets(np.repeat(np.diff(edges), np.diff(edges)))
+        most = int(PANEL_BYTES // (8 * self.bank.plan.n_bases))
+        column = np.arange(len(pairs.begin)) - pairs.begin
+        while first < last:
+            fits = int(np.searchsorted(row_at, row_at[first] + most, side="right")) - 1
+            if fits < last and pairs.begin[fits] > first:
+                fits = int(pairs.begin[fits])  # whole blocks, so that rounding does not depend on the other tasks
+            end = min(last, max(fits, first + 16))
+            panel = self._panel(pairs.left.which, edges, first, end)
+            yield pairs._replace(panel=panel, row_at=row_at[:-1] - row_at[first], column=column), first, end
+            first = end
+
+    @property
+    def fits(self) -> bool:
+        """Whether full matrices are small enough to be an alternative to fields."""
+        return self._work.fits
+
+    @property
+    def streams(self) -> bool:
+        """Whether kernel fields are expected to cost less than full matrices."""
+        return self._work.streams and not self.bank.precomputed
+
+    @contextmanager
+    def field(self) -> Iterator[Field]:
+        """The functions of all tasks at the dual of their last use, valid inside the ``with`` block."""
+        fields = self._fields.take()
+        if self._work.double and not fields.double:
+            fields = Fields(self, double=True)
+        field = fields.best
+        before = fields.store.n_values
+        yield field
+        fields.note(field)
+        self._work.note((_DOUBLE if fields.double else 1.0) * (fields.store.n_values - before))
+        self._fields.give_back(fields)
+
+    def use_double_precision(self) -> None:
+        """Compute fields in double precision from now on."""
+        self._work.start_over()
+
+    @contextmanager
+    def combined(self, theta: Array) -> Iterator[CombinedGram]:
+        """K_θ = Σ_m θ_m K_m of all tasks, valid inside the ``with`` block.
+
+        θ has shape (n_kernels,), or (n_tasks, n_kernels) if every task has its own block. The next ``with`` block
+        reuses the storage, unless you still hold a view of it.
+        """
+        # before taking the storage, because computing values needs memory too
+        (self._values if self._stored else self._kept_pairs)()
+        flat = self._storage.take()
+        gram = CombinedGram(flat, self.layout)
+        references = sys.getrefcount(flat)
+        try:
+            self._combine(theta, flat)
+            yield gram
+        finally:
+            gram.release()
+            if sys.getrefcount(flat) < references:
+                self._storage.give_back(flat)
+
+    def _combine(self, theta: Array, flat: Array) -> None:
+        def work(plan: Plan, weights: Array, pairs: Pairs, first: int, last: int, out: Array) -> None:
+            tiles = self._tiles if plan is self.bank.plan else _Pool(plan.tile)
+            tile = tiles.take()
+            plan.combine(weights, pairs, first, last, tile, out)
+            tiles.give_back(tile)
+
+        theta = np.ascontiguousarray(theta, dtype=np.float64)
+        if theta.shape not in ((self.n_kernels,), (len(self._size), self.n_kernels)):
+            raise ValueError(f"theta must have one entry per kernel ({self.n_kernels}), got shape {theta.shape}.")
+        first = self.blocks.first.tolist()
+        rows = np.atleast_2d(theta * self.bank.factor)
+        ranges = [(0, first[-1])] if theta.ndim == 1 else pairwise(first)
+        if self._stored:
+            combine_values(self._values(), rows, self._start, self._size, flat)
+            ranges, rows = [], rows[:0]
+        for row, (a, b) in zip(rows, ranges, strict=True):
+            plan, weights = self.bank.plan.of_weights(row)
+            for pairs, at, end in self._chunks(self._pairs, a, b):
+                out = flat if self._kept else flat[self._pairs.row_at[at] :]
+                pieces = self._pieces(pairs, at, end)
+                run_chunks(work, [(plan, weights, pairs, i, j, out) for i, j in pieces], self.n_jobs)
+        mirror(flat, self._start, self._size)
+
+    def quadratic_forms(self, v: Array) -> Array:
+        """G[t, m] = v_t' K_m v_t, shape (n_tasks, n_kernels), for the flat signed dual v of all tasks.
+
+        Only pairs of support vectors are evaluated.
+        """
+        ptr, idx, start, size = self.layout
+        v = np.ascontiguousarray(v, dtype=np.float64)
+        if self._stored:
+            G = np.zeros((self.n_tasks, self.n_kernels))
+            forms_of_values(self._values(), ptr, idx, start, size, v, G)
+            return G * self.bank.factor
+        position, sample, support = room = self._supports.take()
+        n_support = find_support(self.blocks, ptr, idx, v, position, sample, support)
+        panel, row_at, column, _, end, left, _ = self._pairs
+        chosen = sample[:n_support]
+        samples = self.side.samples(left.which[chosen])
+        begin, end = support.begin[:n_support], end[:n_support]
+        pairs = Pairs(panel, row_at[chosen], column[chosen], begin, end, samples, samples)
+        lists = support._replace(block=support.block[:n_support], begin=begin)
+
+        def work(pairs: Pairs, first: int, last: int) -> Array:
+            tile = self._tiles.take()
+            G = self.bank.plan.forms(pairs, self.blocks, ptr, lists, first, last, tile)
+            self._tiles.give_back(tile)
+            return G
+
+        total = np.zeros((self.bank.plan.n_evaluated, self.n_tasks))
+        for some, first, last in self._chunks(pairs, 0, n_support):
+            for G in run_chunks(work, [(some, i, j) for i, j in self._pieces(some, first, last)], self.n_jobs):
+                total += G
+        self._supports.give_back(room)
+        return np.ascontiguousarray(self.bank.plan.of_kernels(total).T) * self.bank.factor
+
+    def diagonals(self) -> Array:
+        """k_m(x, x) of the samples of all tasks, concatenated by task, (n_kernels, n_entries)."""
+        return self._plain_diagonals * self.bank.factor[:, None]
+
+    @cached_property
+    def _plain_diagonals(self) -> Array:
+        """``diagonals`` before the factors, which are the only difference between stores of different capacity."""
+        return self.bank.scaled_diagonals(self._X)[:, self._rows]
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        """Bounds on the rounding errors of the kernels at the samples of all tasks."""
+        return self._plain_rounding()._replace(factor=self.bank.factor)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the kernels."""
+        return self.bank.names
+
+    def cross(self, X: AnyArray, theta: Array) -> Array:
+        """Σ_m θ_m K_m between new samples X and all samples of the store, (len(X), n_samples)."""
+        return self.bank.cross(self.bank.side(X), self.side, theta)
+
+    def check_positive_semidefinite(self) -> None:
+        """Raise if a callable or precomputed kernel is not symmetric or is clearly indefinite.
+
+        Large blocks are checked on a subset of their samples: a principal submatrix of a positive semidefinite matrix
+        is positive semidefinite.
+        """
+        for b, kernel in enumerate(self.bank.base_kernels):
+            if kernel.semidefinite:
+                continue
+            for samples in self.samples:
+                some = samples[np.unique(np.linspace(0, len(samples) - 1, _MOST_CHECKED).astype(int))]
+                K = self.bank.base_matrix(b, self.side, some)
+                if not np.allclose(K, K.T, rtol=1e-6, atol=1e-8 * np.abs(K).max()):
+                    raise ValueError(f"Kernel {kernel} is not symmetric.")
+                least = np.linalg.eigvalsh(K)[0] if not _has_cholesky(K) else 0.0
+                if least < 0:
+                    raise ValueError(
+                        f"Kernel {kernel} is not positive semidefinite: its smallest eigenvalue is {least:.2g}, and "
+                        f"the mean of its diagonal is {np.diag(K).mean():.2g}. Clip its negative eigenvalues or use "
+                        "another kernel."
+                    )
+
+
+def _offsets(lengths: Sequence[int] | IntArray) -> IntArray:
+    """Start of each of these consecutive pieces, and the end of the last."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _has_cholesky(K: Array) -> bool:
+    """Whether K plus 1e-5 of its largest diagonal entry is positive definite; this allows for single precision."""
+    try:
+        np.linalg.cholesky(K + (1e-5 * np.abs(np.diag(K)).max() + 1e-300) * np.eye(len(K)))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _connected_blocks(rows: list[IntArray], n_samples: int) -> tuple[list[IntArray], IntArray]:
+    """Group tasks that share samples, directly or through others.
+
+    Returns the samples of each block (increasing) and the block of each task.
+    """
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    n_tasks, n_nodes = len(rows), len(rows) + n_samples
+    task = np.repeat(np.arange(n_tasks), [len(r) for r in rows])
+    # an edge between each task and each of its samples; components are numbered by their first node, tasks come first
+    edges = csr_matrix((np.ones(len(task)), (task, n_tasks + np.concatenate(rows))), shape=(n_nodes, n_nodes))
+    _, component = connected_components(edges, directed=False)
+    block, of_sample = component[:n_tasks].astype(np.int64), component[n_tasks:]
+    n_members = np.bincount(of_sample, minlength=n_nodes)[: block.max() + 1]  # samples without a task come later
+    members = np.argsort(of_sample, kind="stable")[: n_members.sum()]
+    return np.split(members, np.cumsum(n_members)[:-1]), block

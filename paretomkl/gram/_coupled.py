@@ -1,0 +1,257 @@
+"""Kernels for tasks that share a function: f_t = f_0 + g_t, as one problem over the samples of all tasks.
+
+The common part f_0 has the kernels K_m, the part g_t of a task has K_m ∘ [same task], and a constant on [same task]
+gives penalised intercepts: 2M + 1 kernels, whose weights are learned together. Samples are rows of features with the
+code of their task in the last column; a task not seen in training has the code −1 and gets the common part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._tools.files import Saved
+from .._tools.typing import Array, IntArray
+from ..kernels._fitted import FittedBank, Groups, Side, capacity_factor, spread
+from ..kernels._rounding import Rounding
+from ._blocks import CombinedGram, GramBlocks, TaskLayout
+
+UNKNOWN = -1.0
+COMMON, OWN, LEVEL = "common", "own", "own: level"
+
+
+@dataclass(frozen=True)
+class CoupledSide:
+    """Samples as rows or columns of Gram matrices: for the common part, for that of a task, and the task codes."""
+
+    features: Side
+    own: Side
+    codes: Array
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+class CoupledBank(Saved):
+    """The kernels of a bank for the common part, again for the part of each task, and a level per task.
+
+    It has the interface of :class:`FittedBank`, for samples with the code of their task in the last column.
+    """
+
+    precomputed = False
+    centred = False  # whether the linear kernels of the common part are inner products of centred columns
+
+    def __init__(self, base: FittedBank, X: Array, groups: Groups, capacity: float):
+        self.base = base
+        self.normalize = base.normalize
+        self.cache_bytes = base.cache_bytes
+        self.names = [*(f"{COMMON}: {name}" for name in base.names), *(f"{OWN}: {name}" for name in base.names), LEVEL]
+        self.own_variance, self.own_rank = self._measure(X, groups)
+        self.variance = np.concatenate([base.variance, self.own_variance])
+        self.effective_rank = np.concatenate([base.effective_rank, self.own_rank])
+        self.capacity = capacity
+        self.factor = self._factor(capacity)
+
+    def _measure(self, X: Array, groups: Groups) -> tuple[Array, Array]:
+        """Variance and effective rank of the kernels of the task-specific parts, averaged over the groups."""
+        rng = np.random.default_rng(0)
+        variance, rank = np.zeros((2, self.base.n_kernels + 1))
+        for rows, weight in groups:
+            there = np.flatnonzero(weight > 0)
+            if len(there) > self.base.most_measured:
+                there = np.sort(rng.choice(there, self.base.most_measured, replace=False))
+            data, share = X[rows[there]], weight[there] / weight[there].sum()
+            same = data[:, -1][:, None] == data[:, -1]
+            kernels = [K * same for K in self.base.each_kernel(data[:, :-1])]
+            for m, K in enumerate([*kernels, same.astype(float)]):
+                v, r = spread(K, share)
+                variance[m] += v / len(groups)
+                rank[m] += r / len(groups)
+        return variance, np.where(rank > 0, rank, 1.0)
+
+    def _factor(self, capacity: float) -> Array:
+        """1 / (v r^κ) of all kernels with normalize="capacity"; otherwise the factors of the base bank."""
+        owners = [kernel.source or "" for kernel in self.base.kernels]
+        if self.normalize == "capacity":
+            return capacity_factor(self.variance, self.effective_rank, [*owners, *owners, ""], capacity)
+        level = 1 / self.own_variance[-1:] if self.own_variance[-1] > 0 else np.zeros(1)
+        return np.concatenate([self.base.factor, self.base.factor, level])
+
+    def paying(self, capacity: float) -> CoupledBank:
+        other = copy(self)
+        other.capacity, other.factor = capacity, self._factor(capacity)
+        return other
+
+    @property
+    def n_kernels(self) -> int:
+        return 2 * self.base.n_kernels + 1
+
+    @property
+    def n_bases(self) -> int:
+        return self.base.n_bases
+
+    @property
+    def common(self) -> FittedBank:
+        """The kernels of the common part, with their factors."""
+        return self._with_factor(slice(0, self.base.n_kernels), self.centred)
+
+    @property
+    def own(self) -> FittedBank:
+        """The kernels of the task-specific parts, with their factors."""
+        return self._with_factor(slice(self.base.n_kernels, 2 * self.base.n_kernels))
+
+    def _with_factor(self, part: slice, centred: bool = False) -> FittedBank:
+        bank = copy(self.base)
+        bank.factor, bank.centred = self.factor[part], centred
+        return bank
+
+    def for_shift_invariant(self) -> CoupledBank:
+        """See FittedBank; the duals of a single task need not sum to zero, so its own part stays as it is."""
+        other = copy(self)
+        other.centred = self.base.has_offset
+        return other
+
+    def variance_share(self, theta: Array) -> Array:
+        """Share of each kernel in the variance of a function drawn from the learned kernel, (…, n_kernels)."""
+        variance = theta * self.factor * self.variance
+        total = variance.sum(axis=-1, keepdims=True)
+        return np.divide(variance, total, out=np.zeros_like(variance), where=total > 0)
+
+    def common_share(self, theta: Array) -> float:
+        """Share of the common part in the variance."""
+        return float(self.variance_share(theta)[: self.base.n_kernels].sum())
+
+    def by_source(self, share: Array) -> dict[str, Array]:
+        """Shares (…, n_kernels) summed over the kernels of each named source, common and task-specific."""
+        owners = [kernel.source for kernel in self.base.kernels]
+        names = [name for name in dict.fromkeys(owners) if name is not None]
+        return {name: share[..., [owner == name for owner in [*owners, *owners, None]]].sum(axis=-1) for name in names}
+
+    def side(self, X: Array) -> CoupledSide:
+        features = self.common.side(X[:, :-1])
+        return CoupledSide(features, self.own.side(X[:, :-1]) if self.centred else features, X[:, -1])
+
+    def cross(self, left: CoupledSide, right: CoupledSide, theta: Array) -> Array:
+        """Σ_m θ_m K_m between two sets of samples, (n_left, n_right)."""
+        M = self.base.n_kernels
+        common, own = self.common.cross(left.features, right.features, theta[:M]), theta[M : 2 * M]
+        same = left.codes[:, None] == right.codes
+        if not same.any():
+            return common
+        level = theta[-1] * self.factor[-1]
+        return common + same * (self.own.cross(left.own, right.own, own) + level)
+
+    def stack(self, left: CoupledSide, right: CoupledSide) -> Array:
+        """The kernels before their factors, (n_kernels, n_left, n_right)."""
+        common = self.base.stack(left.features, right.features)
+        own = self.base.stack(left.own, right.own) if self.centred else common
+        same = (left.codes[:, None] == right.codes).astype(float)
+        return np.concatenate([common, own * same, same[None]])
+
+
+class CoupledGram:
+    """Gram matrices of problems over samples of several tasks; see :class:`CoupledBank`.
+
+    Values between samples of different tasks are computed only for the common part. The task-specific parts have one
+    block per task.
+
+    Parameters
+    ----------
+    bank : CoupledBank
+    X : array of shape (n_samples, n_features + 1)
+        The last column is the code of the task.
+    rows : list of integer arrays
+        The samples of each problem, in increasing order: all of them, or those of a pair of classes.
+    n_jobs : int, default=1
+    """
+
+    streams = can_choose = False
+
+    def __init__(self, bank: CoupledBank, X: Array, rows: list[IntArray], n_jobs: int = 1):
+        self.bank = bank
+        self.n_jobs = n_jobs
+        self.X, self._rows = X, rows
+        features, codes = np.ascontiguousarray(X[:, :-1]), X[:, -1]
+        self.common_part = GramBlocks(bank.common, features, rows, n_jobs)
+        parts = [(p, mine[codes[mine] == code]) for p, mine in enumerate(rows) for code in np.unique(codes[mine])]
+        self._problem = np.array([p for p, _ in parts])  # problem of each part (the samples of a task in a problem)
+        self.own_part = GramBlocks(bank.own, features, [own for _, own in parts], n_jobs)
+        self._order = np.concatenate(
+            [start + np.argsort(codes[mine], kind="stable") for start, mine in zip(self.layout.ptr, rows, strict=False)]
+        )
+        self._places = [self._place(samples) for samples in self.own_part.samples]
+
+    def _place(self, samples: IntArray) -> tuple[int, Any]:
+        """The block of the common part that contains these samples, and their position in it."""
+        block = next(b for b, others in enumerate(self.common_part.samples) if np.isin(samples[0], others))
+        at = np.searchsorted(self.common_part.samples[block], samples)
+        together = at[-1] - at[0] == len(at) - 1
+        return block, np.s_[at[0] : at[-1] + 1, at[0] : at[-1] + 1] if together else np.ix_(at, at)
+
+    @property
+    def layout(self) -> TaskLayout:
+        return self.common_part.layout
+
+    @property
+    def n_kernels(self) -> int:
+        return self.bank.n_kernels
+
+    def paying(self, capacity: float) -> CoupledGram:
+        """A copy with another capacity exponent κ."""
+        other = copy(self)
+        other.bank = self.bank.paying(capacity)
+        vars(other).pop("rounding", None)  # it has the old factors
+        other.common_part, other.own_part = (
+            self.common_part.with_bank(other.bank.common),
+            self.own_part.with_bank(other.bank.own),
+        )
+        return other
+
+    @contextmanager
+    def combined(self, theta: Array) -> Iterator[CombinedGram]:
+        """K_θ of all problems, valid inside the ``with`` block."""
+        M = self.bank.base.n_kernels
+        level = theta[-1] * self.bank.factor[-1]
+        with self.common_part.combined(theta[:M]) as K, self.own_part.combined(theta[M : 2 * M]) as own:
+            begin = 0
+            for samples, (block, where) in zip(self.own_part.samples, self._places, strict=True):
+                n = len(samples)
+                self.common_part.block(K.flat, block)[where] += own.flat[begin : begin + n * n].reshape(n, n) + level
+                begin += n * n
+            yield K
+
+    def quadratic_forms(self, v: Array) -> Array:
+        """G[t, m] = v_t'K_m v_t, (n_problems, n_kernels), for the flat duals v of all problems."""
+        by_part = np.ascontiguousarray(v)[self._order]
+        sums = np.add.reduceat(by_part, self.own_part.layout.ptr[:-1]) ** 2
+        of_parts = np.column_stack([self.own_part.quadratic_forms(by_part), self.bank.factor[-1] * sums])
+        own = np.zeros((len(self.layout.size), of_parts.shape[1]))
+        np.add.at(own, self._problem, of_parts)
+        return np.column_stack([self.common_part.quadratic_forms(v), own])
+
+    def diagonals(self) -> Array:
+        """k_m(x, x) of the samples of all problems, concatenated by problem, (n_kernels, n_entries)."""
+        common, own = self.common_part.diagonals(), np.empty((self.bank.base.n_kernels, len(self._order)))
+        own[:, self._order] = self.own_part.diagonals()
+        return np.concatenate([common, own, np.full((1, len(self._order)), self.bank.factor[-1])])
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the kernels."""
+        return self.bank.names
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        """Bounds on the rounding errors of the kernels; a level is exact."""
+        own = self.bank.own.rounding(self.X[:, :-1], self.own_part.side).at(np.concatenate(self._rows))
+        level = Rounding(own.rows[:1], np.zeros((2, 1), dtype=np.int64), np.array([[0.0], [0.0], [1.0]]), np.ones(1))
+        return self.common_part.rounding.beside(own).beside(level)._replace(factor=self.bank.factor)
+
+    def check_positive_semidefinite(self) -> None:
+        self.common_part.check_positive_semidefinite()

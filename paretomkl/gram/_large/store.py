@@ -1,0 +1,331 @@
+"""Distances between the samples of large tasks, stored column by column as they are needed.
+
+A column holds the base values between one sample and the samples of an *atom*: samples of one block that belong to the
+same tasks. Tasks that share samples share columns. The store grows up to ``cache_mb`` of the bank; beyond, columns
+replace each other, and those without a place are computed again whenever they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..._tools.typing import AnyArray, Array, IntArray
+from ...kernels._distances import cityblock
+from ...kernels._fitted import PANEL_BYTES, squared_distances
+from ...kernels._rounding import SINGLE_UNIT
+from ...kernels._tiles import EXPONENTIAL
+from .columns import Columns, combine_into, make_room, with_short_chains
+
+if TYPE_CHECKING:
+    from ...kernels._fitted import Side
+    from .._blocks import GramBlocks
+
+_LEAST_ATOM = 64  # mean samples per atom below which a block is a single atom
+_SINGLE = 1e-5  # allowed error of a kernel value in single precision, relative to the kernel's variance
+_MOST_CACHES = 4  # limit on the size of the store, relative to ``cache_mb``, where full matrices would fit
+_LARGE = 1e15  # squares of larger numbers overflow in single precision
+
+
+class Atom(NamedTuple):
+    """Samples of one block that belong to the same tasks.
+
+    positions: of the samples in their block, increasing; samples: their numbers; tasks: increasing; at: start of the
+    fields of each of these tasks for this atom; column (n_block,): position in the store of the distances between a
+    sample of the block and the atom, −1 if they are not kept; stamp (n_block,): changes whenever a column gets a place.
+    """
+
+    positions: IntArray
+    samples: IntArray
+    block: int
+    tasks: IntArray
+    at: IntArray
+    column: IntArray
+    stamp: IntArray
+
+
+class Batch(NamedTuple):
+    """Some columns: which ones of a list, a panel of their values, and the start of each in the panel."""
+
+    number: IntArray
+    panel: AnyArray
+    at: IntArray
+
+
+class ColumnStore:
+    """Columns of base values of all tasks of a Gram store.
+
+    Parameters
+    ----------
+    gram : GramBlocks
+    double : bool, default=False
+        Whether to use double precision even if single precision is enough.
+
+    Attributes
+    ----------
+    atoms : list of Atom
+    atoms_of : list of n_tasks lists
+        The atoms of each task.
+    place : array of int of shape (n_entries,)
+        Position of each entry of the layout in a field, an array of length ``n_fields``.
+    values : array of shape (n_bases, n_places)
+        The stored columns.
+    n_values : int
+        Number of pairs of samples at which kernels were evaluated so far.
+    """
+
+    def __init__(self, gram: GramBlocks, double: bool = False):
+        self.gram, self.bank = gram, gram.bank
+        self.double = double or not _single_serves(gram)
+        self.atoms, self.atoms_of, self.place, self.n_fields = _make_atoms(gram)
+        self.program = self.bank.program if self.double else with_short_chains(self.bank.program)
+        kind = np.dtype(np.float64 if self.double else np.float32)
+        n_bases, self.most_bytes = self.bank.n_bases, max(self.bank.cache_bytes, 2 * PANEL_BYTES)
+        # a combined field keeps one more value for each place
+        whole = sum(len(atom.positions) * len(atom.column) for atom in self.atoms)
+        # where full matrices would fit, columns may take half their place, but not many times the cache
+        most = (
+            max(self.most_bytes, min(4 * whole, _MOST_CACHES * self.bank.cache_bytes)) if gram.fits else self.most_bytes
+        )
+        room = int(most // ((n_bases + (not self.double)) * kind.itemsize))
+        self.values = np.empty((n_bases, min(room, whole)), dtype=kind)  # uses memory only where it is written
+        self.room = Room()
+        self.n_values = self._filled = self._stamp = 0
+        self._spare: list[list[int]] = [[] for _ in self.atoms]
+        self._rows: dict[int, SingleSide] = {}  # the samples of atoms
+
+    def lost_digits(self, support: IntArray, v: Array, samples: IntArray) -> Array:
+        """What single precision adds to Σ_j v_j k_m(x_j, x) at some samples x, (n_kernels, n_samples), before factors.
+
+        The samples x_j of the support and the others are given by their numbers, increasing. A combined column is
+        rounded once more.
+        """
+        side, n_kernels, n = self.gram.side, self.gram.n_kernels, len(samples)
+        left, right = SingleSide.of(side, support), SingleSide.of(side, samples)
+        panel = self.measure(support, samples).reshape(self.bank.n_bases, -1)
+        columns = Columns(panel, n * np.arange(len(v)), left.squares, left.scale, right.squares, right.scale)
+        values, room = np.empty((n_kernels, len(v) * n), dtype=np.float32), make_room(n_kernels)
+        for m, alone in enumerate(np.eye(n_kernels)):
+            combine_into(self.program, alone, columns, 0, len(v), n, room, values[m])
+        exact = self.bank.stack(side.take(support), side.take(samples))
+        return np.abs(v @ (values.reshape(exact.shape) - exact)) + SINGLE_UNIT * (np.abs(v) @ np.abs(exact))
+
+    def samples_of(self, t: int, idx: IntArray) -> IntArray:
+        """The numbers of the samples at positions idx of the block of task t."""
+        return self.gram.samples[self.atoms[self.atoms_of[t][0]].block][idx]
+
+    def batches(self, g: int, columns: IntArray) -> Iterator[Batch]:
+        """The base values between columns of the block and atom g, some columns at a time.
+
+        Columns that have a place in the store come first, and their panel is ``values``.
+        """
+        where = self.atoms[g].column[columns]
+        kept = np.flatnonzero(where >= 0)
+        if len(kept):
+            yield Batch(kept, self.values, where[kept])
+        missing, n = np.flatnonzero(where < 0), len(self.atoms[g].positions)
+        most = self._at_once(n)
+        for first in range(0, len(missing), most):
+            some = missing[first : first + most]
+            panel = np.empty((len(self.values), len(some), n), dtype=self.values.dtype)
+            self._measure(g, columns[some], panel)
+            yield Batch(some, panel.reshape(len(panel), -1), n * np.arange(len(some)))
+
+    def keep_columns(self, entries: Mapping[int, IntArray]) -> dict[int, IntArray]:
+        """Store the distances between the given samples of each task and all samples of that task.
+
+        Returns these columns for each atom.
+        """
+        wanted: dict[int, list[IntArray]] = {}
+        for t, some in entries.items():
+            for g in self.atoms_of[t]:
+                wanted.setdefault(g, []).append(self.gram.layout.idx[self.gram.layout.ptr[t] + some])
+        of_atom = {g: np.unique(np.concatenate(columns)) for g, columns in wanted.items()}
+        for g, columns in of_atom.items():
+            self.keep(g, columns)
+        return of_atom
+
+    def keep(self, g: int, columns: IntArray) -> None:
+        """Store the distances between columns of the block and the samples of atom g, as far as they fit.
+
+        If the store is full, they replace other columns of the atom.
+        """
+        atom, n = self.atoms[g], len(self.atoms[g].positions)
+        missing = columns[atom.column[columns] < 0]
+        lacking = len(missing) - (self.values.shape[1] - self._filled) // n - len(self._spare[g])
+        if lacking > 0:
+            idle = atom.column >= 0
+            idle[columns] = False
+            leaving = np.flatnonzero(idle)[:lacking]
+            self._spare[g] += atom.column[leaving].tolist()
+            atom.column[leaving] = -1
+        self._stamp += 1
+        while len(missing):
+            spare, most = self._spare[g], min(len(missing), self._at_once(n))
+            new = min(most, (self.values.shape[1] - self._filled) // n) if not spare else 0
+            some, missing = np.split(missing, [new or min(most, len(spare))])
+            if new:
+                places = self._filled + n * np.arange(new)
+                self._measure(g, some, self.values[:, self._filled :][:, : n * new].reshape(-1, new, n))
+                self._filled += n * new
+            elif spare:
+                places = np.array([spare.pop() for _ in range(len(some))])
+                panel = np.empty((len(self.values), len(some), n), dtype=self.values.dtype)
+                self._measure(g, some, panel)
+                for k, place in enumerate(places):
+                    self.values[:, place : place + n] = panel[:, k]
+            else:
+                return
+            atom.column[some], atom.stamp[some] = places, self._stamp
+
+    def _at_once(self, n: int) -> int:
+        """Number of columns of n rows to measure at a time."""
+        return max(16, int(PANEL_BYTES // (8 * self.bank.n_bases * n)))
+
+    def _measure(self, g: int, columns: IntArray, out: AnyArray) -> None:
+        """Write the base values between columns of the block and atom g to ``out`` (n_bases, n_columns, n_atom)."""
+        atom = self.atoms[g]
+        features = [] if self.double else self.side_of(g).features
+        self._write(self.gram.samples[atom.block][columns], atom.samples, features, out)
+
+    def measure(self, own: IntArray, samples: IntArray) -> AnyArray:
+        """Base values between two lists of samples, both increasing, (n_bases, n_own, n_samples)."""
+        out = np.empty((len(self.values), len(own), len(samples)), dtype=self.values.dtype)
+        features = [] if self.double else SingleSide.of(self.gram.side, samples, features=True).features
+        self._write(own, samples, features, out)
+        return out
+
+    def _write(self, own: IntArray, samples: IntArray, features: list[AnyArray], out: AnyArray) -> None:
+        """Write the base values between two lists of samples to ``out``; the second is given with its features."""
+        side, bank = self.gram.side, self.bank
+        if self.double:
+            out[:] = bank.panel(side, own, side, samples).reshape(out.shape)
+            return
+        row = np.flatnonzero(np.isin(own, samples, assume_unique=True))
+        for b, kernel in enumerate(bank.base_kernels):
+            if kernel.metric == "sqeuclidean":
+                x, squares = side.features[b][own].astype(np.float32), side.centred_squares[b]
+                squared_distances(x, features[b], squares[own], squares[samples], out[b])
+                out[b, row, np.searchsorted(samples, own[row])] = 0  # a sample is at distance zero from itself
+            elif kernel.metric == "cityblock":
+                out[b] = cityblock(side.features[b][own].astype(np.float32), features[b])
+            else:
+                out[b] = kernel.base_values(side.features[b][own], side.features[b][samples])
+
+    def side_of(self, g: int) -> SingleSide:
+        if g not in self._rows:
+            self._rows[g] = SingleSide.of(self.gram.side, self.atoms[g].samples, features=True)
+        return self._rows[g]
+
+    def within(self, g: int, idx: IntArray) -> tuple[IntArray, IntArray]:
+        """Which of the positions idx of a block belong to atom g, and where in the atom."""
+        positions = self.atoms[g].positions
+        at = np.minimum(np.searchsorted(positions, idx), len(positions) - 1)
+        own = np.flatnonzero(positions[at] == idx)
+        return own, at[own]
+
+    def count_pairs(self, entries: AnyArray) -> tuple[int, int]:
+        """Pairs of a chosen sample and a sample of its tasks, and pairs of two chosen samples, once each.
+
+        ``entries`` is a flat mask over the samples of all tasks.
+        """
+        ptr, idx, _, _ = self.gram.layout
+        n_all = n_chosen = 0
+        for g, atom in enumerate(self.atoms):
+            chosen = [idx[ptr[t] : ptr[t + 1]][entries[ptr[t] : ptr[t + 1]]] for t in atom.tasks]
+            columns = np.unique(np.concatenate(chosen))
+            n_all += len(columns) * len(atom.positions)
+            n_chosen += len(columns) * len(self.within(g, columns)[0])
+        return n_all, n_chosen // 2
+
+
+class Room:
+    """Reusable arrays: allocating a large one takes as long as filling it."""
+
+    def __init__(self) -> None:
+        self._spare: dict[Any, list[AnyArray]] = {}
+
+    @contextmanager
+    def lend(self, kind: Any, size: int) -> Iterator[AnyArray]:
+        """An array of this size, valid inside the ``with`` block."""
+        spare = self._spare.setdefault(np.dtype(kind), [])
+        try:
+            array = spare.pop()
+        except IndexError:
+            array = np.empty(0, dtype=kind)
+        if len(array) < size:
+            array = np.empty(int(1.2 * size), dtype=kind)
+        yield array[:size]
+        spare.append(array)
+
+
+class SingleSide(NamedTuple):
+    """Some samples in single precision: optionally their features for each base, squares and scale."""
+
+    features: list[AnyArray]
+    squares: AnyArray
+    scale: AnyArray
+
+    @classmethod
+    def of(cls, side: Side, samples: IntArray, features: bool = False) -> SingleSide:
+        kept = [part[samples].astype(np.float32) for part in side.features] if features else []
+        return cls(kept, side.squares[:, samples].astype(np.float32), side.scale[:, samples].astype(np.float32))
+
+
+def _single_serves(gram: GramBlocks) -> bool:
+    """Whether rounding to single precision is small compared with the variance of each kernel within tasks.
+
+    Squared distances lose digits if the rate is high, values if a kernel is nearly constant.
+    """
+    bank, side = gram.bank, gram.side
+    if bank.precomputed or side.squares.max(initial=0.0) > _LARGE:
+        return False
+    size, variance = gram.diagonals().mean(axis=1), bank.factor * bank.variance
+    norms = np.array([squares.mean() for squares in side.centred_squares])  # zero if distances do not cancel
+    exponents = np.where(bank.program.kind == EXPONENTIAL, bank.program.rate * norms[bank.program.base], 0.0)
+    lost = np.finfo(np.float32).eps * size * (1 + 2 * exponents)
+    return bool((lost <= _SINGLE * variance).all())
+
+
+def _make_atoms(gram: GramBlocks) -> tuple[list[Atom], list[list[int]], IntArray, int]:
+    """The atoms of all blocks, the atoms of each task, the place of each entry in the fields, and their length."""
+    ptr, idx, _, _ = gram.layout
+    _, tasks, task_ptr = gram.blocks
+    key = np.random.default_rng(0).integers(1, 2**62, gram.n_tasks)
+    atoms: list[Atom] = []
+    atoms_of: list[list[int]] = [[] for _ in range(gram.n_tasks)]
+    place, n_fields = np.empty(ptr[-1], dtype=np.int64), 0
+    for b, samples in enumerate(gram.samples):
+        own = tasks[task_ptr[b] : task_ptr[b + 1]]
+        member = np.zeros(len(samples), dtype=np.int64)  # a sum of random keys identifies the tasks of a sample
+        for t in own:
+            member[idx[ptr[t] : ptr[t + 1]]] += key[t]
+        kinds, kind = np.unique(member, return_inverse=True)
+        if len(samples) < _LEAST_ATOM * len(kinds):
+            kinds, kind = kinds[:1], np.zeros(len(samples), dtype=np.int64)
+        for k in range(len(kinds)):
+            positions = np.flatnonzero(kind == k)
+            there = np.zeros(len(samples), dtype=bool)
+            there[positions] = True
+            seen = np.sort([t for t in own if there[idx[ptr[t] : ptr[t + 1]]].any()]).astype(np.int64)
+            at = n_fields + len(positions) * np.arange(len(seen))
+            n_fields += len(positions) * len(seen)
+            for t, begin in zip(seen, at, strict=True):
+                entries = ptr[t] + np.flatnonzero(there[idx[ptr[t] : ptr[t + 1]]])
+                place[entries] = begin + np.searchsorted(positions, idx[entries])
+                atoms_of[t].append(len(atoms))
+            atoms.append(
+                Atom(
+                    positions,
+                    samples[positions],
+                    b,
+                    seen,
+                    at,
+                    np.full(len(samples), -1),
+                    np.zeros(len(samples), dtype=np.int64),
+                )
+            )
+    return atoms, atoms_of, place, n_fields

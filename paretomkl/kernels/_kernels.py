@@ -1,0 +1,800 @@
+"""Base kernels and kernel banks.
+
+A kernel is a small frozen description (``Gaussian(sigma=2.0)``). A :class:`KernelBank` turns a list of them into what
+the solvers need without storing one Gram matrix per kernel: combined Gram matrices Σ_m θ_m K_m, quadratic forms v'K_m v
+of many tasks, and test-time kernels.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
+
+import numpy as np
+
+from .._tools.typing import AnyArray, Array, IntArray
+from .._tools.wording import literal
+from ._distances import cityblock
+from ._fitted import FittedBank, Groups
+from ._standardizer import Standardizer
+from ._statistics import Scale
+from ._tiles import EXPONENTIAL, POLYNOMIAL, VALUE
+
+Columns: TypeAlias = int | str | slice | Sequence[int] | Sequence[str] | Sequence[int | str] | IntArray | None
+Normalization: TypeAlias = Literal["auto", "unit", "trace", "capacity", "none"]
+
+PAPER_SIGMAS = tuple(2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7))
+# widths of the default bank in units of the typical distance
+GAUSSIAN_WIDTHS = tuple(2.0**k for k in (-3, -2, -1, 0, 1, 2))
+LAPLACIAN_WIDTHS = tuple(2.0**k for k in (-2, -1, 0, 1, 2))
+SOURCE_WIDTHS = (0.5, 1.0, 2.0)  # with several sources, whose narrow kernels would add up to an identity matrix
+
+
+# ------------------------------------------------------------------------------------------------ kernels
+class Code(NamedTuple):
+    """How compiled code computes a kernel from its base value; see :class:`~paretomkl.kernels._tiles.Program`."""
+
+    kind: int
+    rate: float = 0.0
+    offset: float = 0.0
+    degree: int = 1
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Base class of all kernels: the columns of X that a kernel uses (``None``: all), its name and its source.
+
+    To add a kernel, write a subclass with its ``code``, and its ``diagonal`` unless k(x, x) = 1. ``metric`` names the
+    base matrix: "sqeuclidean", or another distance of :func:`scipy.spatial.distance.cdist`. ``scaling`` sets whether
+    values are divided by the norms of both samples: "always", "never", or "bank" to follow the bank's normalisation.
+    ``semidefinite`` kernels are positive semidefinite by their formula and need no check.
+    """
+
+    columns: Columns = field(default=None, kw_only=True)
+    name: str | None = field(default=None, kw_only=True)
+    source: str | None = field(default=None, kw_only=True)
+    metric: ClassVar[str] = "sqeuclidean"
+    scaling: ClassVar[Literal["always", "never", "bank"]] = "bank"
+    semidefinite: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        columns: Any = self.columns
+        object.__setattr__(self, "columns", _plain_columns(columns))
+
+    def __str__(self) -> str:
+        name = (self.name or self._described()) + self._on_columns()
+        return f"{self.source}: {name}" if self.source else name
+
+    def _described(self) -> str:
+        # show the first parameter always, the others if they differ from the default
+        given = [f for f in fields(self) if f.name not in ("columns", "name", "source")]
+        shown = [f.name for i, f in enumerate(given) if i == 0 or getattr(self, f.name) != f.default]
+        parameters = ", ".join(f"{name}={getattr(self, name):g}" for name in shown)
+        return f"{type(self).__name__.lower()}{f'({parameters})' if parameters else ''}"
+
+    def _on_columns(self) -> str:
+        if self.columns is None or self.name or self.source:
+            return ""
+        return f" on {list(self.columns) if isinstance(self.columns, tuple) else self.columns!r}"
+
+    @property
+    def code(self) -> Code:
+        raise NotImplementedError
+
+    def diagonal(self, X: Array, squares: Array) -> Array:
+        """k(x, x) of the rows of X (the kernel's columns only) before scaling; ``squares`` are their squared norms."""
+        return np.ones(len(X))
+
+    def base_values(self, X: Array, Z: Array) -> Array:
+        """The base matrix between the rows of X and the rows of Z."""
+        from scipy.spatial.distance import cdist  # imported here because it is slow and most banks do not need it
+
+        return np.asarray(cdist(X, Z, self.metric))
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """k(x, z) = x'z.
+
+    Parameters
+    ----------
+    columns : int, str, slice or list of these, default=None
+        The columns of X that it uses; None is all of them.
+    source : str, default=None
+        The source that its share counts toward.
+    name : str, default=None
+        Its name in tables and figures; None builds a name from its parameters.
+
+    Examples
+    --------
+    >>> from paretomkl import Linear
+    >>> print(Linear(columns=[0, 1]))
+    linear on [0, 1]
+    """
+
+    @property
+    def code(self) -> Code:
+        return Code(POLYNOMIAL, rate=1.0)
+
+    def diagonal(self, X: Array, squares: Array) -> Array:
+        return squares
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """k(x, z) = (γ x'z + c)^degree.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        An integer of at least 1.
+    gamma : float, default=1.0
+        γ > 0.
+    coef0 : float, default=1.0
+        c ≥ 0.
+    columns : int, str, slice or list of these, default=None
+        The columns of X that it uses; None is all of them.
+    source : str, default=None
+        The source that its share counts toward.
+    name : str, default=None
+        Its name in tables and figures; None builds a name from its parameters.
+
+    Examples
+    --------
+    >>> from paretomkl import Polynomial
+    >>> print(Polynomial(degree=3))
+    polynomial(degree=3)
+    """
+
+    degree: int = 2
+    gamma: float = 1.0
+    coef0: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (isinstance(self.degree, numbers.Integral) and self.degree >= 1):
+            raise ValueError(f"A polynomial kernel needs an integer degree >= 1, got degree={literal(self.degree)}.")
+        _require_positive(self, "gamma")
+        if not (np.isfinite(self.coef0) and self.coef0 >= 0):
+            raise ValueError(
+                f"A polynomial kernel needs coef0 >= 0 to be positive semidefinite, got coef0={literal(self.coef0)}."
+            )
+
+    @property
+    def code(self) -> Code:
+        return Code(POLYNOMIAL, self.gamma, self.coef0, self.degree)
+
+    def diagonal(self, X: Array, squares: Array) -> Array:
+        return (self.gamma * squares + self.coef0) ** self.degree
+
+
+@dataclass(frozen=True)
+class Gaussian(Kernel):
+    """k(x, z) = exp(−‖x − z‖² / 2σ²).
+
+    Parameters
+    ----------
+    sigma : float, default=1.0
+        Width σ, in the units of the columns; scikit-learn's γ is 1 / 2σ².
+    columns : int, str, slice or list of these, default=None
+        The columns of X that it uses; None is all of them.
+    source : str, default=None
+        The source that its share counts toward.
+    name : str, default=None
+        Its name in tables and figures; None builds a name from its parameters.
+
+    Examples
+    --------
+    >>> from paretomkl import Gaussian
+    >>> print(Gaussian(sigma=2.0))
+    gaussian(sigma=2)
+    """
+
+    sigma: float = 1.0
+    scaling: ClassVar = "never"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_positive(self, "sigma")
+        if not 1e-150 < self.sigma < 1e150:
+            raise ValueError(
+                f"A gaussian kernel needs sigma between 1e-150 and 1e150, got sigma={literal(self.sigma)}."
+            )
+
+    @property
+    def code(self) -> Code:
+        return Code(EXPONENTIAL, 0.5 / self.sigma**2)
+
+
+@dataclass(frozen=True)
+class Laplacian(Kernel):
+    """k(x, z) = exp(−γ ‖x − z‖_1).
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        γ > 0; 1/γ is the width.
+    columns : int, str, slice or list of these, default=None
+        The columns of X that it uses; None is all of them.
+    source : str, default=None
+        The source that its share counts toward.
+    name : str, default=None
+        Its name in tables and figures; None builds a name from its parameters.
+
+    Examples
+    --------
+    >>> from paretomkl import Laplacian
+    >>> print(Laplacian(gamma=0.5))
+    laplacian(gamma=0.5)
+    """
+
+    gamma: float = 1.0
+    metric: ClassVar[str] = "cityblock"
+    scaling: ClassVar = "never"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_positive(self, "gamma")
+
+    @property
+    def code(self) -> Code:
+        return Code(EXPONENTIAL, self.gamma)
+
+    def base_values(self, X: Array, Z: Array) -> Array:
+        return cityblock(X, Z)
+
+
+@dataclass(frozen=True)
+class Cosine(Linear):
+    """k(x, z) = x'z / (‖x‖ ‖z‖), and zero if x or z is zero.
+
+    Inner products are computed from distances. If one vector is c times as long as the other, the value keeps
+    16 − log10(c) digits.
+
+    Parameters
+    ----------
+    columns : int, str, slice or list of these, default=None
+        The columns of X that it uses; None is all of them.
+    source : str, default=None
+        The source that its share counts toward.
+    name : str, default=None
+        Its name in tables and figures; None builds a name from its parameters.
+
+    Examples
+    --------
+    >>> from paretomkl import Cosine
+    >>> print(Cosine())
+    cosine
+    """
+
+    scaling: ClassVar = "always"
+
+
+@dataclass(frozen=True)
+class Custom(Kernel):
+    """A kernel given as a function.
+
+    A list of kernels may contain the plain function; use this class to set columns, a source and a name.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(X, Z)`` returns the matrix of shape (len(X), len(Z)), symmetric and positive semidefinite for Z = X.
+    columns : int, str, slice or list of these, default=None
+        The columns of X that it uses; None is all of them.
+    source : str, default=None
+        The source that its share counts toward.
+    name : str, default=None
+        Its name in tables and figures; None builds a name from its parameters.
+
+    Examples
+    --------
+    >>> from sklearn.metrics.pairwise import chi2_kernel
+    >>> from paretomkl import Custom
+    >>> print(Custom(function=chi2_kernel, columns=[0, 1]))
+    chi2_kernel on [0, 1]
+    """
+
+    function: Callable[[Array, Array], Array] = field(kw_only=True)
+    metric: ClassVar[str] = "custom"
+    semidefinite: ClassVar[bool] = False
+
+    @property
+    def code(self) -> Code:
+        return Code(VALUE)
+
+    def _described(self) -> str:
+        return getattr(self.function, "__name__", None) or str(self.function)
+
+    def base_values(self, X: Array, Z: Array) -> Array:
+        K = np.asarray(self.function(X, Z), dtype=np.float64)
+        if K.shape != (len(X), len(Z)):
+            raise ValueError(
+                f"Kernel {self} must return a matrix of shape ({len(X)}, {len(Z)}) for {len(X)} and {len(Z)} samples, "
+                f"got shape {K.shape}."
+            )
+        if not np.isfinite(K).all():
+            raise ValueError(f"Kernel {self} returned NaN or infinite values.")
+        return K
+
+    def diagonal(self, X: Array, squares: Array) -> Array:
+        if hasattr(self.function, "diag"):  # kernel objects of scikit-learn's Gaussian processes
+            return np.asarray(self.function.diag(X), dtype=np.float64)
+        return np.concatenate([np.diag(self.base_values(X[i : i + 64], X[i : i + 64])) for i in range(0, len(X), 64)])
+
+
+@dataclass(frozen=True)
+class _Precomputed(Kernel):
+    """One kernel of a precomputed stack."""
+
+    position: int = 0
+    metric: ClassVar[str] = "precomputed"
+    semidefinite: ClassVar[bool] = False
+
+    @property
+    def code(self) -> Code:
+        return Code(VALUE)
+
+    def _described(self) -> str:
+        return f"{self.position} of the precomputed stack"
+
+
+def _plain_columns(columns: Any) -> Any:
+    """Columns as numbers, text and tuples of these, which compare and serialise better than arrays."""
+    if isinstance(columns, numbers.Integral) and not isinstance(columns, bool):
+        return int(columns)
+    if isinstance(columns, Iterable) and not isinstance(columns, str):
+        return tuple(c.item() if isinstance(c, np.generic) else c for c in columns)
+    return columns
+
+
+KernelSpec: TypeAlias = "Kernel | str | Callable[[Array, Array], Array] | tuple[Any, dict[str, Any]]"
+KernelLike: TypeAlias = "Literal['default', 'paper', 'precomputed'] | Sequence[KernelSpec] | KernelBank"
+
+
+def _require_positive(kernel: Kernel, name: str) -> None:
+    value: Any = getattr(kernel, name)
+    if not (isinstance(value, numbers.Real) and 0 < float(value) < np.inf):
+        kind = type(kernel).__name__
+        article = "An" if kind[0] in "AEIOU" else "A"
+        raise ValueError(f"{article} {kind.lower()} kernel needs a positive {name}, got {name}={literal(value)}.")
+
+
+def _gaussian(gamma: float | None = None, **parameters: Any) -> Gaussian:
+    """A Gaussian from σ, or from scikit-learn's γ = 1 / 2σ²."""
+    if gamma is not None:
+        if "sigma" in parameters:
+            raise ValueError("A Gaussian kernel takes sigma or gamma = 1 / 2 sigma², not both.")
+        if not (isinstance(gamma, numbers.Real) and gamma > 0):
+            raise ValueError(f"A Gaussian kernel needs a positive gamma, got gamma={literal(gamma)}.")
+        parameters["sigma"] = float(np.sqrt(0.5 / gamma))
+    return Gaussian(**parameters)
+
+
+NAMED_KERNELS: dict[str, Callable[..., Kernel]] = {
+    "linear": Linear,
+    "poly": Polynomial,
+    "polynomial": Polynomial,
+    "gaussian": _gaussian,
+    "rbf": _gaussian,
+    "laplacian": Laplacian,
+    "cosine": Cosine,
+}
+
+
+def paper_kernels() -> list[Kernel]:
+    """The eleven kernels of the paper: linear, quadratic, and Gaussians with nine widths.
+
+    Returns
+    -------
+    list of kernels
+        For columns scaled to [0, 1]; the widths are 2⁻⁷, 2⁻⁵, 2⁻³, 2⁻¹, 1, 2, 2³, 2⁵ and 2⁷.
+
+    Examples
+    --------
+    >>> from paretomkl.kernels import paper_kernels
+    >>> len(paper_kernels())
+    11
+    """
+    return [Linear(), Polynomial(degree=2), *(Gaussian(sigma) for sigma in PAPER_SIGMAS)]
+
+
+def default_kernels(
+    X: Array | Scale, weight: Array | None = None, *, several_sources: bool = False, **where: Any
+) -> list[Kernel]:
+    """Linear, quadratic, Gaussian and Laplacian kernels for standardised samples.
+
+    Widths are multiples of the typical distance: the median of ‖x − z‖_2 for exp(−‖x − z‖² / 2σ²), and of ‖x − z‖_1 for
+    exp(−‖x − z‖_1 / w).
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features), or Scale
+        Standardised samples, or their typical distances.
+    weight : array of shape (n_samples,), default=None
+        Sample weights for the median.
+    several_sources : bool, default=False
+        Whether other sources get kernels too. Then the widths are only ½, 1 and 2 times the typical distance, because
+        the narrow kernels of many sources add up to an identity matrix, which fits anything.
+    **where : dict
+        ``columns`` and ``source`` of the kernels.
+
+    Returns
+    -------
+    list of kernels
+        Thirteen kernels: linear, quadratic, six Gaussians, five Laplacians. With several sources, eight for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from paretomkl.kernels import default_kernels
+    >>> len(default_kernels(np.random.default_rng(0).normal(size=(50, 3))))
+    13
+    """
+    euclidean, cityblock, n_varying = X if isinstance(X, Scale) else Scale.of(X, weight)
+    gaussians, laplacians = (SOURCE_WIDTHS,) * 2 if several_sources else (GAUSSIAN_WIDTHS, LAPLACIAN_WIDTHS)
+    return [
+        Linear(**where),
+        Polynomial(degree=2, gamma=1 / n_varying, name="quadratic", **where),
+        *(Gaussian(euclidean * width, name=f"gaussian ×{width:g}", **where) for width in gaussians),
+        *(Laplacian(1 / (cityblock * width), name=f"laplacian ×{width:g}", **where) for width in laplacians),
+    ]
+
+
+def one_gaussian(X: Array | Scale, weight: Array | None = None, **where: Any) -> list[Kernel]:
+    """A Gaussian whose width is the typical distance of standardised samples X, for when widths cannot be learned."""
+    scale = X if isinstance(X, Scale) else Scale.of(X, weight)
+    return [Gaussian(scale.euclidean, name="gaussian ×1", **where)]
+
+
+def as_kernel(spec: Any, position: int = 0) -> Kernel:
+    """A kernel from an object, a name, a callable, or a pair (name or callable, dict of parameters)."""
+    if isinstance(spec, Kernel):
+        return spec
+    parameters: dict[str, Any] = {}
+    what = spec
+    if isinstance(spec, tuple):
+        if len(spec) != 2 or not isinstance(spec[1], dict):
+            raise ValueError(f"Kernel {position} must be a pair (name or callable, dict of parameters), got {spec!r}.")
+        what, parameters = spec[0], dict(spec[1])
+    if isinstance(what, str):
+        if what not in NAMED_KERNELS:
+            raise ValueError(f"Kernel {position} has the unknown name {what!r}; use one of {sorted(NAMED_KERNELS)}.")
+        try:
+            return NAMED_KERNELS[what](**parameters)
+        except TypeError as error:
+            raise ValueError(f"Kernel {position} ({what!r}) does not take these parameters: {parameters}.") from error
+    if isinstance(what, Kernel):
+        try:
+            return replace(what, **parameters)
+        except TypeError as error:
+            raise ValueError(f"Kernel {position} ({what}) does not take these parameters: {parameters}.") from error
+    if isinstance(what, type):
+        raise ValueError(f"Kernel {position} is the class {what.__name__}; pass an instance, {what.__name__}(…).")
+    if callable(what):
+        columns = parameters.pop("columns", None)
+        if parameters:
+            raise ValueError(
+                f"Kernel {position} is a callable and takes only 'columns', not {sorted(parameters)}; "
+                "bind other parameters with functools.partial."
+            )
+        return Custom(function=what, columns=columns)
+    raise ValueError(
+        f"Kernel {position} must be a kernel object, a name, a callable or a pair with parameters, got {spec!r}."
+    )
+
+
+# --------------------------------------------------------------------------------------------------- banks
+@dataclass(frozen=True)
+class Sources:
+    """Named blocks of columns, each with its own kernels; created by :func:`sources`.
+
+    With ``one_width``, each block has a single Gaussian of the typical distance instead of a default bank.
+    """
+
+    blocks: Mapping[str, Any]
+    one_width: bool = False
+
+
+@dataclass
+class KernelBank:
+    """An ordered list of base kernels with one normalisation.
+
+    Parameters
+    ----------
+    kernels : "default", "paper", "precomputed", ``sources(…)``, or a sequence, default="default"
+        ``"default"`` adapts to the data (:func:`~paretomkl.kernels.default_kernels`);
+        :func:`~paretomkl.kernels.sources` makes one default bank per source. ``"paper"`` is the bank of the paper
+        (:func:`~paretomkl.kernels.paper_kernels`). A sequence may mix kernel objects, names, callables ``f(X, Z)``,
+        scikit-learn's kernel objects, and pairs ``(name or callable, parameters)``; the parameter ``columns`` (index,
+        name, or list of either) restricts a kernel to some columns of X. With ``"precomputed"``, X is a stack of shape
+        (n, n, n_kernels).
+    normalize : {"auto", "unit", "trace", "capacity", "none"}, default="auto"
+        ``"unit"`` gives every sample norm one, k(x,z) / √(k(x,x) k(z,z)). ``"trace"`` divides each kernel by the mean
+        of its training diagonal. ``"capacity"`` divides each kernel by v r^κ, with its variance v = tr(K_c) / n and its
+        effective rank r = (tr K_c)² / ‖K_c‖_F², where K_c is the training matrix centred within a task. v and r are
+        means over the tasks, estimated from at most a thousand random tasks and a thousand random samples per task.
+        With named sources, r is relative to the smallest r of the same source. ``"auto"`` is ``"capacity"`` for the
+        default bank and for sources, ``"none"`` for precomputed stacks, and ``"unit"`` for other kernels.
+    capacity : float, default=0.5
+        κ of ``normalize="capacity"``, at least 0. With 0, all kernels have the same variance; a larger κ puts a higher
+        penalty on kernels that can fit anything.
+    standardize : bool or "auto", default="auto"
+        Whether to scale columns to mean zero and standard deviation one first, and to pull in outliers. ``"auto"`` does
+        so for the default bank and for sources.
+    cache_mb : float, default=512
+        Base matrices (distances, values of callables, a reordered copy of a precomputed stack) are kept in memory up to
+        this size. Beyond it, they are recomputed, a few rows at a time, whenever they are needed. Large tasks,
+        which are solved on some columns at a time, may use four times this size if whole matrices would take more.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import KernelBank, ParetoMKLClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bank = KernelBank(["linear", ("rbf", {"gamma": 1.0})], normalize="capacity")
+    >>> ParetoMKLClassifier(kernels=bank).fit(X, y).theta_.shape
+    (2,)
+    """
+
+    kernels: Literal["default", "paper", "precomputed", "one width"] | Sources | Iterable[KernelSpec] = "default"
+    normalize: Normalization = "auto"
+    capacity: float = 0.5
+    standardize: bool | Literal["auto"] = "auto"
+    cache_mb: float = 512.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.kernels, Iterator):  # an iterator can be read only once, but a bank may be fitted again
+            self.kernels = list(self.kernels)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, so that scikit-learn can search over ``kernels__capacity``."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        for name, value in params.items():
+            if name not in self.get_params():
+                raise ValueError(f"KernelBank has no parameter {name!r}; it has {list(self.get_params())}.")
+            setattr(self, name, value)
+        self.__post_init__()
+        return self
+
+    @property
+    def n_sources(self) -> int:
+        """Number of named blocks of columns; zero unless :func:`~paretomkl.kernels.sources` made the bank."""
+        return len(self.kernels.blocks) if isinstance(self.kernels, Sources) else 0
+
+    @property
+    def made_from_data(self) -> bool:
+        """Whether the kernels and their widths depend on the samples."""
+        return isinstance(self.kernels, Sources) or (
+            isinstance(self.kernels, str) and self.kernels in ("default", "one width")
+        )
+
+    def with_one_width(self) -> KernelBank:
+        """A bank with one Gaussian per source instead of a default bank; other banks are returned unchanged."""
+        if isinstance(self.kernels, Sources):
+            return replace(self, kernels=replace(self.kernels, one_width=True))
+        return replace(self, kernels="one width") if self.made_from_data else self
+
+    @property
+    def normalization(self) -> Normalization:
+        """The normalisation, with "auto" resolved."""
+        if self.normalize != "auto":
+            return self.normalize
+        return "capacity" if self.made_from_data else "none" if is_precomputed(self) else "unit"
+
+    def fit(
+        self,
+        X: AnyArray,
+        feature_names: Sequence[str] | None = None,
+        weight: Array | None = None,
+        groups: Groups | None = None,
+    ) -> FittedBank:
+        """Resolve names and columns for data X of shape (n, n_features), or a stack (n, n, n_kernels).
+
+        ``weight`` (n,) enters all estimates; a sample of weight zero counts as absent. ``groups`` holds the rows and
+        the weights of each task; by default all samples form one group.
+        """
+        self.check()
+        if weight is not None:  # by a power of two, which rounds nothing: sums of products must not underflow
+            weight = np.ldexp(weight, -np.frexp(np.max(weight))[1])
+        if is_precomputed(self):
+            fitted = FittedBank([_Precomputed(m) for m in range(X.shape[2])], None, self.normalization)
+            fitted.bind(np.asarray(X), weight, groups, self.capacity)
+            return fitted
+        X = np.asarray(X, dtype=np.float64)
+        standardizer = Standardizer.of(X, weight) if self._standardizes else None
+        Z = X if standardizer is None else standardizer(X)
+
+        def look(columns: IntArray | None) -> Array:
+            return Z if columns is None else Z[:, columns]
+
+        fitted = self._unbound(look, X.shape[1], feature_names, weight, standardizer)
+        fitted.bind(X, weight, groups, self.capacity)
+        return fitted
+
+    def fit_remote(self, statistics: Any, n_features: int, feature_names: Sequence[str] | None = None) -> FittedBank:
+        """Fit the bank from statistics of the samples instead of the samples themselves."""
+        self.check()
+        if is_precomputed(self):
+            raise ValueError("kernels='precomputed' needs the samples of all tasks in one place; pass features.")
+        standardizer = Standardizer.from_statistics(statistics) if self._standardizes else None
+
+        def look(columns: IntArray | None) -> Scale:
+            return statistics.scale(standardizer, np.arange(n_features) if columns is None else columns)
+
+        fitted = self._unbound(look, n_features, feature_names, None, standardizer)
+        fitted.bind_columns(statistics)
+        variance, rank = statistics.spread(fitted)
+        fitted.bind_spread(variance, rank, self.capacity)
+        return fitted
+
+    @property
+    def _standardizes(self) -> bool:
+        return bool(self.made_from_data if self.standardize == "auto" else self.standardize)
+
+    def _unbound(
+        self,
+        look: Callable[[IntArray | None], Array | Scale],
+        n_features: int,
+        names: Sequence[str] | None,
+        weight: Array | None,
+        standardizer: Standardizer | None,
+    ) -> FittedBank:
+        """The bank with its kernels and their columns; ``look(columns)`` returns standardised samples."""
+        kernels = self._kernel_list(look, n_features, names, weight)
+        columns: list[IntArray] = []
+        for k, kernel in enumerate(kernels):  # consecutive kernels of a source have the same columns
+            if k and kernel.columns == kernels[k - 1].columns:
+                columns.append(columns[-1])
+            else:
+                columns.append(resolve_columns(kernel.columns, n_features, names, f"Kernel {kernel}"))
+        return FittedBank(kernels, columns, self.normalization, standardizer, self.cache_mb)
+
+    def check(self) -> None:
+        """Raise an error if a parameter or a kernel is invalid; what depends on the data is checked by ``fit``."""
+        if not (isinstance(self.normalize, str) and self.normalize in get_args(Normalization)):
+            raise ValueError(
+                f"normalize must be 'auto', 'unit', 'trace', 'capacity' or 'none', got {self.normalize!r}."
+            )
+        if self.normalize == "unit" and is_precomputed(self):
+            raise ValueError(
+                "normalize='unit' needs the norm of every test sample, which a precomputed stack does not contain; "
+                "normalise the stack yourself (K / sqrt(outer(diag, diag))) or use normalize='trace'."
+            )
+        if not (isinstance(self.capacity, numbers.Real) and 0 <= self.capacity < np.inf):
+            raise ValueError(f"capacity must be a number of at least 0, got {literal(self.capacity)}.")
+        if not (isinstance(self.standardize, bool | np.bool_) or self.standardize == "auto"):
+            raise ValueError(f"standardize must be True, False or 'auto', got {self.standardize!r}.")
+        if self.standardize is True and is_precomputed(self):
+            raise ValueError("standardize=True needs features; a precomputed stack has none.")
+        if not (isinstance(self.cache_mb, numbers.Real) and self.cache_mb >= 0):
+            raise ValueError(f"cache_mb must be a number of at least 0, got {literal(self.cache_mb)}.")
+        if not (self.made_from_data or is_precomputed(self)):
+            self._listed_kernels()
+
+    def _kernel_list(
+        self, look: Callable[[IntArray | None], Any], n_features: int, names: Sequence[str] | None, weight: Array | None
+    ) -> list[Kernel]:
+        if isinstance(self.kernels, Sources):
+            return self._source_kernels(self.kernels, look, n_features, names, weight)
+        if self.made_from_data:
+            make = default_kernels if self.kernels == "default" else one_gaussian
+            return make(look(None), weight)
+        return self._listed_kernels()
+
+    def _listed_kernels(self) -> list[Kernel]:
+        """The kernels of a bank that do not depend on the data."""
+        wanted = "kernels must be 'default', 'paper', 'precomputed', sources(…) or a sequence of kernels"
+        if isinstance(self.kernels, str):
+            if self.kernels == "paper":
+                return paper_kernels()
+            raise ValueError(f"{wanted}, got {self.kernels!r}; for a single kernel, pass [{self.kernels!r}].")
+        if not isinstance(self.kernels, Iterable):
+            raise ValueError(f"{wanted}, got {self.kernels!r}.")
+        kernels = [as_kernel(spec, position) for position, spec in enumerate(self.kernels)]
+        if not kernels:
+            raise ValueError("kernels is empty; pass at least one kernel.")
+        return kernels
+
+    def _source_kernels(
+        self,
+        given: Sources,
+        look: Callable[[IntArray | None], Any],
+        n_features: int,
+        names: Sequence[str] | None,
+        weight: Array | None,
+    ) -> list[Kernel]:
+        kernels: list[Kernel] = []
+        for source, columns in given.blocks.items():
+            seen = resolve_columns(columns, n_features, names, f"Source {source!r}")
+            where = {"columns": seen, "source": source}
+            if given.one_width:
+                kernels += one_gaussian(look(seen), weight, **where)
+            else:
+                kernels += default_kernels(look(seen), weight, several_sources=len(given.blocks) > 1, **where)
+        return kernels
+
+
+def sources(blocks: Mapping[str, Any] | None = None, /, **more: Any) -> KernelBank:
+    """A bank with one default bank of kernels per named block of columns.
+
+    Parameters
+    ----------
+    blocks : mapping of str to columns
+        The columns of each source: an index or a name, a list of either, a slice, or a pattern such as ``"g_*"`` that
+        selects all matching names.
+    **more : columns
+        Further sources, ``name=columns``.
+
+    Returns
+    -------
+    KernelBank
+        Pass it as ``kernels=``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import ParetoMKLClassifier
+    >>> from paretomkl.kernels import sources
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> clf = ParetoMKLClassifier(C=10, kernels=sources({"sepal": "sepal *", "petal": "petal *"})).fit(X, y)
+    >>> sorted(clf.source_shares_)
+    ['petal', 'sepal']
+    """
+    together = {**(blocks or {}), **more}
+    if not together:
+        raise ValueError("sources needs at least one named block of columns.")
+    for name in together:
+        if not (isinstance(name, str) and name):
+            raise ValueError(f"The name of a source must be a non-empty string, got {name!r}.")
+    return KernelBank(Sources({name: _plain_columns(columns) for name, columns in together.items()}))
+
+
+def is_precomputed(kernels: Any) -> bool:
+    """Whether X is a stack of kernels instead of features."""
+    kernels = kernels.kernels if isinstance(kernels, KernelBank) else kernels
+    return isinstance(kernels, str) and kernels == "precomputed"
+
+
+def as_bank(kernels: KernelLike) -> KernelBank:
+    if isinstance(kernels, KernelBank):
+        return kernels
+    if isinstance(kernels, Iterator):
+        raise ValueError("kernels is an iterator, which can be read only once; pass a list.")
+    return KernelBank(kernels)
+
+
+def resolve_columns(given: Any, n_features: int, names: Sequence[str] | None, owner: str) -> IntArray:
+    """The positions in X of columns given by index, name or pattern; messages call the requester ``owner``."""
+    if given is None:
+        return np.arange(n_features)
+    if isinstance(given, slice):
+        given = range(n_features)[given]
+    if isinstance(given, str | numbers.Integral):
+        given = [given]
+    positions: list[int] = []
+    for column in given:
+        if isinstance(column, bool | np.bool_):
+            raise ValueError(f"{owner} has a Boolean mask for columns; pass their indices or names.")
+        if isinstance(column, numbers.Integral):
+            at = int(column)
+            if not -n_features <= at < n_features:
+                raise ValueError(f"{owner} asks for column {column}, but X has {n_features} columns.")
+            positions.append(at % n_features)
+        elif names is None:
+            raise ValueError(f"{owner} names the column {literal(column)}, but X has no column names.")
+        elif column in names:
+            positions.append(list(names).index(column))
+        else:
+            fitting = [k for k, name in enumerate(names) if fnmatchcase(str(name), str(column))]
+            if not fitting:
+                raise ValueError(f"{owner} names the column {literal(column)}, which X does not have.")
+            positions += fitting
+    if not positions:
+        raise ValueError(f"{owner} has an empty list of columns.")
+    return np.asarray(list(dict.fromkeys(positions)), dtype=np.int64)

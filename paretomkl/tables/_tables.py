@@ -1,0 +1,463 @@
+"""Read tables from files, check them with clear errors, and remember how they were encoded."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal as DecimalNumber
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._tools.typing import AnyArray
+from .._tools.wording import counted, hint, joined, quoted
+from ._files import MAX_ROWS, Frame, TableError, read_table
+from ._row_selection import LeftOut, Selection
+
+__all__ = ["Columns", "Table", "TableError", "load_table", "read_table"]
+
+MAX_LABELS = 20  # a target with more distinct whole numbers than this is numeric …
+FEW_LABELS = 10  # … and so is one with more than this …
+FEW_ROWS = 10  # … and fewer rows per value
+MOST_CATEGORIES = 50  # a text column with more distinct values looks like names
+MOSTLY_NUMBERS = 0.5  # share of numbers in a column above which text looks like a mistake
+MOST_NAMED = 12  # maximum number of tasks listed in a message
+FEW_IDS = 20  # minimum number of rows for distinct whole numbers to look like ids
+ID_NAME = re.compile(r"(^|.*[_\W])(id|ids|nr|no|num|number|index|idx|key|row|rownum)", re.IGNORECASE)
+DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d.*)?")
+DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
+NAMELESS = re.compile(r"Unnamed: \d+")  # pandas' name for a column without a name
+NESTED = (list, dict, set, tuple, np.ndarray)
+
+
+# ------------------------------------------------------------------------------------------------ columns
+@dataclass(frozen=True)
+class Columns:
+    """The roles of the columns of a table.
+
+    Attributes
+    ----------
+    target : str
+        The column to predict.
+    task : str or None
+        The column that names the task of each row.
+    numbers, words : lists of str
+        Numeric and categorical input columns.
+    """
+
+    target: str
+    task: str | None
+    numbers: list[str]
+    words: list[str]
+
+    @property
+    def inputs(self) -> list[str]:
+        """The columns that a model needs to predict."""
+        return self.numbers + self.words + ([] if self.task is None else [self.task])
+
+    def read(self, frame: Frame) -> Frame:
+        """The inputs, with numbers as floats and categories and tasks as text, so that all files are encoded alike.
+
+        Missing values stay missing; text or infinity in a numeric column is an error.
+        """
+        import pandas as pd
+
+        numbers = set(self.numbers)
+        read = {name: (_as_numbers if name in numbers else as_text)(frame[name]) for name in self.inputs}
+        return pd.DataFrame(read, index=frame.index)
+
+
+def _choose_columns(
+    frame: Frame, target: str, task: str | None, categorical: Sequence[str], drop: Sequence[str], impute: bool
+) -> Columns:
+    """Find the target, the task, and the numeric and categorical columns; raise if a column is unusable."""
+    used = [name for name in frame.columns if name not in drop]
+    for name in used:
+        column, leave = frame[name], f"leave it out with --drop {_quoted(name)}"
+        if column.dtype == object and any(isinstance(value, NESTED) for value in column):
+            raise TableError(f"Column {name!r} contains lists or records; expand them into columns, or {leave}.")
+        if NAMELESS.fullmatch(name) and name not in (target, task, *categorical):
+            place = frame.columns.get_loc(name) + 1
+            raise TableError(f"Column {place} has no name and may be row numbers; {leave}, or name it in the file.")
+    _check_missing(frame[used], [target] if task is None else [target, task], impute)
+    inputs = [name for name in used if name not in (target, task)]
+    words = [name for name in inputs if name in categorical or _holds_words(frame[name], name)]
+    numbers = [name for name in inputs if name not in words]
+    if not numbers and not words:
+        raise TableError("No column is left to learn from.")
+    for word in words:
+        for taken in {name_of_indicator(word, text) for text in as_text(frame[word]).dropna()}.intersection(numbers):
+            raise TableError(f"Column {taken!r} has the name of an indicator of column {word!r}; rename one of them.")
+    return Columns(target, task, numbers, words)
+
+
+def _check_roles(frame: Frame, target: str, task: str | None, categorical: Sequence[str], drop: Sequence[str]) -> None:
+    """Check that every named column exists and has one role."""
+    tasks = [] if task is None else [task]
+    named = {"--target": [target], "--task": tasks, "--categorical": categorical, "--drop": drop}
+    absent = {name: option for option, names in named.items() for name in names if name not in frame.columns}
+    if absent:
+        said = joined([f"{name!r} ({option})" for name, option in absent.items()], "or")
+        known = hint(list(absent), list(frame.columns), "column")
+        raise TableError(f"There is no column {said}; {known}")
+    if task == target:
+        raise TableError(f"Column {target!r} cannot be both the target and the task.")
+    for role in ("--target", "--task"):
+        for option in ("--drop", "--categorical"):
+            for name in set(named[role]).intersection(named[option]):
+                raise TableError(f"Column {name!r} is the {role[2:]} ({role}), not an input; remove it from {option}.")
+    for name in set(categorical).intersection(drop):
+        raise TableError(f"Column {name!r} is both in --categorical and in --drop.")
+
+
+def _check_missing(frame: Frame, needed: Sequence[str], impute: bool) -> None:
+    """Raise for gaps in needed columns, and in others unless they are imputed; the message names all columns."""
+    gaps = {name: n for name in frame.columns if (n := int(frame[name].isna().sum()))}
+    for name, n in gaps.items():
+        if n == len(frame):
+            raise TableError(f"Column {name!r} is empty; leave it out with --drop {_quoted(name)}.")
+    refused = {name: n for name, n in gaps.items() if name in needed or not impute}
+    if not refused:
+        return
+    if len(refused) == 1:
+        ((name, n),) = refused.items()
+        said = f"Column {name!r} is missing in {n:,} of {counted(len(frame), 'row')}"
+    else:
+        listed = [f"{name!r} in {counted(n, 'row')}" for name, n in refused.items()]
+        rest = len(listed) - MOST_NAMED
+        said = f"Values are missing: {joined(listed[:MOST_NAMED] + [f'{rest:,} more'] * (rest > 0))}"
+    inputs = ",".join(_quoted(name) for name in refused if name not in needed)
+    fill = f", leave the column out with --drop {inputs}, or let --impute fill in the median or the most common value"
+    advice = f"leave those rows out with --drop-missing{fill * (bool(inputs) and len(refused) <= MOST_NAMED)}"
+    raise TableError(f"{said} (NA, None and the like count as missing); {advice}.")
+
+
+def _holds_words(column: Any, name: str) -> bool:
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column):
+        return False
+    present = column.dropna()
+    leave, words = f"leave it out with --drop {_quoted(name)}", f"use --categorical {_quoted(name)}"
+    if _holds_dates(present):
+        date = str(present.iloc[0])
+        raise TableError(
+            f"Column {name!r} contains dates, such as {date!r}; turn them into numbers, {leave}, or {words}."
+        )
+    if pd.api.types.is_timedelta64_dtype(column):
+        raise TableError(f"Column {name!r} contains durations; turn them into numbers, such as days.")
+    text = pd.to_numeric(present, errors="coerce").isna()
+    if not text.any() and not isinstance(column.dtype, pd.CategoricalDtype):
+        return False  # numbers stored as text, or with a fixed number of decimals
+    if text.any() and (~text | _matches(present, DECIMAL_COMMA)).all():
+        raise TableError(
+            f"Column {name!r} contains numbers with a comma, such as {present[text].iloc[0]!r}; if the comma is the "
+            "decimal point of a text file, use --decimal , and otherwise remove it."
+        )
+    if text.any() and (~text).mean() >= MOSTLY_NUMBERS:
+        row = int(present.index[text.to_numpy().argmax()])
+        what = f"numbers and text, such as {present[row]!r} in row {row + 1}"
+        raise TableError(f"Column {name!r} contains {what}; correct it, or {words}.")
+    n = present.nunique()
+    if n > MOST_CATEGORIES:
+        raise TableError(f"Column {name!r} contains {n} different texts and looks like names; {leave}, or {words}.")
+    return True
+
+
+def _holds_dates(present: Any) -> bool:
+    """Whether all values are dates, or texts that look like dates."""
+    import pandas as pd
+
+    if pd.api.types.is_datetime64_any_dtype(present) or isinstance(present.dtype, pd.PeriodDtype):
+        return True
+    return all(isinstance(value, datetime.date) for value in present) or bool(_matches(present, DATE).all())
+
+
+def _matches(present: Any, pattern: re.Pattern[str]) -> Any:
+    """Which values are text that matches the pattern."""
+    return present.map(lambda value: isinstance(value, str) and bool(pattern.fullmatch(value.strip()))).astype(bool)
+
+
+def _quoted(name: str) -> str:
+    """A column name quoted for a command-line option, which takes a comma-separated list."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow([name])
+    return shlex.quote(text.getvalue())
+
+
+# ----------------------------------------------------------------------------------------------- encoding
+def _make_encoder(columns: Columns, impute: bool) -> Any:
+    """A transformer that scales numbers to [0, 1], turns categories into indicators, and passes the task through."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
+
+    parts: list[tuple[str, Any, list[str]]] = []
+    if columns.numbers:
+        fill = [SimpleImputer(strategy="median")] * impute
+        parts.append(("numbers", make_pipeline(*fill, MinMaxScaler()), columns.numbers))
+    if columns.words:
+        fill = [SimpleImputer(strategy="most_frequent")] * impute
+        encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False, feature_name_combiner=name_of_indicator)
+        parts.append(("words", make_pipeline(*fill, encoder), columns.words))
+    if columns.task is not None:
+        parts.append(("task", "passthrough", [columns.task]))
+    encoder = ColumnTransformer(parts, verbose_feature_names_out=False)
+    return encoder.set_output(transform="pandas")
+
+
+def name_of_indicator(column: str, word: Any) -> str:
+    """The name of the indicator of a category; saved models refer to this function by name."""
+    return f"{column}={word}"
+
+
+def as_text(column: Any) -> Any:
+    """Categories as text: 1, 1.0 and "1" are the same category, whatever type a file gave it."""
+    return column.map({value: _text(value) for value in column.dropna().unique()}).astype(object)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    elif isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)
+    elif isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        value = value.date()
+    return str(value).strip()
+
+
+def _as_numbers(column: Any, purpose: str = "") -> Any:
+    """Numbers as floats, whatever type a file gave them; messages name the purpose."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(column, errors="coerce").astype(float)
+    wrong = (numbers.isna() & column.notna()).to_numpy()
+    if wrong.any():
+        value, row = column[wrong].iloc[0], int(column.index[wrong][0])
+        comma = isinstance(value, str) and DECIMAL_COMMA.fullmatch(value.strip())
+        advice = "; if the comma is a decimal point, use --decimal ," if comma else ""
+        raise TableError(f"Column {column.name!r} must contain numbers{purpose}; row {row + 1} has {value!r}{advice}.")
+    infinite = np.isinf(numbers.to_numpy())
+    if infinite.any():
+        row = int(column.index[infinite][0]) + 1
+        raise TableError(f"Column {column.name!r} has an infinite number in row {row}.")
+    return numbers
+
+
+# ------------------------------------------------------------------------------------------ ready to learn
+@dataclass(frozen=True)
+class Table:
+    """A table that is ready to learn from.
+
+    Attributes
+    ----------
+    inputs : frame of shape (n_samples, n_inputs)
+        The input columns of the file: numbers as floats, categories and the task as text.
+    y : array of shape (n_samples,)
+        The classes, or the numbers to predict.
+    columns : Columns
+        The roles of the columns of the file.
+    impute : bool
+        Whether the encoder fills in missing inputs.
+    regression : bool
+        Whether y contains numbers to predict.
+    left_out : tuple of LeftOut
+        Rows of the file that were left out on request, and why.
+    look_like_ids : list of str
+        Numeric columns with a different value in every row, such as row or patient numbers.
+    """
+
+    inputs: Frame
+    y: AnyArray
+    columns: Columns
+    impute: bool = False
+    regression: bool = False
+    left_out: tuple[LeftOut, ...] = ()
+    look_like_ids: tuple[str, ...] = ()
+
+    # X is made on first use: scikit-learn takes a second to import, and the checks before learning do not need it
+    @cached_property
+    def encoder(self) -> Any:
+        """The transformer that makes X from the inputs, also for new rows."""
+        return _make_encoder(self.columns, self.impute).fit(self.inputs)
+
+    @cached_property
+    def X(self) -> Frame:
+        """Numbers scaled to [0, 1], one indicator per category, and the task column, if there is one, as text."""
+        return self.encoder.transform(self.inputs)
+
+    @property
+    def features(self) -> list[str]:
+        """Columns of X that kernels use."""
+        words = {name: sorted(self.inputs[name].dropna().unique()) for name in self.columns.words}
+        return self.columns.numbers + [name_of_indicator(name, text) for name, texts in words.items() for text in texts]
+
+    @property
+    def tasks(self) -> list[str]:
+        """The task of each row; empty strings without tasks."""
+        return [""] * len(self.y) if self.columns.task is None else self.inputs[self.columns.task].tolist()
+
+
+def load_table(
+    file: str | Path,
+    target: str,
+    task: str | None = None,
+    *,
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    impute: bool = False,
+    drop_missing: bool = False,
+    min_class_rows: int | None = None,
+    min_task_rows: int | None = None,
+    any_tasks: bool = False,
+    regression: bool | None = None,
+    delimiter: str | None = None,
+    decimal: str = ".",
+    encoding: str | None = None,
+    max_rows: int = MAX_ROWS,
+    sample: int | None = None,
+    seed: int = 0,
+) -> Table:
+    """Read a file and prepare it for learning, as the commands ``path`` and ``fit`` do.
+
+    Parameters
+    ----------
+    file, delimiter, decimal, encoding, max_rows, sample, seed
+        As in :func:`read_table`.
+    target, task : str
+        The column to predict, and the column with the task of each row (None if there are no tasks).
+    categorical, drop : sequences of str
+        Categorical columns that look like numbers or names, and columns to leave out.
+    impute : bool
+        Whether to fill in missing values with the median or the most common category; otherwise they are an error.
+    drop_missing : bool, default=False
+        Whether to leave out rows without a target or a task, and rows with other gaps unless they are imputed.
+    min_class_rows : int, default=None
+        Leave out the classes of a task with fewer rows, and then tasks that keep a single class.
+    min_task_rows : int, default=None
+        Leave out tasks with fewer rows.
+    any_tasks : bool, default=False
+        Whether to accept tasks with a single class or number; only ``share="function"`` and ``"everything"`` learn from
+        them.
+    regression : bool, default=None
+        Whether the target contains numbers to predict, or classes. With None, these are numbers: values with decimals,
+        whole numbers with more than 20 different values, and whole numbers with more than 10 different values and fewer
+        than 10 rows per value on average. Everything else is classes.
+
+    Returns
+    -------
+    Table
+        Inputs, classes or numbers, and how they were encoded.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "t.csv"
+    ...     _ = file.write_text("size,colour,kind\\n1,red,a\\n2,blue,b\\n3,red,a\\n")
+    ...     table = load_table(file, "kind")
+    >>> table.X.columns.tolist(), table.y.tolist()
+    (['size', 'colour=blue', 'colour=red'], ['a', 'b', 'a'])
+    """
+
+    form: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
+    frame = read_table(file, **form, max_rows=max_rows, sample=sample, seed=seed)
+    _check_roles(frame, target, task, categorical, drop)
+    rows = Selection(frame, None if task is None else as_text(frame[task]))
+    if drop_missing:
+        needed = [target] if task is None else [target, task]
+        rows.drop_missing(needed if impute else [name for name in frame.columns if name not in drop])
+    regression = _measures(rows.frame[target]) if regression is None else regression
+    if min_class_rows is not None:
+        if regression:
+            raise TableError(f"--min-class-rows needs classes, but {target!r} contains numbers; remove the option.")
+        rows.drop_rare_classes(target, min_class_rows)
+    if min_task_rows is not None:
+        rows.drop_small_tasks(min_task_rows)
+    frame, tasks = rows.frame, rows.tasks
+    columns = _choose_columns(frame, target, task, categorical, drop, impute)
+    y = (_numbers_of if regression else _classes_of)(frame[target], None if any_tasks else tasks)
+    inputs = columns.read(frame).reset_index(drop=True)
+    ids = tuple(name for name in columns.numbers if _looks_like_ids(inputs[name]))
+    return Table(inputs, y.to_numpy(), columns, impute, regression, tuple(rows.left_out), ids)
+
+
+def _looks_like_ids(numbers: Any) -> bool:
+    """Whether all numbers are whole and distinct, and are sorted, dense, or in a column named like an id."""
+    if len(numbers) < FEW_IDS or not numbers.is_unique or (numbers % 1 != 0).any():
+        return False
+    in_order = numbers.is_monotonic_increasing or numbers.is_monotonic_decreasing
+    dense = numbers.max() - numbers.min() < 2 * len(numbers)
+    return bool(in_order or dense or ID_NAME.fullmatch(str(numbers.name)))
+
+
+def _measures(target: Any) -> bool:
+    """Whether a target looks numeric; a few distinct whole numbers count as class codes."""
+    import pandas as pd
+
+    numeric = pd.api.types.is_numeric_dtype(target) or target.map(lambda value: isinstance(value, DecimalNumber)).all()
+    if not numeric or pd.api.types.is_bool_dtype(target):
+        return False
+    values = target.astype(float)
+    if (values % 1 != 0).any():  # also true for infinite values, which raise an error later
+        return True
+    distinct = values.nunique()
+    return distinct > MAX_LABELS or (distinct > FEW_LABELS and len(values) < FEW_ROWS * distinct)
+
+
+def _numbers_of(target: Any, tasks: Any) -> Any:
+    """Check and return the numbers to predict."""
+    import pandas as pd
+
+    column = target.astype(object) if isinstance(target.dtype, pd.CategoricalDtype) else target
+    values = _as_numbers(column, " to predict (--regression)")
+    groups = [("", values)] if tasks is None else values.groupby(tasks, observed=True)
+    for task, own in groups:
+        whose = f"Task {task!r}" if tasks is not None else f"Column {target.name!r} (--target)"
+        advice = "; leave its rows out" if tasks is not None else ""
+        if len(own) < 2:
+            small = "; leave such tasks out with --min-task-rows 2" if tasks is not None else ""
+            raise TableError(f"{whose} has only one row, but regression needs two or more{small}.")
+        if own.nunique() < 2:
+            raise TableError(f"{whose} has the same target, {own.iloc[0]:g}, in all rows; nothing to learn{advice}.")
+    return values
+
+
+def _classes_of(target: Any, tasks: Any) -> Any:
+    """Check and return the classes; numbers with decimals become text."""
+    import pandas as pd
+
+    text = target.dtype == object or isinstance(target.dtype, pd.StringDtype)
+    _check_classes(as_text(target) if text else target, tasks)
+    decimals = pd.api.types.is_float_dtype(target) and (target % 1 != 0).any()
+    return as_text(target) if text or decimals else target
+
+
+def _check_classes(labels: Any, tasks: Any) -> None:
+    distinct = labels.nunique()
+    measured = labels.dtype.kind == "f" or len(labels) < FEW_ROWS * distinct
+    if distinct > MAX_LABELS and measured:
+        raise TableError(
+            f"Column {labels.name!r} (--target) contains {distinct} different values in {len(labels)} rows, too many "
+            "for classes; group the values first, or use --regression to predict numbers."
+        )
+    if distinct < 2:
+        raise TableError(f"Column {labels.name!r} (--target) contains only one class, {labels.iloc[0]!r}.")
+    if tasks is not None:
+        classes = labels.groupby(tasks, observed=True).nunique()
+        single = [str(task) for task in classes.index[classes < 2]]
+        if single:
+            whose = f"Task {quoted(single)} has" if len(single) == 1 else f"Tasks {quoted(single, MOST_NAMED)} have"
+            raise TableError(
+                f"{whose} only one class, but a task needs two or more; leave such tasks out with --min-class-rows 1, "
+                "or let fit --share function learn from them."
+            )
