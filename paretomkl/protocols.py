@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .problem import MultiTaskProblem
     from .scalarizations import PowerMean
     from .solution import Solution
-    from .solvers._run import Run
+    from .solvers._base import Run
     from .sweep import Decisions, Sweep
 
 __all__ = [

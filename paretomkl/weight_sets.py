@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._tools.compiled import barrier_function
-from ._tools.norms import power_norm
 from ._tools.typing import Array
 
 __all__ = ["CONSTRAINT", "GAUGE", "SUPPORT", "LsBall", "barrier_function"]
@@ -99,11 +98,11 @@ class LsBall:
     def scale_to_boundary(self, theta: Array) -> Array:
         """θ / ‖θ‖_s. Task objectives fall as θ grows, so optimal weights lie on the boundary."""
         scaled = theta / theta.max()  # keeps the norm finite for weights of any size
-        return scaled / power_norm(scaled, self.s)
+        return scaled / _power_norm(scaled, self.s)
 
     def support(self, direction: Array) -> Array:
         """max over Θ_s of θ'v for v ≥ 0, which is the dual norm ‖v‖_{s*}, along the last axis."""
-        return power_norm(direction, self.conjugate)
+        return _power_norm(direction, self.conjugate)
 
     def minimize_ratio(self, w: Array) -> Array:
         """argmin over Θ_s of Σ_m w_m / θ_m for w ≥ 0: θ ∝ w^(1/(1+s)), ‖θ‖_s = 1 (the paper's Lemma 2)."""
@@ -127,7 +126,7 @@ class LsBall:
             return theta
         r = 1 / (self.s - 1)
         step = (psi / top) ** r  # ψ^r without the factor top^r, which may overflow for s near 1
-        norm = power_norm(step, self.s)
+        norm = _power_norm(step, self.s)
         # ψ^r / max(1, ‖ψ^r‖_s), in logarithms
         return step / norm * np.exp(min(0.0, r * np.log(top) + np.log(norm)))
 
@@ -143,3 +142,12 @@ def _project_to_simplex_hull(v: Array) -> Array:
     count = np.arange(1, len(v) + 1)
     last = np.nonzero(falling * count > excess)[0][-1]
     return np.maximum(v - excess[last] / count[last], 0)
+
+
+def _power_norm(v: Array, r: float) -> Array:
+    """‖v‖_r along the last axis for v ≥ 0 and 1 ≤ r ≤ ∞; factoring out the largest entry prevents overflow."""
+    top = np.maximum.reduce(v, axis=-1)  # reduce has less overhead than max and sum
+    if r == np.inf:
+        return top
+    scaled = v / (top or 1.0) if v.ndim == 1 else v / np.where(top > 0, top, 1.0)[..., None]
+    return top * np.add.reduce(scaled**r, axis=-1) ** (1 / r)

@@ -14,8 +14,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import norm
 
 from paretomkl import ParetoMKLClassifier
-from paretomkl._tools.norms import power_norm
-from paretomkl.weight_sets import LsBall
+from paretomkl.weight_sets import LsBall, _power_norm
 
 THEORY = Path(__file__).resolve().parents[1] / "doc" / "theory.md"
 FITS = [(0, 0.2), (0.5, 0.5), (1, 1), (0, 0.5), (0.5, 2), (1, 5), (0, 1), (0.5, 9), (1, 80)]  # κ and C of the page
@@ -41,7 +40,7 @@ def bound_of_the_norm(tau, lam, s):
     """min over 1 ≤ u ≤ s* of ‖τ + (⌈u⌉ − 1) λ‖_u: the norm falls with u, so only integers and s* can be best."""
     conjugate = LsBall(s).conjugate
     orders = [*range(1, int(min(conjugate, 1000)) + 1), *([conjugate] if np.isfinite(conjugate) else [])]
-    return min(power_norm(tau + (np.ceil(u) - 1) * lam, u) for u in orders)
+    return min(_power_norm(tau + (np.ceil(u) - 1) * lam, u) for u in orders)
 
 
 def rademacher_bound(grams, s):
@@ -74,7 +73,7 @@ def forms_by_task(grams, signs):
 def suprema(grams, signs, s):
     """sup over F of the correlation with each draw of signs, R = 1: √‖q‖_{s*}, of shape (draws,)."""
     q = forms_by_task(grams, signs).mean(axis=0)
-    return np.sqrt(power_norm(q, LsBall(s).conjugate))
+    return np.sqrt(_power_norm(q, LsBall(s).conjugate))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -183,7 +182,7 @@ def test_a_fit_to_random_labels_attains_the_supremum(s):
     C = 0.3 / np.abs(X.sum(axis=-1)).sum(axis=1).max()
     model = ParetoMKLClassifier(p=1, s=s, C=C, kernels="precomputed", tol=1e-9)
     theta = model.fit(X, np.concatenate(labels), tasks=tasks).theta_
-    assert_allclose(theta @ q, power_norm(q, LsBall(s).conjugate), rtol=1e-5)
+    assert_allclose(theta @ q, _power_norm(q, LsBall(s).conjugate), rtol=1e-5)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -209,7 +208,7 @@ def test_rademacher_average_lies_between_its_bounds(case, s, kappa):
     grams = normalised(CASES[case], kappa)
     values = suprema(grams, some_signs(grams, 1000), s)
     measured, error = values.mean(), values.std() / np.sqrt(len(values))
-    assert measured + 3 * error >= np.sqrt(power_norm(traces(grams), LsBall(s).conjugate) / 2)
+    assert measured + 3 * error >= np.sqrt(_power_norm(traces(grams), LsBall(s).conjugate) / 2)
     ratio = rademacher_bound(grams, s) / measured
     assert 1 - 3 * error / measured <= ratio <= 1.6
 
@@ -219,7 +218,7 @@ def test_the_trace_alone_would_be_no_bound(s):
     """Without λ the statement is false: 40 forms of rank one, by all signs of one task."""
     grams = rank_one(40, 1, 12)
     exact = suprema(grams, [all_signs(12)], s).mean()
-    assert np.sqrt(power_norm(traces(grams), LsBall(s).conjugate)) < 0.9 * exact
+    assert np.sqrt(_power_norm(traces(grams), LsBall(s).conjugate)) < 0.9 * exact
     assert exact <= rademacher_bound(grams, s) <= 1.6 * exact
 
 
@@ -315,7 +314,7 @@ def averages(T, rows, n=40):
     forms = forms_by_task(grams, some_signs(grams, 4000)).mean(axis=0)
     pairs = []
     for s, kappa in rows:
-        measured = np.sqrt(power_norm(forms / prices(grams, kappa), LsBall(s).conjugate)).mean()
+        measured = np.sqrt(_power_norm(forms / prices(grams, kappa), LsBall(s).conjugate)).mean()
         pairs.append((rademacher_bound(normalised(grams, kappa), s), measured))
     return np.sqrt(n) * np.array(pairs)
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from paretomkl._tools.norms import power_norm
-from paretomkl.weight_sets import CONSTRAINT, GAUGE, SUPPORT, LsBall, _project_to_simplex_hull
+from paretomkl.weight_sets import CONSTRAINT, GAUGE, SUPPORT, LsBall, _power_norm, _project_to_simplex_hull
 
 SS = [1.0, 1.0001, 1.1, 1.5, 2.0, 4.0, 50.0, np.inf]
 PROX_SS = [s for s in SS if np.isfinite(s)]  # there is no Bregman divergence at s = inf
@@ -31,13 +30,13 @@ def points_of_the_ball(ball, near, rng, count=300):
     spread = 10 ** rng.uniform(-4, 0, (count, 1))
     nearby = near * np.exp(spread * rng.standard_normal((count, n)))
     raised = np.maximum(nearby, spread * (rng.random((count, n)) < 0.3))
-    on_sphere = [theta / power_norm(theta, ball.s) for theta in (*anywhere, *nearby, *raised) if theta.max() > 0]
+    on_sphere = [theta / _power_norm(theta, ball.s) for theta in (*anywhere, *nearby, *raised) if theta.max() > 0]
     inside = [theta * (1 - 10 ** rng.uniform(-4, 0)) for theta in on_sphere[::5]]
     return np.array([*on_sphere, *inside, *np.eye(n)])
 
 
 def contains(ball, theta):
-    return np.all(theta >= 0) and power_norm(theta, ball.s) <= 1 + 1e-9
+    return np.all(theta >= 0) and _power_norm(theta, ball.s) <= 1 + 1e-9
 
 
 def farthest(ball, v):
@@ -60,7 +59,7 @@ def test_the_master_is_given_the_same_ball(s, v):
     assert_allclose(function.function(CONSTRAINT, v, parameters, gradient, curvature), np.sum(v**s), rtol=1e-12)
     assert_allclose(gradient, s * v ** (s - 1), rtol=1e-12)
     assert_allclose(curvature, s * (s - 1) * v ** (s - 2), rtol=1e-9, atol=1e-300)
-    assert_allclose(function.function(GAUGE, v, parameters, unused, unused), power_norm(v, s), rtol=1e-12)
+    assert_allclose(function.function(GAUGE, v, parameters, unused, unused), _power_norm(v, s), rtol=1e-12)
     assert_allclose(function.function(SUPPORT, v, parameters, unused, unused), LsBall(s).support(v), rtol=1e-12)
 
 
@@ -81,7 +80,7 @@ def test_start_is_uniform_and_on_the_sphere(s, n_kernels):
 @settings(deadline=None, max_examples=30)
 @given(v=vectors())
 def test_norms_match_numpy(s, v):
-    assert_allclose(power_norm(v, s), np.linalg.norm(v, s), rtol=1e-12)
+    assert_allclose(_power_norm(v, s), np.linalg.norm(v, s), rtol=1e-12)
     with np.errstate(over="ignore", under="ignore"):
         expected = np.linalg.norm(v / max(v.max(), 1e-300), LsBall(s).conjugate) * v.max()
     assert_allclose(LsBall(s).support(v), expected, rtol=1e-12)
@@ -140,7 +139,7 @@ def prox_objective(s, theta, anchor, gradient, zeta):
 def test_prox_step_is_never_beaten(s, v, decade, radius, seed):
     ball, rng, zeta = LsBall(s), np.random.default_rng(seed), 10.0**decade
     anchor = rng.exponential(size=len(v))
-    anchor *= radius / power_norm(anchor, s)
+    anchor *= radius / _power_norm(anchor, s)
     theta = ball.prox_step(anchor, -v, zeta)
     assert contains(ball, theta)
     least = prox_objective(s, theta, anchor, -v, zeta)
@@ -168,7 +167,7 @@ def test_long_prox_steps_end_at_the_linear_minimum(s):
 def test_closed_forms_do_not_depend_on_scale(s, scale):
     ball = LsBall(s)
     v = np.array([0.3, 0.0, 1.0, 0.999, 0.02])
-    assert_allclose(power_norm(scale * v, s), scale * power_norm(v, s), rtol=1e-12)
+    assert_allclose(_power_norm(scale * v, s), scale * _power_norm(v, s), rtol=1e-12)
     assert_allclose(ball.support(scale * v), scale * ball.support(v), rtol=1e-12)
     assert_allclose(ball.minimize_ratio(scale * v), ball.minimize_ratio(v), rtol=1e-12)
     assert_allclose(ball.scale_to_boundary(scale * v), ball.scale_to_boundary(v), rtol=1e-12)

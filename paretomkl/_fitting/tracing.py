@@ -27,7 +27,7 @@ from ..protocols import Machine, PathSolver
 from ..scalarizations import PowerMean
 from ..solution import Solution
 from ..solvers import make_solver
-from ..solvers._run import Run
+from ..solvers._base import Run
 from ..sweep import Decisions, Sweep
 from ..weight_sets import LsBall
 from .models import Fit, TaskModel, make_models

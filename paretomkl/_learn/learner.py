@@ -14,7 +14,7 @@ from .._tools.checks import check_exponent, check_task_weight
 from .._tools.progress import Progress
 from .._tools.typing import Array, TaskScale
 from ..distributed._training import is_remote, read_remote
-from ..solvers._run import Run
+from ..solvers._base import Run
 from .kernel_estimators import keep_solution
 
 

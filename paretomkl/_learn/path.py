@@ -23,7 +23,7 @@ from .._tools.typing import Array, ClassWeight, IntArray, MachineName, MultiClas
 from ..kernels._kernels import KernelLike
 from ..scalarizations import PAPER_PS
 from ..solution import Solution
-from ..solvers._run import Run
+from ..solvers._base import Run
 
 if TYPE_CHECKING:
     from .._data.reading import Training

@@ -34,7 +34,7 @@ from .._tools.progress import Progress
 from .._tools.typing import Array, IntArray
 from ..distributed._training import is_remote
 from ..kernels._kernels import as_bank
-from ..solvers._run import Run
+from ..solvers._base import Run
 from .choice import best_of_ways, choose_way, edge_of
 from .score_names import check_score_fits
 from .scorers import check_scorer, scorer_takes

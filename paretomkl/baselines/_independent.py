@@ -28,8 +28,7 @@ from ..machines._smo import classifier_box, solve_tasks
 from ..problem import MultiTaskProblem
 from ..scalarizations import PowerMean
 from ..solution import Solution
-from ..solvers._base import TASK_SHARE
-from ..solvers._run import Run
+from ..solvers._base import TASK_SHARE, Run
 from ..sweep import Decisions
 from ..weight_sets import LsBall
 

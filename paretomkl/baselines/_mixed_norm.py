@@ -23,13 +23,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._tools.norms import power_norm
 from .._tools.typing import Array
 from ..machines import SVCTasks
-from ..solvers._base import TASK_SHARE
-from ..solvers._cuts import CutStore
-from ..solvers._run import Run
+from ..solvers._base import TASK_SHARE, Run
+from ..solvers._cut_pool import CutStore
 from ..sweep import Sweep
+from ..weight_sets import _power_norm
 from ._interior_point import InteriorPoint
 
 MASTER_RTOL = 0.1  # accuracy of the master problem, relative to tol
@@ -62,11 +61,11 @@ class MixedNorm:
 
     def of_kernels(self, norms: Array) -> Array:
         """u (n_kernels,)."""
-        return power_norm(norms.T, self.q)
+        return _power_norm(norms.T, self.q)
 
     def of_forms(self, forms: Array) -> Array:
         """‖(G_m^t)_t‖_{r*} (n_kernels,), r* = q/(2q−2), which a dual point keeps below c²."""
-        return power_norm(forms.T, np.inf if self.q == 1 else self.q / (2 * self.q - 2))
+        return _power_norm(forms.T, np.inf if self.q == 1 else self.q / (2 * self.q - 2))
 
     def slopes(self, u: Array) -> Array:
         """c = p u^(p−1)."""
@@ -82,7 +81,7 @@ class MixedNorm:
 
     def coordinates(self, theta: Array) -> Array:
         """x of θ (n_tasks or 1, n_kernels)."""
-        N = power_norm(theta.T, 1 / self.power)
+        N = _power_norm(theta.T, 1 / self.power)
         return N * (theta / np.where(N > 0, N, 1.0)) ** (1 / self.power)
 
 

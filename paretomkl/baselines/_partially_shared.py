@@ -27,9 +27,8 @@ from .._tools.progress import Progress
 from .._tools.typing import Array, ClassWeight
 from ..kernels._kernels import KernelLike
 from ..machines import SVCTasks
-from ..solvers._base import TASK_SHARE
-from ..solvers._cuts import CutStore
-from ..solvers._run import Run
+from ..solvers._base import TASK_SHARE, Run
+from ..solvers._cut_pool import CutStore
 from ..sweep import Sweep
 from ..weight_sets import LsBall
 

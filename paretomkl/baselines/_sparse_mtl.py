@@ -17,7 +17,7 @@ from .._tools.progress import Progress
 from .._tools.typing import Array, ClassWeight
 from ..kernels._kernels import KernelLike
 from ..machines import SVCTasks
-from ..solvers._run import Run
+from ..solvers._base import Run
 from ._mixed_norm import Search
 
 

@@ -1,23 +1,57 @@
-"""The base class of all solvers: parameters, starting points and solutions."""
+"""What all solvers share: parameters, starting points, solutions, and the counters of a run."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from .._tools.typing import Array
 from ..problem import MultiTaskProblem
-from ..protocols import GrowingMachine, Solver
+from ..protocols import GrowingMachine, Machine, PathSolver, Solver, check_part
 from ..scalarizations import PowerMean
 from ..solution import RoundingWarning, Solution
 from ..sweep import Sweep, check_sweep
-from ._run import Report, Run
+
+Report = Callable[[float, int, float], None]  # called with p, the sweeps of the run so far, and the gap
 
 TASK_SHARE = 0.02  # accuracy of the single tasks relative to tol, so that they hardly affect the gap
+
+
+@dataclass
+class Run:
+    """Counters of one run over one machine.
+
+    n_sweeps: passes over the tasks; seconds: where they went; history: (p, n_sweeps, gap) after each sweep.
+    """
+
+    report: Report | None = None
+    n_sweeps: int = 0
+    seconds: dict[str, float] = field(default_factory=lambda: {"tasks": 0.0, "master": 0.0})
+    history: list[tuple[float, int, float]] = field(default_factory=list)
+
+    def sweep(self, machine: Machine, theta: Array, warm: Any, rtol: float) -> Sweep:
+        """Let the machine solve its tasks, and check what it returns."""
+        with self.timed("tasks"):
+            sweep = machine.sweep(theta, warm, rtol)
+        self.n_sweeps += 1
+        return check_sweep(sweep, machine)
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        began = perf_counter()
+        yield
+        self.seconds[name] += perf_counter() - began
+
+    def note(self, p: float, gap: float) -> None:
+        self.history.append((p, self.n_sweeps, gap))
+        if self.report is not None:
+            self.report(p, self.n_sweeps, gap)
 
 
 @dataclass
@@ -136,6 +170,36 @@ class ColdStarts(BaseSolver):
             where = f"{type(self.solver).__name__} stopped at p={problem.scalarization.p:g}"
             warn_not_converged(where, gap, self.tol, "This gap is what its last sweep proves")
         return replace(found, gap=gap, converged=gap <= self.tol, machine=problem.machine, state=None)
+
+
+def choose_solver(
+    solvers: Mapping[str, type[BaseSolver]],
+    solver: str | Solver,
+    ps: Iterable[float],
+    tol: float | None = None,
+    max_iter: int | None = None,
+) -> PathSolver:
+    """A solver of paths from its name or from a solver object, after checking that it handles all exponents.
+
+    A tolerance or limit that is None keeps the default of the named solver.
+    """
+    made: PathSolver
+    if isinstance(solver, str) and solver in solvers:
+        made = own = solvers[solver]()
+        own.tol, own.max_iter = own.tol if tol is None else tol, own.max_iter if max_iter is None else max_iter
+    elif isinstance(solver, PathSolver):
+        made = solver
+    elif hasattr(solver, "solve"):
+        check_part(solver, Solver)
+        plain = cast(Solver, solver)
+        made = ColdStarts(tol=plain.tol, solver=plain)
+    else:
+        raise ValueError(f"solver must be one of {sorted(solvers)} or a solver object, got {solver!r}.")
+    for p in ps:
+        if not made.lowest_p <= p <= made.highest_p:
+            where = f"p <= {made.highest_p:g}" if p > made.highest_p else f"p >= {made.lowest_p:g}"
+            raise ValueError(f"solver={made.name!r} handles only {where}, got p={p:g}; use solver='auto'.")
+    return made
 
 
 def warn_not_converged(where: str, gap: float, tol: float, cure: str) -> None:

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from ..problem import MultiTaskProblem
 from ..solution import Solution
-from ._base import BaseSolver, rounding_share
-from ._run import Run
+from ._base import BaseSolver, Run, rounding_share
 
 
 @dataclass

@@ -8,17 +8,14 @@ from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from .._tools.typing import Array, IntArray
+from .._tools.typing import AnyArray, Array, IntArray
 from ..problem import MultiTaskProblem
 from ..protocols import ChoosingMachine, Machine, Scalarization, WeightSet
 from ..scalarizations import PowerMean
 from ..solution import Solution
 from ..sweep import Sweep
-from ._base import BaseSolver, rounding_share
-from ._cuts import CutStore
-from ._few_kernels import MANY, minimize_over_few
-from ._master import Optimum, minimize_over_cuts
-from ._run import Run
+from ._base import BaseSolver, Run, rounding_share
+from ._master import MANY, Optimum, minimize_over_cuts, minimize_over_few
 
 WARM_UP = 3  # block-coordinate steps that fill an empty pool
 PATIENCE = 6  # masters in a row that a cut may be unused before it is dropped
@@ -30,6 +27,54 @@ SHARE = 0.1  # accuracy of the solution on few kernels, relative to the gap over
 FIRST_GAP = 0.5  # assumed gap over all kernels before it is known
 NEGLIGIBLE = 1e-25  # share of M_p below which a task is left out of the master
 FLOOR = 1e-3  # least height of raised cuts, relative to the objective
+
+
+class CutStore:
+    """J_t(θ) ≥ linear[k, t] − θ'slopes[k, t] for all θ; one row per sweep, one column per task.
+
+    A cut depends only on a task, its data and C, not on p, the weight set or the task weights.
+
+    Row 0 is the constant cut J_t(θ) ≥ linear[0, t] (zero until it is raised). ``idle`` counts the masters in a row that
+    did not use a cut; −1 marks a dropped cut.
+    """
+
+    def __init__(self, n_tasks: int, n_kernels: int) -> None:
+        self.linear = np.zeros((1, n_tasks))
+        self.slopes = np.zeros((1, n_tasks, n_kernels))  # ½ G
+        self.idle = np.zeros((1, n_tasks), dtype=np.int64)
+
+    @property
+    def live(self) -> AnyArray:
+        """Which cuts have not been dropped, (n_rows, n_tasks)."""
+        return self.idle >= 0
+
+    def add(self, sweep: Sweep) -> None:
+        """Add one cut per task."""
+        self.linear = np.concatenate([self.linear, sweep.linear[None]])
+        self.slopes = np.concatenate([self.slopes, 0.5 * sweep.forms[None]])
+        self.idle = np.concatenate([self.idle, np.zeros((1, self.idle.shape[1]), dtype=np.int64)])
+
+    def copy(self, rows: IntArray | slice = slice(None)) -> CutStore:
+        """A copy with the cuts of the given rows, by default all."""
+        copy = CutStore(*self.slopes.shape[1:])
+        copy.linear, copy.slopes, copy.idle = self.linear[rows].copy(), self.slopes[rows].copy(), self.idle[rows].copy()
+        return copy
+
+    def heights(self, theta: Array) -> Array:
+        """The value of every cut at θ (n_kernels,), or (n_tasks, n_kernels); −∞ for dropped cuts."""
+        fall = self.slopes @ theta if theta.ndim == 1 else np.einsum("ktm,tm->kt", self.slopes, theta)
+        return np.where(self.live, self.linear - fall, -np.inf)
+
+    def note_use(self, used: AnyArray, patience: int, present: AnyArray | None = None) -> None:
+        """Count one more master for the cuts not ``used`` in it, and drop cuts that were idle for ``patience`` masters.
+
+        The constant cuts and those of the last two sweeps stay. ``present`` marks the cuts of the master, by default
+        all live ones.
+        """
+        self.idle += self.live if present is None else present
+        self.idle[used] = 0
+        older = self.idle[1:-2]
+        older[older > patience] = -1
 
 
 class Pool:

@@ -17,6 +17,11 @@ in this order in one array each. The slacks w and r are independent unknowns tha
 end: with curved constraints, a method that stays inside creeps along the boundary. x is eliminated by hand, which
 leaves a system in (θ, v): a diagonal plus a sum of squares.
 
+With very many kernels and sparse weights, ``minimize_over_few`` keeps most θ_m at zero. The multipliers of a restricted
+master also prove Σ_k μ_k a_k − h(Σ_k μ_k h_k) for the full one, h the support function of the full weight set: that
+needs no θ, only the slopes Σ_k μ_k h_k of all kernels, one matrix-vector product. Kernels whose slopes exceed those of
+the chosen ones join until what is missing is negligible.
+
 The code avoids what compiles slowly: slices and array expressions (loops over single entries are cheap), array
 allocation, and compiling a large function twice, by itself and within its only caller (hence ``inline="always"``).
 """
@@ -36,6 +41,11 @@ CAUTION = 0.3  # minimum of the target products relative to the residual of the 
 CENTRING = 0.1  # share of uniform weights in the start
 ROOM = 0.05  # slack of the weight set at the start
 IN_USE = 1e-4  # share of its group's multipliers above which a cut counts as used
+MANY = 1000  # number of kernels from which a restricted master is less work
+_JOINING = 200  # kernels that join at a time
+_MOST_ROUNDS = 25
+_UNUSED = 1e-9  # weights below this fraction of the largest count as unused
+_NEARLY = 0.98  # kernels with a slope above this fraction of the largest are likely to be needed next time
 SUMS = {"contract", "reassoc", "nsz"}  # allows vector instructions to reorder a sum
 
 
@@ -51,7 +61,7 @@ class Problem(NamedTuple):
     parameters: Array
 
 
-class Point(NamedTuple):
+class Iterate(NamedTuple):
     """An iterate, or a step from one to the next. x (n_groups + 1,) ends with v, slack with θ."""
 
     x: Array
@@ -187,7 +197,7 @@ def _value(problem: Problem, h_theta: Array, stretch: float, lift: float, z: Arr
 
 
 @inner_njit()
-def _start(problem: Problem, start: Array, uniform: Array, point: Point, local: Local, step: Point) -> None:
+def _start(problem: Problem, start: Array, uniform: Array, point: Iterate, local: Local, step: Iterate) -> None:
     """A point well inside whose products slack · multiplier are about equal."""
     omega, ptr = problem.omega, problem.ptr
     M, n_cuts, n_groups, share = len(start), len(problem.a), len(omega), 1.0 / problem.p
@@ -228,7 +238,7 @@ def _start(problem: Problem, start: Array, uniform: Array, point: Point, local: 
 
 
 @inner_njit(inline="always")
-def _evaluate(problem: Problem, point: Point, local: Local) -> None:
+def _evaluate(problem: Problem, point: Iterate, local: Local) -> None:
     """Evaluate the constraints at the point."""
     x, slack, h_theta, miss = point.x, point.slack, local.h_theta, local.miss
     n_cuts, n_groups, share = len(problem.a), len(problem.omega), 1.0 / problem.p
@@ -245,7 +255,7 @@ def _evaluate(problem: Problem, point: Point, local: Local) -> None:
 
 
 @inner_njit(inline="always")
-def _bound(problem: Problem, point: Point, local: Local, spare: Point, slope: Array, best: Best) -> None:
+def _bound(problem: Problem, point: Iterate, local: Local, spare: Iterate, slope: Array, best: Best) -> None:
     """Rigorous bounds on the optimum, from θ scaled to the boundary and from multipliers made dual feasible.
 
     p = 1 needs Σ_{k of t} μ_k = ω_t; p > 1 needs η_t = Σ_{k of t} μ_k with Σ_t ω_t (η_t/ω_t)^q ≤ 1, q = p/(p−1).
@@ -281,7 +291,7 @@ def _bound(problem: Problem, point: Point, local: Local, spare: Point, slope: Ar
 
 # ------------------------------------------------------------------------------------------ Newton's equations
 @inner_njit(inline="always")
-def _assemble(problem: Problem, point: Point, local: Local, system: System) -> tuple[float, float, float]:
+def _assemble(problem: Problem, point: Iterate, local: Local, system: System) -> tuple[float, float, float]:
     """Second derivatives in (θ, v), as a diagonal and squares WW', with x eliminated.
 
     Returns y/λ + Σ_t ω_t²/A_t, the divisor of the elimination; the mean τ of the products slack · multiplier; and the
@@ -407,13 +417,13 @@ def _solve_x(system: System, omega: Array, spread: float, x: Array) -> None:
 @inner_njit()
 def _direction(
     problem: Problem,
-    point: Point,
+    point: Iterate,
     local: Local,
     system: System,
     spread: float,
     target: float,
     taken: float,
-    step: Point,
+    step: Iterate,
 ) -> None:
     """Newton's step towards slack · multiplier = target, minus ``taken`` times the products of the previous step."""
     omega, ptr, miss, d_x, d_slack, push = problem.omega, problem.ptr, local.miss, step.x, step.slack, step.multiplier
@@ -466,7 +476,7 @@ def _direction(
 
 # ------------------------------------------------------------------------------------------ the step
 @inner_njit(fastmath={"nnan", "nsz"})
-def _room(point: Point, step: Point) -> tuple[float, float]:
+def _room(point: Iterate, step: Iterate) -> tuple[float, float]:
     """The longest steps, at most one, that keep slacks and x (primal) and multipliers (dual) positive."""
     x, slack, multiplier = point
     primal = dual = 1.0
@@ -482,7 +492,7 @@ def _room(point: Point, step: Point) -> tuple[float, float]:
 
 
 @inner_njit()
-def _advance(point: Point, step: Point, primal: float, dual: float) -> None:
+def _advance(point: Iterate, step: Iterate, primal: float, dual: float) -> None:
     """Take the step; slacks move along their tangents, and later Newton steps remove the residual."""
     for t in range(len(point.x)):
         point.x[t] += primal * step.x[t]
@@ -558,8 +568,8 @@ def solve_master(
     bounds, used, task_weights = found
     M, n_groups = len(theta), len(weights)
     problem = Problem(H[M], H, ptr, weights, p, weight_set, parameters)
-    point = Point(x=per_group[0], slack=per_barrier[0], multiplier=per_barrier[1])
-    step = Point(x=per_group[1], slack=per_barrier[2], multiplier=per_barrier[3])
+    point = Iterate(x=per_group[0], slack=per_barrier[0], multiplier=per_barrier[1])
+    step = Iterate(x=per_group[1], slack=per_barrier[2], multiplier=per_barrier[3])
     local = Local(theta, per_barrier[4], per_kernel[0], per_kernel[1], per_group[2], per_group[3], per_barrier[5])
     system = System(
         per_barrier[6], per_group[4], N, per_kernel[2], W, rows, L, N[n_groups], per_group[5], W[M + 1], W[M + 2]
@@ -668,3 +678,48 @@ def minimize_over_cuts(
     multipliers = np.zeros((n_tasks, len(linear)))
     multipliers[present.T] = per_barrier[7, :n_cuts]  # by task, the order of ``_gather``
     return Optimum(per_kernel[3], bounds[0], bounds[1], task_weights, used, n_steps, multipliers.T)
+
+
+# ------------------------------------------------------------------------------------------ few of many kernels
+def minimize_over_few(
+    linear: Array,
+    slopes: Array,
+    present: AnyArray,
+    scale: Array,
+    omega: Array,
+    p: float,
+    weight_set: WeightSet,
+    start: Array,
+    rtol: float,
+    joint: bool,
+    likely: IntArray,
+) -> tuple[Optimum, IntArray]:
+    """``minimize_over_cuts`` for sparse weights; also returns the kernels to begin with next time.
+
+    The bounds are valid for the master with all kernels, whichever were chosen.
+    """
+    rows = np.flatnonzero(present.any(axis=1))
+    here, live = slopes[rows], present[rows]
+    chosen = np.zeros(slopes.shape[2], dtype=bool)
+    chosen[likely] = chosen[largest(start)] = chosen[largest(omega / scale @ here[-1])] = True
+    lower = -np.inf
+    for _ in range(_MOST_ROUNDS):
+        few = np.flatnonzero(chosen)
+        some = np.ascontiguousarray(here[:, :, few])
+        found = minimize_over_cuts(linear[rows], some, live, scale, omega, p, weight_set, start[few], 0.5 * rtol, joint)
+        slope = (found.multipliers / scale).ravel() @ here.reshape(-1, len(chosen))
+        least, steepest = float(weight_set.support(slope[few])), float(weight_set.support(slope))
+        lower = max(lower, found.lower + least - steepest)
+        missing = np.flatnonzero((slope > least) & ~chosen)
+        if found.upper - lower <= rtol * found.upper or not len(missing):
+            break
+        chosen[missing[largest(slope[missing])]] = True
+    theta, used = np.zeros(len(chosen)), np.zeros(present.shape, dtype=bool)
+    theta[few], used[rows] = found.theta, found.used
+    likely = few[(found.theta > _UNUSED * found.theta.max()) | (slope[few] > _NEARLY * steepest)]
+    return found._replace(theta=theta, lower=lower, used=used), likely
+
+
+def largest(values: Array) -> IntArray:
+    """Positions of the largest values."""
+    return np.argpartition(values, -_JOINING)[-_JOINING:] if len(values) > _JOINING else np.arange(len(values))

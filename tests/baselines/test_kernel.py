@@ -23,7 +23,7 @@ from paretomkl.baselines._partially_shared import Cuts, PartialSharing, minimize
 from paretomkl.gram import GramBlocks
 from paretomkl.kernels._kernels import as_bank
 from paretomkl.machines._svc import SVCTasks
-from paretomkl.solvers._run import Run
+from paretomkl.solvers._base import Run
 from tests.conftest import make_toy
 from tests.oracles import _factor, _solve, conic_optimum, svc_objective
 

@@ -18,9 +18,8 @@ from paretomkl.machines import SVCTasks
 from paretomkl.problem import MultiTaskProblem
 from paretomkl.scalarizations import PowerMean
 from paretomkl.solvers import CutPool
-from paretomkl.solvers._few_kernels import MANY, minimize_over_few
-from paretomkl.solvers._master import minimize_over_cuts
-from paretomkl.solvers._run import Run
+from paretomkl.solvers._base import Run
+from paretomkl.solvers._master import MANY, minimize_over_cuts, minimize_over_few
 from paretomkl.weight_sets import LsBall
 
 RNG = np.random.default_rng(0)

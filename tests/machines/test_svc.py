@@ -17,7 +17,7 @@ import paretomkl
 from paretomkl import KernelBank, pareto_path
 from paretomkl.gram import GramBlocks
 from paretomkl.machines._svc import SVCStart, SVCTasks
-from paretomkl.solvers._run import Run
+from paretomkl.solvers._base import Run
 from tests.machines.cases import rounding_of
 from tests.oracles import paper_kernels, svc_gap, svc_objective, svc_objective_qp, svc_value
 

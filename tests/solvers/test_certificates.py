@@ -21,8 +21,8 @@ from paretomkl.machines import SVCTasks
 from paretomkl.problem import MultiTaskProblem
 from paretomkl.scalarizations import PowerMean
 from paretomkl.solvers import BlockCoordinateDescent, CutPool, Tseng
+from paretomkl.solvers._base import Run
 from paretomkl.solvers._master import minimize_over_cuts
-from paretomkl.solvers._run import Run
 from paretomkl.weight_sets import LsBall
 from tests.conftest import make_toy
 from tests.machines.cases import KINDS, gaussian, make_machine, some_tasks, some_theta
@@ -324,7 +324,7 @@ def test_cuts_hold_for_another_weight_set(toy, p, cost):
 def few_are_many(monkeypatch):
     """Twelve kernels count as many, of which three join at a time."""
     monkeypatch.setattr("paretomkl.solvers._cut_pool.MANY", 10)
-    monkeypatch.setattr("paretomkl.solvers._few_kernels._JOINING", 3)
+    monkeypatch.setattr("paretomkl.solvers._master._JOINING", 3)
     monkeypatch.setattr("paretomkl.gram._blocks._TOGETHER", 3)
 
 

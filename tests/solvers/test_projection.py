@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from paretomkl.solvers._projection import project
+from paretomkl.solvers._tseng import project
 from tests.oracles import power_norm
 
 QS = [1.0, 1.02, 1.25, 2.0, 10.0, np.inf]

@@ -11,7 +11,7 @@ from paretomkl.machines._svc import SVCTasks
 from paretomkl.problem import MultiTaskProblem
 from paretomkl.scalarizations import PowerMean
 from paretomkl.solvers._cut_pool import CutPool
-from paretomkl.solvers._tseng import Cuts, Point, Saddle, Tseng, power_divergence
+from paretomkl.solvers._tseng import Saddle, SaddleCuts, SaddlePoint, Tseng, power_divergence
 from paretomkl.weight_sets import LsBall
 
 PS = [1, 2, 5, np.inf]
@@ -40,7 +40,7 @@ def random_point(problem, saddle, seed=0):
     theta = problem.weight_set.scale_to_boundary(rng.uniform(0.5, 1, problem.machine.n_kernels)) * 0.9
     lam = saddle.omega * rng.uniform(0.3, 0.9, problem.machine.n_tasks)
     beta = saddle.spread(lam) * saddle.C * rng.uniform(0.2, 0.8, len(saddle.C))
-    return Point(theta, beta, lam)
+    return SaddlePoint(theta, beta, lam)
 
 
 def phi(problem, saddle, u):
@@ -133,9 +133,9 @@ def test_cuts_of_a_point_lie_below_the_objectives():
     problem = make_problem(2, 1.1)
     saddle = Saddle(problem, unit=1.0)
     u = random_point(problem, saddle)
-    u = saddle.step(u, Point(-np.ones(5), np.zeros_like(u.beta), np.zeros_like(u.lam)), 1.0)  # to satisfy β'y = 0
+    u = saddle.step(u, SaddlePoint(-np.ones(5), np.zeros_like(u.beta), np.zeros_like(u.lam)), 1.0)  # to satisfy β'y = 0
     _, cuts = saddle.gradient(u)
-    assert isinstance(cuts, Cuts)
+    assert isinstance(cuts, SaddleCuts)
     for seed in range(5):
         theta = problem.weight_set.scale_to_boundary(np.random.default_rng(seed).uniform(size=5))
         assert np.all(cuts.linear - 0.5 * cuts.forms @ theta <= problem.machine.sweep(theta).upper)
@@ -147,7 +147,7 @@ def test_steps_minimise_slope_and_distance(s):
     problem = make_problem(2, s)
     saddle = Saddle(problem, unit=0.5)
     saddle.w = np.array([1.0, 0.2, 3.0, 0.7])
-    zero = Point(np.zeros(5), np.zeros_like(saddle.C), np.zeros(4))
+    zero = SaddlePoint(np.zeros(5), np.zeros_like(saddle.C), np.zeros(4))
     u = saddle.step(random_point(problem, saddle), zero, 1.0)
     slopes, _ = saddle.gradient(u)
 
@@ -159,7 +159,7 @@ def test_steps_minimise_slope_and_distance(s):
     for seed in range(10):
         other = saddle.step(random_point(problem, saddle, seed), zero, 1.0)
         for share in (1e-4, 0.1, 1.0):
-            mixed = Point(*((1 - share) * a + share * b for a, b in zip(least, other, strict=True)))
+            mixed = SaddlePoint(*((1 - share) * a + share * b for a, b in zip(least, other, strict=True)))
             assert cost(mixed) >= cost(least) - 1e-12
 
 
