@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix
 
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import literal
+from ..exceptions import TaskDataError
 from .tasks import (
     FOLDS,
     TASK_FOLDS,
@@ -162,8 +163,8 @@ class TaskSet:
         rows_of = rows_by_label(samples.sources)
         for source in rows_of:
             if source not in known:
-                raise ValueError(
-                    f"Unknown task {literal(source)}; the model knows {literal(list(known)[:20])}. {self.advice}"
+                raise TaskDataError(
+                    f"Unknown task {literal(source)}; the model knows {literal(list(known)[:20])}.", self.advice
                 )
         return [(rows, np.array(known[source])) for source, rows in rows_of.items()]
 

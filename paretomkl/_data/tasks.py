@@ -13,6 +13,7 @@ import numpy as np
 
 from .._tools.typing import AnyArray, Array, IntArray, MultiClass
 from .._tools.wording import literal
+from ..exceptions import TaskDataError
 
 FOLDS = (
     "In cross-validation, split with paretomkl.model_selection.MultiTaskStratifiedKFold: it keeps every class of every "
@@ -278,8 +279,8 @@ def _tasks_of_classes(labels: AnyArray, rows: IntArray, source: Hashable, multi_
     classes = unique_labels(labels[rows])
     where = "y" if source is None else f"Task {literal(source)}"
     if len(classes) < 2:
-        raise ValueError(
-            f"{where} has only one class, {literal(classes[0])}; a task needs two classes or more. {FOLDS}"
+        raise TaskDataError(
+            f"{where} has only one class, {literal(classes[0])}; a task needs two classes or more.", FOLDS
         )
     of_class = {label: equal_labels(labels[rows], label) for label in classes}
     if multi_class == "one-vs-rest" and len(classes) > 2:
@@ -307,9 +308,10 @@ def _tasks_of_matrix(labels: AnyArray, sources: list[Any]) -> list[Task]:
             raise ValueError(f"Task {literal(source)} is empty: its column of y has no labels.")
         classes = unique_labels(values[rows])
         if len(classes) != 2:
-            raise ValueError(
+            raise TaskDataError(
                 f"Task {literal(source)} needs two classes in its column of y, got {len(classes)}: "
-                f"{literal(classes[:5])}. " + (FOLDS if len(classes) < 2 else "")
+                f"{literal(classes[:5])}.",
+                FOLDS if len(classes) < 2 else "",
             )
         signs = np.where(equal_labels(values[rows], classes[1]), 1.0, -1.0)
         made.append(Task(str(source), rows, signs, (classes[0], classes[1]), source))

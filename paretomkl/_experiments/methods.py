@@ -23,6 +23,7 @@ from .._select.search import ParetoMKLClassifierCV
 from .._tools.progress import Progress
 from .._tools.typing import AnyArray
 from ..baselines import IndependentMKL, IndependentSVC, MinimaxMTL, PartiallySharedMKL, SparseMTL, UniformKernelSVC
+from ..exceptions import GridEdgeWarning
 from .plan import Settings
 from .protocol import Split
 from .svc import SharedWidthSVC
@@ -216,5 +217,5 @@ def run_method(method: str, split: Split, settings: Settings) -> Outcome:
     run = own.get(method, partial(with_grid, method))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", message="The chosen C=")  # the grids are part of the protocol
+        warnings.simplefilter("ignore", GridEdgeWarning)  # the grids are part of the protocol
         return run(split, settings)

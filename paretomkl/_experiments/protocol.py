@@ -13,6 +13,7 @@ import numpy as np
 from .._select.splits import MultiTaskStratifiedKFold
 from .._tools.typing import AnyArray, Array, IntArray
 from ..datasets import fetch, make_multitask
+from ..exceptions import RareLabelWarning
 from ..kernels._kernels import Gaussian
 from .plan import STUDIES, Cell, Settings, Study
 
@@ -112,7 +113,7 @@ def make_folds(train: Part, seed: int, settings: Settings) -> list[tuple[IntArra
     used = train[rows]
     splitter = MultiTaskStratifiedKFold(settings.n_folds, shuffle=True, random_state=seed % 2**32)
     with warnings.catch_warnings():  # rare classes: a task with three positive samples has none in two folds
-        warnings.filterwarnings("ignore", message=".*fewer than n_splits")
+        warnings.simplefilter("ignore", RareLabelWarning)
         parts = list(splitter.split(used.X, used.y, tasks=used.tasks))
     return [(rows[fit], rows[held_out]) for fit, held_out in parts]
 

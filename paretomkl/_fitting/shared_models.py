@@ -14,7 +14,8 @@ from .._data.tasks import (
 )
 from .._data.together import Together
 from .._tools.typing import Array, IntArray
-from .._tools.wording import literal
+from .._tools.wording import counted, literal
+from ..exceptions import NewTaskWarning
 from .models import FittedTasks, TaskModel, as_samples
 
 
@@ -43,11 +44,8 @@ class SharedModel(FittedTasks):
                 if len(new) == 1
                 else f"Tasks {literal(new[:5])}{' …' * (len(new) > 5)} were"
             )
-            warnings.warn(
-                f"{named} not seen in training; the common function predicts {len(rows)} row{'s' * (len(rows) > 1)}.",
-                UserWarning,
-                stacklevel=4,
-            )
+            said = f"{named} not seen in training; the common function predicts {counted(len(rows), 'row')}."
+            warnings.warn(NewTaskWarning(said, new, len(rows)), stacklevel=4)
 
     def contributions(self, samples: Any, tasks: Any = None) -> Array:
         """What each kernel adds to each decision, (n_samples, n_columns, n_kernels)."""

@@ -23,20 +23,10 @@ from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit
 from .. import __version__
 from .._fitting.models import FittedTasks
 from .._tools.files import Saved, check_writable, write_whole
+from ..exceptions import UntrustedError
 from ..kernels._standardizer import Standardizer
 
 VERSIONS_FILE = "versions.json"  # beside skops' own files in the archive
-
-
-class UntrustedError(ValueError):
-    """A file contains types that a model does not need; ``types`` are their names."""
-
-    def __init__(self, file: str | os.PathLike[str], types: Sequence[str]):
-        self.types = list(types)
-        super().__init__(
-            f"{os.fspath(file)!r} contains untrusted types: {', '.join(types)}. If you trust the source of the file, "
-            "pass them as trusted=."
-        )
 
 
 LEAVES = {"__main__", "_experiments", "_show", "cli", "datasets", "plotting", "report"}
@@ -146,7 +136,11 @@ def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any
         raise ValueError(f"{os.fspath(file)!r} is not a saved model, or is damaged ({error}).") from error
     foreign = sorted(name for name in needed if name not in trusted and not _is_trusted(name))
     if foreign:
-        raise UntrustedError(file, foreign)
+        raise UntrustedError(
+            f"{os.fspath(file)!r} contains untrusted types: {', '.join(foreign)}. If you trust the source of the file, "
+            "pass them as trusted=.",
+            foreign,
+        )
     try:
         model = skops.load(file, trusted=needed)
     except Exception as error:  # a type has other fields now, or the file was edited

@@ -33,6 +33,7 @@ from .._tools.parallel import effective_jobs
 from .._tools.progress import Progress
 from .._tools.typing import Array, IntArray
 from ..distributed._training import is_remote
+from ..exceptions import GridEdgeWarning
 from ..kernels._kernels import as_bank
 from ..solvers._base import Run
 from .choice import best_of_ways, choose_way, edge_of
@@ -408,11 +409,8 @@ class PathSearch:
         edge = edge_of(C, mean, Cs)
         if edge is not None:
             beyond = C * 10 if edge == "largest" else C / 10
-            warnings.warn(
-                f"The chosen C={C:g} is the {edge} of Cs and scores better than all others; add {beyond:g} to Cs.",
-                UserWarning,
-                stacklevel=5,
-            )
+            message = f"The chosen C={C:g} is the {edge} of Cs and scores better than all others; add {beyond:g} to Cs."
+            warnings.warn(GridEdgeWarning(message, "C", C, beyond, edge), stacklevel=5)
 
     def _refit(self, given: dict[str, Any], grids: dict[Share, Grid], progress: Progress) -> None:
         began = perf_counter()

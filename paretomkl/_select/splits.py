@@ -28,6 +28,7 @@ from .._data.tasks import (
 )
 from .._tools.typing import AnyArray, IntArray
 from .._tools.wording import literal
+from ..exceptions import RareLabelWarning
 
 MATRIX_AND_TASKS = "Pass a matrix y, whose columns are the tasks, or the task of each row, not both."
 
@@ -63,7 +64,7 @@ class _TaskFolds:
         check_consistent_length(X, y, tasks)
         cells = self._make_cells(X, y, tasks)
         if self.n_splits > cells.n_samples:
-            raise ValueError(f"n_splits={self.n_splits} is more than the number of samples, {cells.n_samples}.")
+            raise ValueError(f"There are only {cells.n_samples} samples for {self.n_splits} folds.")
         self._check_sizes(cells)
         rng = check_random_state(self.random_state) if self.shuffle else None
         fold = _deal(cells, self.n_splits, rng) if cells.disjoint else _balance(cells, self.n_splits, rng)
@@ -150,19 +151,19 @@ class MultiTaskStratifiedKFold(_TaskFolds, StratifiedKFold):
         if len(sizes) == 0:
             raise ValueError("y has no labels.")
         smallest = int(sizes.argmin())
-        label, where = cells.names[smallest][1], cells.where(smallest)
+        (task, label), where = cells.names[smallest], cells.where(smallest)
         if sizes[smallest] == 1:
             raise ValueError(
                 f"{where} has a single sample with label {literal(label)}; cross-validation needs two or more, so that "
                 "every training part has one."
             )
         if sizes[smallest] < self.n_splits:
-            warnings.warn(
+            message = (
                 f"{where} has only {sizes[smallest]} samples with label {literal(label)}, fewer than "
-                f"n_splits={self.n_splits}; some test parts will have none.",
-                UserWarning,
-                stacklevel=3,
+                f"n_splits={self.n_splits}; some test parts will have none."
             )
+            rare = RareLabelWarning(message, task, label, int(sizes[smallest]), self.n_splits)
+            warnings.warn(rare, stacklevel=3)
 
     def _check_spread(self, cells: Cells, fold: IntArray) -> None:
         """Every training part must contain every cell; samples in many cells may make that impossible."""
@@ -241,7 +242,7 @@ class MultiTaskKFold(_TaskFolds, KFold):
         if kept[least] < 2:
             more = " or use more folds" if cells.sizes[least] > 2 else ""
             raise ValueError(
-                f"{cells.where(least)} has {cells.sizes[least]} samples, and with n_splits={self.n_splits} a training "
+                f"{cells.where(least)} has {cells.sizes[least]} samples, and with {self.n_splits} folds a training "
                 f"part keeps only {kept[least]} of them; regression needs two or more. Drop the task{more}."
             )
 

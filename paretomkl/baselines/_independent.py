@@ -21,6 +21,7 @@ from .._tools.parallel import effective_jobs, run_chunks
 from .._tools.progress import Progress
 from .._tools.typing import Array, ClassWeight, IntArray
 from .._tools.wording import literal
+from ..exceptions import TaskDataError
 from ..gram._blocks import GramBlocks, TaskLayout
 from ..kernels._kernels import PAPER_SIGMAS, Gaussian, KernelLike
 from ..machines import SVCTasks
@@ -323,7 +324,7 @@ def check_folds(task: Task, parts: list[tuple[IntArray, IntArray]]) -> None:
         raise ValueError(f"Task {task.name!r} has no held-out sample in any split of cv.")
     for train, _ in parts:
         if len(np.unique(task.targets[train])) < 2:
-            raise ValueError(f"Task {task.name!r} has only one class in the training part of a split of cv. {FOLDS}")
+            raise TaskDataError(f"Task {task.name!r} has only one class in the training part of a split of cv.", FOLDS)
 
 
 def cross_validate(

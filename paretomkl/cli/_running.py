@@ -3,7 +3,6 @@
 import inspect
 import json
 import os
-import re
 import shutil
 import sys
 import textwrap
@@ -19,23 +18,13 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from .._tools.files import FULL, WriteError
-from .._tools.wording import nearest
+from .._tools.wording import counted, literal, nearest
+from ..exceptions import GridEdgeWarning, RareLabelWarning, TaskDataError
 from ..tables._files import TableError
 
 UsageError: Any = typer.BadParameter.__base__
 ShellError: Any = UsageError.__base__  # the base of all typer errors about options; typer does not export it
 Function = Callable[..., None]
-
-# rewrites messages of the library, which name parameters, for the command line
-IN_THE_SHELL = {
-    r"\bfewer than n_splits=(\d+)": r"fewer than the \1 folds",
-    r"\bwith n_splits=(\d+)": r"with \1 folds",
-    r"\bn_splits=(\d+)": r"the number of folds, \1,",
-    r"\bsamples with label\b": "rows of class",
-    r"\badd (\S+) to Cs\b": r"add \1 to --Cs",
-    r"\bof Cs\b": "of --Cs",
-    r" In cross-validation, split with [\w.]+\b[^.;]*[.;]?": "",
-}
 
 
 class Commands(TyperGroup):
@@ -167,7 +156,7 @@ def _guarded(function: Function, resumable: bool) -> Function:
 def _words_of(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "Not enough memory: kernels compare all pairs of rows. Use fewer rows, such as --sample 5000."
-    return in_the_shell(str(error))
+    return in_the_shell(error)
 
 
 def _silence() -> None:
@@ -182,12 +171,21 @@ def fail(words: str, as_json: bool) -> None:
     typer.echo(_wrapped(f"Error: {words}"), err=True)
 
 
-def in_the_shell(words: str) -> str:
-    """A message of the library on one line, with command-line options instead of parameters."""
-    words = " ".join(words.split())
-    for pattern, replacement in IN_THE_SHELL.items():
-        words = re.sub(pattern, replacement, words)
-    return words
+def in_the_shell(said: BaseException) -> str:
+    """A warning or an error of the library on one line, with options of the command line instead of parameters."""
+    words = str(said)
+    if isinstance(said, RareLabelWarning):
+        whose = "" if said.task is None else f" of task {str(said.task)!r}"
+        few = f"{counted(said.n_samples, 'row')} for {said.n_splits} folds"
+        words = f"class {literal(said.label)}{whose} has only {few}; some test parts will have none."
+    elif isinstance(said, GridEdgeWarning):
+        option = f"--{said.parameter}s"
+        chosen = f"The chosen {said.parameter}={said.value:g} is the {said.edge} of {option}"
+        words = f"{chosen} and scores better than all others; add {said.beyond:g} to {option}."
+    cause = said if isinstance(said, TaskDataError) else said.__cause__
+    if isinstance(cause, TaskDataError) and cause.advice:  # it is for programmers
+        words = words.replace(cause.advice, "")
+    return " ".join(words.split())
 
 
 class Notes:
@@ -197,7 +195,7 @@ class Notes:
         self.written: set[str] = set()
 
     def __call__(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        words = in_the_shell(str(message))
+        words = in_the_shell(message if isinstance(message, Warning) else category(message))
         if issubclass(category, UserWarning) and words not in self.written:  # several folds may give the same warning
             self.written.add(words)
             note(words)

@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import __version__
 from .._tools.wording import counted, hint, joined, quoted
+from ..exceptions import NewTaskWarning, UntrustedError
 from ..tables._files import Frame, TableError
 from ..tables._tables import Columns, Table
 from ._options import NEW_TASK
@@ -70,7 +71,7 @@ class SavedModel:
 
     @classmethod
     def load(cls, file: Path) -> "SavedModel":
-        from .._learn.saving import UntrustedError, load_model
+        from .._learn.saving import load_model
         from ..tables._tables import Columns
 
         try:
@@ -100,7 +101,9 @@ class SavedModel:
         columns = self.columns
         check_columns(columns, frame, file_name)
         inputs = columns.read(frame)
-        imputes = "simpleimputer" in repr(self.pipeline).lower()
+        imputes = any(
+            "simpleimputer" in getattr(part, "named_steps", ()) for _, part, _ in self.pipeline[0].transformers_
+        )
         for name in columns.inputs:
             missing = int(inputs[name].isna().sum())
             if missing and (name == columns.task or not imputes):
@@ -176,7 +179,7 @@ class SavedModel:
         from .._tools.progress import Progress
 
         with Progress(len(rows), 0.0, None, "rows") as progress, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".* not seen in training")  # the command prints its own note
+            warnings.simplefilter("ignore", NewTaskWarning)  # the command prints its own note
             for first in range(0, len(rows), BLOCK):
                 some = rows[first : first + BLOCK]
                 labels[some] = self.pipeline.predict(inputs.iloc[some])

@@ -31,6 +31,7 @@ from .._tools.checks import check_count, check_number, shown
 from .._tools.files import check_writable, write_whole
 from .._tools.shares import SHARES
 from .._tools.typing import Array, IntArray, MachineName, TaskScale
+from ..exceptions import RareLabelWarning
 from ..kernels._kernels import as_bank
 from ..solvers import CutPool
 from ._rows import draw_rows, of_known_tasks
@@ -547,7 +548,7 @@ def held_out_split(
     folds = kind(share.denominator, shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
         # a label with fewer samples than parts is missing from some parts; for a single split that does no harm
-        warnings.filterwarnings("ignore", message=".*fewer than n_splits", category=UserWarning)
+        warnings.simplefilter("ignore", RareLabelWarning)
         parts = make_splits(folds, X, y, tasks, stratify=stratify)
     test = np.sort(np.concatenate([held_out for _, held_out in parts[: share.numerator]]))
     return np.setdiff1d(np.concatenate(parts[0]), test), test

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import pickle
 import resource
 import signal
 import subprocess
@@ -22,13 +23,13 @@ import skops.io
 from typer.testing import CliRunner
 
 import paretomkl
-from paretomkl._data.tasks import FOLDS
 from paretomkl._tools.progress import Progress
 from paretomkl._tools.wording import counted, hint, joined, nearest, quoted, short_kernel
 from paretomkl.cli._app import app
 from paretomkl.cli._expectation import expected_seconds, in_time, number_of_kernels
 from paretomkl.cli._options import Options
 from paretomkl.cli._running import in_the_shell, note
+from paretomkl.exceptions import TaskDataError
 from paretomkl.kernels._kernels import as_bank
 from paretomkl.tables._row_selection import LeftOut
 from paretomkl.tables._tables import TableError, load_table
@@ -370,7 +371,7 @@ def test_notes_mention_folds_and_options(tmp_path):
     few.to_csv(tmp_path / "few.csv", index=False)
     done = run("fit", tmp_path / "few.csv", "-y", "outcome", "-o", tmp_path / "m.skops", "--ps", "1", "--Cs", "1,10")
     assert done.returncode == 0
-    assert "y has only 3 rows of class 'ill', fewer than the 5 folds" in done.stderr
+    assert "class 'ill' has only 3 rows for 5 folds" in done.stderr
     assert "n_splits" not in done.stderr
 
 
@@ -689,8 +690,11 @@ def test_a_progress_line_fits_the_terminal(monkeypatch):
 
 
 def test_advice_for_programmers_is_left_out():
-    advice = f"Task 'a' has only one class, 1; a task needs two classes or more. {FOLDS} Go on."
-    assert in_the_shell(advice) == "Task 'a' has only one class, 1; a task needs two classes or more. Go on."
+    alone = TaskDataError("Task 'a' has only one class.", "Split with MultiTaskStratifiedKFold.")
+    failed = ValueError(f"The fit failed in 3 folds: {alone}")
+    failed.__cause__ = pickle.loads(pickle.dumps(alone))  # as it arrives from another process
+    assert in_the_shell(alone) == "Task 'a' has only one class."
+    assert in_the_shell(failed) == "The fit failed in 3 folds: Task 'a' has only one class."
 
 
 def test_predictions_are_printed_for_a_dash_and_written_as_csv_only(model, strangers, tmp_path, monkeypatch):

@@ -20,6 +20,7 @@ from paretomkl import (
     save_model,
     sources,
 )
+from paretomkl.exceptions import NewTaskWarning
 from paretomkl.gram._coupled import CoupledBank, CoupledGram
 from paretomkl.kernels import Gaussian, KernelBank, Linear
 from paretomkl.machines import RidgeTasks, SVCTasks
@@ -216,9 +217,9 @@ def test_tasks_of_one_class_and_new_tasks(toy, way):
     y[tasks == "west"] = "no"
     model = ParetoMKLClassifier(share=way, C=3).fit(X, y, tasks=tasks)
     assert model.score(X, y, tasks=tasks) > 0.7
-    with pytest.warns(UserWarning, match="Task 'elsewhere' was not seen in training; the common .* 5 rows"):
+    with pytest.warns(NewTaskWarning, match="Task 'elsewhere' was .* 5 rows"):
         assert set(model.predict(X[:5], tasks=["elsewhere"] * 5)) <= {"yes", "no"}
-    with pytest.warns(UserWarning, match=r"Tasks \['afar', 'beyond'\] were not seen in training"):
+    with pytest.warns(NewTaskWarning, match=r"Tasks \['afar', 'beyond'\] were"):
         model.decision_function(X[:3], tasks=["beyond", "north", "afar"])
     with pytest.raises(ValueError, match="Task 'west' has only one class"):
         ParetoMKLClassifier(share="kernel").fit(X, y, tasks=tasks)
@@ -234,7 +235,7 @@ def test_a_new_task_gets_the_common_part(toy):
     dual[model.support_] = model.dual_coef_[0]
     f0 = bank.cross(bank.side(data), bank.side(data), theta) @ dual + model.intercept_[0]
     tasks_set = model.model_.tasks.whole
-    with pytest.warns(UserWarning, match="not seen in training"):
+    with pytest.warns(NewTaskWarning):
         predicted = model.predict(X, tasks=["new"] * 75)
     assert_allclose(predicted, tasks_set.centre[0] + tasks_set.spread[0] * f0)
     assert 0 < model.common_share_ < 1

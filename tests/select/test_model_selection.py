@@ -47,6 +47,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from paretomkl import ParetoMKLClassifier
 from paretomkl._select.splits import make_splits
+from paretomkl.exceptions import RareLabelWarning
 from paretomkl.model_selection import (
     MultiTaskKFold,
     MultiTaskShuffleSplit,
@@ -94,7 +95,7 @@ def spread(fold, rows, n_splits) -> int:
 
 
 # ------------------------------------------------------------ folds of a vector y
-@pytest.mark.filterwarnings("ignore:.*fewer than n_splits")
+@pytest.mark.filterwarnings("ignore::paretomkl.exceptions.RareLabelWarning")
 @EXAMPLES
 @given(data=st.data(), n_splits=st.integers(2, 6), seed=st.sampled_from([None, 0, 1]))
 def test_cells_tasks_and_folds_are_even(data, n_splits, seed):
@@ -172,7 +173,7 @@ def gain_of_moving(fold, cells, n_splits) -> float:
     return cost(fold) - min(cost(other) for other in moved)
 
 
-@pytest.mark.filterwarnings("ignore:.*fewer than n_splits")
+@pytest.mark.filterwarnings("ignore::paretomkl.exceptions.RareLabelWarning")
 @EXAMPLES
 @given(data=st.data(), n_splits=st.integers(2, 5), seed=st.sampled_from([None, 0]))
 def test_no_sample_of_a_matrix_is_better_off_elsewhere(data, n_splits, seed):
@@ -217,7 +218,7 @@ def test_labels_of_a_matrix_are_spread(missing):
     assert spread(fold, np.arange(20), 5) <= 3  # samples without any label too
 
 
-@pytest.mark.filterwarnings("ignore:.*fewer than n_splits")
+@pytest.mark.filterwarnings("ignore::paretomkl.exceptions.RareLabelWarning")
 @pytest.mark.parametrize("seed", range(5))
 def test_rare_labels_are_not_lost_among_many_tasks(seed):
     """Tasks with 2, 3, … 7 positive labels among 54 others: each positive label is in a different fold."""
@@ -269,7 +270,7 @@ IMPOSSIBLE = np.array([[1, np.nan, 1], [1, 1, np.nan], [np.nan, 1, 1], [0, 0, 0]
         ({}, TWELVE, PAIRS + 0.5, {}, "Unknown label type"),
         ({}, TWELVE, [None, *PAIRS[1:]], {}, "y is missing for sample 0"),
         ({}, TWELVE, PAIRS, {"groups": [None, *PAIRS[1:]]}, "tasks is missing for sample 0"),
-        ({"n_splits": 13}, TWELVE, PAIRS, {}, "n_splits=13 is more than the number of samples, 12"),
+        ({"n_splits": 13}, TWELVE, PAIRS, {}, "12 samples for 13 folds"),
         ({"n_splits": 2}, np.zeros(6), IMPOSSIBLE, {}, "fall into one fold"),
     ],
 )
@@ -286,9 +287,10 @@ def test_bad_options_are_refused(options):
 
 def test_small_cells_are_warned_about_once():
     y = np.array([0] * 20 + [1, 1, 1, 2, 2])
-    with pytest.warns(UserWarning, match="only 2 samples with label 2, fewer than n_splits=5") as caught:
+    with pytest.warns(RareLabelWarning, match="label 2") as caught:
         fold = fold_of_rows(MultiTaskStratifiedKFold(5).split(y, y), 25)
-    assert len(caught) == 1
+    (rare,) = [one.message for one in caught]
+    assert (rare.task, rare.label, rare.n_samples, rare.n_splits) == (None, 2, 2, 5)
     assert len(set(fold[y == 2])) == 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -430,7 +432,7 @@ FEW = ["a"] * 9 + ["b"] * 3
     [
         (
             lambda: MultiTaskKFold(2).split(TWELVE, tasks=FEW),
-            "Task 'b' has 3 samples, and with n_splits=2 a training part keeps only 1",
+            "Task 'b' has 3 samples, and with 2 folds",
         ),
         (
             lambda: MultiTaskKFold(5).split(TWELVE, tasks=["a"] * 10 + ["b"] * 2),
@@ -438,9 +440,9 @@ FEW = ["a"] * 9 + ["b"] * 3
         ),
         (
             lambda: MultiTaskKFold(2).split(TWELVE[:3]),
-            "y has 3 samples, and with n_splits=2 a training part keeps only 1",
+            "y has 3 samples, and with 2 folds",
         ),
-        (lambda: MultiTaskKFold(13).split(TWELVE), "n_splits=13 is more than the number of samples, 12"),
+        (lambda: MultiTaskKFold(13).split(TWELVE), "12 samples for 13 folds"),
         (lambda: MultiTaskKFold().split(TWELVE, np.full((12, 2), np.nan)), "Task 0 has 0 samples"),
         (lambda: MultiTaskKFold().split(TWELVE, np.empty((12, 0))), "y has no columns"),
         (lambda: MultiTaskKFold().split(TWELVE, np.eye(12), tasks=FEW), "Pass a matrix y, .* or the task of each row"),

@@ -31,6 +31,7 @@ from paretomkl._fitting.tracing import Grid, check_parts, fit_bank, pose, trace_
 from paretomkl._select.choice import choose
 from paretomkl._select.path_search import searches_all
 from paretomkl._tools.progress import Progress
+from paretomkl.exceptions import GridEdgeWarning
 from paretomkl.machines import SVCTasks
 from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer
 from paretomkl.scalarizations import PowerMean
@@ -160,7 +161,7 @@ def test_other_kernels_pay_for_their_capacity_on_request(wine):
 
 def test_the_edge_of_the_grid_gives_a_warning(wine):
     X, y = wine
-    with pytest.warns(UserWarning, match=r"The chosen C=0.3 is the largest of Cs .*; add 3 to Cs"):
+    with pytest.warns(GridEdgeWarning, match="add 3 to Cs"):
         ParetoMKLClassifierCV(ps=1.0, Cs=[1e-3, 0.3], cv=3).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

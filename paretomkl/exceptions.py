@@ -1,0 +1,148 @@
+"""Warnings and errors with fields, so that programs need not search their messages.
+
+Convergence has its own: :class:`sklearn.exceptions.ConvergenceWarning` and :class:`paretomkl.solution.RoundingWarning`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+__all__ = ["GridEdgeWarning", "NewTaskWarning", "RareLabelWarning", "TaskDataError", "UntrustedError"]
+
+# All fields have defaults: a process that receives an error from another one first makes it from its message alone.
+
+
+class RareLabelWarning(UserWarning):
+    """A label of a task has fewer samples than there are folds, so some test parts have none.
+
+    Parameters
+    ----------
+    message : str
+        The whole sentence.
+    task, label : hashable, default=None
+        The task, None if there is only one, and its label.
+    n_samples, n_splits : int, default=0
+        The number of samples with the label, and the number of folds.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from paretomkl.exceptions import RareLabelWarning
+    >>> from paretomkl.model_selection import MultiTaskStratifiedKFold
+    >>> with warnings.catch_warnings(record=True, category=RareLabelWarning) as found:
+    ...     _ = MultiTaskStratifiedKFold(5).split([[0]] * 9, ["a"] * 6 + ["b"] * 3)
+    >>> found[0].message.label, found[0].message.n_samples
+    ('b', 3)
+    """
+
+    def __init__(
+        self, message: str, task: Hashable = None, label: Hashable = None, n_samples: int = 0, n_splits: int = 0
+    ):
+        super().__init__(message)
+        self.task, self.label, self.n_samples, self.n_splits = task, label, n_samples, n_splits
+
+
+class GridEdgeWarning(UserWarning):
+    """A search chose the first or the last value of its grid, and a value beyond it may be better.
+
+    Parameters
+    ----------
+    message : str
+        The whole sentence.
+    parameter : str, default="C"
+        The parameter.
+    value, beyond : float, default=nan
+        The chosen value, and one to try.
+    edge : str, default=""
+        ``"smallest"`` or ``"largest"``.
+
+    Examples
+    --------
+    >>> from paretomkl.exceptions import GridEdgeWarning
+    >>> GridEdgeWarning("Add 1000 to Cs.", value=100.0, beyond=1000.0, edge="largest").beyond
+    1000.0
+    """
+
+    def __init__(
+        self,
+        message: str,
+        parameter: str = "C",
+        value: float = float("nan"),
+        beyond: float = float("nan"),
+        edge: str = "",
+    ):
+        super().__init__(message)
+        self.parameter, self.value, self.beyond, self.edge = parameter, value, beyond, edge
+
+
+class NewTaskWarning(UserWarning):
+    """Some samples belong to tasks that were not in the training data; the common function predicts them.
+
+    Parameters
+    ----------
+    message : str
+        The whole sentence.
+    tasks : sequence, default=()
+        The new tasks.
+    n_samples : int, default=0
+        How many samples belong to them.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from paretomkl.exceptions import NewTaskWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", NewTaskWarning)
+    """
+
+    def __init__(self, message: str, tasks: Sequence[Hashable] = (), n_samples: int = 0):
+        super().__init__(message)
+        self.tasks, self.n_samples = tuple(tasks), n_samples
+
+
+class TaskDataError(ValueError):
+    """A task cannot be learned or predicted, often because a fold lacks some of its classes.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong.
+    advice : str, default=""
+        What to change in Python code; the message is both.
+
+    Examples
+    --------
+    >>> from paretomkl import ParetoMKLClassifier
+    >>> from paretomkl.exceptions import TaskDataError
+    >>> try:
+    ...     ParetoMKLClassifier().fit([[0.0], [1.0]], ["a", "a"])
+    ... except TaskDataError as error:
+    ...     print(error.problem)
+    y has only one class, 'a'; a task needs two classes or more.
+    """
+
+    def __init__(self, problem: str, advice: str = ""):
+        super().__init__(f"{problem} {advice}".strip())
+        self.problem, self.advice = problem, advice
+
+
+class UntrustedError(ValueError):
+    """A file contains types that a saved model does not need.
+
+    Parameters
+    ----------
+    message : str
+        The whole sentence.
+    types : sequence of str, default=()
+        The names of these types.
+
+    Examples
+    --------
+    >>> from paretomkl.exceptions import UntrustedError
+    >>> UntrustedError("The file contains os.system.", ["os.system"]).types
+    ['os.system']
+    """
+
+    def __init__(self, message: str, types: Sequence[str] = ()):
+        super().__init__(message)
+        self.types = list(types)
