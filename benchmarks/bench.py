@@ -32,14 +32,8 @@ from sklearn.svm import SVC
 
 from paretomkl import PAPER_PS, Gaussian, ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
 from paretomkl._data.tasks import make_tasks
-from paretomkl.baselines import (
-    IndependentMKL,
-    IndependentSVC,
-    MinimaxMTL,
-    PartiallySharedMKL,
-    SparseMTL,
-    UniformKernelSVC,
-)
+from paretomkl._experiments.svc import IndependentSVC
+from paretomkl.baselines import IndependentMKL, MinimaxMTL, PartiallySharedMKL, SparseMTL, UniformKernelSVC
 from paretomkl.kernels import paper_kernels
 from paretomkl.path import ParetoPath
 

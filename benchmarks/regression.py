@@ -25,10 +25,11 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import MultiTaskLasso, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVR
+from taskwise import TaskwiseRegressor
 from threadpoolctl import threadpool_limits
 
 from paretomkl import KernelBank, ParetoMKLRegressorCV
-from paretomkl.baselines import IndependentMKLRegressor, TaskwiseRegressor, UniformKernelRegressor
+from paretomkl.baselines import IndependentMKLRegressor, UniformKernelRegressor
 from paretomkl.datasets import fetch
 from paretomkl.model_selection import MultiTaskKFold, MultiTaskShuffleSplit, split_by_time
 

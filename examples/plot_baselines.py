@@ -20,7 +20,6 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from paretomkl import Gaussian, ParetoMKLClassifier, ParetoMKLClassifierCV
 from paretomkl.baselines import (
     IndependentMKL,
-    IndependentSVC,
     MinimaxMTL,
     PartiallySharedMKL,
     SparseMTL,
@@ -54,7 +53,6 @@ methods = {
     "PartiallySharedMKL": chosen(PartiallySharedMKL(kernels=kernels, **common), C=Cs, beta=[0.5, 2.0]),
     "SparseMTL": chosen(SparseMTL(kernels=kernels, **common), C=Cs, q=[1.0, 2.0]),
     "IndependentMKL": chosen(IndependentMKL(kernels=kernels, **common), C=Cs),
-    "IndependentSVC": IndependentSVC(Cs=Cs, **common),
     "UniformKernelSVC": chosen(UniformKernelSVC(kernels=kernels, **common), C=Cs),
     "MinimaxMTL, trace norm": chosen(MinimaxMTL("trace", **common), mu=[0.003, 0.01, 0.03]),
     "MinimaxMTL, common part": chosen(MinimaxMTL("ep", **common), mu=[0.003, 0.01, 0.03]),

@@ -363,13 +363,3 @@ def test_a_class_lost_in_a_fold_names_the_folds_that_keep_it(toy):
     order = np.argsort(toy.y, kind="stable")  # sorted by label: a fold trains on one class of every task
     with pytest.raises(ValueError, match=r"has only one class.*MultiTaskStratifiedKFold"):
         search.set_params(cv=KFold(2)).fit(frame.iloc[order], toy.y[order])
-
-
-def test_independent_svc_takes_an_iterable_of_splits(toy):
-    splits = list(model_selection.MultiTaskStratifiedKFold(3).split(toy.X, toy.y, tasks=toy.tasks))
-    for cv in (splits, iter(splits)):
-        fitted = baselines.IndependentSVC(Cs=[1.0, 10.0], cv=cv).fit(toy.X, toy.y, tasks=toy.tasks)
-        assert fitted.cv_scores_.shape == (3, 2, 9)
-    one_class = np.flatnonzero((toy.y == "yes") | (toy.tasks != "task 0"))
-    with pytest.raises(ValueError, match=r"Task 'task 0' has only one class in .* a split of cv.*MultiTaskStratified"):
-        baselines.IndependentSVC(cv=[(one_class, np.arange(5))]).fit(toy.X, toy.y, tasks=toy.tasks)

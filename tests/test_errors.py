@@ -278,7 +278,6 @@ SCALARS = {
     ),
     "site": lambda: paretomkl.distributed.Site(ONE),
     "ps": lambda: pareto_path(Z, BINARY, ps=np.str_("x")),
-    "folds of a baseline": lambda: paretomkl.baselines.IndependentSVC().fit(Z, 1 * (np.arange(20) == 0)),
     "look-alikes": lambda: pareto_path(Z, BINARY, tasks=np.array([ONE, np.str_("1")] * 10, dtype=object)),
 }
 

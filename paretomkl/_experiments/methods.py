@@ -22,11 +22,11 @@ from .._learn.classifier import MultiTaskClassifier
 from .._select.search import ParetoMKLClassifierCV
 from .._tools.progress import Progress
 from .._tools.typing import AnyArray
-from ..baselines import IndependentMKL, IndependentSVC, MinimaxMTL, PartiallySharedMKL, SparseMTL, UniformKernelSVC
+from ..baselines import IndependentMKL, MinimaxMTL, PartiallySharedMKL, SparseMTL, UniformKernelSVC
 from ..exceptions import GridEdgeWarning
 from .plan import Settings
 from .protocol import Split
-from .svc import SharedWidthSVC
+from .svc import WIDTHS, IndependentSVC, SharedWidthSVC
 
 PAPER_S = 1.1
 # the grid of "svc"; not part of the settings, so that adding it kept the results of the other methods valid
@@ -187,8 +187,8 @@ def independent_svc(split: Split, settings: Settings) -> Outcome:
     """What most people would do: one Gaussian-kernel SVM per task, with C and width chosen by the task's own folds."""
     point = Point({}, float("nan"))
     outcome = Outcome([point])
-    own = None if split.kernels == "paper" else split.kernels  # None: the nine Gaussians of the paper's bank
-    model = IndependentSVC(Cs=settings.Cs, kernels=own, cv=settings.n_folds, tol=settings.tol)
+    kernels = WIDTHS if split.kernels == "paper" else split.kernels  # the nine Gaussians of the paper's bank
+    model = IndependentSVC(settings.Cs, kernels, settings.n_folds, settings.tol)
     _fit_and_test(split, model, point, outcome)
     point.cv = float(np.mean(model.cv_scores_.max(axis=(1, 2))))
     return outcome

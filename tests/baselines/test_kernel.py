@@ -1,4 +1,4 @@
-"""The kernel baselines: independent kernels, partially shared kernels, uniform and cross-validated ones."""
+"""The kernel baselines: independent kernels, partially shared kernels and uniform ones."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone, is_regressor
 from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_validate
+from sklearn.model_selection import KFold, cross_validate
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from paretomkl import Gaussian, KernelBank, ParetoMKLClassifier, baselines
-from paretomkl.baselines import IndependentMKL, IndependentSVC, PartiallySharedMKL, UniformKernelSVC
+from paretomkl.baselines import IndependentMKL, PartiallySharedMKL, UniformKernelSVC
 from paretomkl.baselines._partially_shared import Cuts, PartialSharing, minimize_in_out
 from paretomkl.gram import GramBlocks
 from paretomkl.kernels._kernels import as_bank
@@ -32,7 +32,6 @@ MODELS = [
     IndependentMKL(kernels=KERNELS),
     PartiallySharedMKL(kernels=KERNELS),
     UniformKernelSVC(kernels=KERNELS),
-    IndependentSVC(Cs=[1.0, 10.0], sigmas=[0.3, 1.0], cv=3),
 ]
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 
@@ -200,55 +199,23 @@ def test_uniform_kernel_matches_svc_on_the_mean_kernel(toy):
     assert model.n_sweeps_ == 1
 
 
-# ------------------------------------------------------------ cross-validated kernels
-@pytest.mark.parametrize("cv", [5, ShuffleSplit(4, test_size=0.3, random_state=0)], ids=["folds", "splitter"])
-def test_cross_validation_matches_a_grid_search_in_each_task(cv):
-    toy = make_toy(seed=5, n=60)
-    Cs, sigmas = [0.1, 1.0, 10.0, 100.0], [0.1, 0.3, 1.0, 3.0]
-    model = IndependentSVC(Cs=Cs[::-1], sigmas=sigmas, cv=cv, tol=1e-6).fit(toy.X, toy.y, tasks=toy.tasks)
-    decisions = model.decision_function(toy.X, tasks=toy.tasks)
-    grid = {"C": Cs, "gamma": [0.5 / sigma**2 for sigma in sigmas]}
-    for t, (rows, _) in enumerate(toy.pairs):
-        search = GridSearchCV(SVC(tol=1e-8), grid, cv=cv).fit(toy.X[rows], toy.y[rows])
-        scores = search.cv_results_["mean_test_score"].reshape(4, 4)
-        assert_allclose(model.cv_scores_[t], scores, atol=1e-12)
-        assert model.C_[t] == search.best_params_["C"]
-        assert_allclose(0.5 / model.sigmas_[t] ** 2, search.best_params_["gamma"])
-        assert_array_equal(model.theta_[t], np.array(sigmas) == model.sigmas_[t])
-        assert_allclose(decisions[rows], search.decision_function(toy.X[rows]), atol=2e-3)
-    assert model.n_sweeps_ == 17
-    assert len(set(model.C_) | set(model.sigmas_)) > 2  # the tasks differ
+@pytest.mark.parametrize("s", [1.1, 2.0])  # with s = 1, θ is less certain than the objective
+def test_independent_kernels_are_those_of_tasks_that_share_nothing(toy, s):
+    given = {"s": s, "C": 3.0, "kernels": toy.kernels, "tol": 1e-6}
+    fit = {"X": toy.X, "y": toy.y, "tasks": toy.tasks}
+    model, nothing = IndependentMKL(**given).fit(**fit), ParetoMKLClassifier(share="nothing", **given).fit(**fit)
+    assert_allclose(model.theta_, nothing.theta_, atol=1e-7)
+    assert_allclose(model.objectives_, nothing.objectives_, rtol=1e-9)
 
 
-def test_cross_validation_among_given_kernels(toy):
-    stack = np.moveaxis(toy.Ks, 0, 2)
-    fit = {"y": toy.y, "tasks": toy.tasks}
-    given = IndependentSVC(kernels="precomputed").fit(stack, **fit)
-    named = IndependentSVC(kernels=toy.kernels).fit(toy.X, **fit)
-    assert_allclose(given.cv_scores_, named.cv_scores_)
-    assert_array_equal(given.theta_, named.theta_)
-    assert np.isnan(given.sigmas_).all()
-    chosen = named.theta_.argmax(axis=1)
-    assert_allclose(named.sigmas_, [{2: 0.3, 3: 1.0}.get(m, np.nan) for m in chosen])
-    assert_array_equal(given.predict(stack, tasks=toy.tasks), named.predict(toy.X, tasks=toy.tasks))
-
-
-def test_few_samples_make_few_folds():
-    toy = make_toy(n_tasks=2, n=6)  # three samples of each class
-    many, three = (IndependentSVC(cv=cv).fit(toy.X, toy.y, tasks=toy.tasks) for cv in (5, 3))
-    assert_array_equal(many.cv_scores_, three.cv_scores_)
-    weight = np.ones(len(toy.y))
-    weight[np.flatnonzero((toy.tasks == "task 1") & (toy.y == "no"))[1:]] = 0
-    with pytest.raises(ValueError, match="Task 'task 1' has one sample of class 'no'; cross-validation needs"):
-        IndependentSVC().fit(toy.X, toy.y, tasks=toy.tasks, sample_weight=weight)
-
-
-def test_samples_of_weight_zero_are_in_no_fold(toy):
-    weight = np.arange(len(toy.y)) % 4 > 0
-    fewer = IndependentSVC(cv=3).fit(toy.X[weight], toy.y[weight], tasks=toy.tasks[weight])
-    weighed = IndependentSVC(cv=3).fit(toy.X, toy.y, tasks=toy.tasks, sample_weight=weight.astype(float))
-    assert_allclose(weighed.cv_scores_, fewer.cv_scores_)
-    assert_allclose(weighed.objectives_, fewer.objectives_, rtol=1e-4)
+@pytest.mark.parametrize("p", [0.5, 1.0, np.inf])
+def test_the_mean_kernel_is_the_limit_of_large_s(toy, p):
+    fit = {"X": toy.X, "y": toy.y, "tasks": toy.tasks}
+    mean = UniformKernelSVC(C=3.0, kernels=toy.kernels, tol=1e-6).fit(**fit)
+    limit = ParetoMKLClassifier(p=p, s=np.inf, C=3.0 / 5, kernels=toy.kernels, tol=1e-6).fit(**fit)
+    decisions = (model.decision_function(toy.X, tasks=toy.tasks) for model in (mean, limit))
+    assert_allclose(*decisions, atol=1e-12)
+    assert_allclose(mean.objectives_, 5 * limit.objectives_, rtol=1e-12)
 
 
 # ------------------------------------------------------------ the common interface
@@ -310,7 +277,7 @@ def test_routing_needs_no_requests(toy, model):
     assert np.isfinite(scores["test_score"]).all()
 
 
-@pytest.mark.parametrize("model", MODELS[:3], ids=lambda model: type(model).__name__)
+@every_model
 def test_weights_act_like_repetitions(toy, model):
     weight = 1 + np.arange(len(toy.y)) % 3
     repeated = np.repeat(np.arange(len(toy.y)), weight)
@@ -358,25 +325,7 @@ def test_progress_is_shown_on_request(toy, model, verbose, capsys):
             UniformKernelSVC(kernels="nice"),
             r"kernels must be 'default', 'paper', 'precomputed', sources\(…\) or a sequence",
         ),
-        (IndependentSVC(Cs=[]), "Cs is empty; pass at least one number"),
-        (IndependentSVC(Cs=[1.0, -1.0]), "every entry of Cs must be a number greater than 0"),
-        (IndependentSVC(Cs="all"), "every entry of Cs must be a number greater than 0"),
-        (IndependentSVC(sigmas=[0.0]), "every entry of sigmas must be a number greater than 0"),
-        (
-            IndependentSVC(cv=1),
-            "cv must be a whole number of at least 2, a splitter or an iterable of splits, got cv=1",
-        ),
-        (
-            IndependentSVC(cv="five"),
-            "cv must be a whole number of at least 2, a splitter or an iterable of splits, got cv='five'",
-        ),
-        (
-            IndependentSVC(cv=[(np.arange(40), np.arange(40, 54))]),
-            "Task 'task 0' has no held-out sample in any split of cv",
-        ),
-        (IndependentSVC(cv=2.5), "cv must be a whole number of at least 2, a splitter or an iterable of splits"),
-        (IndependentSVC(tol=1.0), "tol must be a number between 0 and 1"),
-        (IndependentSVC(class_weight="heavy"), "class_weight must be None, 'balanced' or a dict"),
+        (UniformKernelSVC(class_weight="heavy"), "class_weight must be None, 'balanced' or a dict"),
     ],
     ids=repr,
 )

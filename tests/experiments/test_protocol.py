@@ -20,8 +20,10 @@ from paretomkl._data.labels import Labelling
 from paretomkl._experiments.methods import SVC_CS, SVC_GAMMAS, Outcome, Point, combinations, run_method
 from paretomkl._experiments.plan import FULL, METHODS, QUICK, STUDIES, Cell, make_plan
 from paretomkl._experiments.protocol import Part, Split, draw_parts, load, make_folds, make_split
+from paretomkl._experiments.svc import IndependentSVC
 from paretomkl.baselines import UniformKernelSVC
-from paretomkl.kernels._kernels import paper_kernels
+from paretomkl.kernels import Gaussian, paper_kernels
+from tests.conftest import make_toy
 
 
 def classes_data(sizes=(40, 25, 60), n_features=3, seed=0) -> Part:
@@ -212,6 +214,29 @@ def test_candidates_are_scored_in_every_fold_and_the_best_is_fitted_on_all():
 def grid_of(split: Split) -> dict:
     d = split.train.X.shape[1]
     return {"svc__C": SVC_CS, "svc__gamma": [gamma / d for gamma in SVC_GAMMAS]}
+
+
+def test_each_task_chooses_its_own_width_and_cost():
+    """As a grid search of scikit-learn in each task does."""
+    toy = make_toy(seed=5, n=60)
+    Cs, sigmas = [0.1, 1.0, 10.0, 100.0], [0.1, 0.3, 1.0, 3.0]
+    model = IndependentSVC(Cs[::-1], [Gaussian(sigma) for sigma in sigmas], tol=1e-6)
+    decisions = model.fit(toy.X, toy.y, tasks=toy.tasks).decision_function(toy.X, tasks=toy.tasks)
+    grid = {"C": Cs, "gamma": [0.5 / sigma**2 for sigma in sigmas]}
+    for t, (rows, _) in enumerate(toy.pairs):
+        search = GridSearchCV(SVC(tol=1e-8), grid).fit(toy.X[rows], toy.y[rows])
+        assert_allclose(model.cv_scores_[t], search.cv_results_["mean_test_score"].reshape(4, 4), atol=1e-12)
+        assert model.C_[t] == search.best_params_["C"]
+        assert_allclose(0.5 / sigmas[model.theta_[t].argmax()] ** 2, search.best_params_["gamma"])
+        assert_allclose(decisions[rows], search.decision_function(toy.X[rows]), atol=2e-3)
+    assert model.n_sweeps_ == 17
+    assert len(np.unique(np.column_stack([model.C_, model.theta_]), axis=0)) > 1  # the tasks differ
+
+
+def test_few_samples_make_few_folds():
+    toy = make_toy(n_tasks=2, n=6)  # three samples of each class
+    many, three = (IndependentSVC(n_folds=n).fit(toy.X, toy.y, tasks=toy.tasks) for n in (5, 3))
+    assert_array_equal(many.cv_scores_, three.cv_scores_)
 
 
 def test_svc_on_classes_is_a_grid_search_of_scikit_learn():

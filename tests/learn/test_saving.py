@@ -106,8 +106,7 @@ def test_every_form_of_data(name, form, tmp_path):
     ("name", "option"), [(name, option) for name, kind in ESTIMATORS.items() for option in options(kind)], ids=str
 )
 def test_every_option(name, option, tmp_path):
-    form = "matrix" if option == {"form": "joint"} else "tasks"
-    data, y, _, given = forms(ESTIMATORS[name])[form]
+    data, y, _, given = forms(ESTIMATORS[name])["tasks"]
     check_saving(cheap(ESTIMATORS[name], **option).fit(data, y, **given), data, tmp_path / "model.skops", **given)
 
 
@@ -139,7 +138,6 @@ AROUND = {
     "two scores": (GridSearchCV(OURS, {"C": [1.0]}, cv=2, scoring=["accuracy", "f1_macro"], refit="accuracy"), LABELS),
     "logarithm of y": (TransformedTargetRegressor(REGRESSOR, func=np.log, inverse_func=np.exp), NUMBERS),
     "chain": (RegressorChain(REGRESSOR), np.column_stack([NUMBERS, -NUMBERS])),
-    "taskwise": (baselines.TaskwiseRegressor(REGRESSOR, {"C": [1.0, 2.0]}, cv=2), NUMBERS),
 }
 
 

@@ -14,14 +14,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from .._data.numbers import r_squared
-from .._data.reading import Training
-from .._fitting.models import FittedTasks
-from .._learn.regressor import MultiTaskRegressor
-from .._select.splits import make_splits
-from .._tools.checks import shown
-from .._tools.parallel import effective_jobs
-from .._tools.typing import AnyArray, Array, IntArray
+from paretomkl._data.numbers import r_squared
+from paretomkl._data.reading import Training
+from paretomkl._fitting.models import FittedTasks
+from paretomkl._learn.regressor import MultiTaskRegressor
+from paretomkl._select.splits import make_splits
+from paretomkl._tools.checks import shown
+from paretomkl._tools.parallel import effective_jobs
+from paretomkl._tools.typing import AnyArray, Array, IntArray
 
 FORMS = ("separate", "pooled", "joint")
 SCORES = ("r2", "neg_mean_squared_error")
@@ -73,15 +73,6 @@ class TaskwiseRegressor(MultiTaskRegressor):
         Mean score over the folds for each task; absent without a ``param_grid``.
     estimators_ : list of regressors
         The fitted regressors in the order of the tasks, or the only one.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_linnerud
-    >>> from sklearn.linear_model import Ridge
-    >>> from paretomkl.baselines import TaskwiseRegressor
-    >>> reg = TaskwiseRegressor(Ridge(), {"alpha": [1, 10, 100]}, each=True).fit(*load_linnerud(return_X_y=True))
-    >>> len(reg.best_params_), reg.cv_scores_.shape
-    (3, (3, 3))
     """
 
     def __init__(
