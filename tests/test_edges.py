@@ -194,7 +194,7 @@ def test_costs_beyond_the_range_of_doubles_are_refused(toy, C):
     "estimator",
     [
         ParetoMKLClassifier(),
-        ParetoMKLClassifier(machine="ls-svc"),
+        ParetoMKLClassifier(loss="squared"),
         paretomkl.ParetoMKLRegressor(),
         paretomkl.ParetoMKLRegressor(loss="epsilon_insensitive"),
         paretomkl.ParetoMKLOutlierDetector(),

@@ -19,7 +19,6 @@ from paretomkl import (
     ParetoMKLRegressorCV,
     pareto_path,
 )
-from paretomkl._fitting import tracing as _tracing
 from paretomkl.gram import CombinedGram, Rounding
 from paretomkl.machines import MACHINES
 from paretomkl.problem import MultiTaskProblem
@@ -195,7 +194,6 @@ class Making:
     make: Any
     wrap: Any = None
     gram: Any = None
-    promises = Promises()
 
     def __call__(self, gram, *data, **own):
         machine = self.make(self.gram(gram) if self.gram else gram, *data, **own)
@@ -204,19 +202,22 @@ class Making:
 
 @pytest.fixture
 def bare_machines(monkeypatch):
-    for name, make in MACHINES.items():
-        monkeypatch.setitem(MACHINES, name, Making(make, bare_machine))
+    for name, kind in MACHINES.items():
+        bare = replace(kind, make=Making(kind.make, bare_machine), promises=Promises())
+        monkeypatch.setitem(MACHINES, name, bare)
 
 
 @pytest.fixture
 def dense_grams(monkeypatch):
-    for name, make in MACHINES.items():
-        monkeypatch.setitem(MACHINES, name, Making(make, gram=DenseGram))
+    for name, kind in MACHINES.items():
+        dense = replace(kind, make=Making(kind.make, gram=DenseGram), promises=Promises())
+        monkeypatch.setitem(MACHINES, name, dense)
 
 
 @pytest.fixture
 def bare_balls(monkeypatch):
-    monkeypatch.setattr(_tracing, "LsBall", bare_ball)
+    for name, kind in MACHINES.items():
+        monkeypatch.setitem(MACHINES, name, replace(kind, weight_set=lambda s, of=kind.weight_set: bare_ball(of(s).s)))
 
 
 FOREIGN = ("bare_machines", "dense_grams", "bare_balls")
@@ -250,7 +251,7 @@ def test_searches_with_foreign_parts_are_those_of_our_own(kind, foreign, request
     X, y, tasks = small_data(kind)
     given = {"ps": [0.5], "Cs": [0.3, 3.0], "s": [1.0, 2.0], "cv": 2, "kernels": "default", "tol": 1e-6}
     if kind in ("svc", "ls-svc"):
-        search = ParetoMKLClassifierCV(**given, machine=kind)
+        search = ParetoMKLClassifierCV(**given, loss=MACHINES[kind].loss)
     else:
         search = ParetoMKLRegressorCV(**given, loss="squared" if kind == "ridge" else "epsilon_insensitive")
     ours = search.fit(X, y, tasks=tasks)
@@ -278,7 +279,7 @@ def test_a_foreign_gram_in_all_machines(kind, p):
     data, s = problem_of(kind, seed=1), 1.0 if kind == "svdd" else 1.1
     ours = make_machine(kind, *data)
     options = {"epsilon": EPSILON} if kind == "svr" else {}
-    machine = MACHINES[kind](DenseGram(ours.gram), ours.targets, ours.C, **options)
+    machine = MACHINES[kind].make(DenseGram(ours.gram), ours.targets, ours.C, **options)
     theta = some_theta(0)
     assert_allclose(machine.sweep(theta, rtol=1e-9).upper, ours.sweep(theta, rtol=1e-9).upper, rtol=1e-8)
     found = CutPool(tol=1e-4).solve(MultiTaskProblem(machine, PowerMean(p), LsBall(s)))
@@ -288,7 +289,7 @@ def test_a_foreign_gram_in_all_machines(kind, p):
 def test_a_foreign_gram_in_the_algorithms_of_the_paper():
     data = problem_of("svc", seed=1)
     ours = make_machine("svc", *data)
-    machine = MACHINES["svc"](DenseGram(ours.gram), ours.targets, ours.C)
+    machine = MACHINES["svc"].make(DenseGram(ours.gram), ours.targets, ours.C)
     for solver, p in ((BlockCoordinateDescent(tol=1e-3), 0.5), (Tseng(tol=1e-2), 2.0)):
         found = solver.solve(MultiTaskProblem(machine, PowerMean(p), LsBall(2.0)))
         assert true_gap("svc", data, 2.0, found) <= found.gap + 3e-6

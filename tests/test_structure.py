@@ -74,7 +74,8 @@ def test_functions_are_short(file):
 
 
 # A solver may look at the type of its own state, and at the edge of the library it finds out what it was given.
-OWN_OR_GIVEN = {"isinstance(solver, str)", "isinstance(solver, PathSolver)", "hasattr(solver, 'solve')"}
+OWN_OR_GIVEN = {"isinstance(given, str)", "isinstance(given, MachineKind)"}
+OWN_OR_GIVEN |= {"isinstance(solver, str)", "isinstance(solver, PathSolver)", "hasattr(solver, 'solve')"}
 OWN_OR_GIVEN |= {
     f"isinstance({state}, {kind})" for state in ("pool", "carried", "solution.state") for kind in ("Pool", "Few")
 }

@@ -18,6 +18,7 @@ from .._tools.checks import check_bounds, check_multi_class, check_stack, number
 from .._tools.typing import AnyArray, Array, IntArray, MultiClass
 from .._tools.wording import literal
 from ..kernels._kernels import is_precomputed
+from ..machines import MACHINES, MachineKind
 from .labels import Kind, Labelling, Samples
 from .numbers import Regions, Targets, centre_and_spread, deviations
 from .tasks import (
@@ -41,7 +42,6 @@ from .tasks import (
 )
 from .together import Together, check_share, long_form, numbered
 
-CLASSIFYING, PREDICTING, DETECTING = ("svc", "ls-svc"), ("ridge", "svr"), ("one-class", "svdd")  # machines
 # their squares times the square of any realistic number of samples neither underflow nor overflow
 SMALLEST_COST, LARGEST_COST = 1e-100, 1e100
 NEGLIGIBLE = 1e-25  # a cost this much smaller than the largest of its task has no effect, but its reciprocal would
@@ -119,7 +119,7 @@ class Reading:
     kernels: Any = "default"
     task_column: Any = None
     class_weight: Any = None
-    machine: str = "svc"
+    machine: MachineKind = MACHINES["svc"]
     normalize_y: bool = True
     share: Any = "kernel"
     multi_class: MultiClass = "one-vs-one"
@@ -176,11 +176,11 @@ def read_data(
     ``strict`` is as in :func:`~paretomkl._data.tasks.make_number_tasks`; ``part`` as in :func:`read_training`.
     """
     reading = owner.reading
-    share, machine = check_share(reading.share), reading.machine
-    numbers = machine in PREDICTING
-    if machine not in CLASSIFYING and reading.class_weight is not None:
+    share, reads, machine = check_share(reading.share), reading.machine.reads, reading.machine.name
+    numbers = reads == "numbers"
+    if reads != "labels" and reading.class_weight is not None:
         raise ValueError(f"class_weight needs classes, but machine={machine!r} has none; use sample_weight.")
-    if machine in DETECTING:
+    if reads == "nothing":
         if y is not None:
             raise ValueError(f"machine={machine!r} learns without labels; pass y=None.")
         if share != "kernel":
@@ -303,7 +303,7 @@ def read_together(
 
 def labelling_of(reading: Reading, tasks: list[Task], kind: Kind, known: list[Any]) -> Labelling:
     """What the decisions of these tasks mean; ``known`` are all labels."""
-    return Labelling.of(tasks, kind, known, estimates=reading.machine == "ls-svc")
+    return Labelling.of(tasks, kind, known, estimates=reading.machine.estimates)
 
 
 def _one_regression(reading: Reading, samples: Samples, values: Array, weight: Array | None) -> Training:

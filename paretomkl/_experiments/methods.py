@@ -107,7 +107,7 @@ def pareto(split: Split, settings: Settings) -> Outcome:
     problem, _, data = pose(training, training.weights, fit_bank(split.kernels, training), parts)
     outcome = Outcome([])
     progress = Progress(1, settings.final_tol, 0)
-    for stretch in trace_grid(problem, data, Grid(ps, Cs, [PAPER_S]), parts.solver, progress):
+    for stretch in trace_grid(problem, data, Grid(ps, Cs, [PAPER_S]), parts, progress):
         outcome.n_sweeps += stretch.run.n_sweeps
         for solution, model in zip(stretch.points, models_of(stretch.points, training, stretch.bank), strict=True):
             cost, p = stretch.C, solution.p

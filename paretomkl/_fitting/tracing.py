@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -13,7 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._data.tasks import Task
-from .._tools.checks import check_count, check_number, check_task_scale, shown
+from .._tools.checks import check_count, check_number, check_task_scale
 from .._tools.parallel import effective_jobs
 from .._tools.progress import Progress
 from .._tools.typing import AnyArray, Array, SolverLike, TaskScale
@@ -21,15 +20,14 @@ from ..gram._blocks import GramBlocks
 from ..gram._coupled import CoupledBank, CoupledGram
 from ..kernels._fitted import FittedBank
 from ..kernels._kernels import KernelLike, as_bank
-from ..machines import MACHINES, SVCTasks
+from ..machines import MACHINES, MachineKind
 from ..problem import MultiTaskProblem
-from ..protocols import Machine, PathSolver
+from ..protocols import Machine, PathSolver, WeightSet
 from ..scalarizations import PowerMean
 from ..solution import Solution
 from ..solvers import make_solver
 from ..solvers._base import Run
 from ..sweep import Decisions, Sweep
-from ..weight_sets import LsBall
 from .models import Fit, TaskModel, make_models
 
 if TYPE_CHECKING:
@@ -94,17 +92,18 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True)
 class Parts:
-    """The checked parameters that do not depend on the data.
-
-    ``make`` builds the machine from Gram store, targets, costs and scale.
-    """
+    """The checked parameters that do not depend on the data; ``own`` are those that only this kind of machine has."""
 
     solver: PathSolver
-    s: float
+    weight_set: WeightSet
     n_jobs: int
     task_scale: TaskScale = "none"
-    make: Callable[..., Machine] = SVCTasks
-    shifts: bool = True  # whether the machine promises that
+    machine: MachineKind = MACHINES["svc"]
+    own: Mapping[str, float] = field(default_factory=dict)
+
+    def make(self, gram: Any, targets: Array, C: Array, scale: Array | None, **own: float) -> Machine:
+        """The machine of these tasks; ``own`` replaces parameters of its kind."""
+        return self.machine.make(gram, targets, C, scale, **{**self.own, **own})
 
 
 def check_parts(
@@ -115,25 +114,21 @@ def check_parts(
     max_iter: int | None,
     n_jobs: int | None,
     task_scale: TaskScale = "none",
-    machine: str = "svc",
-    epsilon: float = 0.1,
+    machine: MachineKind = MACHINES["svc"],
+    **own: Any,
 ) -> Parts:
+    """``own`` are parameters that only some machines have; they are checked for all, and kept for this one."""
     check_number("s", s, lambda v: v >= 1, "at least 1")
     check_number("tol", tol, lambda v: 0 < v < 1, "between 0 and 1")
     if max_iter is not None:
         check_count("max_iter", max_iter)
     made = make_solver(solver, ps, tol=tol, max_iter=max_iter)
-    if not isinstance(machine, str) or machine not in MACHINES:
-        raise ValueError(f"machine must be one of {list(MACHINES)}, got {shown(machine)}.")
-    if machine != "svc" and made.name == "tseng":
-        raise ValueError(f"solver='tseng' needs machine='svc', got {machine!r}; use solver='auto'.")
-    make: Callable[..., Machine] = MACHINES[machine]
-    check_number("epsilon", epsilon, lambda v: 0 <= v < np.inf, "of at least 0")
-    if machine == "svr":
-        make = partial(make, epsilon=float(epsilon))
-    on_simplex = machine == "svdd"  # otherwise its objective would go to zero with the weights
-    s, shifts = 1.0 if on_simplex else float(s), MACHINES[machine].promises.shifts
-    return Parts(made, s, effective_jobs(n_jobs), check_task_scale(task_scale), make, shifts)
+    if made.name == "tseng" and not machine.promises.hinge:
+        raise ValueError(f"solver='tseng' needs machine='svc', got {machine.name!r}; use solver='auto'.")
+    known = {name: about for kind in (*MACHINES.values(), machine) for name, about in kind.parameters.items()}
+    checked = {name: known[name].checked(name, value) for name, value in own.items() if value is not None}
+    jobs, scale = effective_jobs(n_jobs), check_task_scale(task_scale)
+    return Parts(made, machine.weight_set(float(s)), jobs, scale, machine, machine.own(checked))
 
 
 def fit_bank(kernels: KernelLike, training: Training, centred: bool = True) -> Any:
@@ -201,7 +196,7 @@ class Posed(NamedTuple):
 
 def pose(training: Training, bounds: Sequence[Array], bank: Any, parts: Parts, omega: Array | None = None) -> Posed:
     """The problem of these tasks; ``bounds`` holds C for each sample of each task."""
-    mean, ball = PowerMean(1.0, omega), LsBall(parts.s)
+    mean, ball = PowerMean(1.0, omega), parts.weight_set
     if training.remote:
         remote: Any = training
         return Posed(MultiTaskProblem(remote.machine(bank, bounds, parts), mean, ball), bank, None)
@@ -300,7 +295,7 @@ def solve_apart(
     omega = np.full(sum(counts), 1 / sum(counts)) if omega is None else omega
     solutions, models = [], []
     for own, weight in zip(alone, np.split(omega, np.cumsum(counts)[:-1]), strict=True):
-        bank = fit_bank(kernels, own, parts.shifts)
+        bank = fit_bank(kernels, own, parts.machine.promises.shifts)
         problem, bank, _ = pose(own, own.bounds(C), bank, parts, weight / weight.sum())
         points = trace(problem, [1.0], parts.solver, progress, run=run)
         solutions += points
@@ -316,7 +311,7 @@ def solve_apart(
 
 
 def trace_grid(
-    problem: MultiTaskProblem, data: TaskData, grid: Grid, solver: PathSolver, progress: Progress
+    problem: MultiTaskProblem, data: TaskData, grid: Grid, parts: Parts, progress: Progress
 ) -> Iterator[Stretch]:
     """The path for each C, capacity, ε and s.
 
@@ -325,7 +320,7 @@ def trace_grid(
     every s and every scale of the kernels.
     """
     for epsilon in grid.epsilons or (None,):
-        yield from _trace_costs(problem, data, grid, epsilon, solver, progress)
+        yield from _trace_costs(problem, data, grid, epsilon, parts, progress)
 
 
 def _trace_costs(
@@ -333,9 +328,10 @@ def _trace_costs(
     data: TaskData,
     grid: Grid,
     epsilon: float | None,
-    solver: PathSolver,
+    parts: Parts,
     progress: Progress,
 ) -> Iterator[Stretch]:
+    solver = parts.solver
     at_capacity = {capacity: data.paying(capacity) for capacity in grid.capacities or (None,)}
     turns = [(capacity, s) for k, capacity in enumerate(at_capacity) for s in grid.norms[:: 1 - 2 * (k % 2)]]
     last: Solution | None = None
@@ -344,7 +340,7 @@ def _trace_costs(
         machines = {capacity: own.machine(C, epsilon) for capacity, own in at_capacity.items()}
         for capacity, s in turns if k % 2 == 0 else turns[::-1]:
             bank = at_capacity[capacity].gram.bank
-            here = replace(problem, machine=machines[capacity], weight_set=LsBall(s))
+            here = replace(problem, machine=machines[capacity], weight_set=parts.machine.weight_set(s))
             run = Run(progress.report)
             init = last
             if last is not None and last_C < C:  # neighbours differ only in C

@@ -5,21 +5,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from .._fitting.tracing import fit_bank, pose
-from .._tools.checks import check_exponent, check_number, check_task_weight, shown
+from .._tools.checks import check_exponent, check_number, check_task_weight
 from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, ClassWeight, MultiClass, SolverLike, TaskScale
 from ..distributed._training import is_remote
 from ..kernels._fitted import FittedBank
 from ..kernels._kernels import KernelLike, as_bank
+from ..machines import MachineKind, find_kind
 from .base import MultiTaskEstimator, OutlierKind
 from .kernel_estimators import KernelFit, KernelTaskClassifier
 from .learner import ParetoLearner
-from .regressor import KernelTaskRegressor, machine_of_loss
+from .regressor import KernelTaskRegressor
 
 __all__ = ["ParetoMKLClassifier", "ParetoMKLOutlierDetector", "ParetoMKLRegressor"]
 
@@ -67,9 +68,9 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         "none" uses J_t itself, as in the paper. J_t grows with the number of samples, so p ≠ 1 cannot distinguish a
         large task from a hard one. "samples" uses J_t / n_t instead, where n_t is the total sample weight of task t
         (the number of samples if all weights are one). If all tasks have the same size, both learn the same kernel.
-    machine : {"svc", "ls-svc"}, default="svc"
-        The model of a task: a support vector machine, or least squares on labels ±1,
-        ½ ‖f‖² + (C/2) Σ_i (1 − y_i f(x_i))².
+    loss : {"hinge", "squared"} or MachineKind, default="hinge"
+        What a task minimises beside ½ ‖f‖²: the hinge loss C Σ_i max(0, 1 − y_i f(x_i)) of a support vector machine, or
+        the squared loss (C/2) Σ_i (1 − y_i f(x_i))² on labels ±1.
     share : {"nothing", "kernel", "function", "everything"}, default="kernel"
         What the tasks (from ``tasks=``, ``task_column`` or a matrix y) have in common. "nothing": each task has its own
         kernel weights and its own function. "kernel": the tasks share the weights. "function": f_t = f_0 + g_t; the
@@ -79,8 +80,8 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
     multi_class : {"one-vs-one", "one-vs-rest"}, default="one-vs-one"
         How more than two classes (in y, or in a task) become tasks. "one-vs-one": one task per pair of classes, trained
         on their samples only; the pairs vote. "one-vs-rest": one task per class, trained on all samples; the largest
-        decision wins. With few samples per class, "one-vs-rest" learns more, and with "ls-svc" its tasks share one
-        factorisation.
+        decision wins. With few samples per class, "one-vs-rest" learns more, and with the squared loss its tasks share
+        one factorisation.
 
     Attributes
     ----------
@@ -138,7 +139,7 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         random_state: int | np.random.RandomState | None = None,
         max_iter: int | None = None,
         task_scale: TaskScale = "none",
-        machine: Literal["svc", "ls-svc"] = "svc",
+        loss: str | MachineKind = "hinge",
         share: Share = "kernel",
         multi_class: MultiClass = "one-vs-one",
     ):
@@ -149,14 +150,14 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         self.solver = solver
         self.max_iter = max_iter
         self.task_scale = task_scale
-        self.machine = machine
+        self.loss = loss
         self.share = share
         self.multi_class = multi_class
 
-    def _machine(self) -> dict[str, Any]:
-        if self.machine not in ("svc", "ls-svc"):
-            raise ValueError(f"machine must be 'svc' or 'ls-svc', got {shown(self.machine)}.")
-        return {"machine": self.machine}
+    @property
+    def machine_kind(self) -> MachineKind:
+        """The kind of machine of the loss."""
+        return find_kind(self.loss, "loss", reads="labels")
 
 
 class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
@@ -172,7 +173,7 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
 
     Parameters
     ----------
-    loss : {"squared", "epsilon_insensitive"}, default="squared"
+    loss : {"squared", "epsilon_insensitive"} or MachineKind, default="squared"
         Kernel ridge regression, or support vector regression. With the squared loss, all outputs on the same samples
         share one factorisation: ten cost little more than one.
     epsilon : float, default=0.1
@@ -251,7 +252,7 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
 
     def __init__(
         self,
-        loss: Literal["squared", "epsilon_insensitive"] = "squared",
+        loss: str | MachineKind = "squared",
         epsilon: float = 0.1,
         C: float = 1.0,
         p: float = 1.0,
@@ -287,8 +288,10 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
         self.task_scale = task_scale
         self.share = share
 
-    def _machine(self) -> dict[str, Any]:
-        return {"machine": machine_of_loss(self.loss), "epsilon": self.epsilon}
+    @property
+    def machine_kind(self) -> MachineKind:
+        """The kind of machine of the loss."""
+        return find_kind(self.loss, "loss", reads="numbers")
 
 
 class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskEstimator):
@@ -346,7 +349,7 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
 
     def __init__(
         self,
-        method: Literal["one-class", "svdd"] = "one-class",
+        method: str | MachineKind = "one-class",
         contamination: float = 0.1,
         nu: float = 0.5,
         p: float = 1.0,
@@ -378,10 +381,10 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         self.max_iter = max_iter
         self.task_scale = task_scale
 
-    def _machine(self) -> dict[str, Any]:
-        if not isinstance(self.method, str) or self.method not in ("one-class", "svdd"):
-            raise ValueError(f"method must be 'one-class' or 'svdd', got {shown(self.method)}.")
-        return {"machine": self.method}
+    @property
+    def machine_kind(self) -> MachineKind:
+        """The kind of machine of the method."""
+        return find_kind(self.method, "method", reads="nothing")
 
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:
         """Learn the shared kernel and the region of each task.
@@ -411,14 +414,14 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         parts = self.parts(exponents, self.n_jobs)
         training = self.read_data(X, None, tasks=tasks, sample_weight=sample_weight)
         kernels = as_bank(self.kernels).with_one_width()
-        if self.method == "one-class" and kernels.made_from_data and kernels.normalize == "auto":
+        if not parts.machine.diagonal and kernels.made_from_data and kernels.normalize == "auto":
             # ν has its documented meaning only if k(x, x) is about one; dividing by the variance would shrink it
             kernels = replace(kernels, normalize="trace")
-        bank = fit_bank(kernels, training, parts.shifts)
-        if self.method == "svdd" and bank.precomputed:
+        bank = fit_bank(kernels, training, parts.machine.promises.shifts)
+        if parts.machine.diagonal and bank.precomputed:
             raise ValueError(
-                "method='svdd' needs k(x, x) of new samples, which a precomputed stack does not contain; "
-                "use method='one-class'."
+                f"method={parts.machine.name!r} needs k(x, x) of new samples, which a precomputed stack does not "
+                "contain; use method='one-class'."
             )
         _warn_of_widths(bank)
         bounds = [weight / (self.nu * weight.sum()) for weight in training.weights]

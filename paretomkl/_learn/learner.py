@@ -14,6 +14,7 @@ from .._tools.checks import check_exponent, check_task_weight
 from .._tools.progress import Progress
 from .._tools.typing import Array, TaskScale
 from ..distributed._training import is_remote, read_remote
+from ..machines import MachineKind
 from ..solvers._base import Run
 from .kernel_estimators import keep_solution
 
@@ -36,14 +37,15 @@ class ParetoLearner:
     common_share_: float
     _cost: Callable[[], float]  # of KernelFit
 
-    def _machine(self) -> dict[str, Any]:
-        """The machine that solves the tasks and its parameters: ``machine`` and perhaps ``epsilon``."""
+    @property
+    def machine_kind(self) -> MachineKind:
+        """The kind of machine that solves the tasks."""
         raise NotImplementedError
 
     @property
     def reading(self) -> Reading:
         """How to read X and y, which depends on the machine."""
-        return Reading.of(self, machine=self._machine()["machine"])
+        return Reading.of(self, machine=self.machine_kind)
 
     def read_data(
         self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
@@ -57,12 +59,12 @@ class ParetoLearner:
     def parts(self, exponents: Sequence[float], n_jobs: int | None = None) -> Parts:
         """The checked parameters that do not depend on the data, such as solver and machine."""
         given = self.s, self.tol, self.solver, self.max_iter, n_jobs, self.task_scale
-        return check_parts(exponents, *given, **self._machine())
+        return check_parts(exponents, *given, self.machine_kind, epsilon=getattr(self, "epsilon", None))
 
     def posed(self, training: Training, bounds: list[Array], parts: Parts) -> Posed:
         """The problem of these data at p = 1."""
         omega = check_task_weight(self.task_weight, training.tasks)
-        bank = fit_bank(self.kernels, training, parts.shifts)
+        bank = fit_bank(self.kernels, training, parts.machine.promises.shifts)
         return pose(training, bounds, bank, parts, omega)
 
     def _learn(self, training: Training) -> Any:

@@ -19,8 +19,9 @@ from .._fitting.tracing import Parts, check_parts, fit_bank, models_of, pose, so
 from .._show.code import path_refit_code
 from .._tools.checks import check_exponents, check_task_weight
 from .._tools.progress import Progress
-from .._tools.typing import Array, ClassWeight, IntArray, MachineName, MultiClass, SolverLike, TaskScale
+from .._tools.typing import Array, ClassWeight, IntArray, MultiClass, SolverLike, TaskScale
 from ..kernels._kernels import KernelLike
+from ..machines import MachineKind, find_kind
 from ..scalarizations import PAPER_PS
 from ..solution import Solution
 from ..solvers._base import Run
@@ -232,7 +233,7 @@ def pareto_path(
     n_jobs: int | None = None,
     verbose: int | None = None,
     task_scale: TaskScale = "none",
-    machine: MachineName = "svc",
+    machine: str | MachineKind = "svc",
     epsilon: float = 0.1,
     normalize_y: bool = True,
     share: Share = "kernel",
@@ -286,7 +287,7 @@ def pareto_path(
         "none" uses J_t itself, as in the paper. J_t grows with the number of samples, so p ≠ 1 cannot distinguish a
         large task from a hard one. "samples" uses J_t / n_t instead, where n_t is the total sample weight of task t (an
         array C counts as sample weights). If all tasks have the same size, both learn the same kernel.
-    machine : {"svc", "ls-svc", "ridge", "svr", "one-class", "svdd"}, default="svc"
+    machine : {"svc", "ls-svc", "ridge", "svr", "one-class", "svdd"} or MachineKind, default="svc"
         What a task minimises over f and its intercept b, with r_i = y_i − f(x_i) − b:
 
         - "svc": ½ ‖f‖² + C Σ max(0, 1 − y_i (f(x_i) + b)), labels; "ls-svc": ½ ‖f‖² + (C/2) Σ r_i² on labels ±1;
@@ -326,8 +327,9 @@ def pareto_path(
 
     began = perf_counter()
     exponents = check_exponents(ps)
-    parts = check_parts(exponents, s, tol, solver, max_iter, n_jobs, task_scale, machine, epsilon)
-    reader = PathReader(Reading(kernels, task_column, class_weight, machine, normalize_y, share, multi_class))
+    kind = find_kind(machine)
+    parts = check_parts(exponents, s, tol, solver, max_iter, n_jobs, task_scale, kind, epsilon=epsilon)
+    reader = PathReader(Reading(kernels, task_column, class_weight, kind, normalize_y, share, multi_class))
     read = partial(read_remote, reader) if is_remote(X) else reader.read_data
     training = read(X, y, tasks=tasks, sample_weight=sample_weight)
     omega = check_task_weight(task_weight, training.tasks)
@@ -347,7 +349,7 @@ def pareto_path(
     }
     given |= {"kernels": kernels, "task_column": task_column, "task_weight": task_weight, "class_weight": class_weight}
     given |= {"task_scale": task_scale, "share": share, "multi_class": multi_class}
-    code = path_refit_code(machine, epsilon, normalize_y, s=s, C=C, solver=solver, **given)
+    code = path_refit_code(kind, parts.own, normalize_y, s=s, C=C, solver=solver, **given)
     spent = perf_counter() - began
     shared: Share = share if several else "kernel"
     tol = parts.solver.tol
@@ -372,7 +374,7 @@ def _learn(
     verbose: int | None,
 ) -> _Learned:
     """Solve tasks that share their kernel along p, or one problem for tasks that share more."""
-    bank = fit_bank(kernels, training, parts.shifts)
+    bank = fit_bank(kernels, training, parts.machine.promises.shifts)
     problem, bank, _ = pose(training, training.bounds(C), bank, parts, omega)
     with Progress(len(exponents), parts.solver.tol, verbose) as progress:
         run = Run(progress.report)

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 from .._data.reading import Reading
 from .._fitting.models import FittedTasks
-from .._tools.checks import shown
 from .._tools.typing import Array
+from ..machines import MACHINES
 from .base import MultiTaskEstimator, RegressorKind
 from .kernel_estimators import KernelFit
 
@@ -26,7 +26,7 @@ class MultiTaskRegressor(RegressorKind, MultiTaskEstimator):
     @property
     def reading(self) -> Reading:
         """How to read X and y: as numbers, whatever the loss."""
-        return Reading.of(self, machine="ridge")
+        return Reading.of(self, machine=MACHINES["ridge"])
 
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:
         """Learn all tasks.
@@ -92,11 +92,3 @@ class KernelTaskRegressor(KernelFit, MultiTaskRegressor):
     """A multi-task regressor whose model is a :class:`TaskModel`."""
 
     model_: Any
-
-
-def machine_of_loss(loss: Any) -> str:
-    """The machine for a loss; raise if the loss is unknown."""
-    machines = {"squared": "ridge", "epsilon_insensitive": "svr"}
-    if not isinstance(loss, str) or loss not in machines:
-        raise ValueError(f"loss must be 'squared' or 'epsilon_insensitive', got {shown(loss)}.")
-    return machines[loss]

@@ -25,6 +25,7 @@ from .._fitting.models import FittedTasks
 from .._tools.files import Saved, check_writable, write_whole
 from ..exceptions import UntrustedError
 from ..kernels._standardizer import Standardizer
+from ..machines import KernelTasks
 
 VERSIONS_FILE = "versions.json"  # beside skops' own files in the archive
 
@@ -32,8 +33,12 @@ VERSIONS_FILE = "versions.json"  # beside skops' own files in the archive
 LEAVES = {"__main__", "_experiments", "_show", "cli", "datasets", "plotting", "report"}
 """Modules that read, write, draw or run things, and that no model needs."""
 
-OWN_FUNCTIONS = {"paretomkl._select.path_search.own_score", "paretomkl.tables._tables.name_of_indicator"}
-"""The only functions of this library that a model refers to by name: the default score, and the names of indicators."""
+OWN_FUNCTIONS = {
+    "paretomkl._select.path_search.own_score",
+    "paretomkl.machines._svdd.simplex",
+    "paretomkl.tables._tables.name_of_indicator",
+}
+"""The only functions of this library that a model refers to by name."""
 
 PLAIN_TYPES = {
     "datetime.date",
@@ -170,7 +175,7 @@ def _is_own_data(name: str) -> bool:
     if not isinstance(found, type) or (found.__module__, found.__qualname__) != (module, kind):
         return False
     record = is_dataclass(found) or (issubclass(found, tuple) and hasattr(found, "_fields"))
-    return record or issubclass(found, (BaseEstimator, BaseCrossValidator, BaseShuffleSplit, Saved))
+    return record or issubclass(found, (BaseEstimator, BaseCrossValidator, BaseShuffleSplit, Saved, KernelTasks))
 
 
 @cache

@@ -21,6 +21,7 @@ from .._show.comparison import OURS, Comparison, Contender
 from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, IntArray
 from ..kernels._kernels import is_precomputed
+from ..machines import MACHINES
 from .choice import best_of_ways, choose_way
 from .comparison import Contest, Entries, Fold, GaussianKernels, Pair, choices, usual_gamma
 from .regression_baselines import NumberContest, Numbers, refitted
@@ -91,7 +92,7 @@ def compare(
     ['one SVM', 'the majority class']
     """
     regression = not search.stratify
-    machine = "ridge" if regression else "svc"
+    machine = MACHINES["ridge" if regression else "svc"]
     reader = PathReader(replace(search.reading, machine=machine, share="kernel", multi_class="one-vs-one"))
     training = reader.read_data(X, y, tasks=tasks)
     labelling, samples = training.labelling, training.samples

@@ -35,6 +35,7 @@ from .._tools.typing import Array, IntArray
 from ..distributed._training import is_remote
 from ..exceptions import GridEdgeWarning
 from ..kernels._kernels import as_bank
+from ..machines import MachineKind
 from ..solvers._base import Run
 from .choice import best_of_ways, choose_way, edge_of
 from .score_names import check_score_fits
@@ -42,8 +43,6 @@ from .scorers import check_scorer, scorer_takes
 from .splits import make_splits
 
 NORMS = (1.1, 2.0)
-CAPACITIES = (0.5, 1.0)
-CAPACITIES_OF_SQUARES = (0.0,)  # for least squares on labels: the squared loss already penalises fitting noise
 FEWEST_TASKS = 10  # minimum number of tasks if parameters are chosen on some tasks only
 FEWEST_OF_CLASS = 10  # minimum rows per class, without tasks, if parameters are chosen on some rows only
 SEPARATELY = 4  # the limits on search rows and pairs of rows are this many times higher for separate tasks
@@ -106,6 +105,7 @@ class PathSearch:
     task_scale: Any
     share: Any
     max_search_rows: int | None
+    epsilon: Any
 
     get_params: Callable[..., dict[str, Any]]
     _forget: Callable[[], None]
@@ -209,14 +209,19 @@ class PathSearch:
         return sorted({check_share(way) for way in given}, key=SHARES.index)
 
     @property
+    def machine_kind(self) -> MachineKind:
+        """The kind of machine of the plain estimator, as far as it is known."""
+        raise NotImplementedError
+
+    @property
     def by_loss(self) -> bool:
         """Whether the smallest loss decides among the points within one standard error of the best score."""
-        return False
+        return self.machine_kind.estimates
 
     @property
     def loss_name(self) -> str:
         """Name of the loss of the held-out decisions in ``cv_results_``."""
-        return "log_loss"
+        return "squared_error" if self.machine_kind.decisions in ("estimates", "numbers") else "log_loss"
 
     def _settle(self, samples: Samples, y: Any) -> None:
         """Resolve "auto" parameters from the data."""
@@ -272,8 +277,7 @@ class PathSearch:
         if isinstance(capacity, str):
             if capacity != "auto":
                 raise ValueError(f"capacity must be 'auto', a number or a sequence of numbers, got {shown(capacity)}.")
-            auto = CAPACITIES_OF_SQUARES if self.by_loss else CAPACITIES
-            capacity = auto if bank.normalization == "capacity" else None
+            capacity = self.machine_kind.capacities if bank.normalization == "capacity" else None
         elif bank.normalize not in ("auto", "capacity"):
             raise ValueError(f"capacity needs normalize='capacity', but the bank has normalize={bank.normalize!r}.")
         exponents = self._exponents()
@@ -287,7 +291,9 @@ class PathSearch:
 
     def _epsilons(self) -> list[float] | None:
         """Values of ε to choose from, if the machine has it."""
-        return None
+        if "epsilon" not in self.machine_kind.parameters:
+            return None
+        return check_grid("epsilon", self.epsilon, "of at least 0", lambda v: 0 <= v < np.inf)
 
     def plain_estimator(self, kind: Any = None, share: Share = "kernel") -> Any:
         """The unfitted estimator whose parameters are chosen; folds run in parallel, each on one thread."""
@@ -565,7 +571,7 @@ def _judge_together(
 ) -> list[_Judged]:
     """Tasks that form one problem: one pool of cuts, and all models in one pass over the held-out samples."""
     problem, _, data = estimator.posed(training, training.bounds(1.0), parts)
-    stretches = list(trace_grid(problem, data, grid, parts.solver, progress))
+    stretches = list(trace_grid(problem, data, grid, parts, progress))
     of_all = [(point, stretch.bank) for stretch in stretches for point in stretch.points]
     models = models_of([point for point, _ in of_all], training, *(bank for _, bank in of_all))
     distinct = {id(model): model for model in models}

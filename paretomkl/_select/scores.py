@@ -18,6 +18,7 @@ from .._fitting.models import share
 from .._show.words import ACCURACY, R2, Measure
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import literal
+from ..machines import MACHINES
 from .score_names import NAMES, NUMBER_NAMES, WORST, check_score_name, needs_probabilities
 from .scorers import Metric, MultiTaskScorer, Part, make_multitask_scorer, metric_of
 
@@ -160,7 +161,8 @@ class NumberJudge(Judge):
     def of_samples(
         self, X: Any, y: Any, *, tasks: Any = None, kernels: Any = "default", task_column: Any = None
     ) -> Judge:
-        PathReader(Reading(kernels, task_column, machine="ridge")).read_data(X, y, tasks=tasks)  # raises if invalid
+        reader = PathReader(Reading(kernels, task_column, machine=MACHINES["ridge"]))
+        reader.read_data(X, y, tasks=tasks)  # raises if invalid
         return self
 
     def of_tasks(self, labelling: Any) -> Judge:

@@ -12,11 +12,11 @@ from .._data.tasks import as_labels, is_matrix, samples_of_class
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
 from .._learn.kernel_estimators import KernelTaskClassifier
 from .._learn.path import PAPER_PS
-from .._learn.regressor import KernelTaskRegressor, machine_of_loss
-from .._tools.checks import check_grid
+from .._learn.regressor import KernelTaskRegressor
 from .._tools.shares import Share
 from .._tools.typing import Array, ClassWeight, MultiClass, SolverLike, TaskScale
 from ..kernels._kernels import KernelLike, as_bank
+from ..machines import MachineKind, find_kind
 from .path_search import NORMS, HeldOut, PathSearch
 
 __all__ = ["ParetoMKLClassifierCV", "ParetoMKLRegressorCV"]
@@ -44,8 +44,8 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
     held-out decisions breaks. The folds cannot tell points within one standard error of that score apart, so the search
     keeps those with p nearest to 1. From these it drops the points that fall behind the best by more than one standard
     error of the difference, and takes the one with the best score averaged with the next smaller and larger C. The
-    decisions of least squares ("ls-svc") estimate ±1: with it, the smallest squared error of the held-out decisions
-    decides among the points with p nearest to 1.
+    decisions of least squares (``loss="squared"``) estimate ±1: with it, the smallest squared error of the held-out
+    decisions decides among the points with p nearest to 1.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         number is fixed and does not appear in ``best_params_``.
     capacity : "auto", sequence of float, or float, default="auto"
         Exponents κ of the effective rank to choose from, see :class:`KernelBank`. "auto" is (0.5, 1.0) for kernels with
-        a capacity penalty, such as the default bank, and no search for others. With "ls-svc" it is (0.0,), since the
-        squared loss already penalises fitting noise. If you pass numbers, the penalty applies to kernels of any kind.
+        a capacity penalty, such as the default bank, and no search for others. With the squared loss it is (0.0,),
+        since that already penalises fitting noise. If you pass numbers, the penalty applies to kernels of any kind.
     cv : int, splitter or iterable, default=None
         Number of folds (None: 5), shuffled and stratified by task and label; or any scikit-learn splitter, or an
         iterable of (train, test) indices.
@@ -69,8 +69,8 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         number. None is the mean accuracy over tasks (plain accuracy for multi-class).
     kernels, task_column, task_weight, solver, tol, class_weight, verbose, max_iter, task_scale
         As in :class:`ParetoMKLClassifier`.
-    machine : {"auto", "svc", "ls-svc"}, default="auto"
-        As in :class:`ParetoMKLClassifier`. "auto" is "ls-svc" for one-vs-rest, else "svc".
+    loss : {"auto", "hinge", "squared"} or MachineKind, default="auto"
+        As in :class:`ParetoMKLClassifier`. "auto" is "squared" for one-vs-rest, else "hinge".
     share : str or sequence of str, default="kernel"
         What tasks have in common: "nothing", "kernel", "function" or "everything", see :class:`ParetoMKLClassifier`.
         From a sequence, the search takes the way to share with the highest score on the same folds; if tasks have fewer
@@ -83,7 +83,7 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
     multi_class : {"auto", "one-vs-one", "one-vs-rest"}, default="auto"
         As in :class:`ParetoMKLClassifier`. "auto" is "one-vs-rest" if the kernels have several
         :func:`~paretomkl.kernels.sources`, there are more than two classes with fewer than 15 samples each on average,
-        and ``machine`` is not "svc"; else "one-vs-one".
+        and ``loss`` allows least squares; else "one-vs-one".
     n_jobs : int, default=None
         Number of folds to run in parallel; -1 uses all cores. ``joblib.parallel_config`` sets the backend, which may be
         a cluster.
@@ -115,7 +115,7 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         For each way to share, the mean score of its best point and its standard error over the folds.
     sharing_in_words_ : str
         The same as a sentence.
-    multi_class_, machine_ : str
+    multi_class_, loss_ : str
         How several classes became tasks, and the model of a task.
     scorer_ : callable
         The scorer of the held-out samples, which ``score`` uses too.
@@ -146,7 +146,7 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
 
     best_estimator_: ParetoMKLClassifier
     multi_class_: MultiClass
-    machine_: Literal["svc", "ls-svc"]
+    loss_: str | MachineKind
 
     plain_type = ParetoMKLClassifier
     held_out_type = _HeldOutClassifier
@@ -171,7 +171,7 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         error_score: float | Literal["raise"] = np.nan,
         max_iter: int | None = None,
         task_scale: TaskScale = "none",
-        machine: Literal["auto", "svc", "ls-svc"] = "auto",
+        loss: str | MachineKind = "auto",
         share: Share | Sequence[Share] = "kernel",
         max_search_rows: int | None = 3000,
         multi_class: MultiClass | Literal["auto"] = "auto",
@@ -194,7 +194,7 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         self.error_score = error_score
         self.max_iter = max_iter
         self.task_scale = task_scale
-        self.machine = machine
+        self.loss = loss
         self.share = share
         self.max_search_rows = max_search_rows
         self.multi_class = multi_class
@@ -202,27 +202,24 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
     def _settle(self, samples: Samples, y: Any) -> None:
         """Resolve "auto": one-vs-rest least squares with several sources and few samples per class, else SVM pairs."""
         each = np.inf if y is None or is_matrix(y) else samples_of_class(as_labels(y, "y").ravel(), samples.sources)
-        multi_class, machine = self.multi_class, self.machine
-        vectors = machine == "svc" or self.solver == "tseng"  # Tseng's algorithm solves support vector machines only
+        multi_class, loss = self.multi_class, self.loss
+        squares = loss in ("auto", "squared") and self.solver != "tseng"  # Tseng's algorithm has no least squares
         if multi_class == "auto":
-            pays = as_bank(self.kernels).n_sources > 1 and each < _FEW_OF_CLASS and not vectors
+            pays = as_bank(self.kernels).n_sources > 1 and each < _FEW_OF_CLASS and squares
             multi_class = "one-vs-rest" if pays else "one-vs-one"
-        if machine == "auto":
-            machine = "ls-svc" if multi_class == "one-vs-rest" and each < np.inf and not vectors else "svc"
-        self.multi_class_, self.machine_ = multi_class, machine
+        if loss == "auto":
+            loss = "squared" if multi_class == "one-vs-rest" and each < np.inf and squares else "hinge"
+        self.multi_class_, self.loss_ = multi_class, loss
 
     def _settled(self) -> dict[str, Any]:
-        usual = {"multi_class": "one-vs-one", "machine": "svc"}  # until the data are known
+        usual = {"multi_class": "one-vs-one", "loss": "hinge"}  # until the data are known
         given = {name: getattr(self, f"{name}_", getattr(self, name)) for name in usual}
         return {name: usual[name] if value == "auto" else value for name, value in given.items()}
 
     @property
-    def by_loss(self) -> bool:
-        return self._settled()["machine"] == "ls-svc"
-
-    @property
-    def loss_name(self) -> str:
-        return "squared_error" if self.by_loss else "log_loss"
+    def machine_kind(self) -> MachineKind:
+        """The kind of machine of the loss, as far as it is known."""
+        return find_kind(self._settled()["loss"], "loss", reads="labels")
 
 
 class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
@@ -300,7 +297,7 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
 
     def __init__(
         self,
-        loss: Literal["squared", "epsilon_insensitive"] = "squared",
+        loss: str | MachineKind = "squared",
         epsilon: float | Sequence[float] = (0.03, 0.1, 0.3),
         ps: float | Sequence[float] = PAPER_PS,
         Cs: float | Sequence[float] = (0.01, 0.1, 1.0, 10.0, 100.0),
@@ -347,10 +344,6 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
         self.max_search_rows = max_search_rows
 
     @property
-    def loss_name(self) -> str:
-        return "squared_error"
-
-    def _epsilons(self) -> list[float] | None:
-        if machine_of_loss(self.loss) != "svr":
-            return None
-        return check_grid("epsilon", self.epsilon, "of at least 0", lambda v: 0 <= v < np.inf)
+    def machine_kind(self) -> MachineKind:
+        """The kind of machine of the loss."""
+        return find_kind(self.loss, "loss", reads="numbers")

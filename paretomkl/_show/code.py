@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels._kernels import Kernel, KernelBank, Sources
+from ..machines import MachineKind
 
 P = "{p}"  # placeholder for the exponent
 LONGEST = 400  # maximum length of a parameter that is written out
@@ -21,10 +22,8 @@ DEFAULTS = {
     "solver": "auto",
     "class_weight": None,
     "task_scale": "none",
-    "machine": "svc",
     "share": "kernel",
     "multi_class": "one-vs-one",
-    "loss": "squared",
     "epsilon": 0.1,
     "normalize_y": True,
 }
@@ -55,6 +54,8 @@ def refit_code(
     clf = ParetoMKLClassifier(p={p}, s=1.1, C=10.0).fit(X, y)
     """
     each = np.ndim(C) > 0
+    classifies = estimator.endswith("Classifier")
+    usual = DEFAULTS | {"loss": "hinge" if classifies else "squared"}
     parameters = [f"p={P}", f"s={exponent_code(s)}", f"C={1.0 if each else float(C)!r}"]
     needed: set[str] = set()
     for name, value in others.items():
@@ -62,14 +63,14 @@ def refit_code(
         text = _code(value, names)
         if text is None or len(text) > LONGEST:
             parameters.append(f"{name}={name}")
-        elif text != repr(DEFAULTS[name]):
+        elif text != repr(usual[name]):
             parameters.append(f"{name}={text}")
             needed |= names
     if tol != 1e-3:
         parameters.append(f"tol={float(tol)!r}".replace("e-0", "e-"))
     weight = " * ".join(["C"] * each + ["sample_weight"] * sample_weight)
     given = ["X", "y"] + [f"sample_weight={weight}"] * bool(weight) + ["tasks=tasks"] * tasks
-    name = "clf" if estimator.endswith("Classifier") else "reg"
+    name = "clf" if classifies else "reg"
     line = f"{name} = {estimator}({', '.join(parameters)}).fit({', '.join(given)})"
     imports = [f"from paretomkl import {estimator}"]
     if needed:
@@ -78,20 +79,18 @@ def refit_code(
 
 
 def path_refit_code(
-    machine: str,
-    epsilon: float,
+    machine: MachineKind,
+    own: Mapping[str, float],
     normalize_y: bool,
     class_weight: Any = None,
     multi_class: str = "one-vs-one",
     **given: Any,
 ) -> str:
     """The code for a point of ``pareto_path``; empty for machines whose estimator has ν instead of C."""
-    if machine in ("svc", "ls-svc"):
-        return refit_code(machine=machine, class_weight=class_weight, multi_class=multi_class, **given)
-    if machine in ("ridge", "svr"):
-        options: dict[str, Any] = {} if machine == "ridge" else {"loss": "epsilon_insensitive", "epsilon": epsilon}
-        return refit_code("ParetoMKLRegressor", normalize_y=normalize_y, **options, **given)
-    return ""
+    given = {"loss": machine.loss or machine, **own, **given}
+    if machine.reads == "labels":
+        return refit_code(class_weight=class_weight, multi_class=multi_class, **given)
+    return refit_code("ParetoMKLRegressor", normalize_y=normalize_y, **given) if machine.reads == "numbers" else ""
 
 
 def exponent_code(p: float) -> str:

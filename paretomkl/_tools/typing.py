@@ -15,7 +15,6 @@ Array: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 AnyArray: TypeAlias = NDArray[Any]
 
-MachineName: TypeAlias = Literal["svc", "ls-svc", "ridge", "svr", "one-class", "svdd"]
 TaskScale: TypeAlias = Literal["none", "samples"]
 MultiClass: TypeAlias = Literal["one-vs-one", "one-vs-rest"]
 ClassWeight: TypeAlias = "Mapping[Any, float] | Literal['balanced'] | None"

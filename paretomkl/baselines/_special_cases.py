@@ -15,11 +15,12 @@ from .._fitting.tracing import Parts, check_parts, fit_bank, make_model, pose, t
 from .._learn.base import MultiTaskEstimator
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
 from .._learn.kernel_estimators import KernelTaskClassifier
-from .._learn.regressor import KernelTaskRegressor, machine_of_loss
+from .._learn.regressor import KernelTaskRegressor
 from .._tools.parallel import run_chunks
 from .._tools.progress import Progress
 from .._tools.typing import Array, ClassWeight
 from ..kernels import KernelLike
+from ..machines import find_kind
 from ..solution import Solution
 from ..solvers._base import TASK_SHARE, Run
 from ..sweep import Decisions
@@ -263,4 +264,4 @@ class UniformKernelRegressor(UniformKernel, KernelTaskRegressor):
         self.random_state = random_state
 
     def _machine(self) -> dict[str, Any]:
-        return {"machine": machine_of_loss(self.loss), "epsilon": self.epsilon}
+        return {"machine": find_kind(self.loss, "loss", reads="numbers"), "epsilon": self.epsilon}

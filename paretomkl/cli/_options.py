@@ -155,9 +155,9 @@ class Options:
     @property
     def machine(self) -> Any:
         """The machine of a regression."""
-        from .._learn.estimators import machine_of_loss
+        from ..machines import find_kind
 
-        return machine_of_loss(self.loss or "squared")
+        return find_kind(self.loss or "squared", "loss", reads="numbers").name
 
     def check(self) -> None:
         """Refuse wrong options before reading the file."""

@@ -14,17 +14,18 @@ from scipy.sparse import block_diag, csr_matrix
 
 from .._data.labels import Samples
 from .._data.numbers import Targets
-from .._data.reading import DETECTING, PathReader, Reader, Reading, Training, check_class_weight, labelling_of
+from .._data.reading import PathReader, Reader, Reading, Training, check_class_weight, labelling_of
 from .._data.tasks import Task, array_of, labels_of, unique_labels
 from .._data.together import check_share
 from .._fitting.models import Support, TaskModel
 from .._fitting.tracing import Parts, check_parts
 from .._tools.checks import check_number
-from .._tools.typing import Array, IntArray, MachineName
+from .._tools.typing import Array, IntArray
 from ..kernels._fitted import FittedBank, SpreadSums
 from ..kernels._kernels import KernelBank, KernelLike, as_bank, is_precomputed
 from ..kernels._standardizer import Standardizer
 from ..kernels._statistics import Function, Negative, Scale, draw, draw_groups, quantiles_by_counting
+from ..machines import MachineKind, find_kind
 from ..protocols import Promises
 from ..solution import Solution
 from ..sweep import Decisions, Sweep
@@ -386,11 +387,16 @@ class Sites:
         check_number("patience", self.patience, lambda v: v >= 0, "of at least 0")
 
     def machine(
-        self, kernels: KernelLike = "default", C: float = 1.0, machine: MachineName = "svc", epsilon: float = 0.1
+        self,
+        kernels: KernelLike = "default",
+        C: float = 1.0,
+        machine: str | MachineKind = "svc",
+        epsilon: float = 0.1,
     ) -> RemoteTasks:
         """The tasks as a machine, for a :class:`~paretomkl.problem.MultiTaskProblem`."""
-        training = read_remote(PathReader(Reading(kernels, machine=machine)), self)
-        parts = check_parts([1.0], 1.1, 1e-3, "auto", None, None, "none", machine, epsilon)
+        kind = find_kind(machine)
+        training = read_remote(PathReader(Reading(kernels, machine=kind)), self)
+        parts = check_parts([1.0], 1.1, 1e-3, "auto", None, None, "none", kind, epsilon=epsilon)
         return training.machine(training.fit_bank(as_bank(kernels)), C, parts)
 
 
@@ -404,8 +410,10 @@ def read_remote(
 ) -> RemoteTraining:
     """Read samples on their workers, as ``owner.reading`` says; ``owner`` keeps the notes about the features."""
     reading = owner.reading
-    if reading.machine in DETECTING:
-        raise ValueError(f"On a cluster, tasks need labels or targets, but machine={reading.machine!r} has none.")
+    if reading.machine.reads == "nothing":
+        raise ValueError(f"On a cluster, tasks need labels or targets, but machine={reading.machine.name!r} has none.")
+    if not reading.machine.promises.shifts:
+        raise ValueError(f"On a cluster, machine={reading.machine.name!r} must promise that it shifts.")
     if is_precomputed(reading.kernels):
         raise ValueError("kernels='precomputed' needs all samples in one place; on a cluster, pass features.")
     share = check_share(reading.share)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._kinds import MachineKind
 from ._ridge import RidgeTasks
 
 
@@ -21,3 +22,15 @@ class LeastSquaresSVCTasks(RidgeTasks):
     scale : array of shape (n_tasks,), default=None
         Factor of the objectives, cuts and bounds; None is 1.
     """
+
+
+# the squared loss already penalises fitting noise, so kernels need not pay for their capacity
+LS_SVC = MachineKind(
+    "ls-svc",
+    LeastSquaresSVCTasks,
+    "labels",
+    "squared",
+    decisions="estimates",
+    promises=LeastSquaresSVCTasks.promises,
+    capacities=(0.0,),
+)

@@ -9,6 +9,7 @@ import numpy as np
 from .._tools.typing import Array, IntArray
 from ..sweep import Decisions, Sweep
 from ._base import BOX, KernelTasks
+from ._kinds import MachineKind
 from ._smo import Box
 from ._working_sets import solve_boxes
 
@@ -60,3 +61,6 @@ class OneClassTasks(KernelTasks):
     def grown_start(self, warm: OneClassStart, factor: float) -> OneClassStart:
         """A warm start for these tasks from one for bounds that are smaller by ``factor``."""
         return warm._replace(dual=np.clip(factor * warm.dual, 0.0, self.C))  # rounding may exceed the bounds
+
+
+ONE_CLASS = MachineKind("one-class", OneClassTasks, "nothing", "one-class", decisions="levels", promises=BOX)

@@ -16,6 +16,7 @@ from ..kernels._rounding import UNIT, Errors, errors_of_duals, exact_sum
 from ..protocols import Promises
 from ..sweep import Decisions, Sweep
 from ._base import KernelTasks
+from ._kinds import MachineKind
 
 VERY_LARGE = 6000  # samples above which the jobs pay as threads of one system
 REFINEMENTS = 3  # refinement steps if the gap is too large; more would not help against rounding
@@ -167,3 +168,6 @@ def add_terms(
                 found += 0.5 * C[i] * missing[i] * missing[i]
         gap[t] += b * abs(exact_sum(dual, ptr[t], ptr[t + 1])) + errors.relative[t] * gap[t]
         errors.gap[t] = gap[t] - found
+
+
+RIDGE = MachineKind("ridge", RidgeTasks, "numbers", "squared", decisions="numbers", promises=RidgeTasks.promises)

@@ -11,6 +11,7 @@ from .._tools.typing import Array, IntArray
 from ..protocols import Gram
 from ..sweep import Decisions, Sweep
 from ._base import BOX, KernelTasks
+from ._kinds import MachineKind
 from ._smo import classifier_box
 from ._working_sets import solve_boxes
 
@@ -71,3 +72,6 @@ class SVCTasks(KernelTasks):
     def grown_start(self, warm: SVCStart, factor: float) -> SVCStart:
         """A warm start for these tasks from one for bounds that are smaller by ``factor``."""
         return warm._replace(dual=np.clip(factor * warm.dual, -self.C, self.C))  # rounding may exceed the bounds
+
+
+SVC = MachineKind("svc", SVCTasks, "labels", "hinge", promises=HINGE)

@@ -10,7 +10,9 @@ from .._tools.typing import Array, IntArray
 from ..kernels._rounding import UNIT
 from ..protocols import Gram, Promises
 from ..sweep import Decisions, Sweep
+from ..weight_sets import LsBall
 from ._base import KernelTasks
+from ._kinds import MachineKind
 from ._smo import Box
 from ._working_sets import solve_boxes
 
@@ -116,3 +118,20 @@ class SVDDTasks(KernelTasks):
         """f_t(x) = R² − ‖φ_θ(x) − a‖² = 2 Σ_i α_ti k_θ(x_i, x) − k_θ(x, x) + b_t with b = R² − α'K_θα."""
         start: SVDDStart = sweep.warm
         return Decisions(np.split(2 * start.dual, self.gram.layout.ptr[1:-1]), 2 * start.offsets, -1.0)
+
+
+def simplex(s: float) -> LsBall:
+    """Σθ ≤ 1 for every s: with larger weights, the objective would fall to zero."""
+    return LsBall(1.0)
+
+
+SVDD = MachineKind(
+    "svdd",
+    SVDDTasks,
+    "nothing",
+    "svdd",
+    decisions="levels",
+    promises=SVDDTasks.promises,
+    weight_set=simplex,
+    diagonal=True,
+)

@@ -11,6 +11,7 @@ from .._tools.typing import Array, IntArray
 from ..protocols import Gram
 from ..sweep import Decisions, Sweep
 from ._base import BOX, KernelTasks
+from ._kinds import MachineKind, Parameter
 from ._smo import Box
 from ._working_sets import solve_boxes
 
@@ -76,3 +77,14 @@ class SVRTasks(KernelTasks):
     def grown_start(self, warm: SVRStart, factor: float) -> SVRStart:
         """A warm start for these tasks from one for costs that are smaller by ``factor``."""
         return warm._replace(dual=np.clip(factor * warm.dual, -self.C, self.C))  # rounding may exceed the bounds
+
+
+SVR = MachineKind(
+    "svr",
+    SVRTasks,
+    "numbers",
+    "epsilon_insensitive",
+    decisions="numbers",
+    promises=SVRTasks.promises,
+    parameters={"epsilon": Parameter(0.1)},
+)

@@ -30,9 +30,10 @@ from .._show.words import CrossValidation, Measure, parameters
 from .._tools.checks import check_count, check_number, shown
 from .._tools.files import check_writable, write_whole
 from .._tools.shares import SHARES
-from .._tools.typing import Array, IntArray, MachineName, TaskScale
+from .._tools.typing import Array, IntArray, TaskScale
 from ..exceptions import RareLabelWarning
 from ..kernels._kernels import as_bank
+from ..machines import MACHINES
 from ..solvers import CutPool
 from ._rows import draw_rows, of_known_tasks
 
@@ -149,7 +150,7 @@ def trade_off_page(
     refit_note: str | None = None,
     n_jobs: int | None = None,
     verbose: int | None = None,
-    machine: MachineName = "svc",
+    machine: str = "svc",
     epsilon: float | Sequence[float] | None = None,
     normalize_y: bool = True,
     share: Sequence[Share] | None = None,
@@ -300,15 +301,15 @@ class _Machine:
 
         known = {name: value for name, value in given.items() if value is not None}
         if not self.predicts:
-            known |= {"class_weight": self.class_weight, "machine": self.name}
+            known |= {"class_weight": self.class_weight, "loss": MACHINES[self.name].loss}
             return ParetoMKLClassifierCV(**known)
         if self.name == "svr":
             known |= {"loss": "epsilon_insensitive"} | ({} if epsilon is None else {"epsilon": epsilon})
         return ParetoMKLRegressorCV(**known, normalize_y=self.normalize_y)
 
     def refit_code(self, epsilon: float | None = None, **given: Any) -> str:
-        value = EPSILON if epsilon is None else epsilon
-        return path_refit_code(self.name, value, self.normalize_y, self.class_weight, **given)
+        own = {} if epsilon is None else {"epsilon": epsilon}
+        return path_refit_code(MACHINES[self.name], own, self.normalize_y, self.class_weight, **given)
 
 
 @dataclass(frozen=True)

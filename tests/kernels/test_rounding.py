@@ -49,7 +49,7 @@ def _gram(kind, X, normalize):
 def _machine(kind, gram, signal):
     options = {"epsilon": EPSILON} if kind == "svr" else {}
     costs = COST[kind] * np.linspace(0.8, 1.2, N)
-    return MACHINES[kind](gram, _targets(kind, signal), costs, np.array([0.5]), **options)
+    return MACHINES[kind].make(gram, _targets(kind, signal), costs, np.array([0.5]), **options)
 
 
 # ------------------------------------------------------------------------------------------------ exact values

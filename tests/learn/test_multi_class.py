@@ -41,11 +41,11 @@ def by_hand(K, y, machine, C):
     return np.array(decisions).T
 
 
-@pytest.mark.parametrize("machine", ["svc", "ls-svc"])
-def test_decisions_match_one_machine_per_class(iris, machine):
+@pytest.mark.parametrize(("machine", "loss"), [("svc", "hinge"), ("ls-svc", "squared")])
+def test_decisions_match_one_machine_per_class(iris, machine, loss):
     X, y = iris
     stack = np.stack([rbf_kernel(X, gamma=gamma) for gamma in (0.1, 1.0)], axis=-1)
-    given = {"kernels": "precomputed", "machine": machine, "multi_class": "one-vs-rest"}
+    given = {"kernels": "precomputed", "loss": loss, "multi_class": "one-vs-rest"}
     model = ParetoMKLClassifier(C=3.0, tol=1e-8, **given).fit(stack, y)
     wanted = by_hand(stack @ model.theta_, y, machine, 3.0)
     assert_allclose(model.decision_function(stack), wanted, atol=2e-3)
@@ -121,12 +121,12 @@ def test_weights_of_classes_are_weights_of_their_samples(iris):
     assert np.isfinite(balanced.decision_function(X)).all()
 
 
-@pytest.mark.parametrize("machine", ["svc", "ls-svc"])
-def test_models_of_a_path_predict_and_can_be_saved(iris, machine, tmp_path):
+@pytest.mark.parametrize(("machine", "loss"), [("svc", "hinge"), ("ls-svc", "squared")])
+def test_models_of_a_path_predict_and_can_be_saved(iris, machine, loss, tmp_path):
     X, y = iris
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     path = pareto_path(X, names, ps=[0.5, 1.0], kernels=KERNELS, machine=machine, multi_class="one-vs-rest")
-    model = ParetoMKLClassifier(p=0.5, kernels=KERNELS, machine=machine, multi_class="one-vs-rest").fit(X, names)
+    model = ParetoMKLClassifier(p=0.5, kernels=KERNELS, loss=loss, multi_class="one-vs-rest").fit(X, names)
     assert_array_equal(path.models[0].predict(X), model.predict(X))
     assert "multi_class='one-vs-rest'" in path.refit
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
@@ -154,25 +154,25 @@ def test_few_samples_per_class_and_several_sources_choose_one_vs_rest():
     halves = sources({"upper": slice(0, 32), "lower": slice(32, 64)})
     given = {"ps": 1.0, "Cs": [1.0, 10.0], "s": 2.0, "cv": 2, "kernels": halves}
     search = ParetoMKLClassifierCV(**given).fit(X[few], y[few])
-    assert (search.multi_class_, search.machine_) == ("one-vs-rest", "ls-svc")
+    assert (search.multi_class_, search.loss_) == ("one-vs-rest", "squared")
     assert search.best_estimator_.get_params()["multi_class"] == "one-vs-rest"
     assert search.path_.task_names == ["1 vs rest", "2 vs rest", "7 vs rest"]
     assert_array_equal(search.predict(X[:50]), search.path_.models[0].predict(X[:50]))
     for rows, how, found in [
-        (many, {}, ("one-vs-one", "svc")),
-        (few, {"kernels": "default"}, ("one-vs-one", "svc")),
-        (few, {"kernels": sources({"all": slice(0, 64)})}, ("one-vs-one", "svc")),
-        (few, {"machine": "svc"}, ("one-vs-one", "svc")),
-        (few, {"solver": "tseng"}, ("one-vs-one", "svc")),
-        (few, {"multi_class": "one-vs-one"}, ("one-vs-one", "svc")),
-        (many, {"multi_class": "one-vs-rest"}, ("one-vs-rest", "ls-svc")),
-        (many, {"multi_class": "one-vs-rest", "machine": "svc"}, ("one-vs-rest", "svc")),
-        (few[:28], {"multi_class": "one-vs-rest"}, ("one-vs-rest", "svc")),  # two classes
+        (many, {}, ("one-vs-one", "hinge")),
+        (few, {"kernels": "default"}, ("one-vs-one", "hinge")),
+        (few, {"kernels": sources({"all": slice(0, 64)})}, ("one-vs-one", "hinge")),
+        (few, {"loss": "hinge"}, ("one-vs-one", "hinge")),
+        (few, {"solver": "tseng"}, ("one-vs-one", "hinge")),
+        (few, {"multi_class": "one-vs-one"}, ("one-vs-one", "hinge")),
+        (many, {"multi_class": "one-vs-rest"}, ("one-vs-rest", "squared")),
+        (many, {"multi_class": "one-vs-rest", "loss": "hinge"}, ("one-vs-rest", "hinge")),
+        (few[:28], {"multi_class": "one-vs-rest"}, ("one-vs-rest", "hinge")),  # two classes
     ]:
         search = ParetoMKLClassifierCV(**given | how).fit(X[rows], y[rows])
-        assert (search.multi_class_, search.machine_) == found
+        assert (search.multi_class_, search.loss_) == found
         # the squared loss charges a kernel for noise that it fits, so κ need not
-        assert set(search.cv_results_["param_capacity"]) == ({0.0} if found[1] == "ls-svc" else {0.5, 1.0})
+        assert set(search.cv_results_["param_capacity"]) == ({0.0} if found[1] == "squared" else {0.5, 1.0})
 
 
 def test_the_size_of_a_class_counts_by_task():

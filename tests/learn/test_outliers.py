@@ -94,7 +94,7 @@ def test_several_widths_give_a_warning_that_says_why(toy):
         ({"contamination": 0.0}, "contamination must be a number in"),
         ({"contamination": 0.6}, "contamination must be a number in"),
         ({"nu": 1.5}, "nu must be a number in"),
-        ({"method": "forest"}, "method must be 'one-class' or 'svdd', got 'forest'"),
+        ({"method": "forest"}, "method must be one of 'one-class', 'svdd' or a MachineKind, got 'forest'"),
     ],
 )
 def test_bad_parameters_are_named(toy, parameters, message):

@@ -279,7 +279,7 @@ def test_bad_data_are_named_before_any_work(toy, change, message, monkeypatch):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"loss": "absolute"}, "loss must be 'squared' or 'epsilon_insensitive', got 'absolute'"),
+        ({"loss": "absolute"}, "loss must be one of 'squared', 'epsilon_insensitive' or a MachineKind, got 'absolute'"),
         ({"loss": "epsilon_insensitive", "epsilon": -0.1}, "epsilon must be a number of at least 0"),
         ({"C": -1.0}, "C must be a number greater than 0"),
         ({"solver": "tseng", "p": 2.0}, "solver='tseng' needs machine='svc'"),
@@ -310,12 +310,12 @@ def test_least_squares_classification(toy):
     X, y, tasks = toy
     labels = np.where(y > np.median(y[tasks == "pump"]), "high", "low")
     labels[30:60] = np.where(X[30:60, 3] > 0.5, "high", "low")
-    model = ParetoMKLClassifier(machine="ls-svc", C=10).fit(X, labels, tasks=tasks)
+    model = ParetoMKLClassifier(loss="squared", C=10).fit(X, labels, tasks=tasks)
     signs = np.where(labels == "low", 1.0, -1.0)
     numbers = ParetoMKLRegressor(C=10, normalize_y=False).fit(X, signs, tasks=tasks)
     assert_allclose(model.decision_function(X, tasks=tasks), numbers.predict(X, tasks=tasks), atol=1e-6)
-    with pytest.raises(ValueError, match="machine must be 'svc' or 'ls-svc'"):
-        ParetoMKLClassifier(machine="ridge").fit(X, labels, tasks=tasks)
+    with pytest.raises(ValueError, match="loss must be one of 'hinge', 'squared'"):
+        ParetoMKLClassifier(loss="ridge").fit(X, labels, tasks=tasks)
 
 
 @pytest.mark.parametrize("unit", [1e200, 1e-200])

@@ -143,7 +143,7 @@ def test_cuts_hold_along_C(unlike):
     parts = check_parts([0.5, 5.0], S, 1e-6, "auto", None, None, "samples")
     problem, _, data = pose(training, training.weights, fit_bank(unlike.kernels, training), parts)
     grid = Grid([0.5, 5.0], [0.5, 3.0, 20.0], [S])
-    for stretch in trace_grid(problem, data, grid, parts.solver, Progress(1, 1e-6, 0)):
+    for stretch in trace_grid(problem, data, grid, parts, Progress(1, 1e-6, 0)):
         cold = trace(unlike, [0.5, 5.0], C=stretch.C, tol=1e-6)
         assert_allclose([point.objective for point in stretch.points], cold.objective, rtol=3e-6)
 

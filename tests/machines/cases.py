@@ -22,7 +22,7 @@ def make_machine(kind, Ks, tasks, C, epsilon=EPSILON, n_jobs=1, scale=None):
     costs = [np.broadcast_to(c, len(rows)) for c, (rows, _) in zip(per_task, tasks, strict=True)]
     options = {"epsilon": epsilon} if kind == "svr" else {}
     targets = np.concatenate([y for _, y in tasks])
-    return MACHINES[kind](gram, targets, np.concatenate(costs), scale, **options)
+    return MACHINES[kind].make(gram, targets, np.concatenate(costs), scale, **options)
 
 
 def one_task(kind, K, y, C, epsilon=EPSILON):

@@ -55,7 +55,7 @@ class Case:
         )
         gram = GramBlocks(KernelBank(KERNELS, normalize="none", cache_mb=cache_mb).fit(X), X, self.rows)
         options = {"epsilon": EPSILON} if kind == "svr" else {}
-        self.machine = MACHINES[kind](gram, np.concatenate(self.y), np.concatenate(self.C), SCALE, **options)
+        self.machine = MACHINES[kind].make(gram, np.concatenate(self.y), np.concatenate(self.C), SCALE, **options)
         diagonals = np.diagonal(self.Ks, axis1=1, axis2=2)
         self.largest = np.array(
             [diagonals[:, rows].max(axis=1) for rows in self.rows]

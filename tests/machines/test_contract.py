@@ -143,8 +143,8 @@ def test_another_capacity_price_is_another_problem_with_valid_cuts(kind):
     y = np.ones(36) if kind in ("one-class", "svdd") else np.concatenate([X[r, 0] * X[r, 1] for r in rows])
     kernels = ["linear", ("rbf", {"sigma": 0.5}), ("rbf", {"sigma": 2.0})]
     banks = [KernelBank(kernels, normalize="capacity", capacity=k).fit(X) for k in (0.0, 1.0)]
-    plain, fresh = (MACHINES[kind](GramBlocks(bank, X, rows), y, C) for bank in banks)
-    paying = MACHINES[kind](plain.gram.paying(1.0), y, C)
+    plain, fresh = (MACHINES[kind].make(GramBlocks(bank, X, rows), y, C) for bank in banks)
+    paying = MACHINES[kind].make(plain.gram.paying(1.0), y, C)
     theta = some_theta(0, 3)
     assert_allclose(paying.sweep(theta, rtol=1e-9).lower, fresh.sweep(theta, rtol=1e-9).lower, rtol=1e-7)
     solver, problem = CutPool(tol=1e-4), MultiTaskProblem(paying, PowerMean(2.0), LsBall(1.0))
@@ -199,5 +199,5 @@ def test_weight_two_means_the_sample_twice_and_weight_zero_not_at_all(kind):
 
 @every_kind
 def test_names_select_machines(kind):
-    assert MACHINES[kind].__name__.endswith("Tasks")
+    assert MACHINES[kind].make.__name__.endswith("Tasks")
     assert set(MACHINES) == {"svc", "ls-svc", *KINDS}

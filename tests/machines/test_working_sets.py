@@ -29,7 +29,9 @@ def _machine(kind, cache_mb=512, n_jobs=1, n=900, C=None):
     costs = cost * rng.uniform(0.5, 2, sum(map(len, rows)))
     gram = GramBlocks(KernelBank(KERNELS, normalize="unit", cache_mb=cache_mb).fit(X), X, rows, n_jobs)
     options = {"epsilon": 0.1} if kind == "svr" else {}
-    return MACHINES[kind](gram, np.concatenate([targets[r] for r in rows]), costs, np.array([1.0, 0.5, 2.0]), **options)
+    return MACHINES[kind].make(
+        gram, np.concatenate([targets[r] for r in rows]), costs, np.array([1.0, 0.5, 2.0]), **options
+    )
 
 
 @pytest.mark.parametrize("cache_mb", [512, 0])

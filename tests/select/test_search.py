@@ -339,7 +339,7 @@ def test_cuts_of_a_smaller_cost_certify_the_larger_one(toy):
     training = PathReader(Reading(toy.kernels)).read_data(toy.X, toy.y, tasks=toy.tasks)
     parts = check_parts(PS, 1.1, 1e-4, "auto", None, None)
     problem, _, data = pose(training, training.weights, fit_bank(toy.kernels, training), parts)
-    for stretch in trace_grid(problem, data, Grid(PS, CS, [1.1]), parts.solver, Progress(1, 1e-4, 0)):
+    for stretch in trace_grid(problem, data, Grid(PS, CS, [1.1]), parts, Progress(1, 1e-4, 0)):
         C, run, points = stretch.C, stretch.run, stretch.points
         bounded = replace(problem, machine=data.machine(C))
         alone = [parts.solver.solve(replace(bounded, scalarization=PowerMean(p, None))) for p in PS]
