@@ -196,7 +196,7 @@ class Fitted:
 def _fit_table(table: "Table", plan: Plan, judge: "Judge", options: Options, parameters: dict[str, Any]) -> Fitted:
     """Fit one model, or search for the best by cross-validation and compare it with simpler ones."""
     from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
-    from .._select.classification_baselines import compare
+    from .._select.baselines import compare
     from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
     from ..kernels._kernels import as_bank
     from ._expectation import expected_seconds, number_of_kernels, say_what_to_expect

@@ -11,7 +11,7 @@ from .._show.words import CrossValidation, Measure
 from ._trade_off import TradeOff, held_out_split, trade_off_page
 
 if TYPE_CHECKING:
-    from .._select.classification_baselines import compare
+    from .._select.baselines import compare
 
 __all__ = [
     "Comparison",
@@ -36,7 +36,7 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     def __getattr__(name: str) -> Any:
         """Import names that need scikit-learn on first use, since importing it takes a second."""
         if name == "compare":
-            from .._select.classification_baselines import compare
+            from .._select.baselines import compare
 
             return compare
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

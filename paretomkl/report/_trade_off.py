@@ -420,7 +420,7 @@ class _Study:
 
         If parameters were chosen on some of the samples, all methods learn from these only.
         """
-        from .._select.classification_baselines import compare
+        from .._select.baselines import compare
 
         fit_on, judge_on, rows, about = self.fit_on, self.judge_on, search.search_rows_, ""
         if rows is not None:

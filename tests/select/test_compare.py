@@ -18,18 +18,16 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from paretomkl import ParetoMKLClassifierCV, ParetoMKLRegressor, ParetoMKLRegressorCV
-from paretomkl._select import classification_baselines as _rivals
-from paretomkl._select import comparison as _contest
-from paretomkl._select import regression_baselines as _rival_numbers
+from paretomkl._select import baselines
+from paretomkl._select.baselines import ClassBaseline, RegressionBaseline, best, choices
 from paretomkl._select.choice import choose
-from paretomkl._select.classification_baselines import GRID
-from paretomkl._select.comparison import best, choices
 from paretomkl.kernels import KernelBank
 from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer
 from paretomkl.report import Comparison, Contender, Measure, compare
 
 KERNELS = [("rbf", {"sigma": 0.5}), ("linear", {})]
 QUICK = {"ps": [1.0, 10.0], "Cs": [1.0, 10.0], "kernels": KERNELS}
+GRID = ClassBaseline.grid
 FEW = GRID[::3]  # pairs that differ in both numbers
 
 
@@ -51,7 +49,7 @@ def folds_of(y: np.ndarray, sites: np.ndarray | None, n_folds: int = 4) -> list[
 @pytest.fixture
 def few_pairs(monkeypatch):
     """A quicker grid for SVMs, where it does not matter which one it is."""
-    monkeypatch.setattr(_rivals, "GRID", FEW)
+    monkeypatch.setattr(ClassBaseline, "grid", FEW)
 
 
 def rival(comparison: Comparison, name: str) -> Contender:
@@ -269,11 +267,11 @@ def test_held_out_samples_are_judged_by_the_chosen_models():
 def test_the_chosen_pair_learns_from_all_rows(monkeypatch):
     X, y, sites = three_sites()
     search = ParetoMKLClassifierCV(cv=folds_of(y, sites), **QUICK).fit(X, y)
-    monkeypatch.setattr(_rivals, "GRID", [(10.0, 1.0)])
+    monkeypatch.setattr(ClassBaseline, "grid", [(10.0, 1.0)])
     whole = compare(search, X, y)
-    monkeypatch.setattr(_contest, "MOST_ROWS", 30)
+    monkeypatch.setattr(baselines, "MOST_ROWS", 30)
     assert_allclose(compare(search, X, y).rivals[0].folds, whole.rivals[0].folds)
-    kept = _contest.thinned(np.arange(1000), (np.arange(1000) % 100 == 0).astype(int))
+    kept = baselines.thinned(np.arange(1000), (np.arange(1000) % 100 == 0).astype(int))
     assert len(kept) == 31
     assert (kept % 100 == 0).sum() == 1
 
@@ -410,7 +408,7 @@ def ridge(train: np.ndarray, test: np.ndarray, y: np.ndarray, alpha: float, widt
 def test_kernel_ridge_matches_scikit_learn(priced, together):
     _, folds, found = priced
     X, y, sites = priced_sites()
-    answers = np.empty((len(_rival_numbers.GRID), len(y)))
+    answers = np.empty((len(RegressionBaseline.grid), len(y)))
     for train, test in folds:
         for mine in [np.full(len(y), True)] if together else [sites == name for name in "abc"]:
             learn, judge = train[mine[train]], test[mine[test]]
@@ -419,7 +417,7 @@ def test_kernel_ridge_matches_scikit_learn(priced, together):
             if together:
                 indicators = [(sites[rows, None] == np.array(["a", "b", "c"])).astype(float) for rows in (learn, judge)]
                 parts = [np.hstack(both) for both in zip(parts, indicators, strict=True)]
-            for k, pair in enumerate(_rival_numbers.GRID):
+            for k, pair in enumerate(RegressionBaseline.grid):
                 answers[k, judge] = ridge(*parts, y[learn], *pair)
 
     def score(answer: np.ndarray, test: np.ndarray, names: str) -> float:

@@ -1,0 +1,495 @@
+"""Compare a search with simple baselines on its folds.
+
+For classes: the majority, an SVM per task, one SVM for all. For regression: the mean, and kernel ridge regressions.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from .._data.labels import Labelling, Samples
+from .._data.numbers import Targets
+from .._data.reading import PathReader, read_samples, take_rows
+from .._data.tasks import codes_of, listed, missing_labels, rows_by_code
+from .._show.comparison import OURS, Comparison, Contender, TaskErrors
+from .._tools.parallel import SMALL_SYSTEM, blas_threads, effective_jobs
+from .._tools.progress import Progress
+from .._tools.shares import Share
+from .._tools.typing import AnyArray, Array, IntArray
+from ..kernels._kernels import is_precomputed
+from ..machines import MACHINES
+from .choice import best_of_ways, choose_way
+from .scorers import MultiTaskScorer
+from .scores import Judge, make_judge, plain_labels
+from .splits import make_splits
+
+__all__ = ["compare"]
+
+MOST_ROWS = 1000  # limit on rows for choosing parameters; the chosen models learn from all rows
+
+Fold = tuple[IntArray, IntArray]  # entries for training and for testing
+Pair = tuple[float, float]  # the parameters of a model: its cost or penalty, and a factor of gamma="scale"
+Part = tuple[AnyArray, AnyArray, list[Any] | None]  # truth, response and labels of a task, as a judge needs them
+
+
+SIMPLEST: list[Any] = [None]  # the grid of a model that ignores the features
+
+
+def _simplest_first(costs: Sequence[float], widths: Sequence[float]) -> list[Pair]:
+    """All pairs; the first one wins a tie."""
+    return sorted(product(costs, widths), key=lambda pair: abs(np.log(pair)).sum())
+
+
+def compare(
+    search: Any,
+    X: Any,
+    y: Any,
+    *,
+    tasks: Any = None,
+    held_out: tuple[Any, Any, Any] | None = None,
+    n_jobs: int | None = None,
+    verbose: int | None = 0,
+    share: Share | None = None,
+) -> Comparison:
+    """Compare a search with simple baselines, on the same folds and by the same score.
+
+    The baselines are the majority class of each task, one SVM per task, and one SVM on all tasks together with
+    indicators of the task as extra columns. Without tasks, the last two are the same and shown once. The SVMs have
+    Gaussian kernels on standardised columns, C and gamma from a grid of twelve, and the class weights of the search.
+
+    For regression, the baselines are the mean of each task, and kernel ridge regressions instead of SVMs, with penalty
+    and gamma from a grid of twenty. ``errors`` of each contender then has R² and the root mean squared error of each
+    task over the samples of all folds, each predicted by the fold that holds it out.
+
+    All methods are judged alike: in each fold, a method has the parameters that the *other* folds choose, so no score
+    is the best of many on the same samples. It is therefore a little lower than ``search.best_score_``.
+
+    Parameters
+    ----------
+    search : fitted ParetoMKLClassifierCV or ParetoMKLRegressorCV
+        Its ``cv`` and ``random_state`` must reproduce its folds. With tasks, its ``scoring`` must be None or one from
+        :func:`~paretomkl.model_selection.make_multitask_scorer`.
+    X, y, tasks
+        The data it was fitted to. With precomputed kernels, the majority class or the mean is the only baseline.
+    held_out : tuple of X, y and tasks (or None), default=None
+        More samples to score the chosen models on.
+    n_jobs : int, default=None
+        Number of folds to run in parallel; -1 uses all cores.
+    verbose : int or None, default=0
+        1 shows progress; None shows it on a terminal once two seconds have passed.
+    share : str, default=None
+        If the search covers several ways to share, compare only this one. With None, the search has in each fold the
+        way that the other folds choose.
+
+    Returns
+    -------
+    comparison : Comparison
+        The scores of the search and of the baselines, and a summary in words.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import ParetoMKLClassifierCV
+    >>> from paretomkl.report import compare
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = ParetoMKLClassifierCV(ps=[1.0, 10.0], Cs=[1.0, 10.0]).fit(X, y)
+    >>> [rival.name for rival in compare(search, X, y).rivals]
+    ['one SVM', 'the majority class']
+    """
+    regression = not search.stratify
+    machine = MACHINES["ridge" if regression else "svc"]
+    reader = PathReader(replace(search.reading, machine=machine, share="kernel", multi_class="one-vs-one"))
+    training = reader.read_data(X, y, tasks=tasks)
+    labelling, samples = training.labelling, training.samples
+    with_tasks = labelling.kind not in ("classes", "single")
+    if with_tasks and not (search.scoring is None or isinstance(search.scoring, MultiTaskScorer)):
+        raise ValueError(f"Tasks are compared one by one; use scoring=make_multitask_scorer({search.scoring!r}).")
+    judge = make_judge(search.scoring, regression=regression).of_tasks(labelling)
+    splits = _same_splits(search, samples, y)
+    if len(splits) != search.n_splits_:
+        raise ValueError(
+            f"cv yields {len(splits)} folds now, but yielded {search.n_splits_} in the search; use a cv that repeats."
+        )
+    ours, points = _ours(search, share)
+    entries = Entries.of(samples, y, labelling)
+    folds = [entries.fold(*split) for split in splits]
+    if held_out is not None:
+        n = len(entries.rows)
+        further = Entries.of(read_samples(reader, held_out[0], tasks=held_out[2]), held_out[1], labelling)
+        entries = entries.joined(further)
+        folds.append((np.arange(n), np.arange(n, len(entries.rows))))
+        if hasattr(search, "best_estimator_"):  # not if it only chose
+            ours = replace(ours, held_out=judge.score_model(search.best_estimator_, *held_out))
+    groups, kind = np.arange(len(labelling.distinct_sources)), RegressionBaseline if regression else ClassBaseline
+    model = kind(entries, groups, folds, len(splits), judge, search.reading.class_weight)
+    if regression:
+        ours = replace(ours, errors=_our_errors(model, labelling, search, splits, points, (X, y, tasks), n_jobs))
+    some = search.search_rows_ is not None
+    about = f"The folds are made of {search.n_search_rows_:,} of {len(samples):,} rows." if some else ""
+    found = contenders(model, labelling.names, is_precomputed(search.kernels), n_jobs, verbose)
+    return Comparison(ours, found, judge.measure, about)
+
+
+# --------------------------------------------------------------------------------------------------- the search
+def _same_splits(search: Any, samples: Samples, y: Any) -> list[tuple[IntArray, IntArray]]:
+    """The folds of a search again; they may contain only some of the rows."""
+    rows = np.arange(len(samples)) if search.search_rows_ is None else search.search_rows_
+    some, sources = take_rows(y, rows), None if samples.sources is None else samples.sources[rows]
+    given = {"random_state": search.random_state, "stratify": search.stratify}
+    splits = make_splits(search.cv, samples.data[rows], some, sources, **given)
+    return [(rows[train], rows[test]) for train, test in splits]
+
+
+def _ours(search: Any, share: Share | None) -> tuple[Contender, IntArray]:
+    """The fold scores of a search, each at the point that the other folds choose; and these points."""
+    results = search.cv_results_
+    scores = np.array([results[f"split{k}_test_score"] for k in range(search.n_splits_)]).T
+    points = {name.removeprefix("param_"): results[name] for name in results if name.startswith("param_")}
+    losses = results[f"mean_test_{search.loss_name}"]
+
+    points.setdefault("share", np.full(len(losses), search.best_share_, dtype=object))
+
+    def chosen(kept: Array) -> int:
+        known = kept[:, ~np.isnan(kept).all(axis=0)]  # a fold may have failed
+        if not known.size:
+            return search.best_index_ if share is None else search.best_indices_[share]
+        best = best_of_ways(known.T, losses, points, search.by_loss)
+        return best[share or choose_way({way: known[k] for way, k in best.items()}, search.small_tasks_)]
+
+    rows = choices(scores, chosen)
+    return Contender(OURS, scores[rows, np.arange(scores.shape[1])]), rows
+
+
+def _our_errors(
+    model: Baseline, targets: Targets, search: Any, splits: list[Fold], points: IntArray, data: Any, n_jobs: int | None
+) -> TaskErrors | None:
+    """Errors of a search, each fold at the point that the other folds choose; None if a fold has failed.
+
+    points (n_folds,): rows of ``cv_results_``; data: X, y and the tasks.
+    """
+    (X, y, tasks), entries, parts = data, model.entries, []
+    for k, ((train, test), point) in enumerate(zip(splits, points, strict=True)):
+        if np.isnan(search.cv_results_[f"split{k}_test_score"]).all():
+            return None
+        plain = search.estimator_at(point).set_params(n_jobs=n_jobs, verbose=0)
+        learn, judge = (
+            {"X": take_rows(X, rows, train, search.kernels), "tasks": take_rows(tasks, rows)} for rows in (train, test)
+        )
+        fitted = plain.learned(plain.read_data(**learn, y=take_rows(y, train), strict=False)).model_
+        values = fitted.predict(read_samples(plain, **judge))
+        values = values.reshape(len(values), -1)
+        place = [fitted.tasks.sources.index(source) if values.shape[1] > 1 else 0 for source in targets.sources]
+        own = model.folds[k][1]
+        at = np.full(len(entries.data), -1)
+        at[test] = np.arange(len(test))
+        parts.append(model.parts(k, values[at[entries.rows[own]], np.array(place)[entries.groups[own]]]))
+    return task_errors(targets.names, parts)
+
+
+# ---------------------------------------------------------------------------------------------------- the choice
+def best(scores: Array) -> int:
+    """The candidate with the highest mean over the folds that have a score; the first one in a tie."""
+    known = ~np.isnan(scores)
+    total = np.where(known, scores, 0.0).sum(axis=1)
+    mean = np.divide(total, known.sum(axis=1), out=np.full(len(scores), -np.inf), where=known.any(axis=1))
+    return int(np.argmax(mean.round(12)))  # rounding errors must not break ties
+
+
+def choices(scores: Array, choice: Callable[[Array], int] = best) -> IntArray:
+    """For each fold, the candidate that the other folds choose, (n_folds,); scores (n_candidates, n_folds)."""
+    n_folds = scores.shape[1]
+    others = [[k for k in range(n_folds) if k != fold] or [fold] for fold in range(n_folds)]
+    return np.array([choice(scores[:, kept]) for kept in others])
+
+
+def thinned(entries: IntArray, strata: IntArray) -> IntArray:
+    """At most about ``MOST_ROWS`` of the entries, with each stratum in proportion to within one."""
+    if len(entries) <= MOST_ROWS:
+        return entries
+    shuffled = np.random.default_rng(0).permutation(entries)
+    parts = [shuffled[strata[shuffled] == stratum] for stratum in np.unique(strata[entries])]
+    kept = [mine[: math.ceil(len(mine) * MOST_ROWS / len(entries))] for mine in parts]
+    return np.sort(np.concatenate(kept))
+
+
+# --------------------------------------------------------------------------------------------------- the samples
+@dataclass(frozen=True)
+class Entries:
+    """All known labels or targets in one column: a sample has one entry for each task whose y is known.
+
+    data (n_samples, n_features); rows, groups, values (n_entries,): sample and task of each entry, and its target, or
+    the position of its label in a row of ``labels`` (n_groups, n_labels), which is empty for regression.
+    """
+
+    data: AnyArray
+    rows: IntArray
+    groups: IntArray
+    values: AnyArray
+    labels: AnyArray
+    matrix: bool  # whether the tasks are columns of y
+
+    @classmethod
+    def of(cls, samples: Samples, y: Any, tasks: Labelling | Targets) -> Entries:
+        """The entries of all samples; labels that the tasks do not know are skipped."""
+        truth, sources, parts = tasks.truth(y), tasks.distinct_sources, []
+        known: list[Any] = [()] * len(sources)
+        if isinstance(tasks, Labelling):
+            known = tasks.classes if tasks.kind == "matrix" else [tasks.classes] * len(sources)
+        labels = np.empty((len(sources), len(known[0])), dtype=object)
+        of_source = [np.arange(len(samples))] * len(sources)
+        if samples.sources is not None:
+            of_source = rows_by_code(codes_of(samples.sources, sources), len(sources))
+        for g, mine in enumerate(of_source):
+            rows = mine[~missing_labels((truth if truth.ndim == 1 else truth[:, g])[mine])]
+            values = (truth if truth.ndim == 1 else truth[:, g])[rows]
+            if labels.size:
+                labels[g], codes = known[g], codes_of(values, listed(known[g]))
+                rows, values = rows[codes >= 0], codes[codes >= 0]
+            parts.append((rows, np.full(len(rows), g), values))
+        rows, groups, values = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return cls(samples.data, rows, groups, values, labels, truth.ndim == 2)
+
+    def fold(self, train: IntArray, test: IntArray) -> Fold:
+        """The entries of the training samples and of the test samples."""
+        first, last = (np.flatnonzero(np.isin(self.rows, part)) for part in (train, test))
+        return first, last
+
+    def joined(self, other: Entries) -> Entries:
+        """These entries, followed by the others."""
+        pairs = (self.rows, other.rows + len(self.data)), (self.groups, other.groups), (self.values, other.values)
+        rows, groups, values = map(np.concatenate, pairs)
+        # kernel values of other samples cannot be appended to a stack, and are not needed
+        data = self.data if self.data.ndim > 2 else np.concatenate([self.data, other.data])
+        return Entries(data, rows, groups, values, self.labels, self.matrix)
+
+    def truth(self, entries: IntArray) -> AnyArray:
+        """Labels or targets of some entries."""
+        return self.values[entries] if not self.labels.size else self.labelled(entries, self.values[entries])
+
+    def labelled(self, entries: IntArray, codes: Any) -> AnyArray:
+        """The labels of the tasks of some entries with the given codes."""
+        return self.labels[self.groups[entries], codes]
+
+    def pair(self, group: int) -> list[Any] | None:
+        """The labels of a task, if there are two of them."""
+        codes = np.unique(self.values[self.groups == group])
+        return self.labels[group, codes].tolist() if self.labels.size and len(codes) == 2 else None
+
+    def features(self, fold: Fold, groups: IntArray) -> list[Array]:
+        """Columns of both parts, standardised on the first, plus an indicator per group if there are several."""
+        scaler = StandardScaler().fit(self.data[self.rows[fold[0]]])
+        columns = [scaler.transform(self.data[self.rows[part]]) for part in fold]
+        if len(groups) == 1:
+            return columns
+        return [np.hstack([own, self.groups[part, None] == groups]) for own, part in zip(columns, fold, strict=True)]
+
+
+def usual_gamma(train: Array) -> float:
+    """The value of gamma="scale"."""
+    return float(1 / (train.shape[1] * (train.var() or 1.0)))
+
+
+# ------------------------------------------------------------------------------------------------- the baselines
+@dataclass(frozen=True)
+class Baseline(ABC):
+    """One model of the tasks ``groups``; a response is what the judge compares with the truth, one per test entry.
+
+    ``folds`` are those of the search, and with held-out samples one more, for the model that the others choose.
+    """
+
+    entries: Entries
+    groups: IntArray
+    folds: list[Fold]
+    n_folds: int
+    judge: Judge
+    class_weight: Any
+
+    grid: ClassVar[Sequence[Pair]]
+    name: ClassVar[str]
+    simplest: ClassVar[str]
+
+    @abstractmethod
+    def constant(self, train: IntArray, test: IntArray) -> AnyArray:
+        """The response of a model that ignores the features."""
+
+    @abstractmethod
+    def learned(self, fold: Fold, grid: Sequence[Pair]) -> list[AnyArray]:
+        """The responses for each pair of the grid."""
+
+    def of_task(self, group: int) -> Self:
+        """The model of one task."""
+        own = self.entries.groups == group
+        folds = [(train[own[train]], test[own[test]]) for train, test in self.folds]
+        return replace(self, groups=np.array([group]), folds=folds)
+
+    def parts(self, k: int, response: AnyArray) -> list[Part]:
+        """Truth, response and labels of each task in fold k, as a judge needs them."""
+        test = self.folds[k][1]
+        of_task = [np.flatnonzero(self.entries.groups[test] == group) for group in self.groups]
+        truth = self.entries.truth(test)
+        return [
+            (plain_labels(truth[own]), plain_labels(response[own]), self.entries.pair(group))
+            for group, own in zip(self.groups, of_task, strict=True)
+        ]
+
+    def chosen(self, grid: Sequence[Pair], n_jobs: int | None, progress: Progress) -> list[list[Part]]:
+        """What the judge needs in each fold, with the parameters that the other folds choose."""
+        responses, scores = [], []
+        jobs = (delayed(self._thinned_responses)(fold, grid) for fold in self.folds[: self.n_folds])
+        several = effective_jobs(n_jobs) > 1  # each fold has its own thread, so BLAS should not add more
+        with threadpool_limits(1 if several else None, user_api="blas"):
+            # threads suit models that release the interpreter lock
+            for k, found in enumerate(Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)):
+                responses.append(found)
+                scores.append([overall(self.judge, self.parts(k, response)) for response in found])
+                progress.done()
+                progress.show(f"{self.name}s to compare with")
+        table = np.array(scores).T
+        parts = []
+        for k, (fold, pair) in enumerate(zip(self.folds, [*choices(table), best(table)], strict=False)):
+            known = k < self.n_folds and len(fold[0]) <= MOST_ROWS
+            parts.append(self.parts(k, responses[k][pair] if known else self._responses(fold, [grid[pair]])[0]))
+        return parts
+
+    def _thinned_responses(self, fold: Fold, grid: Sequence[Pair]) -> list[AnyArray]:
+        """Responses for all pairs of the grid, learned from at most ``MOST_ROWS`` rows."""
+        strata = self.entries.groups if not self.entries.labels.size else self.entries.values
+        return self._responses((thinned(fold[0], strata), fold[1]), grid)
+
+    def _responses(self, fold: Fold, grid: Sequence[Pair]) -> list[AnyArray]:
+        same = len(fold[1]) == 0 or len(np.unique(self.entries.values[fold[0]])) < 2
+        return [self.constant(*fold)] * len(grid) if same or grid == SIMPLEST else self.learned(fold, grid)
+
+
+@dataclass(frozen=True)
+class ClassBaseline(Baseline):
+    """A response is a label, or a number that is larger for the second label of a task."""
+
+    grid = _simplest_first((0.1, 1.0, 10.0, 100.0), (0.25, 1.0, 4.0))
+    name = "SVM"
+    simplest = "the majority class"
+
+    def constant(self, train: IntArray, test: IntArray) -> AnyArray:
+        """The most common label."""
+        if not self.judge.metric.of_labels:
+            return np.zeros(len(test))
+        return self.entries.labelled(test, np.bincount(self.entries.values[train], minlength=1).argmax())
+
+    def learned(self, fold: Fold, grid: Sequence[Pair]) -> list[AnyArray]:
+        (train, test), codes = self.entries.features(fold, self.groups), self.entries.values[fold[0]]
+        weight, scale = self._weights(fold[0]), usual_gamma(train)
+        found: list[AnyArray] = []
+        for C, width in grid:
+            model = SVC(C=C, gamma=width * scale, cache_size=500).fit(train, codes, sample_weight=weight)
+            if self.judge.metric.of_labels:
+                found.append(self.entries.labelled(fold[1], model.predict(test)))
+            else:
+                found.append(self._differences(fold[1], model.decision_function(test), model.classes_))
+        return found
+
+    def _differences(self, test: IntArray, decisions: Array, codes: IntArray) -> Array:
+        """The score of the second label of each task minus that of the first; unknown labels score lowest."""
+        entries, everyone = self.entries, np.arange(len(test))
+        scores = np.full((len(test), entries.labels.shape[1]), -np.abs(decisions).max() - 1)
+        scores[:, codes] = np.stack([-decisions, decisions], axis=1) if decisions.ndim == 1 else decisions
+        pairs = {group: np.unique(entries.values[entries.groups == group])[:2] for group in self.groups.tolist()}
+        first, second = np.array([pairs[group] for group in entries.groups[test].tolist()]).T
+        return scores[everyone, second] - scores[everyone, first]
+
+    def _weights(self, train: IntArray) -> Array | None:
+        """The weight of each entry from ``class_weight``, for a model that learns from all of them."""
+        if isinstance(self.class_weight, Mapping):
+            return np.array([float(self.class_weight.get(label, 1.0)) for label in self.entries.truth(train)])
+        return compute_sample_weight(self.class_weight, self.entries.values[train])
+
+
+@dataclass(frozen=True)
+class RegressionBaseline(Baseline):
+    """A response is a predicted number."""
+
+    # small widths are nearly linear
+    grid = _simplest_first((0.001, 0.01, 0.1, 1.0, 10.0), (0.0625, 0.25, 1.0, 4.0))
+    name = "kernel ridge"
+    simplest = "the mean of each task"
+
+    def constant(self, train: IntArray, test: IntArray) -> AnyArray:
+        return np.full(len(test), self.entries.values[train].mean() if len(train) else 0.0)
+
+    def learned(self, fold: Fold, grid: Sequence[Pair]) -> list[AnyArray]:
+        (train, test), targets = self.entries.features(fold, self.groups), self.entries.values[fold[0]]
+        learned, asked = (self.entries.groups[part] for part in fold)
+        # each column of a matrix has its own units; tasks in one column share theirs, and perhaps their level
+        level, unit = np.full(self.groups.max() + 1, targets.mean()), np.ones(self.groups.max() + 1)
+        if self.entries.matrix:
+            for group in np.unique(learned):
+                own = targets[learned == group]
+                level[group], unit[group] = own.mean(), own.std() or 1.0
+        scaled, scale = (targets - level[learned]) / unit[learned], usual_gamma(train)
+        models = (KernelRidge(alpha=penalty, kernel="rbf", gamma=width * scale) for penalty, width in grid)
+        with blas_threads(1 if len(targets) <= SMALL_SYSTEM else None):
+            return [level[asked] + unit[asked] * model.fit(train, scaled).predict(test) for model in models]
+
+
+def contenders(
+    model: Baseline, names: list[str], precomputed: bool, n_jobs: int | None, verbose: int | None
+) -> list[Contender]:
+    """All baselines, the simplest last, from the model of all tasks; with precomputed kernels it is the only one."""
+    together, each = [model], [model.of_task(group) for group in model.groups]
+    several, one = len(each) > 1, f"one {model.name}"
+    models: dict[str, tuple[list[Baseline], Sequence[Pair]]] = {}
+    if not precomputed:
+        models[f"{one} on all tasks together" if several else one] = together, model.grid
+    if not precomputed and several:
+        models[f"{one} per task"] = each, model.grid
+    models[model.simplest if several else model.simplest.removesuffix(" of each task")] = each, SIMPLEST
+    n_steps = sum(len(teams) for teams, _ in models.values()) * model.n_folds
+    found = []
+    with Progress(n_steps, math.nan, verbose, unit="folds") as progress:
+        for name, (team, grid) in models.items():
+            of_models = [one.chosen(grid, n_jobs, progress) for one in team]
+            parts = [[part for own in of_fold for part in own] for of_fold in zip(*of_models, strict=True)]
+            found.append(_contender(name, names, parts, model))
+    return found
+
+
+def _contender(name: str, names: list[str], parts: list[list[Part]], model: Baseline) -> Contender:
+    """A contender from what the judge needs in each fold."""
+    judge, errors = model.judge, None
+    scores = np.array([overall(judge, of_fold) for of_fold in parts])
+    if isinstance(model, RegressionBaseline):
+        errors = task_errors(names, parts[: model.n_folds])
+    if len(parts) == model.n_folds:
+        return Contender(name, scores, errors=errors)
+    of_tasks = [(judge.score(*part), judge.standard_error(*part)) for part in parts[-1]]
+    error = judge.overall_error(*zip(*of_tasks, strict=True))
+    return Contender(name, scores[:-1], float(scores[-1]), errors, error)
+
+
+def overall(judge: Judge, parts: Sequence[Part]) -> float:
+    """The score over some tasks."""
+    return judge.overall([judge.score(*part) for part in parts])
+
+
+def task_errors(names: list[str], parts: Sequence[Sequence[Part]]) -> TaskErrors:
+    """Errors per task over the entries of all folds, each predicted by the fold that holds it out."""
+    tasks = [
+        [np.concatenate(column) for column in list(zip(*own, strict=True))[:2]] for own in zip(*parts, strict=True)
+    ]
+    n = np.array([len(truth) for truth, _ in tasks])
+    squares = np.array([np.sum((truth - response) ** 2) for truth, response in tasks])
+    varied = np.array([len(truth) * truth.var() if len(truth) else 0.0 for truth, _ in tasks])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return TaskErrors(names, n, np.where(varied > 0, 1 - squares / varied, np.nan), np.sqrt(squares / n))
