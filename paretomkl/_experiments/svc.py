@@ -60,7 +60,7 @@ class IndependentSVC(KernelTaskClassifier):
         for t, task in enumerate(tasks):
             rarer = min((task.targets < 0).sum(), (task.targets > 0).sum())
             splits = StratifiedKFold(min(self.n_folds, rarer)).split(task.rows, task.targets)
-            folds += [Fold(t, task.targets, train, test) for train, test in splits]
+            folds += [InnerFold(t, task.targets, train, test) for train, test in splits]
         accuracy = held_out_accuracy(gram, folds, costs, rtol)
         scores = [accuracy[[fold.task == t for fold in folds]].mean(axis=0) for t in range(len(tasks))]
         self.cv_scores_ = np.array(scores)
@@ -75,7 +75,7 @@ class IndependentSVC(KernelTaskClassifier):
         return make_model(bank, training, sweep.theta, chosen.decisions(sweep))
 
 
-class Fold(NamedTuple):
+class InnerFold(NamedTuple):
     """A task, the signs of its samples, and its training and held-out samples as indices within the task."""
 
     task: int
@@ -84,7 +84,7 @@ class Fold(NamedTuple):
     test: IntArray
 
 
-def held_out_accuracy(gram: GramBlocks, folds: list[Fold], costs: Array, rtol: float) -> Array:
+def held_out_accuracy(gram: GramBlocks, folds: list[InnerFold], costs: Array, rtol: float) -> Array:
     """The accuracy of each fold, (n_folds, n_costs, n_kernels), for increasing ``costs``.
 
     Each fold is solved as a task on the Gram matrix of the whole task, and starts from the dual of the last C.

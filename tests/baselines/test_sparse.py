@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from paretomkl import Gaussian, KernelBank
 from paretomkl._data.tasks import make_tasks
-from paretomkl.baselines import _mixed_norm
+from paretomkl.baselines import _sparse_mtl
 from paretomkl.baselines._sparse_mtl import SparseMTL
 from paretomkl.kernels._kernels import as_bank
 from tests.conftest import Toy
@@ -126,7 +126,7 @@ def test_each_task_is_the_svm_of_its_kernel_weights(toy, p, q):
 
 def test_dropped_cuts_do_not_matter(toy, monkeypatch):
     known = fit(toy, q=1.5, C=10.0, tol=1e-5)
-    monkeypatch.setattr(_mixed_norm, "PATIENCE", 1)
+    monkeypatch.setattr(_sparse_mtl, "PATIENCE", 1)
     model = fit(toy, q=1.5, C=10.0, tol=1e-5)
     assert model.n_sweeps_ > 8
     assert_allclose(model.objective_, known.objective_, rtol=2e-5)
