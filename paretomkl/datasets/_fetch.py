@@ -1,22 +1,168 @@
-"""The function fetch, and the list of data sets."""
+"""The data sets, eight from the paper and others: their facts, from ``catalogue.toml``, their form, and fetch."""
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from .._tools.typing import AnyArray
-from ._catalogue import DATA_SETS, DataSet, DatasetInfo
-from ._files import cache_folder, given_folder, optional, read_file
-from ._tables import Table
+from ._files import FILES, MFEAT_SOURCES, DataFile, FileContent, cache_folder, given_folder, optional, read_file
+
+Read = Callable[[DataFile], FileContent]
+Contents = tuple[FileContent, Sequence[str]]  # with the feature names; further arrays may include "tasks"
+
+
+class DatasetInfo(NamedTuple):
+    """A summary of a data set; ``n_tasks`` is the number of pairs of classes if the set has no tasks.
+
+    ``n_classes`` is 0 for regression; ``kind`` says so in words.
+    """
+
+    name: str
+    title: str
+    n_samples: int
+    n_features: int
+    n_classes: int
+    n_tasks: int
+
+    @property
+    def kind(self) -> Literal["classification", "regression"]:
+        """Whether the target is for classification or regression."""
+        return "classification" if self.n_classes else "regression"
+
+
+def _all_rows(data_set: DataSet, read: Read) -> Contents:
+    """The rows of all files, one file after the other."""
+    parts = [read(file) for file in data_set.files]
+    more = {name: np.concatenate([part.more[name] for part in parts]) for name in parts[0].more}
+    data, target = (np.concatenate([getattr(part, name) for part in parts]) for name in ("data", "target"))
+    return FileContent(data, target, more), data_set.feature_names
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set of the catalogue.
+
+    files, feature_names: of its default form, without options; notes, source, reference: for DESCR; class_names: names
+    of classes that the files code as numbers; build(data_set, read, **options): makes the contents from the files;
+    sources: the columns of each named source, if the features come from several.
+    """
+
+    info: DatasetInfo
+    files: Sequence[DataFile]
+    feature_names: Sequence[str]
+    notes: str
+    source: str
+    reference: str
+    class_names: Mapping[int, str] | None = None
+    build: Callable[..., Contents] = _all_rows
+    sources: Mapping[str, Sequence[int]] | None = None
+
+
+def _robot(data_set: DataSet, read: Read, n_sensors: int = 4) -> Contents:
+    if n_sensors == 24:
+        return read(FILES["robot/sensor_readings_24.data"]), [f"US{i}" for i in range(1, 25)]
+    if n_sensors not in (2, 4):
+        raise ValueError(f"n_sensors of robot must be 2, 4 or 24, got {n_sensors!r}.")
+    # the archive's file with two distances has the first two columns of the file with four
+    content, names = _all_rows(data_set, read)
+    return replace(content, data=content.data[:, :n_sensors]), names[:n_sensors]
+
+
+def _segment(data_set: DataSet, read: Read, drop_duplicates: bool = False) -> Contents:
+    content, names = _all_rows(data_set, read)
+    if drop_duplicates:  # no feature vector has two labels, so it is enough to compare the features
+        content = content[np.sort(np.unique(content.data, axis=0, return_index=True)[1])]
+    return content, names
+
+
+LETTER_PAIRS = ("ce", "gy", "mn", "ag", "ij", "ao", "ft", "hn")
+
+
+def _letter(data_set: DataSet, read: Read, raw: bool = False) -> Contents:
+    content, names = _all_rows(data_set, read)
+    rows, more = np.arange(len(content)), {}
+    if not raw:
+        of_pair = [np.flatnonzero(np.isin(content.target, list(pair))) for pair in LETTER_PAIRS]
+        rows = np.concatenate(of_pair)
+        more["tasks"] = np.repeat(["/".join(pair) for pair in LETTER_PAIRS], [len(part) for part in of_pair])
+    content = content[rows]
+    more = {"groups": rows, **content.more, **more}
+    return FileContent(content.data.astype(np.float64), content.target, more), names
+
+
+def _mfeat(data_set: DataSet, read: Read) -> Contents:
+    """Join the sources as columns: all files have the same samples in the same order."""
+    parts = [read(file) for file in data_set.files]
+    return FileContent(np.hstack([part.data for part in parts]), parts[0].target), data_set.feature_names
+
+
+UPDRS = ("total_UPDRS", "motor_UPDRS")
+
+
+def _parkinsons(data_set: DataSet, read: Read, target: str = "total_UPDRS") -> Contents:
+    """The columns after the person are age, sex, test_time, motor_UPDRS, total_UPDRS and 16 voice measures."""
+    if target not in UPDRS:
+        raise ValueError(f"target of parkinsons must be {' or '.join(map(repr, UPDRS))}, got {target!r}.")
+    content, names = _all_rows(data_set, read)
+    persons, values = content.target, content.data
+    score = values[:, 4] if target == "total_UPDRS" else values[:, 3]
+    return FileContent(np.delete(values, [2, 3, 4], axis=1), score, {"tasks": persons, "time": values[:, 2]}), names
+
+
+def _mnist(data_set: DataSet, read: Read) -> Contents:
+    """Images and labels are in separate files, which alternate."""
+    parts = [read(file) for file in data_set.files]
+    pixels = np.concatenate([part.data for part in parts[::2]], dtype=np.float64)
+    return FileContent(pixels, np.concatenate([part.target for part in parts[1::2]])), data_set.feature_names
+
+
+BUILD: dict[str, Callable[..., Contents]] = {
+    "robot": _robot,
+    "segment": _segment,
+    "letter": _letter,
+    "mfeat": _mfeat,
+    "parkinsons": _parkinsons,
+    "mnist": _mnist,
+}
+NUMBERED = {  # names for features that have none in the files
+    "satellite": [f"pixel {pixel} band {band}" for pixel in range(1, 10) for band in range(1, 5)],
+    "letter": [f"p_{row}_{column}" for row in range(16) for column in range(8)],
+    "landmine": [f"feature {i}" for i in range(1, 10)],
+    "mfeat": [f"{source}_{i}" for source, width in MFEAT_SOURCES.items() for i in range(width)],
+    "mnist": [f"p_{row}_{column}" for row in range(28) for column in range(28)],
+}
+
+
+def _data_set(name: str, facts: dict[str, Any]) -> DataSet:
+    classes, features = facts.get("class_names"), facts.get("feature_names") or NUMBERED[name]
+    parts = MFEAT_SOURCES if name == "mfeat" else ()
+    folder = "robot/sensor_readings_4" if name == "robot" else f"{name}/"
+    return DataSet(
+        DatasetInfo(name, *(facts[field] for field in DatasetInfo._fields[1:])),
+        [file for path, file in FILES.items() if path.startswith(folder)],
+        features,
+        facts["notes"],
+        facts["source"],
+        facts["reference"],
+        class_names=None if classes is None else {int(code): label for code, label in classes.items()},
+        build=BUILD.get(name, _all_rows),
+        sources={part: [k for k, own in enumerate(features) if own.startswith(part)] for part in parts} or None,
+    )
+
+
+_FACTS = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8"))
+DATA_SETS = {name: _data_set(name, facts) for name, facts in _FACTS.items()}
 
 
 def list_datasets() -> list[DatasetInfo]:
@@ -169,21 +315,21 @@ def _known(name: str) -> DataSet:
     raise ValueError(f"There is no data set {name!r}{hint} The data sets are {', '.join(DATA_SETS)}.")
 
 
-def _bunch(data_set: DataSet, table: Table, feature_names: Sequence[str]) -> Any:
+def _bunch(data_set: DataSet, content: FileContent, feature_names: Sequence[str]) -> Any:
     from sklearn.utils import Bunch  # imported here because scikit-learn takes a second
 
-    names, of_target = _described_target(data_set, table.target)
-    more = {"tasks": None} | dict(table.more)
+    names, of_target = _described_target(data_set, content.target)
+    more = {"tasks": None} | dict(content.more)
     task_names = None if more["tasks"] is None else list(dict.fromkeys(more["tasks"].tolist()))
     of_tasks = "" if task_names is None else f", {len(task_names)} tasks"
-    facts = f"{len(table)} samples, {table.data.shape[1]} features{of_tasks}"
+    facts = f"{len(content)} samples, {content.data.shape[1]} features{of_tasks}"
     facts += f". {of_target}"
     title = data_set.info.title
     paragraphs = (data_set.notes, facts, f"Reference: {data_set.reference}", f"Source: {data_set.source}")
     described = [f"{title}\n{'=' * len(title)}", *(fill(paragraph, 100) for paragraph in paragraphs)]
     return Bunch(
-        data=table.data,
-        target=table.target,
+        data=content.data,
+        target=content.target,
         feature_names=list(feature_names),
         target_names=names,
         task_names=task_names,

@@ -1,39 +1,285 @@
-"""Finds, downloads and checks the data files."""
+"""The public files of the data sets: their content, whatever its line ends and compression, and where to find them.
+
+``registry.txt`` lists the files. For most of them the exact bytes are known: they come from a repository at a fixed
+commit, and MNIST from a mirror of the original files, with the SHA-256 of each file. For the others only the content is
+checked: mfeat comes from a repository at a fixed commit whose line ends are unknown, computer from one that packs it
+into an archive, and letter from its original page, where the rows may be in another order.
+"""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import importlib
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
-from ._tables import Table
+import numpy as np
+
+from .._tools.typing import AnyArray
+from .._tools.wording import counted
 
 FOLDER_VARIABLE = "PARETOMKL_DATA"
 URL_VARIABLE = "PARETOMKL_DATA_URL"
 
 
+# ----------------------------------------------------------------------------------------------- content of a file
+@dataclass(frozen=True)
+class FileContent:
+    """What a file holds: data (n_rows, n_columns), target (n_rows,), and further arrays of n_rows entries by name."""
+
+    data: AnyArray
+    target: AnyArray
+    more: Mapping[str, AnyArray] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, rows: AnyArray) -> FileContent:
+        more = {name: vector[rows] for name, vector in self.more.items()}
+        return FileContent(self.data[rows], self.target[rows], more)
+
+    def checksum(self, any_order: bool = False) -> str:
+        """SHA-256 of the parsed rows, in their order or, with ``any_order``, in any order.
+
+        Line ends, quotation marks, trailing zeros and compression do not matter; every value and label does.
+        """
+        data = np.ascontiguousarray(self.data, dtype=self.data.dtype.newbyteorder("<"))
+        labels = zip(self.target.tolist(), *(vector.tolist() for vector in self.more.values()), strict=True)
+        rows = [
+            values.tobytes() + "\t".join(map(str, label)).encode() for values, label in zip(data, labels, strict=True)
+        ]
+        return hashlib.sha256(b"\n".join(sorted(rows) if any_order else rows)).hexdigest()
+
+
+def read_columns(
+    raw: bytes,
+    n_columns: int,
+    label: int = -1,
+    delimiter: str | None = None,
+    skip: tuple[str, ...] = (),
+    label_type: type = str,
+) -> FileContent:
+    """Read a table of numbers with one column of labels, which is one of the ``n_columns``.
+
+    delimiter: None means spaces and tabs; skip: how lines without data start.
+    """
+    rows = _split(raw, n_columns, delimiter, skip)
+    labels = [row.pop(label).strip() for row in rows]
+    target = np.array([_whole(label) for label in labels] if label_type is int else labels)
+    return FileContent(_numbers(rows, n_columns - 1), target)
+
+
+def read_indicators(raw: bytes, n_columns: int, classes: Sequence[str]) -> FileContent:
+    """Read a table whose last columns, one per class, hold a single 1 in each row."""
+    values = _numbers(_split(raw, n_columns), n_columns)
+    n_features = n_columns - len(classes)
+    indicators = values[:, n_features:]
+    wrong = np.flatnonzero(((indicators == 1).sum(axis=1) != 1) | ((indicators == 0).sum(axis=1) != len(classes) - 1))
+    if len(wrong):
+        raise ValueError(f"row {wrong[0] + 1} does not have exactly one of the {len(classes)} classes")
+    return FileContent(values[:, :n_features], np.array(classes)[indicators.argmax(axis=1)])
+
+
+def read_letters(raw: bytes) -> FileContent:
+    """Read Taskar's letters: id, letter, next_id, word_id, position, fold, then 16 x 8 pixels that are 0 or 1."""
+    text = _unpacked(raw).decode("latin-1")
+    letters, folds, pixels = [], [], []
+    for number, line in enumerate(text.splitlines(), start=1):
+        # split into 7 pieces, not 134: NumPy reads the pixels faster as one string of digits
+        pieces = line.split(None, 6)
+        digits = "".join(pieces[6].split()) if len(pieces) == 7 else ""
+        if len(digits) != 128:
+            raise ValueError(f"line {number} has {len(digits)} pixels instead of 128")
+        letters.append(pieces[1])
+        folds.append(_whole(pieces[5]))
+        pixels.append(digits)
+    image = np.frombuffer("".join(pixels).encode("latin-1"), dtype=np.uint8).reshape(-1, 128) - ord("0")
+    if image.max(initial=0) > 1:
+        raise ValueError("a pixel is neither 0 nor 1")
+    return FileContent(image, np.array(letters), {"folds": np.array(folds, dtype=np.int64)})
+
+
+def read_fields(
+    raw: bytes, features: str = "feature", labels: str = "label", label_type: type[np.generic] = np.int64
+) -> FileContent:
+    """Read tasks from MATLAB cells: ``features`` (each n x d) and ``labels`` (each n x 1), one pair per task."""
+    cells = _matlab(raw, [features, labels])
+    try:
+        blocks, columns = list(cells[features].ravel()), list(cells[labels].ravel())
+        data = np.vstack(blocks).astype(np.float64)
+        target = np.concatenate([column.ravel() for column in columns]).astype(label_type)
+    except ValueError as error:
+        raise ValueError(f"its cells {features} and {labels} do not hold tables ({error})") from error
+    sizes = [len(block) for block in blocks]
+    if sizes != [column.size for column in columns]:
+        raise ValueError("a task has features and labels of different lengths")
+    return FileContent(data, target, {"tasks": np.repeat(np.arange(1, len(sizes) + 1), sizes)})
+
+
+def read_survey(raw: bytes) -> FileContent:
+    """Read the computer buyers: every respondent's ratings of every product, one respondent after the other.
+
+    ``designMarix`` (n_products, 1 + n_attributes) starts with a column of ones, which is dropped; ``likeBuy``
+    (n_respondents, n_products) has the ratings; ``computerDataZ`` (n_respondents, 7) has facts about the respondents.
+    """
+    cells = _matlab(raw, ["designMarix", "likeBuy", "computerDataZ"])
+    design, ratings, known = (cells[name] for name in ("designMarix", "likeBuy", "computerDataZ"))
+    if ratings.shape != (len(known), len(design)):
+        raise ValueError(
+            f"its ratings have shape {ratings.shape} for {len(known)} respondents and {len(design)} products"
+        )
+    n_respondents, n_products = ratings.shape
+    return FileContent(
+        np.tile(design[:, 1:].astype(np.float64), (n_respondents, 1)),
+        ratings.ravel().astype(np.float64),
+        {
+            "tasks": np.repeat(np.arange(1, n_respondents + 1), n_products),
+            "respondents": np.repeat(known.astype(np.float64), n_products, axis=0),
+        },
+    )
+
+
+def read_idx(raw: bytes) -> FileContent:
+    """Read an idx file of bytes: labels (n,) as a table without columns, or images (n, height, width) with target 0."""
+    raw = _unpacked(raw)
+    n_dims = raw[3] if raw[:3] == b"\x00\x00\x08" else 0  # after the code for unsigned bytes
+    head = 4 + 4 * n_dims
+    if n_dims not in (1, 3) or len(raw) < head:
+        raise ValueError("it is not an idx file of labels or images")
+    shape = np.frombuffer(raw[4:head], dtype=">u4").tolist()
+    values = np.frombuffer(raw[head:], dtype=np.uint8)
+    if values.size != np.prod(shape):
+        raise ValueError(f"it has {values.size} values instead of {' x '.join(map(str, shape))}")
+    n = shape[0]
+    if n_dims == 1:
+        return FileContent(np.empty((n, 0)), values.astype(np.int64))
+    return FileContent(values.reshape(n, -1), np.zeros(n, dtype=np.int64))
+
+
+def _matlab(raw: bytes, names: list[str]) -> dict[str, AnyArray]:
+    """The variables of a MATLAB file, or of the only MATLAB file in a .zip archive."""
+    from scipy.io import loadmat
+
+    raw = _unpacked(raw)
+    try:
+        cells = loadmat(BytesIO(raw), variable_names=names)
+        return {name: cells[name] for name in names}
+    except Exception as error:  # the reader raises many kinds of errors for a damaged file
+        raise ValueError(f"it is not a MATLAB file with {', '.join(names)} ({error})") from error
+
+
+def _unpacked(raw: bytes) -> bytes:
+    """The content of a .gz file, or the only MATLAB file in a .zip archive, or the bytes themselves.
+
+    Some servers unpack files in transit, and a copy of a set may be packed or not.
+    """
+    try:
+        if raw.startswith(b"\x1f\x8b"):
+            return gzip.decompress(raw)
+        if raw.startswith(b"PK\x03\x04"):
+            with zipfile.ZipFile(BytesIO(raw)) as archive:
+                (name,) = [name for name in archive.namelist() if name.endswith(".mat")]
+                return archive.read(name)
+    except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile) as error:
+        raise ValueError(f"it cannot be unpacked ({error})") from error
+    return raw
+
+
+def _split(raw: bytes, n_columns: int, delimiter: str | None = None, skip: tuple[str, ...] = ()) -> list[list[str]]:
+    """Split lines into columns; drop quotation marks, which one copy has around each line."""
+    rows = []
+    for number, line in enumerate(_unpacked(raw).decode("latin-1").replace('"', "").splitlines(), start=1):
+        if not line.strip() or line.startswith(skip):
+            continue
+        row = line.split(delimiter)
+        if len(row) != n_columns:
+            raise ValueError(f"line {number} has {counted(len(row), 'column')} instead of {n_columns}")
+        rows.append(row)
+    return rows
+
+
+def _numbers(rows: list[list[str]], n_columns: int) -> AnyArray:
+    try:
+        return np.array(rows, dtype=np.float64).reshape(-1, n_columns)
+    except ValueError as error:
+        raise ValueError(f"something in it is not a number ({error})") from error
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not a whole number") from error
+
+
+# --------------------------------------------------------------------------------------------- the known files
 @dataclass(frozen=True)
 class DataFile:
     """One public file.
 
-    path: its place in the data folder; url: where to download it; read: turns its bytes into a table; n_rows, checksum:
-    of that table (`Table.checksum`), so that any copy with the same content is fine; any_order: whether the checksum
-    ignores the order of the rows; sha256: of the bytes at the url (``None`` if unknown).
+    path: its place in the data folder; url: where to download it; read: turns its bytes into content; n_rows, checksum:
+    of that content, so that any copy of it is fine; any_order: whether the checksum ignores the order of the rows;
+    sha256: of the bytes at the url (``None`` if unknown).
     """
 
     path: str
     url: str
-    read: Callable[[bytes], Table]
+    read: Callable[[bytes], FileContent]
     n_rows: int
     sha256: str | None
     checksum: str
     any_order: bool = False
 
 
-def optional(module: str, purpose: str, install: str) -> Any:
+STEEL_CLASSES = ("Pastry", "Z_Scratch", "K_Scatch", "Stains", "Dirtiness", "Bumps", "Other_Faults")
+MFEAT_SOURCES = {"fou": 76, "fac": 216, "kar": 64, "pix": 240, "zer": 47, "mor": 6}
+"""Columns of each source, in the order of the archive."""
+READERS: dict[str, Callable[[bytes], FileContent]] = {
+    "robot/sensor_readings_4.data": partial(read_columns, n_columns=5, delimiter=","),
+    "robot/sensor_readings_24.data": partial(read_columns, n_columns=25, delimiter=","),
+    "segment": partial(read_columns, n_columns=20, label=0, delimiter=",", skip=(";", "REGION-")),
+    "satellite": partial(read_columns, n_columns=37, label_type=int),
+    "shuttle": partial(read_columns, n_columns=10, label_type=int),
+    "vehicle": partial(read_columns, n_columns=19),
+    "steel": partial(read_indicators, n_columns=34, classes=STEEL_CLASSES),
+    "letter": read_letters,
+    "landmine": read_fields,
+    # the first line numbers the columns; no row of data starts like this
+    **{
+        f"mfeat/mfeat-{name}.csv.gz": partial(
+            read_columns, n_columns=width + 1, delimiter=",", skip=("0,1,2,3,4,5,",), label_type=int
+        )
+        for name, width in MFEAT_SOURCES.items()
+    },
+    "school": partial(read_fields, features="X", labels="Y", label_type=np.float64),
+    "parkinsons": partial(read_columns, n_columns=22, label=0, skip=("subject#",), label_type=int),
+    "computer": read_survey,
+    "mnist": read_idx,
+}
+"""Readers by path, or by folder if all its files have the same form."""
+
+
+def _listed(line: str) -> DataFile:
+    path, n_rows, sha256, checksum, url = line.split()
+    read = READERS.get(path) or READERS[path.partition("/")[0]]
+    known = None if sha256 == "-" else sha256
+    return DataFile(path, url, read, int(n_rows), known, checksum, any_order=path.startswith("letter/"))
+
+
+_LINES = Path(__file__).with_name("registry.txt").read_text(encoding="utf-8").splitlines()
+FILES = {file.path: file for file in (_listed(line) for line in _LINES if not line.startswith("#"))}
+
+
+# -------------------------------------------------------------------------------------------- find and download
+def optional(module: str, purpose: str, install: str) -> ModuleType:
     """Import an optional library, or say how to install it."""
     try:
         return importlib.import_module(module)
@@ -57,8 +303,8 @@ def cache_folder() -> Path:
     return Path(pooch.os_cache("paretomkl"))
 
 
-def read_file(file: DataFile, data_home: str | os.PathLike[str] | None, download: bool) -> Table:
-    """Read the table of a file from the named folder or from the cache, and download it first if allowed."""
+def read_file(file: DataFile, data_home: str | os.PathLike[str] | None, download: bool) -> FileContent:
+    """Read the content of a file from the named folder or from the cache, and download it first if allowed."""
     given = given_folder(data_home)
     folder = cache_folder() if given is None else given[0]
     path = folder / file.path
@@ -88,7 +334,7 @@ def _download(file: DataFile, folder: Path) -> None:
     pooch = optional("pooch", "Downloading data", "'paretomkl[data]'")
     url, sha256 = file.url, file.sha256
     if base := os.environ.get(URL_VARIABLE):
-        # a mirror may hold another copy of the same content, so only the checksum of the table counts
+        # a mirror may hold another copy of the same content, so only the checksum of the content counts
         url, sha256 = f"{base.rstrip('/')}/{file.path}", None
     try:
         pooch.create(
@@ -101,18 +347,18 @@ def _download(file: DataFile, folder: Path) -> None:
         ) from error
 
 
-def _checked(file: DataFile, path: Path, advice: str) -> Table:
+def _checked(file: DataFile, path: Path, advice: str) -> FileContent:
     try:
-        table = file.read(path.read_bytes())
+        content = file.read(path.read_bytes())
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}. {advice}") from error
-    if len(table) != file.n_rows:
-        rows = "row" if len(table) == 1 else "rows"
-        raise ValueError(f"{path} is damaged: it has {len(table)} {rows} instead of {file.n_rows}. {advice}")
-    found = table.checksum(file.any_order)
+    if len(content) != file.n_rows:
+        rows = "row" if len(content) == 1 else "rows"
+        raise ValueError(f"{path} is damaged: it has {len(content)} {rows} instead of {file.n_rows}. {advice}")
+    found = content.checksum(file.any_order)
     if found != file.checksum:
         raise ValueError(
             f"{path} is damaged: it has the right number of rows ({file.n_rows}), but the checksum of their content is "
             f"{found[:12]} instead of {file.checksum[:12]}. {advice}"
         )
-    return table
+    return content

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._tools.checks import check_count, check_number
 from .._tools.typing import AnyArray, Array
@@ -15,14 +16,14 @@ N_WAVES = 200  # enough for a random function to look like a draw from the Gauss
 
 def make_multitask(
     n_tasks: int = 4,
-    n_samples: Any = 100,
+    n_samples: int | ArrayLike = 100,
     n_features: int = 2,
     n_sources: int = 6,
     n_relevant: int = 2,
     relatedness: float = 1.0,
-    noise: Any = 0.0,
+    noise: float | ArrayLike = 0.0,
     sigma: float = 1.0,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
     common: float = 0.0,
 ) -> Any:
     """Make binary tasks on several data sources, a few of which matter to all tasks.
@@ -141,7 +142,7 @@ def make_multitask(
     )
 
 
-def _random_function(n_features: int, sigma: float, rng: Any) -> Callable[[Array], Array]:
+def _random_function(n_features: int, sigma: float, rng: np.random.RandomState) -> Callable[[Array], Array]:
     """A random function of rows, from the Gaussian process with covariance exp(−‖x − z‖² / 2σ²).
 
     A sum of waves with normal frequencies has this covariance, and approaches the process as their number grows.
@@ -152,7 +153,7 @@ def _random_function(n_features: int, sigma: float, rng: Any) -> Callable[[Array
     return lambda X: np.asarray(np.cos(X @ frequencies + phases) @ heights)
 
 
-def _with_wrong_labels(labels: AnyArray, rate: float, rng: Any) -> AnyArray:
+def _with_wrong_labels(labels: AnyArray, rate: float, rng: np.random.RandomState) -> AnyArray:
     """Flip the same share of labels in each class, so that both classes remain."""
     wrong = [rng.permutation(np.flatnonzero(labels == c))[: int(rate * np.sum(labels == c))] for c in (0, 1)]
     turned = labels.copy()
@@ -160,7 +161,7 @@ def _with_wrong_labels(labels: AnyArray, rate: float, rng: Any) -> AnyArray:
     return turned
 
 
-def _per_task(name: str, value: Any, n_tasks: int, valid: Any, wanted: str) -> Array:
+def _per_task(name: str, value: ArrayLike, n_tasks: int, valid: Callable[[float], bool], wanted: str) -> Array:
     values = np.full(n_tasks, value) if np.ndim(value) == 0 else np.asarray(value)
     if values.shape != (n_tasks,):
         raise ValueError(f"{name} must be one number, or {n_tasks} numbers, one per task; got shape {values.shape}.")

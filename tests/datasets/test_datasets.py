@@ -25,11 +25,11 @@ from sklearn.neighbors import NearestNeighbors
 
 from paretomkl import Gaussian, Linear, ParetoMKLClassifier
 from paretomkl.datasets import data_found, fetch, list_datasets, make_multitask
-from paretomkl.datasets._catalogue import DATA_SETS, DatasetInfo
-from paretomkl.datasets._files import DataFile
-from paretomkl.datasets._registry import FILES
-from paretomkl.datasets._tables import (
-    Table,
+from paretomkl.datasets._fetch import DATA_SETS, DatasetInfo
+from paretomkl.datasets._files import (
+    FILES,
+    DataFile,
+    FileContent,
     read_columns,
     read_fields,
     read_idx,
@@ -595,12 +595,12 @@ def test_idx_files():
 
 def test_checksum_sees_values_labels_and_order():
     data, target = np.arange(6.0).reshape(3, 2), np.array(["a", "b", "c"])
-    table = Table(data, target)
+    table = FileContent(data, target)
     others = [
-        Table(data + 1e-12, target),
-        Table(data, target[::-1]),
-        Table(data[::-1], target[::-1]),
-        Table(data, target, {"tasks": np.zeros(3)}),
+        FileContent(data + 1e-12, target),
+        FileContent(data, target[::-1]),
+        FileContent(data[::-1], target[::-1]),
+        FileContent(data, target, {"tasks": np.zeros(3)}),
     ]
     assert len({table.checksum(), *(other.checksum() for other in others)}) == 5
     assert table.checksum(any_order=True) == others[2].checksum(any_order=True)
