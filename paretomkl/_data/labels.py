@@ -44,7 +44,7 @@ class Samples:
     def __len__(self) -> int:
         return len(self.data)
 
-    def __getitem__(self, rows: slice) -> Samples:
+    def __getitem__(self, rows: slice | IntArray) -> Samples:
         sources = None if self.sources is None else self.sources[rows]
         return Samples(self.data[rows], sources, self.names)
 

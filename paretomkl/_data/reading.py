@@ -44,6 +44,7 @@ from .together import Together, check_share, long_form, numbered
 
 # their squares times the square of any realistic number of samples neither underflow nor overflow
 SMALLEST_COST, LARGEST_COST = 1e-100, 1e100
+NO_Y = "y is missing: learning requires y to be passed, but the target y is None."
 NEGLIGIBLE = 1e-25  # a cost this much smaller than the largest of its task has no effect, but its reciprocal would
 
 
@@ -132,6 +133,19 @@ class Reading:
         given = vars(estimator) | {"mixed_names": False} | known
         return cls(**{field.name: given[field.name] for field in fields(cls) if field.name in given})
 
+    def check(self, y: Any) -> None:
+        """Raise if the parameters contradict each other, or the kind of y."""
+        share, machine = check_share(self.share), self.machine
+        if machine.reads != "labels" and self.class_weight is not None:
+            raise ValueError(f"class_weight needs classes, but machine={machine.name!r} has none; use sample_weight.")
+        if machine.reads == "nothing":
+            if y is not None:
+                raise ValueError(f"machine={machine.name!r} learns without labels; pass y=None.")
+            if share != "kernel":
+                raise ValueError(f"share={share!r} needs y, but machine={machine.name!r} has none; use 'kernel'.")
+        if share in ("function", "everything") and is_precomputed(self.kernels):
+            raise ValueError(f"share={share!r} needs features; with precomputed kernels use 'kernel' or 'nothing'.")
+
 
 class Reader(Protocol):
     """An estimator, or the reader of a path: knows how to read, and keeps scikit-learn's notes about the features."""
@@ -173,50 +187,55 @@ def read_data(
 ) -> Training:
     """Read training data as the machine and ``share`` require: with labels, with numbers, or without y.
 
-    ``strict`` is as in :func:`~paretomkl._data.tasks.make_number_tasks`; ``part`` as in :func:`read_training`.
+    ``owner`` keeps the number and the names of the features for :func:`read_samples`. ``strict`` is as in
+    :func:`~paretomkl._data.tasks.make_number_tasks`. If X is ``part`` of the samples, ``class_weight`` may name labels
+    that are elsewhere.
     """
     reading = owner.reading
-    share, reads, machine = check_share(reading.share), reading.machine.reads, reading.machine.name
-    numbers = reads == "numbers"
-    if reads != "labels" and reading.class_weight is not None:
-        raise ValueError(f"class_weight needs classes, but machine={machine!r} has none; use sample_weight.")
-    if reads == "nothing":
-        if y is not None:
-            raise ValueError(f"machine={machine!r} learns without labels; pass y=None.")
-        if share != "kernel":
-            raise ValueError(f"share={share!r} needs y, but machine={machine!r} has none; use 'kernel'.")
-        return read_detection(owner, X, tasks=tasks, sample_weight=sample_weight)
-    given = {"tasks": tasks, "sample_weight": sample_weight}
-    if share in ("function", "everything"):
-        if is_precomputed(reading.kernels):
-            raise ValueError(f"share={share!r} needs features; with precomputed kernels use 'kernel' or 'nothing'.")
-        if tasks is not None or reading.task_column is not None or is_matrix(y):
-            training = read_together(owner, X, y, **given, coded=share == "function", numbers=numbers)
+    reading.check(y)
+    samples = read_samples(owner, X, tasks=tasks, reset=True)
+    return Examples(samples, y, sample_weight).training(reading, strict=strict, part=part)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Samples with their y and weights as the user passed them: what a model learns from, or is scored on."""
+
+    samples: Samples
+    y: Any
+    sample_weight: Any = None
+
+    def take(self, rows: IntArray, columns: IntArray | None = None) -> Examples:
+        """The given rows, and the given columns of a stack of kernels."""
+        samples, data = self.samples[rows], self.samples.data
+        if columns is not None and data.ndim == 3:
+            samples = replace(samples, data=data[np.ix_(rows, columns)])
+        return Examples(samples, take_rows(self.y, rows), take_rows(self.sample_weight, rows))
+
+    def training(self, reading: Reading, *, strict: bool = True, part: bool = False) -> Training:
+        """Make the tasks as the machine and ``share`` require; the arguments are those of :func:`read_data`."""
+        share, reads, samples, weight = reading.share, reading.machine.reads, self.samples, self.sample_weight
+        if reads == "nothing":
+            return _samples_only(samples, weight)
+        if share in ("function", "everything") and (samples.sources is not None or is_matrix(self.y)):
+            training = _as_one_problem(reading, samples, self.y, weight)
             if training.together is not None and training.together.n_tasks > 1:
                 return training
-    if numbers:
-        training = read_regression(owner, X, y, **given, strict=strict)
-    else:
-        training = read_training(owner, X, y, **given, part=part)
-    if share != "kernel" and len(training.labelling.distinct_sources) == 1:
-        warnings.warn(f"There is only one task, so share={share!r} is the same as 'kernel'.", UserWarning, stacklevel=4)
-    return training
+        if reads == "numbers":
+            training = _with_targets(reading, samples, self.y, weight, strict)
+        else:
+            training = _with_labels(reading, samples, self.y, weight, part)
+        if share != "kernel" and len(training.labelling.distinct_sources) == 1:
+            message = f"There is only one task, so share={share!r} is the same as 'kernel'."
+            warnings.warn(message, UserWarning, stacklevel=5)
+        return training
 
 
-def read_training(
-    owner: Reader, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, part: bool = False
-) -> Training:
-    """Read labels and make the tasks.
-
-    ``owner`` keeps the number and the names of the features for :func:`read_samples`. If X is ``part`` of the samples,
-    ``class_weight`` may name labels that are elsewhere.
-    """
-    reading = owner.reading
+def _with_labels(reading: Reading, samples: Samples, y: Any, sample_weight: Any, part: bool) -> Training:
+    """The tasks of labels."""
     multi_class = check_multi_class(reading.multi_class)
-    samples = read_samples(owner, X, tasks=tasks, reset=True)
     labels = _read_labels(y)
-    if len(labels) != len(samples):
-        raise ValueError(f"X and y must have one row per sample: X has {len(samples)}, y has {len(labels)}.")
+    _check_lengths(samples, labels)
     # pass a frame of labels as it is, since its column names are the task names
     made = make_tasks(y if labels.ndim == 2 and hasattr(y, "columns") else labels, samples.sources, multi_class)
     weight = None if sample_weight is None else _check_sample_weight(sample_weight, samples.data)
@@ -228,24 +247,22 @@ def read_training(
     return Training(samples, made, weights, labelling_of(reading, made, kind, known))
 
 
-def read_regression(
-    owner: Reader, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
-) -> Training:
-    """Read the targets of a regression, standardised within tasks if ``normalize_y``.
+def _check_lengths(samples: Samples, y: AnyArray) -> None:
+    if len(y) != len(samples):
+        raise ValueError(f"X and y must have one row per sample: X has {len(samples)}, y has {len(y)}.")
 
-    ``strict`` is as in :func:`~paretomkl._data.tasks.make_number_tasks`.
-    """
-    samples = read_samples(owner, X, tasks=tasks, reset=True)
+
+def _with_targets(reading: Reading, samples: Samples, y: Any, sample_weight: Any, strict: bool) -> Training:
+    """The tasks of a regression, with targets standardised within tasks if ``normalize_y``."""
     if y is None:
-        raise ValueError("y is missing: learning requires y to be passed, but the target y is None.")
+        raise ValueError(NO_Y)
     targets = as_numbers(y)
-    if len(targets) != len(samples):
-        raise ValueError(f"X and y must have one row per sample: X has {len(samples)}, y has {len(targets)}.")
+    _check_lengths(samples, targets)
     made = make_number_tasks(y if targets.ndim == 2 and hasattr(y, "columns") else targets, samples.sources, strict)
     weights = _sample_weights(made, samples, sample_weight)
     centre, spread = np.zeros(len(made)), np.ones(len(made))
     deviation = deviations([(task.targets, weight) for task, weight in zip(made, weights, strict=True)])
-    if owner.reading.normalize_y:
+    if reading.normalize_y:
         pairs = zip(made, weights, strict=True)
         centre, spread = np.array([centre_and_spread(task.targets, weight)[0] for task, weight in pairs]), deviation
         made = [
@@ -256,19 +273,15 @@ def read_regression(
     return Training(samples, made, weights, Targets.of(made, kind, centre, spread, deviation))
 
 
-def read_together(
-    owner: Reader, X: Any, y: Any, *, tasks: Any, sample_weight: Any, coded: bool, numbers: bool
-) -> Training:
-    """Read tasks whose samples form one problem, or one per pair of classes or per class.
+def _as_one_problem(reading: Reading, samples: Samples, y: Any, sample_weight: Any) -> Training:
+    """Tasks whose samples form one problem, or one per pair of classes or per class.
 
-    If ``coded``, the last column of the samples is the code of their task. ``numbers`` tells whether y contains
-    regression targets or labels. A task may have a single class.
+    If they share part of their function, the last column of the samples is the code of their task. A task may have a
+    single class.
     """
-    reading = owner.reading
-    samples = read_samples(owner, X, tasks=tasks, reset=True)
+    coded, numbers = reading.share == "function", reading.machine.reads == "numbers"
     values: AnyArray = as_numbers(y) if numbers else _read_labels(y)
-    if len(values) != len(samples):
-        raise ValueError(f"X and y must have one row per sample: X has {len(samples)}, y has {len(values)}.")
+    _check_lengths(samples, values)
     weight = None if sample_weight is None else _check_sample_weight(sample_weight, samples.data)
     matrix = values.ndim == 2
     codes: AnyArray
@@ -318,9 +331,8 @@ def _one_regression(reading: Reading, samples: Samples, values: Array, weight: A
     )
 
 
-def read_detection(owner: Reader, X: Any, *, tasks: Any = None, sample_weight: Any = None) -> Training:
-    """Read samples without targets."""
-    samples = read_samples(owner, X, tasks=tasks, reset=True)
+def _samples_only(samples: Samples, sample_weight: Any) -> Training:
+    """Tasks without targets."""
     made = make_sample_tasks(len(samples), samples.sources)
     kind: Kind = "single" if samples.sources is None else "tasks"
     return Training(samples, made, _sample_weights(made, samples, sample_weight), Regions.of(made, kind))
@@ -396,7 +408,7 @@ def _split_task_column(owner: Reader, X: Any, column: Any) -> Samples:
 
 def _read_labels(y: Any) -> AnyArray:
     if y is None:
-        raise ValueError("y is missing: learning requires y to be passed, but the target y is None.")
+        raise ValueError(NO_Y)
     labels = as_labels(y, "y")
     if labels.ndim > 2:
         raise ValueError(f"y must have one or two dimensions, got {labels.ndim}.")
