@@ -23,6 +23,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
@@ -396,11 +397,12 @@ def cut_optimum(linear: np.ndarray, slopes: np.ndarray, p: float, s: float, weig
 # Other machines
 # ---------------------------------------------------------------------------------------------------------------------
 #
-# ``kind`` is "ridge", "svr", "one-class" or "svdd"; tasks are pairs (rows, targets). With Q the Gram matrix of a task,
+# ``kind`` is one of those below; tasks are pairs (rows, targets). With Q the Gram matrix of a task,
 #
 #     ridge       1/2 ||f||^2 + 1/2 sum_i C_i (y_i - f_i - b)^2
 #     svr         1/2 ||f||^2 + sum_i C_i max(0, |y_i - f_i - b| - epsilon)
 #     one-class   1/2 ||f||^2 + sum_i C_i max(0, 1 - f_i)
+#     logistic    1/2 ||f||^2 + sum_i C_i log(1 + exp(-y_i (f_i + b)))
 #     svdd        R^2 + sum_i C_i max(0, ||phi_i - a||^2 - R^2),  and sum(theta) = 1
 
 
@@ -419,6 +421,10 @@ def machine_objective(kind: str, K: np.ndarray, y: np.ndarray, C: np.ndarray, ep
         objective, constraints = y @ v - epsilon * cp.norm1(v) - square / 2, [cp.abs(v) <= C, cp.sum(v) == 0]
     elif kind == "one-class":
         objective, constraints = cp.sum(v) - square / 2, [v >= 0, v <= C]
+    elif kind == "logistic":
+        alpha = cp.multiply(y, v)
+        entropy = cp.sum(cp.entr(alpha) + cp.entr(C - alpha)) + np.sum(C * np.log(C))
+        objective, constraints = entropy - square / 2, [cp.sum(v) == 0]
     else:
         objective, constraints = np.diag(K) @ v - square, [v >= 0, v <= C, cp.sum(v) == 1]
     problem = cp.Problem(cp.Maximize(objective), constraints)
@@ -434,6 +440,9 @@ def machine_dual(kind: str, K: np.ndarray, y: np.ndarray, C: np.ndarray, v: np.n
         return float(np.diag(K) @ v - square)
     if kind == "ridge":
         return float(v @ y - np.sum(v[C > 0] ** 2 / C[C > 0]) / 2 - square / 2)
+    if kind == "logistic":
+        alpha, costs = np.abs(v[C > 0]), C[C > 0]
+        return float(np.sum([-xlogy(part, part / costs) for part in (alpha, costs - alpha)]) - square / 2)
     linear = {"svc": np.abs(v).sum(), "svr": v @ y - epsilon * np.abs(v).sum(), "one-class": v.sum()}[kind]
     return float(linear - square / 2)
 
@@ -448,6 +457,7 @@ def machine_primal(
         return float(radius + C @ np.maximum(0, distances - radius))
     losses = {
         "svc": np.maximum(0, 1 - y * (f + b)),
+        "logistic": np.logaddexp(0, -y * (f + b)),
         "ridge": (y - f - b) ** 2 / 2,
         "svr": np.maximum(0, np.abs(y - f - b) - epsilon),
         "one-class": np.maximum(0, 1 - f),
@@ -460,6 +470,7 @@ def infeasibility(kind: str, y: np.ndarray, C: np.ndarray, v: np.ndarray) -> flo
     if kind == "ridge":
         outside = np.abs(v[C == 0]).sum()
     else:
+        kind = "svc" if kind == "logistic" else kind
         low = {"svc": np.minimum(0, y * C), "svr": -C}.get(kind, 0 * C)
         high = {"svc": np.maximum(0, y * C)}.get(kind, C)
         outside = np.maximum(low - v, 0).sum() + np.maximum(v - high, 0).sum()
@@ -519,6 +530,8 @@ def _primal(kind, Ks, theta, y, C, epsilon):
         return radius + C @ cp.pos(distances - radius)
     if kind == "one-class":
         return norm / 2 + C @ cp.pos(1 - decision)
+    if kind == "logistic":
+        return norm / 2 + C @ cp.logistic(-cp.multiply(y, decision + cp.Variable()))
     residual = y - decision - cp.Variable()
     if kind == "ridge":
         return norm / 2 + cp.sum_squares(cp.multiply(np.sqrt(C), residual)) / 2

@@ -31,7 +31,7 @@ from paretomkl.weight_sets import LsBall
 from tests.machines.cases import EPSILON, make_machine, some_tasks, some_theta
 from tests.oracles import conic_optimum, machine_optimum, power_mean
 
-KINDS = ("svc", "ls-svc", "ridge", "svr", "one-class", "svdd")
+KINDS = ("svc", "ls-svc", "logistic", "ridge", "svr", "one-class", "svdd")
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -227,7 +227,7 @@ def small_data(kind, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((42, 3))
     y = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] + 0.2 * rng.standard_normal(42)
-    return X, np.where(y > 0, "a", "b") if kind in ("svc", "ls-svc") else y, np.arange(42) % 3
+    return X, np.where(y > 0, "a", "b") if MACHINES[kind].reads == "labels" else y, np.arange(42) % 3
 
 
 @pytest.mark.parametrize("foreign", FOREIGN)
@@ -246,14 +246,12 @@ def test_paths_with_foreign_parts_are_those_of_our_own(kind, foreign, request):
 
 
 @pytest.mark.parametrize("foreign", FOREIGN)
-@pytest.mark.parametrize("kind", ["svc", "ls-svc", "ridge", "svr"])
+@pytest.mark.parametrize("kind", ["svc", "ls-svc", "logistic", "ridge", "svr"])
 def test_searches_with_foreign_parts_are_those_of_our_own(kind, foreign, request):
     X, y, tasks = small_data(kind)
     given = {"ps": [0.5], "Cs": [0.3, 3.0], "s": [1.0, 2.0], "cv": 2, "kernels": "default", "tol": 1e-6}
-    if kind in ("svc", "ls-svc"):
-        search = ParetoMKLClassifierCV(**given, loss=MACHINES[kind].loss)
-    else:
-        search = ParetoMKLRegressorCV(**given, loss="squared" if kind == "ridge" else "epsilon_insensitive")
+    search = ParetoMKLClassifierCV if MACHINES[kind].reads == "labels" else ParetoMKLRegressorCV
+    search = search(**given, loss=MACHINES[kind].loss)
     ours = search.fit(X, y, tasks=tasks)
     scores, decisions = ours.cv_results_["mean_test_score"].copy(), ours.predict(X, tasks=tasks)
     request.getfixturevalue(foreign)

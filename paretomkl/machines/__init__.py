@@ -7,6 +7,7 @@ from typing import Any
 from .._tools.checks import shown
 from ._base import KernelTasks
 from ._kinds import MachineKind, Parameter, Reads
+from ._logistic import LOGISTIC, LogisticTasks
 from ._ls_svc import LS_SVC, LeastSquaresSVCTasks
 from ._one_class import ONE_CLASS, OneClassTasks
 from ._ridge import RIDGE, RidgeTasks
@@ -18,6 +19,7 @@ __all__ = [
     "MACHINES",
     "KernelTasks",
     "LeastSquaresSVCTasks",
+    "LogisticTasks",
     "MachineKind",
     "OneClassTasks",
     "Parameter",
@@ -28,7 +30,7 @@ __all__ = [
     "find_kind",
 ]
 
-MACHINES: dict[str, MachineKind] = {kind.name: kind for kind in (SVC, LS_SVC, RIDGE, SVR, ONE_CLASS, SVDD)}
+MACHINES: dict[str, MachineKind] = {kind.name: kind for kind in (SVC, LS_SVC, LOGISTIC, RIDGE, SVR, ONE_CLASS, SVDD)}
 """The kinds of machines by the names that users pass."""
 
 

@@ -17,11 +17,12 @@ from paretomkl.gram._coupled import CoupledBank, CoupledGram
 from paretomkl.kernels import Gaussian, Laplacian, Linear, Polynomial
 from paretomkl.machines import MACHINES
 from paretomkl.solution import RoundingWarning
+from tests.machines.cases import targets_of
 
 N = 14
 KERNELS = [Linear(), Polynomial(2, gamma=0.1), Gaussian(6.0), Gaussian(3.0), Laplacian(0.1)]
 OFFSETS = (0.0, 1e3, 1e6, 1e7, 1e9)
-COST = {"svc": 2.0, "ls-svc": 2.0, "ridge": 3.0, "svr": 1.5, "one-class": 0.4, "svdd": 0.3}
+COST = {"svc": 2.0, "ls-svc": 2.0, "logistic": 2.0, "ridge": 3.0, "svr": 1.5, "one-class": 0.4, "svdd": 0.3}
 EPSILON = 0.1
 
 
@@ -33,7 +34,7 @@ def _samples(offset, unit=1.0):
 
 
 def _targets(kind, signal):
-    return {"svc": np.sign(signal), "ls-svc": np.sign(signal), "ridge": signal, "svr": signal / 5}.get(kind, np.ones(N))
+    return targets_of(kind, signal / 5 if kind == "svr" else signal)
 
 
 def _gram(kind, X, normalize):
@@ -119,6 +120,12 @@ def _truth(kind, Ks, machine, sweep):
     error = y - f - (0 if kind == "one-class" else b)
     if kind in ("ridge", "ls-svc"):
         linear, loss = v @ y - sum(v * v / C) / 2, sum(C * error * error) / 2
+    elif kind == "logistic":
+        shares = [abs(a) / c for a, c in zip(v, C, strict=True)]
+        entropies = [-q * q.ln() - (1 - q) * (1 - q).ln() for q in shares]
+        linear = sum(c * h for c, h in zip(C, entropies, strict=True))
+        margins = y * (y - error)
+        loss = sum(c * (max(-m, 0) + (1 + (-abs(m)).exp()).ln()) for c, m in zip(C, margins, strict=True))
     elif kind == "svr":
         epsilon = Decimal(EPSILON)
         linear = v @ y - epsilon * sum(abs(v))
@@ -162,7 +169,7 @@ def route(request, monkeypatch):
 @pytest.mark.parametrize("normalize", ["none", "capacity", "unit", "trace", "precomputed"])
 @pytest.mark.parametrize("kind", MACHINES)
 def test_bounds_hold_for_exact_kernel_values(kind, normalize, route):
-    if route != "full" and (kind in ("ridge", "ls-svc") or normalize == "precomputed"):
+    if route != "full" and (kind in ("ridge", "ls-svc", "logistic") or normalize == "precomputed"):
         pytest.skip("solved with full matrices")
     with localcontext(prec=60):
         for offset in OFFSETS:

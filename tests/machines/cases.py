@@ -6,7 +6,7 @@ from paretomkl import KernelBank
 from paretomkl.gram import GramBlocks
 from paretomkl.machines import MACHINES
 
-KINDS = ("ridge", "svr", "one-class", "svdd")
+KINDS = ("ridge", "svr", "one-class", "svdd", "logistic")
 EPSILON = 0.1
 
 
@@ -41,8 +41,14 @@ def some_tasks(kind, seed=0, sizes=(14, 10, 12)):
     for t, (start, size) in enumerate(zip(starts, sizes, strict=True)):
         rows = np.arange(start, start + size)
         y = np.sin(2 * X[rows, 0]) + (t - 1) * X[rows, 1] * X[rows, 2] + 0.1 * rng.standard_normal(size)
-        tasks.append((rows, np.ones(size) if kind in ("one-class", "svdd") else (1 + t) * (y - y.mean()) / y.std()))
-    return Ks, tasks, {"ridge": 2.0, "svr": 2.0, "one-class": 0.3, "svdd": 0.2}[kind]
+        tasks.append((rows, targets_of(kind, (1 + t) * (y - y.mean()) / y.std())))
+    return Ks, tasks, {"one-class": 0.3, "svdd": 0.2}.get(kind, 2.0)
+
+
+def targets_of(kind, numbers):
+    """Targets that the machine reads: these numbers, their signs, or ones."""
+    reads = MACHINES[kind].reads
+    return np.sign(numbers) if reads == "labels" else numbers if reads == "numbers" else np.ones(len(numbers))
 
 
 def some_theta(seed, n_kernels=4):

@@ -17,11 +17,11 @@ from paretomkl.gram._large.combined import CombinedField
 from paretomkl.gram._large.fields import KernelFields
 from paretomkl.kernels import Gaussian, Laplacian, Linear, Polynomial
 from paretomkl.machines import MACHINES, _ridge
-from tests.machines.cases import EPSILON, gaussian, make_machine, one_task, some_theta
+from tests.machines.cases import EPSILON, gaussian, make_machine, one_task, some_theta, targets_of
 from tests.oracles import infeasibility, machine_dual, machine_objective, machine_primal
 
 KERNELS = [Linear(), Polynomial(2), Gaussian(0.7), Gaussian(2.0), Laplacian(0.3)]
-COSTS = {"svc": 5.0, "ls-svc": 3.0, "ridge": 3.0, "svr": 2.0, "one-class": 0.3, "svdd": 0.1}
+COSTS = {"svc": 5.0, "ls-svc": 3.0, "logistic": 4.0, "ridge": 3.0, "svr": 2.0, "one-class": 0.3, "svdd": 0.1}
 SCALE = np.array([1.0, 0.5, 2.0])
 
 every_kind = pytest.mark.parametrize("kind", COSTS)
@@ -38,8 +38,7 @@ class Case:
         self.rows = [np.arange(n // 2), np.arange(n // 3, 2 * n // 3), np.arange(2 * n // 3, n)]
         Z = X - offset
         signal = np.sin(2 * Z[:, 0]) + Z[:, 1] * Z[:, 2] + 0.3 * rng.normal(size=n)
-        values = {"svc": np.sign(signal), "ls-svc": np.sign(signal), "ridge": signal, "svr": signal}
-        self.y = [values.get(kind, np.ones(n))[rows] for rows in self.rows]
+        self.y = [targets_of(kind, signal)[rows] for rows in self.rows]
         self.C = [
             cost * COSTS[kind] * rng.uniform(0.5, 2, len(rows)) * (rng.random(len(rows)) < 0.9) for rows in self.rows
         ]

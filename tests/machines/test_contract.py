@@ -11,7 +11,7 @@ from paretomkl.problem import MultiTaskProblem
 from paretomkl.scalarizations import PowerMean
 from paretomkl.solvers import BlockCoordinateDescent, CutPool
 from paretomkl.weight_sets import LsBall
-from tests.machines.cases import EPSILON, KINDS, gaussian, make_machine, some_tasks, some_theta, steps_of
+from tests.machines.cases import EPSILON, KINDS, gaussian, make_machine, some_tasks, some_theta, steps_of, targets_of
 from tests.oracles import machine_objectives, machine_optimum, power_mean
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -63,7 +63,7 @@ def test_every_task_of_a_sweep_is_solved(kind):
         assert_allclose(sweep.upper, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["ridge", "svr", "one-class"])
+@pytest.mark.parametrize("kind", ["ridge", "svr", "one-class", "logistic"])
 def test_block_coordinate_descent_ends_where_the_cut_pool_does(kind):
     Ks, tasks, C = some_tasks(kind, seed=2)
     machine = make_machine(kind, Ks, tasks, C)
@@ -140,7 +140,7 @@ def test_another_capacity_price_is_another_problem_with_valid_cuts(kind):
     rng = np.random.default_rng(7)
     X = rng.standard_normal((30, 3))
     rows, C = [np.arange(18), np.arange(12, 30)], np.full(36, 0.3)
-    y = np.ones(36) if kind in ("one-class", "svdd") else np.concatenate([X[r, 0] * X[r, 1] for r in rows])
+    y = targets_of(kind, np.concatenate([X[r, 0] * X[r, 1] for r in rows]))
     kernels = ["linear", ("rbf", {"sigma": 0.5}), ("rbf", {"sigma": 2.0})]
     banks = [KernelBank(kernels, normalize="capacity", capacity=k).fit(X) for k in (0.0, 1.0)]
     plain, fresh = (MACHINES[kind].make(GramBlocks(bank, X, rows), y, C) for bank in banks)
