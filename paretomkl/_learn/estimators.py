@@ -68,9 +68,10 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         "none" uses J_t itself, as in the paper. J_t grows with the number of samples, so p ≠ 1 cannot distinguish a
         large task from a hard one. "samples" uses J_t / n_t instead, where n_t is the total sample weight of task t
         (the number of samples if all weights are one). If all tasks have the same size, both learn the same kernel.
-    loss : {"hinge", "squared"} or MachineKind, default="hinge"
-        What a task minimises beside ½ ‖f‖²: the hinge loss C Σ_i max(0, 1 − y_i f(x_i)) of a support vector machine, or
-        the squared loss (C/2) Σ_i (1 − y_i f(x_i))² on labels ±1.
+    loss : {"hinge", "squared", "logistic"} or MachineKind, default="hinge"
+        What a task minimises beside ½ ‖f‖²: the hinge loss C Σ_i max(0, 1 − y_i f(x_i)) of a support vector machine,
+        the squared loss (C/2) Σ_i (1 − y_i f(x_i))² on labels ±1, or the logistic loss
+        C Σ_i log(1 + exp(−y_i f(x_i))), whose decisions are log-odds.
     share : {"nothing", "kernel", "function", "everything"}, default="kernel"
         What the tasks (from ``tasks=``, ``task_column`` or a matrix y) have in common. "nothing": each task has its own
         kernel weights and its own function. "kernel": the tasks share the weights. "function": f_t = f_0 + g_t; the

@@ -287,10 +287,11 @@ def pareto_path(
         "none" uses J_t itself, as in the paper. J_t grows with the number of samples, so p ≠ 1 cannot distinguish a
         large task from a hard one. "samples" uses J_t / n_t instead, where n_t is the total sample weight of task t (an
         array C counts as sample weights). If all tasks have the same size, both learn the same kernel.
-    machine : {"svc", "ls-svc", "ridge", "svr", "one-class", "svdd"} or MachineKind, default="svc"
+    machine : {"svc", "ls-svc", "logistic", "ridge", "svr", "one-class", "svdd"} or MachineKind, default="svc"
         What a task minimises over f and its intercept b, with r_i = y_i − f(x_i) − b:
 
         - "svc": ½ ‖f‖² + C Σ max(0, 1 − y_i (f(x_i) + b)), labels; "ls-svc": ½ ‖f‖² + (C/2) Σ r_i² on labels ±1;
+          "logistic": ½ ‖f‖² + C Σ log(1 + exp(−y_i (f(x_i) + b))), labels;
         - "ridge": ½ ‖f‖² + (C/2) Σ r_i²; "svr": ½ ‖f‖² + C Σ max(0, abs(r_i) − ε), numbers;
         - "one-class": ½ ‖f‖² + C Σ max(0, 1 − f(x_i)), b = 0; "svdd": the smallest ball, R² + C Σ max(0, ‖φ(x_i) − a‖²
           − R²), with Σ_m θ_m = 1 whatever s is; both without y. Pass one kernel per source for these: widths cannot be

@@ -69,7 +69,7 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         number. None is the mean accuracy over tasks (plain accuracy for multi-class).
     kernels, task_column, task_weight, solver, tol, class_weight, verbose, max_iter, task_scale
         As in :class:`ParetoMKLClassifier`.
-    loss : {"auto", "hinge", "squared"} or MachineKind, default="auto"
+    loss : {"auto", "hinge", "squared", "logistic"} or MachineKind, default="auto"
         As in :class:`ParetoMKLClassifier`. "auto" is "squared" for one-vs-rest, else "hinge".
     share : str or sequence of str, default="kernel"
         What tasks have in common: "nothing", "kernel", "function" or "everything", see :class:`ParetoMKLClassifier`.
