@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ._tools.typing import Array
 from .protocols import Machine, Scalarization, WeightSet, check_part
 from .sweep import Sweep
@@ -59,6 +61,17 @@ class MultiTaskProblem:
         """The starting point of the weight set."""
         return self.weight_set.start(self.machine.n_kernels)
 
+    def gradient(self, objectives: Array) -> Array:
+        """∂S/∂g_t; raise if one is negative or not a number, since then bounds on the objectives do not bound S."""
+        gradient = self.scalarization.gradient(objectives)
+        if np.isnan(self.scalarization.p) and not gradient.min() >= 0:
+            t = int(np.argmin(gradient >= 0))
+            raise ValueError(
+                f"{type(self.scalarization).__name__} must increase with every objective, but has the derivative "
+                f"{gradient[t]:.3g} for task {t} at the objectives {objectives}."
+            )
+        return gradient
+
     def lower_bound(self, weights: Array, linear: Array, forms: Array) -> float:
         """min over θ of Σ_t η_t (a_t − ½ θ'G_t) = Σ_t η_t a_t − ½ h(Σ_t η_t G_t), h the support function of the set.
 
@@ -83,7 +96,7 @@ class MultiTaskProblem:
         Σ_t η_t J_t bounds it. For a concave one, both numbers are those of the sum with weights η.
         """
         scalarization, upper = self.scalarization, sweep.upper
-        eta = scalarization.gradient(upper)
+        eta = self.gradient(upper)
         total, lower = float(eta @ upper), self.lower_bound(eta, sweep.linear, sweep.forms)
         if scalarization.homogeneous or not scalarization.convex:
             return total, lower

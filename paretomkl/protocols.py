@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from ._tools.compiled import barrier_function
 from ._tools.typing import Array, IntArray
 
 if TYPE_CHECKING:
-    from ._tools.compiled import barrier_function
     from .gram._blocks import CombinedGram, TaskLayout
     from .gram._large.fields import Field
     from .kernels._fitted import FittedBank
@@ -43,6 +43,7 @@ __all__ = [
     "LargeGram",
     "Machine",
     "PathSolver",
+    "PlainWeightSet",
     "Promises",
     "Scalarization",
     "Solver",
@@ -244,16 +245,27 @@ class WeightSet(Protocol):
         """The minimiser of Σ_m w_m / θ_m for w ≥ 0."""
 
     @property
-    def barrier(self) -> tuple[barrier_function, Array]:
-        """c for the compiled master: a compiled function and an array of its parameters."""
+    def barrier(self) -> tuple[barrier_function, Array] | None:
+        """A smooth c for the compiled master: a function and an array of its parameters; None: a PlainWeightSet."""
 
     def greatest(self, n_kernels: int) -> Array | None:
         """The elementwise largest weights if they lie in the set (then no barrier is needed), else None."""
 
 
 @runtime_checkable
+class PlainWeightSet(WeightSet, Protocol):
+    """A weight set without a barrier, such as one with corners: masters look for its extreme points."""
+
+    def farthest(self, direction: Array) -> Array:
+        """A θ of the set with the largest θ'v, for v ≥ 0 of shape (n_kernels,)."""
+
+
+@runtime_checkable
 class Scalarization(Protocol):
-    """Combines T task objectives into one number, increasing in each of them."""
+    """Combines T task objectives into one number, increasing in each of them.
+
+    Every solver but Tseng's minimises any of them, whatever its value and gradient are computed from.
+    """
 
     @property
     def p(self) -> float:
@@ -261,7 +273,7 @@ class Scalarization(Protocol):
 
     @property
     def convex(self) -> bool:
-        """Whether it is convex; a convex one is bounded by its linearisation, others are minimised by re-weighting."""
+        """Whether it is convex; a convex one is bounded by its tangents, others are minimised by re-weighting."""
 
     @property
     def homogeneous(self) -> bool:
@@ -274,7 +286,7 @@ class Scalarization(Protocol):
         """S(g)."""
 
     def gradient(self, objectives: Array) -> Array:
-        """∂S/∂g_t."""
+        """∂S/∂g_t ≥ 0; any subgradient where a convex S has a kink."""
 
     def task_weights(self, objectives: Array) -> Array:
         """The gradient scaled to sum to one."""
@@ -344,6 +356,11 @@ def check_part(part: Any, protocol: type) -> None:
         declared = [(given.grows, GrowingMachine), (given.chooses, ChoosingMachine), (given.hinge, HingeMachine)]
     elif protocol is Gram:
         declared = [(part.streams, LargeGram), (part.can_choose, ChoosableGram)]
+    elif protocol is WeightSet:
+        if part.barrier is not None and not isinstance(part.barrier[0], barrier_function):
+            name = type(part).__name__
+            raise TypeError(f"{name}.barrier must be None or a @barrier_function and an array, got {part.barrier!r}.")
+        declared = [(part.barrier is None, PlainWeightSet)]
     for wider in (wider for is_declared, wider in declared if is_declared):
         _check_members(part, wider)
 

@@ -321,7 +321,16 @@ def primal_problem(Ks, tasks, costs, p, s, weights, approx):
     import cvxpy as cp
 
     theta, z = cp.Variable(len(Ks)), cp.Variable(len(tasks))
-    constraints = [power_norm(theta, s, approx=approx) <= 1]
+    constraints = [power_norm(theta, s, approx=approx) <= 1, *_epigraphs(Ks, tasks, costs, theta, z)]
+    mean = weights @ z if p == 1 else power_norm(cp.multiply(weights ** (1 / p), z), p, approx=approx)
+    return cp.Problem(cp.Minimize(mean), constraints), lambda: theta.value
+
+
+def _epigraphs(Ks, tasks, costs, theta, z):
+    """z_t >= J_t(theta) as constraints of CVXPY."""
+    import cvxpy as cp
+
+    constraints = []
     for t, ((rows, signs), bounds) in enumerate(zip(tasks, costs, strict=True)):
         xi, bias = cp.Variable(len(rows), nonneg=True), cp.Variable()
         decision, penalty = bias, 0
@@ -331,8 +340,7 @@ def primal_problem(Ks, tasks, costs, p, s, weights, approx):
             decision = decision + F @ f
             penalty = penalty + cp.quad_over_lin(f, theta[m]) / 2
         constraints += [z[t] >= penalty + bounds @ xi, cp.multiply(signs, decision) >= 1 - xi]
-    mean = weights @ z if p == 1 else power_norm(cp.multiply(weights ** (1 / p), z), p, approx=approx)
-    return cp.Problem(cp.Minimize(mean), constraints), lambda: theta.value
+    return constraints
 
 
 def dual_problem(Ks, tasks, costs, p, s, weights, approx):
@@ -360,6 +368,21 @@ def dual_problem(Ks, tasks, costs, p, s, weights, approx):
     tops = [r[m] >= term for m, term in enumerate(terms)]
     problem = cp.Problem(cp.Maximize(total - power_norm(r, _conjugate(s), approx=approx) / 2), constraints + tops)
     return problem, lambda: 2 * np.array([np.ravel(top.dual_value)[0] for top in tops])
+
+
+def conic_minimum(Ks: np.ndarray, tasks: Sequence[Task], C: Costs, scalarize, allowed) -> float:
+    """min over theta of S(J(theta)) by a conic solver, from the primal problem.
+
+    ``scalarize(z)`` is an increasing convex expression of CVXPY, ``allowed(theta)`` a list of constraints.
+    """
+    import cvxpy as cp
+
+    theta, z = cp.Variable(len(Ks), nonneg=True), cp.Variable(len(tasks))
+    constraints = allowed(theta) + _epigraphs(Ks, tasks, _costs(C, tasks), theta, z)
+    problem = cp.Problem(cp.Minimize(scalarize(z)), constraints)
+    if not _solve(problem):
+        raise ArithmeticError(f"the conic solver ended with status {problem.status!r}")
+    return float(problem.value)
 
 
 def weighted_optimum(

@@ -264,7 +264,7 @@ def trace(
     mean = cast(PowerMean, problem.scalarization)
     solutions: dict[float, Solution] = {}
     last = init
-    waiting = walking_order(ps)
+    waiting = order = walking_order(ps)
     while waiting:
         here = replace(problem, scalarization=replace(mean, p=waiting[0]))
         last = solutions[waiting[0]] = solver.solve(here, last, run)
@@ -274,6 +274,8 @@ def trace(
         left = [p for p in waiting if p not in solutions]
         progress.done(len(waiting) - len(left))
         waiting = left
+    if last is not None:  # other paths start from the first point: it takes along what the others have found
+        solutions[order[0]] = replace(solutions[order[0]], state=last.state)
     return [solutions[p] for p in ps]
 
 

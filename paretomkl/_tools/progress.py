@@ -45,7 +45,8 @@ class Progress:
 
     def report(self, p: float, n_sweeps: int, gap: float) -> None:
         if not self.silent:
-            self.show(f"p={p:g} · sweep {n_sweeps} · gap {gap:.1e} → {self.tol:.0e}")
+            at = "" if p != p else f"p={p:g} · "  # a scalarization without exponent has p = NaN
+            self.show(f"{at}sweep {n_sweeps} · gap {gap:.1e} → {self.tol:.0e}")
 
     def show(self, text: str) -> None:
         now = perf_counter() - self.began

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._tools.typing import Array
 from ..problem import MultiTaskProblem
-from ..protocols import GrowingMachine, Machine, PathSolver, Solver, check_part
+from ..protocols import GrowingMachine, Machine, PathSolver, Scalarization, Solver, check_part
 from ..scalarizations import PowerMean
 from ..solution import RoundingWarning, Solution
 from ..sweep import Sweep, check_sweep
@@ -139,7 +139,7 @@ class BaseSolver:
         if not converged and (exhausted or rounding_share(problem, sweep, self.tol) > self.tol):
             warnings.warn(rounding_warning(problem, sweep, gap, self.tol), stacklevel=4)
         elif not converged:
-            where = f"{type(self).__name__} stopped at p={scalarization.p:g}, max_iter={self.max_iter}"
+            where = f"{type(self).__name__} stopped at {_shown(scalarization)}, max_iter={self.max_iter}"
             warn_not_converged(where, gap, self.tol, "Raise max_iter or tol")
         if task_weights is None:
             task_weights = scalarization.task_weights(sweep.lower)
@@ -167,7 +167,7 @@ class ColdStarts(BaseSolver):
         gap = problem.relative_gap(sweep)
         run.note(problem.scalarization.p, gap)
         if gap > self.tol:
-            where = f"{type(self.solver).__name__} stopped at p={problem.scalarization.p:g}"
+            where = f"{type(self.solver).__name__} stopped at {_shown(problem.scalarization)}"
             warn_not_converged(where, gap, self.tol, "This gap is what its last sweep proves")
         return replace(found, gap=gap, converged=gap <= self.tol, machine=problem.machine, state=None)
 
@@ -202,6 +202,11 @@ def choose_solver(
     return made
 
 
+def _shown(scalarization: Scalarization) -> str:
+    """The exponent, or the name of a scalarization that has none."""
+    return type(scalarization).__name__ if np.isnan(scalarization.p) else f"p={scalarization.p:g}"
+
+
 def warn_not_converged(where: str, gap: float, tol: float, cure: str) -> None:
     from sklearn.exceptions import ConvergenceWarning
 
@@ -219,7 +224,7 @@ def rounding_share(problem: MultiTaskProblem, sweep: Sweep, tol: float = 0.0) ->
     forms, lost = eta @ sweep.forms, eta @ sweep.rounding
     support = problem.weight_set.support
     missing = support(forms) - support(np.maximum(forms - lost, 0.0))
-    return float(0.5 * (lost @ sweep.theta + missing) / (eta @ sweep.upper))
+    return float(0.5 * (lost @ sweep.theta + missing) / problem.value_and_bound(sweep)[0])
 
 
 def rounding_warning(problem: MultiTaskProblem, sweep: Sweep, gap: float, tol: float) -> RoundingWarning:

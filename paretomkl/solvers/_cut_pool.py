@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, cast
 
@@ -10,12 +11,12 @@ import numpy as np
 
 from .._tools.typing import AnyArray, Array, IntArray
 from ..problem import MultiTaskProblem
-from ..protocols import ChoosingMachine, Machine, Scalarization, WeightSet
+from ..protocols import ChoosingMachine, Machine, Promises, Scalarization, WeightSet
 from ..scalarizations import PowerMean
 from ..solution import Solution
-from ..sweep import Sweep
+from ..sweep import Decisions, Sweep
 from ._base import BaseSolver, Run, rounding_share
-from ._master import MANY, Optimum, minimize_over_cuts, minimize_over_few
+from ._master import IN_USE, MANY, Optimum, minimize_over_cuts, minimize_over_few, minimize_over_points
 
 WARM_UP = 3  # block-coordinate steps that fill an empty pool
 PATIENCE = 6  # masters in a row that a cut may be unused before it is dropped
@@ -27,6 +28,9 @@ SHARE = 0.1  # accuracy of the solution on few kernels, relative to the gap over
 FIRST_GAP = 0.5  # assumed gap over all kernels before it is known
 NEGLIGIBLE = 1e-25  # share of M_p below which a task is left out of the master
 FLOOR = 1e-3  # least height of raised cuts, relative to the objective
+TANGENTS = 200  # limit on tangents of a scalarization in one master; ten are usual
+TINY = 1e-9  # least objective at which a tangent is taken, relative to the best one
+CONTRADICTION = 1e-6  # share by which rounding may lift a tangent above a convex scalarization
 
 
 class CutStore:
@@ -54,11 +58,18 @@ class CutStore:
         self.slopes = np.concatenate([self.slopes, 0.5 * sweep.forms[None]])
         self.idle = np.concatenate([self.idle, np.zeros((1, self.idle.shape[1]), dtype=np.int64)])
 
-    def copy(self, rows: IntArray | slice = slice(None)) -> CutStore:
-        """A copy with the cuts of the given rows, by default all."""
-        copy = CutStore(*self.slopes.shape[1:])
-        copy.linear, copy.slopes, copy.idle = self.linear[rows].copy(), self.slopes[rows].copy(), self.idle[rows].copy()
-        return copy
+    def branch(self) -> CutStore:
+        """A store that grows on its own; both share the arrays of cuts, which adding a cut replaces."""
+        branch = copy(self)
+        branch.idle = self.idle.copy()
+        return branch
+
+    def of_live_rows(self) -> CutStore:
+        """A copy without the rows in which all cuts were dropped."""
+        rows = np.append(0, 1 + np.flatnonzero(self.live[1:].any(axis=1)))
+        kept = CutStore(*self.slopes.shape[1:])
+        kept.linear, kept.slopes, kept.idle = self.linear[rows], self.slopes[rows], self.idle[rows]
+        return kept
 
     def heights(self, theta: Array) -> Array:
         """The value of every cut at θ (n_kernels,), or (n_tasks, n_kernels); −∞ for dropped cuts."""
@@ -80,7 +91,8 @@ class CutStore:
 class Pool:
     """All sweeps so far: cuts for the master, and candidates for the best θ.
 
-    A cut depends only on a task, its data and C, so one pool serves all p, all weight sets and all task weights.
+    A cut depends only on a task, its data and C, so one pool serves all p, all weight sets and all task weights. The
+    pool of a solution stays as it is: whoever continues from it takes a :meth:`branch`.
     """
 
     def __init__(self, machine: Machine, weight_set: WeightSet) -> None:
@@ -97,6 +109,12 @@ class Pool:
 
     def __len__(self) -> int:
         return len(self.sweeps)
+
+    def branch(self) -> Pool:
+        """A pool with the same sweeps and cuts; what it adds or drops does not change this one."""
+        branch = copy(self)
+        branch.sweeps, branch.cuts = list(self.sweeps), self.cuts.branch()
+        return branch
 
     def add(self, sweep: Sweep) -> None:
         self.sweeps.append(sweep)
@@ -129,9 +147,7 @@ class Pool:
         moved = Pool(machine, weight_set)
         if np.any(ratio != 1.0) and not machine.promises.scales:
             return moved
-        live = self.cuts.live
-        live[0] = True
-        cuts = moved.cuts = self.cuts.copy(np.flatnonzero(live.any(axis=1)))
+        cuts = moved.cuts = self.cuts.of_live_rows()
         cuts.slopes *= ratio
         cuts.linear[0] = 0.0 if machine.promises.nonnegative else -np.inf
         moved.raise_floor(cuts.linear[1:], cuts.slopes[1:])
@@ -147,9 +163,7 @@ class Pool:
         grown = Pool(problem.machine, self.weight_set)
         if not grown.promises.grows:
             return grown
-        live = self.cuts.live
-        live[0] = True
-        cuts = grown.cuts = self.cuts.copy(np.flatnonzero(live.any(axis=1)))
+        cuts = grown.cuts = self.cuts.of_live_rows()
         if grown.promises.homogeneous:
             steepness = 2 * cuts.slopes @ theta
             scale = np.clip(cuts.linear / np.maximum(steepness, 1e-300), 1.0, factor)
@@ -186,7 +200,9 @@ class Pool:
             linear = np.maximum(linear, 0.0) if joint or p > 1 else linear + rise
             lift = 0.0 if joint or p > 1 else float(omega @ (rise / scale))
         master = linear, cuts.slopes, present, scale, omega, p, self.weight_set, start, rtol / (1 + lift), joint
-        if self.few:
+        if self.weight_set.barrier is None:
+            found = minimize_over_points(*master)  # type: ignore[arg-type]
+        elif self.few:
             found, self._likely = minimize_over_few(*master, self._likely)
         else:
             found = minimize_over_cuts(*master)
@@ -223,16 +239,17 @@ class Pool:
 
 
 @dataclass
-class Master:
-    """The θ that minimises M_p over the cuts, a rigorous lower bound, and at p = ∞ the multipliers of the tasks.
+class Proposal:
+    """The θ that minimises S over the cuts, and a rigorous lower bound on S; the task weights where S has a kink.
 
-    ``proof`` (n_rows, n_tasks): the lower bound is Σ proof · linear − h(Σ proof · slopes), h the support function.
+    The bound is ``constant`` + Σ proof · linear − h(Σ proof · slopes), proof (n_rows, n_tasks), h the support function.
     """
 
     theta: Array
     lower: float
     task_weights: Array | None = None
     proof: Array | None = None
+    constant: float = 0.0
 
 
 class Reached(NamedTuple):
@@ -241,7 +258,7 @@ class Reached(NamedTuple):
     best: Sweep
     gap: float
     n_sweeps: int
-    master: Master
+    master: Proposal
     pool: Pool
     exhausted: bool
 
@@ -252,7 +269,9 @@ class CutPool(BaseSolver):
 
     The cuts in the pool bound every J_t from below. A master problem minimises M_p of these bounds; then the tasks are
     solved at its θ, and their cuts join the pool, until the best M_p(J(θ)) is within ``tol`` of the master's lower
-    bound. For p < 1 the master is an iteratively re-weighted sum; its bound certifies Pareto optimality.
+    bound. For p < 1 the master is an iteratively re-weighted sum; its bound certifies Pareto optimality. Any other
+    convex scalarization is minimised in the same way, with its tangents as further cuts; one that is not convex is
+    re-weighted as p < 1 is.
 
     Parameters
     ----------
@@ -281,12 +300,6 @@ class CutPool(BaseSolver):
     name: ClassVar[str] = "cut-pool"
 
     def solve(self, problem: MultiTaskProblem, init: Solution | None = None, run: Run | None = None) -> Solution:
-        scalarization = problem.scalarization
-        if scalarization.convex and np.isnan(scalarization.p):
-            raise TypeError(
-                f"{type(scalarization).__name__} is convex, but CutPool can solve no convex scalarization except "
-                "power means; use PowerMean or a concave scalarization."
-            )
         run = run or Run(self.report)
         if chooses_kernels(problem):
             return solve_on_few(self, problem, init, run)
@@ -398,7 +411,7 @@ class CutPool(BaseSolver):
         if not isinstance(carried, Pool) or carried.machine is not problem.machine:
             return Pool(problem.machine, problem.weight_set)
         same = carried.weight_set is problem.weight_set or carried.weight_set == problem.weight_set
-        return carried if same else carried.moved(problem.machine, problem.weight_set)
+        return carried.branch() if same else carried.moved(problem.machine, problem.weight_set)
 
     def _warm_up(self, problem: MultiTaskProblem, pool: Pool, init: Solution | None, run: Run) -> None:
         """Fill the pool with a few steps of block-coordinate descent at p = 1, since cuts do not depend on p.
@@ -427,38 +440,40 @@ class CutPool(BaseSolver):
             warm = sweep.warm
             theta = problem.weight_set.minimize_ratio(theta**2 * sweep.forms.sum(axis=0))
 
-    def _master(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
+    def _master(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Proposal:
         scalarization = problem.scalarization
         greatest = problem.weight_set.greatest(problem.machine.n_kernels)
         if greatest is not None:  # this θ is optimal, and its sweep certifies it
-            return Master(greatest, -np.inf)
+            return Proposal(greatest, -np.inf)
         if not best.upper.max() > 0:  # no task costs anything
-            return Master(best.theta, 0.0)
-        if problem.machine.n_tasks == 1:
+            return Proposal(best.theta, 0.0)
+        if problem.machine.n_tasks == 1 and scalarization.homogeneous:
             return self._master_of_mean(problem, pool, best, 1.0, rtol)
         if not scalarization.convex:
             return self._master_by_reweighting(problem, pool, best, rtol)
+        if np.isnan(scalarization.p):
+            return self._master_by_tangents(problem, pool, best, rtol)
         if scalarization.p == np.inf:
             return self._master_of_maximum(problem, pool, best, rtol)
         return self._master_of_mean(problem, pool, best, scalarization.p, rtol)
 
-    def _master_of_mean(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, p: float, rtol: float) -> Master:
+    def _master_of_mean(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, p: float, rtol: float) -> Proposal:
         # In units of objectives u: M_p(z) = M_p(u) · (Σ ω'_t (z_t/u_t)^p)^(1/p) with ω'_t = ω_t (u_t/M_p(u))^p
         scale = np.maximum(best.upper, pool.sweeps[-1].upper)
         omega = problem.scalarization.gradient(scale) * scale
         scale = _units(scale)
         unit = omega.sum()
         found = pool.minimize(scale, omega / unit, p, best.theta, rtol)
-        return Master(found.theta, found.lower * unit, proof=unit * found.multipliers / scale)
+        return Proposal(found.theta, found.lower * unit, proof=unit * found.multipliers / scale)
 
-    def _master_of_maximum(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
+    def _master_of_maximum(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Proposal:
         unit = best.upper.max()
         busy = (best.upper > 0).astype(float)  # an idle task has no weight
         found = pool.minimize(np.full(len(busy), unit), busy, 1.0, best.theta, rtol, joint=True)
         shares = found.task_weights / found.task_weights.sum()
-        return Master(found.theta, found.lower * unit, shares, found.multipliers)
+        return Proposal(found.theta, found.lower * unit, shares, found.multipliers)
 
-    def _master_by_reweighting(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Master:
+    def _master_by_reweighting(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Proposal:
         # a concave mean lies below its tangent at z, so the minimiser of Σ η_t(z) z_t decreases it
         scalarization = problem.scalarization
         omega = scalarization.gradient(best.upper) * best.upper
@@ -477,7 +492,74 @@ class CutPool(BaseSolver):
                 break
             omega = scalarization.gradient(objectives) * best.upper
             theta = pool.minimize(scale, omega / omega.sum(), 1.0, theta, rtol, mark=False).theta
-        return Master(theta, lower * unit, proof=proof)
+        return Proposal(theta, lower * unit, proof=proof)
+
+    def _master_by_tangents(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Proposal:
+        # any convex S: S of the cuts is one task, whose own cuts are tangents of S, so this solver can minimise it
+        machine = ScalarizedCuts(problem, pool.cuts, TINY * best.upper)
+        inner = replace(problem, machine=machine, scalarization=PowerMean(1.0))
+        first = Pool(machine, problem.weight_set)
+        first.add(machine.sweep(best.theta))
+        init = Solution(1.0, first.sweeps[0], np.ones(1), 0.0, 1.0, 1, False, machine, first)
+        found = replace(self, tol=rtol, max_iter=TANGENTS, report=None).iterate(inner, init, Run())
+        tangents = [sweep.warm for sweep in found.pool.sweeps]
+        shares = np.zeros(len(tangents)) if found.master.proof is None else found.master.proof[1:, 0]
+        proof, everyone = np.zeros_like(pool.cuts.linear), np.arange(problem.machine.n_tasks)
+        for share, tangent in zip(shares, tangents, strict=False):  # the last sweeps may have come after that master
+            proof[tangent.highest, everyone] += share * tangent.slope
+        constant = sum(share * tangent.constant for share, tangent in zip(shares, tangents, strict=False))
+        weights = proof.sum(axis=0)
+        used = proof > IN_USE * weights
+        used[found.best.warm.highest, everyone] = True
+        pool.cuts.note_use(used, PATIENCE)
+        weights = weights / weights.sum() if weights.any() else None
+        return Proposal(found.best.theta, float((1 - found.gap) * found.best.upper[0]), weights, proof, constant)
+
+
+class Tangent(NamedTuple):
+    """S(g) ≥ constant + slope'g; ``highest`` are the rows of the cuts that bound g from below."""
+
+    constant: float
+    slope: Array
+    highest: IntArray
+
+
+class ScalarizedCuts:
+    """S of the highest cuts as a machine with a single task: J(θ) = S(z(θ)), z_t the highest cut of task t.
+
+    With η the gradient at any objectives u, J(θ) ≥ S(u) + η'(z(θ) − u), and z_t lies above every cut of its task.
+    ``least`` (n_tasks,) keeps u positive where cuts are not.
+    """
+
+    n_tasks = 1
+    promises = Promises()
+
+    def __init__(self, problem: MultiTaskProblem, cuts: CutStore, least: Array) -> None:
+        self.problem, self.cuts, self.least = problem, cuts, least
+        self.n_kernels = cuts.slopes.shape[2]
+        self.linear = np.maximum(cuts.linear, 0.0)  # as objectives are positive
+        self.tangents: list[Tangent] = []
+
+    def sweep(self, theta: Array, warm: Tangent | None = None, rtol: float = 0.0) -> Sweep:
+        heights = np.where(self.cuts.live, self.linear - self.cuts.slopes @ theta, -np.inf)
+        highest, everyone = heights.argmax(axis=0), np.arange(heights.shape[1])
+        u = np.maximum(heights[highest, everyone], self.least)
+        value, slope = self.problem.scalarization.value(u), self.problem.gradient(u)
+        tangent = Tangent(value - float(slope @ u), slope, highest)
+        self._check_convex(u, value)
+        self.tangents.append(tangent)
+        linear = np.array([tangent.constant + slope @ self.linear[highest, everyone]])
+        forms = 2 * slope @ self.cuts.slopes[highest, everyone]
+        return Sweep(theta, linear, forms[None], linear - 0.5 * forms @ theta, np.array([value]), tangent)
+
+    def decisions(self, sweep: Sweep) -> Decisions:
+        raise NotImplementedError("cuts have no functions")
+
+    def _check_convex(self, u: Array, value: float) -> None:
+        for constant, slope, _ in self.tangents:
+            if constant + slope @ u - value > CONTRADICTION * (value + abs(constant)):
+                name = type(self.problem.scalarization).__name__
+                raise ValueError(f"{name} declares that it is convex, but lies below one of its tangents at {u}.")
 
 
 def _units(objectives: Array) -> Array:
@@ -552,8 +634,7 @@ def solve_on_few(solver: CutPool, problem: MultiTaskProblem, init: Solution | No
         few.inner = inner_solver.kept(here, reached)
         with run.timed("tasks"):
             lower, slope = bound_over_all(machine, sub, problem.weight_set, reached)
-        eta = problem.scalarization.gradient(reached.best.upper)
-        gap = max(0.0, 1.0 - lower / float(eta @ reached.best.upper))
+        gap = problem.gap_between(problem.value_and_bound(reached.best)[0], lower)
         missing = np.setdiff1d(np.flatnonzero(slope > slope[few.which].max()), few.which)
         stuck = finest < 0.01 * solver.tol or reached.exhausted
         if gap <= solver.tol or run.n_sweeps - n_before >= solver.max_iter or (stuck and not len(missing)):
@@ -595,5 +676,5 @@ def bound_over_all(
     pairs = zip(share, pool.sweeps, strict=False)
     mixed = np.sum([np.repeat(row, sizes) * duals(sub, sweep) for row, sweep in pairs], axis=0)
     slope = 0.5 * total @ machine.forms(mixed)
-    linear = float((proof * pool.cuts.linear[1 : 1 + len(proof)]).sum())
+    linear = reached.master.constant + float((proof * pool.cuts.linear[1 : 1 + len(proof)]).sum())
     return linear - float(weight_set.support(slope)), slope

@@ -28,14 +28,14 @@ allocation, and compiling a large function twice, by itself and within its only 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from .._tools.compiled import call_handle, inner_njit, njit
+from .._tools.compiled import barrier_function, call_handle, inner_njit, njit
 from .._tools.typing import AnyArray, Array, IntArray
-from ..protocols import WeightSet
-from ..weight_sets import CONSTRAINT, GAUGE, SUPPORT
+from ..protocols import PlainWeightSet, WeightSet
+from ..weight_sets import CONSTRAINT, GAUGE, SUPPORT, LsBall
 
 CAUTION = 0.3  # minimum of the target products relative to the residual of the curved equations
 CENTRING = 0.1  # share of uniform weights in the start
@@ -44,6 +44,7 @@ IN_USE = 1e-4  # share of its group's multipliers above which a cut counts as us
 MANY = 1000  # number of kernels from which a restricted master is less work
 _JOINING = 200  # kernels that join at a time
 _MOST_ROUNDS = 25
+_MOST_POINTS = 100  # limit on points that describe a set without a barrier
 _UNUSED = 1e-9  # weights below this fraction of the largest count as unused
 _NEARLY = 0.98  # kernels with a slope above this fraction of the largest are likely to be needed next time
 SUMS = {"contract", "reassoc", "nsz"}  # allows vector instructions to reorder a sum
@@ -662,7 +663,7 @@ def minimize_over_cuts(
         np.empty((size, size)),
     )
     bounds, used, task_weights = np.empty(2), np.empty(present.shape, dtype=bool), np.empty(n_tasks)
-    function, parameters = weight_set.barrier
+    function, parameters = cast(tuple[barrier_function, Array], weight_set.barrier)
     n_steps = solve_master(
         (linear, slopes, present, scale, omega),
         float(p),
@@ -723,3 +724,33 @@ def minimize_over_few(
 def largest(values: Array) -> IntArray:
     """Positions of the largest values."""
     return np.argpartition(values, -_JOINING)[-_JOINING:] if len(values) > _JOINING else np.arange(len(values))
+
+
+# ------------------------------------------------------------------------------------------ sets without a barrier
+def minimize_over_points(
+    linear: Array,
+    slopes: Array,
+    present: AnyArray,
+    scale: Array,
+    omega: Array,
+    p: float,
+    weight_set: PlainWeightSet,
+    start: Array,
+    rtol: float,
+    joint: bool,
+) -> Optimum:
+    """``minimize_over_cuts`` for a weight set without a barrier.
+
+    θ = Σ_i w_i θ_i with points θ_i of the set and w in the ball with s = 1. The point that is farthest along the slopes
+    at the solution joins, until it adds nothing; as with few kernels, the bounds are valid for the whole set.
+    """
+    points, lower = np.stack([start, weight_set.start(len(start))]), -np.inf
+    for _ in range(_MOST_POINTS):
+        along, w = np.ascontiguousarray(slopes @ points.T), np.eye(1, len(points))[0]
+        found = minimize_over_cuts(linear, along, present, scale, omega, p, LsBall(1.0), w, 0.5 * rtol, joint)
+        slope = (found.multipliers / scale).ravel() @ slopes.reshape(-1, len(start))
+        lower = max(lower, found.lower + float((points @ slope).max() - weight_set.support(slope)))
+        if found.upper - lower <= rtol * found.upper:
+            break
+        points = np.concatenate([points, weight_set.farthest(slope)[None]])
+    return found._replace(theta=found.theta @ points[: len(found.theta)], lower=lower)
