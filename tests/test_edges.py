@@ -78,7 +78,8 @@ def test_it_runs_where_no_cache_can_be_written(tmp_path):
 
 def test_compiling_is_announced_once_on_a_terminal(tmp_path):
     code = (
-        "import numpy; from paretomkl.machines._smo import find_largest; from paretomkl.kernels._tiles import mirror;"
+        "import numpy; from paretomkl.machines._smo import find_largest;"
+        "from paretomkl.kernels._evaluation import mirror;"
         "find_largest(numpy.ones(2)); mirror(numpy.ones(1), numpy.array([0]), numpy.array([1]))"
     )
 
@@ -219,7 +220,7 @@ def test_the_scale_of_weights_does_not_matter_to_kernels(toy):
     for scale in (2.0**-1000, 2.0**900):
         other = KernelBank("default").fit(toy.X, weight=scale * weight)
         assert_array_equal(other.factor, one.factor)
-        assert_array_equal(other.standardizer.scale, one.standardizer.scale)
+        assert_array_equal(other.evaluator.standardizer.scale, one.evaluator.standardizer.scale)
 
 
 def test_a_class_of_tiny_weight_is_named(toy):

@@ -18,7 +18,7 @@ from .._tools.progress import Progress
 from .._tools.typing import AnyArray, Array, SolverLike, TaskScale
 from ..gram._blocks import GramBlocks
 from ..gram._coupled import CoupledBank, CoupledGram
-from ..kernels._fitted import FittedBank
+from ..kernels._fitted import BaseValues, FittedBank
 from ..kernels._kernels import KernelLike, as_bank
 from ..machines import MACHINES, MachineKind
 from ..problem import MultiTaskProblem
@@ -133,28 +133,41 @@ def check_parts(
 
 def fit_bank(kernels: KernelLike, training: Training, centred: bool = True) -> Any:
     """Fit the bank to the samples, for shift-invariant machines or any; a CoupledBank if they have codes of tasks."""
-    bank = _fitted(kernels, training)
-    return bank.for_shift_invariant() if centred else bank
+    return _fit_and_measure(kernels, training, centred)[0]
 
 
-def _fitted(kernels: KernelLike, training: Training) -> Any:
-    samples, bank = training.samples, as_bank(kernels)
-    if training.remote:
-        return training.fit_bank(bank)  # type: ignore[attr-defined]
+def _fit_and_measure(kernels: KernelLike, training: Training, centred: bool) -> tuple[Any, BaseValues | None]:
+    """``fit_bank``, and the distances among all samples if fitting it computed them."""
+    samples, bank, known = training.samples, as_bank(kernels), None
     groups = [(task.rows, weight) for task, weight in zip(training.tasks, training.weights, strict=True)]
     if all(np.array_equal(rows, groups[0][0]) and np.array_equal(w, groups[0][1]) for rows, w in groups[1:]):
         groups = groups[:1]  # all tasks have the same samples: measure the kernels once
-    if training.together is None or not training.together.coded:
-        return bank.fit(samples.data, samples.names, training.sample_weight, groups)
-    base = bank.fit(samples.data[:, :-1], samples.names, training.sample_weight, groups)
-    return CoupledBank(base, samples.data, groups, bank.capacity)
+    fitted: Any
+    if training.remote:
+        fitted = training.fit_bank(bank)  # type: ignore[attr-defined]
+    elif training.together is None or not training.together.coded:
+        fitted, known = bank.fit_and_measure(samples.data, samples.names, training.sample_weight, groups)
+    else:
+        base = bank.fit(samples.data[:, :-1], samples.names, training.sample_weight, groups)
+        fitted = CoupledBank.of(base, samples.data, groups)
+    return (fitted.for_shift_invariant() if centred else fitted), known
 
 
-def make_gram(bank: Any, X: AnyArray, tasks: Sequence[Task], n_jobs: int = 1, shared: bool = True) -> Any:
-    """The Gram store of these tasks; ``shared`` is as in GramBlocks."""
+def make_gram(
+    bank: Any,
+    X: AnyArray,
+    tasks: Sequence[Task],
+    n_jobs: int = 1,
+    shared: bool = True,
+    known: BaseValues | None = None,
+) -> Any:
+    """The Gram store of these tasks; ``shared`` and ``known`` are as in GramBlocks."""
     rows = [task.rows for task in tasks]
-    coupled = isinstance(bank, CoupledBank)
-    gram: Any = CoupledGram(bank, X, rows, n_jobs) if coupled else GramBlocks(bank, X, rows, n_jobs, shared)
+    gram: Any
+    if bank.coupled:
+        gram = CoupledGram(bank, X, rows, n_jobs)
+    else:
+        gram = GramBlocks(bank, X, rows, n_jobs, shared, known)
     gram.check_positive_semidefinite()
     return gram
 
@@ -194,14 +207,29 @@ class Posed(NamedTuple):
     data: Any
 
 
-def pose(training: Training, bounds: Sequence[Array], bank: Any, parts: Parts, omega: Array | None = None) -> Posed:
-    """The problem of these tasks; ``bounds`` holds C for each sample of each task."""
+def fit_and_pose(
+    training: Training, bounds: Sequence[Array], kernels: KernelLike, parts: Parts, omega: Array | None = None
+) -> Posed:
+    """Fit the kernels and pose the problem, which computes distances between samples only once."""
+    bank, known = _fit_and_measure(kernels, training, parts.machine.promises.shifts)
+    return pose(training, bounds, bank, parts, omega, known)
+
+
+def pose(
+    training: Training,
+    bounds: Sequence[Array],
+    bank: Any,
+    parts: Parts,
+    omega: Array | None = None,
+    known: BaseValues | None = None,
+) -> Posed:
+    """The problem of these tasks; ``bounds`` holds C for each sample of each task, ``known`` is as in GramBlocks."""
     mean, ball = PowerMean(1.0, omega), parts.weight_set
     if training.remote:
         remote: Any = training
         return Posed(MultiTaskProblem(remote.machine(bank, bounds, parts), mean, ball), bank, None)
     scale = 1 / training.task_sizes if parts.task_scale == "samples" else None
-    gram = make_gram(bank, training.samples.data, training.tasks, parts.n_jobs)
+    gram = make_gram(bank, training.samples.data, training.tasks, parts.n_jobs, known=known)
     data = TaskData.of(gram, training.tasks, bounds, scale, parts.make)
     return Posed(MultiTaskProblem(data.machine(), mean, ball), bank, data)
 
@@ -233,9 +261,7 @@ def models_of(points: Sequence[Solution], training: Training, *banks: Any) -> li
 
 def _warn_of_scales(bank: Any, data: AnyArray) -> None:
     """Warn of a sample whose kernel values are so far above all others that pair steps cannot solve its tasks."""
-    if isinstance(bank, CoupledBank):
-        bank, data = bank.base, data[:, :-1]
-    sizes = bank.scaled_diagonals(data)
+    sizes = bank.diagonals(data)
     ratios = sizes / np.maximum(np.median(sizes, axis=1, keepdims=True), 1e-100)
     m, i = np.unravel_index(np.argmax(ratios), ratios.shape)
     if ratios[m, i] > FAR_ABOVE:
@@ -297,8 +323,7 @@ def solve_apart(
     omega = np.full(sum(counts), 1 / sum(counts)) if omega is None else omega
     solutions, models = [], []
     for own, weight in zip(alone, np.split(omega, np.cumsum(counts)[:-1]), strict=True):
-        bank = fit_bank(kernels, own, parts.machine.promises.shifts)
-        problem, bank, _ = pose(own, own.bounds(C), bank, parts, weight / weight.sum())
+        problem, bank, _ = fit_and_pose(own, own.bounds(C), kernels, parts, weight / weight.sum())
         points = trace(problem, [1.0], parts.solver, progress, run=run)
         solutions += points
         models += models_of(points, own, bank)

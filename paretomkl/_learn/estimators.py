@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .._fitting.tracing import fit_bank, pose
+from .._fitting.tracing import fit_and_pose
 from .._tools.checks import check_exponent, check_number, check_task_weight
 from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, ClassWeight, MultiClass, SolverLike, TaskScale
 from ..distributed._training import is_remote
 from ..kernels._fitted import FittedBank
-from ..kernels._kernels import KernelLike, as_bank
+from ..kernels._kernels import KernelLike, as_bank, is_precomputed
 from ..machines import MachineKind, find_kind
 from .base import MultiTaskEstimator, OutlierKind
 from .kernel_estimators import KernelFit, KernelTaskClassifier
@@ -418,15 +418,15 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         if not parts.machine.diagonal and kernels.made_from_data and kernels.normalize == "auto":
             # ν has its documented meaning only if k(x, x) is about one; dividing by the variance would shrink it
             kernels = replace(kernels, normalize="trace")
-        bank = fit_bank(kernels, training, parts.machine.promises.shifts)
-        if parts.machine.diagonal and bank.precomputed:
+        if parts.machine.diagonal and is_precomputed(kernels):
             raise ValueError(
                 f"method={parts.machine.name!r} needs k(x, x) of new samples, which a precomputed stack does not "
                 "contain; use method='one-class'."
             )
-        _warn_of_widths(bank)
         bounds = [weight / (self.nu * weight.sum()) for weight in training.weights]
-        posed = pose(training, bounds, bank, parts, check_task_weight(self.task_weight, training.tasks))
+        omega = check_task_weight(self.task_weight, training.tasks)
+        posed = fit_and_pose(training, bounds, kernels, parts, omega)
+        _warn_of_widths(posed.bank)
         model = self._solved(posed, exponents, parts, training)
         values = model.decided(training.samples).values[:, 0]  # each sample has a single task
         own = [(values[task.rows], weight) for task, weight in zip(training.tasks, training.weights, strict=True)]
@@ -468,7 +468,9 @@ def _threshold(values: Array, weight: Array, share: float) -> float:
 
 def _warn_of_widths(bank: FittedBank) -> None:
     """Warn that the choice among kernels of the same columns cannot be learned without labels."""
-    seen = [tuple(bank.base_columns[b]) for b in bank.base] if not bank.precomputed else []
+    seen = (
+        [tuple(bank.evaluator.bases.columns[b]) for b in bank.evaluator.bases.of_kernel] if not bank.precomputed else []
+    )
     if len(set(seen)) < len(seen):
         warnings.warn(
             "Several kernels use the same columns, and the choice among them cannot be learned without labels: the "

@@ -9,7 +9,7 @@ from .._data.reading import Reading, Training, apart, read_data
 from .._data.together import Share, check_share
 from .._fitting.models import TaskModel
 from .._fitting.shared_models import SeparateModel, SharedModel
-from .._fitting.tracing import Parts, Posed, check_parts, fit_bank, models_of, pose, solve_apart, trace
+from .._fitting.tracing import Parts, Posed, check_parts, fit_and_pose, models_of, solve_apart, trace
 from .._tools.checks import check_exponent, check_task_weight
 from .._tools.progress import Progress
 from .._tools.typing import Array, TaskScale
@@ -64,8 +64,7 @@ class ParetoLearner:
     def posed(self, training: Training, bounds: list[Array], parts: Parts) -> Posed:
         """The problem of these data at p = 1."""
         omega = check_task_weight(self.task_weight, training.tasks)
-        bank = fit_bank(self.kernels, training, parts.machine.promises.shifts)
-        return pose(training, bounds, bank, parts, omega)
+        return fit_and_pose(training, bounds, self.kernels, parts, omega)
 
     def _learn(self, training: Training) -> Any:
         exponents = [check_exponent(self.p)]

@@ -15,7 +15,7 @@ import numpy as np
 from .._data.together import Share
 from .._fitting.models import TaskModel
 from .._fitting.shared_models import SeparateModel, SharedModel
-from .._fitting.tracing import Parts, check_parts, fit_bank, models_of, pose, solve_apart, trace
+from .._fitting.tracing import Parts, check_parts, fit_and_pose, models_of, solve_apart, trace
 from .._show.code import path_refit_code
 from .._tools.checks import check_exponents, check_task_weight
 from .._tools.progress import Progress
@@ -375,8 +375,7 @@ def _learn(
     verbose: int | None,
 ) -> _Learned:
     """Solve tasks that share their kernel along p, or one problem for tasks that share more."""
-    bank = fit_bank(kernels, training, parts.machine.promises.shifts)
-    problem, bank, _ = pose(training, training.bounds(C), bank, parts, omega)
+    problem, bank, _ = fit_and_pose(training, training.bounds(C), kernels, parts, omega)
     with Progress(len(exponents), parts.solver.tol, verbose) as progress:
         run = Run(progress.report)
         points = trace(problem, exponents, parts.solver, progress, run=run)

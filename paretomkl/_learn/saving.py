@@ -24,7 +24,7 @@ from .. import __version__
 from .._fitting.models import FittedTasks
 from .._tools.files import Saved, check_writable, write_whole
 from ..exceptions import UntrustedError
-from ..kernels._standardizer import Standardizer
+from ..kernels._fitted import Standardizer
 from ..machines import KernelTasks
 
 VERSIONS_FILE = "versions.json"  # beside skops' own files in the archive

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable
 from functools import cached_property
@@ -84,19 +83,11 @@ if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
 
 
 class _Announcer(event.Listener):
-    """Announces on a terminal, once per process, that a function of this package is being compiled.
-
-    It also turns off garbage collection during compilation, which finds nothing and takes a tenth of the time.
-    """
+    """Announces on a terminal, once per process, that a function of this package is being compiled."""
 
     silent = False
-    collecting = True
-    depth = 0
 
     def on_start(self, happened: event.Event) -> None:
-        self.collecting = gc.isenabled() if self.depth == 0 else self.collecting
-        self.depth += 1
-        gc.disable()
         module = happened.data["dispatcher"].py_func.__module__ or ""
         if self.silent or not module.startswith("paretomkl."):
             return
@@ -105,9 +96,7 @@ class _Announcer(event.Listener):
             print(f"\r\x1b[K{ANNOUNCEMENT}", file=sys.stderr, flush=True)  # overwrites a progress line
 
     def on_end(self, happened: event.Event) -> None:
-        self.depth -= 1
-        if self.depth == 0 and self.collecting:
-            gc.enable()
+        pass
 
 
 event.register("numba:compile", _Announcer())

@@ -55,8 +55,8 @@ def _chooses(options: Options) -> bool:
 
 def number_of_kernels(kernels: Any) -> int:
     """How many kernels a bank from the command line has."""
+    from ..kernels._fitted import Scale
     from ..kernels._kernels import Sources, as_bank, default_kernels, paper_kernels
-    from ..kernels._statistics import Scale
 
     given, any_scale = as_bank(kernels).kernels, Scale(1.0, 1.0, 1)
     if isinstance(given, Sources):

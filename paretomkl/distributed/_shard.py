@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -24,9 +23,16 @@ from .._data.tasks import array_of
 from .._fitting.models import Fit, TaskModel, as_samples, make_models
 from .._fitting.tracing import Parts, TaskData, make_gram
 from .._tools.typing import AnyArray, Array, IntArray
-from ..kernels._fitted import FittedBank
-from ..kernels._standardizer import Standardizer
-from ..kernels._statistics import Function, Statistics, exact_sums, typical_distances
+from ..kernels._fitted import (
+    Evaluator,
+    FittedBank,
+    Function,
+    Standardizer,
+    Statistics,
+    exact_sums,
+    measure,
+    typical_distances,
+)
 from ..protocols import Promises
 from ..sweep import Decisions, Sweep
 
@@ -241,16 +247,17 @@ class Shard:
             total += n * np.array([1.0, *np.log(distances)])
         return total
 
-    def measure(self, check: Callable[[], None], bank: FittedBank, drawn: Mapping[int, IntArray]) -> Array:
+    def measure(self, check: Callable[[], None], evaluator: Evaluator, drawn: Mapping[int, IntArray]) -> Array:
         """Variance and effective rank of every kernel on the drawn samples of each task, (n_tasks, 2, n_kernels)."""
-        out = np.empty((len(drawn), 2, bank.n_kernels))
+        out = np.empty((len(drawn), 2, evaluator.n_kernels))
         tasks = [(training, t) for training in self._trainings for t in range(len(training.tasks))]
         for k, (t, some) in enumerate(drawn.items()):
             check()
             training, own = tasks[t]
             rows, weight = training.tasks[own].rows, training.weights[own]
             there = np.flatnonzero(weight > 0)[some]
-            out[k] = bank.measure(training.samples.data, [(rows[there], weight[there])])
+            variance, rank, _ = measure(evaluator, training.samples.data, [(rows[there], weight[there])], len(there))
+            out[k] = variance, rank
         return out
 
     # ------------------------------------------------------------------------------------------------- tasks
@@ -265,8 +272,7 @@ class Shard:
         self.bank, self.machines, self.sweeps = bank, [], {}
         for a, b in pairwise(edges):
             check()
-            own = copy(bank)
-            own.cache_bytes = bank.cache_bytes * sizes[a:b].sum() / sizes.sum()
+            own = replace(bank, cache_bytes=bank.cache_bytes * sizes[a:b].sum() / sizes.sum())
             self.machines.append(self._machine(own, list(self.sites.values())[a:b], C, parts))
         return self.machines[0].promises
 

@@ -21,10 +21,19 @@ from .._fitting.models import Support, TaskModel
 from .._fitting.tracing import Parts, check_parts
 from .._tools.checks import check_number
 from .._tools.typing import Array, IntArray
-from ..kernels._fitted import FittedBank, SpreadSums
+from ..kernels._fitted import (
+    Evaluator,
+    FittedBank,
+    Function,
+    Negative,
+    Scale,
+    SpreadSums,
+    Standardizer,
+    draw,
+    draw_groups,
+    quantiles_by_counting,
+)
 from ..kernels._kernels import KernelBank, KernelLike, as_bank, is_precomputed
-from ..kernels._standardizer import Standardizer
-from ..kernels._statistics import Function, Negative, Scale, draw, draw_groups, quantiles_by_counting
 from ..machines import MachineKind, find_kind
 from ..protocols import Promises
 from ..solution import Solution
@@ -35,7 +44,7 @@ from ._workers import Crew, Site, SiteSupply, check_sites, current_client
 
 
 class RemoteStatistics:
-    """The interface of :class:`~paretomkl.kernels._statistics.Statistics` for samples on workers.
+    """The interface of :class:`~paretomkl.kernels._fitted.Statistics` for samples on workers.
 
     The workers return counts, sums and maxima over all their samples. If samples may leave their workers, the typical
     distances are those between 500 samples, as in memory; otherwise they are the geometric mean of the typical
@@ -79,18 +88,18 @@ class RemoteStatistics:
         order = np.argsort(places)
         return Scale.of(see(data[order]), weight[order])._replace(n_varying=n_varying)
 
-    def spread(self, bank: FittedBank) -> tuple[Array, Array]:
+    def spread(self, evaluator: Evaluator, most: int) -> tuple[Array, Array]:
         """Variance and effective rank of every kernel, averaged over tasks (a random subset if there are many)."""
-        drawn = dict(draw_groups(self.n_counting, bank.most_measured))
+        drawn = dict(draw_groups(self.n_counting, most))
         each = [({k: drawn[t] for k, t in enumerate(index.tolist()) if t in drawn},) for index in self.index]
-        found = self.crew.ask("measure", bank, each=each)
+        found = self.crew.ask("measure", evaluator, each=each)
         of_task: dict[int, Array] = {}
         for index, (asked,), values in zip(self.index, each, found, strict=True):
             of_task |= {int(index[k]): value for k, value in zip(asked, values, strict=True)}
-        sums = SpreadSums.empty(bank.n_kernels)
+        sums = SpreadSums.empty(evaluator.n_kernels)
         for t in sorted(of_task):
             variance, rank = of_task[t]
-            sums.add(slice(None), variance, rank, len(of_task))
+            sums.add(variance, rank, len(of_task))
         return sums.means()
 
 

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from .._tools.compiled import njit
 from .._tools.parallel import run_chunks
 from .._tools.typing import AnyArray, Array, IntArray
-from ..kernels._fitted import PANEL_BYTES, FittedBank
-from ..kernels._plan import Plan
-from ..kernels._rounding import Rounding
-from ..kernels._tiles import Blocks, Pairs, Support, find_support, mirror
+from ..kernels._evaluation import EvaluationPlan, Pairs, Program, Tile, dot, dot_at, mirror, next_tile
+from ..kernels._fitted import PANEL_BYTES, BaseValues, FittedBank
+from ..kernels._rounding import Rounding, rounding_of
 from ._large.combined import Fields
 from ._large.fields import Field
-from ._stored import combine_values, forms_of_values
 
 __all__ = ["CombinedGram", "GramBlocks", "Rounding", "TaskLayout"]
 
@@ -58,6 +56,33 @@ class TaskLayout(NamedTuple):
     idx: IntArray
     start: IntArray
     size: IntArray
+
+
+class Blocks(NamedTuple):
+    """Groups of tasks on shared samples; samples are numbered consecutively over all blocks.
+
+    Block b has the samples first[b] to first[b+1] - 1 and ``tasks[task_ptr[b] : task_ptr[b+1]]``.
+    """
+
+    first: IntArray
+    tasks: IntArray
+    task_ptr: IntArray
+
+
+class SupportLists(NamedTuple):
+    """The samples that support at least one task, numbered in the order of the blocks, and the lists of each task.
+
+    Support vector k is in block[k], whose first one is begin[k]. The support vectors of task t and their signed dual
+    variables are the entries of ``number`` and ``value`` from ptr[t] on; rank[rank_at[t] + k] of them come before
+    support vector k.
+    """
+
+    block: IntArray
+    begin: IntArray
+    number: IntArray
+    value: Array
+    rank: IntArray
+    rank_at: IntArray
 
 
 class CombinedGram:
@@ -110,7 +135,7 @@ class _Pool(Generic[_Thing]):
         self._spare.append(thing)
 
 
-class _Work:
+class _SweepCost:
     """The cost of a sweep in pairs of samples: with full matrices, and as measured with kernel fields.
 
     Fields need only the columns of variables that change, a few times over. That is much less than all pairs unless
@@ -136,19 +161,6 @@ class _Work:
         self._allowed = _DEARER * self._n_pairs
 
 
-class _Once(Generic[_Thing]):
-    """A large object, created on first use and then shared by all copies of its owner."""
-
-    def __init__(self, make: Callable[[], _Thing]):
-        self._make = make
-        self._made: list[_Thing] = []
-
-    def __call__(self) -> _Thing:
-        if not self._made:
-            self._made.append(self._make())
-        return self._made[0]
-
-
 class GramBlocks:
     """Combined Gram matrices and quadratic forms of T tasks over one set of samples.
 
@@ -168,6 +180,8 @@ class GramBlocks:
         Number of threads.
     shared : bool, default=True
         Whether all tasks have the same θ. If not, every task gets its own block.
+    known : BaseValues, default=None
+        The base values among all samples, if fitting the bank gave them.
 
     Examples
     --------
@@ -180,10 +194,18 @@ class GramBlocks:
     True
     """
 
-    def __init__(self, bank: FittedBank, X: AnyArray, rows: list[IntArray], n_jobs: int = 1, shared: bool = True):
-        self.bank = bank
-        self.n_jobs = n_jobs
-        self.side, known = bank.recall(X)
+    def __init__(
+        self,
+        bank: FittedBank,
+        X: AnyArray,
+        rows: list[IntArray],
+        n_jobs: int = 1,
+        shared: bool = True,
+        known: BaseValues | None = None,
+    ):
+        self.bank, self.n_jobs = bank, n_jobs
+        self._plan, evaluator = bank.evaluator.plan, bank.evaluator
+        self.side = bank.side(X) if known is None else evaluator.with_norms(known.side, bank.centred)
         self._X, self._rows, self._shared = X, np.concatenate(rows), shared
         self.samples, block = _connected_blocks(rows, len(X)) if shared else (rows, np.arange(len(rows)))
         size = np.array([len(samples) for samples in self.samples])
@@ -200,16 +222,14 @@ class GramBlocks:
             start=self._start[block],
             size=size[block],
         )
-        self._storage = _Pool(lambda: np.empty(self._start[-1]))
-        self._tiles = _Pool(bank.plan.tile, n_jobs)
-        self._supports = _Pool(self._make_support)
-        self._fields = _Pool(lambda: Fields(self))
-        self._work = _Work(int(self._start[-1]), bank.n_kernels * int(self.layout.ptr[-1]))
+        self._storage = _Pool[Array](lambda: np.empty(self._start[-1]))
+        self._fields = _Pool[Fields](lambda: Fields(self))
+        self._cost = _SweepCost(int(self._start[-1]), bank.n_kernels * int(self.layout.ptr[-1]))
         # the concatenated rows of all blocks
         begin, number = np.repeat(self.blocks.first[:-1], size), np.arange(self.blocks.first[-1])
-        samples = self.side.samples(np.concatenate(self.samples))
+        samples = self.side.norms(np.concatenate(self.samples))
         pairs = Pairs(
-            panel=np.empty((bank.plan.n_bases, 0)),
+            panel=np.empty((self._plan.n_bases, 0)),
             row_at=_offsets(np.repeat(size, size))[:-1],
             column=number - begin,
             begin=begin,
@@ -217,14 +237,15 @@ class GramBlocks:
             left=samples,
             right=samples,
         )
-        self._kept = 8 * bank.plan.n_bases * self._start[-1] <= bank.cache_bytes
+        self._kept = 8 * self._plan.n_bases * self._start[-1] <= bank.cache_bytes
         small = 8 * bank.n_kernels * self._start[-1] <= min(_STORED_BYTES, bank.cache_bytes)
-        self._stored = small and bank.plan.few and bank.n_kernels >= _WORTH_STORING
+        self._stored = small and self._plan.few and bank.n_kernels >= _WORTH_STORING
         self._bare_pairs = pairs
-        known = known if len(size) == 1 and size[0] == len(X) else None  # the base values of the only block
-        self._kept_pairs = _Once(lambda: self._with_bases(known))
-        self._values = _Once(lambda: self._kernel_values(known))
-        self._plain_rounding = _Once(lambda: bank.rounding(X, self.side).at(self._rows))
+        panel = known.panel if known is not None and size.tolist() == [len(X)] else None  # of the only block
+        # created on first use, and then shared by all copies of the store
+        self._kept_pairs = cache(lambda: self._with_bases(panel))
+        self._values = cache(lambda: self._kernel_values(panel))
+        self._plain_rounding = cache(lambda: rounding_of(evaluator, X, self.side).at(self._rows))
 
     def _with_bases(self, known: Array | None) -> Pairs:
         """All pairs of samples within blocks, with their base values if these are kept."""
@@ -237,7 +258,7 @@ class GramBlocks:
     def _kernel_values(self, known: Array | None) -> Array:
         """The values of all kernels before their factors, (n_pairs, n_kernels), with pairs as in flat storage."""
         whole_rows = self._with_bases(known)._replace(end=np.repeat(self.blocks.first[1:], self._size))
-        return np.ascontiguousarray(self.bank.plan.parts[0].stack(whole_rows).T)
+        return np.ascontiguousarray(self._plan.groups[0].stack(whole_rows).T)
 
     @property
     def _pairs(self) -> Pairs:
@@ -270,8 +291,9 @@ class GramBlocks:
         """Kernels of large slope, starting with the largest of each base, since similar widths replace each other."""
         among = np.arange(self.n_kernels) if among is None else among
         falling = among[np.argsort(-slope[among], kind="stable")]
-        by_base = falling[np.argsort(self.bank.base[falling], kind="stable")]
-        base = self.bank.base[by_base]
+        base_of = self.bank.evaluator.bases.of_kernel
+        by_base = falling[np.argsort(base_of[falling], kind="stable")]
+        base = base_of[by_base]
         rank = np.arange(len(base)) - np.searchsorted(base, base)
         return np.sort(by_base[np.lexsort((-slope[by_base], rank))][:_TOGETHER])
 
@@ -287,13 +309,15 @@ class GramBlocks:
         n = self._size[b]
         return flat[self._start[b] : self._start[b] + n * n].reshape(n, n)
 
-    def _make_support(self) -> tuple[IntArray, IntArray, Support]:
-        """Buffers for the support vectors of any dual, and two integers per sample."""
-        n_entries, n_ranks = len(self.layout.idx), int((self.layout.size + 1).sum())
+    def _support_of(self, v: Array) -> tuple[IntArray, SupportLists]:
+        """The samples that support at least one task, and the lists of each task."""
+        ptr, idx, _, size = self.layout
         position, sample, block, begin = np.empty((4, self.blocks.first[-1]), dtype=np.int64)
-        number, value = np.empty(n_entries, dtype=np.int64), np.empty(n_entries)
-        rank, rank_at = np.empty(n_ranks, dtype=np.int64), np.empty(self.n_tasks, dtype=np.int64)
-        return position, sample, Support(block, begin, number, value, rank, rank_at)
+        number, value = np.empty(len(idx), dtype=np.int64), np.empty(len(idx))
+        rank, rank_at = np.empty((size + 1).sum(), dtype=np.int64), np.empty(len(size), dtype=np.int64)
+        lists = SupportLists(block, begin, number, value, rank, rank_at)
+        n = find_support(self.blocks, ptr, idx, v, position, sample, lists)
+        return sample[:n], lists._replace(block=block[:n], begin=begin[:n])
 
     def _pieces(self, pairs: Pairs, first: int, last: int) -> list[tuple[int, int]]:
         """Ranges of rows with about the same number of pairs: several per thread, or one if threads do not pay."""
@@ -306,9 +330,9 @@ class GramBlocks:
 
     def _panel(self, which: IntArray, edges: IntArray, first: int, last: int) -> Array:
         """Base values between rows first..last-1 and all samples of their blocks; ``edges`` delimit the blocks."""
-        bases = slice(0, self.bank.plan.n_bases)
+        bases = slice(0, self._plan.n_bases)
         parts = [
-            self.bank.panel(self.side, which[max(a, first) : min(b, last)], self.side, which[a:b], bases)
+            self.bank.evaluator.panel(self.side, which[max(a, first) : min(b, last)], self.side, which[a:b], bases)
             for a, b in pairwise(edges.tolist())
             if a < last and b > first
         ]
@@ -321,7 +345,7 @@ class GramBlocks:
             return
         edges = np.append(np.unique(pairs.begin), len(pairs.begin))
         row_at = _offsets(np.repeat(np.diff(edges), np.diff(edges)))
-        most = int(PANEL_BYTES // (8 * self.bank.plan.n_bases))
+        most = int(PANEL_BYTES // (8 * self._plan.n_bases))
         column = np.arange(len(pairs.begin)) - pairs.begin
         while first < last:
             fits = int(np.searchsorted(row_at, row_at[first] + most, side="right")) - 1
@@ -335,57 +359,49 @@ class GramBlocks:
     @property
     def fits(self) -> bool:
         """Whether full matrices are small enough to be an alternative to fields."""
-        return self._work.fits
+        return self._cost.fits
 
     @property
     def streams(self) -> bool:
         """Whether kernel fields are expected to cost less than full matrices."""
-        return self._work.streams and not self.bank.precomputed
+        return self._cost.streams and not self.bank.precomputed
 
     @contextmanager
     def field(self) -> Iterator[Field]:
         """The functions of all tasks at the dual of their last use, valid inside the ``with`` block."""
         fields = self._fields.take()
-        if self._work.double and not fields.double:
+        if self._cost.double and not fields.double:
             fields = Fields(self, double=True)
         field = fields.best
         before = fields.store.n_values
         yield field
         fields.note(field)
-        self._work.note((_DOUBLE if fields.double else 1.0) * (fields.store.n_values - before))
+        self._cost.note((_DOUBLE if fields.double else 1.0) * (fields.store.n_values - before))
         self._fields.give_back(fields)
 
     def use_double_precision(self) -> None:
         """Compute fields in double precision from now on."""
-        self._work.start_over()
+        self._cost.start_over()
 
     @contextmanager
     def combined(self, theta: Array) -> Iterator[CombinedGram]:
         """K_θ = Σ_m θ_m K_m of all tasks, valid inside the ``with`` block.
 
         θ has shape (n_kernels,), or (n_tasks, n_kernels) if every task has its own block. The next ``with`` block
-        reuses the storage, unless you still hold a view of it.
+        reuses the storage, so copy what you want to keep.
         """
         # before taking the storage, because computing values needs memory too
         (self._values if self._stored else self._kept_pairs)()
         flat = self._storage.take()
         gram = CombinedGram(flat, self.layout)
-        references = sys.getrefcount(flat)
         try:
             self._combine(theta, flat)
             yield gram
         finally:
             gram.release()
-            if sys.getrefcount(flat) < references:
-                self._storage.give_back(flat)
+            self._storage.give_back(flat)
 
     def _combine(self, theta: Array, flat: Array) -> None:
-        def work(plan: Plan, weights: Array, pairs: Pairs, first: int, last: int, out: Array) -> None:
-            tiles = self._tiles if plan is self.bank.plan else _Pool(plan.tile)
-            tile = tiles.take()
-            plan.combine(weights, pairs, first, last, tile, out)
-            tiles.give_back(tile)
-
         theta = np.ascontiguousarray(theta, dtype=np.float64)
         if theta.shape not in ((self.n_kernels,), (len(self._size), self.n_kernels)):
             raise ValueError(f"theta must have one entry per kernel ({self.n_kernels}), got shape {theta.shape}.")
@@ -396,11 +412,11 @@ class GramBlocks:
             combine_values(self._values(), rows, self._start, self._size, flat)
             ranges, rows = [], rows[:0]
         for row, (a, b) in zip(rows, ranges, strict=True):
-            plan, weights = self.bank.plan.of_weights(row)
+            plan, weights = self._plan.of_weights(row)
             for pairs, at, end in self._chunks(self._pairs, a, b):
                 out = flat if self._kept else flat[self._pairs.row_at[at] :]
                 pieces = self._pieces(pairs, at, end)
-                run_chunks(work, [(plan, weights, pairs, i, j, out) for i, j in pieces], self.n_jobs)
+                run_chunks(plan.combine, [(weights, pairs, i, j, out) for i, j in pieces], self.n_jobs)
         mirror(flat, self._start, self._size)
 
     def quadratic_forms(self, v: Array) -> Array:
@@ -414,27 +430,19 @@ class GramBlocks:
             G = np.zeros((self.n_tasks, self.n_kernels))
             forms_of_values(self._values(), ptr, idx, start, size, v, G)
             return G * self.bank.factor
-        position, sample, support = room = self._supports.take()
-        n_support = find_support(self.blocks, ptr, idx, v, position, sample, support)
+        chosen, support = self._support_of(v)
         panel, row_at, column, _, end, left, _ = self._pairs
-        chosen = sample[:n_support]
-        samples = self.side.samples(left.which[chosen])
-        begin, end = support.begin[:n_support], end[:n_support]
-        pairs = Pairs(panel, row_at[chosen], column[chosen], begin, end, samples, samples)
-        lists = support._replace(block=support.block[:n_support], begin=begin)
+        norms = self.side.norms(left.which[chosen])
+        pairs = Pairs(panel, row_at[chosen], column[chosen], support.begin, end[: len(chosen)], norms, norms)
 
         def work(pairs: Pairs, first: int, last: int) -> Array:
-            tile = self._tiles.take()
-            G = self.bank.plan.forms(pairs, self.blocks, ptr, lists, first, last, tile)
-            self._tiles.give_back(tile)
-            return G
+            return forms_of_pairs(self._plan, pairs, self.blocks, ptr, support, first, last)
 
-        total = np.zeros((self.bank.plan.n_evaluated, self.n_tasks))
-        for some, first, last in self._chunks(pairs, 0, n_support):
+        total = np.zeros((self._plan.n_evaluated, self.n_tasks))
+        for some, first, last in self._chunks(pairs, 0, len(chosen)):
             for G in run_chunks(work, [(some, i, j) for i, j in self._pieces(some, first, last)], self.n_jobs):
                 total += G
-        self._supports.give_back(room)
-        return np.ascontiguousarray(self.bank.plan.of_kernels(total).T) * self.bank.factor
+        return np.ascontiguousarray(self._plan.of_kernels(total).T) * self.bank.factor
 
     def diagonals(self) -> Array:
         """k_m(x, x) of the samples of all tasks, concatenated by task, (n_kernels, n_entries)."""
@@ -443,7 +451,7 @@ class GramBlocks:
     @cached_property
     def _plain_diagonals(self) -> Array:
         """``diagonals`` before the factors, which are the only difference between stores of different capacity."""
-        return self.bank.scaled_diagonals(self._X)[:, self._rows]
+        return self.bank.evaluator.diagonals(self._X, self.bank.centred)[:, self._rows]
 
     @cached_property
     def rounding(self) -> Rounding:
@@ -465,12 +473,12 @@ class GramBlocks:
         Large blocks are checked on a subset of their samples: a principal submatrix of a positive semidefinite matrix
         is positive semidefinite.
         """
-        for b, kernel in enumerate(self.bank.base_kernels):
+        for b, kernel in enumerate(self.bank.evaluator.bases.kernels):
             if kernel.semidefinite:
                 continue
             for samples in self.samples:
                 some = samples[np.unique(np.linspace(0, len(samples) - 1, _MOST_CHECKED).astype(int))]
-                K = self.bank.base_matrix(b, self.side, some)
+                K = self.bank.evaluator.base_matrix(b, self.side, some)
                 if not np.allclose(K, K.T, rtol=1e-6, atol=1e-8 * np.abs(K).max()):
                     raise ValueError(f"Kernel {kernel} is not symmetric.")
                 least = np.linalg.eigvalsh(K)[0] if not _has_cholesky(K) else 0.0
@@ -513,3 +521,176 @@ def _connected_blocks(rows: list[IntArray], n_samples: int) -> tuple[list[IntArr
     n_members = np.bincount(of_sample, minlength=n_nodes)[: block.max() + 1]  # samples without a task come later
     members = np.argsort(of_sample, kind="stable")[: n_members.sum()]
     return np.split(members, np.cumsum(n_members)[:-1]), block
+
+
+def forms_of_pairs(
+    plan: EvaluationPlan, pairs: Pairs, blocks: Blocks, ptr: IntArray, support: SupportLists, first: int, last: int
+) -> Array:
+    """The quadratic forms of the evaluated functions, (n_evaluated, n_tasks); see ``quadratic_forms``."""
+    n_tasks = len(ptr) - 1
+    forms = np.empty((plan.n_evaluated, n_tasks))
+    for group in plan.groups:
+        some = np.zeros((n_tasks, len(group.kernels)))
+        quadratic_forms(group.program, group.pairs(pairs), blocks, ptr, support, first, last, group.tile(), some)
+        forms[group.place] = some.T
+    if plan.n_products:
+        forms[-plan.n_products :] = plan.product_forms(pairs, _dense_duals(blocks, ptr, support), first, last)
+    return forms
+
+
+def _dense_duals(blocks: Blocks, ptr: IntArray, support: SupportLists) -> Array:
+    """The dual of each task at every support vector, (n_tasks, n_support)."""
+    V = np.zeros((len(ptr) - 1, len(support.begin)))
+    for b in range(len(blocks.task_ptr) - 1):
+        mine = np.flatnonzero(support.block == b)
+        for t in blocks.tasks[blocks.task_ptr[b] : blocks.task_ptr[b + 1]]:
+            if len(mine):
+                own = slice(ptr[t], ptr[t] + support.rank[support.rank_at[t] + mine[-1] + 1])
+                V[t, support.number[own]] = support.value[own]
+    return V
+
+
+# ------------------------------------------------------------------------------------------- compiled
+@njit()
+def find_support(
+    blocks: Blocks, ptr: IntArray, idx: IntArray, v: Array, position: IntArray, sample: IntArray, support: SupportLists
+) -> int:
+    """Fill the lists for the dual v of the tasks in layout (ptr, idx); return the number of support vectors.
+
+    ``sample`` receives these samples; ``position`` is a buffer with one integer per sample.
+    """
+    first, tasks, task_ptr = blocks
+    block, begin, number, value, rank, rank_at = support
+    n = 0
+    n_ranks = 0
+    for b in range(len(first) - 1):
+        for i in range(first[b], first[b + 1]):
+            position[i] = -1
+        for a in range(task_ptr[b], task_ptr[b + 1]):
+            for q in range(ptr[tasks[a]], ptr[tasks[a] + 1]):
+                if v[q] != 0.0:
+                    position[first[b] + idx[q]] = 0
+        begins = n
+        for i in range(first[b], first[b + 1]):
+            if position[i] == 0:
+                position[i] = n
+                sample[n], block[n], begin[n] = i, b, begins
+                n += 1
+        for a in range(task_ptr[b], task_ptr[b + 1]):
+            t = tasks[a]
+            at = ptr[t]
+            rank_at[t] = n_ranks - begins
+            for q in range(ptr[t], ptr[t + 1]):
+                if v[q] != 0.0:
+                    number[at], value[at] = position[first[b] + idx[q]], v[q]
+                    while n_ranks - rank_at[t] <= number[at]:
+                        rank[n_ranks] = at - ptr[t]
+                        n_ranks += 1
+                    at += 1
+            while n_ranks - rank_at[t] <= n:
+                rank[n_ranks] = at - ptr[t]
+                n_ranks += 1
+    return n
+
+
+@njit()
+def quadratic_forms(
+    program: Program,
+    pairs: Pairs,
+    blocks: Blocks,
+    ptr: IntArray,
+    support: SupportLists,
+    first: int,
+    last: int,
+    tile: Tile,
+    forms: Array,
+) -> None:
+    """Add to forms[t, m] the part of v_t' K_m v_t from pairs (i, j) of support vectors, first ≤ i < last and j ≤ i."""
+    _, tasks, task_ptr = blocks
+    block, begin, number, value, rank, rank_at = support
+    cursor, needed, _, _, _, tile_values, _ = tile
+    for m in range(len(needed)):
+        needed[m] = 1
+    cursor[0], cursor[1] = first, 0
+    edge = first
+    while cursor[0] < last:
+        i, offset = cursor[0], cursor[1]
+        if i == edge:  # a tile ends with its block, so that rounding does not depend on other tasks
+            while edge < last and block[edge] == block[i]:
+                edge += 1
+        n = next_tile(program, pairs, edge, tile)
+        done = 0
+        while done < n:
+            j = begin[i] + offset
+            length = min(n - done, i + 1 - j)
+            on_diagonal = j + length == i + 1
+            off = length - 1 if on_diagonal else length  # pairs below the diagonal, which count twice
+            for a in range(task_ptr[block[i]], task_ptr[block[i] + 1]):
+                t = tasks[a]
+                at = rank[rank_at[t] + i]
+                if rank[rank_at[t] + i + 1] == at:  # i does not support this task
+                    continue
+                v = value[ptr[t] + at]
+                lo = rank[rank_at[t] + j]
+                count = rank[rank_at[t] + j + off] - lo
+                coefficients = value[ptr[t] + lo :]
+                numbers = number[ptr[t] + lo :]
+                for m in range(len(needed)):
+                    values = tile_values[m, done:]
+                    if count == off:  # every sample of the piece supports the task: no indirection
+                        cross = dot(values, coefficients, off)
+                    else:
+                        cross = dot_at(values, numbers, j, coefficients, count)
+                    forms[t, m] += 2.0 * v * cross
+                    if on_diagonal:
+                        forms[t, m] += v * v * values[off]
+            done += length
+            i, offset = i + 1, 0
+
+
+@njit(fastmath={"contract", "reassoc", "nsz"})
+def combine_values(values: Array, weights: Array, start: IntArray, size: IntArray, flat: Array) -> None:
+    """The lower triangle of Σ_m weights_m K_m of every block, at its place in ``flat``, from stored kernel values.
+
+    The values of all kernels for a pair of samples lie side by side, so that each pair is one short vector operation.
+
+    ``values`` has shape (n_pairs, n_kernels); ``weights`` has one row for all blocks, or one row per block.
+    """
+    n_kernels = values.shape[1]
+    for b in range(len(size)):
+        weight = weights[b if len(weights) > 1 else 0]
+        for i in range(size[b]):
+            for pair in range(start[b] + i * size[b], start[b] + i * size[b] + i + 1):
+                total = 0.0
+                for m in range(n_kernels):
+                    total += weight[m] * values[pair, m]
+                flat[pair] = total
+
+
+@njit(fastmath={"contract"})
+def forms_of_values(
+    values: Array, ptr: IntArray, idx: IntArray, start: IntArray, size: IntArray, v: Array, G: Array
+) -> None:
+    """G[t] += v_t'K_m v_t of every kernel, for flat duals v; the other arguments are those of a TaskLayout.
+
+    A sum per row first: the error of a sum is that of its longest chain of additions.
+    """
+    n_kernels = values.shape[1]
+    of_row = np.empty(n_kernels)
+    for t in range(len(size)):
+        form = G[t]
+        for i in range(ptr[t], ptr[t + 1]):
+            if v[i] == 0.0:
+                continue
+            row = start[t] + idx[i] * size[t]
+            own = row + idx[i]
+            for m in range(n_kernels):
+                of_row[m] = 0.5 * v[i] * values[own, m]
+            for j in range(ptr[t], i):
+                if v[j] == 0.0:
+                    continue
+                pair, factor = row + idx[j], v[j]
+                for m in range(n_kernels):
+                    of_row[m] += factor * values[pair, m]
+            for m in range(n_kernels):
+                form[m] += 2.0 * v[i] * of_row[m]

@@ -10,16 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
-from .._tools.files import Saved
 from .._tools.typing import Array, IntArray
-from ..kernels._fitted import FittedBank, Groups, Side, capacity_factor, spread
-from ..kernels._rounding import Rounding
+from ..kernels._fitted import (
+    FittedBank,
+    Groups,
+    KernelShares,
+    Side,
+    SpreadSums,
+    capacity_factor,
+    draw_samples,
+    inverse,
+    measure,
+    most_measured,
+    spreads,
+)
+from ..kernels._rounding import Rounding, rounding_of
 from ._blocks import CombinedGram, GramBlocks, TaskLayout
 
 UNKNOWN = -1.0
@@ -38,55 +49,51 @@ class CoupledSide:
         return len(self.codes)
 
 
-class CoupledBank(Saved):
+@dataclass(frozen=True, eq=False, repr=False)
+class CoupledBank(KernelShares):
     """The kernels of a bank for the common part, again for the part of each task, and a level per task.
 
     It has the interface of :class:`FittedBank`, for samples with the code of their task in the last column.
     """
 
-    precomputed = False
-    centred = False  # whether the linear kernels of the common part are inner products of centred columns
+    base: FittedBank
+    variance: Array
+    effective_rank: Array
+    factor: Array
+    capacity: float
+    centred: bool = False  # whether the linear kernels of the common part are inner products of centred columns
 
-    def __init__(self, base: FittedBank, X: Array, groups: Groups, capacity: float):
-        self.base = base
-        self.normalize = base.normalize
-        self.cache_bytes = base.cache_bytes
-        self.names = [*(f"{COMMON}: {name}" for name in base.names), *(f"{OWN}: {name}" for name in base.names), LEVEL]
-        self.own_variance, self.own_rank = self._measure(X, groups)
-        self.variance = np.concatenate([base.variance, self.own_variance])
-        self.effective_rank = np.concatenate([base.effective_rank, self.own_rank])
-        self.capacity = capacity
-        self.factor = self._factor(capacity)
+    coupled: ClassVar[bool] = True
+    precomputed: ClassVar[bool] = False
 
-    def _measure(self, X: Array, groups: Groups) -> tuple[Array, Array]:
-        """Variance and effective rank of the kernels of the task-specific parts, averaged over the groups."""
-        rng = np.random.default_rng(0)
-        variance, rank = np.zeros((2, self.base.n_kernels + 1))
-        for rows, weight in groups:
-            there = np.flatnonzero(weight > 0)
-            if len(there) > self.base.most_measured:
-                there = np.sort(rng.choice(there, self.base.most_measured, replace=False))
-            data, share = X[rows[there]], weight[there] / weight[there].sum()
-            same = data[:, -1][:, None] == data[:, -1]
-            kernels = [K * same for K in self.base.each_kernel(data[:, :-1])]
-            for m, K in enumerate([*kernels, same.astype(float)]):
-                v, r = spread(K, share)
-                variance[m] += v / len(groups)
-                rank[m] += r / len(groups)
-        return variance, np.where(rank > 0, rank, 1.0)
-
-    def _factor(self, capacity: float) -> Array:
-        """1 / (v r^κ) of all kernels with normalize="capacity"; otherwise the factors of the base bank."""
-        owners = [kernel.source or "" for kernel in self.base.kernels]
-        if self.normalize == "capacity":
-            return capacity_factor(self.variance, self.effective_rank, [*owners, *owners, ""], capacity)
-        level = 1 / self.own_variance[-1:] if self.own_variance[-1] > 0 else np.zeros(1)
-        return np.concatenate([self.base.factor, self.base.factor, level])
+    @classmethod
+    def of(cls, base: FittedBank, X: Array, groups: Groups) -> CoupledBank:
+        """Measure the kernels of the task-specific parts of samples X, to which the base bank was fitted."""
+        most = most_measured(base.n_kernels, base.normalize)
+        own, rank, _ = measure(base.evaluator, X[:, :-1], groups, most, codes=X[:, -1])
+        level, rank_of_level = _spread_of_level(X[:, -1], groups, most)
+        variance = np.concatenate([base.variance, own, level])
+        rank = np.concatenate([base.effective_rank, rank, rank_of_level])
+        factor = np.concatenate([base.factor, base.factor, inverse(level)])
+        bank = cls(base, variance, rank, factor, base.capacity)
+        return bank.paying(base.capacity) if base.normalize == "capacity" else bank
 
     def paying(self, capacity: float) -> CoupledBank:
-        other = copy(self)
-        other.capacity, other.factor = capacity, self._factor(capacity)
-        return other
+        factor = capacity_factor(self.variance, self.effective_rank, self._sources, capacity)
+        return replace(self, capacity=capacity, factor=factor)
+
+    @property
+    def names(self) -> list[str]:
+        return [*(f"{part}: {name}" for part in (COMMON, OWN) for name in self.base.names), LEVEL]
+
+    @property
+    def _sources(self) -> list[str | None]:
+        sources = [kernel.source for kernel in self.base.kernels]
+        return [*sources, *sources, None]
+
+    @property
+    def normalize(self) -> str:
+        return self.base.normalize
 
     @property
     def n_kernels(self) -> int:
@@ -99,39 +106,20 @@ class CoupledBank(Saved):
     @property
     def common(self) -> FittedBank:
         """The kernels of the common part, with their factors."""
-        return self._with_factor(slice(0, self.base.n_kernels), self.centred)
+        return replace(self.base, factor=self.factor[: self.base.n_kernels], centred=self.centred)
 
     @property
     def own(self) -> FittedBank:
         """The kernels of the task-specific parts, with their factors."""
-        return self._with_factor(slice(self.base.n_kernels, 2 * self.base.n_kernels))
-
-    def _with_factor(self, part: slice, centred: bool = False) -> FittedBank:
-        bank = copy(self.base)
-        bank.factor, bank.centred = self.factor[part], centred
-        return bank
+        return replace(self.base, factor=self.factor[self.base.n_kernels : -1])
 
     def for_shift_invariant(self) -> CoupledBank:
         """See FittedBank; the duals of a single task need not sum to zero, so its own part stays as it is."""
-        other = copy(self)
-        other.centred = self.base.has_offset
-        return other
-
-    def variance_share(self, theta: Array) -> Array:
-        """Share of each kernel in the variance of a function drawn from the learned kernel, (…, n_kernels)."""
-        variance = theta * self.factor * self.variance
-        total = variance.sum(axis=-1, keepdims=True)
-        return np.divide(variance, total, out=np.zeros_like(variance), where=total > 0)
+        return replace(self, centred=self.base.for_shift_invariant().centred)
 
     def common_share(self, theta: Array) -> float:
         """Share of the common part in the variance."""
         return float(self.variance_share(theta)[: self.base.n_kernels].sum())
-
-    def by_source(self, share: Array) -> dict[str, Array]:
-        """Shares (…, n_kernels) summed over the kernels of each named source, common and task-specific."""
-        owners = [kernel.source for kernel in self.base.kernels]
-        names = [name for name in dict.fromkeys(owners) if name is not None]
-        return {name: share[..., [owner == name for owner in [*owners, *owners, None]]].sum(axis=-1) for name in names}
 
     def side(self, X: Array) -> CoupledSide:
         features = self.common.side(X[:, :-1])
@@ -153,6 +141,20 @@ class CoupledBank(Saved):
         own = self.base.stack(left.own, right.own) if self.centred else common
         same = (left.codes[:, None] == right.codes).astype(float)
         return np.concatenate([common, own * same, same[None]])
+
+    def diagonals(self, X: Array) -> Array:
+        """k_m(x, x) of samples X, (n_kernels, n)."""
+        level = np.full((1, len(X)), self.factor[-1])
+        return np.concatenate([self.common.diagonals(X[:, :-1]), self.own.diagonals(X[:, :-1]), level])
+
+
+def _spread_of_level(codes: Array, groups: Groups, most: int) -> tuple[Array, Array]:
+    """Variance and effective rank of the kernel [same code]; see :func:`~paretomkl.kernels._fitted.measure`."""
+    sums, drawn = SpreadSums.empty(1), draw_samples(groups, most)
+    for rows, weight in drawn:
+        same = (codes[rows][:, None] == codes[rows]).astype(float)
+        sums.add(*spreads(same[None], weight / weight.sum()), len(drawn))
+    return sums.means()
 
 
 class CoupledGram:
@@ -187,7 +189,7 @@ class CoupledGram:
         )
         self._places = [self._place(samples) for samples in self.own_part.samples]
 
-    def _place(self, samples: IntArray) -> tuple[int, Any]:
+    def _place(self, samples: IntArray) -> tuple[int, tuple[slice | IntArray, ...]]:
         """The block of the common part that contains these samples, and their position in it."""
         block = next(b for b, others in enumerate(self.common_part.samples) if np.isin(samples[0], others))
         at = np.searchsorted(self.common_part.samples[block], samples)
@@ -249,7 +251,7 @@ class CoupledGram:
     @cached_property
     def rounding(self) -> Rounding:
         """Bounds on the rounding errors of the kernels; a level is exact."""
-        own = self.bank.own.rounding(self.X[:, :-1], self.own_part.side).at(np.concatenate(self._rows))
+        own = rounding_of(self.bank.base.evaluator, self.X[:, :-1], self.own_part.side).at(np.concatenate(self._rows))
         level = Rounding(own.rows[:1], np.zeros((2, 1), dtype=np.int64), np.array([[0.0], [0.0], [1.0]]), np.ones(1))
         return self.common_part.rounding.beside(own).beside(level)._replace(factor=self.bank.factor)
 

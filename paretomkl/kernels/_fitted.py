@@ -1,40 +1,319 @@
-"""A bank of kernels bound to training data that never stores one Gram matrix per kernel."""
+"""Fit a bank of kernels to samples: statistics of the samples, the standardizer, and the fitted bank.
+
+Statistics have sums that do not depend on how the samples are split. :class:`Statistics` computes them from samples in
+memory. If the samples are on several workers, each worker computes its part and the parts are combined: maxima,
+:func:`exact_sums` and :func:`quantiles_by_counting` do not depend on the split. So both ways give the same numbers to
+the last digit.
+
+A :class:`FittedBank` never stores one Gram matrix per kernel. Its :class:`Evaluator` computes kernel values from the
+distances between samples, whenever they are needed.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from copy import copy
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from .._tools.files import Saved
 from .._tools.typing import AnyArray, Array, IntArray
-from ._distances import add_squares
-from ._plan import MAX_DOUBLINGS, Codes, Plan, compile_program
-from ._rounding import Rounding, RoundingBuilder
-from ._standardizer import Standardizer
-from ._statistics import Statistics, draw_groups
-from ._tiles import EXPONENTIAL, POLYNOMIAL, VALUE, Pairs, Program, Samples
+from ._evaluation import (
+    EXPONENTIAL,
+    POLYNOMIAL,
+    Bases,
+    Codes,
+    EvaluationPlan,
+    Pairs,
+    Program,
+    SampleNorms,
+    cityblock,
+    compile_program,
+    squared_distances,
+)
+from ._many_kernels import MANY_PAIRS, WORTHWHILE, make_plan, split_pairs
 
 if TYPE_CHECKING:
     from ._kernels import Kernel, Normalization
 
 PANEL_BYTES = 32 * 2**20  # size of the piece of the base matrices computed at a time if they are not kept
+_TAIL = 0.05  # share of a column at each end that is ignored for its scale
+_WIDTH = 2 * 1.6448536269514722  # standard deviations between these quantiles of a normal distribution
+_FAR = 10.0  # standard deviations beyond which a value is an outlier and is clipped
+_CONSTANT = 1e-13  # variation, relative to the largest value, that may be rounding
+_MOST_PAIRED = 500  # maximum number of samples for typical distances
+_AT_A_TIME = 2**18  # values summed at a time
+_SMALLEST = -900  # exponent of two below which a value counts as zero in a sum
+_SECTIONS = 16  # sections into which each round of counting divides the range of a quantile
 # limit on tasks, and on samples per task, for measuring kernels: for normalisation, and only to display shares
 _MOST_MEASURED, _MOST_LOOKED_AT = 1000, 256
 _MOST_VALUES = 3e7  # limit on all kernel values computed to display shares
 _STACK_BYTES = 64 * 2**20  # size of the matrices measured at a time
-_MANY_PAIRS, _MANY_BASES = 1000, 100  # kernels on pairs of columns, and pairs, above which products pay off
 _NO_VARIANCE = 1e-13  # relative variance that rounding leaves in a constant kernel
+
+Function: TypeAlias = Callable[[Array], Array]
+"""Maps samples (n, n_features) to one row of numbers each, (n, n_numbers)."""
 
 Groups: TypeAlias = Sequence[tuple[IntArray, Array]]
 """The samples of each task and their weights."""
 
 
+# --------------------------------------------------------------------------------------------- statistics
+class ColumnStatistics(Protocol):
+    """Statistics of the columns of samples, in memory or on a cluster; see :class:`Statistics`."""
+
+    def quantiles(self, shares: tuple[float, ...]) -> Array: ...
+
+    def largest(self, function: Function) -> Array: ...
+
+    def mean(self, function: Function, bound: Array | float | None = None) -> Array: ...
+
+
+class RemoteStatistics(ColumnStatistics, Protocol):
+    """Statistics of samples on a cluster."""
+
+    def scale(self, standardizer: Standardizer | None, columns: IntArray) -> Scale: ...
+
+    def spread(self, evaluator: Evaluator, most: int) -> tuple[Array, Array]: ...
+
+
+class Scale(NamedTuple):
+    """The inputs for the widths of default kernels: typical distances, and the number of columns that vary."""
+
+    euclidean: float
+    cityblock: float
+    n_varying: int
+
+    @classmethod
+    def of(cls, X: Array, weight: Array | None = None) -> Scale:
+        there = X if weight is None else X[weight > 0]
+        return cls(*typical_distances(X, weight), max(1, int((there[:1] != there).any(axis=0).sum())))
+
+
+class Statistics:
+    """Weighted quantiles, maxima and means over samples; samples of weight zero do not count.
+
+    Parameters
+    ----------
+    X : array of shape (n, n_features)
+    weight : array of shape (n,), default=None
+    """
+
+    def __init__(self, X: Array, weight: Array | None = None):
+        there = slice(None) if weight is None or (weight > 0).all() else weight > 0
+        self.X = X[there]
+        self.weight = np.ones(len(X))[there] if weight is None else weight[there]
+
+    def quantiles(self, shares: tuple[float, ...]) -> Array:
+        """For each share and column, the smallest value with that share of the weight at or below it."""
+        return weighted_quantiles(self.X, self.weight, shares)
+
+    def largest(self, function: Function) -> Array:
+        """The largest value of each number over all samples."""
+        return np.max([function(X).max(axis=0) for X, _ in self._parts()], axis=0)
+
+    def mean(self, function: Function, bound: Array | float | None = None) -> Array:
+        """The weighted mean of each number; ``bound`` is an upper bound on its absolute value."""
+        if bound is None:
+            bound = np.maximum(self.largest(function), self.largest(Negative(function)))
+        heaviest = float(self.weight.max())
+        total = self.sums(function, heaviest * np.asarray(bound, dtype=float), len(self.X))
+        return total.sum(axis=0) / exact_sums(self.weight[:, None], np.array([heaviest]), len(self.X)).sum()
+
+    def sums(self, function: Function, bound: Array, n_samples: int) -> Array:
+        """The weighted sums as two exact parts (2, n_numbers), which add up over any split of ``n_samples``."""
+        parts = [exact_sums(function(X) * weight[:, None], bound, n_samples) for X, weight in self._parts()]
+        return np.sum(parts, axis=0)
+
+    def _parts(self) -> Iterator[tuple[Array, Array]]:
+        step = max(1, _AT_A_TIME // max(1, self.X.shape[1]))
+        for first in range(0, len(self.X), step):
+            yield self.X[first : first + step], self.weight[first : first + step]
+
+
+@dataclass(frozen=True)
+class Negative:
+    """−f."""
+
+    function: Function
+
+    def __call__(self, X: Array) -> Array:
+        return -self.function(X)
+
+
+def exact_sums(values: Array, bound: Array, n_values: int) -> Array:
+    """Column sums, each of at most ``n_values`` numbers below ``bound`` in size, as two parts (2, n_columns).
+
+    Every value is split into a multiple of a coarse unit and one of a fine unit, which are so large that no sum is
+    rounded: neither the order nor the grouping of the sums changes a digit.
+    """
+    bits = int(n_values).bit_length()
+    exponent = np.maximum(np.frexp(bound)[1] + bits - 52, _SMALLEST)
+    coarse, fine = np.ldexp(1.0, exponent), np.ldexp(1.0, exponent + bits - 52)
+    heads = np.rint(values / coarse) * coarse
+    tails = np.rint((values - heads) / fine) * fine
+    return np.array([heads.sum(axis=0), tails.sum(axis=0)])
+
+
+def quantiles_by_counting(
+    weight_up_to: Callable[[Array], Array], low: Array, high: Array, total: float, shares: tuple[float, ...]
+) -> Array:
+    """The quantiles of :func:`weighted_quantiles`, using only the weight at or below given values.
+
+    ``weight_up_to`` maps values (n_values, n_columns) to as many weights; all samples lie between ``low`` and ``high``.
+    The doubles between them are numbered, and the range of each quantile is divided until one is left.
+    """
+    wanted = np.array(shares)[:, None] * total * (1 - 1e-12)
+    first, last = (np.tile(_number_of(edge), (len(shares), 1)) for edge in (low, high))
+    while (first < last).any():
+        # the number of doubles in between may exceed a signed 64-bit integer
+        distance = last.view(np.uint64) - first.view(np.uint64)
+        steps = [
+            np.minimum(np.uint64(k) * (distance // np.uint64(_SECTIONS) + np.uint64(1)), distance)
+            for k in range(_SECTIONS)
+        ]
+        tried = np.array([*((first.view(np.uint64) + step).view(np.int64) for step in steps), last])
+        enough = weight_up_to(_double_of(tried).reshape(-1, tried.shape[2])).reshape(tried.shape) >= wanted
+        enough[-1] = True
+        at = enough.argmax(axis=0)[None]
+        before = np.take_along_axis(tried, np.maximum(at - 1, 0), axis=0)[0]
+        last = np.take_along_axis(tried, at, axis=0)[0]
+        first = np.where((at[0] == 0) | (before >= last), last, np.minimum(before + 1, last))
+    return _double_of(first)
+
+
+def _number_of(values: Array) -> IntArray:
+    """Map doubles to integers in the same order."""
+    bits = np.ascontiguousarray(values + 0.0, dtype=np.float64).view(np.int64)  # + 0.0 turns −0.0 into 0.0
+    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
+
+
+def _double_of(numbers: IntArray) -> Array:
+    bits = np.where(numbers < 0, np.int64(-(2**63)) - numbers, numbers)
+    return np.ascontiguousarray(bits).view(np.float64)
+
+
+def typical_distances(X: Array, weight: Array | None = None) -> tuple[float, float]:
+    """The medians of ‖x − z‖_2 and ‖x − z‖_1 between different samples; from a random subset if there are many."""
+    weight = np.ones(len(X)) if weight is None else weight
+    rows: IntArray = np.flatnonzero(weight > 0)
+    drawn = draw(len(rows), _MOST_PAIRED)
+    X, weight = X[rows[drawn]], weight[rows[drawn]]
+    X = X - np.partition(X, len(X) // 2, axis=0)[len(X) // 2]  # so that distances keep their digits far from the origin
+    i, j = np.tril_indices(len(X), -1)
+    squares = np.einsum("ij,ij->i", X, X)
+    euclidean = np.sqrt(np.maximum(squares[:, None] + squares - 2 * X @ X.T, 0))[i, j]
+    both = weight[i] * weight[j]
+    return _median_of_positive(euclidean, both), _median_of_positive(cityblock(X, X)[i, j], both)
+
+
+def draw(n: int, most: int = _MOST_PAIRED, rng: np.random.Generator | None = None) -> IntArray:
+    """At most ``most`` of the numbers 0 to n − 1, drawn at random, in increasing order."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort((rng or np.random.default_rng(0)).choice(n, most, replace=False))
+
+
+def draw_groups(sizes: Sequence[int], most: int) -> list[tuple[int, IntArray]]:
+    """At most ``most`` of the groups, by number, and at most ``most`` samples of each."""
+    rng = np.random.default_rng(0)
+    return [(int(k), draw(sizes[k], most, rng)) for k in draw(len(sizes), most, rng)]
+
+
+def draw_samples(groups: Groups, most: int) -> list[tuple[IntArray, Array]]:
+    """At most ``most`` of the groups, and of the samples with positive weight of each, with their weights."""
+    there = [np.flatnonzero(weight > 0) for _, weight in groups]
+    drawn = [(k, there[k][some]) for k, some in draw_groups([len(positive) for positive in there], most)]
+    return [(groups[k][0][some], groups[k][1][some]) for k, some in drawn]
+
+
+def _median_of_positive(distances: Array, weight: Array) -> float:
+    apart = distances > 1e-6 * distances.max(initial=0.0)  # copies of a sample have small distances from rounding
+    if not apart.any():
+        return 1.0
+    return float(weighted_quantiles(distances[apart][:, None], weight[apart], (0.5,))[0, 0])
+
+
+def weighted_quantiles(X: Array, weight: Array, shares: tuple[float, ...]) -> Array:
+    """For each share and column, the smallest value with that share of the weight at or below it, as a matrix."""
+    if (weight == weight[0]).all():  # partitioning is faster than sorting
+        places = [int((np.arange(1, len(X) + 1) < share * len(X) * (1 - 1e-12)).sum()) for share in shares]
+        return np.partition(X, sorted(set(places)), axis=0)[places]
+    order = np.argsort(X, axis=0, kind="stable")
+    below = np.cumsum(weight[order], axis=0)
+    at = [(below < share * below[-1] * (1 - 1e-12)).sum(axis=0) for share in shares]
+    columns = np.arange(X.shape[1])
+    return np.array([X[order[k, columns], columns] for k in at])
+
+
+@dataclass(frozen=True)
+class Standardizer:
+    """Scales columns to mean zero and standard deviation one, with outliers clipped at ten standard deviations.
+
+    The limits come from the quantiles at 5 and 95 %, so no single value, however large, determines the scale. A
+    constant column becomes zero.
+
+    Parameters
+    ----------
+    low, high : arrays of shape (n_features,)
+        Limits for clipping.
+    mean, scale : arrays of shape (n_features,)
+        Subtracted from the clipped values, and their divisor.
+    """
+
+    low: Array
+    high: Array
+    mean: Array
+    scale: Array
+
+    @classmethod
+    def of(cls, X: Array, weight: Array | None = None) -> Standardizer:
+        """Fit to samples X (n, n_features); a sample of weight two counts twice, one of weight zero not at all."""
+        return cls.from_statistics(Statistics(X, weight))
+
+    @classmethod
+    def from_statistics(cls, statistics: ColumnStatistics) -> Standardizer:
+        """Fit to statistics of the samples instead of the samples themselves."""
+        median, bottom, top = statistics.quantiles((0.5, _TAIL, 1 - _TAIL))
+        reach = _FAR * (top - bottom) / _WIDTH
+        spread_out = reach > 0  # otherwise most values are equal, as in the indicator of a rare category
+        low, high = np.where(spread_out, median - reach, -np.inf), np.where(spread_out, median + reach, np.inf)
+        size = statistics.largest(_Distance(median))
+        unit = np.where(size > 0, size, 1.0)  # so that squares cannot overflow
+        inside = cls(low, high, median, unit)
+        centre = statistics.mean(inside, 1.0)
+        deviation = unit * np.sqrt(statistics.mean(_SquaredDistance(inside, centre), 4.0))
+        varies = deviation > _CONSTANT * statistics.largest(np.abs)
+        return cls(low, high, median + unit * centre, np.where(varies, deviation, np.inf))
+
+    def __call__(self, X: Array) -> Array:
+        return (np.clip(X, self.low, self.high) - self.mean) / self.scale
+
+
+@dataclass(frozen=True)
+class _Distance:
+    """abs(x − point) of every column."""
+
+    point: Array
+
+    def __call__(self, X: Array) -> Array:
+        return np.abs(X - self.point)
+
+
+@dataclass(frozen=True)
+class _SquaredDistance:
+    """(inside(x) − point)² of every column."""
+
+    inside: Standardizer
+    point: Array
+
+    def __call__(self, X: Array) -> Array:
+        return (self.inside(X) - self.point) ** 2
+
+
+# --------------------------------------------------------------------------------------------- evaluation
 @dataclass(frozen=True)
 class Side:
     """One set of samples as the rows or columns of Gram matrices.
@@ -53,9 +332,9 @@ class Side:
     def __len__(self) -> int:
         return self.scale.shape[1]
 
-    def samples(self, which: IntArray) -> Samples:
-        """The given samples, for compiled code."""
-        return Samples(which, self.squares, self.scale)
+    def norms(self, which: IntArray) -> SampleNorms:
+        """Norms and scale of the given samples, for compiled code."""
+        return SampleNorms(which, self.squares, self.scale)
 
     def take(self, which: IntArray) -> Side:
         """A side with the given samples."""
@@ -63,309 +342,90 @@ class Side:
         return Side(*parts, self.squares[:, which], self.scale[:, which])
 
 
-class FittedBank(Saved):
-    """A bank bound to training data, with its bases, the order of its kernels and its normalisation.
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluator:
+    """Evaluates the kernels of a bank, before their factors, between samples of the columns it was fitted to.
 
-    ``columns`` lists the columns of each kernel; ``None`` means that X is a precomputed stack. ``standardizer`` is
-    applied to samples first. Kernel m enters every sum with the factor ``factor[m]``.
-
-    Attributes
+    Parameters
     ----------
-    variance, effective_rank : arrays of shape (n_kernels,)
-        v = tr(K_c) / n and r = (tr K_c)² / ‖K_c‖_F² of each kernel before its factor, with K_c centred within a task;
-        means over the tasks.
+    kernels : list of kernels
+    bases : Bases
+        The matrices that the kernels are computed from.
+    unit : bool
+        Whether kernels that follow the bank's normalisation give every sample norm one.
+    standardizer : Standardizer or None
+        Applied to samples first.
+    middle : array of shape (n_features,), or None
+        The medians of the columns; None means that X is a precomputed stack.
     """
 
-    variance: Array
-    effective_rank: Array
-    factor: Array
-    centred: bool = False  # whether linear kernels are inner products of centred columns
-    _measured: tuple[AnyArray, Side, Array] | None = None  # the samples just measured, as a side and as base values
+    kernels: list[Kernel]
+    bases: Bases
+    unit: bool
+    standardizer: Standardizer | None
+    middle: Array | None
 
-    def __init__(
-        self,
+    @classmethod
+    def fitted_to(
+        cls,
+        statistics: ColumnStatistics,
         kernels: list[Kernel],
-        columns: list[IntArray] | None,
-        normalize: Normalization,
-        standardizer: Standardizer | None = None,
-        cache_mb: float = 512.0,
-    ):
-        self.kernels = kernels
-        self.precomputed = columns is None
-        self.normalize = normalize
-        self.standardizer = standardizer
-        self.cache_bytes = cache_mb * 2**20  # also for a stack: reading it kernel by kernel is slow
-        self.names = [str(kernel) for kernel in kernels]
-        # kernels with the same columns and the same metric share one base matrix
-        keys: dict[tuple, int] = {}
-        self.base = np.empty(len(kernels), dtype=np.int64)
-        self.base_kernels: list[Kernel] = []
-        self.base_columns: list[IntArray] = []
-        for m, kernel in enumerate(kernels):
-            key: tuple = (kernel.metric, columns[m].tobytes()) if columns and kernel.metric != "custom" else (m,)
-            if key not in keys:
-                keys[key] = len(keys)
-                self.base_kernels.append(kernel)
-                self.base_columns.append(np.empty(0, dtype=np.int64) if columns is None else columns[m])
-            self.base[m] = keys[key]
-        self.terms = None if columns is None else self._split_pairs()
+        columns: list[IntArray],
+        unit: bool,
+        standardizer: Standardizer | None,
+    ) -> Evaluator:
+        """The evaluator of kernels on the given columns, which centres these to keep the digits of distances."""
+        # medians are values of the samples, so that subtracting them is exact if the samples are close together
+        middle = statistics.quantiles((0.5,))[0] if standardizer is None else np.zeros(len(standardizer.mean))
+        return cls._with_bases(kernels, columns, unit, standardizer, middle)
 
-    def _split_pairs(self) -> IntArray | None:
-        """If there are very many Gaussians on pairs of columns, put their bases last and return the two terms of each.
+    @classmethod
+    def _with_bases(
+        cls,
+        kernels: list[Kernel],
+        columns: list[IntArray],
+        unit: bool,
+        standardizer: Standardizer | None,
+        middle: Array | None,
+    ) -> Evaluator:
+        bases = Bases.of(kernels, columns)
+        if len(kernels) >= MANY_PAIRS:
+            bases = split_pairs(bases, np.array([kernel.code.kind == EXPONENTIAL for kernel in kernels]))
+        return cls(kernels, bases, unit, standardizer, middle)
 
-        The squared distance on two columns is the sum of the distances on each; these become bases if they are not yet.
-        """
-        two = [
-            k.metric == "sqeuclidean" and len(c) == 2 for k, c in zip(self.base_kernels, self.base_columns, strict=True)
-        ]
-        exponential = np.array([kernel.code.kind == EXPONENTIAL for kernel in self.kernels])
-        split = np.array(two)
-        np.logical_and.at(split, self.base[~exponential], False)  # inner products need the base itself
-        if np.count_nonzero(split[self.base]) < _MANY_PAIRS or np.count_nonzero(split) < _MANY_BASES:
-            return None
-        kernel = self.base_kernels[int(np.argmax(split))]
-        single = {int(c[0]): b for b, c in enumerate(self.base_columns) if len(c) == 1 and not two[b]}
-        single = {c: b for c, b in single.items() if self.base_kernels[b].metric == "sqeuclidean"}
-        for c in sorted({int(c) for b in np.flatnonzero(split) for c in self.base_columns[b]} - set(single)):
-            single[c] = len(self.base_columns)
-            self.base_kernels.append(kernel)
-            self.base_columns.append(np.array([c]))
-        split = np.concatenate([split, np.zeros(len(self.base_columns) - len(split), dtype=bool)])
-        order = np.argsort(split, kind="stable")
-        place = np.argsort(order)
-        terms = np.array(
-            [
-                [place[single[int(c)]] for c in cs] if two_of else [-1, -1]
-                for cs, two_of in zip(self.base_columns, split, strict=True)
-            ]
-        )
-        self.base = place[self.base]
-        self.base_kernels = [self.base_kernels[b] for b in order]
-        self.base_columns = [self.base_columns[b] for b in order]
-        return terms[order]
+    def some(self, which: IntArray) -> Evaluator:
+        """The evaluator of some of the kernels."""
+        columns = [self.bases.columns[b] for b in self.bases.of_kernel[which]]
+        return self._with_bases([self.kernels[m] for m in which], columns, self.unit, self.standardizer, self.middle)
 
-    def bind(self, X: AnyArray, weight: Array | None, groups: Groups | None, capacity: float) -> None:
-        """Compute the centres and the factor of every kernel from the training samples."""
-        if not self.precomputed:
-            self.bind_columns(Statistics(np.asarray(X, dtype=np.float64), weight))
-        groups = groups or [(np.arange(len(X)), np.ones(len(X)) if weight is None else weight)]
-        there = [np.flatnonzero(weight > 0) for _, weight in groups]
-        drawn = []
-        for k, some in draw_groups([len(positive) for positive in there], self.most_measured):
-            rows, weight_of = groups[k]
-            drawn.append((rows[there[k][some]], weight_of[there[k][some]]))
-        self.bind_spread(*self.measure(X, drawn), capacity)
-        if self.normalize == "trace" and self.precomputed:
-            self.factor = _inverse(np.average(self.scaled_diagonals(X), axis=1, weights=weight))
+    def __getstate__(self) -> dict[str, object]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # not what was derived from them
 
     @property
-    def most_measured(self) -> int:
-        """Limit on tasks, and on samples per task, for measuring the kernels."""
-        # displayed shares may be rough, and rougher still for very many kernels
-        rough = min(_MOST_LOOKED_AT, max(32, int(math.sqrt(_MOST_VALUES / self.n_kernels))))
-        return _MOST_MEASURED if self.normalize == "capacity" else rough
+    def n_kernels(self) -> int:
+        return len(self.kernels)
 
-    def bind_columns(self, statistics: Any) -> None:
-        """Compute the centres, and the factors of normalize="trace", from column statistics."""
-        standardizer = self.standardizer
-        # medians are values of the samples, so that subtracting them is exact if the samples are close together
-        self.middle = statistics.quantiles((0.5,))[0] if standardizer is None else np.zeros(len(standardizer.mean))
-        self.centre = [self.middle[seen] for seen in self.base_columns]
-        self.factor = np.ones(self.n_kernels)
-        if self.normalize == "trace":
-            self.factor = _inverse(statistics.mean(self._diagonal_rows))
+    @property
+    def precomputed(self) -> bool:
+        return self.middle is None
 
-    def bind_spread(self, variance: Array, rank: Array, capacity: float) -> None:
-        """Set the variance and the effective rank of the kernels, and compute the factors from them."""
-        self.variance, self.effective_rank, self.capacity = variance, rank, capacity
-        if self.normalize == "capacity":
-            self.factor = self._capacity_factor(capacity)
-        elif self.precomputed:
-            self.factor = np.ones(self.n_kernels)
-
-    def _diagonal_rows(self, X: Array) -> Array:
-        return self.scaled_diagonals(X).T
-
-    def scaled_diagonals(self, X: AnyArray) -> Array:
-        """k_m(x, x) of the training samples before the factors, (n_kernels, n)."""
-        if self.precomputed:
-            return np.einsum("iim->mi", X)
-        side = self.side(X)
-        diagonals = np.ones((self.n_kernels, len(side)))
-        for m, diagonal in self._diagonals(self._standardized(X), side.squares):
-            diagonals[m] = diagonal * side.scale[m] ** 2 if self.codes.scaled[m] else diagonal
-        return diagonals
-
-    def diagonals(self, X: AnyArray) -> Array:
-        """k_m(x, x) of samples X, (n_kernels, n)."""
-        return self.factor[:, None] * self.scaled_diagonals(X)
-
-    def paying(self, capacity: float) -> FittedBank:
-        """A copy with another exponent κ of the effective rank."""
-        other = copy(self)
-        other.capacity, other.factor = capacity, self._capacity_factor(capacity)
-        return other
-
-    def _capacity_factor(self, capacity: float) -> Array:
-        owners = [kernel.source or "" for kernel in self.kernels]
-        return capacity_factor(self.variance, self.effective_rank, owners, capacity)
-
-    def variance_share(self, theta: Array) -> Array:
-        """Share of each kernel in the variance within tasks of a function drawn from Σ_m θ_m K_m, (…, n_kernels)."""
-        variance = theta * self.factor * self.variance
-        total = variance.sum(axis=-1, keepdims=True)
-        return np.divide(variance, total, out=np.zeros_like(variance), where=total > 0)
-
-    def by_source(self, share: Array) -> dict[str, Array]:
-        """Shares of kernels (…, n_kernels) summed over each named source, in the order of the bank."""
-        owners = [kernel.source for kernel in self.kernels]
-        names = [name for name in dict.fromkeys(owners) if name is not None]
-        return {name: share[..., [owner == name for owner in owners]].sum(axis=-1) for name in names}
-
-    def _standardized(self, X: AnyArray) -> Array:
-        X = np.asarray(X, dtype=np.float64)
-        return X if self.standardizer is None else self.standardizer(X)
-
-    def measure(self, X: AnyArray, groups: Groups) -> tuple[Array, Array]:
-        """Variance and effective rank of every kernel within groups of samples, averaged over the groups.
-
-        The groups are rows of X and their weights, all positive.
-        """
-        everyone = np.unique(np.concatenate([rows for rows, _ in groups]))
-        # if groups overlap a lot, as pairs of classes do, computing kernels among all samples at once is less work
-        few = len(everyone) <= self.most_measured
-        together = few and sum(len(rows) ** 2 for rows, _ in groups) >= len(everyone) ** 2
-        sums = SpreadSums.empty(self.n_kernels)
-        for among, members in [(everyone, groups)] if together else [(np.unique(part[0]), [part]) for part in groups]:
-            places = [(np.searchsorted(among, rows), weight / weight.sum()) for rows, weight in members]
-            pairs = [at[:, None] * len(among) + at for at, _ in places]
-            measured = np.empty((2, len(places), self.plan.n_evaluated))
-            if self.precomputed:
-                samples = X[np.ix_(among, among)]
-            else:
-                samples = X if len(among) == len(X) else X[among]
-            for some, Ks in self._evaluated_stacks(samples):
-                flat = Ks.reshape(len(Ks), -1)
-                for t, (_, weight) in enumerate(places):
-                    measured[:, t, some] = spreads(np.take(flat, pairs[t], axis=1), weight)
-            for v, r in zip(*measured, strict=True):
-                sums.add(slice(None), *self._spread_of_kernels(v, r), len(groups))
-        return sums.means()
-
-    def _spread_of_kernels(self, v: Array, r: Array) -> tuple[Array, Array]:
-        """Variance and effective rank of the kernels from those of the evaluated functions.
-
-        v and v²/r = ‖K_c‖² of an interpolated kernel are mixtures of those of its nodes.
-        """
-        if self.plan.mixing is None:
-            return v, r
-        alone = np.diff(self.plan.mixing.indptr) == 1
-        size = np.divide(v**2, r, out=np.zeros_like(v), where=r > 0)
-        own_v, own_size = self.plan.of_kernels(v), self.plan.of_kernels(size)
-        own_r = np.divide(own_v**2, own_size, out=np.zeros_like(own_v), where=(own_v > _NO_VARIANCE) & (own_size > 0))
-        # a kernel that is evaluated directly keeps its r; unless it is an exponential, v² may overflow
-        own_r[alone] = r[self.plan.mixing.indices[self.plan.mixing.indptr[:-1][alone]]]
-        return np.where(own_r > 0, own_v, 0.0), own_r
-
-    def _evaluated_stacks(self, X: AnyArray) -> Iterator[tuple[slice, Array]]:
-        """Yield the evaluated matrices among samples in stacks (k, n, n), with their positions."""
-        if self.precomputed:
-            for m in range(self.n_kernels):
-                yield slice(m, m + 1), np.array(X[None, :, :, m], dtype=np.float64)
-            return
-        side, everyone, n_bases = self._with_norms(self.side(X), True), np.arange(len(X)), self.plan.n_bases
-        small = 8 * n_bases * len(X) ** 2 <= min(_STACK_BYTES, self.cache_bytes)
-        panel = self.panel(side, everyone, side, everyone, slice(0, n_bases)) if small else None
-        self._measured = None if panel is None else (X, side, panel)
-        step = max(1, int(_STACK_BYTES // (8 * len(X) ** 2)))
-        for part in self.plan.split(step):
-            pairs = self._pairs(side, everyone, side, part.bases, None if panel is None else panel[part.bases])
-            yield part.place, part.stack(pairs).reshape(-1, len(X), len(X))
-        for place, values in self._product_stacks(side, everyone, side, step):
-            yield place, values.reshape(-1, len(X), len(X))
-
-    def _product_stacks(self, left: Side, rows: IntArray, right: Side, step: int) -> Iterator[tuple[slice, Array]]:
-        """Yield the values of kernels on sums of bases, (k, n_pairs) with k ≤ ``step``, and their positions."""
-        products, plan = self.plan.products, self.plan
-        if products is None:
-            return
-        panel = self.panel(left, rows, right, np.arange(len(right)), slice(0, plan.n_bases))
-        begin = plan.n_evaluated - len(products)
-        for first in range(0, len(products), step):
-            some = slice(first, min(first + step, len(products)))
-            yield slice(begin + some.start, begin + some.stop), products.stack(panel, some)
-
-    def each_kernel(self, X: AnyArray) -> Iterator[Array]:
-        """Yield the matrix (n, n) of each base kernel among samples, before its factor; computes a few at a time."""
-        if self.precomputed:
-            yield from np.moveaxis(np.array(X, dtype=np.float64), 2, 0)
-            return
-        step = max(1, int(_STACK_BYTES // (8 * len(X) ** 2)))
-        for first in range(0, self.n_kernels, step):
-            some = self.some(np.arange(first, min(first + step, self.n_kernels)))
-            side = some.side(X)
-            yield from some.stack(side, side)
-
-    def some(self, which: IntArray) -> FittedBank:
-        """A bank with the given kernels and their factors."""
-        base = self.base[which]
-        columns = [self.base_columns[b] for b in base]
-        some = FittedBank([self.kernels[m] for m in which], columns, self.normalize, self.standardizer)
-        some.cache_bytes = self.cache_bytes
-        some.middle, some.centred = self.middle, self.centred
-        some.centre = [self.middle[seen] for seen in some.base_columns]
-        for name in ("variance", "effective_rank", "factor"):
-            if hasattr(self, name):  # missing while they are being measured
-                setattr(some, name, getattr(self, name)[which])
-        return some
-
-    def __getstate__(self) -> dict[str, Any]:
-        made = ("codes", "_linear_bases", "_depth", "program", "plan", "_measured")
-        return {name: value for name, value in self.__dict__.items() if name not in made}
+    @cached_property
+    def names(self) -> list[str]:
+        return [str(kernel) for kernel in self.kernels]
 
     @cached_property
     def codes(self) -> Codes:
         """The kernels in the form that compiled code reads."""
-        asked = {"always": 1, "never": 0, "bank": int(self.normalize == "unit")}
-        codes = [kernel.code for kernel in self.kernels]
+        asked = {"always": 1, "never": 0, "bank": int(self.unit)}
+        codes, base = [kernel.code for kernel in self.kernels], self.bases.of_kernel
         kind = np.array([code.kind for code in codes], dtype=np.int64)
         degree = np.array([code.degree for code in codes], dtype=np.int64)
         scaled = np.array([asked[kernel.scaling] for kernel in self.kernels], dtype=np.int64)
         linear = (kind == POLYNOMIAL) & (degree == 1) & (scaled == 0)
-        norm = self.base.copy()
-        norm[linear] = self.n_bases + np.unique(self.base[linear], return_inverse=True)[1]
-        return Codes(
-            kind=kind,
-            base=self.base,
-            rate=np.array([code.rate for code in codes], dtype=np.float64),
-            offset=np.array([code.offset for code in codes], dtype=np.float64),
-            degree=degree,
-            scaled=scaled,
-            norm=norm,
-        )
-
-    @cached_property
-    def _linear_bases(self) -> IntArray:
-        """The bases of linear kernels, in the order of their rows of squared norms."""
-        return np.unique(self.base[self.codes.norm >= self.n_bases])
-
-    @property
-    def has_offset(self) -> bool:
-        """Whether a linear kernel has columns that are not centred."""
-        return not self.precomputed and any(self.centre[b].any() for b in self._linear_bases)
-
-    def for_shift_invariant(self) -> FittedBank:
-        """The bank for machines on which a shift has no effect: its linear kernels are products of centred columns.
-
-        With Σ_i v_i = 0, the kernels x'z and (x − c)'(z − c) have the same forms v'Kv, and the functions
-        Σ_i v_i k(x_i, ·) differ by a constant, which a free intercept absorbs. So an offset of the columns costs no
-        digits.
-        """
-        if self.centred or not self.has_offset:
-            return self
-        other = copy(self)
-        other.centred, self._measured = True, None
-        return other
+        norm = base.copy()
+        norm[linear] = len(self.bases.kernels) + np.unique(base[linear], return_inverse=True)[1]
+        rate, offset = np.array([[code.rate, code.offset] for code in codes], dtype=np.float64).T
+        return Codes(kind, base, np.ascontiguousarray(rate), np.ascontiguousarray(offset), degree, scaled, norm)
 
     @cached_property
     def program(self) -> Program:
@@ -373,134 +433,109 @@ class FittedBank(Saved):
         return compile_program(self.codes)
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> EvaluationPlan:
         """The plan that evaluates all kernels with the least work."""
-        n_bases = self.n_bases if self.terms is None else int(np.count_nonzero(self.terms[:, 0] < 0))
-        return Plan(self.codes, n_bases, self.terms)
+        terms, n_bases = self.bases.terms, len(self.bases.kernels)
+        if terms is None and self.n_kernels <= WORTHWHILE:
+            return EvaluationPlan(self.codes, n_bases)
+        return make_plan(self.codes, n_bases if terms is None else int(np.count_nonzero(terms[:, 0] < 0)), terms)
+
+    @cached_property
+    def _linear_bases(self) -> IntArray:
+        """The bases of linear kernels, in the order of their rows of squared norms."""
+        return np.unique(self.bases.of_kernel[self.codes.norm >= len(self.bases.kernels)])
 
     @property
-    def n_kernels(self) -> int:
-        return len(self.kernels)
+    def has_offset(self) -> bool:
+        """Whether a linear kernel has columns that are not centred."""
+        return self.middle is not None and any(self.middle[self.bases.columns[b]].any() for b in self._linear_bases)
 
-    @property
-    def n_bases(self) -> int:
-        return len(self.base_kernels)
+    # ------------------------------------------------------------------------------------------- samples
+    def _standardized(self, X: AnyArray) -> Array:
+        X = np.asarray(X, dtype=np.float64)
+        return X if self.standardizer is None else self.standardizer(X)
 
-    def side(self, X: AnyArray) -> Side:
-        """Prepare samples X (n, n_features), or a stack of any shape (n, n', n_kernels), for use in panels."""
-        if self.precomputed:
+    def side(self, X: AnyArray, centred: bool = False) -> Side:
+        """Prepare samples X (n, n_features), or a stack of any shape (n, n', n_kernels), for use in panels.
+
+        ``centred`` says whether linear kernels are inner products of centred columns.
+        """
+        if self.middle is None:
             return replace(self.side_of_columns(len(X)), features=[X])
         X = self._standardized(X)
-        features: list[AnyArray] = []
+        parts: list[AnyArray] = []
         centred_squares: list[Array] = []
-        squares = np.zeros((self.n_bases + len(self._linear_bases), len(X)))
-        for b, seen in enumerate(self.base_columns):
-            part = _take(X, seen)
-            centred = squares[b]
-            metric, off_centre = self.base_kernels[b].metric, self.centre[b].any()
-            if metric == "sqeuclidean":
+        squares = np.zeros((len(self.bases.kernels) + len(self._linear_bases), len(X)))
+        for b, (kernel, seen) in enumerate(zip(self.bases.kernels, self.bases.columns, strict=True)):
+            part, centre, squared = _take(X, seen), self.middle[seen], kernel.metric == "sqeuclidean"
+            if squared:
                 squares[b] = np.einsum("ij,ij->i", part, part)
-            if metric in ("sqeuclidean", "cityblock") and off_centre:
-                part = part - self.centre[b]  # so that distances keep their digits for data far from the origin
-            if metric == "sqeuclidean" and off_centre:
-                centred = np.einsum("ij,ij->i", part, part)
-            centred_squares.append(centred)
-            features.append(np.ascontiguousarray(part))
+            off_centre = (squared or kernel.metric == "cityblock") and centre.any()
+            if off_centre:
+                part = part - centre  # so that distances keep their digits for data far from the origin
+            centred_squares.append(np.einsum("ij,ij->i", part, part) if squared and off_centre else squares[b])
+            parts.append(np.ascontiguousarray(part))
         scaled = self.codes.scaled
         scale = np.ones((self.n_kernels if scaled.any() else 1, len(X)))
         for m, diagonal in self._diagonals(X, squares):
             if not np.isfinite(diagonal).all():
                 raise ValueError(f"Kernel {self.kernels[m]} overflows on these data; scale the features.")
             if scaled[m]:
-                scale[m] = np.sqrt(_inverse(diagonal))
-        return self._with_norms(Side(features, centred_squares, squares, scale), self.centred)
+                scale[m] = np.sqrt(inverse(diagonal))
+        return self.with_norms(Side(parts, centred_squares, squares, scale), centred)
 
-    def _with_norms(self, side: Side, centred: bool) -> Side:
+    def with_norms(self, side: Side, centred: bool) -> Side:
         """The side with squared norms for linear kernels of centred columns, or of the columns as they are."""
         if not len(self._linear_bases):
             return side
-        own = side.squares[: self.n_bases]
+        own = side.squares[: len(self.bases.kernels)]
         norms = [side.centred_squares[b] if centred else own[b] for b in self._linear_bases]
         return replace(side, squares=np.concatenate([own, norms]))
-
-    def recall(self, X: AnyArray) -> tuple[Side, Array | None]:
-        """Samples X as a side, and the base values among all of them if the kernels have just been measured there.
-
-        The values are handed over once, so that the bank does not keep them.
-        """
-        measured, self._measured = self._measured, None
-        if measured is None or measured[0] is not X:
-            return self.side(X), None
-        return self._with_norms(measured[1], self.centred), measured[2]
 
     def side_of_columns(self, n: int) -> Side:
         """The column side of a precomputed stack, which has no samples there."""
         return Side([], [], np.zeros((self.n_kernels, 1)), np.ones((self.n_kernels, n)))
 
     def _diagonals(self, X: Array, squares: Array) -> Iterator[tuple[int, Array]]:
-        """Yield m and k_m(x, x) of every sample, except for exponential kernels, whose diagonal is one."""
-        part, base_of_part = X, -1
-        for m in np.flatnonzero((self.codes.kind != EXPONENTIAL) | (self.codes.scaled != 0)).tolist():
-            b = int(self.base[m])
-            if b != base_of_part:
-                part, base_of_part = _take(X, self.base_columns[b]), b
-            yield m, self.kernels[m].diagonal(part, squares[self.codes.norm[m]])
-
-    def rounding(self, X: AnyArray, side: Side) -> Rounding:
-        """Bounds on the rounding errors of all kernels among samples X, of which ``side`` was made.
-
-        With D columns, inner products and squared norms are off by D units of their size, so squared distances by
-        2D + 16 units of the squared norms of both centred samples, centring included.
-        """
-        made, kind, degree = RoundingBuilder(len(side)), self.codes.kind, self.codes.degree
-        squares = [-1] * self.n_bases  # the row of the norms that distances are computed from
-        values = self.scaled_diagonals(X) if self.precomputed or np.any(kind == VALUE) else None
-        for m in range(self.n_kernels):
-            b, D = int(self.base[m]), len(self.base_columns[self.base[m]])
-            if kind[m] == EXPONENTIAL:
-                metric = self.base_kernels[b].metric
-                if squares[b] < 0:
-                    one = metric == "cityblock"
-                    squares[b] = made.row(np.abs(side.features[b]).sum(axis=1) if one else side.centred_squares[b])
-                lost = {"sqeuclidean": 2 * D + 16, "cityblock": 2}.get(metric, 0)
-                made.exponential(int(self._depth[m]), D + 8, squares[b], self.codes.rate[m] * lost)
-            elif kind[m] == POLYNOMIAL:
-                # with κ = γ ‖x‖² + c, values are at most √(κ_i κ_j)^p, and their errors p √(κ_i κ_j)^(p−1) (κ_i + κ_j)
-                norms = np.maximum(side.squares[self.codes.norm[m]], side.centred_squares[b])
-                size, p = self.codes.rate[m] * norms + self.codes.offset[m], degree[m]
-                scale = side.scale[m] if self.codes.scaled[m] else 1.0
-                second = 0 if p == 1 and not self.codes.scaled[m] else made.row(size ** ((p - 1) / 2) * scale)
-                made.product(made.row(size ** ((p + 1) / 2) * scale), second, p * (3 * D + 24))
+        """Yield m and k_m(x, x) of every sample before scaling, except for exponentials, whose diagonal is one."""
+        kind, base, rate, offset, degree, _, norm = self.codes
+        for m in np.flatnonzero(kind != EXPONENTIAL).tolist():
+            if kind[m] == POLYNOMIAL:
+                yield m, (rate[m] * squares[norm[m]] + offset[m]) ** int(degree[m])
             else:
-                assert values is not None
-                root = made.row(np.sqrt(np.maximum(values[m], 0.0)))
-                made.product(root, root, 4)
-        return made.made(interpolated=self.plan.mixing is not None)
+                yield m, self.kernels[m].diagonal(_take(X, self.bases.columns[base[m]]))
 
-    @cached_property
-    def _depth(self) -> IntArray:
-        """How many times in a row each exponential is squared; an upper bound if kernels are interpolated."""
-        depth = np.zeros(self.n_kernels, dtype=np.int64)
-        program = self.plan.parts[0].program if self.plan.few else self.program
-        for m in program.order:
-            if program.parent[m] >= 0:
-                depth[m] = depth[program.parent[m]] + program.doublings[m]
-        return depth if self.plan.mixing is None else np.full_like(depth, MAX_DOUBLINGS)
+    def diagonals(self, X: AnyArray, centred: bool = False) -> Array:
+        """k_m(x, x) of samples X, (n_kernels, n); ``centred`` is as in :meth:`side`."""
+        if self.precomputed:
+            return np.einsum("iim->mi", X)
+        side = self.side(X, centred)
+        diagonals = np.ones((self.n_kernels, len(side)))
+        for m, diagonal in self._diagonals(self._standardized(X), side.squares):
+            diagonals[m] = diagonal * side.scale[m] ** 2 if self.codes.scaled[m] else diagonal
+        return diagonals
 
+    def diagonals_by_sample(self, X: Array) -> Array:
+        """k_m(x, x) of samples X, (n, n_kernels)."""
+        return self.diagonals(X).T
+
+    # -------------------------------------------------------------------------------------------- values
     def panel(self, left: Side, rows: IntArray, right: Side, columns: IntArray, bases: slice = slice(None)) -> Array:
         """Flat base matrices between the given samples of each side, (n_bases, n_rows * n_columns)."""
         if self.precomputed:
             stack = left.features[0][np.ix_(rows, columns)]
             return np.ascontiguousarray(stack.reshape(-1, stack.shape[2]).T[bases])
-        wanted = range(self.n_bases)[bases]
+        wanted = range(len(self.bases.kernels))[bases]
         out = np.empty((len(wanted), len(rows), len(columns)))
         whole = left is right and np.array_equal(rows, columns)  # passing x twice makes the matrix symmetric
         for k, b in enumerate(wanted):
-            kernel, x, z = self.base_kernels[b], left.features[b][rows], right.features[b][columns]
+            kernel, x, z = self.bases.kernels[b], left.features[b][rows], right.features[b][columns]
             if kernel.metric == "sqeuclidean":
                 squared_distances(x, z, left.centred_squares[b][rows], right.centred_squares[b][columns], out[k])
                 if left is right:
                     out[k][rows[:, None] == columns] = 0  # a sample is at distance zero from itself
+            elif kernel.metric == "cityblock":
+                out[k] = cityblock(x, x if whole else z)
             else:
                 out[k] = kernel.base_values(x, x if whole else z)
         return out.reshape(len(out), -1)
@@ -510,41 +545,9 @@ class FittedBank(Saved):
         if self.precomputed:
             return np.ascontiguousarray(side.features[0][np.ix_(samples, samples)][:, :, base])
         part = side.features[base][samples]
-        return self.base_kernels[base].base_values(part, part)
+        return self.bases.kernels[base].base_values(part, part)
 
-    def cross(self, left: Side, right: Side, theta: Array) -> Array:
-        """Σ_m θ_m K_m between two sets of samples, (n_left, n_right)."""
-        return self._cross(left, right, (theta * self.factor)[None])[0]
-
-    def stack(self, left: Side, right: Side) -> Array:
-        """The base kernels before their factors, (n_kernels, n_left, n_right)."""
-        evaluated = np.empty((self.plan.n_evaluated, len(left) * len(right)))
-        for part in self.plan.parts:
-            for rows in self._steps(left, right, part.bases.stop - part.bases.start):
-                place = slice(rows[0] * len(right), (rows[-1] + 1) * len(right))
-                evaluated[part.place, place] = part.stack(self._pairs(left, rows, right, part.bases))
-        for some, values in self._product_stacks(left, np.arange(len(left)), right, 256):
-            evaluated[some] = values
-        return self.plan.of_kernels(evaluated).reshape(self.n_kernels, len(left), len(right))
-
-    def _cross(self, left: Side, right: Side, thetas: Array) -> Array:
-        """Σ_m θ_m K_m for several θ, (n_thetas, n_left, n_right); base matrices are computed once."""
-        weights = self.plan.weights(np.ascontiguousarray(thetas, dtype=np.float64))
-        out = np.empty((len(thetas), len(left) * len(right)))
-        tile = self.plan.tile()
-        for rows in self._steps(left, right, self.plan.n_bases):
-            pairs = self._pairs(left, rows, right, slice(0, self.plan.n_bases))
-            for row, combined in zip(weights, out, strict=True):
-                self.plan.combine(row, pairs, 0, len(rows), tile, combined[rows[0] * len(right) :])
-        return out.reshape(len(thetas), len(left), len(right))
-
-    def _steps(self, left: Side, right: Side, n_bases: int) -> Iterator[IntArray]:
-        """Yield chunks of rows whose base values fit into a panel."""
-        step = max(1, int(PANEL_BYTES // (8 * n_bases * max(len(right), 1))))
-        for first in range(0, len(left), step):
-            yield np.arange(first, min(first + step, len(left)))
-
-    def _pairs(self, left: Side, rows: IntArray, right: Side, bases: slice, panel: Array | None = None) -> Pairs:
+    def pairs(self, left: Side, rows: IntArray, right: Side, bases: slice, panel: Array | None = None) -> Pairs:
         """The pairs of the given rows with all samples of the other side; pass their base values if known."""
         columns, n = np.arange(len(right)), len(rows)
         return Pairs(
@@ -553,9 +556,39 @@ class FittedBank(Saved):
             column=columns,
             begin=np.zeros_like(rows),
             end=np.full_like(rows, len(columns)),
-            left=left.samples(rows),
-            right=right.samples(columns),
+            left=left.norms(rows),
+            right=right.norms(columns),
         )
+
+    def stack(self, left: Side, right: Side) -> Array:
+        """The kernels between two sets of samples, (n_kernels, n_left, n_right)."""
+        plan, n = self.plan, len(right)
+        evaluated = np.empty((plan.n_evaluated, len(left) * n))
+        for group in plan.groups:
+            for rows in _steps(len(left), n, group.bases.stop - group.bases.start):
+                some = slice(rows[0] * n, (rows[-1] + 1) * n)
+                evaluated[group.place, some] = group.stack(self.pairs(left, rows, right, group.bases))
+        if plan.n_products:
+            panel = self.panel(left, np.arange(len(left)), right, np.arange(n), slice(0, plan.n_bases))
+            for place, values in plan.product_stacks(panel, 256):
+                evaluated[place] = values
+        return plan.of_kernels(evaluated).reshape(self.n_kernels, len(left), n)
+
+    def cross(self, left: Side, right: Side, theta: Array) -> Array:
+        """Σ_m θ_m K_m between two sets of samples, (n_left, n_right)."""
+        plan, out = self.plan, np.empty(len(left) * len(right))
+        weights = plan.weights(np.ascontiguousarray(theta, dtype=np.float64))
+        for rows in _steps(len(left), len(right), plan.n_bases):
+            pairs = self.pairs(left, rows, right, slice(0, plan.n_bases))
+            plan.combine(weights, pairs, 0, len(rows), out[rows[0] * len(right) :])
+        return out.reshape(len(left), len(right))
+
+
+def _steps(n_rows: int, n_columns: int, n_bases: int) -> Iterator[IntArray]:
+    """Yield chunks of rows whose base values fit into a panel."""
+    step = max(1, int(PANEL_BYTES // (8 * n_bases * max(n_columns, 1))))
+    for first in range(0, n_rows, step):
+        yield np.arange(first, min(first + step, n_rows))
 
 
 def _take(X: Array, columns: IntArray) -> Array:
@@ -564,10 +597,107 @@ def _take(X: Array, columns: IntArray) -> Array:
     return np.ascontiguousarray(X if whole else X[:, columns])
 
 
-def spread(K: Array, weight: Array) -> tuple[float, float]:
-    """v = tr(K_c) and r = v² / ‖K_c‖² of a kernel matrix, with weights that sum to one; both zero if it is constant."""
-    v, r = spreads(K[None], weight)
-    return float(v[0]), float(r[0])
+# ---------------------------------------------------------------------------------------------- measuring
+class BaseValues(NamedTuple):
+    """The base values among all samples of a training set, from measuring kernels there, for use in a Gram store.
+
+    ``side`` are the samples, and ``panel`` the base values (n_bases, n * n).
+    """
+
+    side: Side
+    panel: Array
+
+
+def most_measured(n_kernels: int, normalize: Normalization) -> int:
+    """Limit on tasks, and on samples per task, for measuring kernels."""
+    # displayed shares may be rough, and rougher still for very many kernels
+    rough = min(_MOST_LOOKED_AT, max(32, int(math.sqrt(_MOST_VALUES / n_kernels))))
+    return _MOST_MEASURED if normalize == "capacity" else rough
+
+
+def measure(
+    evaluator: Evaluator,
+    X: AnyArray,
+    groups: Groups,
+    most: int,
+    keep_bytes: float = 0.0,
+    codes: Array | None = None,
+) -> tuple[Array, Array, BaseValues | None]:
+    """Variance and effective rank of every kernel within groups of samples, averaged over the groups.
+
+    Parameters
+    ----------
+    evaluator : Evaluator
+    X : array of shape (n, n_features), or a stack (n, n, n_kernels)
+    groups : sequence of (rows, weights)
+        Rows of X and their weights.
+    most : int
+        Measure at most so many groups, and so many samples of positive weight in each; see :func:`most_measured`.
+    keep_bytes : float, default=0
+        Size up to which the base values are returned if the kernels are measured among all samples.
+    codes : array of shape (n,), default=None
+        Measure K_m ∘ [same code] instead of K_m.
+    """
+    drawn = draw_samples(groups, most)
+    everyone = np.unique(np.concatenate([rows for rows, _ in drawn]))
+    # if groups overlap a lot, as pairs of classes do, computing kernels among all samples at once is less work
+    together = len(everyone) <= most and sum(len(rows) ** 2 for rows, _ in drawn) >= len(everyone) ** 2
+    sums, known = SpreadSums.empty(evaluator.n_kernels), None
+    for among, members in [(everyone, drawn)] if together else [(np.unique(part[0]), [part]) for part in drawn]:
+        places = [(np.searchsorted(among, rows), weight / weight.sum()) for rows, weight in members]
+        pairs = [at[:, None] * len(among) + at for at, _ in places]
+        measured = np.empty((2, len(places), evaluator.plan.n_evaluated))
+        stacks, found = _evaluated_stacks(evaluator, X, among, keep_bytes, centred=codes is None)
+        known = found if len(among) == len(X) else None
+        same = None if codes is None else codes[among][:, None] == codes[among]
+        for some, Ks in stacks:
+            flat = (Ks if same is None else Ks * same).reshape(len(Ks), -1)
+            for t, (_, weight) in enumerate(places):
+                measured[:, t, some] = spreads(np.take(flat, pairs[t], axis=1), weight)
+        for v, r in zip(*measured, strict=True):
+            sums.add(*_spread_of_kernels(evaluator.plan, v, r), len(drawn))
+    return *sums.means(), known
+
+
+def _evaluated_stacks(
+    evaluator: Evaluator, X: AnyArray, among: IntArray, keep_bytes: float, centred: bool
+) -> tuple[Iterator[tuple[slice, Array]], BaseValues | None]:
+    """The evaluated matrices among some samples in stacks (k, n, n) with their positions, and the base values."""
+    n, plan = len(among), evaluator.plan
+    if evaluator.precomputed:
+        some = X[np.ix_(among, among)]
+        return ((slice(m, m + 1), np.array(some[None, :, :, m], dtype=np.float64)) for m in range(some.shape[2])), None
+    side, everyone = evaluator.side(X if n == len(X) else X[among], centred), np.arange(n)
+    step = max(1, int(_STACK_BYTES // (8 * n**2)))
+    panel = None
+    if plan.n_products or 8 * plan.n_bases * n**2 <= min(_STACK_BYTES, keep_bytes):
+        panel = evaluator.panel(side, everyone, side, everyone, slice(0, plan.n_bases))
+
+    def stacks() -> Iterator[tuple[slice, Array]]:
+        for group in plan.split(step):
+            known = None if panel is None else panel[group.bases]
+            yield group.place, group.stack(evaluator.pairs(side, everyone, side, group.bases, known)).reshape(-1, n, n)
+        if plan.n_products and panel is not None:
+            for place, values in plan.product_stacks(panel, step):
+                yield place, values.reshape(-1, n, n)
+
+    return stacks(), None if panel is None else BaseValues(side, panel)
+
+
+def _spread_of_kernels(plan: EvaluationPlan, v: Array, r: Array) -> tuple[Array, Array]:
+    """Variance and effective rank of the kernels from those of the evaluated functions.
+
+    v and v²/r = ‖K_c‖² of an interpolated kernel are mixtures of those of its nodes.
+    """
+    if plan.mixing is None:
+        return v, r
+    alone = np.diff(plan.mixing.indptr) == 1
+    size = np.divide(v**2, r, out=np.zeros_like(v), where=r > 0)
+    own_v, own_size = plan.of_kernels(v), plan.of_kernels(size)
+    own_r = np.divide(own_v**2, own_size, out=np.zeros_like(own_v), where=(own_v > _NO_VARIANCE) & (own_size > 0))
+    # a kernel that is evaluated directly keeps its r; unless it is an exponential, v² may overflow
+    own_r[alone] = r[plan.mixing.indices[plan.mixing.indptr[:-1][alone]]]
+    return np.where(own_r > 0, own_v, 0.0), own_r
 
 
 def spreads(Ks: Array, weight: Array) -> tuple[Array, Array]:
@@ -599,36 +729,152 @@ class SpreadSums:
     def empty(cls, n_kernels: int) -> SpreadSums:
         return cls(*np.zeros((3, n_kernels)))
 
-    def add(self, kernel: int | slice, variance: Array | float, rank: Array | float, n_tasks: int) -> None:
+    def add(self, variance: Array, rank: Array, n_tasks: int) -> None:
         """Add one of ``n_tasks`` tasks; a kernel without variance in a task has no rank there."""
-        self.variance[kernel] += variance / n_tasks
-        self.rank[kernel] += np.where(np.asarray(variance) > 0, rank, 0.0)
-        self.n_ranks[kernel] += np.asarray(variance) > 0
+        self.variance[:] += variance / n_tasks
+        self.rank[:] += np.where(variance > 0, rank, 0.0)
+        self.n_ranks[:] += variance > 0
 
     def means(self) -> tuple[Array, Array]:
         return self.variance, self.rank / np.maximum(self.n_ranks, 1) + (self.n_ranks == 0)
 
 
-def squared_distances(x: AnyArray, z: AnyArray, x_squares: Array, z_squares: Array, out: AnyArray) -> None:
-    """‖x_i − z_j‖² as x'x − 2x'z + z'z in the precision of x and z; where that cancels, from the differences."""
-    np.dot(x, z.T, out=out)
-    x_squares, z_squares = x_squares.astype(out.dtype), z_squares.astype(out.dtype)
-    share = out.dtype.type(1e-7 if out.dtype == np.float64 else 1e-4)
-    add_squares(x, z, x_squares, z_squares, share, out)
+# --------------------------------------------------------------------------------------------------- bank
+class KernelShares:
+    """What part of a learned kernel each of its base kernels is; for banks with these attributes."""
+
+    variance: Array
+    factor: Array
+
+    @property
+    def _sources(self) -> list[str | None]:
+        """The source of each kernel."""
+        raise NotImplementedError
+
+    def variance_share(self, theta: Array) -> Array:
+        """Share of each kernel in the variance within tasks of a function drawn from Σ_m θ_m K_m, (…, n_kernels)."""
+        variance = theta * self.factor * self.variance
+        total = variance.sum(axis=-1, keepdims=True)
+        return np.divide(variance, total, out=np.zeros_like(variance), where=total > 0)
+
+    def by_source(self, share: Array) -> dict[str, Array]:
+        """Shares of kernels (…, n_kernels) summed over each named source, in the order of the bank."""
+        names = [name for name in dict.fromkeys(self._sources) if name is not None]
+        return {name: share[..., [source == name for source in self._sources]].sum(axis=-1) for name in names}
 
 
-def capacity_factor(variance: Array, rank: Array, owners: list[str], capacity: float) -> Array:
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedBank(KernelShares):
+    """A bank fitted to training data: kernel m enters every sum as ``factor[m]`` times its value.
+
+    Parameters
+    ----------
+    evaluator : Evaluator
+        Computes the kernels before their factors.
+    normalize : {"unit", "trace", "capacity", "none"}
+        The normalisation.
+    variance, effective_rank : arrays of shape (n_kernels,)
+        v = tr(K_c) / n and r = (tr K_c)² / ‖K_c‖_F² of each kernel before its factor, with K_c centred within a task;
+        means over the tasks.
+    factor : array of shape (n_kernels,)
+        The factors of the kernels.
+    capacity : float
+        κ of ``normalize="capacity"``.
+    cache_bytes : float
+        Size up to which Gram stores keep base matrices.
+    centred : bool, default=False
+        Whether linear kernels are inner products of centred columns.
+    """
+
+    evaluator: Evaluator
+    normalize: Normalization
+    variance: Array
+    effective_rank: Array
+    factor: Array
+    capacity: float
+    cache_bytes: float = 512 * 2.0**20  # also for a stack: reading it kernel by kernel is slow
+    centred: bool = False
+
+    coupled: ClassVar[bool] = False  # whether samples have the code of their task in the last column
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        return self.evaluator.kernels
+
+    @property
+    def names(self) -> list[str]:
+        return self.evaluator.names
+
+    @property
+    def _sources(self) -> list[str | None]:
+        return [kernel.source for kernel in self.kernels]
+
+    @property
+    def n_kernels(self) -> int:
+        return len(self.kernels)
+
+    @property
+    def n_bases(self) -> int:
+        return len(self.evaluator.bases.kernels)
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether samples are rows of a stack of kernels."""
+        return self.evaluator.precomputed
+
+    def paying(self, capacity: float) -> FittedBank:
+        """The bank with another exponent κ of the effective rank."""
+        factor = capacity_factor(self.variance, self.effective_rank, self._sources, capacity)
+        return replace(self, capacity=capacity, factor=factor)
+
+    def some(self, which: IntArray) -> FittedBank:
+        """A bank with the given kernels and their factors."""
+        own = {name: getattr(self, name)[which] for name in ("variance", "effective_rank", "factor")}
+        return replace(self, evaluator=self.evaluator.some(which), **own)
+
+    def for_shift_invariant(self) -> FittedBank:
+        """The bank for machines on which a shift has no effect: its linear kernels are products of centred columns.
+
+        With Σ_i v_i = 0, the kernels x'z and (x − c)'(z − c) have the same forms v'Kv, and the functions
+        Σ_i v_i k(x_i, ·) differ by a constant, which a free intercept absorbs. So an offset of the columns costs no
+        digits.
+        """
+        return replace(self, centred=True) if self.evaluator.has_offset else self
+
+    def side(self, X: AnyArray) -> Side:
+        """Samples X (n, n_features), or a stack (n, n', n_kernels), as rows or columns of kernel matrices."""
+        return self.evaluator.side(X, self.centred)
+
+    def side_of_columns(self, n: int) -> Side:
+        """The columns of a precomputed stack, which has no samples there."""
+        return self.evaluator.side_of_columns(n)
+
+    def cross(self, left: Side, right: Side, theta: Array) -> Array:
+        """Σ_m θ_m K_m between two sets of samples, (n_left, n_right)."""
+        return self.evaluator.cross(left, right, theta * self.factor)
+
+    def stack(self, left: Side, right: Side) -> Array:
+        """The kernels before their factors, (n_kernels, n_left, n_right)."""
+        return self.evaluator.stack(left, right)
+
+    def diagonals(self, X: AnyArray) -> Array:
+        """k_m(x, x) of samples X, (n_kernels, n)."""
+        return self.factor[:, None] * self.evaluator.diagonals(X, self.centred)
+
+
+def capacity_factor(variance: Array, rank: Array, sources: list[str | None], capacity: float) -> Array:
     """1 / (v r^κ) of each kernel, and zero for a kernel that is constant within every task.
 
-    In a named source (not ""), r is relative to the smallest r of that source, so that a source with many columns is
+    In a named source, r is relative to the smallest r of that source, so that a source with many columns is
     not penalised more than one with few.
     """
-    rank, of = rank.copy(), np.array(owners)
-    for source in set(owners) - {""}:
-        rank[of == source] /= rank[of == source].min()
-    return _inverse(variance) * rank**-capacity
+    rank = rank.copy()
+    for name in set(sources) - {None}:
+        own = [source == name for source in sources]
+        rank[own] /= rank[own].min()
+    return inverse(variance) * rank**-capacity
 
 
-def _inverse(values: Array) -> Array:
+def inverse(values: Array) -> Array:
     """1/d, and zero if d is zero: a sample of norm zero stays at the origin of feature space."""
     return np.where(values > 0, 1 / np.maximum(values, 1e-300), 0.0)

@@ -17,11 +17,22 @@ import numpy as np
 
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import literal
-from ._distances import cityblock
-from ._fitted import FittedBank, Groups
-from ._standardizer import Standardizer
-from ._statistics import Scale
-from ._tiles import EXPONENTIAL, POLYNOMIAL, VALUE
+from ._evaluation import EXPONENTIAL, POLYNOMIAL, VALUE, Bases
+from ._fitted import (
+    BaseValues,
+    ColumnStatistics,
+    Evaluator,
+    FittedBank,
+    Groups,
+    RemoteStatistics,
+    Scale,
+    Standardizer,
+    Statistics,
+    capacity_factor,
+    inverse,
+    measure,
+    most_measured,
+)
 
 Columns: TypeAlias = int | str | slice | Sequence[int] | Sequence[str] | Sequence[int | str] | IntArray | None
 Normalization: TypeAlias = Literal["auto", "unit", "trace", "capacity", "none"]
@@ -35,7 +46,7 @@ SOURCE_WIDTHS = (0.5, 1.0, 2.0)  # with several sources, whose narrow kernels wo
 
 # ------------------------------------------------------------------------------------------------ kernels
 class Code(NamedTuple):
-    """How compiled code computes a kernel from its base value; see :class:`~paretomkl.kernels._tiles.Program`."""
+    """How compiled code computes a kernel from its base value; see :class:`~paretomkl.kernels._evaluation.Program`."""
 
     kind: int
     rate: float = 0.0
@@ -47,10 +58,10 @@ class Code(NamedTuple):
 class Kernel:
     """Base class of all kernels: the columns of X that a kernel uses (``None``: all), its name and its source.
 
-    To add a kernel, write a subclass with its ``code``, and its ``diagonal`` unless k(x, x) = 1. ``metric`` names the
-    base matrix: "sqeuclidean", or another distance of :func:`scipy.spatial.distance.cdist`. ``scaling`` sets whether
-    values are divided by the norms of both samples: "always", "never", or "bank" to follow the bank's normalisation.
-    ``semidefinite`` kernels are positive semidefinite by their formula and need no check.
+    To add a kernel, write a subclass with its ``code``. ``metric`` names the base matrix: "sqeuclidean", or another
+    distance of :func:`scipy.spatial.distance.cdist`. ``scaling`` sets whether values are divided by the norms of both
+    samples: "always", "never", or "bank" to follow the bank's normalisation. ``semidefinite`` kernels are positive
+    semidefinite by their formula and need no check.
     """
 
     columns: Columns = field(default=None, kw_only=True)
@@ -84,8 +95,8 @@ class Kernel:
     def code(self) -> Code:
         raise NotImplementedError
 
-    def diagonal(self, X: Array, squares: Array) -> Array:
-        """k(x, x) of the rows of X (the kernel's columns only) before scaling; ``squares`` are their squared norms."""
+    def diagonal(self, X: Array) -> Array:
+        """k(x, x) of the rows of X (the kernel's columns only) before scaling, if base values are kernel values."""
         return np.ones(len(X))
 
     def base_values(self, X: Array, Z: Array) -> Array:
@@ -118,9 +129,6 @@ class Linear(Kernel):
     @property
     def code(self) -> Code:
         return Code(POLYNOMIAL, rate=1.0)
-
-    def diagonal(self, X: Array, squares: Array) -> Array:
-        return squares
 
 
 @dataclass(frozen=True)
@@ -166,9 +174,6 @@ class Polynomial(Kernel):
     @property
     def code(self) -> Code:
         return Code(POLYNOMIAL, self.gamma, self.coef0, self.degree)
-
-    def diagonal(self, X: Array, squares: Array) -> Array:
-        return (self.gamma * squares + self.coef0) ** self.degree
 
 
 @dataclass(frozen=True)
@@ -242,9 +247,6 @@ class Laplacian(Kernel):
     @property
     def code(self) -> Code:
         return Code(EXPONENTIAL, self.gamma)
-
-    def base_values(self, X: Array, Z: Array) -> Array:
-        return cityblock(X, Z)
 
 
 @dataclass(frozen=True)
@@ -320,7 +322,7 @@ class Custom(Kernel):
             raise ValueError(f"Kernel {self} returned NaN or infinite values.")
         return K
 
-    def diagonal(self, X: Array, squares: Array) -> Array:
+    def diagonal(self, X: Array) -> Array:
         if hasattr(self.function, "diag"):  # kernel objects of scikit-learn's Gaussian processes
             return np.asarray(self.function.diag(X), dtype=np.float64)
         return np.concatenate([np.diag(self.base_values(X[i : i + 64], X[i : i + 64])) for i in range(0, len(X), 64)])
@@ -444,9 +446,8 @@ def default_kernels(
     ]
 
 
-def one_gaussian(X: Array | Scale, weight: Array | None = None, **where: Any) -> list[Kernel]:
-    """A Gaussian whose width is the typical distance of standardised samples X, for when widths cannot be learned."""
-    scale = X if isinstance(X, Scale) else Scale.of(X, weight)
+def one_gaussian(scale: Scale, **where: Any) -> list[Kernel]:
+    """A Gaussian whose width is the typical distance of standardised samples, for when widths cannot be learned."""
     return [Gaussian(scale.euclidean, name="gaussian ×1", **where)]
 
 
@@ -599,61 +600,92 @@ class KernelBank:
         ``weight`` (n,) enters all estimates; a sample of weight zero counts as absent. ``groups`` holds the rows and
         the weights of each task; by default all samples form one group.
         """
+        return self.fit_and_measure(X, feature_names, weight, groups)[0]
+
+    def fit_and_measure(
+        self,
+        X: AnyArray,
+        feature_names: Sequence[str] | None = None,
+        weight: Array | None = None,
+        groups: Groups | None = None,
+    ) -> tuple[FittedBank, BaseValues | None]:
+        """``fit``, and the base values among all samples if the kernels were measured there, for a Gram store."""
         self.check()
         if weight is not None:  # by a power of two, which rounds nothing: sums of products must not underflow
             weight = np.ldexp(weight, -np.frexp(np.max(weight))[1])
         if is_precomputed(self):
-            fitted = FittedBank([_Precomputed(m) for m in range(X.shape[2])], None, self.normalization)
-            fitted.bind(np.asarray(X), weight, groups, self.capacity)
-            return fitted
-        X = np.asarray(X, dtype=np.float64)
-        standardizer = Standardizer.of(X, weight) if self._standardizes else None
-        Z = X if standardizer is None else standardizer(X)
+            X = np.asarray(X)
+            kernels: list[Kernel] = [_Precomputed(m) for m in range(X.shape[2])]
+            evaluator, statistics = Evaluator(kernels, Bases.of(kernels, None), False, None, None), None
+        else:
+            X = np.asarray(X, dtype=np.float64)
+            statistics = Statistics(X, weight)
+            standardizer = Standardizer.from_statistics(statistics) if self._standardizes else None
+            Z = X if standardizer is None else standardizer(X)
 
-        def look(columns: IntArray | None) -> Array:
-            return Z if columns is None else Z[:, columns]
+            def scale(columns: IntArray | None) -> Scale:
+                return Scale.of(Z if columns is None else Z[:, columns], weight)
 
-        fitted = self._unbound(look, X.shape[1], feature_names, weight, standardizer)
-        fitted.bind(X, weight, groups, self.capacity)
-        return fitted
+            evaluator = self._evaluator(statistics, scale, X.shape[1], feature_names, standardizer)
+        groups = groups or [(np.arange(len(X)), np.ones(len(X)) if weight is None else weight)]
+        most = most_measured(evaluator.n_kernels, self.normalization)
+        variance, rank, known = measure(evaluator, X, groups, most, self.cache_mb * 2**20)
+        sizes = None
+        if self.normalization == "trace":
+            sizes = (
+                np.average(evaluator.diagonals(X), axis=1, weights=weight)
+                if statistics is None
+                else statistics.mean(evaluator.diagonals_by_sample)
+            )
+        return self._fitted(evaluator, variance, rank, sizes), known
 
-    def fit_remote(self, statistics: Any, n_features: int, feature_names: Sequence[str] | None = None) -> FittedBank:
+    def fit_remote(
+        self, statistics: RemoteStatistics, n_features: int, feature_names: Sequence[str] | None = None
+    ) -> FittedBank:
         """Fit the bank from statistics of the samples instead of the samples themselves."""
         self.check()
         if is_precomputed(self):
             raise ValueError("kernels='precomputed' needs the samples of all tasks in one place; pass features.")
         standardizer = Standardizer.from_statistics(statistics) if self._standardizes else None
 
-        def look(columns: IntArray | None) -> Scale:
+        def scale(columns: IntArray | None) -> Scale:
             return statistics.scale(standardizer, np.arange(n_features) if columns is None else columns)
 
-        fitted = self._unbound(look, n_features, feature_names, None, standardizer)
-        fitted.bind_columns(statistics)
-        variance, rank = statistics.spread(fitted)
-        fitted.bind_spread(variance, rank, self.capacity)
-        return fitted
+        evaluator = self._evaluator(statistics, scale, n_features, feature_names, standardizer)
+        spread = statistics.spread(evaluator, most_measured(evaluator.n_kernels, self.normalization))
+        sizes = statistics.mean(evaluator.diagonals_by_sample) if self.normalization == "trace" else None
+        return self._fitted(evaluator, *spread, sizes)
 
     @property
     def _standardizes(self) -> bool:
         return bool(self.made_from_data if self.standardize == "auto" else self.standardize)
 
-    def _unbound(
+    def _evaluator(
         self,
-        look: Callable[[IntArray | None], Array | Scale],
+        statistics: ColumnStatistics,
+        scale: Callable[[IntArray | None], Scale],
         n_features: int,
         names: Sequence[str] | None,
-        weight: Array | None,
         standardizer: Standardizer | None,
-    ) -> FittedBank:
-        """The bank with its kernels and their columns; ``look(columns)`` returns standardised samples."""
-        kernels = self._kernel_list(look, n_features, names, weight)
+    ) -> Evaluator:
+        """The kernels and their columns; ``scale(columns)`` returns the typical distances of standardised samples."""
+        kernels = self._kernel_list(scale, n_features, names)
         columns: list[IntArray] = []
         for k, kernel in enumerate(kernels):  # consecutive kernels of a source have the same columns
             if k and kernel.columns == kernels[k - 1].columns:
                 columns.append(columns[-1])
             else:
                 columns.append(resolve_columns(kernel.columns, n_features, names, f"Kernel {kernel}"))
-        return FittedBank(kernels, columns, self.normalization, standardizer, self.cache_mb)
+        return Evaluator.fitted_to(statistics, kernels, columns, self.normalization == "unit", standardizer)
+
+    def _fitted(self, evaluator: Evaluator, variance: Array, rank: Array, sizes: Array | None) -> FittedBank:
+        """The bank with the factors of its normalisation; ``sizes`` are the means of the diagonals for "trace"."""
+        normalize, factor = self.normalization, np.ones(evaluator.n_kernels)
+        if normalize == "capacity":
+            factor = capacity_factor(variance, rank, [kernel.source for kernel in evaluator.kernels], self.capacity)
+        elif sizes is not None:
+            factor = inverse(sizes)
+        return FittedBank(evaluator, normalize, variance, rank, factor, self.capacity, self.cache_mb * 2**20)
 
     def check(self) -> None:
         """Raise an error if a parameter or a kernel is invalid; what depends on the data is checked by ``fit``."""
@@ -678,13 +710,12 @@ class KernelBank:
             self._listed_kernels()
 
     def _kernel_list(
-        self, look: Callable[[IntArray | None], Any], n_features: int, names: Sequence[str] | None, weight: Array | None
+        self, scale: Callable[[IntArray | None], Scale], n_features: int, names: Sequence[str] | None
     ) -> list[Kernel]:
         if isinstance(self.kernels, Sources):
-            return self._source_kernels(self.kernels, look, n_features, names, weight)
+            return self._source_kernels(self.kernels, scale, n_features, names)
         if self.made_from_data:
-            make = default_kernels if self.kernels == "default" else one_gaussian
-            return make(look(None), weight)
+            return default_kernels(scale(None)) if self.kernels == "default" else one_gaussian(scale(None))
         return self._listed_kernels()
 
     def _listed_kernels(self) -> list[Kernel]:
@@ -704,19 +735,18 @@ class KernelBank:
     def _source_kernels(
         self,
         given: Sources,
-        look: Callable[[IntArray | None], Any],
+        scale: Callable[[IntArray | None], Scale],
         n_features: int,
         names: Sequence[str] | None,
-        weight: Array | None,
     ) -> list[Kernel]:
         kernels: list[Kernel] = []
         for source, columns in given.blocks.items():
             seen = resolve_columns(columns, n_features, names, f"Source {source!r}")
-            where = {"columns": seen, "source": source}
+            where: dict[str, Any] = {"columns": seen, "source": source}
             if given.one_width:
-                kernels += one_gaussian(look(seen), weight, **where)
+                kernels += one_gaussian(scale(seen), **where)
             else:
-                kernels += default_kernels(look(seen), weight, several_sources=len(given.blocks) > 1, **where)
+                kernels += default_kernels(scale(seen), several_sources=len(given.blocks) > 1, **where)
         return kernels
 
 

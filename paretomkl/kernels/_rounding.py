@@ -7,13 +7,17 @@ decision Σ_j v_j k_m(x_i, x_j) at most A_mi Σ_j |v_j| B_mj + B_mi Σ_j |v_j| A
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .._tools.compiled import inner_njit, njit
-from .._tools.typing import Array, IntArray
-from ._tiles import TILE
+from .._tools.typing import AnyArray, Array, IntArray
+from ._evaluation import EXPONENTIAL, MAX_DOUBLINGS, POLYNOMIAL, TILE, VALUE
+
+if TYPE_CHECKING:
+    from ..protocols import Gram
+    from ._fitted import Evaluator, Side
 
 UNIT, SINGLE_UNIT = 2.0**-53, 2.0**-24  # relative error of one operation
 TERMS = 16  # operations on a result beside the sum over samples and that over kernels
@@ -110,6 +114,51 @@ class RoundingBuilder:
         return Rounding(np.array(self._rows), np.array([first, second]), sizes, np.ones(len(constant)))
 
 
+def rounding_of(evaluator: Evaluator, X: AnyArray, side: Side) -> Rounding:
+    """Bounds on the rounding errors of kernels among samples X, of which ``side`` was made, before their factors.
+
+    With D columns, inner products and squared norms are off by D units of their size, so squared distances by
+    2D + 16 units of the squared norms of both centred samples, centring included.
+    """
+    made, depth, bases = RoundingBuilder(len(side)), _squarings(evaluator), evaluator.bases
+    kind, base, rate, offset, degree, scaled, norm = evaluator.codes
+    squares = [-1] * len(bases.kernels)  # the row of the norms that distances are computed from
+    values = evaluator.diagonals(X) if np.any(kind == VALUE) else None
+    for m in range(evaluator.n_kernels):
+        b, D = int(base[m]), len(bases.columns[base[m]])
+        if kind[m] == EXPONENTIAL:
+            metric = bases.kernels[b].metric
+            if squares[b] < 0:
+                one = metric == "cityblock"
+                squares[b] = made.row(np.abs(side.features[b]).sum(axis=1) if one else side.centred_squares[b])
+            lost = {"sqeuclidean": 2 * D + 16, "cityblock": 2}.get(metric, 0)
+            made.exponential(int(depth[m]), D + 8, squares[b], rate[m] * lost)
+        elif kind[m] == POLYNOMIAL:
+            # with κ = γ ‖x‖² + c, values are at most √(κ_i κ_j)^p, and their errors p √(κ_i κ_j)^(p−1) (κ_i + κ_j)
+            norms = np.maximum(side.squares[norm[m]], side.centred_squares[b])
+            size, p = rate[m] * norms + offset[m], degree[m]
+            scale = side.scale[m] if scaled[m] else 1.0
+            second = 0 if p == 1 and not scaled[m] else made.row(size ** ((p - 1) / 2) * scale)
+            made.product(made.row(size ** ((p + 1) / 2) * scale), second, p * (3 * D + 24))
+        else:
+            assert values is not None
+            root = made.row(np.sqrt(np.maximum(values[m], 0.0)))
+            made.product(root, root, 4)
+    return made.made(interpolated=evaluator.plan.mixing is not None)
+
+
+def _squarings(evaluator: Evaluator) -> IntArray:
+    """How many times in a row each exponential is squared; an upper bound if kernels are interpolated."""
+    depth, plan = np.zeros(evaluator.n_kernels, dtype=np.int64), evaluator.plan
+    if plan.mixing is not None:
+        return np.full_like(depth, MAX_DOUBLINGS)
+    program = plan.groups[0].program
+    for m in program.order:
+        if program.parent[m] >= 0:
+            depth[m] = depth[program.parent[m]] + program.doublings[m]
+    return depth
+
+
 class Errors(NamedTuple):
     """Bounds on what rounding adds to the results of duals v.
 
@@ -122,7 +171,7 @@ class Errors(NamedTuple):
     gap: Array
 
 
-def errors_of_duals(gram: Any, theta: Array, v: Array, balanced: bool) -> tuple[Errors, Array]:
+def errors_of_duals(gram: Gram, theta: Array, v: Array, balanced: bool) -> tuple[Errors, Array]:
     """The errors of duals v, and those of their decisions at kernel weights θ, (n_entries,); not those of the gap.
 
     The duals of ``balanced`` tasks sum to zero but for rounding.

@@ -25,8 +25,8 @@ import numpy as np
 from .._tools.compiled import inner_njit, njit
 from .._tools.parallel import run_chunks
 from .._tools.typing import Array, IntArray
+from ..kernels._evaluation import dot, dot_at
 from ..kernels._rounding import UNIT, Rounding, bound_errors, exact_sum
-from ..kernels._tiles import dot, dot_at
 
 if TYPE_CHECKING:
     from ..gram._blocks import TaskLayout

@@ -118,7 +118,9 @@ def test_sites_agree_on_standardised_kernels_without_moving_samples(client):
     sites = Sites([Site(name, load=partial(load, name)) for name in data])
     far, near = pareto_path(sites, kernels=bank, ps=PS), pareto_path(**stacked(data), kernels=bank, ps=PS)
     assert_array_equal(far.models[0].bank.factor, near.models[0].bank.factor)
-    assert_array_equal(far.models[0].bank.standardizer.scale, near.models[0].bank.standardizer.scale)
+    assert_array_equal(
+        far.models[0].bank.evaluator.standardizer.scale, near.models[0].bank.evaluator.standardizer.scale
+    )
     assert_allclose(far.theta, near.theta, rtol=0, atol=1e-9)
 
 

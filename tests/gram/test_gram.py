@@ -14,7 +14,7 @@ from sklearn.metrics import pairwise
 from paretomkl import Gaussian, KernelBank, Laplacian, Linear, Polynomial
 from paretomkl.gram import GramBlocks
 from paretomkl.gram._blocks import _connected_blocks
-from paretomkl.kernels._fitted import FittedBank
+from paretomkl.kernels._fitted import Evaluator
 from paretomkl.machines._svc import SVCTasks
 from tests.oracles import paper_kernels
 
@@ -242,15 +242,6 @@ def test_a_combined_matrix_ends_with_its_block():
         assert not np.shares_memory(kept, other.flat)
 
 
-def test_an_array_that_is_still_held_is_not_overwritten():
-    gram = make_gram("paper", "overlapping")
-    with gram.combined(np.ones(11)) as K:
-        part = K.flat[:100]
-    before = part.copy()
-    with gram.combined(np.zeros(11)):
-        assert_array_equal(part, before)
-
-
 def test_an_error_within_a_block_ends_it():
     gram = make_gram("paper", "overlapping")
     with pytest.raises(ZeroDivisionError), gram.combined(np.ones(11)) as K:
@@ -406,36 +397,35 @@ def test_blocks_of_all_samples_each_have_their_base_values():
     """The values that the bank has just measured are those of one block, not of one for each task."""
     X = np.random.default_rng(0).normal(size=(30, 4))
     everyone = np.arange(len(X))
-    bank = KernelBank("default").fit(X, groups=[(everyone, np.ones(len(X)))] * 3)
+    bank, known = KernelBank("default").fit_and_measure(X, groups=[(everyone, np.ones(len(X)))] * 3)
     theta = np.random.default_rng(1).random((3, bank.n_kernels))
-    gram = GramBlocks(bank, X, [everyone] * 3, shared=False)
+    gram = GramBlocks(bank, X, [everyone] * 3, shared=False, known=known)
     with gram.combined(theta) as K:
         for t in range(3):
             assert_allclose(K.of_task(t), bank.cross(bank.side(X), bank.side(X), theta[t]), rtol=1e-10, atol=1e-12)
 
 
-def test_base_values_just_measured_are_used_once_and_not_kept(monkeypatch):
+def test_base_values_that_were_measured_are_not_computed_again(monkeypatch):
     X = np.random.default_rng(0).normal(size=(30, 4))
     rows = [np.arange(25), np.arange(5, 30)]
-    bank = KernelBank("default").fit(X, groups=[(own, np.ones(25)) for own in rows])
+    bank, known = KernelBank("default").fit_and_measure(X, groups=[(own, np.ones(25)) for own in rows])
     n_panels = 0
 
-    def counted(*args, panel=FittedBank.panel):
+    def counted(*args, panel=Evaluator.panel):
         nonlocal n_panels
         n_panels += 1
         return panel(*args)
 
-    monkeypatch.setattr(FittedBank, "panel", counted)
+    monkeypatch.setattr(Evaluator, "panel", counted)
     combined = []
-    for expected in (0, 1):
-        with GramBlocks(bank, X, rows).combined(np.ones(13)) as K:
+    for passed, expected in ((known, 0), (None, 1)):
+        with GramBlocks(bank, X, rows, known=passed).combined(np.ones(13)) as K:
             combined.append(K.flat.copy())
         assert n_panels == expected
     assert_array_equal(*combined)
 
 
-def test_base_values_of_other_samples_are_computed():
+def test_base_values_among_some_samples_are_not_passed_on():
     X = np.random.default_rng(0).normal(size=(30, 4))
-    bank = KernelBank("default").fit(X)
-    with GramBlocks(bank, X[::-1], [np.arange(30)]).combined(np.ones(13)) as K:
-        assert_allclose(K.flat.reshape(30, 30), bank.cross(bank.side(X[::-1]), bank.side(X[::-1]), np.ones(13)))
+    assert KernelBank("default").fit_and_measure(X, groups=[(np.arange(29), np.ones(29))])[1] is None
+    assert KernelBank("default", cache_mb=0).fit_and_measure(X)[1] is None

@@ -13,9 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from paretomkl import ParetoMKLClassifier, pareto_path
 from paretomkl.kernels import Cosine, Gaussian, KernelBank, Laplacian, Linear, Polynomial, default_kernels, sources
-from paretomkl.kernels._distances import cityblock
-from paretomkl.kernels._standardizer import Standardizer
-from paretomkl.kernels._statistics import typical_distances, weighted_quantiles
+from paretomkl.kernels._evaluation import cityblock
+from paretomkl.kernels._fitted import Standardizer, typical_distances, weighted_quantiles
 from paretomkl.plotting import KernelWeightsDisplay
 from tests import oracles
 
@@ -145,7 +144,7 @@ def test_the_default_bank_is_made_from_the_data():
     data, _ = load_wine(return_X_y=True)
     bank = KernelBank().fit(data)
     Z = StandardScaler().fit_transform(data)
-    assert_allclose(bank.standardizer(data), Z, atol=1e-10)  # no value is ten deviations out
+    assert_allclose(bank.evaluator.standardizer(data), Z, atol=1e-10)  # no value is ten deviations out
     distance = cdist(Z, Z)[np.tril_indices(len(Z), -1)]
     sigmas = [kernel.sigma for kernel in bank.kernels if isinstance(kernel, Gaussian)]
     assert_allclose(sigmas, np.median(distance) * 2.0 ** np.arange(-3, 3), rtol=1e-3)
@@ -186,7 +185,7 @@ def test_whole_weights_are_repetitions_of_samples():
     weight = np.random.default_rng(0).integers(0, 4, size=len(y))
     bank = KernelBank().fit(data, weight=weight.astype(float))
     repeated = KernelBank().fit(np.repeat(data, weight, axis=0))
-    assert_allclose(bank.standardizer.scale, repeated.standardizer.scale, rtol=1e-12)
+    assert_allclose(bank.evaluator.standardizer.scale, repeated.evaluator.standardizer.scale, rtol=1e-12)
     for ours, theirs in zip(bank.kernels, repeated.kernels, strict=True):
         assert tuple(ours.code) == pytest.approx(tuple(theirs.code), rel=1e-9)
     assert_allclose(bank.factor, repeated.factor, rtol=1e-9)

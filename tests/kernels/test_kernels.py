@@ -28,8 +28,8 @@ from paretomkl import (
     Polynomial,
     pareto_path,
 )
+from paretomkl.kernels._evaluation import EXPONENTIAL, exp_into
 from paretomkl.kernels._kernels import NAMED_KERNELS, Code, Kernel, as_bank, as_kernel, paper_kernels
-from paretomkl.kernels._tiles import EXPONENTIAL, exp_into
 from tests.oracles import paper_kernels as paper_stack
 
 RNG = np.random.default_rng(0)
@@ -166,7 +166,7 @@ def test_frame_columns_are_matched_by_name(frame):
 
 def test_kernels_on_the_same_columns_share_a_base_and_others_do_not():
     kernels = [Linear(), Gaussian(1.0), Gaussian(2.0, columns=[0]), Gaussian(3.0, columns=0), Laplacian(1.0)]
-    assert_array_equal(KernelBank(kernels).fit(X).base, [0, 0, 1, 1, 2])
+    assert_array_equal(KernelBank(kernels).fit(X).evaluator.bases.of_kernel, [0, 0, 1, 1, 2])
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ from sklearn.metrics import pairwise
 
 from paretomkl import Gaussian, KernelBank, Laplacian, Linear, Polynomial
 from paretomkl.gram import GramBlocks
-from paretomkl.kernels._fitted import spread
-from paretomkl.kernels._many_widths import N_NODES, WORTHWHILE, mixing_of, nodes_of, segment_of
-from paretomkl.kernels._plan import MOST_TOGETHER
+from paretomkl.kernels._fitted import spreads
+from paretomkl.kernels._many_kernels import MOST_TOGETHER, N_NODES, WORTHWHILE, mixing_of, nodes_of, segment_of
 from paretomkl.machines import SVCTasks
 from paretomkl.problem import MultiTaskProblem
 from paretomkl.scalarizations import PowerMean
@@ -87,13 +86,13 @@ any_bank = pytest.mark.parametrize("kernels", BANKS.values(), ids=BANKS)
 
 @pytest.fixture(autouse=True)
 def pairs_of_six_columns_are_many(monkeypatch):
-    monkeypatch.setattr("paretomkl.kernels._fitted._MANY_BASES", 10)
+    monkeypatch.setattr("paretomkl.kernels._many_kernels._MANY_BASES", 10)
 
 
 def test_kernels_on_pairs_of_columns_are_products():
     bank = KernelBank(many_pairs()).fit(X)
-    assert len(bank.plan.products) == 14 * 80 + 1  # those of the pair with a polynomial kernel have its base
-    assert bank.plan.n_bases < 12 < bank.n_bases
+    assert bank.evaluator.plan.n_products == 14 * 80 + 1  # those of the pair with a polynomial kernel have its base
+    assert bank.evaluator.plan.n_bases < 12 < bank.n_bases
 
 
 def test_nodes_stand_for_every_rate_at_every_distance():
@@ -122,8 +121,7 @@ def test_values_match_the_formula(kernels):
 @pytest.mark.parametrize(("cache_mb", "n_jobs"), [(512, 1), (0, 1), (512, 2)])
 def test_sums_and_quadratic_forms_match_the_formula(kernels, cache_mb, n_jobs):
     bank = KernelBank(kernels, cache_mb=cache_mb, normalize="capacity").fit(X)
-    raw = KernelBank(kernels).fit(X)
-    raw.factor = bank.factor
+    raw = replace(KernelBank(kernels).fit(X), factor=bank.factor)
     gram = GramBlocks(raw, X, ROWS, n_jobs)
     Ks = np.array([dense(kernel, X, X) for kernel in kernels]) * raw.factor[:, None, None]
     theta = RNG.uniform(size=len(kernels)) / np.maximum(raw.factor, 1e-300)
@@ -142,12 +140,12 @@ def test_sums_and_quadratic_forms_match_the_formula(kernels, cache_mb, n_jobs):
 def test_capacities_match_kernels_measured_one_by_one(kernels):
     groups = [(rows, np.ones(len(rows))) for rows in ROWS]
     bank = KernelBank(kernels, normalize="capacity").fit(X, groups=groups)
-    raw = np.array(list(bank.each_kernel(X)))
+    raw = bank.stack(bank.side(X), bank.side(X))
     v, r = np.zeros((2, len(kernels)))
     for rows in ROWS:
-        seen = np.array([spread(K[np.ix_(rows, rows)], np.full(len(rows), 1 / len(rows))) for K in raw])
-        v += seen[:, 0] / len(ROWS)
-        r += seen[:, 1] / len(ROWS)
+        seen = spreads(raw[:, rows[:, None], rows], np.full(len(rows), 1 / len(rows)))
+        v += seen[0] / len(ROWS)
+        r += seen[1] / len(ROWS)
     assert_allclose(bank.variance, v, rtol=1e-9, atol=1e-15)
     wide = v < 1e-6  # what varies by a millionth has lost six digits to rounding, twice as many when squared
     assert_allclose(bank.effective_rank[~wide], r[~wide], rtol=1e-8)
@@ -155,11 +153,11 @@ def test_capacities_match_kernels_measured_one_by_one(kernels):
 
 
 def test_many_kernels_are_evaluated_in_parts_and_few_at_once():
-    plan = KernelBank(many_widths()).fit(X).plan
-    assert len(plan.parts) > 1
+    plan = KernelBank(many_widths()).fit(X).evaluator.plan
+    assert len(plan.groups) > 1
     assert plan.n_evaluated < 0.6 * len(many_widths())
-    few = KernelBank([Gaussian(sigma) for sigma in np.geomspace(0.01, 100, 200)]).fit(X).plan
-    assert len(few.parts) == 1
+    few = KernelBank([Gaussian(sigma) for sigma in np.geomspace(0.01, 100, 200)]).fit(X).evaluator.plan
+    assert len(few.groups) == 1
     assert few.mixing is None
 
 

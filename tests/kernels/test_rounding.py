@@ -71,7 +71,7 @@ def _exact_kernels(bank, X):
             d = abs(Z[:, None] - Z).sum(axis=2)
             K = np.vectorize(lambda d, g=Decimal(kernel.gamma): (-g * d).exp(), otypes=[object])(d)
         else:
-            C = Z - _exact(bank.middle) if bank.centred and kernel.code.degree == 1 else Z
+            C = Z - _exact(bank.evaluator.middle) if bank.centred and kernel.code.degree == 1 else Z
             K = C @ C.T
             if isinstance(kernel, Polynomial):
                 K = (Decimal(kernel.gamma) * K + Decimal(kernel.coef0)) ** kernel.degree
@@ -190,7 +190,7 @@ def test_bounds_hold_for_shared_functions(kind, normalize):
             X, signal = _samples(offset)
             base = KernelBank(KERNELS, normalize=normalize).fit(X)
             data, groups = np.column_stack([X, codes]), [(np.arange(N), np.ones(N))]
-            bank = CoupledBank(base, data, groups, 0.5).for_shift_invariant()
+            bank = CoupledBank.of(base, data, groups).for_shift_invariant()
             own = [K * same for K in _exact_kernels(bank.own, X)]
             level = Decimal(float(bank.factor[-1])) * _exact(same)
             gram = CoupledGram(bank, data, [np.arange(N)])

@@ -8,8 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from paretomkl.kernels._standardizer import Standardizer
-from paretomkl.kernels._statistics import Statistics, draw_groups, exact_sums, quantiles_by_counting, weighted_quantiles
+from paretomkl.kernels._fitted import (
+    Standardizer,
+    Statistics,
+    draw_groups,
+    exact_sums,
+    quantiles_by_counting,
+    weighted_quantiles,
+)
 
 
 @given(st.integers(0, 2**32), st.floats(-220, 280), st.integers(1, 200))

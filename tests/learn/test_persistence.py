@@ -147,7 +147,9 @@ def test_a_model_that_could_not_be_loaded_is_not_saved(tmp_path):
 
 def part_of(model, kind):
     return next(
-        part for part in (model, model.bank, model.tasks, model.bank.standardizer) if type(part).__name__ == kind
+        part
+        for part in (model, model.bank, model.tasks, model.bank.evaluator.standardizer)
+        if type(part).__name__ == kind
     )
 
 

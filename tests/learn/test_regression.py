@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from paretomkl import ParetoMKLRegressor, ParetoMKLRegressorCV, load_model, pareto_path, save_model, sources
 from paretomkl.kernels import Gaussian, KernelBank
-from paretomkl.kernels._fitted import spread
+from paretomkl.kernels._fitted import spreads
 
 LOSSES = ["squared", "epsilon_insensitive"]
 
@@ -147,7 +147,9 @@ def test_several_outputs_measure_the_kernels_once(toy, monkeypatch):
     """The factors of the kernels match a single output; outputs with their own samples are measured separately."""
     X, y, _ = toy
     calls = []
-    monkeypatch.setattr("paretomkl.kernels._fitted.spread", lambda K, weight: calls.append(len(K)) or spread(K, weight))
+    monkeypatch.setattr(
+        "paretomkl.kernels._fitted.spreads", lambda K, weight: calls.append(len(K)) or spreads(K, weight)
+    )
     one = ParetoMKLRegressor().fit(X, y)
     n_calls = len(calls)
     three = ParetoMKLRegressor().fit(X, np.column_stack([y, X[:, 0], X[:, 1]]))
@@ -271,7 +273,7 @@ def test_code_of_a_path_fits_the_point_again(toy):
 def test_bad_data_are_named_before_any_work(toy, change, message, monkeypatch):
     X, y, tasks = toy
     given = {"y": y, "tasks": tasks} | change
-    monkeypatch.setattr("paretomkl._learn.learner.fit_bank", lambda *_: pytest.fail("work was done"))
+    monkeypatch.setattr("paretomkl._learn.learner.fit_and_pose", lambda *_: pytest.fail("work was done"))
     with pytest.raises(ValueError, match=message):
         ParetoMKLRegressor().fit(X, **given)
 

@@ -47,7 +47,7 @@ def coupled(toy, bank=BANK):
     X, _, _, tasks = toy
     data = np.column_stack([X, np.unique(tasks, return_inverse=True)[1]])
     groups = [(np.arange(len(X)), np.ones(len(X)))]
-    return CoupledBank(bank.fit(X, None, None, groups), data, groups, bank.capacity), data
+    return CoupledBank.of(bank.fit(X, None, None, groups), data, groups), data
 
 
 def dense_kernels(bank, data):

@@ -1,7 +1,7 @@
 """Compiled evaluation of a bank of kernels in single precision: one sample against many, a tile at a time.
 
 Twice as many values fit into a vector register and into the cache as in double precision, and the data of the one
-sample are read once. If kernels need more digits, :mod:`paretomkl.kernels._tiles` is used instead.
+sample are read once. If kernels need more digits, :mod:`paretomkl.kernels._evaluation` is used instead.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._tools.compiled import inner_njit, njit
 from ..._tools.typing import AnyArray, Array, IntArray
-from ...kernels._tiles import EXPONENTIAL, VALUE, Program
+from ...kernels._evaluation import EXPONENTIAL, VALUE, Program
 
 ROWS = 512  # rows at a time: the values of a dozen kernels stay in the first-level cache, and call overhead is small
 _MOST_DOUBLINGS = 3  # limit on squarings in a row; each doubles the relative error of 1e-7

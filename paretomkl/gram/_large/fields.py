@@ -30,7 +30,7 @@ import numpy as np
 from ..._tools.compiled import njit
 from ..._tools.parallel import run_chunks
 from ..._tools.typing import AnyArray, Array, IntArray
-from ...kernels._tiles import TILE, Pairs, Program, Tile, combine_rows, make_tile, mirror, next_tile
+from ...kernels._evaluation import TILE, Pairs, Program, Tile, combine_rows, make_tile, mirror, next_tile
 from .columns import Columns, add_single_columns, combine_columns, make_room
 from .store import ColumnStore, SingleSide
 
@@ -214,7 +214,7 @@ class KernelFields(Field):
                 store.program, columns, begin, end, make_room(n_kernels), *entries, self.fields
             )
         own = store.atoms[g].samples
-        number, here, there = np.arange(len(own)), side.samples(samples), side.samples(own)
+        number, here, there = np.arange(len(own)), side.norms(samples), side.norms(own)
 
         def work(begin: int, end: int) -> None:
             first, last = np.empty((2, len(samples)), dtype=np.int64)
@@ -232,7 +232,7 @@ class KernelFields(Field):
             self._collect(t, idx, panel)
             number, flat = np.arange(n), flat.reshape(len(panel), -1)
             if self.double:
-                which = side.samples(samples)
+                which = side.norms(samples)
                 pairs = Pairs(flat, n * number, number, np.zeros_like(number), number + 1, which, which)
                 tile = make_tile(len(panel), len(self.weight))
                 combine_rows(store.program, self.weight, pairs, 0, n, tile, K)

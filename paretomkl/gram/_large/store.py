@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..._tools.typing import AnyArray, Array, IntArray
-from ...kernels._distances import cityblock
-from ...kernels._fitted import PANEL_BYTES, squared_distances
+from ...kernels._evaluation import EXPONENTIAL, cityblock, squared_distances
+from ...kernels._fitted import PANEL_BYTES
 from ...kernels._rounding import SINGLE_UNIT
-from ...kernels._tiles import EXPONENTIAL
 from .columns import Columns, combine_into, make_room, with_short_chains
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ class ColumnStore:
         self.gram, self.bank = gram, gram.bank
         self.double = double or not _single_serves(gram)
         self.atoms, self.atoms_of, self.place, self.n_fields = _make_atoms(gram)
-        self.program = self.bank.program if self.double else with_short_chains(self.bank.program)
+        self.program = self.bank.evaluator.program if self.double else with_short_chains(self.bank.evaluator.program)
         kind = np.dtype(np.float64 if self.double else np.float32)
         n_bases, self.most_bytes = self.bank.n_bases, max(self.bank.cache_bytes, 2 * PANEL_BYTES)
         # a combined field keeps one more value for each place
@@ -202,10 +201,10 @@ class ColumnStore:
         """Write the base values between two lists of samples to ``out``; the second is given with its features."""
         side, bank = self.gram.side, self.bank
         if self.double:
-            out[:] = bank.panel(side, own, side, samples).reshape(out.shape)
+            out[:] = bank.evaluator.panel(side, own, side, samples).reshape(out.shape)
             return
         row = np.flatnonzero(np.isin(own, samples, assume_unique=True))
-        for b, kernel in enumerate(bank.base_kernels):
+        for b, kernel in enumerate(bank.evaluator.bases.kernels):
             if kernel.metric == "sqeuclidean":
                 x, squares = side.features[b][own].astype(np.float32), side.centred_squares[b]
                 squared_distances(x, features[b], squares[own], squares[samples], out[b])
@@ -285,7 +284,8 @@ def _single_serves(gram: GramBlocks) -> bool:
         return False
     size, variance = gram.diagonals().mean(axis=1), bank.factor * bank.variance
     norms = np.array([squares.mean() for squares in side.centred_squares])  # zero if distances do not cancel
-    exponents = np.where(bank.program.kind == EXPONENTIAL, bank.program.rate * norms[bank.program.base], 0.0)
+    codes = bank.evaluator.codes
+    exponents = np.where(codes.kind == EXPONENTIAL, codes.rate * norms[codes.base], 0.0)
     lost = np.finfo(np.float32).eps * size * (1 + 2 * exponents)
     return bool((lost <= _SINGLE * variance).all())
 
