@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+from .._tools.wording import did_you_mean
 
 # name of a scikit-learn scorer: its name in a sentence, and whether it is shown in per cent
 NAMES = {
@@ -41,9 +41,8 @@ def check_score_name(name: str, option: str, regression: bool) -> None:
         return
     if not regression and any(part in name for part in OF_PROBABILITIES):
         raise ValueError(needs_probabilities(name, option))
-    near = get_close_matches(name, names, n=1)
-    meant = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(names)}."
-    raise ValueError(f"{name!r} is not a score for {'numbers' if regression else 'classes'} ({option}); {meant}")
+    meant = did_you_mean(name, names, f"; use one of {', '.join(names)}.")
+    raise ValueError(f"{name!r} is not a score for {'numbers' if regression else 'classes'} ({option}){meant}")
 
 
 def check_score_fits(name: str, regression: bool, n_classes: int | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Sequence
-from difflib import SequenceMatcher, get_close_matches
+from difflib import get_close_matches
 from typing import Any
 
 MOST_LISTED = 30  # maximum number of names in a message: those most similar to the requested one
@@ -73,8 +73,10 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     return known[found[0]] if found else None
 
 
-def _likeness(name: str, other: str) -> float:
-    return SequenceMatcher(None, _plain(name), _plain(other)).ratio()
+def did_you_mean(name: str, names: Iterable[str], otherwise: str = ".") -> str:
+    """The end of a sentence about a name that does not exist: ``; did you mean 'age'?``, or ``otherwise``."""
+    near = nearest(name, names)
+    return otherwise if near is None else f"; did you mean {near!r}?"
 
 
 def hint(names: Sequence[str], known: Sequence[str], what: str) -> str:
@@ -84,7 +86,8 @@ def hint(names: Sequence[str], known: Sequence[str], what: str) -> str:
         return f"did you mean {joined([repr(guess) for guess in guesses])}?"
     shown = known
     if len(known) > MOST_LISTED:
-        shown = sorted(known, key=lambda one: -max(_likeness(name, one) for name in names))[:MOST_LISTED]
+        plain = {_plain(one): one for one in known}
+        shown = [plain[one] for one in get_close_matches(_plain(names[0]), plain, MOST_LISTED, cutoff=0.0)]
     first = f"did you mean {joined([repr(guess) for guess in guesses])}? The" if guesses else "the"
     listed = joined([str(name) for name in shown])
     if len(shown) < len(known):

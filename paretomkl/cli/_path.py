@@ -10,7 +10,7 @@ from typer import Option
 from .._tools.files import check_writable, write_whole
 from .._tools.shares import SHARES, Share
 from .._tools.wording import counted
-from ..tables._files import STANDARD_INPUT, Frame, TableError
+from ..tables._files import STANDARD_INPUT, TableError
 from ._checks import check_rare, folds_for, note_target
 from ._effort import FEWER_POINTS, POINTS, Effort
 from ._options import ABOUT_KERNELS, ABOUT_SCORES, ABOUT_SHARING, Options, TableFile, Target, called

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from .._tools.files import check_writable, write_whole
 from .._tools.wording import counted, hint, joined, nearest, quoted, split_names
-from ..tables._files import Frame, TableError, read_table
+from ..tables._files import TableError, read_table
 from ._options import NEW_TASK, AsJson, Decimal, Delimiter, Encoding, TableFile, called, parse_delimiter
 from ._running import Output, command, fail, note
 

@@ -13,7 +13,7 @@ import numpy as np
 from .. import __version__
 from .._tools.wording import counted, hint, joined, quoted
 from ..exceptions import NewTaskWarning, UntrustedError
-from ..tables._files import Frame, TableError
+from ..tables._files import TableError
 from ..tables._tables import Columns, Table
 from ._options import NEW_TASK
 from ._running import note

@@ -7,7 +7,6 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from textwrap import fill
@@ -16,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from .._tools.typing import AnyArray
+from .._tools.wording import did_you_mean
 from ._files import FILES, MFEAT_SOURCES, DataFile, FileContent, cache_folder, given_folder, optional, read_file
 
 Read = Callable[[DataFile], FileContent]
@@ -310,9 +310,8 @@ def fetch(
 def _known(name: str) -> DataSet:
     if isinstance(name, str) and name in DATA_SETS:
         return DATA_SETS[name]
-    close = get_close_matches(str(name).lower(), DATA_SETS, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else "."
-    raise ValueError(f"There is no data set {name!r}{hint} The data sets are {', '.join(DATA_SETS)}.")
+    meant = did_you_mean(str(name), DATA_SETS)
+    raise ValueError(f"There is no data set {name!r}{meant} The data sets are {', '.join(DATA_SETS)}.")
 
 
 def _bunch(data_set: DataSet, content: FileContent, feature_names: Sequence[str]) -> Any:

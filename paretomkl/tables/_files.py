@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import gzip
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import TYPE_CHECKING
 
-from .._tools.wording import nearest
+from .._tools.wording import did_you_mean, nearest
 
-Frame: TypeAlias = Any  # a pandas frame; pandas is imported where it is used
+if TYPE_CHECKING:  # pandas is imported where it is used
+    from pandas import DataFrame as Frame
 
 MAX_ROWS = 20_000  # a kernel compares all pairs of rows
 CHUNK = 200_000  # rows read at a time for sampling
-LONGEST_HEADER = 2**28  # characters; a longer first line is not one of a table
 DELIMITERS = {",": "a comma", ";": "';'", "\t": "a tab", "|": "'|'", " ": "a space"}
 TEXT_FILES = (".csv", ".tsv", ".txt", ".data", ".dat")
-ARROW_FILES = (".arrow", ".feather", ".ipc")
 NUMPY_FILES = (".npy", ".npz")
+FILES = (*TEXT_FILES, ".parquet", ".arrow", ".feather", ".ipc", *NUMPY_FILES)
 BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"\x93NUMPY": ".npy", b"PK\x03\x04": ".npz"}
 STANDARD_INPUT = ("-", "/dev/stdin")
-UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 ENCODINGS = (
-    *("utf-8", "utf-16", "latin-1", "iso-8859-1", "iso-8859-15", "cp1252", "windows-1252", "cp1251", "cp437"),
-    *("mac-roman", "shift-jis", "gb18030", "big5", "euc-kr", "koi8-r", "ascii"),
+    "utf-8",
+    "utf-16",
+    "latin-1",
+    "cp1252",
+    "cp1251",
+    "cp437",
+    "mac-roman",
+    "shift-jis",
+    "gb18030",
+    "big5",
+    "ascii",
 )
+KEY = "\0key"  # column of random numbers that decide which rows are drawn
 
 
 class TableError(ValueError):
@@ -38,11 +47,11 @@ class TableError(ValueError):
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table before it is read: its name in messages, its type (as a suffix), and where its bytes are."""
+    """A table before it is read: its name in messages, its type (as a suffix), and its path or bytes."""
 
     name: str
     kind: str
-    place: Path | io.BytesIO
+    place: Path | bytes
 
     @classmethod
     def at(cls, file: str | Path) -> TableFile:
@@ -51,21 +60,18 @@ class TableFile:
         if str(file) in STANDARD_INPUT:
             return cls.of_bytes(sys.stdin.buffer.read(), "standard input")
         if not path.exists():
-            folder = path.parent
-            near = nearest(path.name, [one.name for one in folder.iterdir()]) if folder.is_dir() else None
-            meant = "" if near is None else f"; did you mean {str(folder / near)!r}?"
-            raise TableError(f"There is no file {str(file)!r}{meant or '.'}")
+            near = nearest(path.name, [one.name for one in path.parent.iterdir()]) if path.parent.is_dir() else None
+            meant = f"; did you mean {str(path.with_name(near))!r}?" if near else "."
+            raise TableError(f"There is no file {str(file)!r}{meant}")
         if path.is_dir():
             raise TableError(f"{str(file)!r} is a folder; name a file in it.")
         if not path.is_file():
             return cls.of_bytes(path.read_bytes(), str(path))
         if path.stat().st_size == 0:
             raise TableError(f"{path.name} is empty.")
-        suffixes = [suffix.lower() for suffix in path.suffixes]
-        kind = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else (suffixes or [""])[-1]
-        if kind not in (*TEXT_FILES, ".parquet", *ARROW_FILES, *NUMPY_FILES):
-            known = ", ".join((*TEXT_FILES, ".parquet", *ARROW_FILES, *NUMPY_FILES))
-            raise TableError(f"{path.name}: unsupported file type; supported are {known}.")
+        kind = Path(path.name.lower().removesuffix(".gz")).suffix
+        if kind not in FILES:
+            raise TableError(f"{path.name}: unsupported file type; supported are {', '.join(FILES)}.")
         return cls(path.name, kind, path)
 
     @classmethod
@@ -75,25 +81,11 @@ class TableFile:
         if content.startswith(b"\x1f\x8b"):
             content = gzip.decompress(content)
         kind = next((kind for beginning, kind in BEGINNINGS.items() if content.startswith(beginning)), ".csv")
-        return cls(name, kind, io.BytesIO(content))
+        return cls(name, kind, content)
 
-    def open(self) -> IO[bytes]:
-        """The bytes from the start, decompressed."""
-        if isinstance(self.place, io.BytesIO):
-            return io.BytesIO(self.place.getbuffer())
-        packed = self.place.suffix.lower() == ".gz"
-        return gzip.open(self.place, "rb") if packed else open(self.place, "rb")  # type: ignore[return-value]
-
-
-def check_encoding(encoding: str | None) -> str:
-    """Check that Python knows the encoding; None is UTF-8."""
-    try:
-        codecs.lookup(encoding or "utf-8")
-    except LookupError:
-        near = nearest(encoding or "", ENCODINGS)
-        meant = f"did you mean {near!r}?" if near else "common ones are utf-8, utf-16, latin-1 and cp1252."
-        raise TableError(f"There is no encoding {encoding!r} (--encoding); {meant}") from None
-    return encoding or "utf-8"
+    def open(self) -> Path | io.BytesIO:
+        """What parsers take, from the start."""
+        return self.place if isinstance(self.place, Path) else io.BytesIO(self.place)
 
 
 def read_table(
@@ -146,22 +138,33 @@ def read_table(
         raise TableError(f"--decimal must be a point or a comma, got {decimal!r}.")
     if delimiter is not None and len(delimiter) != 1:
         raise TableError(f"--delimiter must be a single character, got {delimiter!r}.")
-    encoding = check_encoding(encoding)
-    source = TableFile.at(file)
-    form = TextForm(delimiter or ("\t" if source.kind == ".tsv" else ","), decimal, encoding)
+    encoding = encoding or "utf-8"
     try:
-        chunks = _chunks(source, form, CHUNK if sample else max_rows + 1)
-        frame = _draw(chunks, sample, seed) if sample else _take(chunks, max_rows)
+        codecs.lookup(encoding)
+    except LookupError:
+        meant = did_you_mean(encoding, ENCODINGS, "; common ones are utf-8, utf-16, latin-1 and cp1252.")
+        raise TableError(f"There is no encoding {encoding!r} (--encoding){meant}") from None
+    source = TableFile.at(file)
+    form = {"sep": delimiter or ("\t" if source.kind == ".tsv" else ","), "decimal": decimal, "encoding": encoding}
+    try:
+        if source.kind in TEXT_FILES:
+            chunks = _text_chunks(source, form, CHUNK if sample else max_rows + 1)
+        else:
+            chunks = iter([_from_numpy(source) if source.kind in NUMPY_FILES else _from_arrow(source)])
+        frame = _drawn(chunks, sample, seed) if sample else next(chunks)
     except TableError:
         raise
     except UnicodeError:
-        raise TableError(_about_encoding(source, encoding)) from None
+        raise TableError(
+            f"{source.name} is not encoded in {encoding.upper()}; pass its encoding, such as --encoding latin-1, "
+            "--encoding cp1252 or --encoding utf-16, or save it as UTF-8."
+        ) from None
     except ImportError as error:
         raise TableError(f"Reading {source.name} needs {error.name}: pip install 'paretomkl[cli]'.") from error
     except Exception as error:  # every parser has its own error types
         words = str(error).strip() or type(error).__name__
         raise TableError(f"{source.name} cannot be read: {words.splitlines()[0].rstrip('.')}.") from error
-    if frame is None or len(frame) == 0:
+    if len(frame) == 0:
         raise TableError(f"{source.name} has no rows.")
     if len(frame) > max_rows and not sample:
         raise TableError(
@@ -173,44 +176,14 @@ def read_table(
     return frame.reset_index(drop=True)
 
 
-def _about_encoding(source: TableFile, encoding: str) -> str:
-    with source.open() as file:
-        beginning = file.read(2)
-    likely = ["utf-16"] if beginning in UTF_16 else [one for one in ("latin-1", "cp1252") if one != encoding]
-    name = "UTF-8" if codecs.lookup(encoding).name == "utf-8" else encoding
-    tried = " or ".join(f"--encoding {one}" for one in likely)
-    return f"{source.name} is not encoded in {name}; pass its encoding, such as {tried}, or save it as UTF-8."
-
-
-@dataclass(frozen=True)
-class TextForm:
-    """How to read a text file."""
-
-    delimiter: str
-    decimal: str
-    encoding: str
-
-
-def _chunks(source: TableFile, form: TextForm, n_rows: int) -> Iterator[Frame]:
-    """The rows of a file, about n_rows at a time."""
-    if source.kind in TEXT_FILES:
-        yield from _text_chunks(source, form, n_rows)
-    elif source.kind in NUMPY_FILES:
-        yield _from_numpy(source)
-    else:
-        for batch in _arrow_batches(source, n_rows):
-            frame = batch.to_pandas(ignore_metadata=True)
-            # a named index that pandas stored is a column too; drop an unnamed one
-            yield frame.drop(columns=[name for name in frame.columns if str(name).startswith("__index_level_")])
-
-
-def _text_chunks(source: TableFile, form: TextForm, n_rows: int) -> Iterator[Frame]:
+# --------------------------------------------------------------------------------------------------- text
+def _text_chunks(source: TableFile, form: dict[str, str], n_rows: int) -> Iterator[Frame]:
+    """The rows of a text file, n_rows at a time."""
     import pandas as pd
 
     _check_header(source, form)
     # low_memory could guess a different type in the middle of a column
-    options = {"sep": form.delimiter, "decimal": form.decimal, "encoding": form.encoding}
-    with pd.read_csv(source.place, chunksize=n_rows, skipinitialspace=True, low_memory=False, **options) as reader:
+    with pd.read_csv(source.open(), chunksize=n_rows, skipinitialspace=True, low_memory=False, **form) as reader:
         for chunk in reader:
             if not isinstance(chunk.index, pd.RangeIndex):  # pandas treats extra values as row labels
                 raise TableError(
@@ -219,110 +192,84 @@ def _text_chunks(source: TableFile, form: TextForm, n_rows: int) -> Iterator[Fra
             yield chunk
 
 
-def _arrow_batches(source: TableFile, n_rows: int) -> Iterator[Any]:
-    import pyarrow as pa
+def _check_header(source: TableFile, form: dict[str, str]) -> None:
+    """Raise if the header is empty, a comment, or split by another delimiter but not by this one."""
+    names = _first_line(source, form)
+    if any("\0" in name for name in names):  # two bytes per character
+        raise UnicodeError
+    if len(names) == 1:
+        if not names[0] or names[0].startswith("#"):
+            what = "a comment" if names[0] else "an empty line"
+            raise TableError(f"{source.name} begins with {what}; its first line must name the columns.")
+        n, best = max((len(_first_line(source, form | {"sep": other})), other) for other in DELIMITERS)
+        if n > 1:
+            read_with = DELIMITERS.get(form["sep"], repr(form["sep"]))
+            raise TableError(
+                f"{source.name} has a single column when read with {read_with} between columns, but {n} with "
+                f"{DELIMITERS[best]}; use --delimiter {best!r}."
+            )
+    _refuse_doubles(source, names)  # pandas would rename the second
+
+
+def _first_line(source: TableFile, form: dict[str, str]) -> list[str]:
+    import pandas as pd
+
+    alone = {"header": None, "nrows": 1, "dtype": str, "skip_blank_lines": False, "keep_default_na": False}
+    try:
+        return [name.strip() for name in pd.read_csv(source.open(), **alone, **form).iloc[0]]
+    except pd.errors.EmptyDataError:
+        return [""]
+
+
+def _refuse_doubles(source: TableFile, names: Sequence[str]) -> None:
+    name, n = Counter(names).most_common(1)[0]
+    if n > 1:
+        raise TableError(f"{source.name} has two columns called {name!r}; rename one.")
+
+
+# ------------------------------------------------------------------------------------------ other formats
+def _from_arrow(source: TableFile) -> Frame:
     import pyarrow.ipc
     import pyarrow.parquet
 
     if source.kind == ".parquet":
-        yield from pyarrow.parquet.ParquetFile(source.place).iter_batches(batch_size=n_rows)
-        return
-    piped = isinstance(source.place, io.BytesIO)
-    with pa.BufferReader(source.open().read()) if piped else pa.memory_map(str(source.place)) as stream:
+        table = pyarrow.parquet.ParquetFile(source.open()).read()
+    else:
+        content = source.place if isinstance(source.place, bytes) else source.place.read_bytes()
         try:
-            table = pyarrow.ipc.open_file(stream).read_all()
-        except pa.ArrowInvalid:
-            stream.seek(0)
-            table = pyarrow.ipc.open_stream(stream).read_all()
-        for first in range(0, max(table.num_rows, 1), n_rows):
-            yield table.slice(first, n_rows)
-
-
-def _check_header(source: TableFile, form: TextForm) -> None:
-    """Raise if the header is empty, a comment, or split by another delimiter but not by this one."""
-    encoding = "utf-8-sig" if codecs.lookup(form.encoding).name == "utf-8" else form.encoding
-    with io.TextIOWrapper(source.open(), encoding=encoding, errors="replace", newline="") as file:
-        header = file.readline(LONGEST_HEADER)
-    if not header.strip():
-        raise TableError(f"{source.name} begins with an empty line; its first line must name the columns.")
-    if "\0" in header:  # two bytes per character
-        raise TableError(_about_encoding(source, form.encoding))
-    delimiter = form.delimiter
-    split = {other: _split_header(header.strip("\r\n"), other) for other in (*DELIMITERS, delimiter)}
-    names = [name.strip() for name in split[delimiter]]
-    best = max(DELIMITERS, key=lambda other: len(split[other]))
-    if len(names) == 1 and header.startswith("#"):
-        raise TableError(f"{source.name} begins with a comment; its first line must name the columns.")
-    if len(names) == 1 and len(split[best]) > 1:
-        raise TableError(
-            f"{source.name} has a single column when read with {DELIMITERS.get(delimiter, repr(delimiter))} between "
-            f"columns, but {len(split[best])} with {DELIMITERS[best]}; use --delimiter {best!r}."
-        )
-    _refuse_doubles(source, names)
-
-
-def _split_header(header: str, delimiter: str) -> list[str]:
-    limit = csv.field_size_limit(len(header) + 1)  # with another delimiter, thousands of names are one long field
-    try:
-        return next(csv.reader([header], delimiter=delimiter))
-    finally:
-        csv.field_size_limit(limit)
-
-
-def _refuse_doubles(source: TableFile, names: Sequence[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise TableError(f"{source.name} has two columns called {name!r}; rename one.")
-        seen.add(name)
+            table = pyarrow.ipc.open_file(content).read_all()
+        except pyarrow.ArrowInvalid:
+            table = pyarrow.ipc.open_stream(content).read_all()
+    frame = table.to_pandas(ignore_metadata=True)
+    # a named index that pandas stored is a column too; drop an unnamed one
+    return frame.drop(columns=[name for name in frame.columns if str(name).startswith("__index_level_")])
 
 
 def _from_numpy(source: TableFile) -> Frame:
     import numpy as np
     import pandas as pd
 
-    loaded = np.load(source.place, allow_pickle=False)
-    arrays = {"": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-    columns: dict[str, Any] = {}
-    for name, array in arrays.items():
-        if array.dtype.names:
-            columns.update({field: array[field] for field in array.dtype.names})
-        elif array.ndim == 1 and name:
-            columns[name] = array
-        elif array.ndim == 2:
-            columns.update({f"{name}{k}": array[:, k] for k in range(array.shape[1])})
-        else:
+    loaded = np.load(source.open(), allow_pickle=False)
+    parts = []
+    for name, array in {"": loaded}.items() if isinstance(loaded, np.ndarray) else loaded.items():
+        if array.ndim > 2 or (array.ndim < 2 and not name and not array.dtype.names):
             raise TableError(f"{source.name} has an array of shape {array.shape}; a table has two dimensions.")
-    lengths = {len(column) for column in columns.values()}
+        part = pd.DataFrame(array)
+        named = array.dtype.names or [name] if array.ndim < 2 else [f"{name}{k}" for k in part.columns]
+        parts.append(part.set_axis(named, axis=1))
+    lengths = {len(part) for part in parts}
     if len(lengths) > 1:
         raise TableError(f"The arrays of {source.name} have different lengths: {sorted(lengths)}.")
-    return pd.DataFrame(columns)
+    return pd.concat(parts, axis=1)
 
 
-def _take(chunks: Iterator[Frame], max_rows: int) -> Frame:
-    """All rows, or a few more than max_rows; chunks may be smaller than requested."""
-    import pandas as pd
-
-    taken: list[Frame] = []
-    for chunk in chunks:
-        taken.append(chunk)
-        if sum(map(len, taken)) > max_rows:
-            break
-    return pd.concat(taken, ignore_index=True) if taken else None
-
-
-def _draw(chunks: Iterator[Frame], n: int, seed: int) -> Frame:
+def _drawn(chunks: Iterable[Frame], n: int, seed: int) -> Frame:
     """n random rows in the order of the file: those with the n smallest random keys."""
     import numpy as np
     import pandas as pd
 
-    rng = np.random.default_rng(seed)
-    kept: Frame = None
-    keys = np.empty(0)
+    rng, kept = np.random.default_rng(seed), pd.DataFrame()
     for chunk in chunks:
-        keys = np.concatenate([keys, rng.random(len(chunk))])
-        kept = chunk if kept is None else pd.concat([kept, chunk], ignore_index=True)
-        if len(kept) > n:
-            best = np.sort(np.argpartition(keys, n - 1)[:n])
-            kept, keys = kept.iloc[best].reset_index(drop=True), keys[best]
-    return kept
+        chunk[KEY] = rng.random(len(chunk))
+        kept = pd.concat([kept, chunk]).nsmallest(n, KEY)
+    return kept.sort_index().drop(columns=KEY)

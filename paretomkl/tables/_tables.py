@@ -7,19 +7,24 @@ import datetime
 import io
 import re
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal as DecimalNumber
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._tools.typing import AnyArray
 from .._tools.wording import counted, hint, joined, quoted
-from ._files import MAX_ROWS, Frame, TableError, read_table
-from ._row_selection import LeftOut, Selection
+from ._files import MAX_ROWS, TableError, read_table
+
+if TYPE_CHECKING:  # pandas is imported where it is used
+    from pandas import DataFrame as Frame
+    from pandas import Series
+    from sklearn.compose import ColumnTransformer
 
 __all__ = ["Columns", "Table", "TableError", "load_table", "read_table"]
 
@@ -28,7 +33,7 @@ FEW_LABELS = 10  # … and so is one with more than this …
 FEW_ROWS = 10  # … and fewer rows per value
 MOST_CATEGORIES = 50  # a text column with more distinct values looks like names
 MOSTLY_NUMBERS = 0.5  # share of numbers in a column above which text looks like a mistake
-MOST_NAMED = 12  # maximum number of tasks listed in a message
+MOST_NAMED = 12  # maximum number of tasks or columns listed in a message
 FEW_IDS = 20  # minimum number of rows for distinct whole numbers to look like ids
 ID_NAME = re.compile(r"(^|.*[_\W])(id|ids|nr|no|num|number|index|idx|key|row|rownum)", re.IGNORECASE)
 DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d.*)?")
@@ -139,7 +144,7 @@ def _check_missing(frame: Frame, needed: Sequence[str], impute: bool) -> None:
     raise TableError(f"{said} (NA, None and the like count as missing); {advice}.")
 
 
-def _holds_words(column: Any, name: str) -> bool:
+def _holds_words(column: Series, name: str) -> bool:
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column):
@@ -171,7 +176,7 @@ def _holds_words(column: Any, name: str) -> bool:
     return True
 
 
-def _holds_dates(present: Any) -> bool:
+def _holds_dates(present: Series) -> bool:
     """Whether all values are dates, or texts that look like dates."""
     import pandas as pd
 
@@ -180,7 +185,7 @@ def _holds_dates(present: Any) -> bool:
     return all(isinstance(value, datetime.date) for value in present) or bool(_matches(present, DATE).all())
 
 
-def _matches(present: Any, pattern: re.Pattern[str]) -> Any:
+def _matches(present: Series, pattern: re.Pattern[str]) -> Series:
     """Which values are text that matches the pattern."""
     return present.map(lambda value: isinstance(value, str) and bool(pattern.fullmatch(value.strip()))).astype(bool)
 
@@ -193,7 +198,7 @@ def _quoted(name: str) -> str:
 
 
 # ----------------------------------------------------------------------------------------------- encoding
-def _make_encoder(columns: Columns, impute: bool) -> Any:
+def _make_encoder(columns: Columns, impute: bool) -> ColumnTransformer:
     """A transformer that scales numbers to [0, 1], turns categories into indicators, and passes the task through."""
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
@@ -214,17 +219,17 @@ def _make_encoder(columns: Columns, impute: bool) -> Any:
     return encoder.set_output(transform="pandas")
 
 
-def name_of_indicator(column: str, word: Any) -> str:
+def name_of_indicator(column: str, word: object) -> str:
     """The name of the indicator of a category; saved models refer to this function by name."""
     return f"{column}={word}"
 
 
-def as_text(column: Any) -> Any:
+def as_text(column: Series) -> Series:
     """Categories as text: 1, 1.0 and "1" are the same category, whatever type a file gave it."""
     return column.map({value: _text(value) for value in column.dropna().unique()}).astype(object)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
     elif isinstance(value, (float, np.floating)) and float(value).is_integer():
@@ -234,7 +239,7 @@ def _text(value: Any) -> str:
     return str(value).strip()
 
 
-def _as_numbers(column: Any, purpose: str = "") -> Any:
+def _as_numbers(column: Series, purpose: str = "") -> Series:
     """Numbers as floats, whatever type a file gave them; messages name the purpose."""
     import pandas as pd
 
@@ -250,6 +255,80 @@ def _as_numbers(column: Any, purpose: str = "") -> Any:
         row = int(column.index[infinite][0]) + 1
         raise TableError(f"Column {column.name!r} has an infinite number in row {row}.")
     return numbers
+
+
+# -------------------------------------------------------------------------------------- rows left out
+@dataclass(frozen=True)
+class LeftOut:
+    """Number of rows dropped for one reason, by task (an empty name if there are no tasks)."""
+
+    why: str
+    rows: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.rows.values())
+
+    def __str__(self) -> str:
+        said = f"{counted(self.total, 'row')} {self.why}"
+        tasks = [f"{n:,} of {f'task {task!r}' if task else 'no task'}" for task, n in self.rows.items()]
+        rest = len(tasks) - MOST_NAMED
+        listed = joined(tasks[:MOST_NAMED] + [f"those of {counted(rest, 'more task')}"] * (rest > 0))
+        return f"{said} ({listed})" if any(self.rows) else said
+
+    def facts(self) -> dict[str, object]:
+        """The same as a dict for JSON."""
+        by_task = {"tasks": self.rows} if any(self.rows) else {}
+        return {"why": self.why, "rows": self.total, **by_task}
+
+
+def in_words(left_out: Sequence[LeftOut], n_rows: int) -> str:
+    """A sentence about the rows left out of a table of which n_rows are kept."""
+    total = sum(part.total for part in left_out)
+    return f"left out {total:,} of {counted(total + n_rows, 'row')}: {'; '.join(map(str, left_out))}."
+
+
+class Selection:
+    """The remaining rows of a table; ``tasks`` names the task of each row and may have gaps."""
+
+    def __init__(self, frame: Frame, tasks: Series | None):
+        self.frame, self.tasks = frame, tasks
+        self.left_out: list[LeftOut] = []
+
+    def keep(self, kept: Series, why: str) -> None:
+        """Keep the marked rows, and record the others."""
+        if kept.all():
+            return
+        gone = [""] * int((~kept).sum()) if self.tasks is None else self.tasks[~kept].fillna("").tolist()
+        self.left_out.append(LeftOut(why, dict(sorted(Counter(gone).items()))))
+        self.frame, self.tasks = self.frame[kept], None if self.tasks is None else self.tasks[kept]
+        if not len(self.frame):
+            raise TableError(f"No rows are left to learn from: {in_words(self.left_out, 0)}")
+
+    def drop_missing(self, columns: Sequence[str]) -> None:
+        """Drop rows with a missing value in one of these columns."""
+        gaps = self.frame[list(columns)].isna()
+        # columns that are entirely empty raise an error later
+        named = [name for name in columns if gaps[name].any() and not gaps[name].all()]
+        self.keep(~gaps[named].any(axis=1), f"with nothing in {joined(map(repr, named), 'or')}" if named else "")
+
+    def drop_rare_classes(self, target: str, least: int) -> None:
+        """Drop the classes of a task with fewer rows than ``least``, and tasks that keep a single class."""
+        classes = self.frame[target]
+        cells = [classes] if self.tasks is None else [self.tasks, classes]
+        sizes = classes.groupby(cells, observed=True).transform("size")
+        whose = "in their task" if self.tasks is not None else "in the table"
+        self.keep(sizes >= least, f"of classes with fewer than {counted(least, 'row')} {whose}")
+        if self.tasks is not None:
+            left = self.frame[target].groupby(self.tasks, observed=True).transform("nunique")
+            self.keep(left > 1, "of tasks with one class only")
+
+    def drop_small_tasks(self, least: int) -> None:
+        """Drop tasks with fewer rows than ``least``."""
+        if self.tasks is None:
+            raise TableError("--min-task-rows needs tasks; name the task column with --task.")
+        sizes = self.tasks.groupby(self.tasks, observed=True).transform("size")
+        self.keep(sizes >= least, f"of tasks with fewer than {counted(least, 'row')}")
 
 
 # ------------------------------------------------------------------------------------------ ready to learn
@@ -285,7 +364,7 @@ class Table:
 
     # X is made on first use: scikit-learn takes a second to import, and the checks before learning do not need it
     @cached_property
-    def encoder(self) -> Any:
+    def encoder(self) -> ColumnTransformer:
         """The transformer that makes X from the inputs, also for new rows."""
         return _make_encoder(self.columns, self.impute).fit(self.inputs)
 
@@ -391,7 +470,7 @@ def load_table(
     return Table(inputs, y.to_numpy(), columns, impute, regression, tuple(rows.left_out), ids)
 
 
-def _looks_like_ids(numbers: Any) -> bool:
+def _looks_like_ids(numbers: Series) -> bool:
     """Whether all numbers are whole and distinct, and are sorted, dense, or in a column named like an id."""
     if len(numbers) < FEW_IDS or not numbers.is_unique or (numbers % 1 != 0).any():
         return False
@@ -400,7 +479,7 @@ def _looks_like_ids(numbers: Any) -> bool:
     return bool(in_order or dense or ID_NAME.fullmatch(str(numbers.name)))
 
 
-def _measures(target: Any) -> bool:
+def _measures(target: Series) -> bool:
     """Whether a target looks numeric; a few distinct whole numbers count as class codes."""
     import pandas as pd
 
@@ -414,7 +493,7 @@ def _measures(target: Any) -> bool:
     return distinct > MAX_LABELS or (distinct > FEW_LABELS and len(values) < FEW_ROWS * distinct)
 
 
-def _numbers_of(target: Any, tasks: Any) -> Any:
+def _numbers_of(target: Series, tasks: Series | None) -> Series:
     """Check and return the numbers to predict."""
     import pandas as pd
 
@@ -432,7 +511,7 @@ def _numbers_of(target: Any, tasks: Any) -> Any:
     return values
 
 
-def _classes_of(target: Any, tasks: Any) -> Any:
+def _classes_of(target: Series, tasks: Series | None) -> Series:
     """Check and return the classes; numbers with decimals become text."""
     import pandas as pd
 
@@ -442,7 +521,7 @@ def _classes_of(target: Any, tasks: Any) -> Any:
     return as_text(target) if text or decimals else target
 
 
-def _check_classes(labels: Any, tasks: Any) -> None:
+def _check_classes(labels: Series, tasks: Series | None) -> None:
     distinct = labels.nunique()
     measured = labels.dtype.kind == "f" or len(labels) < FEW_ROWS * distinct
     if distinct > MAX_LABELS and measured:

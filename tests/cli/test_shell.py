@@ -31,7 +31,7 @@ from paretomkl.cli._options import Options
 from paretomkl.cli._running import in_the_shell, note
 from paretomkl.exceptions import TaskDataError
 from paretomkl.kernels._kernels import as_bank
-from paretomkl.tables._row_selection import LeftOut
+from paretomkl.tables._tables import LeftOut
 from paretomkl.tables._tables import TableError, load_table
 from tests.cli.test_cli import COMMAND, costs, patients, run, run_process
 
