@@ -12,5 +12,5 @@ from ._running import app
 
 __all__ = ["app"]
 
-for _name in ("_demo", "_path", "_fit", "_predict", "_reproduce", "_info"):  # in the order of the help
+for _name in ("_demo", "_path", "_fit", "_predict", "_info"):  # in the order of the help
     import_module(f".{_name}", __package__)

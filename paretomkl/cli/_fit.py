@@ -19,7 +19,7 @@ from ._options import (
     ABOUT_SCORES,
     ABOUT_SHARING,
     Options,
-    TableFile,
+    TableArgument,
     Target,
     Tolerance,
     parse_numbers,
@@ -28,7 +28,11 @@ from ._options import (
 from ._running import Output, command, finite, named, note, number, one_blas_thread
 
 if TYPE_CHECKING:
+    from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
     from .._select.scores import Judge
+    from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
+    from .._show.comparison import Comparison
+    from .._tools.typing import Array
     from ..tables._tables import Table
 
 DEFAULT_NORM = 1.1  # s of a model fitted without cross-validation
@@ -41,7 +45,7 @@ TOGETHER = frozenset({"function", "everything"})  # these learn even from tiny t
     options=Options,
 )
 def fit(
-    file: TableFile,
+    file: TableArgument,
     target: Target,
     options: Options,
     out: Annotated[Path, Option("--out", "-o", help="File to write the model to, usually `….skops`.")],
@@ -78,8 +82,6 @@ def fit(
     parameters = {"kernels": kernels, "task_column": table.columns.task, "tol": tol, "verbose": None}
     if not table.regression:
         parameters["class_weight"] = options.class_weight
-    elif options.loss is not None:
-        parameters["loss"] = options.loss
     with one_blas_thread():
         fitted = _fit_table(table, plan, judge, options, parameters)
     from ._saved_model import save_fitted
@@ -90,7 +92,7 @@ def fit(
 
 # ---------------------------------------------------------------------------------------- what to try
 @dataclass(frozen=True)
-class Plan:
+class SearchPlan:
     """What to choose from, and how.
 
     ways: what tasks may share; without: requested ways that cannot learn from this table; folds: their number, or None
@@ -107,7 +109,7 @@ class Plan:
     apart: bool = True
 
 
-def plan_search(table: "Table", options: Options, ways: list[Share], ps: list[float], cv: int) -> Plan:
+def plan_search(table: "Table", options: Options, ways: list[Share], ps: list[float], cv: int) -> SearchPlan:
     """Drop the ways to share that cannot learn from small tasks, with a note, and divide the rows into folds."""
     lone, Cs = lone_tasks(table), options.costs()
     together = [way for way in ways if way in TOGETHER]
@@ -123,12 +125,12 @@ def plan_search(table: "Table", options: Options, ways: list[Share], ps: list[fl
     if without:
         _note_without(table, without, lone, small)
     if not searching(kept):
-        return Plan(ps, Cs, kept, without, None, lone)
+        return SearchPlan(ps, Cs, kept, without, None, lone)
     if not TOGETHER.issuperset(kept):
         check_rare(table, 1.0, "cross-validation divides the rows into folds; --p with --C needs no cross-validation")
     if cv > len(table.y):
         raise TableError(f"--cv {cv} asks for more folds than there are rows ({len(table.y):,}); use fewer.")
-    return Plan(ps, Cs, kept, without, _folds_of_all(table, cv) if small else cv, lone, apart=not small)
+    return SearchPlan(ps, Cs, kept, without, _folds_of_all(table, cv) if small else cv, lone, apart=not small)
 
 
 def _note_without(table: "Table", without: list[Share], lone: list[str], small: dict[str, int]) -> None:
@@ -172,13 +174,13 @@ def _divide(table: "Table", folds: int) -> list[Any]:
 
 # ------------------------------------------------------------------------------------------------ fitting
 @dataclass(frozen=True)
-class Fitted:
+class FittedTable:
     """A model, its judge, the search that chose it (None if there was nothing to choose), and its rivals."""
 
-    model: Any
+    model: "ParetoMKLClassifier | ParetoMKLRegressor"
     judge: "Judge"
-    search: Any = None
-    comparison: Any = None
+    search: "ParetoMKLClassifierCV | ParetoMKLRegressorCV | None" = None
+    comparison: "Comparison | None" = None
 
     @property
     def capacity(self) -> float | None:
@@ -190,52 +192,59 @@ class Fitted:
     @property
     def epsilon(self) -> float | None:
         """ε of the model, or None."""
-        return float(self.model.epsilon) if getattr(self.model, "loss", "") == "epsilon_insensitive" else None
+        found = getattr(self.model, "epsilon", None)  # only regressors have one, and not all of them use it
+        return found if "epsilon" in self.model.machine_kind.parameters else None
 
 
-def _fit_table(table: "Table", plan: Plan, judge: "Judge", options: Options, parameters: dict[str, Any]) -> Fitted:
+def _fit_table(
+    table: "Table", plan: SearchPlan, judge: "Judge", options: Options, parameters: dict[str, Any]
+) -> FittedTable:
     """Fit one model, or search for the best by cross-validation and compare it with simpler ones."""
-    from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
     from .._select.baselines import compare
     from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
-    from ..kernels._kernels import as_bank
-    from ._expectation import expected_seconds, number_of_kernels, say_what_to_expect
 
     if plan.lone:  # scores that compare classes are undefined for a task with one class
         judge = judge.of_samples(table.X[table.features], table.y)
     else:
         judge = judge.of_samples(table.X, table.y, task_column=table.columns.task)
     note_target(table, options)
-    if options.epsilon is not None:
-        parameters["epsilon"] = options.epsilon
+    parameters |= {name: v for name in ("loss", "epsilon") if (v := getattr(options, name)) is not None}
     if plan.folds is None:
-        assert plan.Cs is not None
-        if options.capacity is not None:
-            bank = as_bank(parameters["kernels"])
-            parameters["kernels"] = replace(bank, normalize="capacity", capacity=options.capacity)
-        plain = ParetoMKLRegressor if table.regression else ParetoMKLClassifier
-        p = plan.ps[0] if len(plan.ps) == 1 else 1.0
-        model = plain(p=p, C=plan.Cs[0], s=options.s or DEFAULT_NORM, share=plan.ways[0], **parameters)
-        return Fitted(model.fit(table.X, table.y), judge)
+        return FittedTable(_fit_one(table, plan, options, parameters), judge)
     jobs = options.jobs_for(table)
     folds = folds_for(table, plan.folds, judge) if plan.apart else plan.folds
+    parameters |= options.searched() | ({} if plan.Cs is None else {"Cs": plan.Cs})
     cv = folds if plan.apart else _divide(table, folds)
-    parameters |= options.searched() | {"cv": cv, "scoring": judge.scoring, "n_jobs": jobs}
-    parameters |= {} if plan.Cs is None else {"Cs": plan.Cs}
-    n_kernels = number_of_kernels(parameters["kernels"])
-    say_what_to_expect(table, options, expected_seconds(table, options, plan.ways, n_kernels, folds), n_kernels)
     searching = ParetoMKLRegressorCV if table.regression else ParetoMKLClassifierCV
-    search = searching(ps=plan.ps, share=plan.ways if len(plan.ways) > 1 else plan.ways[0], **parameters)
+    share = plan.ways if len(plan.ways) > 1 else plan.ways[0]
+    search = searching(ps=plan.ps, share=share, cv=cv, scoring=judge.scoring, n_jobs=jobs, **parameters)
     model = search.fit(table.X, table.y).best_estimator_
     comparison = None
     if plan.lone and not options.no_rivals:
         note("simpler models are not compared: they cannot learn a task on its own from one class or one number.")
     elif not options.no_rivals:
         comparison = compare(search, table.X, table.y, n_jobs=jobs, verbose=None)
-    return Fitted(model, judge, search, comparison)
+    return FittedTable(model, judge, search, comparison)
 
 
-def _report_fit(table: "Table", plan: Plan, fitted: Fitted, out: Path, output: Output) -> None:
+def _fit_one(
+    table: "Table", plan: SearchPlan, options: Options, parameters: dict[str, Any]
+) -> "ParetoMKLClassifier | ParetoMKLRegressor":
+    """Fit a model whose parameters are given."""
+    from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
+    from ..kernels._kernels import as_bank
+
+    assert plan.Cs is not None
+    if options.capacity is not None:
+        bank = as_bank(parameters["kernels"])
+        parameters["kernels"] = replace(bank, normalize="capacity", capacity=options.capacity)
+    plain = ParetoMKLRegressor if table.regression else ParetoMKLClassifier
+    p = plan.ps[0] if len(plan.ps) == 1 else 1.0
+    model = plain(p=p, C=plan.Cs[0], s=options.s or DEFAULT_NORM, share=plan.ways[0], **parameters)
+    return model.fit(table.X, table.y)
+
+
+def _report_fit(table: "Table", plan: SearchPlan, fitted: FittedTable, out: Path, output: Output) -> None:
     import numpy as np
 
     from .._show.sharing import Sharing
@@ -291,7 +300,7 @@ def _report_fit(table: "Table", plan: Plan, fitted: Fitted, out: Path, output: O
     )
 
 
-def _by_kernel(model: Any, values: Any) -> dict[str, Any]:
+def _by_kernel(model: "ParetoMKLClassifier | ParetoMKLRegressor", values: "Array") -> dict[str, Any]:
     """Values by kernel name; if each task has its own kernel weights, by task name and then by kernel name."""
     if values.ndim == 1:
         return named(model.kernel_names_, values)

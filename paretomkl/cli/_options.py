@@ -5,27 +5,27 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
 from .._select.score_names import WORST, check_score_name
 from .._tools.parallel import effective_jobs
 from .._tools.shares import SHARES, Share
-from .._tools.wording import counted, nearest, quoted, split_names
+from .._tools.wording import counted, did_you_mean, joined, quoted, split_names
 from ..tables._files import MAX_ROWS, STANDARD_INPUT, TableError
-from ..tables._row_selection import in_words
 from ._running import Output, note
 
 if TYPE_CHECKING:
     from .._select.scores import Judge
+    from ..kernels._kernels import KernelLike
+    from ..machines import MachineKind
     from ..tables._tables import Table
 
 MOST_NAMED = 12  # columns that a note lists at most
 LARGE, LARGE_REGRESSION = 5000, 2500  # rows above which commands use all cores by default, and pages have fewer points
 SEARCH_ROWS = 3000  # rows that parameters are chosen on at most, the default of the searches
 NEW_TASK = "new_task"  # column that marks predictions for tasks the model has not seen
-LOSSES = ("squared", "epsilon_insensitive")
 ABOUT_KERNELS = (
     "`--kernels` takes `default` (fitted to the table: linear, quadratic, Gaussians and Laplacians with widths around "
     "the typical distance, on standardised columns), `paper` (linear, quadratic, nine Gaussians), or a list with "
@@ -49,7 +49,7 @@ ABOUT_SHARING = (
 )
 
 # ------------------------------------------------------------------------------------------------ options
-TableFile = Annotated[Path, Argument(help="CSV, Parquet, Arrow or NumPy file; - means standard input.")]
+TableArgument = Annotated[Path, Argument(help="CSV, Parquet, Arrow or NumPy file; - means standard input.")]
 Target = Annotated[str, Option("--target", "-y", help="Column with the classes or numbers to predict.")]
 Tolerance = Annotated[float, Option(min=1e-8, max=0.5, help="Relative gap to certify at every p.")]
 Delimiter = Annotated[str | None, Option(help="Column separator of a text file; default: comma, in .tsv tab.")]
@@ -81,9 +81,10 @@ class Options:
         bool | None,
         Option("--regression/--classification", help="Predict numbers or classes; default: depends on the target."),
     ] = None
-    loss: Annotated[str | None, Option(help="Regression loss: `squared` (the default) or `epsilon_insensitive`.")] = (
-        None
-    )
+    loss: Annotated[
+        str | None,
+        Option(help="Loss, such as `hinge` or `squared` for classes, `squared` or `epsilon_insensitive` for numbers."),
+    ] = None
     epsilon: Annotated[
         float | None,
         Option(min=0.0, help="Errors up to this many standard deviations cost nothing; default: cross-validated."),
@@ -121,7 +122,73 @@ class Options:
         """The options whose value is not the default."""
         return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) != field.default}
 
-    def bank(self, table: "Table") -> Any:
+    # ------------------------------------------------------------------------------------------ reading
+    def load(self, file: Path, target: str, any_tasks: bool = False) -> "Table":
+        """Load the table, check that its target fits these options, and print notes about rows and ids.
+
+        Wrong options are refused before the file is read. ``any_tasks`` is the same as in :func:`load_table`.
+        """
+        from ..tables._tables import in_words, load_table
+
+        parse_ways(self.share or "auto")
+        self.costs()
+        effective_jobs(self.jobs)
+        self._check_loss()
+        table = load_table(file, target, **self.table_keywords(), any_tasks=any_tasks)
+        if self.scoring is not None:
+            check_score_name(self.scoring.removeprefix(WORST), "--scoring", table.regression)
+        self._check_loss(table)
+        if table.regression and self.balanced:
+            raise TableError(f"--balanced weights classes, but {target!r} holds numbers; remove it.")
+        if table.left_out:
+            note(in_words(table.left_out, len(table.y)))
+        if table.look_like_ids:
+            one = len(table.look_like_ids) == 1
+            which = f"{'column' if one else 'columns'} {quoted(table.look_like_ids)}"
+            drop = shlex.quote(",".join(table.look_like_ids))
+            note(
+                f"{which} {'looks like an id' if one else 'look like ids'}: a whole number that is different in every "
+                f"row; to ignore {'it' if one else 'them'}, use --drop {drop}."
+            )
+        return table
+
+    def _check_loss(self, table: "Table | None" = None) -> None:
+        """Refuse a loss that does not exist, or that is not for the target of the table."""
+        if self.loss is None and self.epsilon is None:
+            return
+        from ..machines import MACHINES  # takes a second
+
+        reads = {"labels", "numbers"} if table is None else {"numbers" if table.regression else "labels"}
+        kinds = {kind.loss: kind for kind in MACHINES.values() if kind.reads in reads}
+        if self.loss is not None and self.loss not in kinds:
+            where = "" if table is None else f" for {'numbers' if table.regression else 'classes'}"
+            meant = did_you_mean(self.loss, kinds)
+            raise TableError(f"--loss{where} is {joined(kinds, 'or')}, got {self.loss!r}{meant}")
+        if self.epsilon is not None and (self.loss is None or "epsilon" not in kinds[self.loss].parameters):
+            able = [loss for loss, kind in kinds.items() if "epsilon" in kind.parameters]
+            raise TableError(f"--epsilon works only with --loss {joined(able, 'or')}.")
+
+    def table_keywords(self) -> dict[str, Any]:
+        """The given options as keywords of :func:`load_table`."""
+        from ..tables._tables import load_table
+
+        known = inspect.signature(load_table).parameters
+        found = {name: value for name, value in self.given().items() if name in known}
+        parse = {"categorical": split_names, "drop": split_names, "delimiter": parse_delimiter}
+        return found | {name: parse[name](value) for name, value in found.items() if name in parse}
+
+    def say_read(self, file: Path, table: "Table") -> None:
+        """Print how the table was understood: the first line, shown before the libraries that learn are loaded."""
+        tasks = [counted(len(set(table.tasks)), "task")] * (table.columns.task is not None)
+        inputs = counted(len(table.columns.numbers + table.columns.words), "column")
+        kind = "numbers" if table.regression else f"{len(set(table.y.tolist())):,} classes"
+        size = ", ".join([counted(len(table.y), "row"), *tasks, f"{inputs} to learn from"])
+        Output(self.as_json).say(f"Read {called(file)}: {size}; {table.columns.target!r} holds {kind}.")
+        if is_large(table):
+            note("so many rows may take minutes; --sample uses a random part of them, --jobs more cores.")
+
+    # ----------------------------------------------------------------------------------------- learning
+    def bank(self, table: "Table") -> "KernelLike":
         """The kernels for a table; a note lists the columns that no source names."""
         from ._kernel_options import OTHERS, parse_kernels, parse_sources
 
@@ -143,70 +210,27 @@ class Options:
             note("--share has no effect: it needs several tasks (--task).")
         return ["kernel"]
 
-    @property
-    def pays(self) -> bool:
-        """Whether kernels pay for their capacity."""
-        return self.kernels == "default" or self.capacity is not None
+    def kind(self, table: "Table") -> "MachineKind":
+        """The kind of machine for a table."""
+        from ..machines import find_kind
+
+        loss = self.loss or ("squared" if table.regression else "hinge")
+        return find_kind(loss, "--loss", reads="numbers" if table.regression else "labels")
 
     def searched(self) -> dict[str, Any]:
         """Norm and capacity as keywords of a search, if given."""
         return {name: value for name in ("s", "capacity") if (value := getattr(self, name)) is not None}
 
+    def costs(self) -> list[float] | None:
+        """Values of C to choose from; None means the default."""
+        if self.C is not None:
+            return [self.C]
+        return None if self.Cs is None else parse_numbers(self.Cs, "--Cs")
+
     @property
-    def machine(self) -> Any:
-        """The machine of a regression."""
-        from ..machines import find_kind
-
-        return find_kind(self.loss or "squared", "loss", reads="numbers").name
-
-    def check(self) -> None:
-        """Refuse wrong options before reading the file."""
-        if self.loss not in (None, *LOSSES):
-            near = nearest(self.loss, LOSSES)
-            meant = f"; did you mean {near!r}?" if near else "."
-            raise TableError(f"--loss is squared or epsilon_insensitive, got {self.loss!r}{meant}")
-        if self.epsilon is not None and self.loss != "epsilon_insensitive":
-            raise TableError("--epsilon works only with --loss epsilon_insensitive.")
-        parse_ways(self.share or "auto")
-        self.costs()
-        effective_jobs(self.jobs)
-
-    def load(self, file: Path, target: str, any_tasks: bool = False) -> "Table":
-        """Load the table, check that its target fits these options, and print a note about skipped rows.
-
-        ``any_tasks`` is the same as in :func:`load_table`.
-        """
-        from ..tables._tables import load_table
-
-        self.check()
-        table = load_table(file, target, **self.table_keywords(), any_tasks=any_tasks)
-        if self.scoring is not None:
-            check_score_name(self.scoring.removeprefix(WORST), "--scoring", table.regression)
-        if table.left_out:
-            note(in_words(table.left_out, len(table.y)))
-        if table.look_like_ids:
-            one = len(table.look_like_ids) == 1
-            which = f"{'column' if one else 'columns'} {quoted(table.look_like_ids)}"
-            drop = ",".join(table.look_like_ids)
-            note(
-                f"{which} {'looks like an id' if one else 'look like ids'}: a whole number that is different in every "
-                f"row; to ignore {'it' if one else 'them'}, use --drop {shlex.quote(drop)}."
-            )
-        insisted = "--classification" if table.regression else "--regression"
-        if table.regression and self.balanced:
-            raise TableError(f"--balanced weights classes, but {target!r} holds numbers; remove it, or use {insisted}.")
-        if not table.regression and (self.loss is not None or self.epsilon is not None):
-            advice = f"remove them, or use {insisted}"
-            raise TableError(f"--loss and --epsilon are for numbers, but {target!r} holds classes; {advice}.")
-        return table
-
-    def say_read(self, file: Path, table: "Table") -> None:
-        """Print how the table was understood: the first line, shown before the libraries that learn are loaded."""
-        tasks = [counted(len(set(table.tasks)), "task")] * (table.columns.task is not None)
-        inputs = counted(len(table.columns.numbers + table.columns.words), "column")
-        kind = "numbers" if table.regression else f"{len(set(table.y.tolist())):,} classes"
-        size = ", ".join([counted(len(table.y), "row"), *tasks, f"{inputs} to learn from"])
-        Output(self.as_json).say(f"Read {called(file)}: {size}; {table.columns.target!r} holds {kind}.")
+    def class_weight(self) -> Literal["balanced"] | None:
+        """The value for the parameter ``class_weight`` of the estimators."""
+        return "balanced" if self.balanced else None
 
     def jobs_for(self, table: "Table") -> int | None:
         """Folds to run at a time, and threads: all cores for a large table, unless --jobs says otherwise."""
@@ -218,25 +242,6 @@ class Options:
 
         scoring = self.scoring or ("balanced_accuracy" if self.balanced else None)
         return make_judge(scoring, "--scoring", regression)
-
-    def costs(self) -> list[float] | None:
-        """Values of C to choose from; None means the default."""
-        if self.C is not None:
-            return [self.C]
-        return None if self.Cs is None else parse_numbers(self.Cs, "--Cs")
-
-    @property
-    def class_weight(self) -> str | None:
-        """The value for the parameter ``class_weight`` of the estimators."""
-        return "balanced" if self.balanced else None
-
-    def table_keywords(self) -> dict[str, Any]:
-        """The given options as keywords of :func:`load_table`."""
-        parse = {"categorical": split_names, "drop": split_names, "delimiter": parse_delimiter}
-        from ..tables._tables import load_table
-
-        known = inspect.signature(load_table).parameters
-        return {name: parse.get(name, lambda v: v)(value) for name, value in self.given().items() if name in known}
 
 
 def called(file: Path) -> str:
@@ -271,8 +276,7 @@ def parse_ways(text: str) -> list[Share]:
     for part in text.split(","):
         ways = SHARES if part.strip() == "auto" else [way for way in SHARES if way == part.strip()]
         if not ways:
-            near = nearest(part, [*SHARES, "auto"])
-            meant = f"; did you mean {near!r}?" if near else "."
+            meant = did_you_mean(part, [*SHARES, "auto"])
             raise TableError(f"--share takes {', '.join(SHARES)} or auto, got {text!r}{meant}")
         found += ways
     return [way for way in SHARES if way in found]

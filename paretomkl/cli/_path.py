@@ -1,6 +1,7 @@
 """``paretomkl path``."""
 
 import shlex
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,12 +13,30 @@ from .._tools.shares import SHARES, Share
 from .._tools.wording import counted
 from ..tables._files import STANDARD_INPUT, TableError
 from ._checks import check_rare, folds_for, note_target
-from ._effort import FEWER_POINTS, POINTS, Effort
-from ._options import ABOUT_KERNELS, ABOUT_SCORES, ABOUT_SHARING, Options, TableFile, Target, called
+from ._options import (
+    ABOUT_KERNELS,
+    ABOUT_SCORES,
+    ABOUT_SHARING,
+    SEARCH_ROWS,
+    Options,
+    TableArgument,
+    Target,
+    called,
+    is_large,
+)
 from ._running import Output, command, finite, named, number, one_blas_thread
 
 if TYPE_CHECKING:
+    from pandas import DataFrame as Frame
+
+    from ..machines import MachineKind
+    from ..report import TradeOff
     from ..tables._tables import Table
+
+PAGE_TOL, POINTS = 1e-6, 121  # enough for smooth curves on the page
+LARGE_TOL, FEWER_POINTS = 1e-3, 31  # for large tables
+FEWER_SEARCH_ROWS, OF_REGRESSION = 2000, 1500  # rows that parameters are chosen on in large tables
+DENSE_WORK = 6e10  # limit on the sum of rows³ over the tasks, for machines whose duals have no zeros
 
 
 @command(
@@ -27,7 +46,7 @@ if TYPE_CHECKING:
     options=Options,
 )
 def path(
-    file: TableFile,
+    file: TableArgument,
     target: Target,
     options: Options,
     out: Annotated[Path | None, Option(help="Folder for page.html and path.csv; default: TABLE-path.")] = None,
@@ -46,17 +65,16 @@ def path(
     kernels = options.bank(table)
     options.say_read(file, table)
     from ..report import trade_off_page  # imported after the first line is printed: it takes a second
-    from ._expectation import PATH_TOO, expected_seconds, number_of_kernels, say_what_to_expect
 
     judge = options.judge(table.regression)
     note_target(table, options)
-    effort = Effort.of(table, options, points, 1 - test_size)
-    again = _fitting_command(file, target, options, effort.tol).replace("`", "``")
+    kind, large = options.kind(table), is_large(table)
+    tol = LARGE_TOL if large else PAGE_TOL
+    task_rows, seen = _rows_to_learn_from(table, kind, 1 - test_size)
+    again = _fitting_command(file, target, options, kind, tol).replace("`", "``")
     ways: list[Share] = sorted({"kernel", *options.ways(table, ["kernel"])}, key=SHARES.index)
     cv = folds_for(table, 5, judge, 1 - test_size)
-    n_kernels = number_of_kernels(kernels)
-    seconds = PATH_TOO * expected_seconds(table, options, ways, n_kernels, cv, 1 - test_size)
-    say_what_to_expect(table, options, seconds, n_kernels)
+    few = OF_REGRESSION if table.regression else FEWER_SEARCH_ROWS
     with one_blas_thread():
         found = trade_off_page(
             table.X,
@@ -66,7 +84,7 @@ def path(
             **options.searched(),
             C=options.C,
             Cs=options.costs(),
-            machine=options.machine if table.regression else "svc",
+            machine=kind.name,
             epsilon=options.epsilon,
             class_weight=options.class_weight,
             scoring=judge.scoring,
@@ -75,18 +93,30 @@ def path(
             cv=cv,
             test_size=test_size,
             random_state=options.seed,
-            n_points=effort.points,
-            tol=effort.tol,
+            n_points=points or (FEWER_POINTS if large else POINTS),
+            tol=tol,
             n_jobs=options.jobs_for(table),
             title=f"{target} in {name}",
             loading=_loading_code(file, target, options),
             refit_note=f"Or in the shell: `{again}`. Both learn from all rows; the models on this page learned from "
-            f"{100 * effort.seen:.0f} % of them.",
-            max_task_rows=effort.task_rows,
-            max_search_rows=effort.search_rows,
+            f"{100 * seen:.0f} % of them.",
+            max_task_rows=task_rows,
+            max_search_rows=few if large else SEARCH_ROWS,
             verbose=None,
         )
     _report_path(table, found, *_write_path(folder, found), Output(options.as_json))
+
+
+def _rows_to_learn_from(table: "Table", kind: "MachineKind", share: float) -> tuple[int | None, float]:
+    """The most rows that a task learns from, None for all, and the share of all rows that are learned from.
+
+    Duals have zeros only if C bounds them; otherwise there are linear systems as large as the tasks.
+    """
+    sizes = [share * n for n in Counter(table.tasks).values()]
+    most = int((DENSE_WORK / len(sizes)) ** (1 / 3))
+    if kind.promises.homogeneous or max(sizes) <= most:
+        return None, share
+    return most, sum(min(n, most) for n in sizes) / len(table.y)
 
 
 def _check_folder(out: Path) -> Path:
@@ -109,7 +139,7 @@ def _loading_code(file: Path, target: str, options: Options) -> str:
     )
 
 
-def _fitting_command(file: Path, target: str, options: Options, tol: float) -> str:
+def _fitting_command(file: Path, target: str, options: Options, kind: "MachineKind", tol: float) -> str:
     """The command that fits the model again, with placeholders {p}, {C}, {s} and {capacity}."""
     words = ["paretomkl", "fit", str(file), "--target", target]
     found = replace(options, C=None, Cs=None, s=None, capacity=None, epsilon=None, share=None)
@@ -117,12 +147,13 @@ def _fitting_command(file: Path, target: str, options: Options, tol: float) -> s
         option = "--classification" if name == "regression" and not value else "--" + name.replace("_", "-")
         for one in value if isinstance(value, list) else [value]:
             words += [option] if isinstance(one, bool) else [option, str(one)]
-    chosen = "--p {p} --C {C} --s {s}" + " --capacity {capacity}" * options.pays
-    chosen += " --epsilon {epsilon}" * (options.loss == "epsilon_insensitive")
+    pays = options.kernels == "default" or options.capacity is not None  # for the capacity of kernels
+    chosen = "--p {p} --C {C} --s {s}" + " --capacity {capacity}" * pays
+    chosen += "".join(f" --{name} {{{name}}}" for name in kind.parameters)
     return f"{shlex.join(words)} --tol {tol:g} --out model.skops {chosen}"
 
 
-def _write_path(folder: Path, found: Any) -> tuple[Path, Path]:
+def _write_path(folder: Path, found: "TradeOff") -> tuple[Path, Path]:
     """Write the page and the numbers; if that fails, remove a folder created for them."""
     made = not folder.exists()
     folder.mkdir(exist_ok=True)
@@ -135,7 +166,7 @@ def _write_path(folder: Path, found: Any) -> tuple[Path, Path]:
         raise
 
 
-def _path_frame(found: Any) -> Frame:
+def _path_frame(found: "TradeOff") -> "Frame":
     """One row per p: gap, score, kernels, sources, and the objective, weight and score of each task."""
     import pandas as pd
 
@@ -151,16 +182,15 @@ def _path_frame(found: Any) -> Frame:
     return pd.DataFrame(columns)
 
 
-def _report_path(table: "Table", found: Any, page: Path, numbers: Path, output: Output) -> None:
+def _report_path(table: "Table", found: "TradeOff", page: Path, numbers: Path, output: Output) -> None:
     from .._learn.path import PAPER_PS
     from .._show.words import choice, parameters, source_shares
-    from ._demonstration import path_table
-    from ._showing import say_comparison, say_sharing
+    from ._showing import path_table, say_comparison, say_sharing
 
-    path, here = found.path, _at_choice(found)
-    n_tasks = len(path.task_names)
+    path = found.path
+    here = list(path.ps).index(1.0 if found.cv is None else found.cv.best_p)
     chosen = parameters({name: getattr(found, name) for name in ("C", "capacity", "s", "epsilon")})
-    title = f"Pareto path of {counted(n_tasks, 'task')}, {chosen}"
+    title = f"Pareto path of {counted(len(path.task_names), 'task')}, {chosen}"
     output.say(path_table(path, title, rows=[k for k, p in enumerate(path.ps) if p in PAPER_PS]))
     if found.cv is not None:
         output.say(choice(found.cv))
@@ -186,8 +216,8 @@ def _report_path(table: "Table", found: Any, page: Path, numbers: Path, output: 
             "best_p": None if found.cv is None else finite(float(found.cv.best_p)),
             "scoring": found.measure.key,
             "score_name": found.measure.name,
-            "held_out_score": _held_out_score(found),
-            "task_scores": _task_scores(found),
+            "held_out_score": number(found.scores_overall[here]),
+            "task_scores": dict(zip(path.task_names, map(number, found.scores[here]), strict=True)),
             "comparison": None if found.comparison is None else found.comparison.facts(),
             "sharing": None if found.sharing is None else found.sharing.facts(),
             "largest_gap": float(path.gap.max()),
@@ -195,18 +225,3 @@ def _report_path(table: "Table", found: Any, page: Path, numbers: Path, output: 
             "left_out": [part.facts() for part in table.left_out],
         }
     )
-
-
-def _at_choice(found: Any) -> int:
-    """The index of the point that cross-validation picks, or else of p = 1."""
-    p = 1.0 if found.cv is None else found.cv.best_p
-    return list(found.path.ps).index(p)
-
-
-def _held_out_score(found: Any) -> float | None:
-    return number(found.scores_overall[_at_choice(found)])
-
-
-def _task_scores(found: Any) -> dict[str, float | None]:
-    scores = found.scores[_at_choice(found)]
-    return {name: number(score) for name, score in zip(found.path.task_names, scores, strict=True)}

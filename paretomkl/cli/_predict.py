@@ -9,17 +9,22 @@ import typer
 from typer import Argument, Option
 
 from .._tools.files import check_writable, write_whole
-from .._tools.wording import counted, hint, joined, nearest, quoted, split_names
+from .._tools.wording import counted, did_you_mean, hint, joined, quoted, split_names
 from ..tables._files import TableError, read_table
-from ._options import NEW_TASK, AsJson, Decimal, Delimiter, Encoding, TableFile, called, parse_delimiter
+from ._options import NEW_TASK, AsJson, Decimal, Delimiter, Encoding, TableArgument, called, parse_delimiter
 from ._running import Output, command, fail, note
 
 if TYPE_CHECKING:
-    from ..tables._tables import Columns
-    from ._saved_model import Answers
+    from pandas import DataFrame as Frame
+    from pandas import Series
+
+    from .._tools.typing import AnyArray
+    from ._saved_model import Answers, SavedModel
 
 UNKNOWN = ("refuse", "common", "mean")
 OTHER_FORMATS = (".parquet", ".arrow", ".feather", ".ipc", ".npy", ".npz", ".xlsx", ".xls", ".json")
+MOST_NAMED = 5  # tasks and classes that a note lists at most
+SCORE = "score: "  # begins the names of the columns with decision scores
 
 
 @command(
@@ -31,7 +36,7 @@ OTHER_FORMATS = (".parquet", ".arrow", ".feather", ".ipc", ".npy", ".npz", ".xls
 )
 def predict(
     model: Annotated[Path, Argument(help="Model that `paretomkl fit` wrote.")],
-    file: TableFile,
+    file: TableArgument,
     out: Annotated[Path | None, Option("--out", "-o", help="CSV file to write; default, or -: print.")] = None,
     keep: Annotated[str, Option(help="Table columns to copy to the output, separated by commas; or `all`.")] = "",
     unknown_tasks: Annotated[str | None, Option(help="`refuse`, `common` or `mean`; see below.")] = None,
@@ -49,13 +54,17 @@ def predict(
         check_writable(out)
         if out.resolve() in (model.resolve(), file.resolve()):
             raise TableError(f"The predictions would overwrite {str(out)!r}; choose another file (--out).")
-    _check_handling(unknown_tasks)
+    if unknown_tasks not in (None, *UNKNOWN):
+        meant = did_you_mean(unknown_tasks, UNKNOWN)
+        raise TableError(f"--unknown-tasks takes {joined(UNKNOWN, 'or')}, got {unknown_tasks!r}{meant}")
     if not model.is_file():
         raise TableError(f"There is no file {str(model)!r}.")
     form: dict[str, Any] = {"delimiter": parse_delimiter(delimiter), "decimal": decimal, "encoding": encoding}
     frame = read_table(file, **form, max_rows=sys.maxsize - 1)
     kept = _kept_columns(keep, frame)
-    from ._saved_model import SavedModel, check_columns, columns_of  # imported here because it needs NumPy
+    import numpy as np  # imported here because help and errors about options do without it
+
+    from ._saved_model import SavedModel, check_columns, columns_of
 
     needed = columns_of(model)
     if needed is not None:
@@ -70,29 +79,23 @@ def predict(
     inputs = saved.inputs(frame, file.name)
     far = saved.note_far_outside(inputs)
     answers = saved.answer(inputs, unknown_tasks, scores is not False)
-    table = answers.beside(frame[kept], inputs)
-    facts: dict[str, Any] = {"rows": len(table)}
-    if far:
-        facts["far_outside"] = far
-    facts |= _report(table, answers, len(kept), out, output)
-    facts |= _report_truth(frame, answers, saved.columns, output)
-    refused = answers.refusal()
-    if refused is None:
+    table = _beside(frame[kept], inputs, saved, answers)
+    facts: dict[str, Any] = {"rows": len(table)} | ({"far_outside": far} if far else {})
+    facts |= _report(table, kept, saved, answers, out, output)
+    if saved.columns.target in frame.columns:
+        tasks = np.full(len(frame), "all rows") if saved.columns.task is None else inputs[saved.columns.task].to_numpy()
+        report = _report_errors if saved.regression else _report_accuracy
+        facts |= report(frame[saved.columns.target], tasks, saved, answers, output)
+    if answers.given.all():
         output.finish(facts)
         return
+    refused = saved.refusal(answers)
     output.finish(facts | {"error": refused})
     fail(refused, as_json=False)
     raise typer.Exit(2)
 
 
-def _check_handling(given: str | None) -> None:
-    if given is not None and given not in UNKNOWN:
-        near = nearest(given, UNKNOWN)
-        meant = f"; did you mean {near!r}?" if near else "."
-        raise TableError(f"--unknown-tasks takes {joined(UNKNOWN, 'or')}, got {given!r}{meant}")
-
-
-def _kept_columns(keep: str, frame: Frame) -> list[str]:
+def _kept_columns(keep: str, frame: "Frame") -> list[str]:
     """The columns that --keep names; ``all`` means every column, unless one has that name."""
     names = split_names(keep)
     if names == ["all"] and "all" not in frame.columns:
@@ -104,78 +107,105 @@ def _kept_columns(keep: str, frame: Frame) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _report(table: Frame, answers: "Answers", n_kept: int, out: Path | None, output: Output) -> dict[str, Any]:
+def _beside(kept: "Frame", inputs: "Frame", saved: "SavedModel", answers: "Answers") -> "Frame":
+    """Kept columns, task, prediction and scores, and a column that marks rows of new tasks if there are any."""
+    import pandas as pd
+
+    task, target = saved.columns.task, saved.columns.target
+    made: dict[str, Any] = {} if task is None or task in kept.columns else {task: inputs[task].to_numpy()}
+    made[_name(saved)] = answers.labels
+    if answers.scores is not None:
+        classes = [str(label) for label in saved.model.classes_]
+        names = classes[1:] if answers.scores.shape[1] == 1 else classes
+        made |= {f"{SCORE}{name}": column for name, column in zip(names, answers.scores.T, strict=True)}
+    if answers.new_tasks:
+        made[NEW_TASK] = answers.new
+        if answers.handling != "refuse":
+            _note_new(saved, answers)
+    taken = [name for name in made if name in kept.columns]
+    if taken:
+        raise TableError(
+            f"The table already has a column {taken[0]!r}, which the predictions of {target!r} need; rename it."
+        )
+    return pd.concat([kept.reset_index(drop=True), pd.DataFrame(made)], axis=1)
+
+
+def _name(saved: "SavedModel") -> str:
+    """The name of the column with the predictions."""
+    return f"predicted_{saved.columns.target}"
+
+
+def _note_new(saved: "SavedModel", answers: "Answers") -> None:
+    by = {
+        "mean": "the mean decision of the known tasks predicts them",
+        "everything": "the model of all tasks predicts them",
+        "function": "what the tasks have in common predicts them",
+    }["mean" if answers.handling == "mean" else saved.model.share]
+    n = int(answers.new.sum())
+    which = f"{n:,} of {counted(len(answers.new), 'row')} {'belongs' if n == 1 else 'belong'} to tasks"
+    names = quoted(answers.new_tasks, MOST_NAMED)
+    note(f"{which} the model has not seen, {names}: {by}, and the column {NEW_TASK!r} marks them.")
+
+
+# ---------------------------------------------------------------------------------------------- reports
+def _report(
+    table: "Frame", kept: list[str], saved: "SavedModel", answers: "Answers", out: Path | None, output: Output
+) -> dict[str, Any]:
     """Write or print the predictions, and return the facts for JSON."""
-    facts: dict[str, Any] = {} if answers.saved.regression else {"counts": _counts(answers)}
-    if answers.new.any():
-        facts[NEW_TASK] = answers.new.tolist()
-        facts["new_tasks"] = answers.new_tasks()
+    counts = None if saved.regression else _counts(answers)
+    facts: dict[str, Any] = {} if counts is None else {"counts": counts}
+    if answers.new_tasks:
+        facts |= {NEW_TASK: answers.new.tolist(), "new_tasks": answers.new_tasks}
     if out is not None:
         write_whole(out, table.to_csv(index=False))
-        facts["predictions"] = str(out)
-        Output(output.as_json).say(f"{_summary(answers)}. Written: {out}.")
-        return facts
+        Output(output.as_json).say(f"{_summary(answers, counts)}. Written: {out}.")
+        return facts | {"predictions": str(out)}
     if not output.as_json:
         table.to_csv(sys.stdout, index=False)
     columns = {name: [None if v != v else v for v in table[name].tolist()] for name in table.columns}
-    facts["predictions"] = columns[answers.name]
+    facts["predictions"] = columns[_name(saved)]
     if answers.scores is not None:
-        facts["scores"] = {name: column for name, column in columns.items() if name.startswith("score: ")}
-    facts["columns"] = {
-        name: columns[name] for name in list(columns)[: n_kept + (answers.saved.columns.task in columns)]
-    }
-    facts["columns"].pop(answers.name, None)
-    return facts
+        facts["scores"] = {name: column for name, column in columns.items() if name.startswith(SCORE)}
+    copied = dict.fromkeys([*kept, saved.columns.task])
+    return facts | {"columns": {name: columns[name] for name in copied if name in columns}}
 
 
 def _counts(answers: "Answers") -> dict[str, int]:
     """The number of rows of each predicted class, the most frequent first."""
-    return {str(label): n for label, n in Counter(x for x in answers.labels if x is not None).most_common()}
+    return {str(label): n for label, n in Counter(answers.labels[answers.given]).most_common()}
 
 
-def _summary(answers: "Answers") -> str:
+def _summary(answers: "Answers", counts: dict[str, int] | None) -> str:
     """``22 rows of class 1, 17 of class 0``, or the range of predicted numbers."""
-    import numpy as np
-
     from .._show.words import in_digits
 
-    refused = int(answers.new.sum()) if answers.handling == "refuse" else 0
+    refused = int((~answers.given).sum())
     without = f"; {counted(refused, 'row')} without a prediction" * bool(refused)
-    if answers.saved.regression:
-        known = answers.labels[~np.isnan(answers.labels)]
+    if counts is None:
+        known = answers.labels[answers.given]
         low, middle, high = (in_digits(float(v)) for v in (known.min(), known.mean(), known.max()))
         return f"{counted(len(known), 'row')}: predictions from {low} to {high}, mean {middle}{without}"
-    (label, n), *rest = _counts(answers).items()
+    (label, n), *rest = counts.items()
     return ", ".join([f"{counted(n, 'row')} of class {label}", *(f"{m:,} of class {one}" for one, m in rest)]) + without
 
 
-def _report_truth(frame: Frame, answers: "Answers", columns: "Columns", output: Output) -> dict[str, Any]:
-    """If the table has the target, report how good the predictions are for each task, new tasks included."""
-    import numpy as np
-
-    if columns.target not in frame.columns:
-        return {}
-    tasks = np.full(len(frame), "all rows") if columns.task is None else answers.inputs[columns.task].to_numpy()
-    return (_report_errors if answers.saved.regression else _report_accuracy)(
-        frame[columns.target], tasks, answers, output
-    )
-
-
-def _report_accuracy(target: Any, tasks: Any, answers: "Answers", output: Output) -> dict[str, Any]:
-    import numpy as np
+def _report_accuracy(
+    target: "Series", tasks: "AnyArray", saved: "SavedModel", answers: "Answers", output: Output
+) -> dict[str, Any]:
+    """If the table has the classes, report how good the predictions are for each task, new tasks included."""
     import pandas as pd
 
     from ..tables._tables import as_text
     from ._showing import say_accuracy
 
     truth = as_text(target).to_numpy()
-    judged = pd.notna(truth) & np.array([label is not None for label in answers.labels])
+    judged = pd.notna(truth) & answers.given
     if not judged.any():
         return {}
-    known = set(as_text(pd.Series(answers.saved.model.classes_)))
+    known = set(as_text(pd.Series(saved.model.classes_)))
     unknown = [label for label in truth[judged] if label not in known]
     if unknown:
-        names, rows_are = quoted(sorted(set(unknown)), 5), counted(len(unknown), "row")
+        names, rows_are = quoted(sorted(set(unknown)), MOST_NAMED), counted(len(unknown), "row")
         classes = "a class" if len(set(unknown)) == 1 else "classes"
         note(f"{rows_are} of {classes} that the model has not seen count as wrong: {names}.")
     said = as_text(pd.Series(answers.labels[judged])).to_numpy()
@@ -186,7 +216,10 @@ def _report_accuracy(target: Any, tasks: Any, answers: "Answers", output: Output
     return {"mean_accuracy": float(share.mean()), "accuracy": float((said == truth[judged]).mean()), "tasks": by_task}
 
 
-def _report_errors(target: Any, tasks: Any, answers: "Answers", output: Output) -> dict[str, Any]:
+def _report_errors(
+    target: "Series", tasks: "AnyArray", saved: "SavedModel", answers: "Answers", output: Output
+) -> dict[str, Any]:
+    """If the table has the numbers, report R² and errors for each task, new tasks included."""
     import numpy as np
     import pandas as pd
 
@@ -196,7 +229,7 @@ def _report_errors(target: Any, tasks: Any, answers: "Answers", output: Output) 
     from ._showing import say_errors
 
     truth = pd.to_numeric(target, errors="coerce").to_numpy(dtype=float)
-    judged = np.isfinite(truth) & np.isfinite(answers.labels)
+    judged = np.isfinite(truth) & answers.given
     if not judged.any():
         return {}
     names = list(dict.fromkeys(tasks[judged].tolist()))

@@ -1,138 +1,161 @@
-"""Tables in the terminal: ways to share, simpler models, errors by task, and the parts of a function."""
+"""Tables in the terminal: paths, ways to share, simpler models, errors by task, and the parts of a function."""
 
-from typing import Any
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.table import Table as Grid
+from rich.text import Text
 
+from .._show.drawing import shorten
+from .._show.words import ACCURACY, R2, in_digits, percent
 from .._tools.shares import CALLED
 from .._tools.wording import counted, short_kernel
 from ._running import Output
 
+if TYPE_CHECKING:
+    from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
+    from .._learn.path import ParetoPath
+    from .._show.comparison import Comparison, TaskErrors
+    from .._show.sharing import Sharing
+
 MOST_TASKS = 12  # that a table lists at most
 LIGHT = 0.02  # kernels with a smaller share are not listed by name
+WIDE = 110  # columns of a terminal from which two kernels fit into a line
 
 
-def say_sharing(sharing: Any, output: Output) -> None:
+def _grid(first: str, *others: str, title: str | None = None) -> Grid:
+    """A table whose first column is text and whose other columns are numbers."""
+    grid = Grid(title=title, title_style="bold", title_justify="left", header_style="bold", box=SIMPLE_HEAD)
+    grid.add_column(first)
+    for name in others:
+        grid.add_column(name, justify="right", no_wrap=True)
+    return grid
+
+
+def _listed(names: Sequence[int] | Sequence[str]) -> int:
+    """How many tasks a table lists: all, or if there are many, the first ones."""
+    return len(names) if len(names) <= MOST_TASKS + 1 else MOST_TASKS
+
+
+def path_table(path: ParetoPath, title: str, rows: Sequence[int] | None = None) -> Grid:
+    """The path, or some of its points: how p affects the objectives, the task weights and the kernels.
+
+    The smallest and the largest objective are labelled "easiest" and "hardest" unless a larger task is easier. The
+    weight belongs to the task with the largest objective. The kernels are the heaviest, one or two of them.
+    """
+    extremes = ("easiest", "hardest") if path.large_is_hard else ("smallest J", "largest J")
+    n_kernels = 2 if shutil.get_terminal_size().columns >= WIDE else 1
+    grid = _grid("p", "M_p", *extremes, "weight", title=title)
+    grid.columns[0].justify = "right"
+    grid.add_column("heaviest kernels" if n_kernels > 1 else "heaviest kernel")
+    grid.add_column("gap", justify="right", no_wrap=True)
+    for i in range(len(path)) if rows is None else rows:
+        objectives, share = path.objectives[i], path.kernel_shares[i]
+        heavy = [m for m in np.argsort(-share)[:n_kernels] if share[m] >= 0.05]
+        kernels = ", ".join(f"{share[m]:.0%} {short_kernel(path.kernel_names[m])}" for m in heavy)
+        grid.add_row(
+            "∞" if np.isinf(path.ps[i]) else f"{path.ps[i]:g}",
+            f"{path.objective[i]:.4f}",
+            f"{objectives.min():.3f}",
+            f"{objectives.max():.3f}",
+            f"{path.task_weights[i, objectives.argmax()]:.1%}",
+            Text(kernels, no_wrap=True, overflow="ellipsis"),  # one line per exponent
+            f"{path.gap[i]:.0e}",
+        )
+    return grid
+
+
+def say_sharing(sharing: Sharing | None, output: Output) -> None:
     """Print the scores of the ways to share, and the conclusion."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     if sharing is None:
         return
-    table = Table(header_style="bold", box=SIMPLE_HEAD)
-    table.add_column("What tasks share")
-    table.add_column("")
-    table.add_column(f"{sharing.n_splits} folds", justify="right", no_wrap=True)
+    grid = _grid("What tasks share", "", f"{sharing.n_splits} folds")
+    grid.columns[1].justify = "left"
     for way in sharing.scores:
-        table.add_row(way, CALLED[way], sharing.text(way), style="bold" if way == sharing.best else None)
-    output.say(table)
+        grid.add_row(way, CALLED[way], sharing.text(way), style="bold" if way == sharing.best else None)
+    output.say(grid)
     output.say(sharing.in_words)
 
 
-def say_comparison(comparison: Any, output: Output) -> None:
+def say_comparison(comparison: Comparison | None, output: Output) -> None:
     """Print a small table of our model and the simpler ones, and the conclusion."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    from .._show.words import in_digits
-
     if comparison is None:
         return
     measure, held_out = comparison.measure, comparison.ours.held_out is not None
-    errors = all(one.errors is not None for one in comparison.contenders)
-    table = Table(header_style="bold", box=SIMPLE_HEAD)
-    table.add_column(measure.name[0].upper() + measure.name[1:])
-    for name in [f"{len(comparison.ours.folds)} folds"] + ["held out"] * held_out + ["RMSE"] * errors:
-        table.add_column(name, justify="right", no_wrap=True)
+    errors = {one.name: one.errors for one in comparison.contenders if one.errors is not None}
+    all_have = len(errors) == len(comparison.contenders)
+    columns = [f"{len(comparison.ours.folds)} folds"] + ["held out"] * held_out + ["RMSE"] * all_have
+    grid = _grid(measure.name[0].upper() + measure.name[1:], *columns)
     for one in comparison.contenders:
-        further = [measure.with_error(one.held_out, one.held_out_error)] if held_out else []
-        further += [in_digits(one.errors.overall_rmse)] if errors else []
-        table.add_row(one.name, comparison.text(one), *further)
-    output.say(table)
+        further = [] if one.held_out is None else [measure.with_error(one.held_out, one.held_out_error)]
+        further += [in_digits(errors[one.name].overall_rmse)] if all_have else []
+        grid.add_row(one.name, comparison.text(one), *further)
+    output.say(grid)
     output.say(comparison.verdict)
     output.say(comparison.how)
-    if errors and len(comparison.ours.errors.tasks) > 1:
-        say_errors({one.name: one.errors for one in comparison.contenders}, output)
+    if all_have and len(errors[comparison.ours.name].tasks) > 1:
+        say_errors(errors, output)
 
 
-def say_errors(errors: dict[str, Any], output: Output) -> None:
+def say_errors(errors: Mapping[str, TaskErrors], output: Output) -> None:
     """Print R² of each task and method, and the root mean squared error of the first method."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    from .._show.drawing import shorten
-    from .._show.words import R2, in_digits
-
     ours, *others = errors.values()
-    table = Table(header_style="bold", box=SIMPLE_HEAD)
-    table.add_column("R² by task", no_wrap=True)
     short = {"one kernel ridge on all tasks together": "one for all", "one kernel ridge per task": "one each"}
-    for name in ("rows", *(short.get(name, name.removesuffix(" of each task")) for name in errors), "RMSE"):
-        table.add_column(name, justify="right")
-    order = np.argsort(ours.r2, kind="stable")  # worst first, NaN last
-    for t in order[: MOST_TASKS if len(order) > MOST_TASKS + 1 else None]:
+    names = [short.get(name, name.removesuffix(" of each task")) for name in errors]
+    grid = _grid("R² by task", "rows", *names, "RMSE")
+    order = np.argsort(ours.r2, kind="stable").tolist()  # worst first, NaN last
+    for t in order[: _listed(order)]:
         values = [R2.text(one.r2[t]) for one in (ours, *others)]
-        table.add_row(shorten(ours.tasks[t]), str(ours.rows[t]), *values, in_digits(ours.rmse[t]))
-    if len(order) > MOST_TASKS + 1:
-        table.add_row(f"and {len(order) - MOST_TASKS} more, no worse")
+        grid.add_row(shorten(ours.tasks[t]), str(ours.rows[t]), *values, in_digits(ours.rmse[t]))
+    if _listed(order) < len(order):
+        grid.add_row(f"and {len(order) - _listed(order)} more, no worse")
     mean = [R2.text(one.mean_r2) for one in (ours, *others)]
-    table.add_row("mean", str(ours.rows.sum()), *mean, in_digits(ours.overall_rmse), style="bold")
-    output.say(table)
+    grid.add_row("mean", str(ours.rows.sum()), *mean, in_digits(ours.overall_rmse), style="bold")
+    output.say(grid)
     whose = "ours, " if others else ""
     output.say(f"The mean R² is over the tasks; RMSE is {whose}in units of the target, in the last line over all rows.")
 
 
-def say_parts(model: Any, output: Output) -> None:
+def say_parts(model: ParetoMKLClassifier | ParetoMKLRegressor, output: Output) -> None:
     """Print which kernels make up the common part of the function and the parts of the tasks."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    from .._show.words import percent
-
     if model.share != "function" or not hasattr(model, "common_share_"):
         return
-    bank, shares = model.model_.bank, model.kernel_shares_
-    common, own = shares[: bank.base.n_kernels], shares[bank.base.n_kernels :]
-    table = Table(header_style="bold", box=SIMPLE_HEAD)
-    for name in ("Share of the function", "common", "own"):
-        table.add_column(name, justify="left" if name[0] == "S" else "right")
+    bank: Any = model.model_.bank
+    base = bank.base  # the kernels of the common part, which tasks have again
+    common, own = model.kernel_shares_[: base.n_kernels], model.kernel_shares_[base.n_kernels :]
+    grid = _grid("Share of the function", "common", "own")
     both = common + own[:-1]
     heavy = [m for m in np.argsort(-both, kind="stable") if both[m] >= LIGHT]
     for m in heavy:
-        table.add_row(short_kernel(bank.base.names[m]), percent(common[m]), percent(own[m]))
+        grid.add_row(short_kernel(base.names[m]), percent(common[m]), percent(own[m]))
     if len(heavy) < len(both):
         light = np.setdiff1d(np.arange(len(both)), heavy)
-        table.add_row(counted(len(light), "lighter kernel"), percent(common[light].sum()), percent(own[light].sum()))
-    table.add_row("level of each task", "", percent(own[-1]))
-    table.add_row("all", percent(common.sum()), percent(own.sum()), style="bold")
-    output.say(table)
+        grid.add_row(counted(len(light), "lighter kernel"), percent(common[light].sum()), percent(own[light].sum()))
+    grid.add_row("level of each task", "", percent(own[-1]))
+    grid.add_row("all", percent(common.sum()), percent(own.sum()), style="bold")
+    output.say(grid)
     output.say(f"{percent(model.common_share_)} of the function is common to the tasks.")
 
 
-def say_accuracy(share: dict[str, float], rows: dict[str, int], output: Output) -> None:
+def say_accuracy(share: Mapping[str, float], rows: Mapping[str, int], output: Output) -> None:
     """Print the share of correct predictions of each task, worst first, and of all rows."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    from .._show.drawing import shorten
-    from .._show.words import ACCURACY
-
-    percent = ACCURACY.text
-    overall = sum(share[name] * rows[name] for name in share) / sum(rows.values())
+    n_rows = sum(rows.values())
+    overall = sum(share[name] * rows[name] for name in share) / n_rows
     if len(share) == 1:
-        said = f"{percent(overall)} of {counted(sum(rows.values()), 'row')}"
-        output.say(f"Accuracy against the target in the table: {said}.")
+        right = f"{ACCURACY.text(overall)} of {counted(n_rows, 'row')}"
+        output.say(f"Accuracy against the target in the table: {right}.")
         return
-    table = Table(header_style="bold", box=SIMPLE_HEAD)
-    table.add_column("Accuracy by task", no_wrap=True)
-    table.add_column("rows", justify="right")
-    table.add_column("right", justify="right")
+    grid = _grid("Accuracy by task", "rows", "right")
     order = sorted(share, key=lambda name: share[name])
-    listed = order[: MOST_TASKS if len(order) > MOST_TASKS + 1 else None]
-    for name in listed:
-        table.add_row(shorten(name), f"{rows[name]:,}", percent(share[name]))
-    if len(listed) < len(order):
-        table.add_row(f"and {len(order) - len(listed)} more, no worse")
-    table.add_row("mean over the tasks", "", percent(float(np.mean(list(share.values())))), style="bold")
-    table.add_row("all rows", f"{sum(rows.values()):,}", percent(overall), style="bold")
-    output.say(table)
+    for name in order[: _listed(order)]:
+        grid.add_row(shorten(name), f"{rows[name]:,}", ACCURACY.text(share[name]))
+    if _listed(order) < len(order):
+        grid.add_row(f"and {len(order) - _listed(order)} more, no worse")
+    grid.add_row("mean over the tasks", "", ACCURACY.text(float(np.mean(list(share.values())))), style="bold")
+    grid.add_row("all rows", f"{n_rows:,}", ACCURACY.text(overall), style="bold")
+    output.say(grid)

@@ -895,10 +895,11 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
             ["numbers.csv", "-y", "outcome", "--balanced"],
             "--balanced weights classes, but 'outcome'",
         ),
-        "loss of classes": ([*good, "--loss", "squared"], "--loss and --epsilon are for numbers, but 'outcome' holds"),
+        "loss of numbers": ([*good, "--loss", "epsilon_insensitive"], "--loss for classes is hinge"),
+        "loss of classes": (["numbers.csv", "-y", "outcome", "--loss", "hinge"], "--loss for numbers is squared"),
         "unknown loss": (
             ["numbers.csv", "-y", "outcome", "--loss", "huber"],
-            "--loss is squared or epsilon_insensitive",
+            "got 'huber'",
         ),
         "ε of the squared loss": (
             ["numbers.csv", "-y", "outcome", "--epsilon", "0.1"],

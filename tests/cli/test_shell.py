@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -26,13 +25,9 @@ import paretomkl
 from paretomkl._tools.progress import Progress
 from paretomkl._tools.wording import counted, hint, joined, nearest, quoted, short_kernel
 from paretomkl.cli._app import app
-from paretomkl.cli._expectation import expected_seconds, in_time, number_of_kernels
-from paretomkl.cli._options import Options
 from paretomkl.cli._running import in_the_shell, note
 from paretomkl.exceptions import TaskDataError
-from paretomkl.kernels._kernels import as_bank
-from paretomkl.tables._tables import LeftOut
-from paretomkl.tables._tables import TableError, load_table
+from paretomkl.tables._tables import LeftOut, TableError, load_table
 from tests.cli.test_cli import COMMAND, costs, patients, run, run_process
 
 TABLE = ("-y", "outcome", "-t", "hospital")
@@ -628,43 +623,13 @@ def test_wrong_options_in_a_separate_process(folder):
     assert done.stderr == "Error: No such option: --targt; did you mean --target?\n"
 
 
-def test_large_tables_say_what_to_expect(tmp_path, monkeypatch):
-    """More rows take longer, parallel folds take less; small tables get no note."""
-    frame = patients(3000)
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    table, options = load_table(tmp_path / "t.csv", "outcome", "hospital"), Options()
-    small = replace(table, inputs=table.inputs[:300], y=table.y[:300])
-    seconds = [expected_seconds(part, options, ["kernel"], 13, 5) for part in (small, table)]
-    assert seconds[0] < 2 < 10 * seconds[0] < seconds[1] < 120
-    assert expected_seconds(table, options, ["function"], 13, 5) > expected_seconds(table, options, ["kernel"], 13, 5)
-    monkeypatch.setattr("paretomkl.search.ParetoMKLClassifierCV.fit", stop_here)
-    done = run("fit", tmp_path / "t.csv", *TABLE, "-o", tmp_path / "m.skops")
-    assert "3,000 rows, 13 kernels and 2 tasks will take roughly " in done.stderr
-    assert "--sample uses a random part of the rows" in done.stderr
-    done = run("fit", tmp_path / "t.csv", *TABLE, "-o", tmp_path / "m.skops", "--sample", "100")
-    assert "will take" not in done.stderr
-    assert [in_time(s) for s in (3, 44, 200, 1000, 9000)] == [
-        *("10 seconds", "40 seconds", "3 minutes", "17 minutes", "2 hours"),
-    ]
-
-
-def stop_here(*_: object, **__: object) -> None:
-    raise ValueError("far enough")
-
-
-def test_kernels_are_counted_before_they_are_made(folder):
-    table = load_table(folder / "good.csv", "outcome", "hospital")
-    banks = {
-        Options(): 13,
-        Options(kernels="paper"): 11,
-        Options(kernels="linear,rbf:1"): 2,
-        Options(source=("a=age", "b=bmi+ward")): 16,
-    }
-    for options, n in banks.items():
-        made = options.bank(table)
-        assert number_of_kernels(made) == n
-        X = table.X[table.features]
-        assert as_bank(made).fit(X.to_numpy(), list(X.columns)).n_kernels == n
+def test_large_tables_say_that_they_take_long(tmp_path, monkeypatch):
+    patients(300).to_csv(tmp_path / "t.csv", index=False)
+    words = ("fit", tmp_path / "t.csv", *TABLE, *ONE_FIT, "-o", tmp_path / "m.skops")
+    assert "minutes" not in run(*words).stderr
+    monkeypatch.setattr("paretomkl.cli._options.LARGE", 200)
+    assert "may take minutes; --sample" in run(*words).stderr
+    assert "minutes" not in run(*words, "--sample", "100").stderr
 
 
 def test_many_rows_are_predicted_in_blocks(model, folder, monkeypatch):

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import paretomkl
 from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
 from paretomkl._data.tasks import make_tasks
-from paretomkl.cli._demonstration import path_table
+from paretomkl.cli._showing import path_table
 from tests.conftest import Toy, make_toy
 from tests.oracles import conic_optimum, objectives, power_mean, weighted_optimum
 

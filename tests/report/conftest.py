@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import paretomkl
-from paretomkl.cli._demonstration import digits
+from paretomkl.cli._demo import digits
 from paretomkl.kernels import sources
 from paretomkl.report import TradeOff, trade_off_page
 

@@ -16,7 +16,7 @@ from sklearn.metrics import confusion_matrix
 
 from paretomkl import pareto_path
 from paretomkl._show.drawing import shorten_all
-from paretomkl.cli._demonstration import LOADING, digits
+from paretomkl.cli._demo import LOADING, digits
 from paretomkl.report import trade_off_page, write_page
 
 from .conftest import UGLY, two_machines

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV
-from paretomkl.cli._demonstration import digits
+from paretomkl.cli._demo import digits
 from paretomkl.kernels import KernelBank
 from paretomkl.report import held_out_split, trade_off_page
 
