@@ -33,8 +33,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from paretomkl import ParetoMKLClassifierCV
-from paretomkl._experiments.plan import STUDIES
-from paretomkl._experiments.protocol import Part, draw_parts, load
+from paretomkl._experiments.plan import STUDIES, LabelledSamples, draw_parts, load
 from paretomkl.datasets import fetch
 from paretomkl.kernels import sources
 from paretomkl.model_selection import MultiTaskStratifiedKFold
@@ -64,7 +63,10 @@ def _large_classes(X: Any, y: Any) -> tuple[Any, Any]:
 
 
 # ---------------------------------------------------------------------------------------------------- the sets
-def splits(run: int) -> Iterator[tuple[str, Callable[[], tuple[Part, Part, Any]]]]:
+Draw = Callable[[], tuple[LabelledSamples, LabelledSamples, Any]]
+
+
+def splits(run: int) -> Iterator[tuple[str, Draw]]:
     """Yield each data set's name and a function that draws its training and test part and returns suitable kernels."""
     for name in SEVEN:
         yield name, lambda name=name: (*_of_paper(name, run), "default")
@@ -80,43 +82,43 @@ def _seed(name: str, run: int) -> int:
     return zlib.crc32(f"accuracy {name} {run}".encode())
 
 
-def _of_paper(name: str, run: int) -> tuple[Part, Part]:
+def _of_paper(name: str, run: int) -> tuple[LabelledSamples, LabelledSamples]:
     study = STUDIES[name]
     data = load(study)
     train, test = draw_parts(data, study.fractions[0], _seed(name, run), study.per_class)
     return data[train], data[test]
 
 
-def _raw(name: str, run: int) -> tuple[Part, Part]:
+def _raw(name: str, run: int) -> tuple[LabelledSamples, LabelledSamples]:
     loader, size = RAW[name]
     X, y = loader(return_X_y=True)
     units = 10.0 ** np.random.default_rng(_seed(name, 0)).integers(-3, 4, size=np.shape(X)[1])  # as if in other units
     rows = np.arange(len(y))
     train, test = train_test_split(rows, train_size=size, stratify=y, random_state=_seed(name, run) % 2**31)
-    whole = Part(np.asarray(X, dtype=float) * units, np.asarray(y), None)
+    whole = LabelledSamples(np.asarray(X, dtype=float) * units, np.asarray(y), None)
     return whole[train], whole[test[:3000]]
 
 
-def _ten(name: str, run: int) -> tuple[Part, Part]:
+def _ten(name: str, run: int) -> tuple[LabelledSamples, LabelledSamples]:
     X, y = RAW[name][0](return_X_y=True)
     rng = np.random.default_rng(_seed(f"{name}, ten", run))
     order = [rng.permutation(np.flatnonzero(y == label)) for label in np.unique(y)]
     train, test = (np.concatenate([rows[part] for rows in order]) for part in (slice(10), slice(10, None)))
-    whole = Part(np.asarray(X, dtype=float), np.asarray(y), None)
+    whole = LabelledSamples(np.asarray(X, dtype=float), np.asarray(y), None)
     return whole[train], whole[rng.permutation(test)[:3000]]
 
 
-def _mfeat(each: int, run: int) -> tuple[Part, Part, Any]:
+def _mfeat(each: int, run: int) -> tuple[LabelledSamples, LabelledSamples, Any]:
     bunch = fetch("mfeat")
     rng = np.random.default_rng(_seed(f"mfeat {each}", run))
     order = [rng.permutation(np.flatnonzero(bunch.target == digit)) for digit in range(10)]
-    data = Part(bunch.data, bunch.target, None)
+    data = LabelledSamples(bunch.data, bunch.target, None)
     train, test = (np.concatenate([rows[part] for rows in order]) for part in (slice(each), slice(each, None)))
     return data[train], data[test], sources(bunch.sources)
 
 
 # -------------------------------------------------------------------------------------------------- the methods
-def accuracy(method: str, train: Part, test: Part, kernels: Any) -> tuple[float, Any]:
+def accuracy(method: str, train: LabelledSamples, test: LabelledSamples, kernels: Any) -> tuple[float, Any]:
     """Accuracy over the classes, or mean over the tasks; and what was chosen."""
     if method == "svc":
         return _svc(train, test)
@@ -133,7 +135,7 @@ def accuracy(method: str, train: Part, test: Part, kernels: Any) -> tuple[float,
     return model.score(test.X, test.y, tasks=test.tasks), model.best_params_
 
 
-def _per_task(make: Callable[[], Any], train: Part, test: Part) -> float:
+def _per_task(make: Callable[[], Any], train: LabelledSamples, test: LabelledSamples) -> float:
     """Fit a classifier for each task, or a single one if the classes are the tasks."""
     if train.tasks is None:
         return float(make().fit(train.X, train.y).score(test.X, test.y))
@@ -146,7 +148,7 @@ def _per_task(make: Callable[[], Any], train: Part, test: Part) -> float:
     return float(np.mean(scores))
 
 
-def _svc(train: Part, test: Part) -> tuple[float, Any]:
+def _svc(train: LabelledSamples, test: LabelledSamples) -> tuple[float, Any]:
     """GridSearchCV(StandardScaler + SVC); tasks share one C and one width."""
     widths = [2.0**k / train.X.shape[1] for k in STEPS]
 
@@ -168,7 +170,7 @@ def _svc(train: Part, test: Part) -> tuple[float, Any]:
 
 
 # ------------------------------------------------------------------------------------------------------ running
-def cell(name: str, draw: Callable[[], tuple[Part, Part, Any]], method: str, run: int) -> dict[str, Any]:
+def cell(name: str, draw: Draw, method: str, run: int) -> dict[str, Any]:
     train, test, kernels = draw()
     began = process_time()
     with warnings.catch_warnings(), threadpool_limits(1):

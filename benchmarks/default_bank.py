@@ -22,8 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from paretomkl import ParetoMKLClassifierCV
 from paretomkl._data.reading import PathReader, read_samples
-from paretomkl._experiments.plan import STUDIES
-from paretomkl._experiments.protocol import Part, draw_parts, load
+from paretomkl._experiments.plan import STUDIES, LabelledSamples, draw_parts, load
 from paretomkl._fitting.models import decide_all
 from paretomkl._fitting.tracing import Grid, check_parts, fit_bank, models_of, pose, trace_grid
 from paretomkl._select.choice import choose
@@ -63,7 +62,7 @@ BANKS: dict[str, tuple[Callable[..., list[Any]], int]] = {  # kernels and n: the
 }
 
 
-def evaluate(train: Part, test: Part) -> dict[str, Any]:
+def evaluate(train: LabelledSamples, test: LabelledSamples) -> dict[str, Any]:
     """Fold scores of shape (n_folds, n_points), losses and test accuracies of shape (n_points,)."""
     search = ParetoMKLClassifierCV(GRID.ps, GRID.Cs, s=GRID.norms, capacity=GRID.capacities)
     results = search.fit(train.X, train.y, tasks=train.tasks).cv_results_

@@ -24,8 +24,7 @@ from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from paretomkl import ParetoMKLClassifierCV, ParetoMKLRegressorCV
-from paretomkl._experiments.plan import STUDIES
-from paretomkl._experiments.protocol import draw_parts, load
+from paretomkl._experiments.plan import STUDIES, draw_parts, load
 from paretomkl._select.choice import choose_way
 from paretomkl._select.path_search import SMALL_TASK
 from paretomkl.datasets import fetch

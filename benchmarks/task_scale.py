@@ -13,8 +13,7 @@ import numpy as np
 from data import HOME
 
 from paretomkl import Gaussian, pareto_path
-from paretomkl._experiments.plan import STUDIES
-from paretomkl._experiments.protocol import draw_parts, load
+from paretomkl._experiments.plan import STUDIES, draw_parts, load
 from paretomkl.datasets import data_found, make_multitask
 
 PS = [0.1, 1.0, 10.0, np.inf]

@@ -1,19 +1,44 @@
-"""From records to numbers: the choice of C and p, means over runs, and significance."""
+"""From records to numbers: the choice of C and p, means over runs, significance, and the numbers in the paper."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from .._tools.typing import Array
-from .methods import Outcome, Point
+from .methods import Candidate, Outcome
 from .results import Record
 
 LEVEL = 0.05
+PAPER_SETS = ("robot", "satellite", "vehicle", "steel", "segment", "shuttle", "letter", "landmine")
 Scores = dict[int, float]  # accuracy by run
+
+
+class Printed(NamedTuple):
+    """A number in the paper, and whether it is underlined: significantly worse than at p < 1."""
+
+    value: float
+    worse: bool
+
+
+def _read_paper() -> dict[tuple[str, int, str], Printed]:
+    """The numbers in ``paper.txt`` by data set, fraction and row: a method, an exponent, or "rising"."""
+    lines = Path(__file__).with_name("paper.txt").read_text(encoding="utf-8").splitlines()
+    (_, _, *sets), *rows = [line.split() for line in lines if not line.startswith("#")]
+    landmine = {"10": 20, "20": 30, "50": 50}
+    return {
+        (dataset, landmine[n] if dataset == "landmine" else int(n), row): Printed(float(word.strip("_")), "_" in word)
+        for row, n, *words in rows
+        for dataset, word in zip(sets, words, strict=True)
+    }
+
+
+PRINTED = _read_paper()
 
 
 @dataclass(frozen=True)
@@ -58,18 +83,17 @@ class PathScores:
         return int((means[self.index(p)] > means[self.index(than)] + 1e-12).sum())
 
 
-class Collection:
-    """Records by data set, fraction and method."""
+class Findings:
+    """Records of finished cells by data set, fraction and method."""
 
     def __init__(self, records: Iterable[Record]):
         self._cells: dict[tuple[str, int, str], dict[int, Record]] = defaultdict(dict)
         self.versions: list[dict[str, str]] = []
         for record in sorted(records, key=lambda record: record.cell.run):
             cell = record.cell
-            if record.outcome is not None:
-                self._cells[cell.dataset, cell.fraction, cell.method][cell.run] = record
-                if record.versions and record.versions not in self.versions:
-                    self.versions.append(record.versions)
+            self._cells[cell.dataset, cell.fraction, cell.method][cell.run] = record
+            if record.versions and record.versions not in self.versions:
+                self.versions.append(record.versions)
 
     def has(self, dataset: str, fraction: int, method: str) -> bool:
         return (dataset, fraction, method) in self._cells
@@ -128,7 +152,7 @@ class Collection:
         return max(by_alpha.values(), key=lambda scores: float(np.mean(list(scores.values()))))
 
 
-def pick(outcome: Outcome, p: float, C: float | None = None) -> Point:
+def pick(outcome: Outcome, p: float, C: float | None = None) -> Candidate:
     """The point at one p with the given C, or with the C of highest cross-validated score (the smallest on a tie)."""
     points = [point for point in outcome.points if point.params["p"] == p and C in (None, point.params["C"])]
     if not points:

@@ -67,7 +67,7 @@ def reproduce(
             console.print(f"{n_failed} {cells} failed; run the same command again to retry {them}.", style="red")
     _write_results(path, folder, page, export, report, console)
     if plan and report:
-        from .slider import write_slider
+        from .report import write_slider
 
         found = write_slider(plan, settings, folder, data_home)
         console.print(f"{found.file}: a page with a slider over {len(found.path)} points; open it in a browser.")

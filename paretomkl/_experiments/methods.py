@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,8 +23,7 @@ from .._tools.progress import Progress
 from .._tools.typing import AnyArray
 from ..baselines import IndependentMKL, MinimaxMTL, PartiallySharedMKL, SparseMTL, UniformKernelSVC
 from ..exceptions import GridEdgeWarning
-from .plan import Settings
-from .protocol import Split
+from .plan import Settings, Split
 from .svc import WIDTHS, IndependentSVC, SharedWidthSVC
 
 PAPER_S = 1.1
@@ -35,7 +33,7 @@ SVC_GAMMAS = tuple(2.0**k for k in range(-6, 7, 2))  # divided by the number of 
 
 
 @dataclass
-class Point:
+class Candidate:
     """One candidate of a method.
 
     params: its parameters; cv: mean score over the folds. If it was fitted on the whole training part and tested,
@@ -43,7 +41,7 @@ class Point:
     its certificate ("svc" has none); objectives and theta: for "pareto" and "default".
     """
 
-    params: dict[str, Any]
+    params: dict[str, Any]  # numbers, except for the kernels that our default chooses
     cv: float
     accuracy: float | None = None
     right: list[int] | None = None
@@ -60,7 +58,7 @@ class Point:
 class Outcome:
     """The result of a method on a split: its points, the tasks and their numbers of test samples, and all sweeps."""
 
-    points: list[Point]
+    points: list[Candidate]
     tasks: list[str] = field(default_factory=list)
     n_test: list[int] = field(default_factory=list)
     n_sweeps: int = 0
@@ -71,13 +69,13 @@ class Outcome:
         return max((point.gap for point in self.points if point.gap is not None), default=float("nan"))
 
     @property
-    def chosen(self) -> Point:
+    def chosen(self) -> Candidate:
         """The tested point with the highest cross-validated score; the first on a tie."""
         return max((point for point in self.points if point.tested), key=lambda point: point.cv)
 
 
 # ------------------------------------------------------------------------------------------------ testing
-def put_to_test(model: FittedTasks, samples: Samples, y: AnyArray, point: Point, outcome: Outcome) -> None:
+def put_to_test(model: FittedTasks, samples: Samples, y: AnyArray, point: Candidate, outcome: Outcome) -> None:
     """Fill in the scores of a fitted model on the test part."""
     decisions = model.decisions(samples)
     right, belongs = model.tasks.right(decisions, y)
@@ -97,9 +95,8 @@ def pareto(split: Split, settings: Settings) -> Outcome:
     train, test = split.train, split.test
     search = ParetoMKLClassifierCV(ps, Cs, s=PAPER_S, cv=split.folds, kernels=split.kernels, tol=settings.tol)
     results = search.fit(train.X, train.y, tasks=train.tasks).cv_results_
-    scores = {
-        (pair["C"], pair["p"]): cv for pair, cv in zip(results["params"], results["mean_test_score"], strict=True)
-    }
+    pairs = [(params["C"], params["p"]) for params in results["params"]]
+    scores = dict(zip(pairs, results["mean_test_score"], strict=True))
     reader = PathReader(Reading(split.kernels))
     training = reader.read_data(train.X, train.y, tasks=train.tasks)
     samples = read_samples(reader, test.X, tasks=test.tasks)
@@ -110,8 +107,8 @@ def pareto(split: Split, settings: Settings) -> Outcome:
     for stretch in trace_grid(problem, data, Grid(ps, Cs, [PAPER_S]), parts, progress):
         outcome.n_sweeps += stretch.run.n_sweeps
         for solution, model in zip(stretch.points, models_of(stretch.points, training, stretch.bank), strict=True):
-            cost, p = stretch.C, solution.p
-            point = Point({"C": cost, "p": p}, float(scores[cost, p]), gap=solution.gap)
+            params = {"C": stretch.C, "p": solution.p}
+            point = Candidate(params, float(scores[stretch.C, solution.p]), gap=solution.gap)
             put_to_test(model, samples, test.y, point, outcome)
             point.objectives, point.theta = solution.objectives.tolist(), solution.theta.tolist()
             outcome.points.append(point)
@@ -123,33 +120,29 @@ Make = Callable[..., MultiTaskClassifier]
 
 
 def choose_and_test(
-    split: Split, make: Make, grid: Sequence[dict[str, float]], settings: Settings, apart: str | None = None
+    split: Split, make: Make, grid: Sequence[dict[str, float]], settings: Settings, apart: str = ""
 ) -> Outcome:
     """Score every candidate in every fold, fit the best on the whole training part, and test it.
 
     ``make(tol=…, **candidate)`` is the classifier. If ``apart`` names a parameter, the best candidate for each of its
     values is tested.
     """
-    outcome = Outcome([Point(candidate, _cross_validate(split, make, candidate, settings)) for candidate in grid])
-    rivals: dict[float | None, list[Point]] = defaultdict(list)
-    for point in outcome.points:
-        rivals[point.params.get(apart) if apart else None].append(point)
-    for points in rivals.values():
-        best = max(points, key=lambda point: point.cv)
-        _fit_and_test(split, make(tol=settings.final_tol, **best.params), best, outcome)
+    outcome = Outcome([])
+    for candidate in grid:
+        scores = []
+        for rows, held_out in split.folds:
+            fit, rest = split.train[rows], split.train[held_out]
+            model = make(tol=settings.tol, **candidate).fit(fit.X, fit.y, tasks=fit.tasks)
+            scores.append(model.score(rest.X, rest.y, tasks=rest.tasks))
+        outcome.points.append(Candidate(candidate, float(np.mean(scores))))
+    for value in dict.fromkeys(point.params.get(apart) for point in outcome.points):
+        rivals = [point for point in outcome.points if point.params.get(apart) == value]
+        best = max(rivals, key=lambda point: point.cv)
+        fit_and_test(split, make(tol=settings.final_tol, **best.params), best, outcome)
     return outcome
 
 
-def _cross_validate(split: Split, make: Make, candidate: dict[str, float], settings: Settings) -> float:
-    scores = []
-    for rows, held_out in split.folds:
-        fit, rest = split.train[rows], split.train[held_out]
-        model = make(tol=settings.tol, **candidate).fit(fit.X, fit.y, tasks=fit.tasks)
-        scores.append(model.score(rest.X, rest.y, tasks=rest.tasks))
-    return float(np.mean(scores))
-
-
-def _fit_and_test(split: Split, model: Any, point: Point, outcome: Outcome) -> None:
+def fit_and_test(split: Split, model: MultiTaskClassifier, point: Candidate, outcome: Outcome) -> None:
     model.fit(split.train.X, split.train.y, tasks=split.train.tasks)
     samples = read_samples(model, split.test.X, tasks=split.test.tasks)
     put_to_test(model.model_, samples, split.test.y, point, outcome)
@@ -176,39 +169,33 @@ def with_grid(method: str, split: Split, settings: Settings) -> Outcome:
         "mm-ep": (partial(MinimaxMTL, "ep"), {"alpha": alphas, "mu": settings.mus, "lam": settings.lams}),
     }
     make, grid = grids[method]
-    if method.startswith("mm-"):  # test the best candidate of each α, since the paper reports the better α
-        return choose_and_test(split, make, combinations(**grid), settings, apart="alpha")
-    if method != "svc":  # which has its own kernel
+    linear = method.startswith("mm-")  # test the best candidate of each α, since the paper reports the better α
+    if not (linear or method == "svc"):  # which has its own kernel
         make = partial(make, kernels=split.kernels)
-    return choose_and_test(split, make, combinations(**grid), settings)
+    return choose_and_test(split, make, combinations(**grid), settings, apart="alpha" if linear else "")
 
 
 def independent_svc(split: Split, settings: Settings) -> Outcome:
     """What most people would do: one Gaussian-kernel SVM per task, with C and width chosen by the task's own folds."""
-    point = Point({}, float("nan"))
-    outcome = Outcome([point])
     kernels = WIDTHS if split.kernels == "paper" else split.kernels  # the nine Gaussians of the paper's bank
     model = IndependentSVC(settings.Cs, kernels, settings.n_folds, settings.tol)
-    _fit_and_test(split, model, point, outcome)
+    point = Candidate({}, float("nan"))
+    outcome = Outcome([point])
+    fit_and_test(split, model, point, outcome)
     point.cv = float(np.mean(model.cv_scores_.max(axis=(1, 2))))
     return outcome
 
 
 def default_search(split: Split, settings: Settings) -> Outcome:
     """The library with its defaults, on the same folds as all methods; the only point is the chosen one."""
-    point = Point({}, float("nan"))
+    search, point = ParetoMKLClassifierCV(cv=split.folds), Candidate({}, float("nan"))
     outcome = Outcome([point])
-    search = ParetoMKLClassifierCV(cv=split.folds)
-    _fit_and_test(split, search, point, outcome)
-    point.params = {name: _plain(value) for name, value in search.best_params_.items()}
+    fit_and_test(split, search, point, outcome)
+    best = search.best_params_.items()  # as values that JSON can hold
+    point.params = {name: float(value) if isinstance(value, Real) else str(value) for name, value in best}
     point.cv = float(search.best_score_)
     point.objectives, point.theta = search.objectives_.tolist(), search.theta_.tolist()
     return outcome
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as a value that JSON can hold."""
-    return float(value) if isinstance(value, Real) else str(value)
 
 
 def run_method(method: str, split: Split, settings: Settings) -> Outcome:

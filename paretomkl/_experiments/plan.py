@@ -1,14 +1,28 @@
-"""What to run: data sets × fractions × methods × runs, and how thoroughly."""
+"""What to run: data sets × fractions × methods × runs, how thoroughly, and on which samples.
+
+The protocol: scale attributes to [0, 1], draw a balanced pool, take a part for training, make folds within it.
+"""
 
 from __future__ import annotations
 
 import json
+import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .._learn.path import PAPER_PS
+from .._select.splits import MultiTaskStratifiedKFold
+from .._tools.typing import AnyArray, Array, IntArray
+from ..datasets import fetch, make_multitask
+from ..exceptions import RareLabelWarning
+from ..kernels import KernelLike
+from ..kernels._kernels import Gaussian
 
 N_RUNS = 20
 # rough seconds on one core for a cell with 1000 training samples
@@ -35,7 +49,7 @@ class Study:
     fractions: tuple[int, ...] = (10, 20, 50)
     methods: tuple[str, ...] = METHODS
     options: tuple[tuple[str, Any], ...] = ()
-    classes: tuple[Any, ...] | None = None
+    classes: tuple[str | int, ...] | None = None
     scaled: bool = True
     per_class: int = 0
 
@@ -90,7 +104,7 @@ class Settings:
     tol: float = 1e-3
     final_tol: float = 1e-4
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Plain values that JSON can hold; ∞ becomes text."""
         return json.loads(json.dumps(asdict(self)), parse_constant=lambda infinity: "inf")
 
@@ -159,8 +173,113 @@ def make_plan(
     return sorted(cells, key=lambda cell: (cell.run, cell.cost))
 
 
-def _known(what: str, names: Any, known: Any) -> list[str]:
+def _known(what: str, names: Collection[str], known: Collection[str]) -> list[str]:
     for name in names:
         if name not in known:
             raise ValueError(f"There is no {what} {name!r}; choose from {', '.join(known)}.")
     return list(dict.fromkeys(names))
+
+
+# ------------------------------------------------------------------------------------------------- the samples
+@dataclass(frozen=True)
+class LabelledSamples:
+    """Samples with their labels, and their tasks unless the tasks are pairs of classes."""
+
+    X: Array
+    y: AnyArray
+    tasks: AnyArray | None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, rows: IntArray) -> LabelledSamples:
+        return LabelledSamples(self.X[rows], self.y[rows], None if self.tasks is None else self.tasks[rows])
+
+    @property
+    def groups(self) -> list[IntArray]:
+        """The rows of each class of each task."""
+        codes = np.unique(self.y, return_inverse=True)[1]
+        if self.tasks is not None:
+            codes = codes + len(self.y) * np.unique(self.tasks, return_inverse=True)[1]
+        return [np.flatnonzero(codes == code) for code in np.unique(codes)]
+
+
+@dataclass(frozen=True)
+class Split:
+    """What a method learns from, and what it is tested on.
+
+    folds: rows of the training part to learn from and to score candidates on; n_tasks: number of tasks or pairs of
+    classes; kernels: for the methods of the paper that use kernels.
+    """
+
+    train: LabelledSamples
+    test: LabelledSamples
+    folds: list[tuple[IntArray, IntArray]]
+    n_tasks: int
+    kernels: KernelLike = "paper"
+
+
+@cache
+def load(study: Study, data_home: str | Path | None = None) -> LabelledSamples:
+    """Load the samples of a study, restricted to its classes and scaled if the study says so.
+
+    As in the paper, the range of an attribute covers the whole set, test samples included; labels are not used.
+    """
+    bunch = fetch(study.source, data_home=data_home, **dict(study.options))
+    part = LabelledSamples(np.asarray(bunch.data, dtype=float), bunch.target, bunch.tasks)
+    if study.classes is not None:
+        part = part[np.flatnonzero(np.isin(part.y, study.classes))]
+    if not study.scaled:
+        return part
+    low, span = part.X.min(axis=0), np.ptp(part.X, axis=0)
+    return LabelledSamples((part.X - low) / np.where(span > 0, span, 1.0), part.y, part.tasks)
+
+
+def make_noisy_tasks(seed: int) -> tuple[LabelledSamples, list[Gaussian]]:
+    """Eight tasks that depend on the same two of six sources, four of them with 40 % wrong labels; and kernels."""
+    made = make_multitask(n_tasks=8, n_samples=200, noise=[0.0, 0.4] * 4, random_state=seed)
+    kernels = [Gaussian(sigma, columns=columns) for columns in made.columns for sigma in (0.5, 1.0, 2.0)]
+    return LabelledSamples(made.data, made.target, made.tasks), kernels
+
+
+def draw_parts(data: LabelledSamples, fraction: int, seed: int, per_class: int = 0) -> tuple[IntArray, IntArray]:
+    """Rows for training and testing: a percentage of each class of a balanced pool, and the rest of the pool.
+
+    The pool has the same number of samples from every class of a task: the size of its rarest class, or ``per_class``
+    if given. The order is drawn first, so that a larger fraction contains a smaller one.
+    """
+    rng = np.random.default_rng(seed)
+    owned = [(None if data.tasks is None else data.tasks[rows[0]], rows) for rows in data.groups]
+    train, test = [], []
+    for task, rows in owned:
+        n = per_class or min(len(own) for other, own in owned if other == task)
+        pool = rng.permutation(rows)[:n]
+        n_train = round(n * fraction / 100)
+        train.append(pool[:n_train])
+        test.append(pool[n_train:])
+    return np.sort(np.concatenate(train)), np.sort(np.concatenate(test))
+
+
+def make_folds(train: LabelledSamples, seed: int, settings: Settings) -> list[tuple[IntArray, IntArray]]:
+    """Folds of the training part, or of ``most_in_folds`` of its samples if it is larger, by task and class."""
+    rows = np.arange(len(train))
+    if len(train) > settings.most_in_folds:
+        rng = np.random.default_rng(seed)
+        keep = settings.most_in_folds / len(train)
+        some = [rng.permutation(own)[: max(2, int(keep * len(own)))] for own in train.groups]  # folds need two of each
+        rows = np.sort(np.concatenate(some))
+    used = train[rows]
+    splitter = MultiTaskStratifiedKFold(settings.n_folds, shuffle=True, random_state=seed % 2**32)
+    with warnings.catch_warnings():  # rare classes: a task with three positive samples has none in two folds
+        warnings.simplefilter("ignore", RareLabelWarning)
+        parts = list(splitter.split(used.X, used.y, tasks=used.tasks))
+    return [(rows[fit], rows[held_out]) for fit, held_out in parts]
+
+
+def make_split(cell: Cell, settings: Settings, data_home: str | Path | None = None) -> Split:
+    """The split of a cell; it is the same for all methods."""
+    study = STUDIES[cell.dataset]
+    made_up = study.source == "synthetic"
+    data, kernels = make_noisy_tasks(cell.seed) if made_up else (load(study, data_home), "paper")
+    train, test = (data[rows] for rows in draw_parts(data, cell.fraction, cell.seed, study.per_class))
+    return Split(train, test, make_folds(train, cell.seed, settings), study.n_tasks, kernels)

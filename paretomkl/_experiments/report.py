@@ -1,4 +1,4 @@
-"""Tables and figures from the records of a run, compared with the numbers printed in the paper."""
+"""Tables and figures from the records of a run, compared with the numbers printed in the paper, and the slider page."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..plotting import AccuracyDisplay, ObjectivesDisplay
+from ..report import TradeOff, trade_off_page
 from ..scalarizations import PowerMean
-from . import paper
-from .analysis import Collection, PathScores, Scores, compare, difference, mean
-from .plan import METHODS, STUDIES
+from .analysis import PAPER_SETS, PRINTED, Findings, PathScores, Scores, compare, difference, mean
+from .plan import METHODS, STUDIES, Cell, Settings, make_split
 from .results import Record
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 TITLES = {
     "pareto": "Pareto, p < 1",
@@ -31,12 +34,15 @@ TITLES = {
     "svc": "GridSearchCV(SVC)",
     "default": "Our default",
 }
-TASK_SETS = ("letter", "landmine")
-PAPER_SETS = [*paper.MULTI_CLASS, *TASK_SETS]
+COMPARED = tuple(TITLES)[:6]  # in the paper
+BEYOND = ("svc", "default")  # not in the paper; shown if there are results
+MULTI_CLASS, TASK_SETS = PAPER_SETS[:6], PAPER_SETS[6:]
 INF = float("inf")
+SHOWN_PS = (0.01, 0.1, 0.5, 1.0, 2.0, 10.0, INF)
 MARKS = {-1: " ▾", 0: "", 1: " ▴"}
 AGAINST_SVC = {-1: " ▽", 0: "", 1: " △"}  # second mark of our default, if the first compares with something else
-BEGIN, END = "<!-- begin {} -->", "<!-- end {} -->"
+FAVOURITE = "vehicle"  # of the page with the slider: small, with six tasks of different difficulty
+MOST = 400  # samples, so that the page is ready quickly
 
 
 # ------------------------------------------------------------------------------------------------- formatting
@@ -45,8 +51,10 @@ def percent(scores: Scores, reference: Scores | None = None) -> str:
     return f"{100 * mean(scores):.2f}{MARKS[compare(scores, reference) if reference else 0]}"
 
 
-def printed(what: paper.Printed | None) -> str:
-    return "" if what is None else f" ({what.accuracy:.2f}{' ▾' if what.worse else ''})"
+def printed(dataset: str, fraction: int, row: str) -> str:
+    """The number in the paper, in brackets; empty if there is none."""
+    found = PRINTED.get((dataset, fraction, row))
+    return "" if found is None else f" ({found.value:.2f}{' ▾' if found.worse else ''})"
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -58,69 +66,70 @@ def exponent(p: float) -> str:
     return "∞" if np.isinf(p) else f"{p:g}"
 
 
-def _columns(found: Collection, datasets: Iterable[str] = STUDIES) -> list[tuple[str, int]]:
+Column = tuple[str, int]  # a data set and a fraction
+
+
+def _columns(found: Findings, datasets: Iterable[str] = STUDIES) -> list[Column]:
     """The data sets and fractions with a path."""
     return [(name, n) for name in datasets for n in found.fractions(name) if found.has(name, n, "pareto")]
 
 
-def _smallest(found: Collection) -> dict[str, tuple[str, int]]:
+def _smallest(found: Findings) -> dict[str, Column]:
     """The smallest fraction with a path of each data set of the paper, by title."""
     smallest = {dataset: (dataset, fraction) for dataset, fraction in reversed(_columns(found, PAPER_SETS))}
     return {f"{name} {fraction} %": (name, fraction) for name, fraction in reversed(smallest.values())}
 
 
-Row = Callable[[str, int], Iterable[str]]
-
-
-def _table(found: Collection, header: Sequence[str], row: Row, datasets: Iterable[str] = STUDIES) -> str:
+def _table(
+    found: Findings,
+    header: Sequence[str],
+    row: Callable[[str, int], Iterable[str]],
+    datasets: Iterable[str] = STUDIES,
+) -> str:
     """A table with a row for each data set and fraction."""
     rows = [[f"{dataset} {fraction} %", *row(dataset, fraction)] for dataset, fraction in _columns(found, datasets)]
     return markdown(("", *header), rows)
 
 
 # ------------------------------------------------------------------------------------------- the paper's tables
-def path_column(found: Collection, dataset: str, fraction: int) -> list[str]:
+PATH_ROWS = ("p < 1", "p = 1", "p = ∞", "best p < 1", "tasks that rise as p falls", "tasks better at best p than at 1")
+
+
+def path_column(found: Findings, dataset: str, fraction: int) -> list[str]:
     """p < 1, p = 1, p → ∞, the best p, and the number of tasks that gain, with the paper's number in brackets."""
     if not found.has(dataset, fraction, "pareto"):
         return ["–"] * len(PATH_ROWS)
     path = found.path(dataset, fraction)
-    best = path.best_below_one
-    up = paper.TASKS_UP.get((dataset, fraction))
+    best, rising = path.best_below_one, PRINTED.get((dataset, fraction, "rising"))
     return [
         *(
-            percent(path.at(p), path.at(best)) + printed(paper.PATH.get((dataset, fraction, name)))
-            for p, name in ((best, "p<1"), (1.0, "p=1"), (INF, "p=inf"))
+            percent(path.at(p), path.at(best)) + printed(dataset, fraction, row)
+            for p, row in ((best, "p<1"), (1.0, "p=1"), (INF, "p=inf"))
         ),
         exponent(best),
-        f"{path.n_rising()} of {len(path.tasks)}" + ("" if up is None else f" ({up})"),
+        f"{path.n_rising()} of {len(path.tasks)}" + ("" if rising is None else f" ({rising.value:.0f})"),
         f"{path.n_better(best, 1.0)} of {len(path.tasks)}",
     ]
 
 
-PATH_ROWS = ("p < 1", "p = 1", "p = ∞", "best p < 1", "tasks that rise as p falls", "tasks better at best p than at 1")
-COMPARED = ("pareto", "sparse", "tang", "mm-aep", "mm-ep", "independent")
-BEYOND = ("svc", "default")  # not in the paper; shown if there are results
-
-
-def path_table(found: Collection, columns: Sequence[tuple[str, int]], names: Sequence[str]) -> str:
+def path_table(found: Findings, columns: Sequence[Column], names: Sequence[str]) -> str:
     cells = [path_column(found, *column) for column in columns]
-    return markdown(("", *names), [(row, *(cell[k] for cell in cells)) for k, row in enumerate(PATH_ROWS)])
+    return markdown(("", *names), zip(PATH_ROWS, *cells, strict=True))
 
 
-def methods_table(found: Collection, columns: Sequence[tuple[str, int]], names: Sequence[str]) -> str:
+def methods_table(found: Findings, columns: Sequence[Column], names: Sequence[str]) -> str:
     """Accuracies of the methods; marks compare with p < 1, a second mark our default with GridSearchCV(SVC)."""
     shown = [*COMPARED, *_beyond(found, columns)]
     rows = [[TITLES[method], *(_method_cell(found, *column, method) for column in columns)] for method in shown]
     return markdown(("", *names), rows)
 
 
-def _beyond(found: Collection, columns: Iterable[tuple[str, int]]) -> list[str]:
+def _beyond(found: Findings, columns: Sequence[Column]) -> list[str]:
     """The methods beyond the paper that were run on at least one of these columns."""
-    columns = list(columns)
     return [method for method in BEYOND if any(found.has(*column, method) for column in columns)]
 
 
-def _against_svc(found: Collection, dataset: str, fraction: int, method: str) -> str:
+def _against_svc(found: Findings, dataset: str, fraction: int, method: str) -> str:
     """The mark that compares our default with GridSearchCV(SVC); empty for the other methods."""
     if method != "default":
         return ""
@@ -128,7 +137,7 @@ def _against_svc(found: Collection, dataset: str, fraction: int, method: str) ->
     return AGAINST_SVC[compare(ours, reference)]
 
 
-def _method_cell(found: Collection, dataset: str, fraction: int, method: str) -> str:
+def _method_cell(found: Findings, dataset: str, fraction: int, method: str) -> str:
     if not found.has(dataset, fraction, method) or not found.has(dataset, fraction, "pareto"):
         return "–"
     if method == "pareto":
@@ -136,44 +145,42 @@ def _method_cell(found: Collection, dataset: str, fraction: int, method: str) ->
     path = found.path(dataset, fraction)
     scores = found.as_reported(dataset, fraction, method)
     cell = percent(scores, path.at(path.best_below_one)) + _against_svc(found, dataset, fraction, method)
-    return cell + printed(paper.METHODS.get((dataset, fraction, method)))
+    return cell + printed(dataset, fraction, method)
 
 
-Make = Callable[[Collection, list[tuple[str, int]], list[str]], str]
+Make = Callable[[Findings, list[Column], list[str]], str]
 
 
-def _by_fraction(make: Make, found: Collection) -> str:
-    sets = paper.MULTI_CLASS
-    fractions = sorted({fraction for _, fraction in _columns(found, sets)})
-    tables = {n: make(found, [(dataset, n) for dataset in sets], list(sets)) for n in fractions}
+def _by_fraction(make: Make, found: Findings) -> str:
+    fractions = sorted({fraction for _, fraction in _columns(found, MULTI_CLASS)})
+    tables = {n: make(found, [(dataset, n) for dataset in MULTI_CLASS], list(MULTI_CLASS)) for n in fractions}
     return "\n\n".join(f"**{n} % for training**\n\n{table}" for n, table in tables.items())
 
 
-def _by_task_set(make: Make, found: Collection) -> str:
+def _by_task_set(make: Make, found: Findings) -> str:
     columns = {name: [(name, n) for n in found.fractions(name)] for name in TASK_SETS if found.fractions(name)}
     tables = {name: make(found, own, [f"{n} %" for _, n in own]) for name, own in columns.items()}
     return "\n\n".join(f"**{name}**\n\n{table}" for name, table in tables.items())
 
 
 # ------------------------------------------------------------------------------------------------ further tables
-def honest_table(found: Collection) -> str:
+def honest_table(found: Findings) -> str:
     """Accuracy without looking at the test part; marks compare with p = 1, and second marks are as in methods_table."""
     others = ("independent", "independent-svc", "uniform", *_beyond(found, _columns(found)))
 
-    def row(dataset: str, fraction: int) -> list[str]:
+    def row(dataset: str, fraction: int) -> Iterator[str]:
         path = found.path(dataset, fraction)
         one = path.at(1.0)
-        ours = [found.chosen(dataset, fraction, "pareto"), path.at(0.01), path.at(INF)]
-        cells = [percent(scores, one) for scores in (one, *ours)]
+        for scores in (one, found.chosen(dataset, fraction, "pareto"), path.at(0.01), path.at(INF)):
+            yield percent(scores, one)
         for method in others:
             scores = found.chosen(dataset, fraction, method)
-            cells.append(percent(scores, one) + _against_svc(found, dataset, fraction, method) if scores else "–")
-        return cells
+            yield percent(scores, one) + _against_svc(found, dataset, fraction, method) if scores else "–"
 
     return _table(found, ("p = 1", "p by CV", "p = 0.01", "p = ∞", *(TITLES[name] for name in others)), row)
 
 
-def default_table(found: Collection) -> str:
+def default_table(found: Findings) -> str:
     """The library with its defaults, the paper's methods and GridSearchCV(SVC), which the marks compare with.
 
     The last row has the means over the complete rows. Empty if neither the default nor GridSearchCV(SVC) was run.
@@ -200,57 +207,51 @@ def default_table(found: Collection) -> str:
     return markdown(("", *titles), rows) if rows else ""
 
 
-def gains_table(found: Collection) -> str:
+def gains_table(found: Findings) -> str:
     """Gains and losses compared with p = 1, in points; the paper's numbers are in brackets."""
 
     def row(dataset: str, fraction: int) -> Iterator[str]:
         path = found.path(dataset, fraction)
-        one, average = path.at(1.0), paper.PATH.get((dataset, fraction, "p=1"))
+        one, average = path.at(1.0), PRINTED.get((dataset, fraction, "p=1"))
         chosen = found.chosen(dataset, fraction, "pareto")
         best = path.at(path.best_below_one)
         for scores, name in ((path.at(0.01), ""), (best, "p<1"), (chosen, ""), (path.at(INF), "p=inf")):
-            there = paper.PATH.get((dataset, fraction, name))
-            in_paper = "" if there is None or average is None else f" ({there.accuracy - average.accuracy:+.2f})"
+            there = PRINTED.get((dataset, fraction, name))
+            in_paper = "" if there is None or average is None else f" ({there.value - average.value:+.2f})"
             yield f"{100 * (mean(scores) - mean(one)):+.2f}{MARKS[compare(scores, one)]}{in_paper}"
 
     return _table(found, ("p = 0.01", "best p < 1", "p by CV", "p = ∞"), row, PAPER_SETS)
 
 
-def seconds_table(found: Collection) -> str:
+def seconds_table(found: Findings) -> str:
     """Seconds on one core for one run of a method, including cross-validation."""
-
     methods = [name for name in METHODS if name not in BEYOND] + _beyond(found, _columns(found))
 
-    def row(dataset: str, fraction: int) -> list[str]:
-        known = [(found.has(dataset, fraction, method), method) for method in methods]
-        return [f"{found.seconds(dataset, fraction, method):.1f}" if has else "–" for has, method in known]
+    def row(*column: *Column) -> Iterator[str]:
+        for method in methods:
+            yield f"{found.seconds(*column, method):.1f}" if found.has(*column, method) else "–"
 
     return _table(found, ["Pareto, all p" if name == "pareto" else TITLES[name] for name in methods], row)
 
 
-def cost_tables(found: Collection) -> str:
-    """The effect of p at each fixed C, on the smallest training part of each data set; marks compare with p = 1."""
-    return "\n\n".join(f"**{title}**\n\n{cost_table(found, *which)}" for title, which in _smallest(found).items())
-
-
-SHOWN_PS = (0.01, 0.1, 0.5, 1.0, 2.0, 10.0, INF)
-
-
-def _along_p(corner: str, paths: dict[str, PathScores], ps: Sequence[float] = SHOWN_PS) -> str:
+def _along_p(paths: dict[str, PathScores], ps: Sequence[float] = SHOWN_PS, corner: str = "") -> str:
     """A row for each path and a column for each p; marks compare with p = 1."""
     shown = [p for p in ps if all(p in path.ps for path in paths.values())]
     rows = [[name, *(percent(path.at(p), path.at(1.0)) for p in shown)] for name, path in paths.items()]
     return markdown((corner, *(f"p = {exponent(p)}" for p in shown)), rows)
 
 
-def cost_table(found: Collection, dataset: str, fraction: int) -> str:
-    first = next(iter(found.outcomes(dataset, fraction, "pareto").values()))
-    Cs = sorted({point.params["C"] for point in first.points})
-    by_C = {f"C = {C:g}": found.path(dataset, fraction, C) for C in Cs}
-    return _along_p("", by_C | {"C by CV": found.path(dataset, fraction)})
+def cost_tables(found: Findings) -> str:
+    """The effect of p at each fixed C, on the smallest training part of each data set; marks compare with p = 1."""
+    tables = []
+    for title, column in _smallest(found).items():
+        first = next(iter(found.outcomes(*column, "pareto").values()))
+        paths = {f"C = {C:g}": found.path(*column, C) for C in sorted({point.params["C"] for point in first.points})}
+        tables.append(f"**{title}**\n\n{_along_p(paths | {'C by CV': found.path(*column)})}")
+    return "\n\n".join(tables)
 
 
-def _variants_table(titles: dict[str, str], found: Collection) -> str:
+def _variants_table(titles: dict[str, str], found: Findings) -> str:
     """A data set (the first title), its variants, and the numbers in the paper."""
     first, *others = titles
     rows = []
@@ -260,13 +261,12 @@ def _variants_table(titles: dict[str, str], found: Collection) -> str:
                 column = path_column(found, dataset, fraction)[:3]
                 column.append(_method_cell(found, dataset, fraction, "independent"))
                 rows.append([f"{fraction} %, {title}", *(text.split(" (")[0] for text in column)])
-        figures = [paper.PATH.get((first, fraction, name)) for name in ("p<1", "p=1", "p=inf")]
-        figures.append(paper.METHODS.get((first, fraction, "independent")))
-        rows.append([f"{fraction} %, printed", *(printed(figure).strip() or "–" for figure in figures)])
+        in_paper = [printed(first, fraction, row).strip() or "–" for row in ("p<1", "p=1", "p=inf", "independent")]
+        rows.append([f"{fraction} %, printed", *in_paper])
     return markdown(("", "p < 1", "p = 1", "p = ∞", "Independent MKL"), rows)
 
 
-def synthetic_table(found: Collection) -> str:
+def synthetic_table(found: Findings) -> str:
     """Accuracy of the clean and of the noisy tasks along p."""
     paths = {}
     for dataset, fraction in _columns(found, ["synthetic"]):
@@ -274,33 +274,31 @@ def synthetic_table(found: Collection) -> str:
         for name, tasks in (("clean", slice(0, None, 2)), ("noisy", slice(1, None, 2))):
             part = path.by_task[:, :, tasks].mean(axis=2)
             paths[f"{fraction} %, {name} tasks"] = replace(path, overall=part)
-    return _along_p("", paths)
+    return _along_p(paths)
 
 
-def robot_tasks_table(found: Collection) -> str:
+def robot_tasks_table(found: Findings) -> str:
     """Figure 2 in numbers: each task at p = 0.01 and at p = 1."""
     path = found.path("robot-figures", 5)
     by_task = {name: replace(path, overall=path.by_task[:, :, t]) for t, name in enumerate(path.tasks)}
-    return _along_p("task", by_task | {"overall": path}, (0.01, 1.0, INF))
+    return _along_p(by_task | {"overall": path}, (0.01, 1.0, INF), "task")
 
 
-def choices_table(found: Collection) -> str:
+def choices_table(found: Findings) -> str:
     """How often cross-validation chose each C at p = 1, and each p."""
 
-    def row(dataset: str, fraction: int) -> list[str]:
+    def row(dataset: str, fraction: int) -> Iterator[str]:
         path = found.path(dataset, fraction)
         costs = Counter(path.C[:, path.index(1.0)].tolist())
+        yield ", ".join(f"{C:g}: {n}" for C, n in sorted(costs.items()))
         chosen = [outcome.chosen.params["p"] for outcome in found.outcomes(dataset, fraction, "pareto").values()]
-        counts = Counter(int(np.sign(p - 1)) for p in chosen)
-        return [
-            ", ".join(f"{C:g}: {n}" for C, n in sorted(costs.items())),
-            " / ".join(str(counts[side]) for side in (-1, 0, 1)),
-        ]
+        sides = np.sign(np.array(chosen) - 1)
+        yield " / ".join(str((sides == side).sum()) for side in (-1, 0, 1))
 
     return _table(found, ("C at p = 1", "p < 1 / 1 / > 1"), row)
 
 
-def coverage(found: Collection) -> str:
+def coverage(found: Findings) -> str:
     """The number of runs, the certified gaps, and the versions used."""
     counts = {
         name: sorted({len(found.outcomes(*column, name)) for column in _columns(found) if found.has(*column, name)})
@@ -317,7 +315,7 @@ def coverage(found: Collection) -> str:
 ROWS = {"segment": "all rows", "segment-distinct": "distinct rows"}
 SCALES = {"landmine": "as distributed", "landmine-scaled": "scaled to [0, 1]"}
 SENSORS = {"robot": "4 distances", "robot-24": "24 sensors", "robot-2": "2 distances"}
-TABLES: dict[str, tuple[str, Callable[[Collection], str], str | None]] = {
+TABLES: dict[str, tuple[str, Callable[[Findings], str], str | None]] = {
     "default": ("The new default", default_table, None),
     "table-1": ("Table I: p < 1, p = 1 and p = ∞, multi-class", partial(_by_fraction, path_table), "robot"),
     "table-2": ("Table II: other methods, multi-class", partial(_by_fraction, methods_table), "robot"),
@@ -339,14 +337,14 @@ TABLES: dict[str, tuple[str, Callable[[Collection], str], str | None]] = {
 
 
 # ------------------------------------------------------------------------------------------------------- figures
-def draw_figures(found: Collection, folder: Path) -> list[str]:
+def draw_figures(found: Findings, folder: Path) -> list[str]:
     """Draw Figures 1 to 3 of the paper and the effect of p on all data sets; return the file names."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    drawings: dict[str, Callable[[Any], str]] = {}
+    drawings: dict[str, Callable[[Axes], str]] = {}
     if found.has("robot-figures", 5, "pareto"):
         path = found.path("robot-figures", 5)
         drawings["figure-1"] = partial(_objectives, found, path)
@@ -367,7 +365,7 @@ def _short(names: Sequence[str]) -> list[str]:
     return [name.replace("Move-", "").replace("-Turn", "").replace("-", " ").lower() for name in names]
 
 
-def _objectives(found: Collection, path: PathScores, ax: Any) -> str:
+def _objectives(found: Findings, path: PathScores, ax: Axes) -> str:
     """Figure 1: J_t against p, mean over the runs, at the C that cross-validation chooses most often at p = 1."""
     C = Counter(path.C[:, path.index(1.0)].tolist()).most_common(1)[0][0]
     by_run = [
@@ -380,13 +378,13 @@ def _objectives(found: Collection, path: PathScores, ax: Any) -> str:
     return f"robot, 5 %: task objectives at C = {C:g}, mean of {len(path.runs)} runs"
 
 
-def _differences(path: PathScores, ax: Any) -> str:
+def _differences(path: PathScores, ax: Axes) -> str:
     """Figure 2: task accuracies against p, minus those at p = 1."""
     AccuracyDisplay.from_scores(path.ps, path.by_task.mean(axis=0), _short(path.tasks), relative_to=1.0, ax=ax)
     return f"robot, 5 %: task accuracies, mean of {len(path.runs)} runs"
 
 
-def _overall(path: PathScores, ax: Any) -> str:
+def _overall(path: PathScores, ax: Axes) -> str:
     """Figure 3: accuracy of the votes against p."""
     n_runs = len(path.runs)
     error = path.overall.std(axis=0, ddof=min(1, n_runs - 1)) / np.sqrt(n_runs)
@@ -396,7 +394,7 @@ def _overall(path: PathScores, ax: Any) -> str:
     return f"robot, 5 %: overall accuracy, mean and standard error of {n_runs} runs"
 
 
-def _all_sets(found: Collection, ax: Any) -> str:
+def _all_sets(found: Findings, ax: Axes) -> str:
     """Overall accuracy against p on the smallest training part of each data set, minus that at p = 1."""
     paths = {title: found.path(*which) for title, which in _smallest(found).items()}
     scores = np.column_stack([path.overall.mean(axis=0) for path in paths.values()])
@@ -405,7 +403,7 @@ def _all_sets(found: Collection, ax: Any) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------- all
-def make_tables(found: Collection) -> dict[str, str]:
+def make_tables(found: Findings) -> dict[str, str]:
     """Markdown of every table that has data, by name."""
     usable = {dataset for dataset, _ in _columns(found)}
     made = {
@@ -423,7 +421,7 @@ def write_report(
 
     A place is the text between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``; everything else stays.
     """
-    found, folder = Collection(records), Path(folder)
+    found, folder = Findings(records), Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     tables, figures = make_tables(found), draw_figures(found, folder)
     if page is not None:
@@ -444,10 +442,38 @@ def write_report(
 def fill_places(text: str, tables: dict[str, str]) -> str:
     """Put each table into its place on a page."""
     for name, table in tables.items():
-        begin, end = BEGIN.format(name), END.format(name)
+        begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
         head, mark, rest = text.partition(begin)
         if mark and end not in rest:
             raise ValueError(f"The page has {begin!r} but no {end!r} after it.")
         if mark:
             text = f"{head}{begin}\n\n{table}\n\n{end}{rest.partition(end)[2]}"
     return text
+
+
+def write_slider(
+    cells: Sequence[Cell], settings: Settings, folder: Path, data_home: str | Path | None = None
+) -> TradeOff:
+    """Write the trade-off page of the first run of one data set: a dense path, tested on held-out samples.
+
+    The models learn from the training part of the split, or a sample of it if it is large, and are tested on equally
+    many test samples.
+    """
+    names = [cell.dataset for cell in cells]
+    chosen = FAVOURITE if FAVOURITE in names else names[0]
+    cell = min((cell for cell in cells if cell.dataset == chosen), key=lambda cell: (cell.run, cell.cost))
+    split = make_split(cell, settings, data_home)
+    each = min(MOST // 2, len(split.train), len(split.test))
+    rng = np.random.default_rng(cell.seed)
+    train, test = (part[np.sort(rng.permutation(len(part))[:each])] for part in (split.train, split.test))
+    return trade_off_page(
+        np.concatenate([train.X, test.X]),
+        np.concatenate([train.y, test.y]),
+        tasks=None if train.tasks is None else np.concatenate([train.tasks, test.tasks]),
+        kernels=split.kernels,
+        test_size=0.5,
+        cv=3,
+        random_state=0,
+        file=folder / f"trade-off-{chosen}.html",
+        title=f"{chosen.capitalize()}: the trade-off along p",
+    )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .._tools.files import write_whole
-from .methods import Outcome, Point
+from .methods import Candidate, Outcome
 from .plan import Cell, Settings
 
 SCHEMA = """
@@ -126,7 +126,7 @@ def _to_json(outcome: Outcome) -> str:
 
 def _from_json(text: str) -> Outcome:
     kept = json.loads(text)
-    return Outcome(**kept | {"points": [Point(**{"cv": float("nan"), **point}) for point in kept["points"]]})
+    return Outcome(**kept | {"points": [Candidate(**{"cv": float("nan"), **point}) for point in kept["points"]]})
 
 
 # ------------------------------------------------------------------------------------------------ compact copy
@@ -189,13 +189,13 @@ def read_export(path: str | os.PathLike[str]) -> list[Record]:
     return list(records.values())
 
 
-def _point(row: dict[str, str]) -> Point:
+def _point(row: dict[str, str]) -> Candidate:
     params = {name: float(row[name]) for name in ("C", "p") if row[name]}
     params |= json.loads(row["other"]) if row["other"] else {}
     right = [int(n) for n in row["right"].split()]
     gap = float(row["gap"]) if row["gap"] else None
     objectives = [float(value) for value in row["objectives"].split()] or None
-    return Point(params, float(row["cv"]), float(row["accuracy"]), right, gap, objectives)
+    return Candidate(params, float(row["cv"]), float(row["accuracy"]), right, gap, objectives)
 
 
 def read_records(path: str | os.PathLike[str]) -> list[Record]:

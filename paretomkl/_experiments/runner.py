@@ -30,7 +30,7 @@ def run_cell(cell: Cell, settings: Settings, data_home: str | None = None) -> Re
     from threadpoolctl import threadpool_limits
 
     from .methods import run_method
-    from .protocol import make_split
+    from .plan import make_split
 
     began = thread_time()  # CPU time of this thread, which does all the work; other programs do not count
     with threadpool_limits(1):

@@ -20,6 +20,7 @@ from .._learn.kernel_estimators import KernelTaskClassifier
 from .._tools.parallel import effective_jobs
 from .._tools.typing import AnyArray, Array, IntArray
 from ..gram._blocks import GramBlocks, TaskLayout
+from ..kernels import KernelLike
 from ..kernels._kernels import PAPER_SIGMAS, Gaussian
 from ..machines import SVCTasks
 from ..machines._smo import classifier_box, solve_tasks
@@ -44,7 +45,7 @@ class IndependentSVC(KernelTaskClassifier):
     def __init__(
         self,
         Cs: Sequence[float] = (0.1, 1.0, 10.0, 100.0),
-        kernels: Sequence[Gaussian] = WIDTHS,
+        kernels: KernelLike = WIDTHS,
         n_folds: int = 5,
         tol: float = 1e-3,
     ):

@@ -17,29 +17,41 @@ from sklearn.svm import SVC
 
 from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV
 from paretomkl._data.labels import Labelling
-from paretomkl._experiments.methods import SVC_CS, SVC_GAMMAS, Outcome, Point, combinations, run_method
-from paretomkl._experiments.plan import FULL, METHODS, QUICK, STUDIES, Cell, make_plan
-from paretomkl._experiments.protocol import Part, Split, draw_parts, load, make_folds, make_split
+from paretomkl._experiments.methods import SVC_CS, SVC_GAMMAS, Candidate, Outcome, combinations, run_method
+from paretomkl._experiments.plan import (
+    FULL,
+    METHODS,
+    QUICK,
+    STUDIES,
+    Cell,
+    LabelledSamples,
+    Split,
+    draw_parts,
+    load,
+    make_folds,
+    make_plan,
+    make_split,
+)
 from paretomkl._experiments.svc import IndependentSVC
 from paretomkl.baselines import UniformKernelSVC
 from paretomkl.kernels import Gaussian, paper_kernels
 from tests.conftest import make_toy
 
 
-def classes_data(sizes=(40, 25, 60), n_features=3, seed=0) -> Part:
+def classes_data(sizes=(40, 25, 60), n_features=3, seed=0) -> LabelledSamples:
     rng = np.random.default_rng(seed)
     y = np.repeat(["a", "b", "c"], sizes)
-    return Part(rng.random((len(y), n_features)) + 0.4 * (y == "b")[:, None], y, None)
+    return LabelledSamples(rng.random((len(y), n_features)) + 0.4 * (y == "b")[:, None], y, None)
 
 
-def tasks_data(seed=0) -> Part:
+def tasks_data(seed=0) -> LabelledSamples:
     rng = np.random.default_rng(seed)
     tasks = np.repeat([3, 1, 2], [50, 30, 44])
     y = (rng.random(len(tasks)) < 0.3).astype(int)
-    return Part(rng.random((len(tasks), 2)) + 0.5 * y[:, None], y, tasks)
+    return LabelledSamples(rng.random((len(tasks), 2)) + 0.5 * y[:, None], y, tasks)
 
 
-def toy_split(data: Part, n_tasks: int, fraction=40, seed=1) -> Split:
+def toy_split(data: LabelledSamples, n_tasks: int, fraction=40, seed=1) -> Split:
     train, test = draw_parts(data, fraction, seed)
     part = data[train]
     return Split(part, data[test], make_folds(part, seed, QUICK), n_tasks)
@@ -147,7 +159,7 @@ def test_no_method_sees_the_test_part_before_it_is_tested(method, monkeypatch):
     """Other test samples do not change any cross-validated score or the choice."""
     data = classes_data()
     split = toy_split(data, 3)
-    other = Split(split.train, Part(1 - split.test.X, split.test.y[::-1], None), split.folds, 3)
+    other = Split(split.train, LabelledSamples(1 - split.test.X, split.test.y[::-1], None), split.folds, 3)
     one, two = run_method(method, split, QUICK), run_method(method, other, QUICK)
     assert [point.params for point in one.points] == [point.params for point in two.points]
     assert [point.cv for point in one.points] == [point.cv for point in two.points]
@@ -255,7 +267,7 @@ def test_svc_on_tasks_has_one_width_and_cost_for_all():
     split = toy_split(tasks_data(), 3)
     outcome = run_method("svc", split, QUICK)
 
-    def accuracy(fit: Part, rest: Part, C: float, gamma: float) -> float:
+    def accuracy(fit: LabelledSamples, rest: LabelledSamples, C: float, gamma: float) -> float:
         scaler = StandardScaler().fit(fit.X)
         scores = []
         for task in (1, 2, 3):
@@ -317,7 +329,7 @@ def test_combinations_lists_all_candidates_in_order():
 
 
 def test_the_first_candidate_wins_a_tie():
-    outcome = Outcome([Point({"C": 1}, 0.5), Point({"C": 2}, 0.9, 0.1), Point({"C": 3}, 0.9, 0.2)])
+    outcome = Outcome([Candidate({"C": 1}, 0.5), Candidate({"C": 2}, 0.9, 0.1), Candidate({"C": 3}, 0.9, 0.2)])
     assert outcome.chosen.params == {"C": 2}
 
 

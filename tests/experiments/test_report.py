@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from paretomkl._experiments import paper
-from paretomkl._experiments.analysis import Collection, compare, pick
-from paretomkl._experiments.methods import Outcome, Point
-from paretomkl._experiments.plan import METHODS, STUDIES, Cell
-from paretomkl._experiments.report import TABLES, fill_places, make_tables, markdown, write_report
+from paretomkl._experiments.analysis import PAPER_SETS, PRINTED, Findings, compare, pick
+from paretomkl._experiments.methods import Candidate, Outcome
+from paretomkl._experiments.plan import METHODS, QUICK, STUDIES, Cell, make_plan
+from paretomkl._experiments.report import TABLES, fill_places, make_tables, markdown, write_report, write_slider
 from paretomkl._experiments.results import Record, export, read_export
 
 PS = (0.01, 0.5, 1.0, 10.0, np.inf)
@@ -30,7 +29,7 @@ def path_outcome(rng, n_tasks=3, gain=0.0) -> Outcome:
             right = np.clip(rng.normal(80 - 10 * gain * k, 2, n_tasks).round(), 0, 100).astype(int).tolist()
             cv = 0.5 + 0.01 * (C == 10) + 0.001 * (p == 0.5)
             accuracy = float(np.mean(right) / 100)
-            points.append(Point({"C": C, "p": p}, cv, accuracy, right, 1e-5, [1.0 + k] * n_tasks))
+            points.append(Candidate({"C": C, "p": p}, cv, accuracy, right, 1e-5, [1.0 + k] * n_tasks))
     return Outcome(points, [f"task {t}" for t in range(n_tasks)], n_test, 9)
 
 
@@ -39,11 +38,11 @@ def other_outcome(rng, method) -> Outcome:
         return round(float(rng.normal(accuracy, 0.01)), 4)  # no more digits than the compact copy keeps
 
     gap = None if method == "svc" else 1e-5
-    points = [Point({"C": 1.0}, 0.4), Point({"C": 10.0}, 0.6, drawn(0.7), [70] * 3, gap)]
+    points = [Candidate({"C": 1.0}, 0.4), Candidate({"C": 10.0}, 0.6, drawn(0.7), [70] * 3, gap)]
     if method.startswith("mm-"):
         points = [
-            Point({"alpha": 0.3, "mu": 0.1}, 0.6, drawn(0.6), [60] * 3, 1e-5),
-            Point({"alpha": 0.6, "mu": 0.1}, 0.5, drawn(0.9), [90] * 3, 1e-5),
+            Candidate({"alpha": 0.3, "mu": 0.1}, 0.6, drawn(0.6), [60] * 3, 1e-5),
+            Candidate({"alpha": 0.6, "mu": 0.1}, 0.5, drawn(0.9), [90] * 3, 1e-5),
         ]
     return Outcome(points, ["task 0", "task 1", "task 2"], [100] * 3)
 
@@ -100,10 +99,10 @@ def test_marks_pair_by_run_and_not_by_position():
 
 def test_cross_validation_chooses_C_at_each_p_and_the_smallest_on_a_tie():
     points = [
-        Point({"C": 10.0, "p": 1.0}, 0.7, 0.1, [1]),
-        Point({"C": 1.0, "p": 1.0}, 0.7, 0.2, [1]),
-        Point({"C": 0.1, "p": 1.0}, 0.6, 0.9, [1]),
-        Point({"C": 0.1, "p": 2.0}, 0.8, 0.3, [1]),
+        Candidate({"C": 10.0, "p": 1.0}, 0.7, 0.1, [1]),
+        Candidate({"C": 1.0, "p": 1.0}, 0.7, 0.2, [1]),
+        Candidate({"C": 0.1, "p": 1.0}, 0.6, 0.9, [1]),
+        Candidate({"C": 0.1, "p": 2.0}, 0.8, 0.3, [1]),
     ]
     outcome = Outcome(points, ["t"], [1])
     assert pick(outcome, 1.0) is points[1], "never by the accuracy on the test part"
@@ -114,7 +113,7 @@ def test_cross_validation_chooses_C_at_each_p_and_the_smallest_on_a_tie():
 
 
 def test_path_scores_follow_p():
-    found = Collection(all_records(gain=0.4))
+    found = Findings(all_records(gain=0.4))
     path = found.path("robot", 10)
     assert path.ps.tolist() == list(PS)
     assert path.overall.shape == (6, 5)
@@ -123,13 +122,13 @@ def test_path_scores_follow_p():
     assert path.n_rising() == 6
     assert path.n_better(0.01, 1.0) == 6
     assert path.n_better(1.0, 0.01) == 0
-    falling = Collection(all_records(gain=-0.4)).path("robot", 10)
+    falling = Findings(all_records(gain=-0.4)).path("robot", 10)
     assert falling.n_rising() == 0
     assert falling.best_below_one == 0.5
 
 
 def test_both_parameters_are_chosen_as_the_search_does():
-    found = Collection(all_records())
+    found = Findings(all_records())
     chosen = found.chosen("robot", 10, "pareto")
     outcomes = found.outcomes("robot", 10, "pareto")
     for run, outcome in outcomes.items():
@@ -138,14 +137,14 @@ def test_both_parameters_are_chosen_as_the_search_does():
 
 
 def test_minimax_is_reported_with_the_better_alpha_as_in_the_paper():
-    found = Collection(all_records())
+    found = Findings(all_records())
     reported, chosen = found.as_reported("robot", 10, "mm-ep"), found.chosen("robot", 10, "mm-ep")
     assert min(reported.values()) > 0.8 > max(chosen.values())
 
 
 # ----------------------------------------------------------------------------------------------------- the page
 def test_every_table_is_made_and_well_formed(tmp_path):
-    tables = make_tables(Collection(all_records()))
+    tables = make_tables(Findings(all_records()))
     assert set(tables) == set(TABLES)
     for name, text in tables.items():
         rows = [line for line in text.splitlines() if line.startswith("|")]
@@ -158,9 +157,9 @@ def test_every_table_is_made_and_well_formed(tmp_path):
 
 def test_tables_match_the_records():
     records = all_records(gain=0.4)
-    found = Collection(records)
+    found = Findings(records)
     path = found.path("robot", 10)
-    text = make_tables(Collection(records))["table-1"]
+    text = make_tables(Findings(records))["table-1"]
     row = next(line for line in text.splitlines() if line.startswith("| p = 1 |"))
     assert row.split("|")[2].strip() == f"{100 * path.overall[:, 2].mean():.2f} ▾ (88.63 ▾)"
     row = next(line for line in text.splitlines() if line.startswith("| p < 1 |"))
@@ -169,17 +168,17 @@ def test_tables_match_the_records():
 
 def test_a_partial_run_makes_the_tables_it_can():
     records = [one for one in all_records() if one.cell.dataset == "letter" and one.cell.method != "sparse"]
-    tables = make_tables(Collection(records))
+    tables = make_tables(Findings(records))
     assert "table-3" in tables
     assert "table-1" not in tables
     assert "–" in next(line for line in tables["table-4"].splitlines() if line.startswith("| Sparse"))
-    assert make_tables(Collection([])) == {}
+    assert make_tables(Findings([])) == {}
 
 
 def test_the_report_is_the_same_from_the_compact_copy(tmp_path):
     records = all_records(runs=3)
     export(records, tmp_path / "r.csv.gz")
-    one, two = make_tables(Collection(records)), make_tables(Collection(read_export(tmp_path / "r.csv.gz")))
+    one, two = make_tables(Findings(records)), make_tables(Findings(read_export(tmp_path / "r.csv.gz")))
     del one["coverage"], two["coverage"]  # the copy has no versions
     assert one == two
 
@@ -211,15 +210,18 @@ def test_markdown_tables():
 
 
 # --------------------------------------------------------------------------------------------------- the paper
+TABLE_ROWS = {
+    "results": ("p<1", "p=1", "p=inf"),
+    "results_compare_four_other_methods": ("sparse", "tang", "mm-aep", "mm-ep", "independent"),
+}
+
+
 def test_the_printed_numbers_are_complete():
-    methods = ("sparse", "tang", "mm-aep", "mm-ep", "independent")
-    for table, rows in ((paper.PATH, ("p<1", "p=1", "p=inf")), (paper.METHODS, methods)):
-        assert len(table) == 8 * 3 * len(rows)
-        for name in (*paper.MULTI_CLASS, "letter", "landmine"):
-            for fraction in STUDIES[name].fractions:
-                assert all((name, fraction, row) in table for row in rows)
-    assert {row for _, _, row in paper.METHODS} <= set(METHODS)
-    assert all(paper.TASKS_UP[name, fraction] <= STUDIES[name].n_tasks for name, fraction in paper.TASKS_UP)
+    rows = [row for names in TABLE_ROWS.values() for row in names]
+    columns = [(name, fraction) for name in PAPER_SETS for fraction in STUDIES[name].fractions]
+    assert set(PRINTED) == {(*column, row) for column in columns for row in (*rows, "rising")}
+    assert set(TABLE_ROWS["results_compare_four_other_methods"]) <= set(METHODS)
+    assert all(PRINTED[*column, "rising"].value <= STUDIES[column[0]].n_tasks for column in columns)
 
 
 def test_the_printed_numbers_match_the_paper():
@@ -227,19 +229,19 @@ def test_the_printed_numbers_match_the_paper():
     if not texts:
         pytest.skip("the text of the paper is not here")
     source = texts[0].read_text(encoding="utf-8")
-    for name, table in (("results", paper.PATH), ("results_compare_four_other_methods", paper.METHODS)):
+    for name, rows in TABLE_ROWS.items():
         start = source.index("\\label{Table:" + name + "}")
         body = source[start : source.index("\\end{table}", start)]
         underlined = {float(number) for number in re.findall(r"underline\{([\d.]+)\}", body)}
         numbers = {float(number) for number in re.findall(r"\d\d\.\d\d", body)}
-        for (dataset, _, _), cell in table.items():
-            if dataset in paper.MULTI_CLASS:
-                assert cell.accuracy in numbers
-                assert not cell.worse or cell.accuracy in underlined
+        for (dataset, _, row), cell in PRINTED.items():
+            if row in rows and dataset in PAPER_SETS[:6]:
+                assert cell.value in numbers
+                assert not cell.worse or cell.value in underlined
 
 
 def test_variants_are_listed_with_the_paper_numbers():
-    tables = make_tables(Collection(all_records()))
+    tables = make_tables(Findings(all_records()))
     lines = {line.split(" |")[0][2:]: line for line in tables["sensors"].splitlines()}
     assert {"10 %, 4 distances", "10 %, 24 sensors", "10 %, 2 distances", "50 %, printed"} <= set(lines)
     assert "| (90.11) | (88.63 ▾) | (87.01) | (87.93 ▾) |" in lines["10 %, printed"]
@@ -250,10 +252,10 @@ def test_variants_are_listed_with_the_paper_numbers():
 
 def test_the_worst_certificate_is_reported():
     records = all_records(runs=2)
-    before = make_tables(Collection(records))["coverage"]
+    before = make_tables(Findings(records))["coverage"]
     outcome = next(record.outcome for record in records if record.cell.method == "mm-aep")
     outcome.points[0].gap = 0.02
-    after = make_tables(Collection(records))["coverage"]
+    after = make_tables(Findings(records))["coverage"]
     assert "nan" not in after
     assert "mm-aep 2.0e-02" not in before
     assert after.replace("mm-aep 2.0e-02", "mm-aep 1.0e-05") == before
@@ -269,7 +271,7 @@ def test_the_default_is_compared_with_a_grid_search():
     for dataset, ours in (("robot", 0.9), ("steel", 0.5)):
         shifted(records, "svc", dataset, 0.7)
         shifted(records, "default", dataset, ours)
-    found = Collection(records)
+    found = Findings(records)
     tables = make_tables(found)
     rows = rows_of(tables["default"])
     assert len(rows) == 2 + 8 * 3 + 1, "header, rule, the paper's sets, and their mean"
@@ -293,7 +295,7 @@ def test_the_default_is_compared_with_a_grid_search():
 def test_means_and_differences_use_only_paired_results():
     records = [one for one in all_records() if one.cell.method != "default" or one.cell.run > 3]
     records = [one for one in records if (one.cell.dataset, one.cell.method) != ("robot", "uniform")]
-    found = Collection(records)
+    found = Findings(records)
     rows = rows_of(make_tables(found)["default"])
     ours, theirs = (found.chosen("robot", 10, method) for method in ("default", "svc"))
     assert len(ours) == 2
@@ -304,10 +306,10 @@ def test_means_and_differences_use_only_paired_results():
 
 
 def test_old_or_partial_results_make_the_tables_they_can():
-    old = make_tables(Collection([one for one in all_records() if one.cell.method not in ("svc", "default")]))
+    old = make_tables(Findings([one for one in all_records() if one.cell.method not in ("svc", "default")]))
     assert set(old) == set(TABLES) - {"default"}
     assert not any("SVC)" in table or "Our default" in table for table in old.values())
-    new = make_tables(Collection(only(all_records(), "svc", "default")))
+    new = make_tables(Findings(only(all_records(), "svc", "default")))
     assert set(new) == {"default"}
     assert rows_of(new["default"])["letter 50 %"][:3] == ["–"] * 3
 
@@ -315,13 +317,23 @@ def test_old_or_partial_results_make_the_tables_they_can():
 def test_gains_are_differences_between_table_entries():
     records = all_records(gain=0.4)
     lines = {
-        line.split(" |")[0][2:]: line.split(" | ")[1:]
-        for line in make_tables(Collection(records))["gains"].splitlines()
+        line.split(" |")[0][2:]: line.split(" | ")[1:] for line in make_tables(Findings(records))["gains"].splitlines()
     }
-    path = Collection(records).path("robot", 10)
+    path = Findings(records).path("robot", 10)
     best = path.best_below_one
     expected = 100 * (path.overall[:, path.index(best)].mean() - path.overall[:, path.index(1.0)].mean())
     assert lines["robot 10 %"][1] == f"{expected:+.2f} ▴ (+1.48)", "the paper has 90.11 and 88.63"
     assert lines["robot 10 %"][3].startswith("-")
     assert "▾ (-1.62)" in lines["robot 10 %"][3]
     assert not any(name.startswith("synthetic") for name in lines)
+
+
+def test_the_page_with_the_slider_shows_the_first_run(tmp_path):
+    plan = make_plan(["synthetic"], ["uniform"], runs=2, quick=True)
+    found = write_slider(plan, QUICK, tmp_path)
+    assert found.file == tmp_path / "trade-off-synthetic.html"
+    assert "Synthetic: the trade-off along p" in found.file.read_text(encoding="utf-8")
+    assert len(found.path) >= 100
+    assert found.path.gap.max() <= 1e-5
+    assert len(found.train) == len(found.test)
+    assert [file.name for file in tmp_path.iterdir()] == ["trade-off-synthetic.html"]

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from paretomkl._experiments import runner
-from paretomkl._experiments.methods import Outcome, Point
+from paretomkl._experiments.methods import Candidate, Outcome
 from paretomkl._experiments.plan import FULL, METHODS, QUICK, STUDIES, Cell, make_plan
 from paretomkl._experiments.results import Record, Results, export, read_export, read_records
 from paretomkl._experiments.runner import Forecast, forecast_table, run_cell, run_plan
@@ -25,12 +25,12 @@ COMMAND = Path(sys.executable).with_name("paretomkl")
 FEW = ["uniform", "independent-svc"]
 
 
-def point(C=1.0, p=0.5, cv=0.75, accuracy=0.5, **more) -> Point:
-    return Point({"C": C, "p": p}, cv, accuracy, [3, 5], 1e-4, [1.25, 2.5], [0.5, 0.25], **more)
+def point(C=1.0, p=0.5, cv=0.75, accuracy=0.5, **more) -> Candidate:
+    return Candidate({"C": C, "p": p}, cv, accuracy, [3, 5], 1e-4, [1.25, 2.5], [0.5, 0.25], **more)
 
 
 def record(cell=Cell("vehicle", 10, "pareto", 0), **more) -> Record:  # noqa: B008
-    outcome = Outcome([point(), point(p=np.inf), Point({"C": 3.0, "p": 1.0}, 0.25)], ["a vs b", "c"], [6, 10], 7)
+    outcome = Outcome([point(), point(p=np.inf), Candidate({"C": 3.0, "p": 1.0}, 0.25)], ["a vs b", "c"], [6, 10], 7)
     return Record(cell, 1.5, {"numpy": "2"}, **({"outcome": outcome} | more))
 
 
