@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 
 from .._fitting.models import TaskModel, by_columns
-from .._show.notebook import FittedTables
 from .._tools.checks import check_number
 from .._tools.typing import Array, ClassWeight, IntArray
 from ..kernels import KernelLike
@@ -20,7 +19,7 @@ from .classifier import MultiTaskClassifier
 E = TypeVar("E")
 
 
-class KernelFit(FittedTables):
+class KernelFit:
     """The fitted attributes that follow from the :class:`TaskModel` of an estimator and its optimum."""
 
     C: float
@@ -52,6 +51,20 @@ class KernelFit(FittedTables):
         self.objective_ = float(objectives.mean()) if objective is None else objective
         self.gap_ = float(gap)
         self.n_sweeps_ = n_sweeps
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """Scikit-learn's diagram, then tables of what was fitted."""
+        from .._show.page import estimator_html
+
+        diagram = super()._repr_html_  # type: ignore[misc]  # raises AttributeError if display is "text"
+        return lambda: diagram() + estimator_html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        from .._show.page import estimator_html
+
+        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        return bundle | {kind: text + estimator_html(self) for kind, text in bundle.items() if kind == "text/html"}
 
     @property
     def n_iter_(self) -> int:

@@ -199,7 +199,7 @@ class ParetoPath:
         )
 
     def _repr_html_(self) -> str:
-        from .._show.notebook import path_html
+        from .._show.page import path_html
 
         return path_html(self)
 

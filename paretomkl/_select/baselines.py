@@ -24,7 +24,6 @@ from .._data.labels import Labelling, Samples
 from .._data.numbers import Targets
 from .._data.reading import PathReader, read_samples, take_rows
 from .._data.tasks import codes_of, listed, missing_labels, rows_by_code
-from .._show.comparison import OURS, Comparison, Contender, TaskErrors
 from .._tools.parallel import SMALL_SYSTEM, blas_threads, effective_jobs
 from .._tools.progress import Progress
 from .._tools.shares import Share
@@ -32,6 +31,7 @@ from .._tools.typing import AnyArray, Array, IntArray
 from ..kernels._kernels import is_precomputed
 from ..machines import MACHINES
 from .choice import best_of_ways, choose_way
+from .results import OURS, Comparison, Contender, TaskErrors
 from .scorers import MultiTaskScorer
 from .scores import Judge, make_judge, plain_labels
 from .splits import make_splits

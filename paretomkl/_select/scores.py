@@ -15,9 +15,8 @@ from .._data.numbers import r_squared
 from .._data.reading import PathReader, Reading
 from .._data.tasks import array_of, equal_labels
 from .._fitting.models import share
-from .._show.words import ACCURACY, R2, Measure
 from .._tools.typing import AnyArray, Array, IntArray
-from .._tools.wording import literal
+from .._tools.wording import ACCURACY, R2, Measure, literal
 from ..machines import MACHINES
 from .score_names import NAMES, NUMBER_NAMES, WORST, check_score_name, needs_probabilities
 from .scorers import Metric, MultiTaskScorer, Part, make_multitask_scorer, metric_of

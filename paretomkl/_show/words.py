@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._data.numbers import Regions, Targets
 from .._tools.typing import Array
+from .._tools.wording import ACCURACY, R2, SAME, Measure, percent
 from .drawing import exponent_label, shorten
 
+if TYPE_CHECKING:
+    from .._select.results import CrossValidation
+
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-SAME = 5e-4  # readers do not notice a smaller relative change
 HEADLINES = {
     0: "the geometric mean: equal relative gains count the same",
     1: "the plain average: every task counts the same",
@@ -24,62 +26,6 @@ HEADLINES = {
 }
 BY_OBJECTIVE = {math.inf: "only the largest objective counts", -math.inf: "only the smallest objective counts"}
 NAMED = 3  # a sentence names at most this many tasks
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A score, and how to show it.
-
-    Parameters
-    ----------
-    name : str
-        Its name in sentences: "balanced accuracy".
-    key : str
-        Its name in files: "balanced_accuracy".
-    percent : bool
-        Whether to show it in per cent, and its differences in percentage points.
-    in_units : bool, default=False
-        Whether it is in units of the target. It can then have any size, and is shown with four digits.
-    """
-
-    name: str = "accuracy"
-    key: str = "accuracy"
-    percent: bool = True
-    in_units: bool = False
-
-    @property
-    def of_worst(self) -> bool:
-        """Whether it is the score of the worst task, not a mean over tasks."""
-        return self.key.startswith("worst_")
-
-    def text(self, value: float) -> str:
-        """A value as text: "91.2 %", "0.912", "−104.2" or "not defined"."""
-        if not math.isfinite(value):
-            return "not defined"
-        return f"{100 * value:.1f} %" if self.percent else self._number(value)
-
-    def size(self, difference: float) -> str:
-        """A difference without its sign: "2.1 points" or "0.021"."""
-        return points(difference) if self.percent else self._number(abs(difference))
-
-    def error(self, value: float) -> str:
-        """A standard error as text to follow a value, without a per cent sign."""
-        return f"{100 * value:.1f}" if self.percent else self._number(value, 2)
-
-    def with_error(self, value: float, error: float) -> str:
-        """A value and its standard error if known: "91.2 % ± 1.1"."""
-        return self.text(value) + (f" ± {self.error(error)}" if math.isfinite(value + error) else "")
-
-    def same(self, difference: float, value: float) -> bool:
-        """Whether a difference from a value is too small to notice."""
-        return abs(difference) < SAME * (abs(value) if self.in_units else 1.0)
-
-    def _number(self, value: float, digits: int = 4) -> str:
-        return (in_digits(value, digits) if self.in_units else f"{value:.3f}").replace("-", "−")
-
-
-ACCURACY = Measure()
-R2 = Measure("R²", "r2", percent=False)
 
 
 @dataclass(frozen=True)
@@ -105,80 +51,7 @@ def kind_of(tasks: Any) -> Kind:
     return PREDICTING if isinstance(tasks, Targets) else DETECTING if isinstance(tasks, Regions) else CLASSIFYING
 
 
-@dataclass(frozen=True)
-class CrossValidation:
-    """What a search found for each p, with the other parameters as chosen.
-
-    Parameters
-    ----------
-    ps, mean, std : sequences of float
-        The exponents tried, in increasing order, and for each the mean score over the folds and its standard deviation.
-    best_p, best_C : float
-        The chosen values.
-    n_splits : int
-        Number of folds.
-    measure : Measure
-        What the scores are.
-    best_s, best_capacity, best_epsilon : float or None
-        The other chosen values; None if there was nothing to choose.
-    n_rows : int, default=None
-        Number of rows in the folds.
-    """
-
-    ps: Sequence[float]
-    mean: Sequence[float]
-    std: Sequence[float]
-    best_p: float
-    best_C: float
-    n_splits: int
-    measure: Measure = ACCURACY
-    best_s: float | None = None
-    best_capacity: float | None = None
-    best_epsilon: float | None = None
-    n_rows: int | None = None
-
-    @classmethod
-    def from_search(cls, search: Any, measure: Measure = ACCURACY) -> CrossValidation:
-        """The results of a fitted search, such as :class:`~paretomkl.ParetoMKLClassifierCV`.
-
-        If it tried several ways to share, these are the results for tasks that share their kernel.
-        """
-        results = search.cv_results_
-        best = search.best_params_
-        if "share" in best:
-            best = results["params"][search.best_indices_["kernel"]]
-        others = [name for name in best if name != "p"]
-        along = [all(params[name] == best[name] for name in others) for params in results["params"]]
-        rows = np.flatnonzero(along)
-        rows = rows[np.argsort(results["param_p"][rows], kind="stable")]
-        ps, mean, std = (results[name][rows].tolist() for name in ("param_p", "mean_test_score", "std_test_score"))
-        chosen = float(best["p"]), float(best["C"])
-        others_chosen = {f"best_{name}": best.get(name) for name in ("s", "capacity", "epsilon")}
-        return cls(ps, mean, std, *chosen, search.n_splits_, measure, **others_chosen, n_rows=search.n_search_rows_)
-
-    @property
-    def best_score(self) -> float:
-        return self.mean[list(self.ps).index(self.best_p)]
-
-    @property
-    def standard_error(self) -> float:
-        """Standard error of the best mean score."""
-        return self.std[list(self.ps).index(self.best_p)] / math.sqrt(self.n_splits)
-
-
 # --------------------------------------------------------------------------------------------- numbers and names
-def percent(share: float) -> str:
-    """A share in per cent with two significant digits; nearly all and nearly nothing are not rounded to 100 and 0."""
-    value = 100 * abs(share)
-    if 99.5 <= value < 100 * (1 - 1e-9):
-        return "more than 99 %"
-    if value >= 9.95:
-        return f"{value:.0f} %"
-    if value >= 0.095:
-        return f"{value:.1f}".removesuffix(".0") + " %"
-    return "less than 0.1 %" if value > 1e-9 else "0 %"
-
-
 def percent_above(share: float) -> str:
     """An upper bound in per cent: one digit, rounded up."""
     value = 100 * share
@@ -186,19 +59,6 @@ def percent_above(share: float) -> str:
         return "0.0001 %"
     scale = 10.0 ** math.floor(math.log10(value))
     return f"{math.ceil(value / scale * (1 - 1e-12)) * scale:.4f}".rstrip("0").rstrip(".") + " %"
-
-
-def in_digits(value: float, digits: int = 4) -> str:
-    """A number with this many significant digits, without an exponent unless it is tiny or huge."""
-    if value == 0 or not 1e-4 <= abs(value) < 1e7:
-        return re.sub(r"e([+-])0?", r"e\1", f"{value:.{digits}g}").replace("e+", "e")
-    return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
-
-
-def points(difference: float) -> str:
-    """A difference of shares in percentage points."""
-    value = f"{100 * abs(difference):.1f}"
-    return f"{value} point" + ("" if value == "1.0" else "s")
 
 
 def number_word(count: int) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
@@ -13,6 +15,7 @@ LIKELY = 0.75  # similarity above which a name is worth a guess; …
 SHORT_NAME, SHORT_LIKELY = 4, 0.6  # … lower for names of up to four letters, where two swapped letters cost more
 KERNEL = re.compile(r"\b(gaussian|laplacian|polynomial)(?:\(\w+=([^,)]+)(?:, ([^)]*))?\))?")
 SHORT = {"gaussian": "rbf", "laplacian": "laplacian", "polynomial": "poly"}
+SAME = 5e-4  # readers do not notice a smaller relative change
 
 
 def split_names(text: str) -> list[str]:
@@ -103,3 +106,85 @@ def short_kernel(name: str) -> str:
         return SHORT[kind] + (f" {float(value):.3g}" if value else "") + (f" ({rest})" if rest else "")
 
     return KERNEL.sub(shortened, name)
+
+
+# ----------------------------------------------------------------------------------------------- scores
+def percent(share: float) -> str:
+    """A share in per cent with two significant digits; nearly all and nearly nothing are not rounded to 100 and 0."""
+    value = 100 * abs(share)
+    if 99.5 <= value < 100 * (1 - 1e-9):
+        return "more than 99 %"
+    if value >= 9.95:
+        return f"{value:.0f} %"
+    if value >= 0.095:
+        return f"{value:.1f}".removesuffix(".0") + " %"
+    return "less than 0.1 %" if value > 1e-9 else "0 %"
+
+
+def in_digits(value: float, digits: int = 4) -> str:
+    """A number with this many significant digits, without an exponent unless it is tiny or huge."""
+    if value == 0 or not 1e-4 <= abs(value) < 1e7:
+        return re.sub(r"e([+-])0?", r"e\1", f"{value:.{digits}g}").replace("e+", "e")
+    return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
+
+
+def points(difference: float) -> str:
+    """A difference of shares in percentage points."""
+    value = f"{100 * abs(difference):.1f}"
+    return f"{value} point" + ("" if value == "1.0" else "s")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A score, and how to show it.
+
+    Parameters
+    ----------
+    name : str
+        Its name in sentences: "balanced accuracy".
+    key : str
+        Its name in files: "balanced_accuracy".
+    percent : bool
+        Whether to show it in per cent, and its differences in percentage points.
+    in_units : bool, default=False
+        Whether it is in units of the target. It can then have any size, and is shown with four digits.
+    """
+
+    name: str = "accuracy"
+    key: str = "accuracy"
+    percent: bool = True
+    in_units: bool = False
+
+    @property
+    def of_worst(self) -> bool:
+        """Whether it is the score of the worst task, not a mean over tasks."""
+        return self.key.startswith("worst_")
+
+    def text(self, value: float) -> str:
+        """A value as text: "91.2 %", "0.912", "−104.2" or "not defined"."""
+        if not math.isfinite(value):
+            return "not defined"
+        return f"{100 * value:.1f} %" if self.percent else self._number(value)
+
+    def size(self, difference: float) -> str:
+        """A difference without its sign: "2.1 points" or "0.021"."""
+        return points(difference) if self.percent else self._number(abs(difference))
+
+    def error(self, value: float) -> str:
+        """A standard error as text to follow a value, without a per cent sign."""
+        return f"{100 * value:.1f}" if self.percent else self._number(value, 2)
+
+    def with_error(self, value: float, error: float) -> str:
+        """A value and its standard error if known: "91.2 % ± 1.1"."""
+        return self.text(value) + (f" ± {self.error(error)}" if math.isfinite(value + error) else "")
+
+    def same(self, difference: float, value: float) -> bool:
+        """Whether a difference from a value is too small to notice."""
+        return abs(difference) < SAME * (abs(value) if self.in_units else 1.0)
+
+    def _number(self, value: float, digits: int = 4) -> str:
+        return (in_digits(value, digits) if self.in_units else f"{value:.3f}").replace("-", "−")
+
+
+ACCURACY = Measure()
+R2 = Measure("R²", "r2", percent=False)

@@ -29,9 +29,9 @@ from ._running import Output, command, finite, named, note, number, one_blas_thr
 
 if TYPE_CHECKING:
     from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
+    from .._select.results import Comparison
     from .._select.scores import Judge
     from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
-    from .._show.comparison import Comparison
     from .._tools.typing import Array
     from ..tables._tables import Table
 
@@ -247,7 +247,7 @@ def _fit_one(
 def _report_fit(table: "Table", plan: SearchPlan, fitted: FittedTable, out: Path, output: Output) -> None:
     import numpy as np
 
-    from .._show.sharing import Sharing
+    from .._select.results import Sharing
     from .._show.words import parameters, source_shares
     from ._showing import say_comparison, say_parts, say_sharing
 

@@ -177,7 +177,7 @@ def _counts(answers: "Answers") -> dict[str, int]:
 
 def _summary(answers: "Answers", counts: dict[str, int] | None) -> str:
     """``22 rows of class 1, 17 of class 0``, or the range of predicted numbers."""
-    from .._show.words import in_digits
+    from .._tools.wording import in_digits
 
     refused = int((~answers.given).sum())
     without = f"; {counted(refused, 'row')} without a prediction" * bool(refused)
@@ -224,8 +224,8 @@ def _report_errors(
     import pandas as pd
 
     from .._data.numbers import r_squared
-    from .._show.comparison import TaskErrors
-    from .._show.words import R2, in_digits
+    from .._select.results import TaskErrors
+    from .._tools.wording import R2, in_digits
     from ._showing import say_errors
 
     truth = pd.to_numeric(target, errors="coerce").to_numpy(dtype=float)

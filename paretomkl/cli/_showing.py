@@ -12,16 +12,14 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from .._show.drawing import shorten
-from .._show.words import ACCURACY, R2, in_digits, percent
 from .._tools.shares import CALLED
-from .._tools.wording import counted, short_kernel
+from .._tools.wording import ACCURACY, R2, counted, in_digits, percent, short_kernel
 from ._running import Output
 
 if TYPE_CHECKING:
     from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
     from .._learn.path import ParetoPath
-    from .._show.comparison import Comparison, TaskErrors
-    from .._show.sharing import Sharing
+    from .._select.results import Comparison, Sharing, TaskErrors
 
 MOST_TASKS = 12  # that a table lists at most
 LIGHT = 0.02  # kernels with a smaller share are not listed by name

@@ -2,12 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .._show.comparison import Comparison, Contender, TaskErrors
+from .._select.results import Comparison, Contender, CrossValidation, Sharing, TaskErrors
 from .._show.confusion import Confusion
 from .._show.numbers import Predictions
 from .._show.page import build_page, dense_ps, write_page
-from .._show.sharing import Sharing
-from .._show.words import CrossValidation, Measure
+from .._tools.wording import Measure
 from ._trade_off import TradeOff, held_out_split, trade_off_page
 
 if TYPE_CHECKING:

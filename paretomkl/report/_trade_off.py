@@ -20,17 +20,17 @@ from .._data.numbers import Targets
 from .._data.together import Share, check_share
 from .._fitting.models import decide_all
 from .._learn.path import PAPER_PS, ParetoPath, pareto_path
+from .._select.results import Comparison, CrossValidation, Sharing
 from .._show.code import path_refit_code
-from .._show.comparison import Comparison
 from .._show.confusion import Confusion
 from .._show.numbers import Predictions
 from .._show.page import TITLE, build_page, dense_ps
-from .._show.sharing import Sharing
-from .._show.words import CrossValidation, Measure, parameters
+from .._show.words import parameters
 from .._tools.checks import check_count, check_number, shown
 from .._tools.files import check_writable, write_whole
 from .._tools.shares import SHARES
 from .._tools.typing import Array, IntArray, TaskScale
+from .._tools.wording import Measure
 from ..exceptions import RareLabelWarning
 from ..kernels._kernels import as_bank
 from ..machines import MACHINES

@@ -9,7 +9,8 @@ import pytest
 
 from paretomkl._show import words
 from paretomkl._show.drawing import shorten
-from paretomkl.report import CrossValidation
+from paretomkl._tools import wording
+from paretomkl.report import CrossValidation, Measure
 
 NAMES = ["a", "b", "c", "d", "e", "f", "g", "h", "i"]
 
@@ -105,13 +106,13 @@ def test_change_of_score():
 
 def test_sentences_follow_the_measure():
     here, there = np.array([0.9, 0.8]), np.array([0.9, 0.85])
-    auc = words.Measure("ROC AUC", "roc_auc", percent=False)
+    auc = Measure("ROC AUC", "roc_auc", percent=False)
     assert words.change_of_score(1.0, 0.85, 0.875, here, there, auc) == (
         "Held-out ROC AUC is 0.850, 0.025 less than at p = 1: no tasks are better, one worse, one unchanged."
     )
     nan = math.nan
     assert words.change_of_score(1.0, nan, 0.9, here, there, auc) == "Held-out ROC AUC is not defined."
-    cv = words.CrossValidation([0.5, 1.0], [0.8, 0.9], [0.02, 0.02], 1.0, 10.0, 4, auc)
+    cv = CrossValidation([0.5, 1.0], [0.8, 0.9], [0.02, 0.02], 1.0, 10.0, 4, auc)
     assert "would pick p = 1 with C = 10: ROC AUC 0.900, standard error 0.010." in words.choice(cv)
 
 
@@ -124,7 +125,7 @@ def test_choice_along_p_whatever_else_was_searched():
     results = {"params": grid, "param_p": np.array([one["p"] for one in grid]), "mean_test_score": mean}
     results["std_test_score"] = np.zeros(8)
     search = SimpleNamespace(cv_results_=results, best_params_=grid[5], n_splits_=3, n_search_rows_=30)
-    cv = words.CrossValidation.from_search(search)
+    cv = CrossValidation.from_search(search)
     assert (cv.ps, cv.mean, cv.best_C) == ([0.5, 1.0], [0.5, 0.4], 10.0)
     assert (cv.best_s, cv.best_capacity) == (grid[5]["s"], None)
 
@@ -144,7 +145,7 @@ def test_shares_of_sources():
 
 def test_parameters_that_were_chosen():
     assert words.parameters({"p": np.inf, "C": 10.0, "capacity": None, "s": 1.1}) == "p = ∞, C = 10, s = 1.1"
-    cv = words.CrossValidation([1.0], [0.9], [0.02], 1.0, 10.0, 4, best_s=2.0, best_capacity=0.5)
+    cv = CrossValidation([1.0], [0.9], [0.02], 1.0, 10.0, 4, best_s=2.0, best_capacity=0.5)
     assert "would pick p = 1 with C = 10, capacity = 0.5, s = 2: 90.0 %" in words.choice(cv)
 
 
@@ -175,7 +176,7 @@ def test_bounds_are_rounded_up(gap):
     ],
 )
 def test_percent(share, said):
-    assert words.percent(share) == said
+    assert wording.percent(share) == said
 
 
 def make_cv(mean, best=0.2, std=0.02):
@@ -267,4 +268,4 @@ def test_hardest_and_easiest_are_judged_per_sample():
     [(-819094049.0, "-8.191e8"), (123456.0, "123456"), (2e-5, "2e-5"), (12.3456, "12.35")],
 )
 def test_numbers_in_units_stay_short(value, said):
-    assert words.in_digits(value) == said
+    assert wording.in_digits(value) == said

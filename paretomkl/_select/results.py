@@ -1,16 +1,17 @@
-"""A model compared with simpler alternatives on the same folds: the scores, and the conclusion in plain words."""
+"""What searches and comparisons find: scores on the same folds, and what they mean in plain words."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .._data.together import CALLED, Share, sharing_in_words
 from .._tools.typing import Array, IntArray
-from .words import ACCURACY, Measure, in_digits
+from .._tools.wording import ACCURACY, Measure, in_digits
 
 OURS = "paretomkl"
 HOW = (
@@ -188,6 +189,139 @@ class Comparison:
             for c in self.contenders
         ]
         return {"rows": rows, "verdict": self.verdict, "how": self.how, "folds": len(self.ours.folds)}
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """What a search found for each p, with the other parameters as chosen.
+
+    Parameters
+    ----------
+    ps, mean, std : sequences of float
+        The exponents tried, in increasing order, and for each the mean score over the folds and its standard deviation.
+    best_p, best_C : float
+        The chosen values.
+    n_splits : int
+        Number of folds.
+    measure : Measure
+        What the scores are.
+    best_s, best_capacity, best_epsilon : float or None
+        The other chosen values; None if there was nothing to choose.
+    n_rows : int, default=None
+        Number of rows in the folds.
+    """
+
+    ps: Sequence[float]
+    mean: Sequence[float]
+    std: Sequence[float]
+    best_p: float
+    best_C: float
+    n_splits: int
+    measure: Measure = ACCURACY
+    best_s: float | None = None
+    best_capacity: float | None = None
+    best_epsilon: float | None = None
+    n_rows: int | None = None
+
+    @classmethod
+    def from_search(cls, search: Any, measure: Measure = ACCURACY) -> CrossValidation:
+        """The results of a fitted search, such as :class:`~paretomkl.ParetoMKLClassifierCV`.
+
+        If it tried several ways to share, these are the results for tasks that share their kernel.
+        """
+        results = search.cv_results_
+        best = search.best_params_
+        if "share" in best:
+            best = results["params"][search.best_indices_["kernel"]]
+        others = [name for name in best if name != "p"]
+        along = [all(params[name] == best[name] for name in others) for params in results["params"]]
+        rows = np.flatnonzero(along)
+        rows = rows[np.argsort(results["param_p"][rows], kind="stable")]
+        ps, mean, std = (results[name][rows].tolist() for name in ("param_p", "mean_test_score", "std_test_score"))
+        chosen = float(best["p"]), float(best["C"])
+        others_chosen = {f"best_{name}": best.get(name) for name in ("s", "capacity", "epsilon")}
+        return cls(ps, mean, std, *chosen, search.n_splits_, measure, **others_chosen, n_rows=search.n_search_rows_)
+
+    @property
+    def best_score(self) -> float:
+        return self.mean[list(self.ps).index(self.best_p)]
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the best mean score."""
+        return self.std[list(self.ps).index(self.best_p)] / math.sqrt(self.n_splits)
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """The scores of the ways to share on the same folds.
+
+    Parameters
+    ----------
+    scores : mapping of "nothing", "kernel", "function", "everything" to pairs of float
+        Mean score over the folds and its standard error, each way with its own best parameters.
+    best : str
+        The chosen way.
+    n_splits, n_rows : int
+        The number of folds, and of the rows in them.
+    measure : Measure
+        What the scores are.
+    common : float, default=None
+        Share of the common part in the functions, if "function" was chosen.
+    """
+
+    scores: Mapping[Share, tuple[float, float]]
+    best: Share
+    n_splits: int
+    n_rows: int
+    measure: Measure = ACCURACY
+    common: float | None = None
+
+    @classmethod
+    def from_search(cls, search: Any, measure: Measure = ACCURACY) -> Sharing | None:
+        """The scores of a fitted search; None if it tried only one way."""
+        if len(search.sharing_) < 2:
+            return None
+        common = getattr(search, "common_share_", None)
+        return cls(search.sharing_, search.best_share_, search.n_splits_, search.n_search_rows_, measure, common)
+
+    @property
+    def in_words(self) -> str:
+        """The result in one sentence."""
+        return sharing_in_words(self.scores, self.best, self.common, self.measure.size)
+
+    def text(self, way: Share) -> str:
+        """Mean and standard error: "91.2 % ± 1.1"."""
+        return self.measure.with_error(*self.scores[way])
+
+    def facts(self) -> dict[str, Any]:
+        """Numbers by name, for JSON."""
+        by_way = {
+            way: {"mean": mean, "standard_error": None if math.isnan(error) else error}
+            for way, (mean, error) in self.scores.items()
+        }
+        found = {"best": self.best, "common_share": self.common, "in_words": self.in_words}
+        return {"folds": self.n_splits, "rows": self.n_rows, "scores": by_way, **found}
+
+    def page_data(self) -> dict[str, Any]:
+        """What the page shows: bars from below the lowest score to the highest, with their errors."""
+        spans = [(mean, 0.0 if math.isnan(error) else error) for mean, error in self.scores.values()]
+        top, low = max(mean + error for mean, error in spans), min(mean - error for mean, error in spans)
+        start = low - (top - low) / 2  # bars from zero would hide the differences, which are small
+        width = (top - start) or 1.0
+        rows = [
+            {
+                "name": way,
+                "called": CALLED[way],
+                "text": self.text(way),
+                "bar": round((mean - start) / width, 4),
+                "error": round(error / width, 4),
+                "best": way == self.best,
+            }
+            for way, (mean, error) in zip(self.scores, spans, strict=True)
+        ]
+        ends = {"start": self.measure.text(start), "end": self.measure.text(top)}
+        return {"rows": rows, "words": self.in_words, "folds": self.n_splits, "rowsOfFolds": self.n_rows, **ends}
 
 
 def _standard_error(values: Array) -> float:
