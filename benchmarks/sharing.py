@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from paretomkl import ParetoMKLClassifierCV, ParetoMKLRegressorCV
 from paretomkl._experiments.plan import STUDIES, draw_parts, load
 from paretomkl._select.choice import choose_way
-from paretomkl._select.path_search import SMALL_TASK
+from paretomkl._select.search import SMALL_TASK
 from paretomkl.datasets import fetch
 from paretomkl.model_selection import MultiTaskShuffleSplit, split_by_time
 

@@ -107,7 +107,7 @@ alone = (
 html_sidebars = {page: [] for page in alone}  # pages without others beside them
 
 
-INTERNAL = "plain_type|held_out_type|plain_estimator|read_data|parts|problem"  # of estimators
+INTERNAL = "plain_type|plain_estimator|read_data|parts|problem"  # of estimators
 
 
 def skip_routing(app, what, name, obj, skip, options):

@@ -142,7 +142,9 @@ def choose_and_test(
     return outcome
 
 
-def fit_and_test(split: Split, model: MultiTaskClassifier, point: Candidate, outcome: Outcome) -> None:
+def fit_and_test(
+    split: Split, model: MultiTaskClassifier | ParetoMKLClassifierCV, point: Candidate, outcome: Outcome
+) -> None:
     model.fit(split.train.X, split.train.y, tasks=split.train.tasks)
     samples = read_samples(model, split.test.X, tasks=split.test.tasks)
     put_to_test(model.model_, samples, split.test.y, point, outcome)

@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 
     class OutlierKind: ...
 else:
-
-    class _Estimator(BaseEstimator):
-        pass
-
+    _Estimator = BaseEstimator
     ClassifierKind, RegressorKind, OutlierKind = ClassifierMixin, RegressorMixin, OutlierMixin
 
 

@@ -34,7 +34,7 @@ LEAVES = {"__main__", "_experiments", "_show", "cli", "datasets", "plotting", "r
 """Modules that read, write, draw or run things, and that no model needs."""
 
 OWN_FUNCTIONS = {
-    "paretomkl._select.path_search.own_score",
+    "paretomkl._select.folds.own_score",
     "paretomkl.machines._svdd.simplex",
     "paretomkl.tables._tables.name_of_indicator",
 }

@@ -1,19 +1,134 @@
-"""Choose a row from a table of cross-validation scores."""
+"""The table of cross-validation scores, and the choice of a row."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy.stats import rankdata
+from sklearn.exceptions import FitFailedWarning
 
-from .._tools.typing import Array, IntArray
+from .._fitting.tracing import Grid
+from .._tools.shares import Share
+from .._tools.typing import AnyArray, Array, IntArray
+from .folds import FoldScores
 
 W = TypeVar("W")
 
 _TIE = 1e-9  # relative difference of scores that may be rounding
 _SAME_LOSS = 1e-3  # relative difference of losses that may come from the accuracy of the solver alone
+
+
+@dataclass(frozen=True)
+class Results:
+    """What all folds found at all points of the grids of all ways to share.
+
+    scores, losses, gaps, seconds: (n_folds, n_points); counted (n_folds,): which folds enter the means; points: the
+    parameters, including "share", one array of length n_points each.
+    """
+
+    scores: Array
+    losses: Array
+    gaps: Array
+    seconds: Array
+    counted: AnyArray
+    points: dict[str, AnyArray]
+
+    @classmethod
+    def of(cls, folds: Iterable[FoldScores], grids: Mapping[Share, Grid], error_score: float | str) -> Results:
+        """Join the folds of all ways, in the order of the grids; a fold counts if it does for every way."""
+        of_fold = {(fold.number, fold.way): fold for fold in folds}
+        together = [[of_fold[k, way] for way in grids] for k in range(len(of_fold) // len(grids))]
+        _warn_of_failures([fold for ways in together for fold in ways], error_score)
+        skips = isinstance(error_score, str) or np.isnan(error_score)
+        counted = np.array([not (skips and any(fold.error for fold in ways)) for ways in together])
+        names = "scores", "losses", "gaps", "seconds"
+        scores, losses, gaps, seconds = (
+            np.array([np.concatenate([getattr(fold, name) for fold in ways]) for ways in together]) for name in names
+        )
+        columns = [grid.columns() for grid in grids.values()]
+        points: dict[str, AnyArray] = {name: np.concatenate([own[name] for own in columns]) for name in columns[0]}
+        points["share"] = np.concatenate([np.full(grid.size, way, dtype=object) for way, grid in grids.items()])
+        results = cls(scores, losses, gaps, seconds, counted, points)
+        if np.isnan(results.mean).all():
+            raise ValueError("No point of the grid has a score in every fold; check scoring and cv.")
+        return results
+
+    @property
+    def mean(self) -> Array:
+        """Mean score of each point over the folds that count."""
+        return self.scores[self.counted].mean(axis=0)
+
+    @property
+    def loss(self) -> Array:
+        """Mean loss of each point."""
+        return self.losses[self.counted].mean(axis=0)
+
+    def table(self, searched: Sequence[str], loss_name: str) -> dict[str, Any]:
+        """``cv_results_`` of a search, with the parameters that were searched."""
+        mean, columns = self.mean, [self.points[name] for name in searched]
+        filled = np.where(np.isnan(mean), np.nanmin(mean) - 1, mean).round(9)  # rounding errors must not break ties
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return {
+            "mean_fit_time": self.seconds.mean(axis=0),
+            "std_fit_time": self.seconds.std(axis=0),
+            **{f"param_{name}": column for name, column in zip(searched, columns, strict=True)},
+            "params": [dict(zip(searched, row, strict=True)) for row in rows],
+            **{f"split{k}_test_score": of_fold for k, of_fold in enumerate(self.scores)},
+            "mean_test_score": mean,
+            "std_test_score": self.scores[self.counted].std(axis=0),
+            "rank_test_score": rankdata(-filled, method="min").astype(np.int32),
+            f"mean_test_{loss_name}": self.loss,
+            "max_gap": self.gaps.max(axis=0),
+        }
+
+
+def _warn_of_failures(folds: Sequence[FoldScores], error_score: float | str) -> None:
+    """Warn if some folds failed; raise if all did."""
+    failed = [fold for fold in folds if fold.error is not None]
+    if not failed:
+        return
+    first = failed[0].error
+    if len(failed) == len(folds):
+        raise ValueError(f"The fit failed in all {len(folds)} folds; the first error was: {first}") from first
+    warnings.warn(
+        f"The fit failed in {len(failed)} of {len(folds)} folds (error_score={error_score}); the first error was: "
+        f"{first}",
+        FitFailedWarning,
+        stacklevel=5,
+    )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a search takes.
+
+    share: what the tasks have in common; rows: the best row of each way to share; sharing: its mean score and the
+    standard error of that over the folds, NaN for a single fold.
+    """
+
+    share: Share
+    rows: dict[Share, int]
+    sharing: dict[Share, tuple[float, float]]
+
+    @classmethod
+    def of(cls, results: Results, by_loss: bool, small_tasks: bool) -> Choice:
+        """The choice of :func:`choose` for each way to share, and of :func:`choose_way` among these."""
+        scores = results.scores[results.counted]
+        rows = best_of_ways(scores, results.loss, results.points, by_loss)
+        of_way = {way: scores[:, row] for way, row in rows.items()}
+        errors = {way: float(_standard_error(own)) if len(own) > 1 else math.nan for way, own in of_way.items()}
+        sharing = {way: (float(own.mean()), errors[way]) for way, own in of_way.items()}
+        return cls(choose_way(of_way, small_tasks), rows, sharing)
+
+    @property
+    def row(self) -> int:
+        """The chosen row."""
+        return self.rows[self.share]
 
 
 def choose(scores: Array, losses: Array, points: Mapping[str, Array], by_loss: bool = False) -> int:
@@ -86,7 +201,7 @@ def choose_way(scores: Mapping[W, Array], small: bool) -> W:
     if small and len(scores[best]) > 1:
         for way in ways[: ways.index(best) : -1]:
             behind = scores[best] - scores[way]
-            if behind.mean() <= behind.std(ddof=1) / np.sqrt(len(behind)):
+            if behind.mean() <= _standard_error(behind):
                 return way
     return best
 

@@ -2,37 +2,390 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+import numbers
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from sklearn.utils import indexable
+from sklearn.utils.validation import check_is_fitted
 
 from .._data.labels import Samples
-from .._data.tasks import as_labels, is_matrix, samples_of_class
+from .._data.reading import Examples, Reading, Training, read_samples, take_rows
+from .._data.tasks import as_labels, is_matrix, samples_of_class, unique_labels
+from .._data.together import check_share, numbered, sharing_in_words
+from .._fitting.tracing import Grid, models_of, trace
+from .._learn.base import ClassifierKind, MultiTaskEstimator, RegressorKind
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
-from .._learn.kernel_estimators import KernelTaskClassifier
-from .._learn.path import PAPER_PS
-from .._learn.regressor import KernelTaskRegressor
-from .._tools.shares import Share
-from .._tools.typing import Array, ClassWeight, MultiClass, SolverLike, TaskScale
+from .._learn.kernel_estimators import KernelFit, fitted_at
+from .._learn.path import PAPER_PS, ParetoPath
+from .._show.code import refit_code
+from .._tools.checks import check_count, check_exponents, check_grid, check_task_scale, shown
+from .._tools.parallel import effective_jobs
+from .._tools.progress import Progress
+from .._tools.shares import SHARES, Share
+from .._tools.typing import AnyArray, Array, ClassWeight, IntArray, MultiClass, SolverLike, TaskScale
+from ..distributed._training import is_remote
+from ..exceptions import GridEdgeWarning
 from ..kernels._kernels import KernelLike, as_bank
 from ..machines import MachineKind, find_kind
-from .path_search import NORMS, HeldOut, PathSearch
+from ..solvers._base import Run
+from .choice import Choice, Results, edge_of
+from .folds import Fold, PlainEstimator, one_number, own_score, routed, run_folds
+from .score_names import check_score_fits
+from .scorers import check_scorer
+from .splits import Split, make_splits, rows_to_search
 
 __all__ = ["ParetoMKLClassifierCV", "ParetoMKLRegressorCV"]
 
+NORMS = (1.1, 2.0)
+SMALL_TASK = 100  # mean samples per task below which the search prefers to share more, if the folds allow
 _FEW_OF_CLASS = 15  # samples per class: below this, with several sources, one-vs-rest learns more than one-vs-one
 
 
-class _HeldOutClassifier(HeldOut, ParetoMKLClassifier):
-    """A fitted point of the grid."""
+class PathSearch(KernelFit, MultiTaskEstimator):
+    """A search for the best point of a path; once fitted, it behaves like the best estimator.
+
+    A subclass has the parameters of its plain estimator, with ``ps``, ``Cs``, ``s`` and ``capacity`` instead of p, C
+    and s, plus ``cv``, ``scoring`` and ``error_score``.
+    """
+
+    plain_type: ClassVar[type[PlainEstimator]]
+
+    model_: Any
+    best_share_: Share
+    sharing_: dict[Share, tuple[float, float]]
+    best_params_: dict[str, float]
+    best_score_: float
+    best_index_: int
+    best_indices_: dict[Share, int]
+    best_estimator_: Any
+    cv_results_: dict[str, Any]
+    path_: ParetoPath
+    scorer_: Callable[..., Any]
+    n_splits_: int
+    n_search_rows_: int
+    search_rows_: IntArray | None
+    small_tasks_: bool
+    refit_time_: float
+
+    ps: float | Sequence[float]
+    Cs: float | Sequence[float]
+    s: float | Sequence[float]
+    capacity: float | Sequence[float] | Literal["auto"]
+    epsilon: float | Sequence[float]
+    cv: Any
+    scoring: str | Callable[..., Any] | None
+    solver: SolverLike
+    tol: float
+    n_jobs: int | None
+    error_score: float | Literal["raise"]
+    task_scale: TaskScale
+    share: Share | Sequence[Share]
+    max_search_rows: int | None
+
+    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose the parameters, then learn the path on all samples with the chosen C, s and capacity.
+
+        Parameters
+        ----------
+        X, y, tasks
+            As in the ``fit`` of the plain estimator.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplies C for each sample, and weights the held-out samples if the scorer takes ``sample_weight``.
+        groups : array-like of shape (n_samples,), default=None
+            Groups for a ``cv`` splitter that keeps groups together.
+        """
+        return self.choose({"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight}, groups)
+
+    def choose(self, given: dict[str, Any], groups: Any = None, refit: Sequence[Share] = SHARES) -> Self:
+        """Choose the parameters by folds; fit a model to all samples only if ``refit`` has the chosen way to share."""
+        self._forget()
+        X, y, tasks, weight = (given.get(name) for name in ("X", "y", "tasks", "sample_weight"))
+        reader = self._checked(X)
+        samples = read_samples(reader, X, tasks=tasks, reset=True)
+        ways, task_size = self._possible(Examples(samples, y, weight))
+        self._settle(samples, y)
+        grids = {way: self._grid(way) for way in ways}  # what "auto" stands for is known now
+        X, y, weight, groups = indexable(X, y, weight, groups)
+        self.scorer_ = self._scorer(samples, y)
+        examples = some = Examples(samples, y, weight)
+        pooled = bool(grids.keys() & {"function", "everything"})
+        rows = rows_to_search(samples, y, self.cv, self.max_search_rows, pooled, self.stratify)
+        if rows is not None:
+            some, X, groups = examples.take(rows), take_rows(X, rows), take_rows(groups, rows)
+        seen = some.samples
+        splits = make_splits(
+            self.cv, seen.data, some.y, seen.sources, groups, self.random_state, stratify=self.stratify
+        )
+        n_points = sum(grid.size for grid in grids.values())
+        with Progress(len(splits) * n_points + len(check_exponents(self.ps)), self.tol, self.verbose) as progress:
+            folds = self._folds(some, X, tasks is not None, splits, grids, reader)
+            scored = run_folds(folds, len(splits) * len(grids), self.n_jobs, self.error_score, progress)
+            results = Results.of(scored, grids, self.error_score)
+            self.small_tasks_ = task_size < SMALL_TASK
+            self._keep_choice(results, Choice.of(results, self.by_loss, self.small_tasks_))
+            if self.best_share_ in refit:
+                self._refit(examples, grids[self.best_share_], reader, progress)
+        self.n_splits_, self.n_search_rows_, self.search_rows_ = len(splits), len(seen), rows
+        return self
+
+    # -------------------------------------------------------------------------------------------- parameters
+    def _checked(self, X: Any) -> PlainEstimator:
+        """A plain estimator to read X with, after checking what can be checked before."""
+        if is_remote(X):
+            raise ValueError("A search splits the samples into folds and needs them in one place; use X.compute().")
+        first, *_ = [self._grid(way) for way in self._ways()]
+        effective_jobs(self.n_jobs)
+        check_task_scale(self.task_scale)
+        as_bank(self.kernels).check()
+        if self.max_search_rows is not None:
+            check_count("max_search_rows", self.max_search_rows)
+        plain = self.plain_estimator()
+        plain.parts(first.ps)
+        return plain
+
+    def _ways(self) -> list[Share]:
+        """What the tasks may share, from nothing to everything."""
+        given: Any = [self.share] if isinstance(self.share, str) or not np.iterable(self.share) else list(self.share)
+        if not given:
+            raise ValueError("share is empty; pass at least one of 'nothing', 'kernel', 'function', 'everything'.")
+        return sorted({check_share(way) for way in given}, key=SHARES.index)
+
+    def _possible(self, examples: Examples) -> tuple[list[Share], float]:
+        """The ways to share that these data allow, and the mean size of a task.
+
+        With a single task, all ways are the same. A task with a single class cannot have its own function.
+        """
+        ways, sources = self._ways(), examples.samples.sources
+        several = is_matrix(examples.y) or (sources is not None and len(numbered(sources)[0]) > 1)
+        if len(ways) > 1 and not several:
+            ways = ["kernel"] if "kernel" in ways else ways[:1]
+        size, refused = 0.0, {}
+        for way in ways:
+            try:
+                reading = self.plain_estimator(way).reading
+                reading.check(examples.y)
+                training = examples.training(reading)
+            except ValueError as error:
+                refused[way] = error
+            else:
+                pooled = training.together.n_tasks if training.together else 1
+                size = size or float(training.task_sizes.mean()) / pooled
+        if len(refused) == len(ways):
+            raise next(iter(refused.values()))
+        if refused:
+            skipped, first = " and ".join(map(repr, refused)), next(iter(refused.values()))
+            warnings.warn(f"The search skips share={skipped}: {first}", UserWarning, stacklevel=4)
+        return [way for way in ways if way not in refused], size
+
+    def _settle(self, samples: Samples, y: Any) -> None:
+        """Resolve "auto" parameters from the data."""
+
+    def _settled(self) -> dict[str, Any]:
+        """The parameters of the plain estimator that :meth:`_settle` has resolved."""
+        return {}
+
+    @property
+    def machine_kind(self) -> MachineKind:
+        """The kind of machine of the loss, as far as it is known."""
+        raise NotImplementedError
+
+    @property
+    def reading(self) -> Reading:
+        """How to read X and y."""
+        return Reading.of(self, machine=self.machine_kind)
+
+    @property
+    def stratify(self) -> bool:
+        """Whether folds are stratified by label."""
+        return self.machine_kind.reads == "labels"
+
+    @property
+    def by_loss(self) -> bool:
+        """Whether the smallest loss decides among the points within one standard error of the best score."""
+        return self.machine_kind.estimates
+
+    @property
+    def loss_name(self) -> str:
+        """Name of the loss of the held-out decisions in ``cv_results_``."""
+        return "squared_error" if self.machine_kind.decisions in ("estimates", "numbers") else "log_loss"
+
+    def _grid(self, way: Share = "kernel") -> Grid:
+        """The checked grid to choose from; p is searched only for tasks that share just their kernel."""
+        for name in ("ps", "Cs", "s", "capacity", "epsilon"):
+            if isinstance(getattr(self, name, None), Iterator):
+                raise ValueError(f"{name} is an iterator, which can be read only once; pass a list.")
+        bank = as_bank(self.kernels)
+        capacity: Any = self.capacity
+        if isinstance(capacity, str):
+            if capacity != "auto":
+                raise ValueError(f"capacity must be 'auto', a number or a sequence of numbers, got {shown(capacity)}.")
+            capacity = self.machine_kind.capacities if bank.normalization == "capacity" else None
+        elif bank.normalize not in ("auto", "capacity"):
+            raise ValueError(f"capacity needs normalize='capacity', but the bank has normalize={bank.normalize!r}.")
+        exponents, own = check_exponents(self.ps), self.machine_kind.parameters
+        at_least_0: Any = "of at least 0", lambda v: 0 <= v < np.inf
+        return Grid(
+            exponents if way == "kernel" else [1.0],
+            check_grid("Cs", self.Cs),
+            check_grid("s", self.s, "of at least 1", lambda v: 1 <= v <= np.inf),
+            None if capacity is None else check_grid("capacity", capacity, *at_least_0),
+            check_grid("epsilon", self.epsilon, *at_least_0) if "epsilon" in own else None,
+        )
+
+    def plain_estimator(self, share: Share = "kernel") -> PlainEstimator:
+        """The unfitted estimator whose parameters are chosen; folds run in parallel, each on one thread."""
+        own = self.get_params(deep=False) | self._settled()
+        chosen = {"n_jobs", "verbose", "s", "epsilon", "share"}
+        common = own.keys() & self.plain_type().get_params(deep=False).keys() - chosen
+        plain = self.plain_type(**{name: own[name] for name in common}, share=share)
+        if not isinstance(self.capacity, str):  # explicit capacities switch the penalty on
+            plain.kernels = replace(as_bank(self.kernels), normalize="capacity")
+        return plain
+
+    def _fixed(self) -> dict[str, float]:
+        """Parameters that are given as one number, and are not searched."""
+        single = ["s", "capacity"] + ["epsilon"] * ("epsilon" in self.machine_kind.parameters)
+        return {name: float(v) for name in single if isinstance(v := getattr(self, name), numbers.Real)}
+
+    def estimator_at(self, row: int) -> PlainEstimator:
+        """The unfitted estimator for a row of ``cv_results_``."""
+        point: dict[str, Any] = self._fixed() | {"share": self.best_share_} | self.cv_results_["params"][row]
+        plain = self.plain_estimator()
+        capacity = point.pop("capacity", None)
+        if capacity is not None:
+            plain.kernels = replace(as_bank(plain.kernels), normalize="capacity", capacity=capacity)
+        return plain.set_params(**point)
+
+    def _scorer(self, samples: Samples, y: Any) -> Callable[..., Any]:
+        """The scorer of the held-out samples."""
+        if self.scoring is None:
+            return own_score
+        scorer = check_scorer(self.scoring, self.plain_estimator())
+        if isinstance(self.scoring, str):
+            one_problem = self.stratify and samples.sources is None and not is_matrix(y)
+            n_classes = len(unique_labels(as_labels(y, "y").ravel())) if one_problem else None
+            check_score_fits(self.scoring, not self.stratify, n_classes)
+        return scorer
+
+    # -------------------------------------------------------------------------------------- folds and choice
+    def _folds(
+        self, examples: Examples, X: Any, by_argument: bool, splits: list[Split], grids: dict[Share, Grid], reader: Any
+    ) -> Iterator[Fold]:
+        """One fold for each split and way to share; ``by_argument`` tells whether the tasks are not in X."""
+        for k, (train, test) in enumerate(splits):
+            learned, held_out = examples.take(train, train), examples.take(test, train)
+            own = self.scorer_ is own_score  # which needs no X
+            asked = {
+                "X": None if own else take_rows(X, test, train, self.kernels),
+                "tasks": held_out.samples.sources if by_argument else None,
+            }
+            for way, grid in grids.items():
+                estimator = _noted(self.plain_estimator(way), reader)
+                if learned.samples.data.ndim == 3:  # the features of a stack of kernels are its training samples
+                    estimator.n_features_in_ = len(train)
+                yield Fold(k, way, grid, estimator, learned, held_out, self.scorer_, asked)
+
+    def _keep_choice(self, results: Results, choice: Choice) -> None:
+        """Set the fitted attributes of the search, and warn of a grid that ends too early."""
+        fixed = self._fixed().keys() | ({"share"} if isinstance(self.share, str) else set())
+        searched = sorted(results.points.keys() - fixed)
+        self.cv_results_ = results.table(searched, self.loss_name)
+        self.best_share_, self.best_indices_, self.sharing_ = choice.share, choice.rows, choice.sharing
+        self.best_index_ = choice.row
+        self.best_params_ = self.cv_results_["params"][choice.row]
+        self.best_score_ = float(results.mean[choice.row])
+        own, C = results.points["share"] == choice.share, self.best_params_["C"]
+        edge = edge_of(C, results.mean[own], results.points["C"][own])
+        if edge is not None:
+            beyond = C * 10 if edge == "largest" else C / 10
+            message = f"The chosen C={C:g} is the {edge} of Cs and scores better than all others; add {beyond:g} to Cs."
+            warnings.warn(GridEdgeWarning(message, "C", C, beyond, edge), stacklevel=4)
+
+    # ------------------------------------------------------------------------------------------- final model
+    def _refit(self, examples: Examples, grid: Grid, reader: PlainEstimator, progress: Progress) -> None:
+        """Learn from all samples at the chosen point, and take over the fitted attributes."""
+        began = perf_counter()
+        plain = _noted(self.estimator_at(self.best_index_), reader)
+        training = examples.training(plain.reading)
+        if self.best_share_ == "kernel":
+            self.best_estimator_ = self._refit_path(plain, training, list(grid.ps), progress, began)
+        else:
+            self.best_estimator_ = plain.set_params(n_jobs=self.n_jobs).learned(training)
+        self.refit_time_ = perf_counter() - began
+        best = self.best_estimator_
+        for name in vars(best).keys() - best.get_params(deep=False).keys():
+            setattr(self, name, getattr(best, name))
+
+    def _refit_path(
+        self, plain: PlainEstimator, training: Training, ps: list[float], progress: Progress, began: float
+    ) -> PlainEstimator:
+        """Trace the whole path at the chosen C, s and capacity, and return the estimator at the chosen p."""
+        C, p = plain.C, plain.p
+        parts = plain.parts(ps)
+        problem, bank, _ = plain.posed(training, training.bounds(C), parts)
+        run = Run(progress.report)
+        points = trace(problem, ps, parts.solver, progress, run=run)
+        by_argument = self.task_column is None and training.samples.sources is not None
+        skipped = {"p", "s", "C", "tol", "solver", "n_jobs", "verbose", "random_state", "max_iter"}
+        named = {name: value for name, value in plain.get_params(deep=False).items() if name not in skipped}
+        code = refit_code(self.plain_type.__name__, s=plain.s, C=C, tol=self.tol, tasks=by_argument, **named)
+        spent = perf_counter() - began
+        models = models_of(points, training, bank)
+        given = training, plain, run, self.tol, spent, code, self.task_scale
+        self.path_ = ParetoPath.from_solutions(points, models, *given)
+        k = ps.index(p)
+        return fitted_at(plain, points[k], self.path_.models[k].trimmed(), C, run.n_sweeps)
+
+    def score(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> float:
+        """Score these samples with ``scoring``, or like the plain estimator if ``scoring`` is None."""
+        check_is_fitted(self)
+        given = routed(self.scorer_, {"tasks": tasks, "sample_weight": sample_weight})
+        return one_number(self.scorer_(self.best_estimator_, X, y, **given))
+
+    def predict(self, X: Any, *, tasks: Any = None) -> AnyArray:
+        """Predict labels or targets with the best estimator.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            With ``kernels="precomputed"``, shape (n_samples, n_train, n_kernels).
+        tasks : array-like of shape (n_samples,), default=None
+            The task of each row, if you passed ``tasks=`` to ``fit``.
+
+        Returns
+        -------
+        y : array of shape (n_samples,), or (n_samples, n_tasks) after a fit on a matrix y
+        """
+        samples = self._samples(X, tasks)
+        return self.model_.predict(samples)
+
+    @property
+    def sharing_in_words_(self) -> str:
+        """What the search found about the ways to share, in a sentence or two."""
+        check_is_fitted(self)
+        if len(self.model_.tasks.distinct_sources) == 1:
+            return "There is only one task, so all ways to share are the same."
+        in_points = self.stratify and (self.scoring is None or "accuracy" in str(self.scoring))
+
+        def size(lost: float) -> str:
+            return f"{abs(100 * lost):.1f} points" if in_points else f"{abs(lost):.3g}"
+
+        return sharing_in_words(self.sharing_, self.best_share_, getattr(self, "common_share_", None), size)
 
 
-class _HeldOutRegressor(HeldOut, ParetoMKLRegressor):
-    """A fitted point of the grid."""
+def _noted(estimator: PlainEstimator, reader: PlainEstimator) -> PlainEstimator:
+    """An estimator with the notes about the features of another one that has read them."""
+    notes = "n_features_in_", "n_kernels_in_", "feature_names_in_"
+    vars(estimator).update({name: value for name, value in vars(reader).items() if name in notes})
+    return estimator
 
 
-class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
+class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
     """:class:`ParetoMKLClassifier` with p, C, s and the capacity κ of its kernels chosen by cross-validation.
 
     Each fold traces the path over all p for each C, κ and s, and computes its kernels once. A cut is valid for every p,
@@ -149,7 +502,9 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
     loss_: str | MachineKind
 
     plain_type = ParetoMKLClassifier
-    held_out_type = _HeldOutClassifier
+    score = PathSearch.score  # before that of scikit-learn's mixin
+
+    __metadata_request__decision_function: ClassVar = {"tasks": True}
 
     def __init__(
         self,
@@ -211,6 +566,16 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
             loss = "squared" if multi_class == "one-vs-rest" and each < np.inf and squares else "hinge"
         self.multi_class_, self.loss_ = multi_class, loss
 
+    @property
+    def classes_(self) -> Any:
+        """All labels, (n_classes,); after a fit on a matrix y, one array per task."""
+        return self.model_.tasks.classes
+
+    def decision_function(self, X: Any, *, tasks: Any = None) -> Array:
+        """Signed distances of the best estimator, up to scale, as in :class:`ParetoMKLClassifier`."""
+        samples = self._samples(X, tasks)
+        return self.model_.tasks.scores(self.model_.decided(samples))
+
     def _settled(self) -> dict[str, Any]:
         usual = {"multi_class": "one-vs-one", "loss": "hinge"}  # until the data are known
         given = {name: getattr(self, f"{name}_", getattr(self, name)) for name in usual}
@@ -222,7 +587,7 @@ class ParetoMKLClassifierCV(PathSearch, KernelTaskClassifier):
         return find_kind(self._settled()["loss"], "loss", reads="labels")
 
 
-class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
+class ParetoMKLRegressorCV(RegressorKind, PathSearch):
     """:class:`ParetoMKLRegressor` with p, C, s, the capacity κ of its kernels, and ε chosen by cross-validation.
 
     It works like :class:`ParetoMKLClassifierCV`: each fold traces the path over all p for each C, κ and s (and ε) from
@@ -292,8 +657,12 @@ class ParetoMKLRegressorCV(PathSearch, KernelTaskRegressor):
     best_estimator_: ParetoMKLRegressor
 
     plain_type = ParetoMKLRegressor
-    held_out_type = _HeldOutRegressor
-    stratify = False
+    score = PathSearch.score
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import numbers
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,21 +15,29 @@ from sklearn.model_selection import BaseShuffleSplit, KFold, StratifiedKFold, ch
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
+from .._data.labels import Samples
 from .._data.tasks import (
     as_labels,
     as_sources,
     codes_of,
     column_names,
+    equal_labels,
+    is_matrix,
     listed,
     missing_labels,
     refuse_missing,
     rows_by_code,
     task_column_of,
+    unique_labels,
 )
 from .._tools.typing import AnyArray, IntArray
 from .._tools.wording import literal
 from ..exceptions import RareLabelWarning
 
+FEWEST_TASKS = 10  # minimum number of tasks if parameters are chosen on some tasks only
+FEWEST_OF_CLASS = 10  # minimum rows per class, without tasks, if parameters are chosen on some rows only
+SEPARATELY = 4  # the limits on search rows and pairs of rows are this many times higher for separate tasks
+Split = tuple[IntArray, IntArray]  # rows for training and for testing
 MATRIX_AND_TASKS = "Pass a matrix y, whose columns are the tasks, or the task of each row, not both."
 
 
@@ -443,6 +451,44 @@ def make_splits(
     if not splits:
         raise ValueError("cv yields no splits.")
     return splits
+
+
+def searches_all(sizes: Sequence[int] | IntArray, most: int, pooled: bool) -> bool:
+    """Whether tasks of these sizes are searched on all rows; ``pooled`` means that all tasks are one problem."""
+    n, n_pairs = sum(sizes), sum(float(size) ** 2 for size in sizes)
+    return bool(n <= most or (not pooled and n <= SEPARATELY * most and n_pairs <= SEPARATELY * most**2))
+
+
+def rows_to_search(
+    samples: Samples, y: Any, cv: Any, most: int | None, pooled: bool, stratify: bool
+) -> IntArray | None:
+    """The rows used to choose parameters, about ``most``; None means all.
+
+    If there are many rows, take whole tasks, so that each keeps its size and what it can learn by itself. If fewer than
+    ten tasks would be left, draw rows from every task instead, and from every class of a task, as folds need.
+    """
+    given = np.iterable(cv) and not isinstance(cv, str)  # folds whose indices refer to all rows
+    if most is None or given or samples.data.ndim != 2:
+        return None
+    n, sources, rng = len(samples), samples.sources, np.random.default_rng(0)
+    known = [None] if sources is None else unique_labels(sources)
+    parts = [np.arange(n)] if sources is None else rows_by_code(codes_of(sources, known), len(known))
+    sizes = np.array([len(part) for part in parts])
+    if searches_all(sizes, most, pooled):
+        return None
+    if sources is not None:
+        order = rng.permutation(len(parts))
+        kept = order[np.cumsum(sizes[order]) <= most]
+        if len(kept) >= FEWEST_TASKS:
+            return np.sort(np.concatenate([parts[t] for t in kept]))
+    fewest = 4
+    if stratify and not is_matrix(y):
+        labels, fewest = as_labels(y, "y").ravel(), FEWEST_OF_CLASS if sources is None else 2
+        parts = [part[equal_labels(labels[part], one)] for part in parts for one in unique_labels(labels[part])]
+    elif sources is None:
+        return np.sort(rng.choice(n, most, replace=False))
+    drawn = [rng.permutation(part)[: max(fewest, round(len(part) * most / n))] for part in parts]
+    return np.sort(np.concatenate(drawn))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,222 @@
+"""Score a grid of parameters on folds: each fold traces its paths and scores all points on the held-out samples."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib.parallel import get_active_backend
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from .._data.labels import Decided, Samples
+from .._data.reading import Examples, Training, apart
+from .._fitting.models import FittedTasks, decide_all
+from .._fitting.tracing import Grid, Parts, Point, models_of, trace_grid
+from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
+from .._tools.checks import shown
+from .._tools.parallel import effective_jobs
+from .._tools.progress import Progress
+from .._tools.shares import Share
+from .._tools.typing import Array
+from .scorers import scorer_takes
+
+PlainEstimator = ParetoMKLClassifier | ParetoMKLRegressor
+Scorer = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """All that one fold needs to score a grid, also in another process.
+
+    estimator: unfitted; train, test: the samples to learn from and those held out; asked: the arguments X and tasks of
+    a scorer, which are the held-out samples as the user passed them.
+    """
+
+    number: int
+    way: Share
+    grid: Grid
+    estimator: PlainEstimator
+    train: Examples
+    test: Examples
+    scorer: Scorer
+    asked: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class FoldScores:
+    """Scores, losses, gaps and seconds of all points of one fold, in the order of the grid; or the error of its fit."""
+
+    number: int
+    way: Share
+    scores: Array
+    losses: Array
+    gaps: Array
+    seconds: Array
+    error: Exception | None = None
+
+
+def run_folds(
+    folds: Iterable[Fold], n_folds: int, n_jobs: int | None, error_score: float | str, progress: Progress
+) -> Iterator[FoldScores]:
+    """Score all folds, in parallel, in the order in which they finish."""
+    # threads suit compiled loops; a backend that the user has configured takes precedence
+    backend, _ = get_active_backend(prefer="threads")
+    shared = progress if getattr(backend, "supports_sharedmem", False) else None  # other processes cannot show it
+    jobs = (delayed(_score_fold)(fold, error_score, shared) for fold in folds)
+    several = effective_jobs(n_jobs) > 1  # then each fold has its thread, and BLAS should not add more
+    with threadpool_limits(1 if several else None, user_api="blas"):
+        for k, found in enumerate(Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")(jobs)):
+            if shared is None:
+                progress.done(len(found.scores))
+                progress.show(f"fold {k + 1} of {n_folds}")
+            yield found
+
+
+def _score_fold(fold: Fold, error_score: float | str, progress: Progress | None) -> FoldScores:
+    """Score one fold; a failure is kept unless ``error_score`` is "raise"."""
+    try:
+        found = _score_points(fold, progress or Progress(1, fold.estimator.tol, 0))
+    except Exception as error:
+        if isinstance(error_score, str):
+            raise
+        scores, unknown = np.full(fold.grid.size, error_score), np.full(fold.grid.size, np.nan)
+        return FoldScores(fold.number, fold.way, scores, unknown, unknown, unknown, error)
+    scores, losses, gaps, seconds = np.array([found[point] for point in fold.grid.points]).T
+    return FoldScores(fold.number, fold.way, scores, losses, gaps, seconds)
+
+
+def _score_points(fold: Fold, progress: Progress) -> dict[Point, tuple[float, float, float, float]]:
+    """Fit one fold at all points of the grid: score, loss, gap and seconds of each."""
+    estimator, grid, test = fold.estimator, fold.grid, fold.test
+    training = fold.train.training(estimator.reading, strict=False)
+    parts = estimator.parts(grid.ps)
+    if parts.solver is not estimator.solver:
+        parts = replace(parts, solver=parts.solver.for_scores())
+    for C in (min(grid.Cs), max(grid.Cs)):
+        training.bounds(C)  # raises before anything is computed
+    tasks = training.together or training.labelling
+    loss = tasks.loss(test.samples, test.y, test.sample_weight)
+    score = _own_score(tasks, test) if fold.scorer is own_score else partial(_foreign_score, fold, tasks)
+    decide = _decide_apart if fold.way == "nothing" else _decide_together
+    verdicts: dict[int, tuple[float, float]] = {}
+    found = {}
+    for point, gap, seconds, decided in decide(estimator, training, grid, parts, progress, test.samples):
+        if id(decided) not in verdicts:  # points with the same sweep share their decisions
+            lost = loss(decided)
+            verdicts[id(decided)] = score(point, decided, lost), lost
+        found[point] = *verdicts[id(decided)], gap, seconds
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------- scores
+def own_score(estimator: Any, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None) -> float:
+    """The scorer of a search without ``scoring``."""
+    return estimator.score(X, y, tasks=tasks, sample_weight=sample_weight)
+
+
+def _own_score(tasks: Any, test: Examples) -> Callable[[Point, Decided, float], float]:
+    """The same for decisions that are known."""
+    if tasks.chosen_by_loss:
+        return lambda point, decided, lost: 1 - lost
+    return lambda point, decided, lost: tasks.score(decided, test.samples, test.y, test.sample_weight)
+
+
+def _foreign_score(fold: Fold, tasks: Any, point: Point, decided: Decided, lost: float) -> float:
+    """The score of a scorer that asks an estimator for its predictions."""
+    fitted = copy(fold.estimator)
+    # its own function finds the samples of the given X without reading them again
+    vars(fitted).update(model_=_Decided(tasks, decided), p=point.p, C=point.C, _samples=partial(_held_out, fold))
+    given = {"tasks": fold.asked["tasks"], "sample_weight": fold.test.sample_weight}
+    return one_number(fold.scorer(fitted, fold.asked["X"], fold.test.y, **routed(fold.scorer, given)))
+
+
+def _held_out(fold: Fold, X: Any, tasks: Any) -> Samples:
+    """The held-out samples, which are read already."""
+    if X is not fold.asked["X"]:
+        raise ValueError("During the search, models can predict only the held-out samples.")
+    return fold.test.samples
+
+
+@dataclass(frozen=True)
+class _Decided(FittedTasks):
+    """A model with precomputed decisions on the held-out samples."""
+
+    tasks: Any
+    found: Decided
+
+    def decided(self, samples: Samples) -> Decided:
+        return self.found
+
+
+def routed(scorer: Scorer, given: dict[str, Any]) -> dict[str, Any]:
+    """The given arguments that are not None and that the scorer takes."""
+    return {name: value for name, value in given.items() if value is not None and scorer_takes(scorer, name)}
+
+
+def one_number(score: Any) -> float:
+    """A score, checked."""
+    if not isinstance(score, numbers.Real):
+        raise ValueError(f"scoring must return one number, got {shown(score)}.")
+    return float(score)
+
+
+# ---------------------------------------------------------------------------------------------------- decisions
+class _DecidedPoint(NamedTuple):
+    """A point of the grid: its gap, its share of the seconds, and its decisions on the held-out samples."""
+
+    point: Point
+    gap: float
+    seconds: float
+    decided: Decided
+
+
+def _decide_together(
+    estimator: PlainEstimator, training: Training, grid: Grid, parts: Parts, progress: Progress, held_out: Samples
+) -> list[_DecidedPoint]:
+    """Tasks that form one problem: one pool of cuts, and all models in one pass over the held-out samples."""
+    problem, _, data = estimator.posed(training, training.bounds(1.0), parts)
+    stretches = list(trace_grid(problem, data, grid, parts, progress))
+    of_all = [(point, stretch.bank) for stretch in stretches for point in stretch.points]
+    models = models_of([point for point, _ in of_all], training, *(bank for _, bank in of_all))
+    distinct = {id(model): model for model in models}
+    shared = training.together
+    seen = held_out if shared is None else shared.coded_samples(held_out)
+    values = decide_all(list(distinct.values()), seen)
+    decided = dict(
+        zip(distinct, values if shared is None else [shared.shaped(of_model) for of_model in values], strict=True)
+    )
+    of_point = iter(models)
+    return [
+        _DecidedPoint(stretch.at(p), point.gap, seconds, decided[id(model)])
+        for stretch in stretches
+        for seconds in [sum(stretch.run.seconds.values()) / len(grid.ps)]
+        for p, point, model in zip(grid.ps, stretch.points, of_point, strict=False)
+    ]
+
+
+def _decide_apart(
+    estimator: PlainEstimator, training: Training, grid: Grid, parts: Parts, progress: Progress, held_out: Samples
+) -> list[_DecidedPoint]:
+    """Tasks that share nothing: one search per task, at the same points."""
+    tasks = training.labelling
+    groups = tasks.groups(held_out)
+    missing = Decided.missing(groups, len(held_out))
+    decided = {point: replace(missing, values=missing.values.copy()) for point in grid.points}
+    gaps, seconds = dict.fromkeys(grid.points, 0.0), dict.fromkeys(grid.points, 0.0)
+    rows_of = {t: rows for rows, asked in groups for t in asked.tolist()}
+    quiet = Progress(1, estimator.tol, 0)
+    for mine, own in zip(tasks.tasks_by_source.values(), apart(training), strict=True):
+        rows = rows_of.get(mine[0], np.arange(0))
+        slots = mine if tasks.kind == "matrix" else range(len(mine))
+        alone = Samples(held_out.data[rows])
+        for point, gap, spent, found in _decide_together(estimator, own, grid, parts, quiet, alone):
+            gaps[point], seconds[point] = max(gaps[point], gap), seconds[point] + spent
+            decided[point].values[np.ix_(rows, slots)] = found.values
+    progress.done(grid.size)
+    return [_DecidedPoint(point, gaps[point], seconds[point], decided[point]) for point in grid.points]
