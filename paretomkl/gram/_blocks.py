@@ -18,8 +18,7 @@ from .._tools.typing import AnyArray, Array, IntArray
 from ..kernels._evaluation import EvaluationPlan, Pairs, Program, Tile, dot, dot_at, mirror, next_tile
 from ..kernels._fitted import PANEL_BYTES, BaseValues, FittedBank
 from ..kernels._rounding import Rounding, rounding_of
-from ._large.combined import Fields
-from ._large.fields import Field
+from ._large.fields import Field, Fields
 
 __all__ = ["CombinedGram", "GramBlocks", "Rounding", "TaskLayout"]
 

@@ -7,9 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from paretomkl.gram import GramBlocks
-from paretomkl.gram._large.combined import CombinedField, Fields
-from paretomkl.gram._large.fields import KernelFields
-from paretomkl.gram._large.store import ColumnStore
+from paretomkl.gram._large.distances import ColumnStore
+from paretomkl.gram._large.fields import CombinedField, Fields, KernelFields
 from paretomkl.kernels import Gaussian, KernelBank, Laplacian, Linear, Polynomial
 
 KERNELS = [Linear(), Polynomial(2), Gaussian(1.0), Gaussian(2.0), Laplacian(0.3), Gaussian(0.7, columns=[0, 2])]
@@ -42,7 +41,7 @@ def store(request):
 @pytest.mark.parametrize("cache_mb", [512, 0.2, 0])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_fields_match_dense_kernels(store, kind, cache_mb, n_jobs, monkeypatch):
-    monkeypatch.setattr("paretomkl.gram._large.store.PANEL_BYTES", 1e5)  # so that small stores are full
+    monkeypatch.setattr("paretomkl.gram._large.distances.PANEL_BYTES", 1e5)  # so that small stores are full
     X, rows, rng = store
     bank = KernelBank(KERNELS, normalize="unit", cache_mb=cache_mb).fit(X)
     gram = GramBlocks(bank, X, rows, n_jobs)

@@ -13,8 +13,7 @@ from scipy.spatial.distance import cdist
 
 from paretomkl import KernelBank
 from paretomkl.gram import GramBlocks
-from paretomkl.gram._large.combined import CombinedField
-from paretomkl.gram._large.fields import KernelFields
+from paretomkl.gram._large.fields import CombinedField, KernelFields
 from paretomkl.kernels import Gaussian, Laplacian, Linear, Polynomial
 from paretomkl.machines import MACHINES, _ridge
 from tests.machines.cases import EPSILON, gaussian, make_machine, one_task, some_theta, targets_of
@@ -132,7 +131,7 @@ def test_bounds_hold_for_any_accuracy_of_the_tasks(kind, rtol, cache_mb):
 def test_bounds_hold_on_working_sets_for_any_accuracy(kind, field, rtol, monkeypatch):
     stream(monkeypatch, largest=5)
     double = rtol < 1e-5
-    monkeypatch.setattr("paretomkl.gram._large.combined.READING", -np.inf if field is CombinedField else np.inf)
+    monkeypatch.setattr("paretomkl.gram._large.fields.READING", -np.inf if field is CombinedField else np.inf)
     case = Case(kind)
     assert case.machine.gram.streams
     warm, gaps = None, []

@@ -10,29 +10,46 @@ are Σ_i v_ti F_tm(i). There are two ways to have it:
 :class:`KernelFields` keep F of every kernel. When the dual changes, they need the columns of the samples whose v_tj
 changed, under all kernels, once per change. A new θ costs nothing.
 
-:class:`~paretomkl.gram._large.combined.CombinedField` keeps Σ_m θ_m F_tm only, and the columns of K_θ themselves. A new
+:class:`CombinedField` keeps Σ_m θ_m F_tm only, and the columns of K_θ themselves. A new
 θ needs the columns of all support vectors, under the kernels with weight; after that, changes of the dual are cheap.
 Forms are evaluated at the end, among support vectors.
 
 The first is less work if most variables are at their bounds and stay there, the second if most are free and change
-with every θ. :class:`~paretomkl.gram._large.combined.Fields` counts the work of both, and chooses before each sweep.
+with every θ. :class:`Fields` counts the work of both, and chooses before each sweep.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..._tools.compiled import njit
 from ..._tools.parallel import run_chunks
 from ..._tools.typing import AnyArray, Array, IntArray
-from ...kernels._evaluation import TILE, Pairs, Program, Tile, combine_rows, make_tile, mirror, next_tile
-from .columns import Columns, add_single_columns, combine_columns, make_room
-from .store import ColumnStore, SingleSide
+from ...kernels._evaluation import TILE, Pairs, combine_rows, make_tile, mirror, store_rows
+from ...kernels._fitted import PANEL_BYTES
+from .distances import ColumnBatch, ColumnStore
+from .single_precision import (
+    READING,
+    Entries,
+    SingleColumns,
+    SingleSide,
+    Triangle,
+    add_columns,
+    add_combined,
+    add_forms,
+    combine_columns,
+    take_rows,
+    work_per_pair,
+)
+
+if TYPE_CHECKING:
+    from .._blocks import GramBlocks
 
 _MEASURED = 16  # support vectors, and samples, of a task at which errors of single precision are measured
 MARGIN = 3.0  # how many times the root mean square of the errors of single precision all of them count as
@@ -128,11 +145,8 @@ class Field:
         """v_t'K_m v_t before the factors of the kernels, (n_tasks, n_kernels)."""
         raise NotImplementedError
 
-    def _add(self, g: int, columns: IntArray, ptr: IntArray, at: IntArray, step: Array) -> None:
-        """Add columns of the block to the field over atom g.
-
-        Column c has the entries ptr[c] to ptr[c+1]-1 of ``at``, the start of the field, and of ``step``.
-        """
+    def _add(self, g: int, columns: IntArray, changes: Entries) -> None:
+        """Add columns of the block to the field over atom g; each change has the start of its field."""
         raise NotImplementedError
 
     def move_to(self, dual: Array) -> None:
@@ -145,9 +159,9 @@ class Field:
         self.traffic += 2 * np.diff(of_task) * (self._sizes(self.dual) + self._sizes(dual))
         for g in sorted({g for t in moved for g in self.store.atoms_of[t]}):
             atom = self.store.atoms[g]
-            columns, ptr, owner, entries = by_column(atom.tasks, of_task, idx)
+            columns, changes = by_column(atom.tasks, of_task, idx, step)
             self.moved += len(columns) * len(atom.positions)
-            self._add(g, columns, ptr, atom.at[owner], step[entries])
+            self._add(g, columns, changes._replace(place=atom.at[changes.place]))
         self.dual[:] = dual
 
     def prepare(self, entries: Mapping[int, IntArray]) -> None:
@@ -160,7 +174,7 @@ class Field:
     def among(self, t: int, entries: IntArray) -> Iterator[AnyArray]:
         """The flat matrix Σ_m weight_m K_m among some samples of task t, valid inside the ``with`` block."""
         idx, n = self.gram.layout.idx[self.gram.layout.ptr[t] + entries], len(entries)
-        with self.store.room.lend(self.store.values.dtype, n * n) as K:
+        with self.store.spare.lend(self.store.values.dtype, n * n) as K:
             self._fill(t, idx, K)
             yield K
 
@@ -171,7 +185,7 @@ class Field:
     def _tiles(self, n: int, n_columns: int) -> list[tuple[int, int]]:
         """Ranges of n rows for threads, small enough that an interrupt is noticed soon."""
         tiles = max(1, min(-(-n // (TILE * self.n_jobs)), int(PAIRS_AT_ONCE // (TILE * n_columns))))
-        return list(pairwise([*range(0, n, TILE * tiles), n]))
+        return _ranges(n, TILE * tiles)
 
 
 class KernelFields(Field):
@@ -194,40 +208,43 @@ class KernelFields(Field):
             forms[t] = self.fields[:, self.store.place[mine][there]] @ self.dual[mine][there]
         return forms
 
-    def _add(self, g: int, columns: IntArray, ptr: IntArray, at: IntArray, step: Array) -> None:
-        atom = self.store.atoms[g]
+    def _add(self, g: int, columns: IntArray, changes: Entries) -> None:
+        atom, store = self.store.atoms[g], self.store
         n = len(atom.positions)
-        self.store.keep(g, columns)
-        for number, panel, row_at in self.store.batches(g, columns):
-            self.store.n_values += n * len(number)
-            samples = self.gram.samples[atom.block][columns[number]]
-            add = self._adder(g, panel, row_at, samples, (ptr, number, at, step))
+        store.keep(g, columns)
+        for number, panel, at in store.batches(g, columns):
+            store.n_values += n * len(number)
+            samples, mine = self.gram.samples[atom.block][columns[number]], changes.take(number)
+            if self.double:
+                add = partial(self._add_double, g, panel, at, samples, mine)
+            else:
+                columns_of_batch = store.columns(panel, at, samples, store.side_of(g))
+                add = partial(self._add_single, columns_of_batch, mine)
             run_chunks(add, self._tiles(n, len(number)), self.n_jobs)
 
-    def _adder(self, g: int, panel: AnyArray, row_at: IntArray, samples: IntArray, entries: Any) -> Callable:
-        """A function of a range of rows that adds the columns of these samples to the fields over atom g."""
-        store, side, n_kernels = self.store, self.gram.side, self.gram.n_kernels
-        if not self.double:
-            left, right = SingleSide.of(side, samples), store.side_of(g)
-            columns = Columns(panel, row_at, left.squares, left.scale, right.squares, right.scale)
-            return lambda begin, end: add_single_columns(
-                store.program, columns, begin, end, make_room(n_kernels), *entries, self.fields
-            )
-        own = store.atoms[g].samples
-        number, here, there = np.arange(len(own)), side.norms(samples), side.norms(own)
+    def _add_single(self, columns: SingleColumns, changes: Entries, begin: int, end: int) -> None:
+        add_columns(self.store.program, columns, changes, begin, end, self.fields)
 
-        def work(begin: int, end: int) -> None:
-            first, last = np.empty((2, len(samples)), dtype=np.int64)
-            pairs = Pairs(panel, row_at, number, first, last, here, there)
+    def _add_double(
+        self, g: int, panel: Array, at: IntArray, samples: IntArray, changes: Entries, begin: int, end: int
+    ) -> None:
+        """Add columns of these samples to rows begin..end-1 of the fields over atom g, in double precision."""
+        side, own, n, n_kernels = self.gram.side, self.store.atoms[g].samples, end - begin, self.gram.n_kernels
+        places, W = changes.dense()
+        for first, last in _ranges(len(samples), max(1, int(PANEL_BYTES // (8 * n_kernels * n)))):
+            some, rows = last - first, np.arange(len(own))
+            norms, of_rows = side.norms(samples[first:last]), side.norms(own)
+            pairs = Pairs(panel, at[first:last], rows, np.full(some, begin), np.full(some, end), norms, of_rows)
+            stack = np.empty((n_kernels, some, n))
             tile = make_tile(len(panel), n_kernels)
-            add_columns(store.program, pairs, begin, end, tile, *entries, self.fields)
-
-        return work
+            store_rows(self.store.program, pairs, 0, some, tile, stack.reshape(n_kernels, -1))
+            for place, values in zip(places, W[:, first:last], strict=True):
+                self.fields[:, place + begin : place + end] += values @ stack
 
     def _fill(self, t: int, idx: IntArray, K: AnyArray) -> None:
         n, store, side = len(idx), self.store, self.gram.side
         samples = store.samples_of(t, idx)
-        with store.room.lend(store.values.dtype, len(store.values) * n * n) as flat:
+        with store.spare.lend(store.values.dtype, len(store.values) * n * n) as flat:
             panel = flat.reshape(len(store.values), n, n)
             self._collect(t, idx, panel)
             number, flat = np.arange(n), flat.reshape(len(panel), -1)
@@ -237,9 +254,8 @@ class KernelFields(Field):
                 tile = make_tile(len(panel), len(self.weight))
                 combine_rows(store.program, self.weight, pairs, 0, n, tile, K)
             else:
-                _, squares, scale = SingleSide.of(side, samples)
-                columns = Columns(flat, n * number, squares, scale, squares, scale)
-                combine_columns(store.program, self.weight, columns, make_room(len(self.weight)), K)
+                columns = store.columns(flat, n * number, samples, SingleSide.of(side, samples))
+                combine_columns(store.program, self.weight, columns, 0, n, number + 1, K)
         mirror(K, np.zeros(1, dtype=np.int64), np.array([n]))
 
     def _collect(self, t: int, idx: IntArray, panel: AnyArray) -> None:
@@ -255,68 +271,164 @@ class KernelFields(Field):
             panel[:, rows] = self.store.measure(samples[rows], samples)
 
 
-def by_column(tasks: IntArray, of_task: IntArray, idx: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """The entries of some tasks, sorted by column.
+class CombinedField(Field):
+    """The field of K_θ = Σ_m weight_m K_m and the columns of K_θ, in single precision; see :class:`Field`."""
 
-    Entries of_task[t] to of_task[t+1]-1 of idx belong to task t. Returns the columns, the start of the entries of each
-    and their end, the number among ``tasks`` of the task of each entry, and the entry.
+    def __init__(self, store: ColumnStore):
+        super().__init__(store)
+        self.field = np.zeros(store.n_fields)
+        self._columns = np.empty((1, store.values.shape[1]), dtype=np.float32)  # K_θ, in the places of the store
+        self._made = [np.zeros_like(atom.stamp) for atom in store.atoms]  # stamp of the columns that are up to date
+        self._forms: Array | None = np.zeros((self.gram.n_tasks, self.gram.n_kernels))
+
+    def begin(self, weight: Array, dual: Array) -> None:
+        if not np.array_equal(weight, self.weight):
+            self.field[:] = self.dual[:] = self.traffic[:] = 0.0
+            self._forms = None
+            for made in self._made:
+                made[:] = 0
+        super().begin(weight, dual)
+
+    def decisions(self, tasks: Sequence[int]) -> list[Array]:
+        ptr = self.gram.layout.ptr
+        return [self.field[self.store.place[ptr[t] : ptr[t + 1]]] for t in tasks]
+
+    def prepare(self, entries: Mapping[int, IntArray]) -> None:
+        super().prepare(entries)
+        for g, columns in self.store.keep_columns(entries).items():
+            self._refresh(g, columns)
+
+    def _add(self, g: int, columns: IntArray, changes: Entries) -> None:
+        n = len(self.store.atoms[g].positions)
+        self._forms = None
+        self.store.keep(g, columns)
+        self._refresh(g, columns)
+
+        def add(batch: ColumnBatch, mine: Entries, begin: int, end: int) -> None:
+            add_combined(batch.panel[0], batch.at, mine, begin, end, self.field)
+
+        for batch in self._batches(g, columns):
+            tiles, mine = self._tiles(n, len(batch.number)), changes.take(batch.number)
+            run_chunks(add, [(batch, mine, begin, end) for begin, end in tiles], self.n_jobs)
+
+    def _refresh(self, g: int, columns: IntArray) -> None:
+        """Evaluate those of the given columns of K_θ that have a place in the store and are not up to date."""
+        atom, made = self.store.atoms[g], self._made[g]
+        due = columns[(atom.column[columns] >= 0) & (made[columns] != atom.stamp[columns])]
+        self._combine(g, due, self.store.values, atom.column[due], self._columns)
+        made[due] = atom.stamp[due]
+
+    def _batches(self, g: int, columns: IntArray) -> Iterator[ColumnBatch]:
+        """Columns of K_θ over atom g, in the form of ``ColumnStore.batches``; those in the store are up to date."""
+        for number, panel, at in self.store.batches(g, columns):
+            if panel is self.store.values:
+                yield ColumnBatch(number, self._columns, at)
+            else:
+                out = np.empty((1, panel.shape[1]), dtype=np.float32)
+                self._combine(g, columns[number], panel, at, out)
+                yield ColumnBatch(number, out, at)
+
+    def _combine(self, g: int, columns: IntArray, panel: AnyArray, at: IntArray, out: AnyArray) -> None:
+        """Evaluate columns of K_θ over atom g and write them to the same places of ``out``."""
+        atom, weight = self.store.atoms[g], self.weight
+        n = len(atom.positions)
+        self.store.n_values += n * len(columns)
+        samples, n_rows = self.gram.samples[atom.block][columns], np.full(len(columns), n)
+        single = self.store.columns(panel, at, samples, self.store.side_of(g))
+
+        def work(first: int, last: int) -> None:
+            combine_columns(self.store.program, weight, single, first, last, n_rows, out[0])
+
+        some = max(1, min(-(-len(columns) // self.n_jobs), int(PAIRS_AT_ONCE // n)))
+        run_chunks(work, _ranges(len(columns), some), self.n_jobs)
+
+    def _fill(self, t: int, idx: IntArray, K: AnyArray) -> None:
+        for g in self.store.atoms_of[t]:
+            own, at = self.store.within(g, idx)
+            for number, columns, row_at in self._batches(g, idx):
+                take_rows(columns[0], row_at, at, number, own, K.reshape(len(idx), -1))
+
+    def quadratic_forms(self) -> Array:
+        if self._forms is None:
+            self._forms = np.zeros((self.gram.n_tasks, self.gram.n_kernels))
+            there = np.flatnonzero(self.dual)
+            idx, v = self.gram.layout.idx[there], self.dual[there]
+            of_task = np.searchsorted(there, self.gram.layout.ptr)
+            for g, atom in enumerate(self.store.atoms):
+                columns, entries = by_column(atom.tasks, of_task, idx, v)
+                if len(columns):
+                    self._forms[atom.tasks] += self._forms_over(g, columns, entries)
+        return self._forms.copy()
+
+    def _forms_over(self, g: int, columns: IntArray, entries: Entries) -> Array:
+        """The part of the forms of the tasks of atom g from pairs of a column and an earlier sample of the atom."""
+        atom, side, store = self.store.atoms[g], self.gram.side, self.store
+        own, rows = store.within(g, columns)  # columns that are also rows
+        dual = np.zeros((len(atom.tasks), len(own)))
+        tasks, values = entries.dense()
+        dual[tasks] = values[:, own]
+        n_rows = np.searchsorted(columns[own], columns, side="right")  # up to the diagonal
+        inside = np.isin(columns, columns[own])
+        right, total = SingleSide.of(side, atom.samples[rows]), np.zeros((len(atom.tasks), self.gram.n_kernels))
+        store.keep(g, columns)
+        for number, panel, at in store.batches(g, columns):
+            single = store.columns(panel, at, self.gram.samples[atom.block][columns[number]], right)
+            triangle = Triangle(rows, n_rows[number], inside[number])
+            given = store.program, single, triangle, entries.take(number), dual
+            store.n_values += int(n_rows[number].sum())
+            some = max(1, int(PAIRS_AT_ONCE // max(1, len(rows)))) if self.n_jobs == 1 else -(-len(number) // 16)
+            sums = [(first, last, np.zeros_like(total)) for first, last in _ranges(len(number), some)]
+            run_chunks(lambda *range_and_sum, given=given: add_forms(*given, *range_and_sum), sums, self.n_jobs)
+            for _, _, G in sums:
+                total += G
+        return total
+
+
+class Fields:
+    """Both kinds of fields over one column store; :meth:`best` is the one that is expected to be less work."""
+
+    def __init__(self, gram: GramBlocks, double: bool = False):
+        self.store = ColumnStore(gram, double)
+        self.double = self.store.double
+        self._every = KernelFields(self.store)
+        self._combined = None if self.double else CombinedField(self.store)
+        self._combines = False  # a first sweep tries many variables, and most may stay at zero
+
+    @property
+    def best(self) -> Field:
+        return self._combined if self._combined is not None and self._combines else self._every
+
+    def note(self, used: Field) -> None:
+        """Compare the work of the last sweep with what it would have been with the other kind."""
+        if not used.moved:
+            return
+        every, some = (work_per_pair(self.store.program, w) for w in (np.ones_like(used.weight), used.weight))
+        touched, _ = self.store.count_pairs(used.touched)
+        _, of_support = self.store.count_pairs(used.dual != 0)
+        changes = every * used.moved + some * used.among_pairs
+        columns = some * touched + every * of_support + READING * used.moved
+        self._combines = columns < changes
+
+
+def _ranges(n: int, step: int) -> list[tuple[int, int]]:
+    """Consecutive ranges of at most ``step`` numbers below n."""
+    return list(pairwise([*range(0, n, step), n]))
+
+
+def by_column(tasks: IntArray, of_task: IntArray, idx: IntArray, value: Array) -> tuple[IntArray, Entries]:
+    """The columns of the entries of some tasks, and these entries with the number among ``tasks`` of their task.
+
+    Entries of_task[t] to of_task[t+1]-1 of the columns ``idx`` and the numbers ``value`` belong to task t.
     """
     own = [np.arange(of_task[t], of_task[t + 1]) for t in tasks]
     owner = np.repeat(np.arange(len(tasks)), [len(entries) for entries in own])
     entries = np.concatenate(own)
     order = np.argsort(idx[entries], kind="stable")
     columns, first = np.unique(idx[entries[order]], return_index=True)
-    return columns, np.append(first, len(entries)), owner[order], entries[order]
+    return columns, Entries(first, np.append(first[1:], len(entries)), owner[order], value[entries[order]])
 
 
 # ------------------------------------------------------------------------------------------- compiled
-@njit(fastmath={"contract"})
-def add_columns(
-    program: Program,
-    pairs: Pairs,
-    begin: int,
-    end: int,
-    tile: Tile,
-    ptr: IntArray,
-    number: IntArray,
-    at: IntArray,
-    step: Array,
-    fields: Array,
-) -> None:
-    """fields[m, at_e + r] += step_e k_m(column c, row r) for rows begin ≤ r < end and all entries e of all columns c.
-
-    Column c has the entries ptr[number[c]] to ptr[number[c] + 1] - 1.
-    """
-    first, last = pairs.begin, pairs.end
-    cursor, needed, _, _, _, values, _ = tile
-    n_columns = len(first)
-    for m in range(len(needed)):
-        needed[m] = 1
-    for r in range(begin, end, TILE):  # the fields of these rows stay in the cache while all columns are added
-        for c in range(n_columns):
-            first[c] = r
-            last[c] = min(r + TILE, end)
-        length = last[0] - r
-        cursor[0], cursor[1] = 0, 0
-        while cursor[0] < n_columns:
-            c, offset = cursor[0], cursor[1]
-            n = next_tile(program, pairs, n_columns, tile)
-            done = 0
-            while done < n:
-                some = min(n - done, length - offset)
-                for e in range(ptr[number[c]], ptr[number[c] + 1]):
-                    factor = step[e]
-                    for m in range(len(needed)):
-                        target = fields[m, at[e] + r + offset :]
-                        source = values[m, done:]
-                        for k in range(some):
-                            target[k] += factor * source[k]
-                done += some
-                offset += some
-                if offset == length:
-                    c, offset = c + 1, 0
-
-
 @njit()
 def gather(store: AnyArray, column: IntArray, position: IntArray, own: IntArray, panel: AnyArray) -> None:
     """panel[b, i, own_k] = store[b, column_i + position_k] for own_k ≤ i, for the rows i whose column is stored."""

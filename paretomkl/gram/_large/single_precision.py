@@ -6,13 +6,16 @@ sample are read once. If kernels need more digits, :mod:`paretomkl.kernels._eval
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..._tools.compiled import inner_njit, njit
 from ..._tools.typing import AnyArray, Array, IntArray
 from ...kernels._evaluation import EXPONENTIAL, VALUE, Program
+
+if TYPE_CHECKING:
+    from ...kernels._fitted import Side
 
 ROWS = 512  # rows at a time: the values of a dozen kernels stay in the first-level cache, and call overhead is small
 _MOST_DOUBLINGS = 3  # limit on squarings in a row; each doubles the relative error of 1e-7
@@ -29,7 +32,20 @@ _EXPONENTIAL, _PRODUCT, _ADDING, READING = 6.0, 1.0, 1.0, 0.5
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
 
-class Columns(NamedTuple):
+class SingleSide(NamedTuple):
+    """Some samples in single precision: optionally their features for each base, squares and scale."""
+
+    features: list[AnyArray]
+    squares: AnyArray
+    scale: AnyArray
+
+    @classmethod
+    def of(cls, side: Side, samples: IntArray, features: bool = False) -> SingleSide:
+        kept = [part[samples].astype(np.float32) for part in side.features] if features else []
+        return cls(kept, side.squares[:, samples].astype(np.float32), side.scale[:, samples].astype(np.float32))
+
+
+class SingleColumns(NamedTuple):
     """The samples whose columns of kernel values to compute, and the rows of these columns.
 
     Row r of column c has the base values ``panel[:, at[c] + r]``. ``squares`` (n_norms, …) and ``scale``
@@ -43,20 +59,44 @@ class Columns(NamedTuple):
     row_squares: AnyArray
     row_scale: AnyArray
 
+    @classmethod
+    def of(cls, panel: AnyArray, at: IntArray, columns: SingleSide, rows: SingleSide) -> SingleColumns:
+        return cls(panel, at, columns.squares, columns.scale, rows.squares, rows.scale)
 
-class Room(NamedTuple):
-    """A buffer for the values of all kernels at some rows of one column.
 
-    ``values`` has an extra row for intermediates; ``bits`` is an integer view of ``values``.
+class Entries(NamedTuple):
+    """Numbers that belong to columns, such as changes of the dual: column c has those from begin[c] to end[c] - 1.
+
+    ``place`` is the start of the field of each, or the number of its task, and ``value`` the number itself.
     """
 
-    values: AnyArray
-    bits: AnyArray
+    begin: IntArray
+    end: IntArray
+    place: IntArray
+    value: Array
+
+    def take(self, columns: IntArray) -> Entries:
+        """The entries of some of the columns."""
+        return self._replace(begin=self.begin[columns], end=self.end[columns])
+
+    def dense(self) -> tuple[IntArray, Array]:
+        """The places of the entries, and a matrix (n_places, n_columns) of their values."""
+        entry = np.concatenate([np.arange(a, b) for a, b in zip(self.begin, self.end, strict=True)])
+        places, row = np.unique(self.place[entry], return_inverse=True)
+        values = np.zeros((len(places), len(self.begin)))
+        values[row, np.repeat(np.arange(len(self.begin)), self.end - self.begin)] = self.value[entry]
+        return places, values
 
 
-def make_room(n_kernels: int) -> Room:
-    values = np.empty((n_kernels + 1, ROWS), dtype=np.float32)
-    return Room(values, values.view(np.int32))
+class Triangle(NamedTuple):
+    """Rows of columns up to the diagonal: column c has the first n_rows[c] of ``rows``, positions in the column.
+
+    If ``diagonal[c]``, the last of them is c itself.
+    """
+
+    rows: IntArray
+    n_rows: IntArray
+    diagonal: AnyArray
 
 
 def with_short_chains(program: Program) -> Program:
@@ -94,7 +134,7 @@ def needed_kernels(program: Program, weight: Array) -> IntArray:
 
 @inner_njit(fastmath={"contract"})
 def exp_into(x: AnyArray, rate: float, n: int, shift: AnyArray, whole: AnyArray, out: AnyArray, bits: AnyArray) -> None:
-    """out_k = exp(−rate · x_k) for k < n and x ≥ 0; for the method see ``_kernel_rows.exp_into``.
+    """out_k = exp(−rate · x_k) for k < n and x ≥ 0; for the method see ``_evaluation.exp_into``.
 
     ``bits`` is an integer view of ``out``, and ``whole`` of ``shift``, which is overwritten.
     """
@@ -154,11 +194,15 @@ def add_into(source: AnyArray, factor: float, n: int, out: Array) -> None:
 
 
 @inner_njit(_nrt=True)
-def column_values(program: Program, needed: IntArray, columns: Columns, c: int, r: int, n: int, room: Room) -> None:
-    """Write the needed kernels at rows r..r+n-1 of column c to ``room``."""
+def column_values(
+    program: Program, needed: IntArray, columns: SingleColumns, c: int, r: int, n: int, values: AnyArray, bits: AnyArray
+) -> None:
+    """Write the needed kernels at rows r..r+n-1 of column c to ``values`` (n_kernels + 1, ROWS).
+
+    ``bits`` is an integer view of ``values``, whose last row is for intermediates.
+    """
     order, kind, base, rate, offset, degree, parent, doublings, scaled, norm = program
     panel, at, squares, scale, row_squares, row_scale = columns
-    values, bits = room
     spare = len(order)
     for q in range(len(order)):
         m = order[q]
@@ -188,92 +232,53 @@ def column_values(program: Program, needed: IntArray, columns: Columns, c: int, 
 
 
 @njit(fastmath={"contract"})
-def add_single_columns(
-    program: Program,
-    columns: Columns,
-    begin: int,
-    end: int,
-    room: Room,
-    ptr: IntArray,
-    number: IntArray,
-    at: IntArray,
-    step: Array,
-    fields: Array,
+def add_columns(
+    program: Program, columns: SingleColumns, entries: Entries, first: int, last: int, fields: Array
 ) -> None:
-    """fields[m, at_e + r] += step_e k_m(column c, row r) for rows begin ≤ r < end and all entries e of all columns c.
-
-    Column c has the entries ptr[number[c]] to ptr[number[c] + 1] - 1.
-    """
-    values = room.values
+    """fields[m, place_e + r] += value_e k_m(column c, row r) for first ≤ r < last and all entries e of columns c."""
+    begin, end, place, value = entries
     n_kernels = len(fields)
+    values = np.empty((n_kernels + 1, ROWS), dtype=np.float32)
+    bits = values.view(np.int32)
     needed = np.ones(n_kernels, dtype=np.int64)
-    for r in range(begin, end, ROWS):  # the fields of these rows stay in the cache while all columns are added
-        n = min(ROWS, end - r)
-        for c in range(len(number)):
-            column_values(program, needed, columns, c, r, n, room)
-            for e in range(ptr[number[c]], ptr[number[c] + 1]):
-                factor = step[e]
+    for r in range(first, last, ROWS):  # the fields of these rows stay in the cache while all columns are added
+        n = min(ROWS, last - r)
+        for c in range(len(begin)):
+            column_values(program, needed, columns, c, r, n, values, bits)
+            for e in range(begin[c], end[c]):
                 for m in range(n_kernels):
-                    add_into(values[m], factor, n, fields[m, at[e] + r :])
+                    add_into(values[m], value[e], n, fields[m, place[e] + r :])
 
 
 @njit(fastmath={"contract"})
-def combine_columns(program: Program, weight: Array, columns: Columns, room: Room, K: Array) -> None:
-    """K[c, r] = Σ_m weight_m k_m(column c, row r) for r ≤ c: the flat lower triangle among the same samples."""
-    values, n_columns = room.values, len(columns.at)
-    needed = needed_kernels(program, weight)
-    for r in range(0, n_columns, ROWS):
-        for c in range(r, n_columns):
-            n = min(ROWS, c + 1 - r)
-            column_values(program, needed, columns, c, r, n, room)
-            target = K[c * n_columns + r :]
-            for k in range(n):
-                target[k] = 0.0
-            for m in range(len(weight)):
-                if weight[m] != 0.0:
-                    add_into(values[m], weight[m], n, target)
-
-
-@njit(fastmath={"contract"})
-def combine_into(
-    program: Program, weight: Array, columns: Columns, first: int, last: int, n: int, room: Room, out: AnyArray
+def combine_columns(
+    program: Program, weight: Array, columns: SingleColumns, first: int, last: int, n_rows: IntArray, out: AnyArray
 ) -> None:
-    """out[at_c + r] = Σ_m weight_m k_m(column c, row r) for columns first ≤ c < last and rows r < n."""
-    values = room.values
+    """out[at_c + r] = Σ_m weight_m k_m(column c, row r) for columns first ≤ c < last and rows r < n_rows[c]."""
+    values = np.empty((len(weight) + 1, ROWS), dtype=np.float32)
+    bits = values.view(np.int32)
     needed = needed_kernels(program, weight)
     for c in range(first, last):
-        for r in range(0, n, ROWS):
-            some = min(ROWS, n - r)
-            column_values(program, needed, columns, c, r, some, room)
+        for r in range(0, n_rows[c], ROWS):
+            n = min(ROWS, n_rows[c] - r)
+            column_values(program, needed, columns, c, r, n, values, bits)
             target = out[columns.at[c] + r :]
-            for k in range(some):
+            for k in range(n):
                 target[k] = _ZERO
             for m in range(len(weight)):
                 if weight[m] != 0.0:
-                    add_into(values[m], np.float32(weight[m]), some, target)
+                    add_into(values[m], np.float32(weight[m]), n, target)
 
 
 @njit(fastmath={"contract"})
-def add_combined(
-    panel: AnyArray,
-    column_at: IntArray,
-    begin: int,
-    end: int,
-    ptr: IntArray,
-    number: IntArray,
-    at: IntArray,
-    step: Array,
-    field: Array,
-) -> None:
-    """field[at_e + r] += step_e panel[column_at_c + r] for rows begin ≤ r < end and all entries e of all columns c.
-
-    Column c has the entries ptr[number[c]] to ptr[number[c] + 1] - 1.
-    """
-    for r in range(begin, end, 4 * ROWS):
-        n = min(4 * ROWS, end - r)
-        for c in range(len(number)):
-            for e in range(ptr[number[c]], ptr[number[c] + 1]):
-                add_into(panel[column_at[c] + r :], step[e], n, field[at[e] + r :])
+def add_combined(panel: AnyArray, at: IntArray, entries: Entries, first: int, last: int, field: Array) -> None:
+    """field[place_e + r] += value_e panel[at_c + r] for rows first ≤ r < last, all columns c and their entries e."""
+    begin, end, place, value = entries
+    for r in range(first, last, 4 * ROWS):
+        n = min(4 * ROWS, last - r)
+        for c in range(len(begin)):
+            for e in range(begin[c], end[c]):
+                add_into(panel[at[c] + r :], value[e], n, field[place[e] + r :])
 
 
 @njit()
@@ -298,29 +303,26 @@ def dot_mixed(x: AnyArray, v: Array, n: int) -> float:
 @njit(fastmath={"contract"})
 def add_forms(
     program: Program,
-    columns: Columns,
+    columns: SingleColumns,
+    triangle: Triangle,
+    entries: Entries,
+    dual: Array,
     first: int,
     last: int,
-    rows: IntArray,
-    n_rows: IntArray,
-    diagonal: AnyArray,
-    chosen: AnyArray,
-    room: Room,
-    ptr: IntArray,
-    number: IntArray,
-    task: IntArray,
-    v: Array,
-    dual: Array,
     G: Array,
 ) -> None:
-    """G[task_e, m] += 2 v_e Σ_r dual[task_e, r] k_m(column c, row r) over the first n_rows[c] rows, first ≤ c < last.
+    """G[task, m] += 2 value_e Σ_r dual[task, r] k_m(column c, row r) over the rows r of the triangle, first ≤ c < last.
 
-    ``rows`` are positions in the columns; the squares and scale of the rows are those of the chosen ones. Column c has
-    the entries ptr[number[c]] to ptr[number[c] + 1] - 1; if ``diagonal[c]``, its last row is c itself and counts once.
-    ``chosen`` (n_bases, n) is a buffer.
+    ``task`` is the place of entry e of column c; the diagonal counts once. The squares and scale of the rows are those
+    of the rows of the triangle.
     """
-    values, n_kernels = room.values, G.shape[1]
-    here = Columns(chosen, np.zeros(len(columns.at), dtype=np.int64), *columns[2:])
+    rows, n_rows, diagonal = triangle
+    begin, end, place, value = entries
+    n_kernels = G.shape[1]
+    values = np.empty((n_kernels + 1, ROWS), dtype=np.float32)
+    bits = values.view(np.int32)
+    chosen = np.empty((len(columns.panel), len(rows)), dtype=np.float32)
+    here = SingleColumns(chosen, np.zeros(len(columns.at), dtype=np.int64), *columns[2:])
     needed = np.ones(n_kernels, dtype=np.int64)
     for c in range(first, last):
         for b in range(len(chosen)):
@@ -329,11 +331,11 @@ def add_forms(
                 chosen[b, k] = source[rows[k]]
         for r in range(0, n_rows[c], ROWS):
             n = min(ROWS, n_rows[c] - r)
-            column_values(program, needed, here, c, r, n, room)
+            column_values(program, needed, here, c, r, n, values, bits)
             ends = diagonal[c] and r + n == n_rows[c]
-            for e in range(ptr[number[c]], ptr[number[c] + 1]):
-                mine = dual[task[e], r:]
+            for e in range(begin[c], end[c]):
+                mine, v = dual[place[e], r:], value[e]
                 for m in range(n_kernels):
-                    G[task[e], m] += 2.0 * v[e] * dot_mixed(values[m], mine, n)
+                    G[place[e], m] += 2.0 * v * dot_mixed(values[m], mine, n)
                     if ends:
-                        G[task[e], m] -= v[e] * mine[n - 1] * values[m, n - 1]
+                        G[place[e], m] -= v * mine[n - 1] * values[m, n - 1]

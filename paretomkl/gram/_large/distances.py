@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,10 +17,9 @@ from ..._tools.typing import AnyArray, Array, IntArray
 from ...kernels._evaluation import EXPONENTIAL, cityblock, squared_distances
 from ...kernels._fitted import PANEL_BYTES
 from ...kernels._rounding import SINGLE_UNIT
-from .columns import Columns, combine_into, make_room, with_short_chains
+from .single_precision import SingleColumns, SingleSide, combine_columns, with_short_chains
 
 if TYPE_CHECKING:
-    from ...kernels._fitted import Side
     from .._blocks import GramBlocks
 
 _LEAST_ATOM = 64  # mean samples per atom below which a block is a single atom
@@ -46,7 +45,7 @@ class Atom(NamedTuple):
     stamp: IntArray
 
 
-class Batch(NamedTuple):
+class ColumnBatch(NamedTuple):
     """Some columns: which ones of a list, a panel of their values, and the start of each in the panel."""
 
     number: IntArray
@@ -91,9 +90,8 @@ class ColumnStore:
         )
         room = int(most // ((n_bases + (not self.double)) * kind.itemsize))
         self.values = np.empty((n_bases, min(room, whole)), dtype=kind)  # uses memory only where it is written
-        self.room = Room()
+        self.spare = SpareArrays()
         self.n_values = self._filled = self._stamp = 0
-        self._spare: list[list[int]] = [[] for _ in self.atoms]
         self._rows: dict[int, SingleSide] = {}  # the samples of atoms
 
     def lost_digits(self, support: IntArray, v: Array, samples: IntArray) -> Array:
@@ -103,20 +101,23 @@ class ColumnStore:
         rounded once more.
         """
         side, n_kernels, n = self.gram.side, self.gram.n_kernels, len(samples)
-        left, right = SingleSide.of(side, support), SingleSide.of(side, samples)
         panel = self.measure(support, samples).reshape(self.bank.n_bases, -1)
-        columns = Columns(panel, n * np.arange(len(v)), left.squares, left.scale, right.squares, right.scale)
-        values, room = np.empty((n_kernels, len(v) * n), dtype=np.float32), make_room(n_kernels)
+        columns = self.columns(panel, n * np.arange(len(v)), support, SingleSide.of(side, samples))
+        values = np.empty((n_kernels, len(v) * n), dtype=np.float32)
         for m, alone in enumerate(np.eye(n_kernels)):
-            combine_into(self.program, alone, columns, 0, len(v), n, room, values[m])
+            combine_columns(self.program, alone, columns, 0, len(v), np.full(len(v), n), values[m])
         exact = self.bank.stack(side.take(support), side.take(samples))
         return np.abs(v @ (values.reshape(exact.shape) - exact)) + SINGLE_UNIT * (np.abs(v) @ np.abs(exact))
+
+    def columns(self, panel: AnyArray, at: IntArray, samples: IntArray, rows: SingleSide) -> SingleColumns:
+        """The columns of these samples, in single precision; their values start at ``at`` in the panel."""
+        return SingleColumns.of(panel, at, SingleSide.of(self.gram.side, samples), rows)
 
     def samples_of(self, t: int, idx: IntArray) -> IntArray:
         """The numbers of the samples at positions idx of the block of task t."""
         return self.gram.samples[self.atoms[self.atoms_of[t][0]].block][idx]
 
-    def batches(self, g: int, columns: IntArray) -> Iterator[Batch]:
+    def batches(self, g: int, columns: IntArray) -> Iterator[ColumnBatch]:
         """The base values between columns of the block and atom g, some columns at a time.
 
         Columns that have a place in the store come first, and their panel is ``values``.
@@ -124,14 +125,14 @@ class ColumnStore:
         where = self.atoms[g].column[columns]
         kept = np.flatnonzero(where >= 0)
         if len(kept):
-            yield Batch(kept, self.values, where[kept])
+            yield ColumnBatch(kept, self.values, where[kept])
         missing, n = np.flatnonzero(where < 0), len(self.atoms[g].positions)
         most = self._at_once(n)
         for first in range(0, len(missing), most):
             some = missing[first : first + most]
             panel = np.empty((len(self.values), len(some), n), dtype=self.values.dtype)
             self._measure(g, columns[some], panel)
-            yield Batch(some, panel.reshape(len(panel), -1), n * np.arange(len(some)))
+            yield ColumnBatch(some, panel.reshape(len(panel), -1), n * np.arange(len(some)))
 
     def keep_columns(self, entries: Mapping[int, IntArray]) -> dict[int, IntArray]:
         """Store the distances between the given samples of each task and all samples of that task.
@@ -154,31 +155,31 @@ class ColumnStore:
         """
         atom, n = self.atoms[g], len(self.atoms[g].positions)
         missing = columns[atom.column[columns] < 0]
-        lacking = len(missing) - (self.values.shape[1] - self._filled) // n - len(self._spare[g])
-        if lacking > 0:
-            idle = atom.column >= 0
-            idle[columns] = False
-            leaving = np.flatnonzero(idle)[:lacking]
-            self._spare[g] += atom.column[leaving].tolist()
-            atom.column[leaving] = -1
+        places = self._places(g, columns, len(missing))
         self._stamp += 1
-        while len(missing):
-            spare, most = self._spare[g], min(len(missing), self._at_once(n))
-            new = min(most, (self.values.shape[1] - self._filled) // n) if not spare else 0
-            some, missing = np.split(missing, [new or min(most, len(spare))])
-            if new:
-                places = self._filled + n * np.arange(new)
-                self._measure(g, some, self.values[:, self._filled :][:, : n * new].reshape(-1, new, n))
-                self._filled += n * new
-            elif spare:
-                places = np.array([spare.pop() for _ in range(len(some))])
-                panel = np.empty((len(self.values), len(some), n), dtype=self.values.dtype)
-                self._measure(g, some, panel)
-                for k, place in enumerate(places):
-                    self.values[:, place : place + n] = panel[:, k]
+        for first in range(0, len(places), self._at_once(n)):
+            at = places[first : first + self._at_once(n)]
+            some = missing[first : first + len(at)]
+            if at[-1] - at[0] == n * (len(at) - 1):  # side by side, so that they can be measured in place
+                self._measure(g, some, self.values[:, at[0] : at[-1] + n].reshape(-1, len(at), n))
             else:
-                return
-            atom.column[some], atom.stamp[some] = places, self._stamp
+                panel = np.empty((len(self.values), len(at), n), dtype=self.values.dtype)
+                self._measure(g, some, panel)
+                for k, place in enumerate(at):
+                    self.values[:, place : place + n] = panel[:, k]
+            atom.column[some], atom.stamp[some] = at, self._stamp
+
+    def _places(self, g: int, columns: IntArray, n_wanted: int) -> IntArray:
+        """Free places for columns of atom g, increasing, as many as there are: other columns make room for these."""
+        atom, n = self.atoms[g], len(self.atoms[g].positions)
+        new = self._filled + n * np.arange(min(n_wanted, (self.values.shape[1] - self._filled) // n))
+        self._filled += n * len(new)
+        idle = atom.column >= 0
+        idle[columns] = False
+        leaving = np.flatnonzero(idle)[: n_wanted - len(new)]
+        left = atom.column[leaving]
+        atom.column[leaving] = -1
+        return np.sort(np.concatenate([new, left]))
 
     def _at_once(self, n: int) -> int:
         """Number of columns of n rows to measure at a time."""
@@ -241,16 +242,16 @@ class ColumnStore:
         return n_all, n_chosen // 2
 
 
-class Room:
+class SpareArrays:
     """Reusable arrays: allocating a large one takes as long as filling it."""
 
     def __init__(self) -> None:
-        self._spare: dict[Any, list[AnyArray]] = {}
+        self._spare: dict[np.dtype, list[AnyArray]] = {}
 
     @contextmanager
-    def lend(self, kind: Any, size: int) -> Iterator[AnyArray]:
+    def lend(self, kind: np.dtype, size: int) -> Iterator[AnyArray]:
         """An array of this size, valid inside the ``with`` block."""
-        spare = self._spare.setdefault(np.dtype(kind), [])
+        spare = self._spare.setdefault(kind, [])
         try:
             array = spare.pop()
         except IndexError:
@@ -259,19 +260,6 @@ class Room:
             array = np.empty(int(1.2 * size), dtype=kind)
         yield array[:size]
         spare.append(array)
-
-
-class SingleSide(NamedTuple):
-    """Some samples in single precision: optionally their features for each base, squares and scale."""
-
-    features: list[AnyArray]
-    squares: AnyArray
-    scale: AnyArray
-
-    @classmethod
-    def of(cls, side: Side, samples: IntArray, features: bool = False) -> SingleSide:
-        kept = [part[samples].astype(np.float32) for part in side.features] if features else []
-        return cls(kept, side.squares[:, samples].astype(np.float32), side.scale[:, samples].astype(np.float32))
 
 
 def _single_serves(gram: GramBlocks) -> bool:
