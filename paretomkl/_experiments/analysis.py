@@ -88,6 +88,7 @@ class Findings:
 
     def __init__(self, records: Iterable[Record]):
         self._cells: dict[tuple[str, int, str], dict[int, Record]] = defaultdict(dict)
+        self._paths: dict[tuple[str, int, float | None], PathScores] = {}
         self.versions: list[dict[str, str]] = []
         for record in sorted(records, key=lambda record: record.cell.run):
             cell = record.cell
@@ -118,6 +119,11 @@ class Findings:
 
     def path(self, dataset: str, fraction: int, C: float | None = None) -> PathScores:
         """Accuracies along p; cross-validation chooses C at each p unless C is given."""
+        if (dataset, fraction, C) not in self._paths:
+            self._paths[dataset, fraction, C] = self._path(dataset, fraction, C)
+        return self._paths[dataset, fraction, C]
+
+    def _path(self, dataset: str, fraction: int, C: float | None) -> PathScores:
         outcomes = self.outcomes(dataset, fraction, "pareto")
         first = next(iter(outcomes.values()))
         ps = sorted({point.params["p"] for point in first.points})
@@ -135,21 +141,30 @@ class Findings:
             tasks=first.tasks,
         )
 
-    def chosen(self, dataset: str, fraction: int, method: str) -> Scores:
-        """Accuracy of the candidate that cross-validation chooses; for "pareto" it chooses both C and p."""
-        outcomes = self.outcomes(dataset, fraction, method)
-        return {run: float(outcome.chosen.accuracy or 0.0) for run, outcome in outcomes.items()}
+    def scores(self, dataset: str, fraction: int, what: str) -> Scores:
+        """Accuracies at "p=…", at the best "p<1", with p by cross-validation ("cv"), or of a method; empty if not run.
 
-    def as_reported(self, dataset: str, fraction: int, method: str) -> Scores:
-        """Accuracy as the paper reports it: for Minimax MTL with the α of higher mean accuracy on the test parts."""
-        if not method.startswith("mm-"):
-            return self.chosen(dataset, fraction, method)
-        by_alpha: dict[float, Scores] = defaultdict(dict)
-        for run, outcome in self.outcomes(dataset, fraction, method).items():
-            for point in outcome.points:
-                if point.tested:
-                    by_alpha[round(point.params["alpha"], 9)][run] = float(point.accuracy or 0.0)
-        return max(by_alpha.values(), key=lambda scores: float(np.mean(list(scores.values()))))
+        Cross-validation chooses among the candidates of a method, except that Minimax MTL is reported as in the paper,
+        with the α of higher mean accuracy on the test parts.
+        """
+        if what in ("pareto", "cv") or not what.startswith("p"):
+            outcomes = self.outcomes(dataset, fraction, "pareto" if what == "cv" else what)
+            if what.startswith("mm-"):
+                return _of_better_alpha(outcomes)
+            return {run: float(outcome.chosen.accuracy or 0.0) for run, outcome in outcomes.items()}
+        if not self.has(dataset, fraction, "pareto"):
+            return {}
+        path = self.path(dataset, fraction)
+        return path.at(path.best_below_one if what == "p<1" else float(what[2:]))
+
+
+def _of_better_alpha(outcomes: dict[int, Outcome]) -> Scores:
+    by_alpha: dict[float, Scores] = defaultdict(dict)
+    for run, outcome in outcomes.items():
+        for point in outcome.points:
+            if point.tested:
+                by_alpha[round(point.params["alpha"], 9)][run] = float(point.accuracy or 0.0)
+    return max(by_alpha.values(), key=mean, default={})
 
 
 def pick(outcome: Outcome, p: float, C: float | None = None) -> Candidate:

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TITLES = {
-    "pareto": "Pareto, p < 1",
+    "p=1": "p = 1",
+    "p<1": "best p < 1",
+    "p=0.01": "p = 0.01",
+    "p=inf": "p = ∞",
+    "cv": "p by CV",
     "sparse": "Sparse MTL",
     "tang": "Tang et al.",
     "mm-aep": "MM-AEP",
@@ -34,7 +38,6 @@ TITLES = {
     "svc": "GridSearchCV(SVC)",
     "default": "Our default",
 }
-COMPARED = tuple(TITLES)[:6]  # in the paper
 BEYOND = ("svc", "default")  # not in the paper; shown if there are results
 MULTI_CLASS, TASK_SETS = PAPER_SETS[:6], PAPER_SETS[6:]
 INF = float("inf")
@@ -67,6 +70,19 @@ def exponent(p: float) -> str:
 
 
 Column = tuple[str, int]  # a data set and a fraction
+
+
+def accuracy(found: Findings, column: Column, what: str, reference: str, in_paper: bool = False) -> str:
+    """Mean accuracy with a mark that compares it with the reference, and perhaps the paper's number; – if not run.
+
+    If the reference is another one, a second mark compares our default with GridSearchCV(SVC).
+    """
+    scores = found.scores(*column, what)
+    if not scores:
+        return "–"
+    second = what == "default" and reference != "svc"
+    mark = AGAINST_SVC[compare(scores, found.scores(*column, "svc"))] if second else ""
+    return percent(scores, found.scores(*column, reference)) + mark + (printed(*column, what) if in_paper else "")
 
 
 def _columns(found: Findings, datasets: Iterable[str] = STUDIES) -> list[Column]:
@@ -102,10 +118,7 @@ def path_column(found: Findings, dataset: str, fraction: int) -> list[str]:
     path = found.path(dataset, fraction)
     best, rising = path.best_below_one, PRINTED.get((dataset, fraction, "rising"))
     return [
-        *(
-            percent(path.at(p), path.at(best)) + printed(dataset, fraction, row)
-            for p, row in ((best, "p<1"), (1.0, "p=1"), (INF, "p=inf"))
-        ),
+        *(accuracy(found, (dataset, fraction), what, "p<1", in_paper=True) for what in ("p<1", "p=1", "p=inf")),
         exponent(best),
         f"{path.n_rising()} of {len(path.tasks)}" + ("" if rising is None else f" ({rising.value:.0f})"),
         f"{path.n_better(best, 1.0)} of {len(path.tasks)}",
@@ -119,33 +132,20 @@ def path_table(found: Findings, columns: Sequence[Column], names: Sequence[str])
 
 def methods_table(found: Findings, columns: Sequence[Column], names: Sequence[str]) -> str:
     """Accuracies of the methods; marks compare with p < 1, a second mark our default with GridSearchCV(SVC)."""
-    shown = [*COMPARED, *_beyond(found, columns)]
-    rows = [[TITLES[method], *(_method_cell(found, *column, method) for column in columns)] for method in shown]
-    return markdown(("", *names), rows)
+
+    def row(what: str) -> Iterator[str]:
+        yield "Pareto, p < 1" if what == "p<1" else TITLES[what]
+        for column in columns:
+            with_path = found.has(*column, "pareto")
+            yield accuracy(found, column, what, "p<1", in_paper=True) if with_path else "–"
+
+    shown = ("p<1", "sparse", "tang", "mm-aep", "mm-ep", "independent", *_beyond(found, columns))
+    return markdown(("", *names), [list(row(what)) for what in shown])
 
 
 def _beyond(found: Findings, columns: Sequence[Column]) -> list[str]:
     """The methods beyond the paper that were run on at least one of these columns."""
     return [method for method in BEYOND if any(found.has(*column, method) for column in columns)]
-
-
-def _against_svc(found: Findings, dataset: str, fraction: int, method: str) -> str:
-    """The mark that compares our default with GridSearchCV(SVC); empty for the other methods."""
-    if method != "default":
-        return ""
-    ours, reference = (found.chosen(dataset, fraction, name) for name in ("default", "svc"))
-    return AGAINST_SVC[compare(ours, reference)]
-
-
-def _method_cell(found: Findings, dataset: str, fraction: int, method: str) -> str:
-    if not found.has(dataset, fraction, method) or not found.has(dataset, fraction, "pareto"):
-        return "–"
-    if method == "pareto":
-        return path_column(found, dataset, fraction)[0]
-    path = found.path(dataset, fraction)
-    scores = found.as_reported(dataset, fraction, method)
-    cell = percent(scores, path.at(path.best_below_one)) + _against_svc(found, dataset, fraction, method)
-    return cell + printed(dataset, fraction, method)
 
 
 Make = Callable[[Findings, list[Column], list[str]], str]
@@ -166,18 +166,13 @@ def _by_task_set(make: Make, found: Findings) -> str:
 # ------------------------------------------------------------------------------------------------ further tables
 def honest_table(found: Findings) -> str:
     """Accuracy without looking at the test part; marks compare with p = 1, and second marks are as in methods_table."""
-    others = ("independent", "independent-svc", "uniform", *_beyond(found, _columns(found)))
+    shown = ["p=1", "cv", "p=0.01", "p=inf", "independent", "independent-svc", "uniform"]
+    shown += _beyond(found, _columns(found))
 
-    def row(dataset: str, fraction: int) -> Iterator[str]:
-        path = found.path(dataset, fraction)
-        one = path.at(1.0)
-        for scores in (one, found.chosen(dataset, fraction, "pareto"), path.at(0.01), path.at(INF)):
-            yield percent(scores, one)
-        for method in others:
-            scores = found.chosen(dataset, fraction, method)
-            yield percent(scores, one) + _against_svc(found, dataset, fraction, method) if scores else "–"
+    def row(*column: *Column) -> list[str]:
+        return [accuracy(found, column, what, "p=1") for what in shown]
 
-    return _table(found, ("p = 1", "p by CV", "p = 0.01", "p = ∞", *(TITLES[name] for name in others)), row)
+    return _table(found, [TITLES[what] for what in shown], row)
 
 
 def default_table(found: Findings) -> str:
@@ -185,42 +180,36 @@ def default_table(found: Findings) -> str:
 
     The last row has the means over the complete rows. Empty if neither the default nor GridSearchCV(SVC) was run.
     """
-    rows, complete = [], []
-    for dataset, fraction in ((name, n) for name in PAPER_SETS for n in found.fractions(name)):
-        if not _beyond(found, [(dataset, fraction)]):
+    rows, complete, shown = [], [], ("p=1", "p<1", "uniform", *BEYOND)
+    for column in ((name, n) for name in PAPER_SETS for n in found.fractions(name)):
+        if not _beyond(found, [column]):
             continue
-        theirs, ours = (found.chosen(dataset, fraction, method) for method in BEYOND)
-        columns: list[Scores] = [{}, {}]
-        if found.has(dataset, fraction, "pareto"):
-            path = found.path(dataset, fraction)
-            columns = [path.at(1.0), path.at(path.best_below_one)]
-        columns += [found.chosen(dataset, fraction, "uniform"), theirs, ours]
-        cells = [percent(scores, theirs) if scores else "–" for scores in columns]
+        columns = [found.scores(*column, what) for what in shown]
+        *_, theirs, ours = columns
+        cells = [accuracy(found, column, what, "svc") for what in shown]
         gain = f"{100 * difference(ours, theirs):+.2f}{MARKS[compare(ours, theirs)]}" if ours and theirs else "–"
-        rows.append([f"{dataset} {fraction} %", *cells, gain])
+        rows.append([f"{column[0]} {column[1]} %", *cells, gain])
         if all(columns):
             complete.append([*map(mean, columns), difference(ours, theirs)])
     if len(complete) > 1:
         *means, gain_of_all = 100 * np.mean(complete, axis=0)
         rows.append([f"mean of {len(complete)}", *(f"{value:.2f}" for value in means), f"{gain_of_all:+.2f}"])
-    titles = ("p = 1", "best p < 1", *(TITLES[name] for name in ("uniform", *BEYOND)), "difference of the last two")
+    titles = (*(TITLES[what] for what in shown), "difference of the last two")
     return markdown(("", *titles), rows) if rows else ""
 
 
 def gains_table(found: Findings) -> str:
     """Gains and losses compared with p = 1, in points; the paper's numbers are in brackets."""
+    shown = ("p=0.01", "p<1", "cv", "p=inf")
 
-    def row(dataset: str, fraction: int) -> Iterator[str]:
-        path = found.path(dataset, fraction)
-        one, average = path.at(1.0), PRINTED.get((dataset, fraction, "p=1"))
-        chosen = found.chosen(dataset, fraction, "pareto")
-        best = path.at(path.best_below_one)
-        for scores, name in ((path.at(0.01), ""), (best, "p<1"), (chosen, ""), (path.at(INF), "p=inf")):
-            there = PRINTED.get((dataset, fraction, name))
+    def row(*column: *Column) -> Iterator[str]:
+        one, average = found.scores(*column, "p=1"), PRINTED.get((*column, "p=1"))
+        for what in shown:
+            scores, there = found.scores(*column, what), PRINTED.get((*column, what))
             in_paper = "" if there is None or average is None else f" ({there.value - average.value:+.2f})"
             yield f"{100 * (mean(scores) - mean(one)):+.2f}{MARKS[compare(scores, one)]}{in_paper}"
 
-    return _table(found, ("p = 0.01", "best p < 1", "p by CV", "p = ∞"), row, PAPER_SETS)
+    return _table(found, [TITLES[what] for what in shown], row, PAPER_SETS)
 
 
 def seconds_table(found: Findings) -> str:
@@ -231,7 +220,7 @@ def seconds_table(found: Findings) -> str:
         for method in methods:
             yield f"{found.seconds(*column, method):.1f}" if found.has(*column, method) else "–"
 
-    return _table(found, ["Pareto, all p" if name == "pareto" else TITLES[name] for name in methods], row)
+    return _table(found, [TITLES.get(name, "Pareto, all p") for name in methods], row)
 
 
 def _along_p(paths: dict[str, PathScores], ps: Sequence[float] = SHOWN_PS, corner: str = "") -> str:
@@ -254,15 +243,13 @@ def cost_tables(found: Findings) -> str:
 def _variants_table(titles: dict[str, str], found: Findings) -> str:
     """A data set (the first title), its variants, and the numbers in the paper."""
     first, *others = titles
-    rows = []
+    rows, shown = [], ("p<1", "p=1", "p=inf", "independent")
     for fraction in sorted({fraction for name in others for fraction in found.fractions(name)}):
         for dataset, title in titles.items():
             if found.has(dataset, fraction, "pareto"):
-                column = path_column(found, dataset, fraction)[:3]
-                column.append(_method_cell(found, dataset, fraction, "independent"))
-                rows.append([f"{fraction} %, {title}", *(text.split(" (")[0] for text in column)])
-        in_paper = [printed(first, fraction, row).strip() or "–" for row in ("p<1", "p=1", "p=inf", "independent")]
-        rows.append([f"{fraction} %, printed", *in_paper])
+                cells = [accuracy(found, (dataset, fraction), what, "p<1") for what in shown]
+                rows.append([f"{fraction} %, {title}", *cells])
+        rows.append([f"{fraction} %, printed", *(printed(first, fraction, what).strip() or "–" for what in shown)])
     return markdown(("", "p < 1", "p = 1", "p = ∞", "Independent MKL"), rows)
 
 

@@ -129,7 +129,7 @@ def test_path_scores_follow_p():
 
 def test_both_parameters_are_chosen_as_the_search_does():
     found = Findings(all_records())
-    chosen = found.chosen("robot", 10, "pareto")
+    chosen = found.scores("robot", 10, "cv")
     outcomes = found.outcomes("robot", 10, "pareto")
     for run, outcome in outcomes.items():
         assert outcome.chosen.params == {"C": 10.0, "p": 0.5}
@@ -138,8 +138,8 @@ def test_both_parameters_are_chosen_as_the_search_does():
 
 def test_minimax_is_reported_with_the_better_alpha_as_in_the_paper():
     found = Findings(all_records())
-    reported, chosen = found.as_reported("robot", 10, "mm-ep"), found.chosen("robot", 10, "mm-ep")
-    assert min(reported.values()) > 0.8 > max(chosen.values())
+    reported, outcomes = found.scores("robot", 10, "mm-ep"), found.outcomes("robot", 10, "mm-ep")
+    assert min(reported.values()) > 0.8 > max(outcome.chosen.accuracy for outcome in outcomes.values())
 
 
 # ----------------------------------------------------------------------------------------------------- the page
@@ -275,7 +275,7 @@ def test_the_default_is_compared_with_a_grid_search():
     tables = make_tables(found)
     rows = rows_of(tables["default"])
     assert len(rows) == 2 + 8 * 3 + 1, "header, rule, the paper's sets, and their mean"
-    scores = [found.chosen("robot", 20, method) for method in ("svc", "default")]
+    scores = [found.scores("robot", 20, method) for method in ("svc", "default")]
     svc, default = (100 * np.mean(list(of_method.values())) for of_method in scores)
     path = found.path("robot", 20)
     assert rows["robot 20 %"][0].startswith(f"{100 * path.overall[:, path.index(1.0)].mean():.2f}")
@@ -297,7 +297,7 @@ def test_means_and_differences_use_only_paired_results():
     records = [one for one in records if (one.cell.dataset, one.cell.method) != ("robot", "uniform")]
     found = Findings(records)
     rows = rows_of(make_tables(found)["default"])
-    ours, theirs = (found.chosen("robot", 10, method) for method in ("default", "svc"))
+    ours, theirs = (found.scores("robot", 10, method) for method in ("default", "svc"))
     assert len(ours) == 2
     expected = 100 * np.mean([ours[run] - theirs[run] for run in ours])
     assert rows["robot 10 %"][5].split()[0] == f"{expected:+.2f}"
