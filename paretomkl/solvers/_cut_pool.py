@@ -16,7 +16,7 @@ from ..scalarizations import PowerMean
 from ..solution import Solution
 from ..sweep import Decisions, Sweep
 from ._base import BaseSolver, Run, rounding_share
-from ._master import IN_USE, MANY, Optimum, minimize_over_cuts, minimize_over_few, minimize_over_points
+from ._master import IN_USE, MANY, MasterProblem, Optimum, minimize_over_cuts, minimize_over_few, minimize_over_points
 
 WARM_UP = 3  # block-coordinate steps that fill an empty pool
 PATIENCE = 6  # masters in a row that a cut may be unused before it is dropped
@@ -199,13 +199,14 @@ class Pool:
             rise = np.maximum(-linear[0], 0.0) + FLOOR * scale
             linear = np.maximum(linear, 0.0) if joint or p > 1 else linear + rise
             lift = 0.0 if joint or p > 1 else float(omega @ (rise / scale))
-        master = linear, cuts.slopes, present, scale, omega, p, self.weight_set, start, rtol / (1 + lift), joint
+        master = MasterProblem(linear, cuts.slopes, present, scale, omega, p, self.weight_set, joint)
+        rtol /= 1 + lift
         if self.weight_set.barrier is None:
-            found = minimize_over_points(*master)  # type: ignore[arg-type]
+            found = minimize_over_points(master, start, rtol)
         elif self.few:
-            found, self._likely = minimize_over_few(*master, self._likely)
+            found, self._likely = minimize_over_few(master, start, rtol, self._likely)
         else:
-            found = minimize_over_cuts(*master)
+            found = minimize_over_cuts(master, start, rtol)
         if lift:
             found = found._replace(lower=found.lower - lift, upper=found.upper - lift)
         if mark:
@@ -470,8 +471,8 @@ class CutPool(BaseSolver):
         unit = best.upper.max()
         busy = (best.upper > 0).astype(float)  # an idle task has no weight
         found = pool.minimize(np.full(len(busy), unit), busy, 1.0, best.theta, rtol, joint=True)
-        shares = found.task_weights / found.task_weights.sum()
-        return Proposal(found.theta, found.lower * unit, shares, found.multipliers)
+        weights = found.multipliers.sum(axis=0)
+        return Proposal(found.theta, found.lower * unit, weights / weights.sum(), found.multipliers)
 
     def _master_by_reweighting(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Proposal:
         # a concave mean lies below its tangent at z, so the minimiser of Σ η_t(z) z_t decreases it

@@ -528,13 +528,11 @@ def _gather(
 
 
 @inner_njit()
-def _note_use(
-    problem: Problem, best: Best, present: AnyArray, height: Array, used: AnyArray, task_weights: Array
-) -> None:
+def _note_use(problem: Problem, best: Best, present: AnyArray, height: Array, used: AnyArray) -> None:
     """Mark the cuts in use: those with a multiplier that is not negligible, and the highest of each task at θ."""
     _transpose_times(problem.H, best.theta, len(best.theta), height)
     k = 0
-    for t in range(len(task_weights)):
+    for t in range(present.shape[1]):
         first = highest = k
         total = 0.0
         for i in range(len(present)):
@@ -547,7 +545,6 @@ def _note_use(
         for i in range(len(present)):
             used[i, t] = present[i, t] and (k == highest or best.mu[k] > IN_USE * total)
             k += present[i, t]
-        task_weights[t] = total
 
 
 @njit(_nrt=False, no_cfunc_wrapper=True)
@@ -566,7 +563,7 @@ def solve_master(
     """The iteration of ``minimize_over_cuts``, which allocates the arrays because doing so here compiles slowly."""
     linear, slopes, present, scale, omega = cuts
     H, ptr, weights, theta, per_barrier, per_group, per_kernel, N, W, rows, L = work
-    bounds, used, task_weights = found
+    bounds, used = found
     M, n_groups = len(theta), len(weights)
     problem = Problem(H[M], H, ptr, weights, p, weight_set, parameters)
     point = Iterate(x=per_group[0], slack=per_barrier[0], multiplier=per_barrier[1])
@@ -606,8 +603,31 @@ def solve_master(
         if primal < 1e-8 and dual < 1e-8:
             break
         _advance(point, step, primal, dual)
-    _note_use(problem, best, present, local.h_theta, used, task_weights)
+    _note_use(problem, best, present, local.h_theta, used)
     return n_steps
+
+
+class MasterProblem(NamedTuple):
+    """Minimise M_p of the cuts J_t ≥ linear − θ'slopes over a weight set.
+
+    Row k of linear (n_rows, n_tasks) and slopes (n_rows, n_tasks, n_kernels) holds a cut of each task. ``present``
+    marks those that count; a task without any is left out. The first cut of each task has linear > 0 and no slope, so
+    that z > 0. Task t is in units of scale[t], about its objective. ``joint`` puts all cuts into one group: the master
+    of the maximum.
+    """
+
+    linear: Array
+    slopes: Array
+    present: AnyArray
+    scale: Array
+    omega: Array
+    p: float
+    weight_set: WeightSet
+    joint: bool = False
+
+    def slope(self, multipliers: Array) -> Array:
+        """Σ_k μ_k h_k, (n_kernels,)."""
+        return (multipliers / self.scale).ravel() @ self.slopes.reshape(-1, self.slopes.shape[2])
 
 
 class Optimum(NamedTuple):
@@ -616,32 +636,14 @@ class Optimum(NamedTuple):
     theta: Array
     upper: float  # M_p at θ
     lower: float  # valid however inexact the solution is
-    task_weights: Array  # multipliers, summed over the cuts of each task
     used: AnyArray  # the cuts in use at the solution
     n_steps: int
     multipliers: Array  # of the cuts (n_rows, n_tasks), which prove ``lower``; zero for those not present
 
 
-def minimize_over_cuts(
-    linear: Array,
-    slopes: Array,
-    present: AnyArray,
-    scale: Array,
-    omega: Array,
-    p: float,
-    weight_set: WeightSet,
-    start: Array,
-    rtol: float,
-    joint: bool = False,
-    max_iter: int = 100,
-) -> Optimum:
-    """Minimise M_p of the cuts, starting near ``start``, until the relative gap of the master is at most rtol.
-
-    ``linear`` (n_rows, n_tasks) and ``slopes`` (n_rows, n_tasks, n_kernels) hold the cuts J_t ≥ linear − θ'slopes, and
-    ``present`` marks those that count; a task without any is left out. The first cut of each task has linear > 0 and no
-    slope, so that z > 0. Task t is in units of scale[t], about its objective. ``joint`` puts all cuts into one group:
-    the master of the maximum.
-    """
+def minimize_over_cuts(master: MasterProblem, start: Array, rtol: float, max_iter: int = 100) -> Optimum:
+    """The optimum of the master to a relative gap of rtol, starting near ``start``."""
+    linear, slopes, present, scale, omega, p, weight_set, joint = master
     n_tasks, M = slopes.shape[1:]
     n_cuts = np.count_nonzero(present)
     n_groups = 1 if joint else np.count_nonzero(present[0])
@@ -662,63 +664,40 @@ def minimize_over_cuts(
         W if n_squares >= M else np.empty((n_squares, M)),
         np.empty((size, size)),
     )
-    bounds, used, task_weights = np.empty(2), np.empty(present.shape, dtype=bool), np.empty(n_tasks)
+    bounds, used = np.empty(2), np.empty(present.shape, dtype=bool)
     function, parameters = cast(tuple[barrier_function, Array], weight_set.barrier)
-    n_steps = solve_master(
-        (linear, slopes, present, scale, omega),
-        float(p),
-        function.handle,
-        np.asarray(parameters, dtype=np.float64),
-        (start, weight_set.start(M)),
-        rtol,
-        max_iter,
-        joint,
-        work,
-        (bounds, used, task_weights),
-    )
+    barrier = function.handle, np.asarray(parameters, dtype=np.float64)
+    cuts, starts = (linear, slopes, present, scale, omega), (start, weight_set.start(M))
+    n_steps = solve_master(cuts, float(p), *barrier, starts, rtol, max_iter, joint, work, (bounds, used))
     multipliers = np.zeros((n_tasks, len(linear)))
     multipliers[present.T] = per_barrier[7, :n_cuts]  # by task, the order of ``_gather``
-    return Optimum(per_kernel[3], bounds[0], bounds[1], task_weights, used, n_steps, multipliers.T)
+    return Optimum(per_kernel[3], bounds[0], bounds[1], used, n_steps, multipliers.T)
 
 
-# ------------------------------------------------------------------------------------------ few of many kernels
-def minimize_over_few(
-    linear: Array,
-    slopes: Array,
-    present: AnyArray,
-    scale: Array,
-    omega: Array,
-    p: float,
-    weight_set: WeightSet,
-    start: Array,
-    rtol: float,
-    joint: bool,
-    likely: IntArray,
-) -> tuple[Optimum, IntArray]:
+def minimize_over_few(master: MasterProblem, start: Array, rtol: float, likely: IntArray) -> tuple[Optimum, IntArray]:
     """``minimize_over_cuts`` for sparse weights; also returns the kernels to begin with next time.
 
     The bounds are valid for the master with all kernels, whichever were chosen.
     """
-    rows = np.flatnonzero(present.any(axis=1))
-    here, live = slopes[rows], present[rows]
-    chosen = np.zeros(slopes.shape[2], dtype=bool)
-    chosen[likely] = chosen[largest(start)] = chosen[largest(omega / scale @ here[-1])] = True
-    lower = -np.inf
+    rows = np.flatnonzero(master.present.any(axis=1))
+    here = master._replace(linear=master.linear[rows], slopes=master.slopes[rows], present=master.present[rows])
+    support, chosen, lower = master.weight_set.support, np.zeros(master.slopes.shape[2], dtype=bool), -np.inf
+    chosen[likely] = chosen[largest(start)] = chosen[largest(master.omega / master.scale @ here.slopes[-1])] = True
     for _ in range(_MOST_ROUNDS):
         few = np.flatnonzero(chosen)
-        some = np.ascontiguousarray(here[:, :, few])
-        found = minimize_over_cuts(linear[rows], some, live, scale, omega, p, weight_set, start[few], 0.5 * rtol, joint)
-        slope = (found.multipliers / scale).ravel() @ here.reshape(-1, len(chosen))
-        least, steepest = float(weight_set.support(slope[few])), float(weight_set.support(slope))
+        some = np.ascontiguousarray(here.slopes[:, :, few])
+        found = minimize_over_cuts(here._replace(slopes=some), start[few], 0.5 * rtol)
+        slope = here.slope(found.multipliers)
+        least, steepest = float(support(slope[few])), float(support(slope))
         lower = max(lower, found.lower + least - steepest)
         missing = np.flatnonzero((slope > least) & ~chosen)
         if found.upper - lower <= rtol * found.upper or not len(missing):
             break
         chosen[missing[largest(slope[missing])]] = True
-    theta, used = np.zeros(len(chosen)), np.zeros(present.shape, dtype=bool)
-    theta[few], used[rows] = found.theta, found.used
+    theta, used, multipliers = np.zeros(len(chosen)), np.zeros_like(master.present), np.zeros_like(master.linear)
+    theta[few], used[rows], multipliers[rows] = found.theta, found.used, found.multipliers
     likely = few[(found.theta > _UNUSED * found.theta.max()) | (slope[few] > _NEARLY * steepest)]
-    return found._replace(theta=theta, lower=lower, used=used), likely
+    return found._replace(theta=theta, lower=lower, used=used, multipliers=multipliers), likely
 
 
 def largest(values: Array) -> IntArray:
@@ -726,29 +705,19 @@ def largest(values: Array) -> IntArray:
     return np.argpartition(values, -_JOINING)[-_JOINING:] if len(values) > _JOINING else np.arange(len(values))
 
 
-# ------------------------------------------------------------------------------------------ sets without a barrier
-def minimize_over_points(
-    linear: Array,
-    slopes: Array,
-    present: AnyArray,
-    scale: Array,
-    omega: Array,
-    p: float,
-    weight_set: PlainWeightSet,
-    start: Array,
-    rtol: float,
-    joint: bool,
-) -> Optimum:
+def minimize_over_points(master: MasterProblem, start: Array, rtol: float) -> Optimum:
     """``minimize_over_cuts`` for a weight set without a barrier.
 
     θ = Σ_i w_i θ_i with points θ_i of the set and w in the ball with s = 1. The point that is farthest along the slopes
     at the solution joins, until it adds nothing; as with few kernels, the bounds are valid for the whole set.
     """
+    weight_set = cast(PlainWeightSet, master.weight_set)
     points, lower = np.stack([start, weight_set.start(len(start))]), -np.inf
     for _ in range(_MOST_POINTS):
-        along, w = np.ascontiguousarray(slopes @ points.T), np.eye(1, len(points))[0]
-        found = minimize_over_cuts(linear, along, present, scale, omega, p, LsBall(1.0), w, 0.5 * rtol, joint)
-        slope = (found.multipliers / scale).ravel() @ slopes.reshape(-1, len(start))
+        along = np.ascontiguousarray(master.slopes @ points.T)
+        here = master._replace(slopes=along, weight_set=LsBall(1.0))
+        found = minimize_over_cuts(here, np.eye(1, len(points))[0], 0.5 * rtol)
+        slope = master.slope(found.multipliers)
         lower = max(lower, found.lower + float((points @ slope).max() - weight_set.support(slope)))
         if found.upper - lower <= rtol * found.upper:
             break

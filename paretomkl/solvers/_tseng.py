@@ -121,20 +121,9 @@ class Saddle:
         """argmin over feasible v of v'q + ζ D(v, u), where q = (∇_θ Φ, −∇_β Φ, −∇_λ Φ)."""
         theta = self.ball.prox_step(u.theta, slopes.theta, zeta)
         reach = self.w / (2 * zeta)
-        beta, lam = np.empty_like(u.beta), np.empty_like(u.lam)
-        project(
-            u.beta + self.spread(reach) * slopes.beta,
-            u.lam + reach * slopes.lam,
-            self.ptr,
-            self.machine.targets,
-            self.C,
-            self.omega,
-            self.w,
-            self.q,
-            beta,
-            lam,
-            self.nu,
-        )
+        b, l = u.beta + self.spread(reach) * slopes.beta, u.lam + reach * slopes.lam
+        point = PointAndSet(b, l, self.ptr, self.machine.targets, self.C, self.omega, self.w, self.q)
+        beta, lam, _ = project(point, self.nu)
         return SaddlePoint(theta, beta, lam)
 
     def distance(self, v: SaddlePoint, u: SaddlePoint) -> float:
@@ -305,16 +294,16 @@ class Tseng(BaseSolver):
 
 # ------------------------------------------------------------------------------------------ the projection
 class PointAndSet(NamedTuple):
-    """The point and the set, as given to :func:`project`."""
+    """The point (b, l) and the set; the samples of task t are at ``ptr[t]:ptr[t + 1]`` of b, y and C."""
 
     b: Array
     l: Array
     ptr: IntArray
-    y: Array
-    C: Array
-    omega: Array
-    w: Array
-    q: float
+    y: Array  # ±1
+    C: Array  # ≥ 0
+    omega: Array  # positive, of sum one
+    w: Array  # equal ones give the Euclidean projection
+    q: float  # 1 ≤ q ≤ ∞
 
 
 class TaskState(NamedTuple):
@@ -326,7 +315,6 @@ class TaskState(NamedTuple):
     high: Array
     lam: Array
     nu: Array
-    pull_zero: Array  # limit of the pull at λ = 0, nan until it is computed
     force: Array  # left-hand side of equation 2, negative if λ is at ``high``
     slope: Array  # its derivative in λ
     drift: Array  # dν / dλ
@@ -377,43 +365,18 @@ def solve_multiplier(
 
 
 @njit()
-def pull_at_zero(b: Array, y: Array, C: Array, first: int, last: int, left: float, right: float) -> float:
-    """Limit of the pull as λ → 0: 2 min over ν in [left, right] of Σ_i C_i (b_i − ν y_i)_+, by bisection."""
-    pull = 0.0
-    nu = left
-    while left < right:
-        pull = slope = 0.0
-        for i in range(first, last):
-            value = b[i] - nu * y[i]
-            if value > 0.0:
-                pull += C[i] * value
-                slope -= C[i] * y[i]
-        if slope == 0.0 or right - left <= 2.0 * EPS * max(abs(left), abs(right)):
-            break
-        if slope < 0.0:
-            left = nu
-        else:
-            right = nu
-        nu = 0.5 * (left + right)
-        if not left < nu < right:
-            break
-    return 2.0 * pull
-
-
-@njit()
 def solve_tasks(problem: PointAndSet, kappa: float, tasks: TaskState) -> None:
     """Solve equation 2 for every task on low ≤ λ ≤ high, starting from (lam, nu).
 
-    ``low`` = 0 and ``high`` may exclude the root, so they are tried if Newton steps beyond them. A positive ``low``
-    comes from a larger κ and cannot exclude it.
+    ``high`` may exclude the root unless ``low`` > 0 comes from a larger κ, so it is tried if Newton steps beyond it.
     """
     b, l, ptr, y, C, omega, w, q = problem
-    left, right, low, high, lam, nu, pull_zero, force, slope, drift = tasks
+    left, right, low, high, lam, nu, force, slope, drift = tasks
     for t in range(len(l)):
         if high[t] <= 0.0:
             continue
         first, last, bottom, top, price = ptr[t], ptr[t + 1], low[t], high[t], kappa * w[t]
-        bottom_known = top_known = bottom > 0.0
+        top_known = bottom > 0.0
         x = min(max(lam[t], bottom), top)
         if x <= 0.0:
             x = 0.5 * top
@@ -430,23 +393,17 @@ def solve_tasks(problem: PointAndSet, kappa: float, tasks: TaskState) -> None:
             if force[t] > 0.0:
                 top, top_known = x, True
             elif x < top:
-                bottom, bottom_known = x, True
+                bottom = x
             else:  # λ is at its upper end
                 break
-            if top - bottom <= 2.0 * EPS * top or top <= NEGLIGIBLE * omega[t]:
+            if top <= NEGLIGIBLE * omega[t]:
+                x = 0.0
+            if top - bottom <= 2.0 * EPS * top or x == 0.0:
                 break
             step = x - force[t] / slope[t]
             if step >= top and not top_known:
                 x = top
                 continue
-            if step <= bottom and not bottom_known:
-                if math.isnan(pull_zero[t]):
-                    pull_zero[t] = pull_at_zero(b, y, C, first, last, left[t], right[t])
-                limit = price if q == 1.0 else 0.0  # of κ (λ / ω)^(q−1)
-                if -2.0 * l[t] - pull_zero[t] + limit >= 0.0:
-                    x = 0.0
-                    break
-                bottom_known = True
             if not bottom < step < top:
                 # In log λ the force is convex between kinks for q < 2 too, so Newton from the right stays on the right.
                 step = x * math.exp(max(-force[t] / (x * slope[t]), -50.0)) if force[t] > 0.0 else top
@@ -522,37 +479,22 @@ def solve_norm(problem: PointAndSet, tasks: TaskState) -> tuple[float, float]:
     return kappa, norm
 
 
-def project(
-    b: Array,
-    l: Array,
-    ptr: IntArray,
-    y: Array,
-    C: Array,
-    omega: Array,
-    w: Array,
-    q: float,
-    beta: Array,
-    lam: Array,
-    nu: Array,
-) -> float:
-    """Project (b, l) onto the feasible set of the dual variables of all tasks; the result goes to beta and lam.
+def project(problem: PointAndSet, nu: Array) -> tuple[Array, Array, float]:
+    """β, λ and κ of the projection.
 
-    The samples of task t are at ``ptr[t]:ptr[t + 1]`` of b, the labels y = ±1 and the bounds C ≥ 0; omega (n_tasks,) is
-    positive and sums to one; equal w (n_tasks,) give the Euclidean projection; 1 ≤ q ≤ ∞. On input, nu (n_tasks,) holds
-    a guess of the multipliers of the equality constraints (any finite numbers), on output the solution. Returns κ.
+    nu (n_tasks,) holds a guess of the multipliers of the equality constraints (any finite numbers), then the solution.
     """
-    problem = PointAndSet(b, l, ptr, y, C, omega, w, q)
+    b, l, ptr, y, C, omega, _, q = problem
     left = np.minimum.reduceat(np.where((C > 0) & (y < 0), -b, np.inf), ptr[:-1])
     right = np.maximum.reduceat(np.where((C > 0) & (y > 0), b, -np.inf), ptr[:-1])
-    low, pull_zero, force, slope, drift = np.zeros((5, len(l)))
+    low, force, slope, drift = np.zeros((4, len(l)))
     high = omega ** (1 - 1 / q)  # from ω x^q ≤ 1 for each task; keeps all powers in range
-    lam[:], pull_zero[:] = l, np.nan
-    tasks = TaskState(left, right, low, high, lam, nu, pull_zero, force, slope, drift)
-    kappa = 0.0
+    beta, lam, kappa = np.empty_like(b), l.copy(), 0.0
+    tasks = TaskState(left, right, low, high, lam, nu, force, slope, drift)
     if np.isinf(q):  # the constraint separates into λ ≤ ω
         solve_tasks(problem, kappa, tasks)
     else:
         kappa, norm = solve_norm(problem, tasks)
         lam /= max(norm, 1.0) ** (1 / q)  # if l is large, rounding leaves the norm slightly above one
     write_dual(problem, lam, nu, beta)
-    return kappa
+    return beta, lam, kappa

@@ -18,7 +18,7 @@ from paretomkl.problem import MultiTaskProblem
 from paretomkl.scalarizations import PowerMean
 from paretomkl.solvers import CutPool
 from paretomkl.solvers._base import Run
-from paretomkl.solvers._master import MANY, minimize_over_cuts, minimize_over_few
+from paretomkl.solvers._master import MANY, MasterProblem, minimize_over_cuts, minimize_over_few
 from paretomkl.weight_sets import LsBall
 
 RNG = np.random.default_rng(0)
@@ -213,11 +213,14 @@ def test_a_master_of_few_kernels_has_the_same_bounds_as_the_full_one():
     slopes = np.concatenate([np.zeros((1, 2, 3000)), rng.uniform(size=(12, 2, 3000)) ** 2])
     linear = np.concatenate([np.full((1, 2), 0.01), rng.uniform(1, 1.5, (12, 2))])
     present = np.ones(linear.shape, dtype=bool)
-    given = linear, slopes, present, np.array([1.0, 2.0]), np.array([0.3, 0.7])
-    rest = LsBall(1.0), np.full(3000, 1 / 3000), 1e-6, False
+    present[3] = False
+    scale, start = np.array([1.0, 2.0]), np.full(3000, 1 / 3000)
     for p in (1.0, 4.0):
-        whole = minimize_over_cuts(*given, p, *rest)
-        few, likely = minimize_over_few(*given, p, *rest, np.empty(0, dtype=np.int64))
+        master = MasterProblem(linear, slopes, present, scale, np.array([0.3, 0.7]), p, LsBall(1.0))
+        whole = minimize_over_cuts(master, start, 1e-6)
+        few, likely = minimize_over_few(master, start, 1e-6, np.empty(0, dtype=np.int64))
+        proven = np.sum(few.multipliers / scale * linear) - master.slope(few.multipliers).max()
+        assert few.lower - 1e-6 <= proven <= few.upper
         assert max(few.lower, whole.lower) <= min(few.upper, whole.upper)
         assert few.upper - few.lower <= 2e-6 * few.upper  # the whole one stalls at 1e-6 to 1e-5, by rounding
         assert whole.upper - whole.lower <= 2e-5 * whole.upper

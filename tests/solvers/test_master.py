@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from paretomkl.scalarizations import PowerMean
-from paretomkl.solvers._master import minimize_over_cuts
+from paretomkl.solvers._master import MasterProblem, minimize_over_cuts
 from paretomkl.weight_sets import LsBall
 
 
@@ -31,9 +31,8 @@ def test_the_bounds_agree_and_no_weights_go_below(n_kernels, p, s):
         heights = np.where(present, linear - slopes @ theta, -np.inf).max(axis=0)
         return PowerMean(p, omega).value(heights)
 
-    found = minimize_over_cuts(
-        linear, slopes, present, np.ones(4), omega, 1.0 if joint else p, ball, ball.start(n_kernels), 1e-8, joint
-    )
+    master = MasterProblem(linear, slopes, present, np.ones(4), omega, 1.0 if joint else p, ball, joint)
+    found = minimize_over_cuts(master, ball.start(n_kernels), 1e-8)
     assert_allclose(value(found.theta), found.upper, rtol=1e-10)
     assert 0 <= found.upper - found.lower <= 1e-8 * found.upper
     rng = np.random.default_rng(0)
@@ -50,14 +49,12 @@ def test_the_multipliers_prove_the_lower_bound_after_any_number_of_steps(max_ite
     linear, slopes, present = random_cuts(5, seed=1)
     omega, scale, joint = np.array([0.4, 0.3, 0.2, 0.1]), np.array([1.0, 2.0, 0.5, 1.0]), bool(np.isinf(p))
     ball = LsBall(s)
-    found = minimize_over_cuts(
-        linear, slopes, present, scale, omega, 1.0 if joint else p, ball, ball.start(5), 1e-9, joint, max_iter
-    )
+    master = MasterProblem(linear, slopes, present, scale, omega, 1.0 if joint else p, ball, joint)
+    found = minimize_over_cuts(master, ball.start(5), 1e-9, max_iter)
     mu = found.multipliers
     eta = mu.sum(axis=0)
     assert np.all(mu >= 0)
     assert np.all(mu[~present] == 0)
-    assert_allclose(found.task_weights, eta, rtol=1e-9)
     if p == 1:
         assert_allclose(eta, omega, rtol=1e-9)
     else:
@@ -74,7 +71,8 @@ def test_the_smaller_system_is_chosen_without_a_gap(n_kernels):
     linear, slopes = 1 + rng.random((8, 1)), rng.random((8, 1, n_kernels)) / n_kernels
     linear[0], slopes[0] = 0.1, 0.0
     everyone, ball = np.ones((8, 1), dtype=bool), LsBall(1.5)
-    found = minimize_over_cuts(linear, slopes, everyone, np.ones(1), np.ones(1), 1.0, ball, ball.start(n_kernels), 1e-9)
+    master = MasterProblem(linear, slopes, everyone, np.ones(1), np.ones(1), 1.0, ball)
+    found = minimize_over_cuts(master, ball.start(n_kernels), 1e-9)
     assert found.upper - found.lower <= 1e-9 * found.upper
     assert found.n_steps <= 30
 
@@ -82,10 +80,9 @@ def test_the_smaller_system_is_chosen_without_a_gap(n_kernels):
 def test_a_useless_cut_is_not_reported_as_used():
     linear, slopes, present = random_cuts(5, seed=0)
     linear[2] = 0.05  # below the constant cuts
-    found = minimize_over_cuts(
-        linear, slopes, present, np.ones(4), np.full(4, 0.25), 1.0, LsBall(1.1), LsBall(1.1).start(5), 1e-8
-    )
+    master = MasterProblem(linear, slopes, present, np.ones(4), np.full(4, 0.25), 1.0, LsBall(1.1))
+    found = minimize_over_cuts(master, LsBall(1.1).start(5), 1e-8)
     assert not np.any(found.used[2])
     assert np.all(found.used.any(axis=0))
     assert not np.any(found.used & ~present)
-    assert_allclose(found.task_weights, 0.25)
+    assert_allclose(found.multipliers.sum(axis=0), 0.25)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from paretomkl.solvers._tseng import project
+from paretomkl.solvers._tseng import PointAndSet, project
 from tests.oracles import power_norm
 
 QS = [1.0, 1.02, 1.25, 2.0, 10.0, np.inf]
@@ -28,9 +28,8 @@ def make_point(seed, sizes=(2, 9, 20, 5), scale=1.0, spread=0.0):
 
 def solve(b, l, ptr, y, C, omega, w, q, nu=None):
     """The projection as new arrays: beta, lam, nu, kappa."""
-    beta, lam = np.empty_like(b), np.empty_like(l)
     nu = np.zeros_like(l) if nu is None else nu.copy()
-    kappa = project(b, l, ptr, y, C, omega, w, float(q), beta, lam, nu)
+    beta, lam, kappa = project(PointAndSet(b, l, ptr, y, C, omega, w, float(q)), nu)
     return beta, lam, nu, kappa
 
 
