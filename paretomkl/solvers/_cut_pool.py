@@ -260,7 +260,6 @@ class Reached(NamedTuple):
     gap: float
     n_sweeps: int
     master: Proposal
-    pool: Pool
     exhausted: bool
 
 
@@ -304,17 +303,18 @@ class CutPool(BaseSolver):
         run = run or Run(self.report)
         if chooses_kernels(problem):
             return solve_on_few(self, problem, init, run)
-        best, gap, n_sweeps, master, pool, exhausted = self.iterate(problem, init, run)
+        pool = self._pool(problem, init)
+        best, gap, n_sweeps, master, exhausted = self.iterate(problem, pool, run, init)
         return self.solution(problem, best, gap, n_sweeps, master.task_weights, pool, exhausted)
 
-    def iterate(self, problem: MultiTaskProblem, init: Solution | None, run: Run) -> Reached:
+    def iterate(self, problem: MultiTaskProblem, pool: Pool, run: Run, init: Solution | None = None) -> Reached:
+        """Add sweeps to the pool until its best one is good enough."""
         n_before = run.n_sweeps
-        pool = self._pool(problem, init)
         alone = self.borrow == 0 and not _one_point_serves_all(problem)
         n_borrowed = len(pool)
+        gap = 1.0 if init is None and not len(pool) else 10 * self.tol
         if not len(pool):
             self._warm_up(problem, pool, init, run)
-        gap = 1.0 if init is None else 10 * self.tol
         precision = 1.0
         master = None
         leader, stride = None, 1.0
@@ -332,7 +332,7 @@ class CutPool(BaseSolver):
             enough = self.tol if n_sweeps or _one_point_serves_all(problem) else self.borrow * self.tol
             exhausted = precision < 1e-6 or (gap > enough and rounding_share(problem, best, self.tol) > self.tol)
             if gap <= enough or n_sweeps >= self.max_iter or exhausted:
-                return Reached(best, gap, n_sweeps, master, pool, exhausted)
+                return Reached(best, gap, n_sweeps, master, exhausted)
             # Cutting planes overshoot with many kernels: take a shorter stride after a sweep without improvement.
             stride = min(1.0, LONGER * stride) if best is not leader else max(SHORTEST, SHORTER * stride)
             leader = best
@@ -384,27 +384,16 @@ class CutPool(BaseSolver):
             return self.task_rtol
         return max(self.task_rtol, min(self.tol, GAP_SHARE * gap))
 
-    def kept(self, problem: MultiTaskProblem, reached: Reached) -> Solution:
-        """A solution to continue from."""
-        best, gap, n_sweeps, master, pool, _ = reached
-        weights = problem.scalarization.task_weights(best.lower) if master.task_weights is None else master.task_weights
-        objective = problem.scalarization.value(best.lower)
-        p, converged = problem.scalarization.p, gap <= self.tol
-        return Solution(p, best, weights, objective, gap, n_sweeps, converged, problem.machine, pool)
-
     def grown(self, solution: Solution, problem: MultiTaskProblem, factor: float) -> Solution:
         """As in the base class, but keeps the cuts of the smaller C, which are valid for the larger one."""
-        if isinstance(solution.state, Few):
-            return super().grown(solution, problem, factor)
-        pool = solution.state.grown(factor, solution.theta, problem)
-        return replace(super().grown(solution, problem, factor), state=pool)
+        pool, start = solution.state, super().grown(solution, problem, factor)
+        return replace(start, state=pool.grown(factor, solution.theta, problem)) if isinstance(pool, Pool) else start
 
     def rescaled(self, solution: Solution, problem: MultiTaskProblem, ratio: Array) -> Solution:
         """As in the base class, but keeps all cuts, which are valid for every scale of the kernels."""
-        if isinstance(solution.state, Few):
-            return super().rescaled(solution, problem, ratio)
-        pool = solution.state.moved(problem.machine, problem.weight_set, ratio)
-        return replace(super().rescaled(solution, problem, ratio), state=pool)
+        pool, start = solution.state, super().rescaled(solution, problem, ratio)
+        moved = pool.moved(problem.machine, problem.weight_set, ratio) if isinstance(pool, Pool) else None
+        return replace(start, state=moved)
 
     def _pool(self, problem: MultiTaskProblem, init: Solution | None) -> Pool:
         """The pool of ``init`` if its cuts are valid for this problem; else an empty one."""
@@ -420,19 +409,15 @@ class CutPool(BaseSolver):
         If cuts were carried along, one sweep is enough, at the θ that minimises their mean.
         """
         theta, warm = self.begin(problem, init)
-        gap = 1.0
-        carried = init is not None and len(pool.cuts.linear) > 1
-        if init is not None and carried:
-            greatest = problem.weight_set.greatest(len(theta))
+        gap, carried, greatest = 1.0, len(pool.cuts.linear) > 1, problem.weight_set.greatest(len(theta))
+        if carried and greatest is not None:
+            theta = greatest
+        elif init is not None and carried:
             everyone = np.ones(problem.machine.n_tasks)
-            if greatest is None:
-                unit = init.sweep.upper.mean()
-                with run.timed("master"):
-                    shares = everyone / len(everyone)
-                    theta = pool.minimize(unit * everyone, shares, 1.0, theta, 0.01, mark=False).theta
-                theta = problem.weight_set.scale_to_boundary(theta)
-            else:
-                theta = greatest
+            with run.timed("master"):
+                scale, shares = init.sweep.upper.mean() * everyone, everyone / len(everyone)
+                theta = pool.minimize(scale, shares, 1.0, theta, 0.01, mark=False).theta
+            theta = problem.weight_set.scale_to_boundary(theta)
         for _ in range(1 if carried else WARM_UP):
             sweep = run.sweep(problem.machine, theta, warm, self._accuracy(problem, gap))
             pool.add(sweep)
@@ -448,26 +433,27 @@ class CutPool(BaseSolver):
             return Proposal(greatest, -np.inf)
         if not best.upper.max() > 0:  # no task costs anything
             return Proposal(best.theta, 0.0)
+        latest = np.maximum(best.upper, pool.sweeps[-1].upper)
         if problem.machine.n_tasks == 1 and scalarization.homogeneous:
-            return self._master_of_mean(problem, pool, best, 1.0, rtol)
+            return self._master_of_mean(problem, pool, best, 1.0, latest, rtol)
         if not scalarization.convex:
             return self._master_by_reweighting(problem, pool, best, rtol)
         if np.isnan(scalarization.p):
             return self._master_by_tangents(problem, pool, best, rtol)
         if scalarization.p == np.inf:
-            return self._master_of_maximum(problem, pool, best, rtol)
-        return self._master_of_mean(problem, pool, best, scalarization.p, rtol)
+            return self._master_of_maximum(pool, best, rtol)
+        return self._master_of_mean(problem, pool, best, scalarization.p, latest, rtol)
 
-    def _master_of_mean(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, p: float, rtol: float) -> Proposal:
+    def _master_of_mean(
+        self, problem: MultiTaskProblem, pool: Pool, best: Sweep, p: float, u: Array, rtol: float
+    ) -> Proposal:
         # In units of objectives u: M_p(z) = M_p(u) · (Σ ω'_t (z_t/u_t)^p)^(1/p) with ω'_t = ω_t (u_t/M_p(u))^p
-        scale = np.maximum(best.upper, pool.sweeps[-1].upper)
-        omega = problem.scalarization.gradient(scale) * scale
-        scale = _units(scale)
+        omega, scale = problem.scalarization.gradient(u) * u, _units(u)
         unit = omega.sum()
         found = pool.minimize(scale, omega / unit, p, best.theta, rtol)
         return Proposal(found.theta, found.lower * unit, proof=unit * found.multipliers / scale)
 
-    def _master_of_maximum(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Proposal:
+    def _master_of_maximum(self, pool: Pool, best: Sweep, rtol: float) -> Proposal:
         unit = best.upper.max()
         busy = (best.upper > 0).astype(float)  # an idle task has no weight
         found = pool.minimize(np.full(len(busy), unit), busy, 1.0, best.theta, rtol, joint=True)
@@ -476,16 +462,12 @@ class CutPool(BaseSolver):
 
     def _master_by_reweighting(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Proposal:
         # a concave mean lies below its tangent at z, so the minimiser of Σ η_t(z) z_t decreases it
-        scalarization = problem.scalarization
-        omega = scalarization.gradient(best.upper) * best.upper
-        scale = _units(best.upper)
-        unit = omega.sum()  # the weighted sum at the best point
-        found = pool.minimize(scale, omega / unit, 1.0, best.theta, rtol)
-        theta, lower, proof = found.theta, found.lower, unit * found.multipliers / scale
-        value = np.inf
+        scalarization, scale = problem.scalarization, _units(best.upper)
+        first = self._master_of_mean(problem, pool, best, 1.0, best.upper, rtol)
+        theta, value, total = first.theta, np.inf, float(scalarization.gradient(best.upper) @ best.upper)
         # That bound, with the weights of the best point, is its certificate. For the next θ, update the weights.
         for _ in range(REWEIGHTINGS):
-            if 1 - lower <= self.tol:
+            if total - first.lower <= self.tol * total:
                 break
             objectives = np.maximum(pool.cuts.heights(theta).max(axis=0), 0.0)
             previous, value = value, float(scalarization.log_value(objectives))
@@ -493,22 +475,20 @@ class CutPool(BaseSolver):
                 break
             omega = scalarization.gradient(objectives) * best.upper
             theta = pool.minimize(scale, omega / omega.sum(), 1.0, theta, rtol, mark=False).theta
-        return Proposal(theta, lower * unit, proof=proof)
+        return replace(first, theta=theta)
 
     def _master_by_tangents(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Proposal:
         # any convex S: S of the cuts is one task, whose own cuts are tangents of S, so this solver can minimise it
         machine = ScalarizedCuts(problem, pool.cuts, TINY * best.upper)
         inner = replace(problem, machine=machine, scalarization=PowerMean(1.0))
-        first = Pool(machine, problem.weight_set)
-        first.add(machine.sweep(best.theta))
-        init = Solution(1.0, first.sweeps[0], np.ones(1), 0.0, 1.0, 1, False, machine, first)
-        found = replace(self, tol=rtol, max_iter=TANGENTS, report=None).iterate(inner, init, Run())
-        tangents = [sweep.warm for sweep in found.pool.sweeps]
-        shares = np.zeros(len(tangents)) if found.master.proof is None else found.master.proof[1:, 0]
-        proof, everyone = np.zeros_like(pool.cuts.linear), np.arange(problem.machine.n_tasks)
-        for share, tangent in zip(shares, tangents, strict=False):  # the last sweeps may have come after that master
-            proof[tangent.highest, everyone] += share * tangent.slope
-        constant = sum(share * tangent.constant for share, tangent in zip(shares, tangents, strict=False))
+        tangents = Pool(machine, problem.weight_set)
+        tangents.add(machine.sweep(best.theta))
+        found = replace(self, tol=rtol, max_iter=TANGENTS).iterate(inner, tangents, Run())
+        shares = np.zeros((1, 1)) if found.master.proof is None else found.master.proof
+        proof, everyone, constant = np.zeros_like(pool.cuts.linear), np.arange(problem.machine.n_tasks), 0.0
+        for share, sweep in zip(shares[1:, 0], tangents.sweeps, strict=False):  # that master may not know the last ones
+            proof[sweep.warm.highest, everyone] += share * sweep.warm.slope
+            constant += share * sweep.warm.constant
         weights = proof.sum(axis=0)
         used = proof > IN_USE * weights
         used[found.best.warm.highest, everyone] = True
@@ -587,14 +567,12 @@ def _one_point_serves_all(problem: MultiTaskProblem) -> bool:
 
 
 # ------------------------------------------------------------------------------------------ few of many kernels
-@dataclass
-class Few:
-    """The state of a solution on few kernels, for the next p: which kernels, and the solution on them."""
+class Few(NamedTuple):
+    """The state of a solution on few kernels, for the next p: which of the machine's kernels, and the pool of these."""
 
     machine: Machine
-    weight_set: WeightSet
     which: IntArray
-    inner: Solution | None
+    pool: Pool
 
 
 def chooses_kernels(problem: MultiTaskProblem) -> bool:
@@ -618,64 +596,52 @@ def solve_on_few(solver: CutPool, problem: MultiTaskProblem, init: Solution | No
     """
     machine = cast(ChoosingMachine, problem.machine)
     n_before = run.n_sweeps
-    carried = init.state if init is not None else None
-    if isinstance(carried, Few) and carried.machine is machine and carried.weight_set == problem.weight_set:
-        few = replace(carried)
+    carried = None if init is None else init.state
+    if isinstance(carried, Few) and carried.machine is machine and carried.pool.weight_set == problem.weight_set:
+        which, pool = carried.which, carried.pool.branch()
     else:
         theta, warm = solver.begin(problem, init)
-        first = run.sweep(machine, theta, warm, 1e-3)
-        few = Few(machine, problem.weight_set, machine.steepest(first.forms.sum(axis=0)), None)
-    gap, finest = FIRST_GAP if few.inner is None else solver.tol, 0.5 * solver.tol
+        which = machine.steepest(run.sweep(machine, theta, warm, 1e-3).forms.sum(axis=0))
+        pool = Pool(machine.with_kernels(which), problem.weight_set)
+    gap, finest = solver.tol if len(pool) else FIRST_GAP, 0.5 * solver.tol
     while True:
         left = max(1, solver.max_iter - (run.n_sweeps - n_before))
-        inner_solver = replace(solver, tol=max(finest, SHARE * gap), max_iter=left)
-        sub = machine.with_kernels(few.which) if few.inner is None else cast(ChoosingMachine, few.inner.machine)
-        here = replace(problem, machine=sub)
-        reached = inner_solver.iterate(here, few.inner, run)
-        few.inner = inner_solver.kept(here, reached)
+        inner = replace(solver, tol=max(finest, SHARE * gap), max_iter=left)
+        reached = inner.iterate(replace(problem, machine=pool.machine), pool, run)
         with run.timed("tasks"):
-            lower, slope = bound_over_all(machine, sub, problem.weight_set, reached)
+            lower, slope = bound_over_all(machine, pool, reached)
         gap = problem.gap_between(problem.value_and_bound(reached.best)[0], lower)
-        missing = np.setdiff1d(np.flatnonzero(slope > slope[few.which].max()), few.which)
+        missing = np.setdiff1d(np.flatnonzero(slope > slope[which].max()), which)
         stuck = finest < 0.01 * solver.tol or reached.exhausted
+        run.note(problem.scalarization.p, gap)
         if gap <= solver.tol or run.n_sweeps - n_before >= solver.max_iter or (stuck and not len(missing)):
             break
-        run.note(problem.scalarization.p, gap)
         if not len(missing):  # no kernel is missing, but the problem on these few is not solved well enough yet
-            finest = 0.3 * min(finest, inner_solver.tol)
-            gap = 0.0
+            finest, gap = 0.3 * min(finest, inner.tol), 0.0
             continue
-        which = np.union1d(few.which, machine.steepest(slope, missing))
-        wider = machine.with_kernels(which)
-        pool = reached.pool.on_kernels(wider, np.searchsorted(which, few.which), reached.best)
-        best = pool.best(problem.scalarization)
-        few.which, few.inner = which, replace(few.inner, machine=wider, state=pool, sweep=best)
+        wider = np.union1d(which, machine.steepest(slope, missing))
+        pool = pool.on_kernels(machine.with_kernels(wider), np.searchsorted(wider, which), reached.best)
+        which = wider
     theta = np.zeros(machine.n_kernels)
-    theta[few.which] = reached.best.theta
-    best = replace(reached.best, theta=theta, forms=machine.forms(duals(sub, reached.best)), rounding=None)
-    run.note(problem.scalarization.p, gap)
-    n_sweeps = run.n_sweeps - n_before
-    weights = reached.master.task_weights
-    return solver.solution(problem, best, gap, n_sweeps, weights, replace(few), reached.exhausted)
+    theta[which] = reached.best.theta
+    best = replace(reached.best, theta=theta, forms=machine.forms(duals(pool.machine, reached.best)), rounding=None)
+    n_sweeps, weights = run.n_sweeps - n_before, reached.master.task_weights
+    return solver.solution(problem, best, gap, n_sweeps, weights, Few(machine, which, pool), reached.exhausted)
 
 
-def bound_over_all(
-    machine: ChoosingMachine, sub: Machine, weight_set: WeightSet, reached: Reached
-) -> tuple[float, Array]:
+def bound_over_all(machine: ChoosingMachine, pool: Pool, reached: Reached) -> tuple[float, Array]:
     """The lower bound over all kernels from the multipliers of a master on few, and the slopes of all kernels.
 
     The constant cuts are valid only for the few kernels; here they count as J ≥ 0.
     """
-    proof = reached.master.proof
-    if proof is None:
+    if reached.master.proof is None:
         return -np.inf, np.zeros(machine.n_kernels)
-    proof = proof[1:]
-    pool = reached.pool
+    proof = reached.master.proof[1:]
     total = proof.sum(axis=0)
     share = np.divide(proof, total, out=np.zeros_like(proof), where=total > 0)
-    sizes = [len(dual) for dual in sub.decisions(reached.best).dual]
+    sizes = [len(dual) for dual in pool.machine.decisions(reached.best).dual]
     pairs = zip(share, pool.sweeps, strict=False)
-    mixed = np.sum([np.repeat(row, sizes) * duals(sub, sweep) for row, sweep in pairs], axis=0)
+    mixed = np.sum([np.repeat(row, sizes) * duals(pool.machine, sweep) for row, sweep in pairs], axis=0)
     slope = 0.5 * total @ machine.forms(mixed)
     linear = reached.master.constant + float((proof * pool.cuts.linear[1 : 1 + len(proof)]).sum())
-    return linear - float(weight_set.support(slope)), slope
+    return linear - float(pool.weight_set.support(slope)), slope

@@ -18,6 +18,7 @@ from paretomkl.problem import MultiTaskProblem
 from paretomkl.scalarizations import PowerMean
 from paretomkl.solvers import CutPool
 from paretomkl.solvers._base import Run
+from paretomkl.solvers._cut_pool import Pool
 from paretomkl.solvers._master import MANY, MasterProblem, minimize_over_cuts, minimize_over_few
 from paretomkl.weight_sets import LsBall
 
@@ -203,7 +204,7 @@ def test_sparse_weights_on_few_kernels_are_certified_over_all(ps, n_classes):
         # the problem with all kernels at once and far more exactly; for p < 1 that of the sum weighted by η
         weights = None if p >= 1 else last.task_weights
         whole = replace(problem, scalarization=PowerMean(max(p, 1.0), weights))
-        exact = CutPool(tol=1e-5).iterate(whole, None, Run())
+        exact = CutPool(tol=1e-5).iterate(whole, Pool(whole.machine, whole.weight_set), Run())
         assert exact.gap <= 1e-5
         assert 1 - exact.master.lower / whole.scalarization.value(last.objectives) <= last.gap + 2e-5
 
