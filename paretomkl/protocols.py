@@ -365,7 +365,7 @@ def check_part(part: Any, protocol: type) -> None:
         _check_members(part, wider)
 
 
-def _check_members(part: Any, protocol: type) -> None:
+def _check_members(part: object, protocol: type) -> None:
     wanted, kind_of_part = _members(protocol), type(part)
     # first on the type, where looking up a property does not compute it
     missing = [name for name in wanted if not (hasattr(kind_of_part, name) or hasattr(part, name))]

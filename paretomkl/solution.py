@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -65,7 +64,7 @@ class Solution:
     n_sweeps: int
     converged: bool
     machine: Machine | None = field(default=None, repr=False, compare=False)
-    state: Any = field(default=None, repr=False, compare=False)
+    state: object = field(default=None, repr=False, compare=False)
 
     @property
     def theta(self) -> Array:

@@ -93,14 +93,16 @@ def check_sweep(sweep: Sweep, machine: Machine) -> Sweep:
     numbers = (
         np.ascontiguousarray(some, dtype=np.float64) for some in (np.atleast_2d(sweep.theta), linear, forms, upper)
     )
-    if not _is_possible(*numbers):
-        _refuse(sweep, machine)
+    t = _first_impossible(*numbers)
+    if t >= 0:
+        _refuse(t, sweep, type(machine).__name__)
     return sweep
 
 
 @njit()
-def _is_possible(theta: Array, linear: Array, forms: Array, upper: Array) -> bool:
-    """Whether all numbers are finite, forms not negative, objectives positive, and no cut above its upper bound.
+def _first_impossible(theta: Array, linear: Array, forms: Array, upper: Array) -> int:
+    """The first task with numbers that are not finite, a negative form, an objective that is not positive, or a cut
+    above its upper bound; −1 if there is none. An idle task is possible.
 
     Compiled, because a dozen calls of NumPy would cost more than some sweeps.
     """
@@ -112,43 +114,38 @@ def _is_possible(theta: Array, linear: Array, forms: Array, upper: Array) -> boo
             value -= 0.5 * theta[own, m] * forms[t, m]
             largest = max(largest, forms[t, m])
             if not forms[t, m] >= 0.0:
-                return False
+                return t
         slack = upper[t] - value + _CONTRADICTION * abs(linear[t])
-        if not (upper[t] > 0.0 and slack >= 0.0 and largest + upper[t] + abs(linear[t]) < np.inf):
-            return False
-    return True
+        idle = upper[t] == 0.0 and linear[t] == 0.0 and largest == 0.0
+        if not idle and not (upper[t] > 0.0 and slack >= 0.0 and largest + upper[t] + abs(linear[t]) < np.inf):
+            return t
+    return -1
 
 
-def _refuse(sweep: Sweep, machine: Machine) -> None:
-    """Raise an error that names the task of an impossible sweep; idle tasks are possible."""
-    linear, forms, upper, name = sweep.linear, sweep.forms, sweep.upper, type(machine).__name__
-    value = linear - 0.5 * (forms * sweep.theta).sum(axis=1)
-    finite = np.isfinite(upper) & np.isfinite(linear) & np.isfinite(forms).all(axis=1)
-    if not finite.all():
+def _refuse(t: int, sweep: Sweep, name: str) -> None:
+    """Say what is impossible about a task."""
+    linear, forms, upper = float(sweep.linear[t]), sweep.forms[t], float(sweep.upper[t])
+    if not np.isfinite([linear, upper, *forms]).all():
         raise ValueError(
-            f"The objective of task {int(np.argmin(finite))} is not finite: C, the sample weights and the kernel "
-            "values are too large together. Reduce C or normalise the kernels."
+            f"The objective of task {t} is not finite: C, the sample weights and the kernel values are too large "
+            "together. Reduce C or normalise the kernels."
         )
-    if forms.min() < 0:
-        t, m = (int(i) for i in np.unravel_index(np.argmin(forms), forms.shape))
+    m = int(np.argmin(forms))
+    if forms[m] < 0:
         raise ValueError(
-            f"{name} has the negative form {forms[t, m]:.3g} for task {t} and kernel {m}, but an objective must not "
+            f"{name} has the negative form {forms[m]:.3g} for task {t} and kernel {m}, but an objective must not "
             "increase with a kernel weight. Is the kernel positive semidefinite?"
         )
-    idle = (upper == 0) & (linear == 0) & ~forms.any(axis=1)
-    if not (idle | (upper > 0)).all():
-        t = int(np.argmin(np.where(idle, np.inf, upper)))
+    if not upper > 0:
         raise ValueError(
-            f"Task {t} has the objective {upper[t]:.3g} under {name}, but objectives must be positive: power means of "
+            f"Task {t} has the objective {upper:.3g} under {name}, but objectives must be positive: power means of "
             "others are not defined. Add a constant, or use another form of the task."
         )
-    above = value - upper > _CONTRADICTION * np.abs(linear)
-    if above.any():
-        t = int(np.argmax(above))
-        raise ValueError(
-            f"{name} contradicts itself at task {t}: its cut has the value {value[t]:.6g} at its own θ, which is above "
-            f"its upper bound {upper[t]:.6g}."
-        )
+    value = linear - 0.5 * float(forms @ np.atleast_2d(sweep.theta)[t if sweep.theta.ndim > 1 else 0])
+    raise ValueError(
+        f"{name} contradicts itself at task {t}: its cut has the value {value:.6g} at its own θ, which is above its "
+        f"upper bound {upper:.6g}."
+    )
 
 
 class Decisions(NamedTuple):

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, ClassVar, Self, cast
+from typing import ClassVar, Self, cast
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from .._tools.typing import Array
 from ..problem import MultiTaskProblem
@@ -35,7 +36,7 @@ class Run:
     seconds: dict[str, float] = field(default_factory=lambda: {"tasks": 0.0, "master": 0.0})
     history: list[tuple[float, int, float]] = field(default_factory=list)
 
-    def sweep(self, machine: Machine, theta: Array, warm: Any, rtol: float) -> Sweep:
+    def sweep(self, machine: Machine, theta: Array, warm: object, rtol: float) -> Sweep:
         """Let the machine solve its tasks, and check what it returns."""
         with self.timed("tasks"):
             sweep = machine.sweep(theta, warm, rtol)
@@ -95,7 +96,7 @@ class BaseSolver:
         """The solver to use if only the scores of its points matter, not that they form a smooth path."""
         return self
 
-    def begin(self, problem: MultiTaskProblem, init: Solution | None) -> tuple[Array, Any]:
+    def begin(self, problem: MultiTaskProblem, init: Solution | None) -> tuple[Array, object]:
         """θ and the warm start of the tasks.
 
         A solution for other tasks, another C or another weight set gives θ only: its duals may be infeasible here.
@@ -131,7 +132,7 @@ class BaseSolver:
         gap: float,
         n_sweeps: int,
         task_weights: Array | None = None,
-        state: Any = None,
+        state: object = None,
         exhausted: bool = False,
     ) -> Solution:
         scalarization = problem.scalarization
@@ -208,21 +209,18 @@ def _shown(scalarization: Scalarization) -> str:
 
 
 def warn_not_converged(where: str, gap: float, tol: float, cure: str) -> None:
-    from sklearn.exceptions import ConvergenceWarning
-
     warnings.warn(f"{where}, gap {gap:.1e} > tol={tol:g}. {cure}.", ConvergenceWarning, stacklevel=5)
 
 
 def rounding_share(problem: MultiTaskProblem, sweep: Sweep, tol: float = 0.0) -> float:
     """The part of the relative gap that rounding accounts for, which no sweep can remove; zero if it is below tol."""
-    # weights are at most one
-    if sweep.rounding is None or sweep.rounding.max() * len(sweep.theta) <= tol * sweep.upper.min():
+    support = problem.weight_set.support
+    if sweep.rounding is None or not sweep.upper.any():  # unknown, or no task costs anything
         return 0.0
-    if not sweep.upper.any():  # no task costs anything
+    if sweep.rounding.max() * support(np.ones(len(sweep.theta))) <= tol * sweep.upper.min():
         return 0.0
     eta = problem.scalarization.gradient(sweep.upper)
     forms, lost = eta @ sweep.forms, eta @ sweep.rounding
-    support = problem.weight_set.support
     missing = support(forms) - support(np.maximum(forms - lost, 0.0))
     return float(0.5 * (lost @ sweep.theta + missing) / problem.value_and_bound(sweep)[0])
 

@@ -16,9 +16,10 @@ from ..scalarizations import PowerMean
 from ..solution import Solution
 from ..sweep import Decisions, Sweep
 from ._base import BaseSolver, Run, rounding_share
-from ._master import IN_USE, MANY, MasterProblem, Optimum, minimize_over_cuts, minimize_over_few, minimize_over_points
+from ._master import MANY, MasterProblem, Optimum, minimize_over_cuts, minimize_over_few, minimize_over_points
 
 WARM_UP = 3  # block-coordinate steps that fill an empty pool
+IN_USE = 1e-4  # share of its task's multipliers above which a cut counts as used
 PATIENCE = 6  # masters in a row that a cut may be unused before it is dropped
 REWEIGHTINGS = 4  # limit on re-weightings of the master for p < 1
 LONGER, SHORTER, SHORTEST = 1.5, 0.5, 0.1  # stride to the master's θ: factor after success, after failure; minimum
@@ -75,6 +76,11 @@ class CutStore:
         """The value of every cut at θ (n_kernels,), or (n_tasks, n_kernels); −∞ for dropped cuts."""
         fall = self.slopes @ theta if theta.ndim == 1 else np.einsum("ktm,tm->kt", self.slopes, theta)
         return np.where(self.live, self.linear - fall, -np.inf)
+
+    def in_use(self, multipliers: Array, theta: Array) -> AnyArray:
+        """Which cuts a master uses: those with a multiplier that counts, and the highest of each task at its θ."""
+        heights = self.heights(theta)
+        return (multipliers > IN_USE * multipliers.sum(axis=0)) | (heights == heights.max(axis=0))
 
     def note_use(self, used: AnyArray, patience: int, present: AnyArray | None = None) -> None:
         """Count one more master for the cuts not ``used`` in it, and drop cuts that were idle for ``patience`` masters.
@@ -185,8 +191,7 @@ class Pool:
         """Minimise M_p over the cuts, in units of ``scale``; returns θ, a lower bound and the multipliers.
 
         Tasks of negligible weight are left out, which only lowers the bound, since J_t ≥ 0. ``joint`` puts all cuts
-        into one group: the master of the maximum. A cut is used if its multiplier is not negligible or if it is the
-        highest of its task at θ; ``mark`` records that.
+        into one group: the master of the maximum. ``mark`` records which cuts were used.
 
         The master needs positive floors. If the machine does not promise them, a plain sum is solved with its cuts
         raised by a constant, and the constant is taken off the bound. Means with p > 1 and the maximum need no such
@@ -210,7 +215,7 @@ class Pool:
         if lift:
             found = found._replace(lower=found.lower - lift, upper=found.upper - lift)
         if mark:
-            cuts.note_use(found.used, PATIENCE, present)
+            cuts.note_use(present & cuts.in_use(found.multipliers, found.theta), PATIENCE, present)
             self._multipliers = found.multipliers
         return found
 
@@ -489,10 +494,8 @@ class CutPool(BaseSolver):
         for share, sweep in zip(shares[1:, 0], tangents.sweeps, strict=False):  # that master may not know the last ones
             proof[sweep.warm.highest, everyone] += share * sweep.warm.slope
             constant += share * sweep.warm.constant
+        pool.cuts.note_use(pool.cuts.in_use(proof, found.best.theta), PATIENCE)
         weights = proof.sum(axis=0)
-        used = proof > IN_USE * weights
-        used[found.best.warm.highest, everyone] = True
-        pool.cuts.note_use(used, PATIENCE)
         weights = weights / weights.sum() if weights.any() else None
         return Proposal(found.best.theta, float((1 - found.gap) * found.best.upper[0]), weights, proof, constant)
 

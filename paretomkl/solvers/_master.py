@@ -40,7 +40,6 @@ from ..weight_sets import CONSTRAINT, GAUGE, SUPPORT, LsBall
 CAUTION = 0.3  # minimum of the target products relative to the residual of the curved equations
 CENTRING = 0.1  # share of uniform weights in the start
 ROOM = 0.05  # slack of the weight set at the start
-IN_USE = 1e-4  # share of its group's multipliers above which a cut counts as used
 MANY = 1000  # number of kernels from which a restricted master is less work
 _JOINING = 200  # kernels that join at a time
 _MOST_ROUNDS = 25
@@ -527,26 +526,6 @@ def _gather(
     problem.ptr[len(problem.omega)] = k
 
 
-@inner_njit()
-def _note_use(problem: Problem, best: Best, present: AnyArray, height: Array, used: AnyArray) -> None:
-    """Mark the cuts in use: those with a multiplier that is not negligible, and the highest of each task at θ."""
-    _transpose_times(problem.H, best.theta, len(best.theta), height)
-    k = 0
-    for t in range(present.shape[1]):
-        first = highest = k
-        total = 0.0
-        for i in range(len(present)):
-            if present[i, t]:
-                height[k] = problem.a[k] - height[k]
-                highest = k if height[k] > height[highest] else highest
-                total += best.mu[k]
-                k += 1
-        k = first
-        for i in range(len(present)):
-            used[i, t] = present[i, t] and (k == highest or best.mu[k] > IN_USE * total)
-            k += present[i, t]
-
-
 @njit(_nrt=False, no_cfunc_wrapper=True)
 def solve_master(
     cuts: tuple[Array, ...],
@@ -558,12 +537,11 @@ def solve_master(
     max_iter: int,
     joint: bool,
     work: tuple[AnyArray, ...],
-    found: tuple[AnyArray, ...],
+    bounds: Array,
 ) -> int:
     """The iteration of ``minimize_over_cuts``, which allocates the arrays because doing so here compiles slowly."""
     linear, slopes, present, scale, omega = cuts
     H, ptr, weights, theta, per_barrier, per_group, per_kernel, N, W, rows, L = work
-    bounds, used = found
     M, n_groups = len(theta), len(weights)
     problem = Problem(H[M], H, ptr, weights, p, weight_set, parameters)
     point = Iterate(x=per_group[0], slack=per_barrier[0], multiplier=per_barrier[1])
@@ -603,7 +581,6 @@ def solve_master(
         if primal < 1e-8 and dual < 1e-8:
             break
         _advance(point, step, primal, dual)
-    _note_use(problem, best, present, local.h_theta, used)
     return n_steps
 
 
@@ -636,7 +613,6 @@ class Optimum(NamedTuple):
     theta: Array
     upper: float  # M_p at θ
     lower: float  # valid however inexact the solution is
-    used: AnyArray  # the cuts in use at the solution
     n_steps: int
     multipliers: Array  # of the cuts (n_rows, n_tasks), which prove ``lower``; zero for those not present
 
@@ -664,14 +640,14 @@ def minimize_over_cuts(master: MasterProblem, start: Array, rtol: float, max_ite
         W if n_squares >= M else np.empty((n_squares, M)),
         np.empty((size, size)),
     )
-    bounds, used = np.empty(2), np.empty(present.shape, dtype=bool)
+    bounds = np.empty(2)
     function, parameters = cast(tuple[barrier_function, Array], weight_set.barrier)
     barrier = function.handle, np.asarray(parameters, dtype=np.float64)
     cuts, starts = (linear, slopes, present, scale, omega), (start, weight_set.start(M))
-    n_steps = solve_master(cuts, float(p), *barrier, starts, rtol, max_iter, joint, work, (bounds, used))
+    n_steps = solve_master(cuts, float(p), *barrier, starts, rtol, max_iter, joint, work, bounds)
     multipliers = np.zeros((n_tasks, len(linear)))
     multipliers[present.T] = per_barrier[7, :n_cuts]  # by task, the order of ``_gather``
-    return Optimum(per_kernel[3], bounds[0], bounds[1], used, n_steps, multipliers.T)
+    return Optimum(per_kernel[3], bounds[0], bounds[1], n_steps, multipliers.T)
 
 
 def minimize_over_few(master: MasterProblem, start: Array, rtol: float, likely: IntArray) -> tuple[Optimum, IntArray]:
@@ -694,10 +670,10 @@ def minimize_over_few(master: MasterProblem, start: Array, rtol: float, likely: 
         if found.upper - lower <= rtol * found.upper or not len(missing):
             break
         chosen[missing[largest(slope[missing])]] = True
-    theta, used, multipliers = np.zeros(len(chosen)), np.zeros_like(master.present), np.zeros_like(master.linear)
-    theta[few], used[rows], multipliers[rows] = found.theta, found.used, found.multipliers
+    theta, multipliers = np.zeros(len(chosen)), np.zeros_like(master.linear)
+    theta[few], multipliers[rows] = found.theta, found.multipliers
     likely = few[(found.theta > _UNUSED * found.theta.max()) | (slope[few] > _NEARLY * steepest)]
-    return found._replace(theta=theta, lower=lower, used=used, multipliers=multipliers), likely
+    return found._replace(theta=theta, lower=lower, multipliers=multipliers), likely
 
 
 def largest(values: Array) -> IntArray:

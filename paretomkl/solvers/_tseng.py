@@ -60,13 +60,6 @@ class SaddlePoint(NamedTuple):
     lam: Array
 
 
-class SaddleCuts(NamedTuple):
-    """J_t(θ) ≥ linear_t − ½ θ'forms_t for all θ, one cut per task."""
-
-    linear: Array
-    forms: Array
-
-
 class Saddle:
     """min over θ, max over (β, λ) of Φ, with the distances of the steps.
 
@@ -98,8 +91,8 @@ class Saddle:
     def divisor(self, lam: Array) -> Array:
         return lam + FLOOR * self.omega
 
-    def gradient(self, u: SaddlePoint) -> tuple[SaddlePoint, SaddleCuts]:
-        """(∇_θ Φ, ∇_β Φ, ∇_λ Φ), and the cuts at α = β / λ.
+    def gradient(self, u: SaddlePoint) -> tuple[SaddlePoint, tuple[Array, Array]]:
+        """(∇_θ Φ, ∇_β Φ, ∇_λ Φ), and linear and forms of the cuts at α = β / λ.
 
         ∇_β = c (1 − Y K_θ Y α), ∇_λ = ½ c θ'G(α), ∇_θ = −½ Σ_t λ_t c_t G^t(α_t): one K_θ, one product with it per
         task, one pass for G.
@@ -115,7 +108,7 @@ class Saddle:
         slopes = SaddlePoint(-0.5 * lam @ forms, self.unit * self.spread(scale) * signs * errors, 0.5 * forms @ u.theta)
         lost, _ = errors_of_duals(gram, u.theta, v, balanced=True)
         linear = scale * (1 - lost.relative) * np.add.reduceat(alpha, self.ptr[:-1])
-        return slopes, SaddleCuts(linear, np.maximum(forms, 0.0) + scale[:, None] * lost.forms)
+        return slopes, (linear, np.maximum(forms, 0.0) + scale[:, None] * lost.forms)
 
     def step(self, u: SaddlePoint, slopes: SaddlePoint, zeta: float) -> SaddlePoint:
         """argmin over feasible v of v'q + ζ D(v, u), where q = (∇_θ Φ, −∇_β Φ, −∇_λ Φ)."""
@@ -271,7 +264,7 @@ class Tseng(BaseSolver):
         return saddle, SaddlePoint(sweep.theta, saddle.spread(lam) * alpha / unit, lam)
 
     def _lower_bound(
-        self, problem: MultiTaskProblem, lam: Array, sweep: Sweep, cuts: SaddleCuts
+        self, problem: MultiTaskProblem, lam: Array, sweep: Sweep, cuts: tuple[Array, Array]
     ) -> tuple[float, Array]:
         """The best lower bound on the optimum from λ, with the cuts at β / λ or those of the sweep; and its λ.
 

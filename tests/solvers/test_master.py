@@ -7,7 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from paretomkl.scalarizations import PowerMean
+from paretomkl.solvers._cut_pool import CutStore
 from paretomkl.solvers._master import MasterProblem, minimize_over_cuts
+from paretomkl.sweep import Sweep
 from paretomkl.weight_sets import LsBall
 
 
@@ -77,12 +79,19 @@ def test_the_smaller_system_is_chosen_without_a_gap(n_kernels):
     assert found.n_steps <= 30
 
 
-def test_a_useless_cut_is_not_reported_as_used():
-    linear, slopes, present = random_cuts(5, seed=0)
+def test_a_useless_cut_is_dropped_and_no_other():
+    linear, slopes, _ = random_cuts(5, seed=0)
     linear[2] = 0.05  # below the constant cuts
-    master = MasterProblem(linear, slopes, present, np.ones(4), np.full(4, 0.25), 1.0, LsBall(1.1))
+    cuts = CutStore(4, 5)
+    for k in range(1, 6):
+        cuts.add(Sweep(np.zeros(5), linear[k], 2 * slopes[k], linear[k], linear[k]))
+    cuts.linear[0] = linear[0]
+    master = MasterProblem(cuts.linear, cuts.slopes, cuts.live, np.ones(4), np.full(4, 0.25), 1.0, LsBall(1.1))
     found = minimize_over_cuts(master, LsBall(1.1).start(5), 1e-8)
-    assert not np.any(found.used[2])
-    assert np.all(found.used.any(axis=0))
-    assert not np.any(found.used & ~present)
     assert_allclose(found.multipliers.sum(axis=0), 0.25)
+    used = cuts.in_use(found.multipliers, found.theta)
+    assert not np.any(used[2])
+    assert np.all(used.any(axis=0))
+    cuts.note_use(used, patience=0)
+    assert np.all(cuts.live[:4] == (used[:4] | (np.arange(4) == 0)[:, None]))
+    assert np.all(cuts.live[4:])  # the last two are kept
