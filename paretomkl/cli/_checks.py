@@ -1,8 +1,9 @@
-"""Checks of a table before learning starts: classes and tasks that are too small, and rare classes."""
+"""What a table allows: classes and tasks that are too small to be learned or divided into folds, and rare classes."""
 
 from collections import Counter
+from collections.abc import Hashable
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._tools.wording import counted
 from ._options import Options
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
 RARE = 0.1  # a class with a smaller share hardly changes the accuracy
 
 
+def cells(table: "Table") -> Counter[tuple[str, Hashable]]:
+    """The number of rows of each class of a task; in a regression, of each task, with None for the class."""
+    labels = [None] * len(table.y) if table.regression else table.y.tolist()
+    return Counter(zip(table.tasks, labels, strict=True))
+
+
 def rows_needed(table: "Table", share: float = 1.0) -> int:
     """How many rows each class of a task needs, or each task of a regression, if ``share`` of them go into folds.
 
@@ -23,41 +30,37 @@ def rows_needed(table: "Table", share: float = 1.0) -> int:
     return ceil((3 if table.regression else 2) / share)
 
 
-def too_small(table: "Table", needed: int) -> dict[str, int]:
-    """Classes of tasks, or regression tasks, with too few rows: the name to show in a message, and the row count."""
-    cells = (
-        [(None, task) for task in table.tasks] if table.regression else zip(table.y.tolist(), table.tasks, strict=True)
-    )
-    found = {}
-    for (label, task), n in Counter(cells).items():
-        parts = [f"class {label!r}"] * (label is not None) + [f"task {task!r}"] * bool(task)
-        if n < needed:
-            found[" of ".join(parts) or "the table"] = n
-    return found
+def too_small(table: "Table", needed: int) -> str | None:
+    """A sentence without its end about classes of tasks, or regression tasks, with too few rows; None without any."""
+    small = {cell: n for cell, n in cells(table).items() if n < needed}
+    if not small:
+        return None
+    (task, label), n = next(iter(small.items()))
+    parts = [f"class {label!r}"] * (label is not None) + [f"task {task!r}"] * bool(task)
+    rest = len(small) - 1
+    others = f" ({rest:,} more {'has' if rest == 1 else 'have'} too few)" * (rest > 0)
+    return f"{' of '.join(parts) or 'the table'} has only {counted(n, 'row')}{others}"
+
+
+def skipping(table: "Table", needed: int) -> str:
+    """The option that skips tasks, or classes, with fewer rows."""
+    return f"--min-task-rows {needed}" if table.regression else f"--min-class-rows {needed}"
 
 
 def check_rare(table: "Table", share: float, why: str) -> None:
     """Refuse classes, or regression tasks, with too few rows for the folds, which get ``share`` of the rows."""
     needed = rows_needed(table, share)
     small = too_small(table, needed)
-    if not small:
-        return
-    whose, n = next(iter(small.items()))
-    rest = len(small) - 1
-    others = f" ({rest:,} more {'has' if rest == 1 else 'have'} too few)" * (rest > 0)
-    skip = "tasks, use --min-task-rows" if table.regression else "classes, use --min-class-rows"
-    advice = f"; to skip small {skip} {needed}" * (whose != "the table")
-    raise TableError(
-        f"{whose[0].upper()}{whose[1:]} has {counted(n, 'row')} but needs {needed}{others}: {why}{advice}."
-    )
+    if small is not None:
+        skip = f"; to skip small {'tasks' if table.regression else 'classes'}, use {skipping(table, needed)}"
+        advice = skip if table.columns.task is not None or not table.regression else ""
+        raise TableError(f"{small[0].upper()}{small[1:]} but needs {needed}: {why}{advice}.")
 
 
 def lone_tasks(table: "Table") -> list[str]:
     """Tasks with a single class or number: only models whose tasks share a function can learn from them."""
-    values: dict[str, set[Any]] = {}
-    for task, value in zip(table.tasks, table.y.tolist(), strict=True):
-        values.setdefault(task, set()).add(value)
-    return [task for task, found in values.items() if len(found) < 2]
+    pairs = set(zip(table.tasks, table.y.tolist(), strict=True))
+    return [task for task, n in Counter(task for task, _ in pairs).items() if n < 2]
 
 
 def note_target(table: "Table", options: Options) -> None:
@@ -72,21 +75,17 @@ def note_target(table: "Table", options: Options) -> None:
         note(f"{target!r} holds {distinct} different numbers, treated as classes; --regression predicts numbers.")
     if table.regression or options.balanced or options.scoring is not None:
         return
-    tasks = table.tasks
-    cells, sizes = Counter(zip(tasks, table.y.tolist(), strict=True)), Counter(tasks)
-    n_classes = Counter(task for task, _ in cells)
+    n_rows, n_classes = Counter(table.tasks), Counter(task for task, _ in cells(table))
+    shares = {cell: n / n_rows[cell[0]] for cell, n in cells(table).items()}
     # with many classes every share is small, so the limit depends on their number
-    shares = {
-        cell: n / sizes[cell[0]] for cell, n in cells.items() if n / sizes[cell[0]] < RARE * 2 / n_classes[cell[0]]
-    }
-    if not shares:
-        return
-    (task, label), share = min(shares.items(), key=lambda item: item[1])
-    of_task = f" of task {task!r}" if task != "" else ""
-    note(
-        f"class {label!r} has only {100 * share:.1f} % of the rows{of_task}, so accuracy hardly depends on it; "
-        "--balanced gives the classes equal weight, --scoring balanced_accuracy judges models by all classes equally."
-    )
+    (task, label), share = min(shares.items(), key=lambda item: item[1] * n_classes[item[0][0]])
+    if share * n_classes[task] < 2 * RARE:
+        of_task = f" of task {task!r}" if task else ""
+        note(
+            f"class {label!r} has only {100 * share:.1f} % of the rows{of_task}, so accuracy hardly depends on it; "
+            "--balanced gives the classes equal weight, --scoring balanced_accuracy judges models by all classes "
+            "equally."
+        )
 
 
 def folds_for(table: "Table", folds: int, judge: "Judge", share: float = 1.0) -> int:
@@ -96,8 +95,8 @@ def folds_for(table: "Table", folds: int, judge: "Judge", share: float = 1.0) ->
     """
     if table.regression or not judge.metric.compares_classes:
         return folds
-    rarest: dict[Any, int] = {}
-    for (task, _), n in Counter(zip(table.tasks, table.y.tolist(), strict=True)).items():
+    rarest: dict[str, int] = {}
+    for (task, _), n in cells(table).items():
         rarest[task] = min(rarest.get(task, n), n)
     most = max(2, int(share * max(rarest.values())))
     if most < folds:

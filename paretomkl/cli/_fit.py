@@ -13,7 +13,7 @@ from .._tools.files import check_writable
 from .._tools.shares import SHARES, Share
 from .._tools.wording import counted, joined, quoted
 from ..tables._files import TableError
-from ._checks import check_rare, folds_for, lone_tasks, note_target, rows_needed, too_small
+from ._checks import check_rare, folds_for, lone_tasks, note_target, rows_needed, skipping, too_small
 from ._options import (
     ABOUT_KERNELS,
     ABOUT_SCORES,
@@ -133,21 +133,14 @@ def plan_search(table: "Table", options: Options, ways: list[Share], ps: list[fl
     return SearchPlan(ps, Cs, kept, without, _folds_of_all(table, cv) if small else cv, lone, apart=not small)
 
 
-def _note_without(table: "Table", without: list[Share], lone: list[str], small: dict[str, int]) -> None:
+def _note_without(table: "Table", without: list[Share], lone: list[str], small: str | None) -> None:
     """Print a note that says which ways to share are skipped, and why."""
     if lone:
-        one = "one number" if table.regression else "one class"
         tasks = f"task {lone[0]!r} has" if len(lone) == 1 else f"{counted(len(lone), 'task')} ({quoted(lone, 5)}) have"
-        why = f"{tasks} only {one}"
-    else:
-        whose, n = next(iter(small.items()))
-        others = f" ({len(small) - 1:,} more {'has' if len(small) == 2 else 'have'} too few)" * (len(small) > 1)
-        why = f"{whose} has only {counted(n, 'row')}{others}"
-    needed = rows_needed(table)
-    option = f"--min-task-rows {needed}" if table.regression else f"--min-class-rows {needed}"
+        small = f"{tasks} only {'one number' if table.regression else 'one class'}"
     note(
-        f"skipped --share {joined(without)}, because {why}; models whose tasks share a function still learn from "
-        f"such tasks. To compare all ways without these tasks, use {option}."
+        f"skipped --share {joined(without)}, because {small}; models whose tasks share a function still learn from "
+        f"such tasks. To compare all ways without these tasks, use {skipping(table, rows_needed(table))}."
     )
 
 

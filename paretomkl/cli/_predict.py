@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pandas import Series
 
     from .._tools.typing import AnyArray
-    from ._saved_model import Answers, SavedModel
+    from ._saved_model import Answers
 
 UNKNOWN = ("refuse", "common", "mean")
 OTHER_FORMATS = (".parquet", ".arrow", ".feather", ".ipc", ".npy", ".npz", ".xlsx", ".xls", ".json")
@@ -62,9 +62,7 @@ def predict(
     form: dict[str, Any] = {"delimiter": parse_delimiter(delimiter), "decimal": decimal, "encoding": encoding}
     frame = read_table(file, **form, max_rows=sys.maxsize - 1)
     kept = _kept_columns(keep, frame)
-    import numpy as np  # imported here because help and errors about options do without it
-
-    from ._saved_model import SavedModel, check_columns, columns_of
+    from ._saved_model import SavedModel, check_columns, columns_of  # imported here because it needs NumPy
 
     needed = columns_of(model)
     if needed is not None:
@@ -79,17 +77,16 @@ def predict(
     inputs = saved.inputs(frame, file.name)
     far = saved.note_far_outside(inputs)
     answers = saved.answer(inputs, unknown_tasks, scores is not False)
-    table = _beside(frame[kept], inputs, saved, answers)
+    table = _beside(frame[kept], answers)
     facts: dict[str, Any] = {"rows": len(table)} | ({"far_outside": far} if far else {})
-    facts |= _report(table, kept, saved, answers, out, output)
+    facts |= _report(table, kept, answers, out, output)
     if saved.columns.target in frame.columns:
-        tasks = np.full(len(frame), "all rows") if saved.columns.task is None else inputs[saved.columns.task].to_numpy()
         report = _report_errors if saved.regression else _report_accuracy
-        facts |= report(frame[saved.columns.target], tasks, saved, answers, output)
+        facts |= report(frame[saved.columns.target], answers, output)
     if answers.given.all():
         output.finish(facts)
         return
-    refused = saved.refusal(answers)
+    refused = answers.refusal()
     output.finish(facts | {"error": refused})
     fail(refused, as_json=False)
     raise typer.Exit(2)
@@ -107,40 +104,35 @@ def _kept_columns(keep: str, frame: "Frame") -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _beside(kept: "Frame", inputs: "Frame", saved: "SavedModel", answers: "Answers") -> "Frame":
+def _beside(kept: "Frame", answers: "Answers") -> "Frame":
     """Kept columns, task, prediction and scores, and a column that marks rows of new tasks if there are any."""
     import pandas as pd
 
-    task, target = saved.columns.task, saved.columns.target
-    made: dict[str, Any] = {} if task is None or task in kept.columns else {task: inputs[task].to_numpy()}
-    made[_name(saved)] = answers.labels
+    saved, task = answers.saved, answers.saved.columns.task
+    made: dict[str, AnyArray] = {} if task is None or task in kept.columns else {task: answers.tasks}
+    made[answers.name] = answers.labels
     if answers.scores is not None:
-        classes = [str(label) for label in saved.model.classes_]
-        names = classes[1:] if answers.scores.shape[1] == 1 else classes
+        names = saved.model.classes_[1:] if saved.two_classes else saved.model.classes_
         made |= {f"{SCORE}{name}": column for name, column in zip(names, answers.scores.T, strict=True)}
     if answers.new_tasks:
         made[NEW_TASK] = answers.new
         if answers.handling != "refuse":
-            _note_new(saved, answers)
+            _note_new(answers)
     taken = [name for name in made if name in kept.columns]
     if taken:
         raise TableError(
-            f"The table already has a column {taken[0]!r}, which the predictions of {target!r} need; rename it."
+            f"The table already has a column {taken[0]!r}, which the predictions of {saved.columns.target!r} need; "
+            "rename it."
         )
     return pd.concat([kept.reset_index(drop=True), pd.DataFrame(made)], axis=1)
 
 
-def _name(saved: "SavedModel") -> str:
-    """The name of the column with the predictions."""
-    return f"predicted_{saved.columns.target}"
-
-
-def _note_new(saved: "SavedModel", answers: "Answers") -> None:
+def _note_new(answers: "Answers") -> None:
     by = {
         "mean": "the mean decision of the known tasks predicts them",
         "everything": "the model of all tasks predicts them",
         "function": "what the tasks have in common predicts them",
-    }["mean" if answers.handling == "mean" else saved.model.share]
+    }["mean" if answers.handling == "mean" else answers.saved.model.share]
     n = int(answers.new.sum())
     which = f"{n:,} of {counted(len(answers.new), 'row')} {'belongs' if n == 1 else 'belong'} to tasks"
     names = quoted(answers.new_tasks, MOST_NAMED)
@@ -148,11 +140,9 @@ def _note_new(saved: "SavedModel", answers: "Answers") -> None:
 
 
 # ---------------------------------------------------------------------------------------------- reports
-def _report(
-    table: "Frame", kept: list[str], saved: "SavedModel", answers: "Answers", out: Path | None, output: Output
-) -> dict[str, Any]:
+def _report(table: "Frame", kept: list[str], answers: "Answers", out: Path | None, output: Output) -> dict[str, Any]:
     """Write or print the predictions, and return the facts for JSON."""
-    counts = None if saved.regression else _counts(answers)
+    counts = None if answers.saved.regression else _counts(answers)
     facts: dict[str, Any] = {} if counts is None else {"counts": counts}
     if answers.new_tasks:
         facts |= {NEW_TASK: answers.new.tolist(), "new_tasks": answers.new_tasks}
@@ -163,10 +153,10 @@ def _report(
     if not output.as_json:
         table.to_csv(sys.stdout, index=False)
     columns = {name: [None if v != v else v for v in table[name].tolist()] for name in table.columns}
-    facts["predictions"] = columns[_name(saved)]
+    facts["predictions"] = columns[answers.name]
     if answers.scores is not None:
         facts["scores"] = {name: column for name, column in columns.items() if name.startswith(SCORE)}
-    copied = dict.fromkeys([*kept, saved.columns.task])
+    copied = dict.fromkeys([*kept, answers.saved.columns.task])
     return facts | {"columns": {name: columns[name] for name in copied if name in columns}}
 
 
@@ -189,9 +179,7 @@ def _summary(answers: "Answers", counts: dict[str, int] | None) -> str:
     return ", ".join([f"{counted(n, 'row')} of class {label}", *(f"{m:,} of class {one}" for one, m in rest)]) + without
 
 
-def _report_accuracy(
-    target: "Series", tasks: "AnyArray", saved: "SavedModel", answers: "Answers", output: Output
-) -> dict[str, Any]:
+def _report_accuracy(target: "Series", answers: "Answers", output: Output) -> dict[str, Any]:
     """If the table has the classes, report how good the predictions are for each task, new tasks included."""
     import pandas as pd
 
@@ -202,29 +190,26 @@ def _report_accuracy(
     judged = pd.notna(truth) & answers.given
     if not judged.any():
         return {}
-    known = set(as_text(pd.Series(saved.model.classes_)))
+    known = set(as_text(pd.Series(answers.saved.model.classes_)))
     unknown = [label for label in truth[judged] if label not in known]
     if unknown:
         names, rows_are = quoted(sorted(set(unknown)), MOST_NAMED), counted(len(unknown), "row")
         classes = "a class" if len(set(unknown)) == 1 else "classes"
         note(f"{rows_are} of {classes} that the model has not seen count as wrong: {names}.")
     said = as_text(pd.Series(answers.labels[judged])).to_numpy()
-    right = pd.Series(said == truth[judged]).groupby(tasks[judged], sort=False)
+    right = pd.Series(said == truth[judged]).groupby(answers.tasks[judged], sort=False)
     rows, share = right.size(), right.mean()
     say_accuracy(share.to_dict(), rows.to_dict(), output)
     by_task = {name: {"rows": int(rows[name]), "accuracy": float(share[name])} for name in rows.index}
     return {"mean_accuracy": float(share.mean()), "accuracy": float((said == truth[judged]).mean()), "tasks": by_task}
 
 
-def _report_errors(
-    target: "Series", tasks: "AnyArray", saved: "SavedModel", answers: "Answers", output: Output
-) -> dict[str, Any]:
+def _report_errors(target: "Series", answers: "Answers", output: Output) -> dict[str, Any]:
     """If the table has the numbers, report R² and errors for each task, new tasks included."""
     import numpy as np
     import pandas as pd
 
-    from .._data.numbers import r_squared
-    from .._select.results import TaskErrors
+    from .._select.baselines import task_errors
     from .._tools.wording import R2, in_digits
     from ._showing import say_errors
 
@@ -232,11 +217,9 @@ def _report_errors(
     judged = np.isfinite(truth) & answers.given
     if not judged.any():
         return {}
-    names = list(dict.fromkeys(tasks[judged].tolist()))
-    parts = [(truth[mine], answers.labels[mine]) for mine in (judged & (tasks == name) for name in names)]
-    r2 = [r_squared(own, answer, np.ones(len(own))) if len(own) > 1 else np.nan for own, answer in parts]
-    rmse = [np.sqrt(np.mean((own - answer) ** 2)) for own, answer in parts]
-    errors = TaskErrors(names, np.array([len(own) for own, _ in parts]), np.array(r2), np.array(rmse))
+    names = list(dict.fromkeys(answers.tasks[judged].tolist()))
+    parts = [(truth[mine], answers.labels[mine], None) for mine in (judged & (answers.tasks == name) for name in names)]
+    errors = task_errors(names, [parts])
     if len(names) > 1:
         say_errors({"R²": errors}, output)
     else:

@@ -4,6 +4,7 @@ import json
 import warnings
 from collections import Counter
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
@@ -68,25 +69,6 @@ def check_columns(columns: Columns, frame: "Frame", file_name: str) -> None:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """Predictions, their scores if requested, and which rows belong to tasks the model has not seen, (n_rows,) each.
-
-    new_tasks: how many rows each of these tasks has; handling: what happens to them: "refuse", "common" or "mean".
-    """
-
-    labels: AnyArray
-    scores: Array | None
-    new: AnyArray
-    new_tasks: dict[str, int]
-    handling: str
-
-    @property
-    def given(self) -> AnyArray:
-        """Which rows have a prediction."""
-        return ~self.new if self.handling == "refuse" else np.ones(len(self.new), dtype=bool)
-
-
-@dataclass(frozen=True)
 class SavedModel:
     """What ``paretomkl fit`` wrote: a pipeline of encoder and model, and the columns it needs."""
 
@@ -121,11 +103,6 @@ class SavedModel:
         return bool(is_regressor(self.model))
 
     @property
-    def has_common_part(self) -> bool:
-        """Whether tasks share a function, which also predicts new tasks."""
-        return hasattr(self.model, "common_share_")
-
-    @property
     def known_tasks(self) -> list[str]:
         return [] if self.columns.task is None else [str(source) for source in self.model.sources_]
 
@@ -152,59 +129,55 @@ class SavedModel:
         if not self.columns.numbers:
             return {}
         scaler = self.pipeline[0].named_transformers_["numbers"][-1]
-        found: dict[str, int] = {}
-        for name, low, high in zip(self.columns.numbers, scaler.data_min_, scaler.data_max_, strict=True):
-            values = inputs[name].to_numpy()
-            width = FAR * ((high - low) or abs(low) or 1.0)
-            far = (values < low - width) | (values > high + width)
-            if not far.any():
-                continue
-            found[name] = int(far.sum())
-            if len(found) <= MOST_NAMED:
-                row = int(far.argmax())
-                seen = f"{low:g} to {high:g}" if high > low else f"{low:g}"
-                where = f"{counted(found[name], 'row')}, such as {values[row]:g} in row {row + 1}"
-                note(
-                    f"column {name!r} is far outside what the model has seen ({seen}) in {where}; predictions there "
-                    "are guesses."
-                )
+        values, low, high = inputs[self.columns.numbers].to_numpy(), scaler.data_min_, scaler.data_max_
+        width = FAR * np.where(high > low, high - low, np.where(low == 0, 1.0, np.abs(low)))
+        far = (values < low - width) | (values > high + width)
+        found = np.flatnonzero(far.any(axis=0))
+        for k in found[:MOST_NAMED]:
+            row = int(far[:, k].argmax())
+            seen = f"{low[k]:g} to {high[k]:g}" if high[k] > low[k] else f"{low[k]:g}"
+            where = f"{counted(far[:, k].sum(), 'row')}, such as {values[row, k]:g} in row {row + 1}"
+            note(
+                f"column {self.columns.numbers[k]!r} is far outside what the model has seen ({seen}) in {where}; "
+                "predictions there are guesses."
+            )
         if len(found) > MOST_NAMED:
             rest = len(found) - MOST_NAMED
             has = "has" if rest == 1 else "have"
             note(f"{counted(rest, 'more column')} {has} numbers far outside what the model has seen.")
-        return found
+        return {self.columns.numbers[k]: int(far[:, k].sum()) for k in found}
 
     # -------------------------------------------------------------------------------------------- predictions
-    def answer(self, inputs: "Frame", handling: str | None, with_scores: bool) -> Answers:
+    def answer(self, inputs: "Frame", handling: str | None, with_scores: bool) -> "Answers":
         """Predict the rows; ``handling`` says what to do with rows of new tasks, None means the default."""
-        task, n = self.columns.task, len(inputs)
-        new = np.zeros(n, dtype=bool) if task is None else ~inputs[task].isin(self.known_tasks).to_numpy()
+        n, scored = len(inputs), with_scores and not self.regression
         labels = np.full(n, np.nan) if self.regression else np.full(n, None, dtype=object)
-        scores = None if self.regression or not with_scores else np.full((n, self._n_scores), np.nan)
-        new_tasks = {} if task is None else dict(Counter(inputs[task][new]))
-        answers = Answers(labels, scores, new, new_tasks, self._checked(handling))
+        scores = np.full((n, 1 if self.two_classes else len(self.model.classes_)), np.nan) if scored else None
+        answers = Answers(self, inputs, labels, scores, self._checked(handling))
         if not answers.given.any():
-            raise TableError(self.refusal(answers))
+            raise TableError(answers.refusal())
+        new = answers.new
         self._predict(inputs, ~new if answers.handling == "mean" else answers.given, answers)
         if answers.handling == "mean" and new.any():
-            decisions = [self._decisions(inputs[new].assign(**{str(task): known})) for known in self.known_tasks]
-            mean = np.mean(decisions, axis=0)
+            as_known = [inputs[new].assign(**{str(self.columns.task): task}) for task in self.known_tasks]
+            mean = np.mean([self._decisions(rows) for rows in as_known], axis=0)
             labels[new] = self._labels(mean)
             if scores is not None:
                 scores[new] = mean
         return answers
 
     def _checked(self, handling: str | None) -> str:
-        if handling == "common" and not self.has_common_part:
+        common = hasattr(self.model, "common_share_")
+        if handling == "common" and not common:
             raise TableError(
                 "--unknown-tasks common needs a model with a common part (fit --share function), which this one does "
                 "not have; use --unknown-tasks mean."
             )
         if self.columns.task is None and handling is not None:
             raise TableError("--unknown-tasks is for models with tasks, but this one has none; remove it.")
-        return handling or ("common" if self.has_common_part else "refuse")
+        return handling or ("common" if common else "refuse")
 
-    def _predict(self, inputs: "Frame", chosen: AnyArray, answers: Answers) -> None:
+    def _predict(self, inputs: "Frame", chosen: AnyArray, answers: "Answers") -> None:
         """Predict the chosen rows block by block, with a progress line if it takes long."""
         from .._tools.progress import Progress
 
@@ -220,8 +193,8 @@ class SavedModel:
                 progress.show("predicted")
 
     @property
-    def _n_scores(self) -> int:
-        return 1 if len(self.model.classes_) == 2 else len(self.model.classes_)
+    def two_classes(self) -> bool:
+        return not self.regression and len(self.model.classes_) == 2
 
     def _decisions(self, inputs: "Frame") -> Array:
         """Decision scores with one column for two classes and else one per class, or the predicted numbers."""
@@ -231,14 +204,55 @@ class SavedModel:
     def _labels(self, decisions: Array) -> AnyArray:
         if self.regression:
             return decisions[:, 0]
-        two = decisions.shape[1] == 1
-        return self.model.classes_[(decisions[:, 0] > 0).astype(int) if two else decisions.argmax(axis=1)]
+        best = (decisions[:, 0] > 0).astype(int) if self.two_classes else decisions.argmax(axis=1)
+        return self.model.classes_[best]
 
-    def refusal(self, answers: Answers) -> str:
+
+@dataclass(frozen=True)
+class Answers:
+    """Predictions (n_rows,) for the inputs, and their scores (n_rows, n_scores) if requested.
+
+    handling: what happens to rows of tasks the model has not seen: "refuse", "common" or "mean".
+    """
+
+    saved: SavedModel
+    inputs: "Frame"
+    labels: AnyArray
+    scores: Array | None
+    handling: str
+
+    @property
+    def name(self) -> str:
+        """The name of the column with the predictions."""
+        return f"predicted_{self.saved.columns.target}"
+
+    @cached_property
+    def tasks(self) -> AnyArray:
+        """The task of each row."""
+        task = self.saved.columns.task
+        return np.full(len(self.inputs), "all rows") if task is None else self.inputs[task].to_numpy()
+
+    @cached_property
+    def new(self) -> AnyArray:
+        """Which rows belong to tasks the model has not seen."""
+        return ~np.isin(self.tasks.astype(str), self.saved.known_tasks) & (self.saved.columns.task is not None)
+
+    @cached_property
+    def new_tasks(self) -> dict[str, int]:
+        """How many rows these tasks have."""
+        return dict(Counter(self.tasks[self.new]))
+
+    @property
+    def given(self) -> AnyArray:
+        """Which rows have a prediction."""
+        return ~self.new if self.handling == "refuse" else np.ones(len(self.new), dtype=bool)
+
+    def refusal(self) -> str:
         """A message that says which rows have no prediction and what to do."""
-        names, n = list(answers.new_tasks), int(answers.new.sum())
+        names, n = list(self.new_tasks), int(self.new.sum())
         which = f"task {quoted(names)}" if len(names) == 1 else f"tasks {quoted(names, MOST_NAMED)}"
+        known = hint(names, self.saved.known_tasks, "known task")
         return (
             f"{counted(n, 'row')} of the unknown {which} {'has' if n == 1 else 'have'} no prediction; --unknown-tasks "
-            f"mean predicts such rows with the mean of the known tasks; {hint(names, self.known_tasks, 'known task')}"
+            f"mean predicts such rows with the mean of the known tasks; {known}"
         )

@@ -857,7 +857,7 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         "empty, with a comma": (["comma.csv", "-y", "outcome"], """--drop '"height, cm"'"""),
         "lists": (["lists.parquet", "-y", "outcome"], "Column 'both' contains lists"),
         "one kernel twice": ([*good, "--kernels", "rbf:1,gaussian:1"], "--kernels names 'gaussian:1' twice"),
-        "a single row": (["rare.csv", "-y", "outcome"], "Class 'lost' has 1 row but"),
+        "a single row": (["rare.csv", "-y", "outcome"], "Class 'lost' has only 1 row"),
         "strange decimals": ([*good, "--decimal", "x"], "--decimal must be a point or a comma, got 'x'"),
         "long delimiter": ([*good, "--delimiter", "||"], "--delimiter must be a single character"),
         "target dropped": ([*good, "--drop", "outcome"], "Column 'outcome' is the target (--target), not an input"),
@@ -918,7 +918,7 @@ def _spoilt(folder: Path) -> dict[str, tuple[list[str], str]]:
         ),
         "a task of two rows": (
             ["small_task.csv", "-y", "outcome", "-t", "hospital", "--share", "kernel"],
-            "Task 'tiny' has 2 rows but",
+            "Task 'tiny' has only 2 rows",
         ),
         "infinite": (["inf.csv", "-y", "outcome"], "Column 'age' has an infinite number in row 4"),
         "rows without target": (["no_y.csv", "-y", "outcome"], "Column 'outcome' is missing in 1 of 120 rows"),
