@@ -25,12 +25,12 @@ from ..kernels._fitted import (
     Evaluator,
     FittedBank,
     Function,
-    Negative,
     Scale,
     SpreadSums,
     Standardizer,
     draw,
     draw_groups,
+    negative,
     quantiles_by_counting,
 )
 from ..kernels._kernels import KernelBank, KernelLike, as_bank, is_precomputed
@@ -62,7 +62,7 @@ class RemoteStatistics:
 
     def mean(self, function: Function, bound: Array | float | None = None) -> Array:
         if bound is None:
-            bound = np.maximum(self.largest(function), self.largest(Negative(function)))
+            bound = np.maximum(self.largest(function), self.largest(negative(function)))
         bound = self.heaviest * np.asarray(bound, dtype=float)
         return np.sum(self.crew.ask("sums", function, bound, self.n_samples), axis=0).sum(axis=0) / self.total
 
@@ -78,7 +78,7 @@ class RemoteStatistics:
     def scale(self, standardizer: Standardizer | None, columns: IntArray) -> Scale:
         """Typical distances in the given columns, and the number of columns that vary."""
         see = partial(_seen, standardizer, columns)
-        n_varying = max(1, int((self.largest(see) > -self.largest(Negative(see))).sum()))
+        n_varying = max(1, int((self.largest(see) > -self.largest(negative(see))).sum()))
         if self.crew.supply.private:
             n, log_2, log_1 = np.sum(self.crew.ask("distances_within", standardizer, columns), axis=0)
             return Scale(math.exp(log_2 / n), math.exp(log_1 / n), n_varying)

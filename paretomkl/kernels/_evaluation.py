@@ -246,11 +246,14 @@ def next_tile(program: Program, pairs: Pairs, last: int, tile: Tile) -> int:
     return n
 
 
-@inner_njit(fastmath={"contract"}, _nrt=True)
-def _combine(
+@njit(fastmath={"contract"})
+def combine_rows(
     program: Program, theta: Array, pairs: Pairs, first: int, last: int, tile: Tile, out: Array, adding: bool
 ) -> None:
-    """Shared implementation of ``combine_rows`` and ``add_rows``."""
+    """out[row_at[i] + column[j]] = Σ_m θ_m K_m(i, j) for the pairs of rows first..last-1; columns have no gaps.
+
+    ``adding`` adds to ``out`` instead.
+    """
     order, parent = program.order, program.parent
     row_at, columns, begin, end = pairs.row_at, pairs.column, pairs.begin, pairs.end
     cursor, needed, active, _, _, values, _ = tile
@@ -295,18 +298,6 @@ def _combine(
                     target[k] = sums[done + k]
             done += length
             i, offset = i + 1, 0
-
-
-@njit()
-def combine_rows(program: Program, theta: Array, pairs: Pairs, first: int, last: int, tile: Tile, out: Array) -> None:
-    """out[row_at[i] + column[j]] = Σ_m θ_m K_m(i, j) for the pairs of rows first..last-1; columns have no gaps."""
-    _combine(program, theta, pairs, first, last, tile, out, False)
-
-
-@njit()
-def add_rows(program: Program, theta: Array, pairs: Pairs, first: int, last: int, tile: Tile, out: Array) -> None:
-    """Like ``combine_rows``, but add to ``out``."""
-    _combine(program, theta, pairs, first, last, tile, out, True)
 
 
 @njit()
@@ -534,16 +525,12 @@ class KernelGroup(NamedTuple):
 
     def pairs(self, pairs: Pairs) -> Pairs:
         """Pairs of samples restricted to the bases and kernels of this group."""
-        return self._of_group(pairs, pairs.panel[self.bases])
+        return self._of_group(pairs)._replace(panel=pairs.panel[self.bases])
 
-    def _of_group(self, pairs: Pairs, panel: Array) -> Pairs:
-        left = self._norms(pairs.left)
-        right = left if pairs.right is pairs.left else self._norms(pairs.right)
-        return pairs._replace(panel=panel, left=left, right=right)
-
-    def _norms(self, samples: SampleNorms) -> SampleNorms:
-        scale = samples.scale[self.kernels] if self.program.scaled.any() else samples.scale[:1]
-        return samples._replace(scale=scale)
+    def _of_group(self, pairs: Pairs) -> Pairs:
+        rows = self.kernels if self.program.scaled.any() else slice(0, 1)
+        left, right = (side._replace(scale=side.scale[rows]) for side in (pairs.left, pairs.right))
+        return pairs._replace(left=left, right=right)
 
     def tile(self) -> Tile:
         return make_tile(self.bases.stop - self.bases.start, len(self.kernels))
@@ -551,7 +538,7 @@ class KernelGroup(NamedTuple):
     def stack(self, pairs: Pairs) -> Array:
         """The value of each kernel, (n_kernels, n_pairs), for pairs of whole rows whose panel has only its bases."""
         out = np.empty((len(self.kernels), pairs.panel.shape[1]))
-        store_rows(self.program, self._of_group(pairs, pairs.panel), 0, len(pairs.row_at), self.tile(), out)
+        store_rows(self.program, self._of_group(pairs), 0, len(pairs.row_at), self.tile(), out)
         return out
 
 
@@ -616,10 +603,9 @@ class EvaluationPlan:
 
     def combine(self, weights: Array, pairs: Pairs, first: int, last: int, out: Array) -> None:
         """The weighted sum of the evaluated functions; see ``combine_rows``."""
-        combine = combine_rows
-        for group in self.groups:
-            combine(group.program, weights[group.place], group.pairs(pairs), first, last, group.tile(), out)
-            combine = add_rows
+        for k, group in enumerate(self.groups):
+            some, tile = weights[group.place], group.tile()
+            combine_rows(group.program, some, group.pairs(pairs), first, last, tile, out, k > 0)
 
     def product_stacks(self, panel: Array, most: int) -> Iterator[tuple[slice, Array]]:
         """Yield the values of products of two exponentials, at most ``most`` at a time, with their positions."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -71,7 +71,7 @@ class ColumnStatistics(Protocol):
     def mean(self, function: Function, bound: Array | float | None = None) -> Array: ...
 
 
-class RemoteStatistics(ColumnStatistics, Protocol):
+class TrainingStatistics(ColumnStatistics, Protocol):
     """Statistics of samples on a cluster."""
 
     def scale(self, standardizer: Standardizer | None, columns: IntArray) -> Scale: ...
@@ -117,7 +117,7 @@ class Statistics:
     def mean(self, function: Function, bound: Array | float | None = None) -> Array:
         """The weighted mean of each number; ``bound`` is an upper bound on its absolute value."""
         if bound is None:
-            bound = np.maximum(self.largest(function), self.largest(Negative(function)))
+            bound = np.maximum(self.largest(function), self.largest(negative(function)))
         heaviest = float(self.weight.max())
         total = self.sums(function, heaviest * np.asarray(bound, dtype=float), len(self.X))
         return total.sum(axis=0) / exact_sums(self.weight[:, None], np.array([heaviest]), len(self.X)).sum()
@@ -133,14 +133,13 @@ class Statistics:
             yield self.X[first : first + step], self.weight[first : first + step]
 
 
-@dataclass(frozen=True)
-class Negative:
-    """−f."""
+def negative(function: Function) -> Function:
+    """−f, in a form that can be sent to workers."""
+    return partial(_negative, function)
 
-    function: Function
 
-    def __call__(self, X: Array) -> Array:
-        return -self.function(X)
+def _negative(function: Function, X: Array) -> Array:
+    return -function(X)
 
 
 def exact_sums(values: Array, bound: Array, n_values: int) -> Array:
@@ -280,11 +279,11 @@ class Standardizer:
         reach = _FAR * (top - bottom) / _WIDTH
         spread_out = reach > 0  # otherwise most values are equal, as in the indicator of a rare category
         low, high = np.where(spread_out, median - reach, -np.inf), np.where(spread_out, median + reach, np.inf)
-        size = statistics.largest(_Distance(median))
+        size = statistics.largest(partial(_distance, median))
         unit = np.where(size > 0, size, 1.0)  # so that squares cannot overflow
         inside = cls(low, high, median, unit)
         centre = statistics.mean(inside, 1.0)
-        deviation = unit * np.sqrt(statistics.mean(_SquaredDistance(inside, centre), 4.0))
+        deviation = unit * np.sqrt(statistics.mean(partial(_squared_distance, inside, centre), 4.0))
         varies = deviation > _CONSTANT * statistics.largest(np.abs)
         return cls(low, high, median + unit * centre, np.where(varies, deviation, np.inf))
 
@@ -292,25 +291,12 @@ class Standardizer:
         return (np.clip(X, self.low, self.high) - self.mean) / self.scale
 
 
-@dataclass(frozen=True)
-class _Distance:
-    """abs(x − point) of every column."""
-
-    point: Array
-
-    def __call__(self, X: Array) -> Array:
-        return np.abs(X - self.point)
+def _distance(point: Array, X: Array) -> Array:
+    return np.abs(X - point)
 
 
-@dataclass(frozen=True)
-class _SquaredDistance:
-    """(inside(x) − point)² of every column."""
-
-    inside: Standardizer
-    point: Array
-
-    def __call__(self, X: Array) -> Array:
-        return (self.inside(X) - self.point) ** 2
+def _squared_distance(inside: Standardizer, point: Array, X: Array) -> Array:
+    return (inside(X) - point) ** 2
 
 
 # --------------------------------------------------------------------------------------------- evaluation
@@ -366,28 +352,15 @@ class Evaluator:
     middle: Array | None
 
     @classmethod
-    def fitted_to(
-        cls,
-        statistics: ColumnStatistics,
-        kernels: list[Kernel],
-        columns: list[IntArray],
-        unit: bool,
-        standardizer: Standardizer | None,
-    ) -> Evaluator:
-        """The evaluator of kernels on the given columns, which centres these to keep the digits of distances."""
-        # medians are values of the samples, so that subtracting them is exact if the samples are close together
-        middle = statistics.quantiles((0.5,))[0] if standardizer is None else np.zeros(len(standardizer.mean))
-        return cls._with_bases(kernels, columns, unit, standardizer, middle)
-
-    @classmethod
-    def _with_bases(
+    def of(
         cls,
         kernels: list[Kernel],
-        columns: list[IntArray],
+        columns: list[IntArray] | None,
         unit: bool,
-        standardizer: Standardizer | None,
-        middle: Array | None,
+        standardizer: Standardizer | None = None,
+        middle: Array | None = None,
     ) -> Evaluator:
+        """The evaluator of kernels on the given columns; None means that X is a precomputed stack."""
         bases = Bases.of(kernels, columns)
         if len(kernels) >= MANY_PAIRS:
             bases = split_pairs(bases, np.array([kernel.code.kind == EXPONENTIAL for kernel in kernels]))
@@ -396,7 +369,8 @@ class Evaluator:
     def some(self, which: IntArray) -> Evaluator:
         """The evaluator of some of the kernels."""
         columns = [self.bases.columns[b] for b in self.bases.of_kernel[which]]
-        return self._with_bases([self.kernels[m] for m in which], columns, self.unit, self.standardizer, self.middle)
+        kernels = [self.kernels[m] for m in which]
+        return self.of(kernels, columns, self.unit, self.standardizer, self.middle)
 
     def __getstate__(self) -> dict[str, object]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # not what was derived from them

@@ -17,17 +17,17 @@ import numpy as np
 
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import literal
-from ._evaluation import EXPONENTIAL, POLYNOMIAL, VALUE, Bases
+from ._evaluation import EXPONENTIAL, POLYNOMIAL, VALUE
 from ._fitted import (
     BaseValues,
     ColumnStatistics,
     Evaluator,
     FittedBank,
     Groups,
-    RemoteStatistics,
     Scale,
     Standardizer,
     Statistics,
+    TrainingStatistics,
     capacity_factor,
     inverse,
     measure,
@@ -72,8 +72,7 @@ class Kernel:
     semidefinite: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        columns: Any = self.columns
-        object.__setattr__(self, "columns", _plain_columns(columns))
+        object.__setattr__(self, "columns", _plain_columns(self.columns))
 
     def __str__(self) -> str:
         name = (self.name or self._described()) + self._on_columns()
@@ -344,7 +343,7 @@ class _Precomputed(Kernel):
         return f"{self.position} of the precomputed stack"
 
 
-def _plain_columns(columns: Any) -> Any:
+def _plain_columns(columns: Columns) -> Columns:
     """Columns as numbers, text and tuples of these, which compare and serialise better than arrays."""
     if isinstance(columns, numbers.Integral) and not isinstance(columns, bool):
         return int(columns)
@@ -451,7 +450,7 @@ def one_gaussian(scale: Scale, **where: Any) -> list[Kernel]:
     return [Gaussian(scale.euclidean, name="gaussian ×1", **where)]
 
 
-def as_kernel(spec: Any, position: int = 0) -> Kernel:
+def as_kernel(spec: KernelSpec, position: int = 0) -> Kernel:
     """A kernel from an object, a name, a callable, or a pair (name or callable, dict of parameters)."""
     if isinstance(spec, Kernel):
         return spec
@@ -496,7 +495,7 @@ class Sources:
     With ``one_width``, each block has a single Gaussian of the typical distance instead of a default bank.
     """
 
-    blocks: Mapping[str, Any]
+    blocks: Mapping[str, Columns]
     one_width: bool = False
 
 
@@ -603,11 +602,7 @@ class KernelBank:
         return self.fit_and_measure(X, feature_names, weight, groups)[0]
 
     def fit_and_measure(
-        self,
-        X: AnyArray,
-        feature_names: Sequence[str] | None = None,
-        weight: Array | None = None,
-        groups: Groups | None = None,
+        self, X: AnyArray, names: Sequence[str] | None, weight: Array | None, groups: Groups | None
     ) -> tuple[FittedBank, BaseValues | None]:
         """``fit``, and the base values among all samples if the kernels were measured there, for a Gram store."""
         self.check()
@@ -616,7 +611,7 @@ class KernelBank:
         if is_precomputed(self):
             X = np.asarray(X)
             kernels: list[Kernel] = [_Precomputed(m) for m in range(X.shape[2])]
-            evaluator, statistics = Evaluator(kernels, Bases.of(kernels, None), False, None, None), None
+            evaluator, statistics = Evaluator.of(kernels, None, False), None
         else:
             X = np.asarray(X, dtype=np.float64)
             statistics = Statistics(X, weight)
@@ -626,7 +621,7 @@ class KernelBank:
             def scale(columns: IntArray | None) -> Scale:
                 return Scale.of(Z if columns is None else Z[:, columns], weight)
 
-            evaluator = self._evaluator(statistics, scale, X.shape[1], feature_names, standardizer)
+            evaluator = self._evaluator(statistics, scale, X.shape[1], names, standardizer)
         groups = groups or [(np.arange(len(X)), np.ones(len(X)) if weight is None else weight)]
         most = most_measured(evaluator.n_kernels, self.normalization)
         variance, rank, known = measure(evaluator, X, groups, most, self.cache_mb * 2**20)
@@ -640,7 +635,7 @@ class KernelBank:
         return self._fitted(evaluator, variance, rank, sizes), known
 
     def fit_remote(
-        self, statistics: RemoteStatistics, n_features: int, feature_names: Sequence[str] | None = None
+        self, statistics: TrainingStatistics, n_features: int, feature_names: Sequence[str] | None = None
     ) -> FittedBank:
         """Fit the bank from statistics of the samples instead of the samples themselves."""
         self.check()
@@ -676,7 +671,9 @@ class KernelBank:
                 columns.append(columns[-1])
             else:
                 columns.append(resolve_columns(kernel.columns, n_features, names, f"Kernel {kernel}"))
-        return Evaluator.fitted_to(statistics, kernels, columns, self.normalization == "unit", standardizer)
+        # medians are values of the samples, so that subtracting them is exact if the samples are close together
+        middle = statistics.quantiles((0.5,))[0] if standardizer is None else np.zeros(n_features)
+        return Evaluator.of(kernels, columns, self.normalization == "unit", standardizer, middle)
 
     def _fitted(self, evaluator: Evaluator, variance: Array, rank: Array, sizes: Array | None) -> FittedBank:
         """The bank with the factors of its normalisation; ``sizes`` are the means of the diagonals for "trace"."""
@@ -750,7 +747,7 @@ class KernelBank:
         return kernels
 
 
-def sources(blocks: Mapping[str, Any] | None = None, /, **more: Any) -> KernelBank:
+def sources(blocks: Mapping[str, Columns] | None = None, /, **more: Columns) -> KernelBank:
     """A bank with one default bank of kernels per named block of columns.
 
     Parameters
@@ -785,7 +782,7 @@ def sources(blocks: Mapping[str, Any] | None = None, /, **more: Any) -> KernelBa
     return KernelBank(Sources({name: _plain_columns(columns) for name, columns in together.items()}))
 
 
-def is_precomputed(kernels: Any) -> bool:
+def is_precomputed(kernels: object) -> bool:
     """Whether X is a stack of kernels instead of features."""
     kernels = kernels.kernels if isinstance(kernels, KernelBank) else kernels
     return isinstance(kernels, str) and kernels == "precomputed"
@@ -799,16 +796,14 @@ def as_bank(kernels: KernelLike) -> KernelBank:
     return KernelBank(kernels)
 
 
-def resolve_columns(given: Any, n_features: int, names: Sequence[str] | None, owner: str) -> IntArray:
+def resolve_columns(given: Columns, n_features: int, names: Sequence[str] | None, owner: str) -> IntArray:
     """The positions in X of columns given by index, name or pattern; messages call the requester ``owner``."""
     if given is None:
         return np.arange(n_features)
     if isinstance(given, slice):
         given = range(n_features)[given]
-    if isinstance(given, str | numbers.Integral):
-        given = [given]
     positions: list[int] = []
-    for column in given:
+    for column in [given] if isinstance(given, str | numbers.Integral) else given:  # type: ignore[union-attr]
         if isinstance(column, bool | np.bool_):
             raise ValueError(f"{owner} has a Boolean mask for columns; pass their indices or names.")
         if isinstance(column, numbers.Integral):
@@ -819,7 +814,7 @@ def resolve_columns(given: Any, n_features: int, names: Sequence[str] | None, ow
         elif names is None:
             raise ValueError(f"{owner} names the column {literal(column)}, but X has no column names.")
         elif column in names:
-            positions.append(list(names).index(column))
+            positions.append(list(names).index(str(column)))
         else:
             fitting = [k for k, name in enumerate(names) if fnmatchcase(str(name), str(column))]
             if not fitting:

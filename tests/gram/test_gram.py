@@ -397,7 +397,7 @@ def test_blocks_of_all_samples_each_have_their_base_values():
     """The values that the bank has just measured are those of one block, not of one for each task."""
     X = np.random.default_rng(0).normal(size=(30, 4))
     everyone = np.arange(len(X))
-    bank, known = KernelBank("default").fit_and_measure(X, groups=[(everyone, np.ones(len(X)))] * 3)
+    bank, known = KernelBank("default").fit_and_measure(X, None, None, [(everyone, np.ones(len(X)))] * 3)
     theta = np.random.default_rng(1).random((3, bank.n_kernels))
     gram = GramBlocks(bank, X, [everyone] * 3, shared=False, known=known)
     with gram.combined(theta) as K:
@@ -408,7 +408,7 @@ def test_blocks_of_all_samples_each_have_their_base_values():
 def test_base_values_that_were_measured_are_not_computed_again(monkeypatch):
     X = np.random.default_rng(0).normal(size=(30, 4))
     rows = [np.arange(25), np.arange(5, 30)]
-    bank, known = KernelBank("default").fit_and_measure(X, groups=[(own, np.ones(25)) for own in rows])
+    bank, known = KernelBank("default").fit_and_measure(X, None, None, [(own, np.ones(25)) for own in rows])
     n_panels = 0
 
     def counted(*args, panel=Evaluator.panel):
@@ -427,5 +427,5 @@ def test_base_values_that_were_measured_are_not_computed_again(monkeypatch):
 
 def test_base_values_among_some_samples_are_not_passed_on():
     X = np.random.default_rng(0).normal(size=(30, 4))
-    assert KernelBank("default").fit_and_measure(X, groups=[(np.arange(29), np.ones(29))])[1] is None
-    assert KernelBank("default", cache_mb=0).fit_and_measure(X)[1] is None
+    assert KernelBank("default").fit_and_measure(X, None, None, [(np.arange(29), np.ones(29))])[1] is None
+    assert KernelBank("default", cache_mb=0).fit_and_measure(X, None, None, None)[1] is None

@@ -36,7 +36,7 @@ from ...kernels._fitted import PANEL_BYTES
 from .distances import ColumnBatch, ColumnStore
 from .single_precision import (
     READING,
-    Entries,
+    ColumnEntries,
     SingleColumns,
     SingleSide,
     Triangle,
@@ -145,7 +145,7 @@ class Field:
         """v_t'K_m v_t before the factors of the kernels, (n_tasks, n_kernels)."""
         raise NotImplementedError
 
-    def _add(self, g: int, columns: IntArray, changes: Entries) -> None:
+    def _add(self, g: int, columns: IntArray, changes: ColumnEntries) -> None:
         """Add columns of the block to the field over atom g; each change has the start of its field."""
         raise NotImplementedError
 
@@ -208,7 +208,7 @@ class KernelFields(Field):
             forms[t] = self.fields[:, self.store.place[mine][there]] @ self.dual[mine][there]
         return forms
 
-    def _add(self, g: int, columns: IntArray, changes: Entries) -> None:
+    def _add(self, g: int, columns: IntArray, changes: ColumnEntries) -> None:
         atom, store = self.store.atoms[g], self.store
         n = len(atom.positions)
         store.keep(g, columns)
@@ -222,11 +222,11 @@ class KernelFields(Field):
                 add = partial(self._add_single, columns_of_batch, mine)
             run_chunks(add, self._tiles(n, len(number)), self.n_jobs)
 
-    def _add_single(self, columns: SingleColumns, changes: Entries, begin: int, end: int) -> None:
+    def _add_single(self, columns: SingleColumns, changes: ColumnEntries, begin: int, end: int) -> None:
         add_columns(self.store.program, columns, changes, begin, end, self.fields)
 
     def _add_double(
-        self, g: int, panel: Array, at: IntArray, samples: IntArray, changes: Entries, begin: int, end: int
+        self, g: int, panel: Array, at: IntArray, samples: IntArray, changes: ColumnEntries, begin: int, end: int
     ) -> None:
         """Add columns of these samples to rows begin..end-1 of the fields over atom g, in double precision."""
         side, own, n, n_kernels = self.gram.side, self.store.atoms[g].samples, end - begin, self.gram.n_kernels
@@ -252,7 +252,7 @@ class KernelFields(Field):
                 which = side.norms(samples)
                 pairs = Pairs(flat, n * number, number, np.zeros_like(number), number + 1, which, which)
                 tile = make_tile(len(panel), len(self.weight))
-                combine_rows(store.program, self.weight, pairs, 0, n, tile, K)
+                combine_rows(store.program, self.weight, pairs, 0, n, tile, K, False)
             else:
                 columns = store.columns(flat, n * number, samples, SingleSide.of(side, samples))
                 combine_columns(store.program, self.weight, columns, 0, n, number + 1, K)
@@ -298,13 +298,13 @@ class CombinedField(Field):
         for g, columns in self.store.keep_columns(entries).items():
             self._refresh(g, columns)
 
-    def _add(self, g: int, columns: IntArray, changes: Entries) -> None:
+    def _add(self, g: int, columns: IntArray, changes: ColumnEntries) -> None:
         n = len(self.store.atoms[g].positions)
         self._forms = None
         self.store.keep(g, columns)
         self._refresh(g, columns)
 
-        def add(batch: ColumnBatch, mine: Entries, begin: int, end: int) -> None:
+        def add(batch: ColumnBatch, mine: ColumnEntries, begin: int, end: int) -> None:
             add_combined(batch.panel[0], batch.at, mine, begin, end, self.field)
 
         for batch in self._batches(g, columns):
@@ -360,7 +360,7 @@ class CombinedField(Field):
                     self._forms[atom.tasks] += self._forms_over(g, columns, entries)
         return self._forms.copy()
 
-    def _forms_over(self, g: int, columns: IntArray, entries: Entries) -> Array:
+    def _forms_over(self, g: int, columns: IntArray, entries: ColumnEntries) -> Array:
         """The part of the forms of the tasks of atom g from pairs of a column and an earlier sample of the atom."""
         atom, side, store = self.store.atoms[g], self.gram.side, self.store
         own, rows = store.within(g, columns)  # columns that are also rows
@@ -415,17 +415,17 @@ def _ranges(n: int, step: int) -> list[tuple[int, int]]:
     return list(pairwise([*range(0, n, step), n]))
 
 
-def by_column(tasks: IntArray, of_task: IntArray, idx: IntArray, value: Array) -> tuple[IntArray, Entries]:
+def by_column(tasks: IntArray, of_task: IntArray, idx: IntArray, value: Array) -> tuple[IntArray, ColumnEntries]:
     """The columns of the entries of some tasks, and these entries with the number among ``tasks`` of their task.
 
-    Entries of_task[t] to of_task[t+1]-1 of the columns ``idx`` and the numbers ``value`` belong to task t.
+    ColumnEntries of_task[t] to of_task[t+1]-1 of the columns ``idx`` and the numbers ``value`` belong to task t.
     """
     own = [np.arange(of_task[t], of_task[t + 1]) for t in tasks]
     owner = np.repeat(np.arange(len(tasks)), [len(entries) for entries in own])
     entries = np.concatenate(own)
     order = np.argsort(idx[entries], kind="stable")
     columns, first = np.unique(idx[entries[order]], return_index=True)
-    return columns, Entries(first, np.append(first[1:], len(entries)), owner[order], value[entries[order]])
+    return columns, ColumnEntries(first, np.append(first[1:], len(entries)), owner[order], value[entries[order]])
 
 
 # ------------------------------------------------------------------------------------------- compiled

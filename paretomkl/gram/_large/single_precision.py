@@ -64,7 +64,7 @@ class SingleColumns(NamedTuple):
         return cls(panel, at, columns.squares, columns.scale, rows.squares, rows.scale)
 
 
-class Entries(NamedTuple):
+class ColumnEntries(NamedTuple):
     """Numbers that belong to columns, such as changes of the dual: column c has those from begin[c] to end[c] - 1.
 
     ``place`` is the start of the field of each, or the number of its task, and ``value`` the number itself.
@@ -75,7 +75,7 @@ class Entries(NamedTuple):
     place: IntArray
     value: Array
 
-    def take(self, columns: IntArray) -> Entries:
+    def take(self, columns: IntArray) -> ColumnEntries:
         """The entries of some of the columns."""
         return self._replace(begin=self.begin[columns], end=self.end[columns])
 
@@ -233,7 +233,7 @@ def column_values(
 
 @njit(fastmath={"contract"})
 def add_columns(
-    program: Program, columns: SingleColumns, entries: Entries, first: int, last: int, fields: Array
+    program: Program, columns: SingleColumns, entries: ColumnEntries, first: int, last: int, fields: Array
 ) -> None:
     """fields[m, place_e + r] += value_e k_m(column c, row r) for first ≤ r < last and all entries e of columns c."""
     begin, end, place, value = entries
@@ -271,7 +271,7 @@ def combine_columns(
 
 
 @njit(fastmath={"contract"})
-def add_combined(panel: AnyArray, at: IntArray, entries: Entries, first: int, last: int, field: Array) -> None:
+def add_combined(panel: AnyArray, at: IntArray, entries: ColumnEntries, first: int, last: int, field: Array) -> None:
     """field[place_e + r] += value_e panel[at_c + r] for rows first ≤ r < last, all columns c and their entries e."""
     begin, end, place, value = entries
     for r in range(first, last, 4 * ROWS):
@@ -305,7 +305,7 @@ def add_forms(
     program: Program,
     columns: SingleColumns,
     triangle: Triangle,
-    entries: Entries,
+    entries: ColumnEntries,
     dual: Array,
     first: int,
     last: int,
