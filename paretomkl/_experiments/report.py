@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._select.search import ParetoMKLClassifierCV
 from ..plotting import AccuracyDisplay, ObjectivesDisplay
 from ..report import TradeOff, trade_off_page
 from ..scalarizations import PowerMean
@@ -454,13 +455,11 @@ def write_slider(
     rng = np.random.default_rng(cell.seed)
     train, test = (part[np.sort(rng.permutation(len(part))[:each])] for part in (split.train, split.test))
     return trade_off_page(
+        ParetoMKLClassifierCV(kernels=split.kernels, cv=3, loss="hinge"),
         np.concatenate([train.X, test.X]),
         np.concatenate([train.y, test.y]),
         tasks=None if train.tasks is None else np.concatenate([train.tasks, test.tasks]),
-        kernels=split.kernels,
         test_size=0.5,
-        cv=3,
-        random_state=0,
         file=folder / f"trade-off-{chosen}.html",
         title=f"{chosen.capitalize()}: the trade-off along p",
     )

@@ -15,17 +15,18 @@ from ..machines import MachineKind
 
 P = "{p}"  # placeholder for the exponent
 LONGEST = 400  # maximum length of a parameter that is written out
-DEFAULTS = {
+DEFAULTS = {  # of the estimators, in the order in which the code has them
+    "class_weight": None,
+    "multi_class": "one-vs-one",
+    "normalize_y": True,
+    "loss": None,  # depends on the estimator
+    "epsilon": 0.1,
     "kernels": "default",
     "task_column": None,
-    "task_weight": None,
-    "solver": "auto",
-    "class_weight": None,
     "task_scale": "none",
+    "task_weight": None,
     "share": "kernel",
-    "multi_class": "one-vs-one",
-    "epsilon": 0.1,
-    "normalize_y": True,
+    "solver": "auto",
 }
 
 
@@ -37,14 +38,12 @@ def refit_code(
     tol: float = 1e-3,
     tasks: bool = False,
     sample_weight: bool = False,
-    loading: str = "",
     **others: Any,
 ) -> str:
     """Python code with ``{p}`` for the exponent, which :func:`exponent_code` formats.
 
-    An array C becomes ``sample_weight``. ``tasks`` and ``sample_weight`` tell whether the samples have any; ``loading``
-    holds lines that create X, y and tasks, imports first; ``others`` are more parameters of the estimator. A value
-    without a short literal is written as a variable of the same name.
+    An array C becomes ``sample_weight``. ``tasks`` and ``sample_weight`` tell whether the samples have any; ``others``
+    are more parameters of the estimator. A value without a short literal is written as a variable of the same name.
 
     Examples
     --------
@@ -75,7 +74,20 @@ def refit_code(
     imports = [f"from paretomkl import {estimator}"]
     if needed:
         imports.append(f"from paretomkl.kernels import {', '.join(sorted(needed))}")
-    return "\n".join([*imports, loading, line])
+    return "\n".join([*imports, "", line])
+
+
+def with_loading(code: str, loading: str) -> str:
+    """The code with lines that create X, y and tasks, imports first, before the line that fits."""
+    imports, _, line = code.rpartition("\n\n")
+    return f"{imports}\n{loading}\n{line}" if imports else code
+
+
+def estimator_code(estimator: Any, *, tol: float, tasks: bool) -> str:
+    """The code that fits an estimator at another p, to this gap, with the solver that its default is."""
+    given = estimator.get_params(deep=False)
+    others = {name: given[name] for name in DEFAULTS if name in given and name != "solver"}
+    return refit_code(type(estimator).__name__, s=given["s"], C=given["C"], tol=tol, tasks=tasks, **others)
 
 
 def path_refit_code(

@@ -20,13 +20,13 @@ from .._tools.wording import Measure
 from ..scalarizations import PAPER_PS
 from . import words
 from .code import exponent_code
-from .confusion import Confusion
 from .drawing import ExponentAxis, exponent_label, pool_kernels, shorten, shorten_all
-from .numbers import Predictions
 
 if TYPE_CHECKING:
     from .._learn.path import ParetoPath
     from .._select.results import Comparison, CrossValidation, Sharing
+    from ..machines import MachineKind
+    from ..report import Confusion, Predictions
 
 ANCHORS = PAPER_PS[:-1] + (100.0, 200.0, np.inf)  # beyond 50 the weights still move, but the objectives hardly do
 MAX_KERNELS = 40  # if there are more, the last one pools the lightest
@@ -179,8 +179,8 @@ def build_page(
     True
     """
     rows = _shown_points(path)
-    kind = words.kind_of(path.models[0].tasks)
-    measure = measure or kind.measure
+    kind = path.reader.reading.machine
+    measure = measure or words.MEASURES[kind.reads]
     n_rows = confusion.n_rows if confusion is not None else None if predictions is None else predictions.n_all
     held_out = None
     if scores is not None:
@@ -203,7 +203,7 @@ def build_page(
         "fallback": summary_table(path, *(() if held_out is None else (held_out.texts(), f"held-out {held_out.name}"))),
         "measure": html.escape(measure.name),
         "overall": html.escape(data["overallName"]),
-        "machine": kind.machine,
+        "machine": words.CALLED[kind.decisions],
         "sharing": "" if sharing is None else _template("sharing.html"),
         "numbers": "" if predictions is None else _template("numbers.html"),
         "confusion": "" if confusion is None else _template("confusion.html"),
@@ -228,15 +228,13 @@ def _counts(path: ParetoPath, n_points: int) -> list[str]:
     ]
 
 
-def _without_scores(kind: words.Kind, measure: Measure) -> str:
+def _without_scores(kind: MachineKind, measure: Measure) -> str:
     """How to get a page with scores; empty if there can be none."""
-    if not kind.call:
+    if kind.reads == "nothing":
         return ""
-    return (
-        _template("without_scores.html")
-        .replace("{{measure}}", html.escape(measure.name))
-        .replace("{{call}}", html.escape(kind.call, quote=False))
-    )
+    search = "ParetoMKLClassifierCV" if kind.reads == "labels" else "ParetoMKLRegressorCV"
+    text = _template("without_scores.html").replace("{{measure}}", html.escape(measure.name))
+    return text.replace("{{search}}", search)
 
 
 # ------------------------------------------------------------------------------------------- what the page knows

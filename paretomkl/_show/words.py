@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._data.numbers import Regions, Targets
 from .._tools.typing import Array
 from .._tools.wording import ACCURACY, R2, SAME, Measure, percent
 from .drawing import exponent_label, shorten
@@ -26,29 +24,14 @@ HEADLINES = {
 }
 BY_OBJECTIVE = {math.inf: "only the largest objective counts", -math.inf: "only the smallest objective counts"}
 NAMED = 3  # a sentence names at most this many tasks
-
-
-@dataclass(frozen=True)
-class Kind:
-    """Words for what the tasks of a path do.
-
-    measure: their score; machine: the machine whose optimum is a task's objective; call: Python code that makes a page
-    with held-out scores, empty if there can be none.
-    """
-
-    measure: Measure
-    machine: str
-    call: str
-
-
-CLASSIFYING = Kind(ACCURACY, "support\n    vector machine", 'trade_off_page(X, y, file="trade_off.html")')
-PREDICTING = Kind(R2, "regression", 'trade_off_page(X, y, machine="ridge", file="trade_off.html")')
-DETECTING = Kind(ACCURACY, "one-class machine", "")
-
-
-def kind_of(tasks: Any) -> Kind:
-    """The kind of a model's tasks."""
-    return PREDICTING if isinstance(tasks, Targets) else DETECTING if isinstance(tasks, Regions) else CLASSIFYING
+MEASURES = {"labels": ACCURACY, "numbers": R2, "nothing": ACCURACY}  # by what a machine reads
+CALLED = {  # a machine, by what its decisions mean
+    "margins": "support\n    vector machine",
+    "estimates": "support\n    vector machine",
+    "log-odds": "logistic regression",
+    "numbers": "regression",
+    "levels": "one-class machine",
+}
 
 
 # --------------------------------------------------------------------------------------------- numbers and names

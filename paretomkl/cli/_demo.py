@@ -35,7 +35,7 @@ def demo(
     no_page: Annotated[bool, Option("--no-page", help="Only print the table.")] = False,
 ) -> None:
     """Trace the Pareto path on scikit-learn's digits: 45 one-vs-one tasks, 13 kernels, 13 exponents."""
-    from .._tools.files import check_writable
+    from .._tools.files import check_writable, write_whole
 
     if not no_page:
         check_writable(page)
@@ -48,13 +48,15 @@ def demo(
     _report(pareto_path(X, y, s=s, C=C, tol=tol), samples, output)
     if no_page:
         return
+    from .._select.search import ParetoMKLClassifierCV
     from ..kernels._kernels import KernelBank
     from ..report import trade_off_page
 
-    loading, capacity = LOADING.format(n_samples=samples), KernelBank().capacity  # as in the table
-    found = trade_off_page(X, y, s=s, C=C, capacity=capacity, file=page, title="Handwritten digits", loading=loading)
+    search = ParetoMKLClassifierCV(Cs=C, s=s, capacity=KernelBank().capacity, loss="hinge")  # as in the table
+    found = trade_off_page(search, X, y, title="Handwritten digits")
+    write_whole(page, found.page(loading=LOADING.format(n_samples=samples)))
     points = f"{len(found.path)} points under a slider, judged on {len(found.test)} digits held out"
-    output.say(f"\n{found.file}: {points}. Open it in a browser.")
+    output.say(f"\n{page}: {points}. Open it in a browser.")
 
 
 def digits(n_samples: int) -> "tuple[Array, AnyArray]":

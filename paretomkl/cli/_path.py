@@ -29,6 +29,7 @@ from ._running import Output, command, finite, named, number, one_blas_thread
 if TYPE_CHECKING:
     from pandas import DataFrame as Frame
 
+    from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
     from ..machines import MachineKind
     from ..report import TradeOff
     from ..tables._tables import Table
@@ -71,40 +72,49 @@ def path(
     kind, large = options.kind(table), is_large(table)
     tol = LARGE_TOL if large else PAGE_TOL
     task_rows, seen = _rows_to_learn_from(table, kind, 1 - test_size)
-    again = _fitting_command(file, target, options, kind, tol).replace("`", "``")
     ways: list[Share] = sorted({"kernel", *options.ways(table, ["kernel"])}, key=SHARES.index)
     cv = folds_for(table, 5, judge, 1 - test_size)
     few = OF_REGRESSION if table.regression else FEWER_SEARCH_ROWS
+    search = _search_for(
+        table,
+        options,
+        kernels=kernels,
+        loss=kind.loss,
+        scoring=judge.scoring,
+        share=ways if len(ways) > 1 else "kernel",
+        cv=cv,
+        max_search_rows=few if large else SEARCH_ROWS,
+    )
     with one_blas_thread():
         found = trade_off_page(
+            search,
             table.X,
             table.y,
-            task_column=table.columns.task,
-            kernels=kernels,
-            **options.searched(),
-            C=options.C,
-            Cs=options.costs(),
-            machine=kind.name,
-            epsilon=options.epsilon,
-            class_weight=options.class_weight,
-            scoring=judge.scoring,
-            rivals=not options.no_rivals,
-            share=ways if len(ways) > 1 else None,
-            cv=cv,
             test_size=test_size,
             random_state=options.seed,
             n_points=points or (FEWER_POINTS if large else POINTS),
             tol=tol,
-            n_jobs=options.jobs_for(table),
-            title=f"{target} in {name}",
-            loading=_loading_code(file, target, options),
-            refit_note=f"Or in the shell: `{again}`. Both learn from all rows; the models on this page learned from "
-            f"{100 * seen:.0f} % of them.",
+            baselines=not options.no_rivals,
             max_task_rows=task_rows,
-            max_search_rows=few if large else SEARCH_ROWS,
-            verbose=None,
+            title=f"{target} in {name}",
         )
-    _report_path(table, found, *_write_path(folder, found), Output(options.as_json))
+    again = _fitting_command(file, target, options, found, tol).replace("`", "``")
+    page = found.page(
+        loading=_loading_code(file, target, options),
+        refit_note=f"Or in the shell: `{again}`. Both learn from all rows; the models on this page learned from "
+        f"{100 * seen:.0f} % of them.",
+    )
+    _report_path(table, found, *_write_path(folder, found, page), Output(options.as_json))
+
+
+def _search_for(table: "Table", options: Options, **given: Any) -> "ParetoMKLClassifierCV | ParetoMKLRegressorCV":
+    """The search that chooses for the page."""
+    from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
+
+    own = options.searched() | {"Cs": options.costs(), "epsilon": options.epsilon, "class_weight": options.class_weight}
+    given |= {name: value for name, value in own.items() if value is not None}
+    given |= {"task_column": table.columns.task, "n_jobs": options.jobs_for(table), "verbose": None}
+    return ParetoMKLRegressorCV(**given) if table.regression else ParetoMKLClassifierCV(**given)
 
 
 def _rows_to_learn_from(table: "Table", kind: "MachineKind", share: float) -> tuple[int | None, float]:
@@ -139,26 +149,25 @@ def _loading_code(file: Path, target: str, options: Options) -> str:
     )
 
 
-def _fitting_command(file: Path, target: str, options: Options, kind: "MachineKind", tol: float) -> str:
-    """The command that fits the model again, with placeholders {p}, {C}, {s} and {capacity}."""
+def _fitting_command(file: Path, target: str, options: Options, chosen: "TradeOff", tol: float) -> str:
+    """The command that fits the model again, with the placeholder {p}."""
     words = ["paretomkl", "fit", str(file), "--target", target]
     found = replace(options, C=None, Cs=None, s=None, capacity=None, epsilon=None, share=None)
     for name, value in replace(found, scoring=None, no_rivals=False, jobs=None, as_json=False).given().items():
         option = "--classification" if name == "regression" and not value else "--" + name.replace("_", "-")
         for one in value if isinstance(value, list) else [value]:
             words += [option] if isinstance(one, bool) else [option, str(one)]
-    pays = options.kernels == "default" or options.capacity is not None  # for the capacity of kernels
-    chosen = "--p {p} --C {C} --s {s}" + " --capacity {capacity}" * pays
-    chosen += "".join(f" --{name} {{{name}}}" for name in kind.parameters)
-    return f"{shlex.join(words)} --tol {tol:g} --out model.skops {chosen}"
+    values = {name: getattr(chosen, name) for name in ("C", "s", "capacity", "epsilon")}
+    said = "".join(f" --{name} {value!r}" for name, value in values.items() if value is not None)
+    return f"{shlex.join(words)} --tol {tol:g} --out model.skops --p {{p}}{said}"
 
 
-def _write_path(folder: Path, found: "TradeOff") -> tuple[Path, Path]:
+def _write_path(folder: Path, found: "TradeOff", html: str) -> tuple[Path, Path]:
     """Write the page and the numbers; if that fails, remove a folder created for them."""
     made = not folder.exists()
     folder.mkdir(exist_ok=True)
     try:
-        page = write_whole(folder / "page.html", found.html)
+        page = write_whole(folder / "page.html", html)
         return page, write_whole(folder / "path.csv", _path_frame(found).to_csv(index=False))
     except BaseException:
         if made and not any(folder.iterdir()):
@@ -187,6 +196,8 @@ def _report_path(table: "Table", found: "TradeOff", page: Path, numbers: Path, o
     from .._show.words import choice, parameters, source_shares
     from ._showing import path_table, say_comparison, say_sharing
 
+    assert found.train is not None  # neither is None after a search
+    assert found.s is not None
     path = found.path
     here = list(path.ps).index(1.0 if found.cv is None else found.cv.best_p)
     chosen = parameters({name: getattr(found, name) for name in ("C", "capacity", "s", "epsilon")})

@@ -3,117 +3,166 @@
 from __future__ import annotations
 
 import html
+import math
 import numbers
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from functools import cached_property
+from inspect import signature
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from sklearn.base import clone
 
+from .._data.labels import Decided, Labelling, Samples
 from .._data.numbers import Targets
-from .._data.together import Share, check_share
+from .._data.reading import read_samples, take_rows
+from .._data.tasks import as_labels, as_sources, is_matrix, listed, missing_labels, task_column_of
+from .._data.together import check_share
 from .._fitting.models import decide_all
-from .._learn.path import PAPER_PS, ParetoPath, pareto_path
+from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
+from .._learn.path import ParetoPath, pareto_path
+from .._select.baselines import compare
 from .._select.results import Comparison, CrossValidation, Sharing
-from .._show.code import path_refit_code
-from .._show.confusion import Confusion
-from .._show.numbers import Predictions
+from .._select.scores import Judge, make_judge, standard_error_of_share
+from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
+from .._select.splits import MultiTaskKFold, MultiTaskStratifiedKFold, make_splits
+from .._show.code import estimator_code, with_loading
 from .._show.page import TITLE, build_page, dense_ps
 from .._show.words import parameters
-from .._tools.checks import check_count, check_number, shown
+from .._tools.checks import check_count, check_exponents, check_number, shown
 from .._tools.files import check_writable, write_whole
 from .._tools.shares import SHARES
-from .._tools.typing import Array, IntArray, TaskScale
+from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import Measure
 from ..exceptions import RareLabelWarning
 from ..kernels._kernels import as_bank
-from ..machines import MACHINES
 from ..solvers import CutPool
-from ._rows import draw_rows, of_known_tasks
-
-if TYPE_CHECKING:
-    from .._select.scores import Judge
-
-# functions import scikit-learn and what needs it themselves, since importing it takes a second
 
 MOST_PARTS = 10  # the held-out share is a fraction with at most this denominator
-LAPS = ("cross-validation", "path", "scores", "rivals", "page")
 DECISION_BYTES = 256 * 2**20  # limit on the decisions in memory, which sets how many models are judged at a time
-DEFAULT_NORM = 1.1  # s if nothing chooses it, as in pareto_path
-EPSILON = 0.1  # ε if nothing chooses it
 ROUGH = 1e-3  # from this tol on, neighbouring points of the path may share a model
-CLASSIFYING, PREDICTING = ("svc", "ls-svc"), ("ridge", "svr")  # machines
+MOST_DRAWN = 100_000  # predictions on a page: 800 samples at 121 exponents take half a megabyte
+STEPS = 9999  # predictions are rounded to this many steps of their range
+OF_THE_PAGE = {"solver", "tol", "max_iter", "n_jobs", "verbose"}  # not taken from the estimator whose path is traced
+
+Search: TypeAlias = ParetoMKLClassifierCV | ParetoMKLRegressorCV
+Estimator: TypeAlias = ParetoMKLClassifier | ParetoMKLRegressor
 
 
-@dataclass(frozen=True)
-class TradeOff:
+@dataclass(frozen=True, kw_only=True)
+class HeldOutResults:
+    """How the models of a path do on samples that they did not learn from; see :class:`TradeOff`."""
+
+    scores: Array
+    scores_overall: Array
+    measure: Measure
+    n_held_out: IntArray
+    errors: Array
+    errors_overall: Array
+    predictions: Predictions | None = None
+    confusion: Confusion | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TradeOff(HeldOutResults):
     """What :func:`trade_off_page` found.
 
     Attributes
     ----------
     path : ParetoPath
-        The dense path on the training part.
+        The dense path on the training part, or the path that you gave.
     scores : array of shape (n_points, n_tasks)
         Score on the held-out samples of each task; NaN where undefined. If a task is a pair of classes, only samples of
-        these classes count. Accuracy, or R² for regression, unless ``scoring`` was given.
+        these classes count. Accuracy, or R² for regression, unless the search has ``scoring``.
     scores_overall : array of shape (n_points,)
         Score of all tasks together: of the votes if the tasks are pairs of classes, else the mean over the tasks.
     measure : Measure
         What the scores are.
     n_held_out : array of shape (n_tasks,)
+    errors, errors_overall : arrays of the shapes of ``scores`` and ``scores_overall``
+        Standard errors over the held-out samples; NaN for scores without a formula for it.
+    predictions : Predictions or None
+        Predicted and true numbers of held-out samples; None for classification.
+    confusion : Confusion or None
+        Which classes the models confuse; None for regression.
     train, test : arrays of int
-        The samples that the models learned from, and the held-out ones.
+        The samples that the models learned from (None for a path that you gave), and the held-out ones.
     C, s, capacity, epsilon : floats
-        Parameters of the path; capacity is None if kernels do not pay for theirs, epsilon if the machine has none.
+        Parameters of the path, None for one that you gave; capacity is None if kernels do not pay for theirs, epsilon
+        if the machine has none.
     cv : CrossValidation or None
     comparison : Comparison or None
         The scores of simpler models.
     sharing : Sharing or None
         The scores of the ways to share; None if they were not compared.
     seconds : dict
-        Where the time went: ``"cross-validation"``, ``"path"``, ``"scores"``, ``"rivals"`` and ``"page"``.
+        Where the time went: ``"cross-validation"``, ``"path"``, ``"scores"`` and ``"baselines"``.
+    title, facts, refit_note : str, tuple of str, and str
+        Texts of the page, see :func:`build_page`.
     html, file : str, and pathlib.Path or None
         The page, and the file it was written to.
-    predictions : Predictions or None
-        Predicted and true numbers of held-out samples; None for classification.
-    confusion : Confusion or None
-        Which classes the models confuse; None for regression.
-    errors, errors_overall : arrays of the shapes of ``scores`` and ``scores_overall``
-        Standard errors over the held-out samples; NaN for scores without a formula for it.
     """
 
     path: ParetoPath
-    scores: Array
-    scores_overall: Array
-    measure: Measure
-    n_held_out: IntArray
-    train: IntArray
     test: IntArray
-    C: float
-    s: float
-    capacity: float | None
-    cv: CrossValidation | None
-    comparison: Comparison | None
-    seconds: dict[str, float]
-    html: str
-    file: Path | None
+    train: IntArray | None = None
+    C: float | None = None
+    s: float | None = None
+    capacity: float | None = None
     epsilon: float | None = None
-    predictions: Predictions | None = None
+    cv: CrossValidation | None = None
+    comparison: Comparison | None = None
     sharing: Sharing | None = None
-    confusion: Confusion | None = None
-    errors: Array | None = None
-    errors_overall: Array | None = None
+    seconds: dict[str, float]
+    title: str = TITLE
+    facts: tuple[str, ...] = ()
+    refit_note: str = ""
+    file: Path | None = None
 
     def __repr__(self) -> str:
         size = len(self.html.encode()) / 1e6
-        chosen = f"C={self.C:g}, s={self.s:g}"
-        return f"TradeOff({self.path!r}, {chosen}, {len(self.test)} held-out samples, page of {size:.2f} MB)"
+        chosen = "" if self.C is None else f"C={self.C:g}, s={self.s:g}, "
+        return f"TradeOff({self.path!r}, {chosen}{len(self.test)} held-out samples, page of {size:.2f} MB)"
+
+    @cached_property
+    def html(self) -> str:
+        return self.page()
+
+    def page(self, *, loading: str = "", refit_note: str | None = None) -> str:
+        """Build the page.
+
+        Parameters
+        ----------
+        loading : str
+            Lines of Python that create X, y and tasks, shown before the line that fits the model again.
+        refit_note : str, default=None
+            Shown below that line, see :func:`build_page`; None says how the samples were split.
+
+        Returns
+        -------
+        page : str
+            HTML that needs no other file.
+        """
+        judged = {field.name: getattr(self, field.name) for field in fields(HeldOutResults)}
+        return build_page(
+            self.path,
+            **judged,
+            cv=self.cv,
+            comparison=self.comparison,
+            sharing=self.sharing,
+            title=self.title,
+            facts=self.facts,
+            refit=with_loading(self.path.refit, loading),
+            refit_note=self.refit_note if refit_note is None else refit_note,
+        )
 
     def _repr_html_(self) -> str:
         """The page in a frame."""
@@ -124,109 +173,58 @@ class TradeOff:
 
 
 def trade_off_page(
+    model: Search | Estimator | ParetoPath,
     X: Any,
     y: Any,
     *,
     tasks: Any = None,
-    task_column: Any = None,
-    kernels: Any = "default",
-    s: float | Sequence[float] | None = None,
-    capacity: float | Sequence[float] | Literal["auto"] = "auto",
-    C: float | None = None,
-    Cs: Sequence[float] | None = None,
-    task_weight: Any = None,
-    class_weight: Any = None,
-    task_scale: TaskScale = "none",
     test_size: float = 0.25,
-    cv: Any = 5,
-    scoring: Any = None,
-    rivals: bool = True,
-    random_state: Any = 0,
+    random_state: int | np.random.RandomState | None = 0,
     n_points: int = 121,
     tol: float = 1e-6,
-    file: str | os.PathLike[str] | None = None,
-    title: str = TITLE,
-    loading: str = "",
-    refit_note: str | None = None,
-    n_jobs: int | None = None,
-    verbose: int | None = None,
-    machine: str = "svc",
-    epsilon: float | Sequence[float] | None = None,
-    normalize_y: bool = True,
-    share: Sequence[Share] | None = None,
+    baselines: bool = True,
     max_task_rows: int | None = None,
-    max_search_rows: int | None = 3000,
+    title: str = TITLE,
+    file: str | os.PathLike[str] | None = None,
 ) -> TradeOff:
     """Show what p does to your tasks: one HTML file with a slider over a dense, certified path.
 
     The function first holds out some samples, stratified by task and label (by task only for regression). On the
-    others, cross-validation chooses C, s and the capacity of kernels, and says which p it would pick. With these values
-    the function traces a path of ``n_points`` exponents and scores every model on the held-out samples. It also
+    others, a clone of the search chooses C, s and the capacity of kernels, and says which p it would pick. With these
+    values the function traces a path of ``n_points`` exponents and scores every model on the held-out samples. It also
     compares the chosen model with simpler ones on the same folds and the same held-out samples.
 
     Parameters
     ----------
-    X, y, tasks, task_column, kernels, task_weight, class_weight, task_scale
-        As in :class:`~paretomkl.ParetoMKLClassifier` and its ``fit``.
-    s : float, or sequence of float, default=None
-        Norm of the kernel weights, or several values to choose from. If None, cross-validation chooses it, as in
-        :class:`~paretomkl.ParetoMKLClassifierCV`; with ``cv=None`` it is 1.1.
-    capacity : float, sequence of float, or "auto", default="auto"
-        Exponent κ of the kernels' capacity, or several values to choose from, as in
-        :class:`~paretomkl.ParetoMKLClassifierCV`; with ``cv=None`` "auto" keeps the κ of ``kernels``.
-    C : float, default=None
-        Cost of a margin violation, or of an error; if None, cross-validation chooses it.
-    Cs : sequence of float, default=None
-        Values of C to choose from; by default 0.1, 1, 10 and 100, and also 0.01 for regression.
+    model : search, estimator or ParetoPath
+        - :class:`~paretomkl.ParetoMKLClassifierCV` or :class:`~paretomkl.ParetoMKLRegressorCV`, fitted or not: its
+          parameters say how to choose. ``scoring`` also judges the held-out samples, for each task and as the mean over
+          the tasks; the names of scores with the prefix "worst_" are the score of the worst task. From a list of ways
+          to ``share``, the others are compared with the shared kernel, which the page is about.
+        - :class:`~paretomkl.ParetoMKLClassifier` or :class:`~paretomkl.ParetoMKLRegressor`: nothing is chosen, and the
+          page shows no simpler models; p is not used.
+        - :class:`~paretomkl.ParetoPath`: its models are scored on all of X and y, which they should not have seen.
+          Nothing is held out, chosen or traced, so only ``tasks``, ``title`` and ``file`` matter.
+    X, y, tasks
+        As in the ``fit`` of the estimators.
     test_size : float, default=0.25
         Share of the samples to hold out, rounded to a fraction with a denominator of at most ten.
-    cv : int, splitter or None, default=5
-        Folds of the training part. None means no cross-validation: you must give C, nothing is chosen, and the page
-        shows no simpler models.
-    scoring : str or scorer, default=None
-        The score that chooses the parameters and judges the held-out samples, for each task and as the mean over the
-        tasks: accuracy, or the name of another score of scikit-learn ("balanced_accuracy", "roc_auc", "f1", …;
-        "worst_accuracy" and the like are the score of the worst task), or a scorer of scikit-learn or of
-        :func:`~paretomkl.model_selection.make_multitask_scorer`. For regression R², or
-        "neg_mean_squared_error", "neg_mean_absolute_error", ….
-    rivals : bool, default=True
-        Whether to compare with simpler models, see :func:`compare`.
     random_state : int, RandomState or None, default=0
         Seed of the split.
     n_points : int, default=121
-        Number of exponents, see :func:`dense_ps`.
+        Number of exponents, see :func:`dense_ps`; others that the search tries are added.
     tol : float, default=1e-6
         Relative gap at every exponent. Each exponent is solved on its own, to a smaller gap than one model needs, so
         that the curves are smooth.
-    file : path, default=None
-        The file to write the page to; it is written completely or not at all.
-    title : str
-        Title of the page.
-    loading : str
-        Lines of Python that create X, y and tasks, shown before the line that fits the model again.
-    refit_note : str, default=None
-        Shown below that line, see :func:`build_page`; ``{C}``, ``{s}`` and ``{capacity}`` are replaced by their values.
-        None says how the samples were split.
-    n_jobs : int, default=None
-        Folds to run at a time, and threads of the path; -1 means all cores.
-    verbose : int, default=None
-        0 is silent, 1 shows progress; None shows progress on a terminal after two seconds.
-    machine : {"svc", "ls-svc", "ridge", "svr"}, default="svc"
-        As in :func:`~paretomkl.pareto_path`. The last two predict numbers, and the page shows R², predictions against
-        the truth, and the residuals of each task.
-    epsilon : float, or sequence of float, default=None
-        ε of "svr", or several values to choose from. If None, cross-validation chooses it; with ``cv=None`` it is 0.1.
-    normalize_y : bool, default=True
-        As in :func:`~paretomkl.pareto_path`.
-    share : sequence of "nothing", "kernel", "function", "everything", default=None
-        Ways to share to compare with the shared kernel, which the page is about, on the same folds; see
-        :class:`~paretomkl.ParetoMKLClassifierCV`. This needs tasks and ``cv``.
+    baselines : bool, default=True
+        Whether to compare with simpler models, see :func:`compare`.
     max_task_rows : int, default=None
         Learn from at most this many training samples of a task, drawn at random within classes; the page says so. None
         uses all.
-    max_search_rows : int, default=3000
-        As in :class:`~paretomkl.ParetoMKLClassifierCV`. With more samples, parameters are chosen and methods compared
-        on this many. None always uses all.
+    title : str
+        Title of the page.
+    file : path, default=None
+        The file to write the page to; it is written completely or not at all.
 
     Returns
     -------
@@ -236,269 +234,93 @@ def trade_off_page(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import ParetoMKLClassifier
     >>> from paretomkl.report import trade_off_page
-    >>> result = trade_off_page(*load_iris(return_X_y=True), C=10.0, cv=None, n_points=20)
+    >>> result = trade_off_page(ParetoMKLClassifier(C=10.0), *load_iris(return_X_y=True), n_points=20)
     >>> result.scores.shape, len(result.test)
     ((20, 3), 38)
     """
-    from .._select.scores import make_judge
-
-    ps, regression = dense_ps(n_points), machine in PREDICTING
-    _check(C, s, capacity, cv, n_points, file, machine, class_weight, max_task_rows)
-    by: dict[str, Any] = {"task_column": task_column, "test_size": test_size, "random_state": random_state}
-    train, test = held_out_split(X, y, tasks=tasks, **by, stratify=not regression)
-    n_train, train = len(train), draw_rows(train, X, y, tasks, task_column, max_task_rows, not regression)
-    fit_on, judge_on = (_part(X, y, tasks, rows, train, kernels) for rows in (train, test))
-    judge = make_judge(scoring, regression=regression).of_samples(**fit_on, kernels=kernels, task_column=task_column)
-    weights = {"task_scale": task_scale, "task_weight": task_weight}
-    given: dict[str, Any] = {"kernels": kernels, "task_column": task_column, **weights}
-    of_machine = _Machine(machine, class_weight, normalize_y)
-    study = _Study(fit_on, judge_on, judge, of_machine, given, {"n_jobs": n_jobs, "verbose": verbose}, max_search_rows)
-    grid = Cs if C is None else [C], s, capacity, epsilon, cv, _ways(share, tasks, task_column, y)
-    search = None if cv is None else study.search(*grid)
-    setting = study.setting(search, kernels, C, s, capacity, epsilon)
-    found, path, judged, comparison = study.run(ps, tol, setting, search, rivals)
-    code = of_machine.refit_code(tol=tol, tasks=tasks is not None, loading=loading, **given | setting.keywords())
-    path = replace(path, refit=code)
-    how = _how_to_split(tasks is not None, **by, stratify=not regression) if refit_note is None else refit_note
-    facts = [setting.words(), _sizes_in_words(n_train, len(train), len(test))]
-    shown_facts: dict[str, Any] = {"title": title, "facts": facts, "refit_note": setting.filled_in(how)}
-    page = build_page(path, **judged, cv=found, comparison=comparison, **shown_facts)
-    written = None if file is None else write_whole(file, page)
-    chosen = setting.values() | {"cv": found, "comparison": comparison, "train": train, "test": test}
-    return TradeOff(path, **judged, **chosen, seconds=study.seconds(), html=page, file=written)
+    samples = _Given(X, y, tasks)
+    about: dict[str, Any] = {"title": title, "file": None if file is None else check_writable(file)}
+    if isinstance(model, ParetoPath):
+        found = _judge_path(model, samples, about)
+    else:
+        ps = _check_model(model, dense_ps(n_points))
+        if max_task_rows is not None:
+            check_count("max_task_rows", max_task_rows)
+        by: dict[str, Any] = {"task_column": model.task_column, "test_size": test_size, "random_state": random_state}
+        by["stratify"] = model.machine_kind.reads == "labels"
+        train, test = held_out_split(X, y, tasks=tasks, **by)
+        drawn = samples.draw(train, model.task_column, max_task_rows, by["stratify"])
+        about |= {"train": drawn, "test": test, "refit_note": _how_to_split(tasks is not None, **by)}
+        about["facts"] = (_sizes_in_words(len(train), len(drawn), len(test)),)
+        learn_from, held_out = (samples.take(rows, drawn, model.kernels) for rows in (drawn, test))
+        found = _learn_and_judge(model, learn_from, held_out, ps, tol, baselines, about)
+    if found.file is not None:
+        write_whole(found.file, found.html)
+    return found
 
 
-def _sizes_in_words(n_all: int, n_train: int, n_test: int) -> str:
-    drawn = f" drawn from {n_all:,}" * (n_train < n_all)
-    return f"learned from {n_train:,} samples{drawn}, tested on {n_test:,} others"
+class _Given(NamedTuple):
+    """Samples with their labels and tasks, as users give them."""
+
+    X: Any
+    y: Any
+    tasks: Any
+
+    def take(self, rows: IntArray, train: IntArray, kernels: Any) -> _Given:
+        """Some of the samples; the columns of a stack of kernels are the samples to learn from."""
+        return _Given(take_rows(self.X, rows, train, kernels), take_rows(self.y, rows), take_rows(self.tasks, rows))
+
+    def sources(self, task_column: Any) -> AnyArray | None:
+        """The task of each sample, or None without tasks."""
+        return as_sources(self.tasks, len(self.y)) if task_column is None else task_column_of(self.X, task_column)
+
+    def draw(self, rows: IntArray, task_column: Any, most: int | None, stratify: bool) -> IntArray:
+        """At most ``most`` of these rows for each task, with ``stratify`` in the same class proportions; None: all."""
+        if most is None:
+            return rows
+        labels = as_labels(self.y, "y").ravel() if stratify and not is_matrix(self.y) else None
+        rng, kept = np.random.default_rng(0), []
+        for mine in _groups(rows, self.sources(task_column)):
+            share = min(1.0, most / len(mine))
+            kept += [rng.permutation(cell)[: math.ceil(share * len(cell))] for cell in _groups(mine, labels)]
+        return np.sort(np.concatenate(kept))
+
+    def of_tasks_in(self, others: _Given, task_column: Any) -> _Given:
+        """The samples whose task is among those of the others."""
+        own, known = self.sources(task_column), others.sources(task_column)
+        if own is None or known is None:
+            return self
+        names = set(listed(known))
+        rows = np.flatnonzero([name in names for name in listed(own)])
+        return self.take(rows, rows, None)
 
 
-@dataclass(frozen=True)
-class _Machine:
-    """The machine of the tasks, with the parameters that only some machines have."""
-
-    name: str
-    class_weight: Any
-    normalize_y: bool
-
-    @property
-    def predicts(self) -> bool:
-        """Whether it predicts numbers."""
-        return self.name in PREDICTING
-
-    def epsilon(self, given: Any) -> float | None:
-        """ε if nothing chooses it; None for machines without one."""
-        return None if self.name != "svr" else EPSILON if given is None else float(_only(given))
-
-    def keywords(self) -> dict[str, Any]:
-        """Keywords of :func:`pareto_path`."""
-        return {"machine": self.name, "class_weight": self.class_weight, "normalize_y": self.normalize_y}
-
-    def search(self, epsilon: Any, **given: Any) -> Any:
-        """A search that is not fitted yet; None means the default of the search."""
-        from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
-
-        known = {name: value for name, value in given.items() if value is not None}
-        if not self.predicts:
-            known |= {"class_weight": self.class_weight, "loss": MACHINES[self.name].loss}
-            return ParetoMKLClassifierCV(**known)
-        if self.name == "svr":
-            known |= {"loss": "epsilon_insensitive"} | ({} if epsilon is None else {"epsilon": epsilon})
-        return ParetoMKLRegressorCV(**known, normalize_y=self.normalize_y)
-
-    def refit_code(self, epsilon: float | None = None, **given: Any) -> str:
-        own = {} if epsilon is None else {"epsilon": epsilon}
-        return path_refit_code(MACHINES[self.name], own, self.normalize_y, self.class_weight, **given)
+def _groups(rows: IntArray, labels: AnyArray | None) -> list[IntArray]:
+    """The rows of each label."""
+    if labels is None:
+        return [rows]
+    found: dict[Any, list[int]] = {}
+    for row, label in zip(rows.tolist(), listed(labels[rows]), strict=True):
+        found.setdefault(label, []).append(row)
+    return [np.array(cell) for cell in found.values()]
 
 
-@dataclass(frozen=True)
-class _Setting:
-    """The parameters of a path besides its exponents."""
-
-    kernels: Any
-    C: float
-    s: float
-    epsilon: float | None = None
-
-    @classmethod
-    def fixed(cls, kernels: Any, C: Any, s: Any, capacity: Any, epsilon: float | None) -> _Setting:
-        """The given values, when there is no cross-validation."""
-        if not isinstance(capacity, str):
-            kernels = replace(as_bank(kernels), normalize="capacity", capacity=_only(capacity))
-        return cls(kernels, float(C), DEFAULT_NORM if s is None else _only(s), epsilon)
-
-    @classmethod
-    def chosen(cls, search: Any, machine: _Machine) -> _Setting:
-        """The values that a search chose for tasks that share their kernel, whatever else it tried."""
-        best = search.estimator_at(search.best_indices_["kernel"])
-        epsilon = None if machine.name != "svr" else float(best.epsilon)
-        return cls(best.kernels, float(best.C), float(best.s), epsilon)
-
-    @property
-    def capacity(self) -> float | None:
-        """κ, or None if kernels do not pay for their capacity."""
-        bank = as_bank(self.kernels)
-        return float(bank.capacity) if bank.normalization == "capacity" else None
-
-    def keywords(self) -> dict[str, Any]:
-        """Keywords of :func:`pareto_path`."""
-        epsilon = {} if self.epsilon is None else {"epsilon": self.epsilon}
-        return {"kernels": self.kernels, "C": self.C, "s": self.s, **epsilon}
-
-    def values(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("C", "capacity", "s", "epsilon")}
-
-    def words(self) -> str:
-        return parameters(self.values())
-
-    def filled_in(self, note: str) -> str:
-        """Replace {C}, {s}, {capacity} and {epsilon} in a text by their values."""
-        for name, value in self.values().items():
-            note = note.replace(f"{{{name}}}", repr(value))
-        return note
-
-
-class _Study:
-    """Learns from one part of the samples, judges models on the other, and measures the time."""
-
-    def __init__(
-        self,
-        fit_on: dict[str, Any],
-        judge_on: dict[str, Any],
-        judge: Judge,
-        machine: _Machine,
-        given: dict[str, Any],
-        running: dict[str, Any],
-        max_search_rows: int | None,
-    ):
-        self.fit_on, self.judge_on, self.judge, self.max_search_rows = fit_on, judge_on, judge, max_search_rows
-        self.machine, self.given, self.running = machine, given, running
-        self.times = [perf_counter()]
-
-    def run(
-        self, ps: Sequence[float], tol: float, setting: _Setting, search: Any, rivals: bool
-    ) -> tuple[CrossValidation | None, ParetoPath, dict[str, Any], Comparison | None]:
-        """What the search found (or None), the path, the scores of its models and the ways to share, and the rivals."""
-        found = None if search is None else CrossValidation.from_search(search, self.judge.measure)
-        self.lap()
-        given = self.given | setting.keywords() | self.machine.keywords() | self.running
-        # a fine page needs a separate solution for every step of the slider
-        solver = CutPool(tol=tol, borrow=0.0 if tol < ROUGH else 0.1)
-        path = pareto_path(**self.fit_on, ps=ps, tol=tol, solver=solver, **given)
-        self.lap()
-        judged = _judge(path, self.judge, **self.judge_on)
-        self.lap()
-        comparison = None
-        if rivals and found is not None:
-            at = list(path.ps).index(found.best_p)
-            known = float(judged["scores_overall"][at]), float(judged["errors_overall"][at])
-            comparison = self.compare(search, setting, known, tol, found.best_p)
-        self.lap()
-        judged["sharing"] = None if search is None else Sharing.from_search(search, self.judge.measure)
-        return found, path, judged, comparison
-
-    def search(
-        self, Cs: Sequence[float] | None, s: Any, capacity: Any, epsilon: Any, cv: Any, share: list[Share] | None
-    ) -> Any:
-        """A search over p, C, s, capacity, ε and ways to share; the page itself traces the path of a shared kernel."""
-        grid = {"ps": PAPER_PS, "Cs": Cs, "s": s, "capacity": capacity, "cv": cv, "scoring": self.judge.scoring}
-        grid["share"] = share
-        search = self.machine.search(epsilon, **grid, **self.given, **self.running)
-        search.set_params(max_search_rows=self.max_search_rows)  # None means all rows
-        others: list[Share] = [way for way in SHARES if way != "kernel"]  # the page has no path for these
-        return search.choose(self.fit_on, refit=others)
-
-    def setting(self, search: Any, kernels: Any, C: Any, s: Any, capacity: Any, epsilon: Any) -> _Setting:
-        """The values that a search chose, or the given ones if there is no search."""
-        if search is not None:
-            return _Setting.chosen(search, self.machine)
-        return _Setting.fixed(kernels, C, s, capacity, self.machine.epsilon(epsilon))
-
-    def compare(self, search: Any, setting: _Setting, known: tuple[float, float], tol: float, p: float) -> Comparison:
-        """Our model and the rivals; ``known`` are the held-out score and error that the page shows at the chosen p.
-
-        If parameters were chosen on some of the samples, all methods learn from these only.
-        """
-        from .._select.baselines import compare
-
-        fit_on, judge_on, rows, about = self.fit_on, self.judge_on, search.search_rows_, ""
-        if rows is not None:
-            n_all, kernels = len(self.fit_on["y"]), self.given["kernels"]
-            fit_on = _part(**self.fit_on, rows=rows, train=rows, kernels=kernels)
-            judge_on = of_known_tasks(judge_on, fit_on, self.given["task_column"])
-            given = self.given | setting.keywords() | self.machine.keywords() | self.running
-            judged = _judge(pareto_path(**fit_on, ps=[p], tol=tol, **given), self.judge, **judge_on)
-            known = float(judged["scores_overall"][0]), float(judged["errors_overall"][0])
-            search = copy(search)
-            search.search_rows_ = None
-            about = (
-                f"To save time, all methods here learn from the same {len(rows):,} of {n_all:,} samples; the models on "
-                "the page learn from all of them."
-            )
-        held_out = judge_on["X"], judge_on["y"], judge_on["tasks"]
-        found = compare(search, **fit_on, held_out=held_out, **self.running, share="kernel")
-        ours = replace(found.ours, held_out=known[0], held_out_error=known[1])
-        return replace(found, ours=ours, about=about)
-
-    def lap(self) -> None:
-        """Record the end of a stage."""
-        self.times.append(perf_counter())
-
-    def seconds(self) -> dict[str, float]:
-        """The time of each stage; the last one ends now."""
-        return dict(zip(LAPS, np.diff([*self.times, perf_counter()]).tolist(), strict=True))
-
-
-def _check(
-    C: float | None,
-    s: Any,
-    capacity: Any,
-    cv: Any,
-    n_points: int,
-    file: str | os.PathLike[str] | None,
-    machine: Any,
-    class_weight: Any,
-    max_task_rows: Any,
-) -> None:
-    if machine not in (*CLASSIFYING, *PREDICTING):
-        raise ValueError(f"machine must be one of {[*CLASSIFYING, *PREDICTING]}, got {shown(machine)}.")
-    if machine in PREDICTING and class_weight is not None:
-        raise ValueError(f"class_weight needs classes, but machine={machine!r} has none; pass None.")
-    if C is not None:
-        check_number("C", C, lambda v: 0 < v < np.inf, "greater than 0")
-    elif cv is None:
-        raise ValueError("cv=None cannot choose C; give C.")
-    for name, value in (("s", s), ("capacity", capacity)):
-        if cv is None and np.size(value) != 1:
-            raise ValueError(f"cv=None cannot choose {name}; give a single {name}.")
-    check_count("n_points", n_points)
-    if max_task_rows is not None:
-        check_count("max_task_rows", max_task_rows)
-    if file is not None:
-        check_writable(file)
-
-
-def _ways(share: Sequence[Share] | None, tasks: Any, task_column: Any, y: Any) -> list[Share] | None:
-    """The ways to share to compare, always including the kernel; None if there are no tasks."""
-    if share is None:
-        return None
-    if isinstance(share, str):
-        raise ValueError(f"share takes a list of ways to compare, got {share!r}; the page itself is about 'kernel'.")
-    ways = [check_share(way) for way in share]
-    return [*ways, "kernel"] if tasks is not None or task_column is not None or np.ndim(y) == 2 else None
-
-
-def _only(value: Any) -> Any:
-    """A number, or the only element of a sequence."""
-    return np.asarray(value).item()
-
-
-def _part(X: Any, y: Any, tasks: Any, rows: IntArray, train: IntArray, kernels: Any) -> dict[str, Any]:
-    """Some samples with their labels and tasks."""
-    from .._data.reading import take_rows
-
-    return {"X": take_rows(X, rows, train, kernels), "y": take_rows(y, rows), "tasks": take_rows(tasks, rows)}
+def _check_model(model: Any, ps: Sequence[float]) -> list[float]:
+    """The exponents of the page, which include those that a search tries; raises for models without such a page."""
+    if not isinstance(model, Search | Estimator):
+        raise ValueError(
+            "trade_off_page takes a search (ParetoMKLClassifierCV, ParetoMKLRegressorCV), an estimator or a ParetoPath "
+            f"before X and y, got {shown(model)}."
+        )
+    ways = [model.share] if isinstance(model.share, str) else list(model.share)
+    if [check_share(way) for way in ways] != ["kernel"] and not (isinstance(model, Search) and len(ways) > 1):
+        raise ValueError(
+            f"The page is about tasks that share their kernel, but share={model.share!r}; use a search with "
+            f"share=['kernel', {ways[0]!r}] to compare both."
+        )
+    return sorted({*ps, *(check_exponents(model.ps) if isinstance(model, Search) else [])})
 
 
 def held_out_split(
@@ -536,9 +358,6 @@ def held_out_split(
     >>> len(train), len(test)
     (6, 2)
     """
-    from .._data.tasks import task_column_of
-    from .._select.splits import MultiTaskKFold, MultiTaskStratifiedKFold, make_splits
-
     check_number("test_size", test_size, lambda v: 0 < v < 1, "between 0 and 1")
     share = Fraction(float(test_size)).limit_denominator(MOST_PARTS)
     if not 0 < share < 1:
@@ -555,52 +374,6 @@ def held_out_split(
     return np.setdiff1d(np.concatenate(parts[0]), test), test
 
 
-def _judge(path: ParetoPath, judge: Judge, X: Any, y: Any, tasks: Any) -> dict[str, Any]:
-    """Scores of every model with standard errors, sample counts and predictions, as the fields of a TradeOff."""
-    from .._data.reading import read_samples
-    from .._select.scores import standard_error_of_share
-
-    samples = read_samples(path.reader, X, tasks=tasks)
-    models = {id(model): model for model in path.models}  # neighbouring points may share a model
-    labelling = path.models[0].tasks
-    numbers = Predictions.drawn_from(labelling, samples, y, len(path)) if isinstance(labelling, Targets) else None
-    confusion = None if numbers is not None else Confusion.drawn_from(labelling, samples, y)
-    step = max(1, int(DECISION_BYTES // (8 * len(samples) * labelling.n_tasks)))
-    judged: dict[int, tuple[Array, float]] = {}
-    errors: dict[int, Array] = {}
-    drawn: dict[int, Any] = {}
-    for first in range(0, len(models), step):
-        some = list(models.values())[first : first + step]
-        for model, decided in zip(some, decide_all(some, samples), strict=True):
-            decisions = decided.matrix(labelling.n_tasks)
-            judged[id(model)] = judge.judge(labelling, decisions, samples, y)
-            errors[id(model)] = judge.errors(labelling, decisions, y)
-            if numbers is not None:
-                drawn[id(model)] = numbers.of_decisions(labelling, decided)
-            elif confusion is not None:
-                drawn[id(model)] = confusion.count(labelling, decisions)
-    found: dict[str, Any] = {"n_held_out": judge.counts(labelling, decisions, y), "measure": judge.measure}
-    found["scores"] = np.array([judged[id(model)][0] for model in path.models])
-    found["scores_overall"] = np.array([judged[id(model)][1] for model in path.models])
-    found["errors"] = np.array([errors[id(model)] for model in path.models])
-    of_points = [drawn[id(model)] for model in path.models]
-    if numbers is not None:
-        found["errors_overall"] = _errors_overall(judge, found["scores"], found["errors"])
-        return found | {"predictions": replace(numbers, predicted=np.array(of_points)), "confusion": None}
-    assert confusion is not None
-    confusion = confusion.with_counts(of_points)
-    shares, sizes = confusion.right  # counts labels; votes decide if the tasks are pairs of classes
-    unknown = np.full(shares.shape, np.nan)
-    of_groups = standard_error_of_share(shares, sizes) if judge.of_shares else unknown
-    found["errors_overall"] = _errors_overall(judge, shares, of_groups)
-    return found | {"predictions": None, "confusion": confusion}
-
-
-def _errors_overall(judge: Judge, scores: Array, errors: Array) -> Array:
-    """Standard errors of the overall score, (n_points,), from those of the tasks, (n_points, n_tasks)."""
-    return np.array([judge.overall_error(*of_point) for of_point in zip(scores, errors, strict=True)])
-
-
 def _how_to_split(tasks: bool, task_column: Any, test_size: float, random_state: Any, stratify: bool) -> str:
     given = ["X", "y"] + ["tasks=tasks"] * tasks + [f"task_column={task_column!r}"] * (task_column is not None)
     seed = random_state if isinstance(random_state, numbers.Integral) or random_state is None else "random_state"
@@ -609,3 +382,330 @@ def _how_to_split(tasks: bool, task_column: Any, test_size: float, random_state:
         "This code learns from all samples. The models on this page learned only from the training part: "
         f"`train, test = paretomkl.report.held_out_split({', '.join(given)})`."
     )
+
+
+def _sizes_in_words(n_all: int, n_train: int, n_test: int) -> str:
+    drawn = f" drawn from {n_all:,}" * (n_train < n_all)
+    return f"learned from {n_train:,} samples{drawn}, tested on {n_test:,} others"
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    began = perf_counter()
+    yield
+    seconds[stage] = perf_counter() - began
+
+
+def _learn_and_judge(
+    model: Search | Estimator,
+    learn_from: _Given,
+    held_out: _Given,
+    ps: Sequence[float],
+    tol: float,
+    baselines: bool,
+    about: dict[str, Any],
+) -> TradeOff:
+    """Choose if the model is a search, trace the path, score its models, and compare them with simpler ones."""
+    judge = make_judge(getattr(model, "scoring", None), regression=model.machine_kind.reads == "numbers")
+    read = {"kernels": model.kernels, "task_column": model.task_column}
+    judge = judge.of_samples(**learn_from._asdict(), **read)
+    seconds: dict[str, float] = {}
+    search: Any = None
+    best: Any = model
+    with _timed(seconds, "cross-validation"):
+        if isinstance(model, Search):
+            search = _chosen(model, learn_from, judge)
+            best = search.estimator_at(search.best_indices_["kernel"])
+            best.set_params(n_jobs=model.n_jobs, verbose=model.verbose)
+            about |= {"cv": CrossValidation.from_search(search, judge.measure)}
+            about |= {"sharing": Sharing.from_search(search, judge.measure)}
+    with _timed(seconds, "path"):
+        # a fine page needs a separate solution for every step of the slider
+        path = _trace(best, learn_from, ps, CutPool(tol=tol, borrow=0.0 if tol < ROUGH else 0.1))
+    path = replace(path, refit=estimator_code(best, tol=tol, tasks=learn_from.tasks is not None))
+    with _timed(seconds, "scores"):
+        judged = _judge(path, judge, held_out)
+    with _timed(seconds, "baselines"):
+        if baselines and search is not None:
+            about["comparison"] = _compare(search, best, learn_from, held_out, judge, judged, path.ps, tol)
+    bank, own = as_bank(best.kernels), best.machine_kind.parameters
+    chosen: dict[str, Any] = {
+        "C": float(best.C),
+        "capacity": float(bank.capacity) if bank.normalization == "capacity" else None,
+        "s": float(best.s),
+        "epsilon": float(best.epsilon) if "epsilon" in own else None,
+    }
+    about["facts"] = (parameters(chosen), *about["facts"])
+    return TradeOff(path=path, seconds=seconds, **vars(judged), **chosen, **about)
+
+
+def _judge_path(path: ParetoPath, samples: _Given, about: dict[str, Any]) -> TradeOff:
+    """Score the models of a path on samples that they have not seen."""
+    reads = path.along_p().reader.reading.machine.reads
+    if reads == "nothing":
+        raise ValueError("A path of outlier detectors has no scores to show, because there are no labels.")
+    seconds: dict[str, float] = {}
+    with _timed(seconds, "scores"):
+        judged = _judge(path, make_judge(regression=reads == "numbers"), samples)
+    n_samples = len(samples.y)
+    facts = (f"tested on {n_samples:,} samples",)
+    return TradeOff(path=path, test=np.arange(n_samples), seconds=seconds, facts=facts, **vars(judged), **about)
+
+
+def _chosen(model: Search, samples: _Given, judge: Judge) -> Any:
+    """A clone of the search that has chosen; the page itself traces the path of a shared kernel."""
+    ways = {"kernel", *([model.share] if isinstance(model.share, str) else model.share)}
+    share = model.share if ways == {"kernel"} else sorted(ways, key=SHARES.index)
+    search: Any = clone(model).set_params(scoring=judge.scoring, share=share)
+    others = [way for way in SHARES if way != "kernel"]  # the page has no path for these
+    return search.choose(samples._asdict(), refit=others)
+
+
+def _trace(estimator: Any, samples: _Given, ps: Sequence[float], solver: CutPool) -> ParetoPath:
+    """The path of an estimator."""
+    known = signature(pareto_path).parameters.keys() - OF_THE_PAGE
+    given = {name: value for name, value in estimator.get_params(deep=False).items() if name in known}
+    given |= {"machine": estimator.machine_kind, "n_jobs": estimator.n_jobs, "verbose": estimator.verbose}
+    return pareto_path(**samples._asdict(), ps=ps, tol=solver.tol, solver=solver, **given)
+
+
+def _compare(
+    search: Any,
+    best: Any,
+    learn_from: _Given,
+    held_out: _Given,
+    judge: Judge,
+    judged: HeldOutResults,
+    ps: Array,
+    tol: float,
+) -> Comparison:
+    """The chosen model and simpler ones; if parameters were chosen on some samples, all learn from these only."""
+    rows, about, at = search.search_rows_, "", list(ps).index(best.p)
+    if rows is not None:
+        about = (
+            f"To save time, all methods here learn from the same {len(rows):,} of {len(learn_from.y):,} samples; the "
+            "models on the page learn from all of them."
+        )
+        learn_from = learn_from.take(rows, rows, best.kernels)
+        held_out = held_out.of_tasks_in(learn_from, best.task_column)
+        judged, at = _judge(_trace(best, learn_from, [best.p], CutPool(tol=tol)), judge, held_out), 0
+        search = copy(search)
+        search.search_rows_ = None
+    running = {"n_jobs": search.n_jobs, "verbose": search.verbose}
+    found = compare(search, **learn_from._asdict(), held_out=tuple(held_out), **running, share="kernel")
+    score, error = float(judged.scores_overall[at]), float(judged.errors_overall[at])
+    ours = replace(found.ours, held_out=score, held_out_error=error)
+    return replace(found, ours=ours, about=about)
+
+
+def _judge(path: ParetoPath, judge: Judge, given: _Given) -> HeldOutResults:
+    """Scores of every model with standard errors, sample counts, and what the models answer."""
+    samples, y = read_samples(path.reader, given.X, tasks=given.tasks), given.y
+    models = {id(model): model for model in path.models}  # neighbouring points may share a model
+    tasks: Any = path.models[0].tasks
+    numeric = isinstance(tasks, Targets)
+    answers: Any = (
+        Predictions.drawn_from(tasks, samples, y, len(path)) if numeric else Confusion.drawn_from(tasks, samples, y)
+    )
+    step = max(1, int(DECISION_BYTES // (8 * len(samples) * tasks.n_tasks)))
+    judged: dict[int, tuple[Any, ...]] = {}
+    for first in range(0, len(models), step):
+        some = list(models.values())[first : first + step]
+        for model, decided in zip(some, decide_all(some, samples), strict=True):
+            decisions = decided.matrix(tasks.n_tasks)
+            scores = judge.judge(tasks, decisions, samples, y)
+            judged[id(model)] = *scores, judge.errors(tasks, decisions, y), answers.of_model(tasks, decided)
+    scores, overall, errors, drawn = zip(*(judged[id(model)] for model in path.models), strict=True)
+    answers = answers.along(drawn)
+    of_groups = np.array(scores), np.array(errors)
+    if not numeric:  # votes decide if the tasks are pairs of classes
+        shares, sizes = answers.right
+        of_shares = judge.of_shares
+        of_groups = shares, standard_error_of_share(shares, sizes) if of_shares else np.full(shares.shape, np.nan)
+    return HeldOutResults(
+        scores=np.array(scores),
+        scores_overall=np.array(overall),
+        measure=judge.measure,
+        n_held_out=judge.counts(tasks, decisions, y),
+        errors=np.array(errors),
+        errors_overall=np.array([judge.overall_error(*of_point) for of_point in zip(*of_groups, strict=True)]),
+        predictions=answers if numeric else None,
+        confusion=None if numeric else answers,
+    )
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predicted and true numbers of held-out samples, or of some of them drawn evenly from all tasks.
+
+    Parameters
+    ----------
+    tasks : array of int of shape (n_entries,)
+        The task of each entry. A sample has one entry for each of its tasks.
+    rows : array of int of shape (n_entries,)
+        The sample of each entry.
+    truth : array of shape (n_entries,)
+    predicted : array of shape (n_points, n_entries)
+        Predictions at each exponent of the path.
+    n_all : int
+        Number of entries before drawing.
+    """
+
+    tasks: IntArray
+    rows: IntArray
+    truth: Array
+    predicted: Array
+    n_all: int
+
+    @classmethod
+    def drawn_from(cls, targets: Targets, samples: Samples, y: Any, n_points: int) -> Predictions:
+        """The samples to show, without predictions yet."""
+        missing = Decided.missing(targets.groups(samples), len(samples))
+        parts = targets.by_task(replace(missing, values=np.zeros(missing.values.shape)), y)
+        n_all = sum(len(rows) for _, _, rows in parts)
+        share = min(1.0, MOST_DRAWN / n_points / max(1, n_all))
+        rng = np.random.default_rng(0)
+        drawn = []
+        for t, (truth, _, rows) in enumerate(parts):
+            some = np.sort(rng.permutation(len(rows))[: int(np.ceil(share * len(rows)))])
+            drawn.append((np.full(len(some), t), rows[some], truth[some]))
+        tasks, chosen, known = (np.concatenate(column) for column in zip(*drawn, strict=True))
+        return cls(tasks, chosen, known, np.empty((0, len(chosen))), n_all)
+
+    def of_model(self, targets: Targets, decided: Decided) -> Array:
+        """The predictions of one model, (n_entries,), from its decisions."""
+        slots = self.tasks if targets.kind == "matrix" else 0
+        return targets.centre[self.tasks] + targets.spread[self.tasks] * decided.values[self.rows, slots]
+
+    def along(self, of_points: Sequence[Array]) -> Predictions:
+        """A copy with the predictions of every point of a path."""
+        return replace(self, predicted=np.array(of_points))
+
+    def page_data(self, points: IntArray) -> dict[str, Any]:
+        """What the page draws at these points of the path: whole steps of a range, which keep the file short."""
+        predicted = self.predicted[points]
+        low = float(min(self.truth.min(), predicted.min()))
+        step = (float(max(self.truth.max(), predicted.max())) - low) / STEPS or 1.0
+        return {
+            "low": float(f"{low:.9g}"),
+            "step": float(f"{step:.9g}"),
+            "task": self.tasks.tolist(),
+            "truth": np.rint((self.truth - low) / step).astype(int).tolist(),
+            "predicted": np.rint((predicted - low) / step).astype(int).tolist(),
+            "all": self.n_all,
+        }
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """How many held-out samples of each class are predicted as each class, in each group.
+
+    A group is a task, or all samples if the tasks are pairs of classes.
+
+    Parameters
+    ----------
+    groups : list of n_groups str
+    classes : list of n_groups lists of str
+        The classes of each group, in the order of rows and columns.
+    rows, truth : lists of n_groups arrays of int
+        The samples of each group, and the index of their true class among its classes.
+    labels : list of n_groups lists
+        The classes as they appear in y.
+    counts : list of n_groups int arrays of shape (n_points, n_classes, n_classes)
+        Counts at each exponent of the path: rows are true classes, columns predicted ones.
+    """
+
+    groups: list[str]
+    classes: list[list[str]]
+    rows: list[IntArray]
+    truth: list[IntArray]
+    labels: list[list[Any]]
+    counts: list[IntArray]
+
+    @classmethod
+    def drawn_from(cls, labelling: Labelling, samples: Samples, y: Any) -> Confusion:
+        """The held-out samples of each group, without predictions yet."""
+        truth = labelling.truth(y)
+        found = cls([], [], [], [], [], [])
+        for rows, tasks in labelling.groups(samples):
+            # each column of a label matrix is a task on the same rows
+            parts = [(rows, [t]) for t in tasks] if truth.ndim == 2 else [(rows, list(tasks))]
+            for mine, own in parts:
+                true = truth[mine, own[0]] if truth.ndim == 2 else truth[mine]
+                known = ~missing_labels(true)
+                mine, true = mine[known], true[known]
+                labels = _ordered([label for t in own for label in labelling.pairs[t]] + listed(true), labelling)
+                several = labelling.kind in ("tasks", "matrix")
+                found.groups.append(str(labelling.sources[own[0]]) if several else "")
+                found.classes.append([_shown(label) for label in labels])
+                found.rows.append(mine)
+                found.truth.append(_codes(true, labels))
+                found.labels.append(labels)
+        return found
+
+    @property
+    def n_rows(self) -> int:
+        """The number of labels to compare: one for each sample and task."""
+        return sum(map(len, self.rows))
+
+    @property
+    def right(self) -> tuple[Array, Array]:
+        """Share of correct predictions, (n_points, n_groups), NaN without samples; and sample counts, (n_groups,)."""
+        sizes = np.array([len(rows) for rows in self.rows], dtype=float)
+        hits = np.stack([np.trace(counts, axis1=1, axis2=2) for counts in self.counts], axis=1)
+        return np.where(sizes > 0, hits / np.maximum(sizes, 1), np.nan), sizes
+
+    def of_model(self, labelling: Labelling, decided: Decided) -> list[IntArray]:
+        """The counts of one model, (n_classes, n_classes) for each group, from its decisions."""
+        predicted = labelling.predictions(decided)
+        matrix = predicted.ndim == 2
+        counts = []
+        for g, (rows, truth, labels) in enumerate(zip(self.rows, self.truth, self.labels, strict=True)):
+            answers = _codes(predicted[rows, g] if matrix else predicted[rows], labels)
+            table = np.zeros((len(labels), len(labels)), dtype=int)
+            np.add.at(table, (truth, answers), 1)
+            counts.append(table)
+        return counts
+
+    def along(self, of_points: Sequence[list[IntArray]]) -> Confusion:
+        """A copy with the counts of every point of a path."""
+        return replace(self, counts=[np.stack(of_group) for of_group in zip(*of_points, strict=True)])
+
+    def page_data(self, points: IntArray) -> dict[str, Any]:
+        """What the page shows: the nonzero cells of each distinct table of a group, and which table each point has.
+
+        This is short: neighbouring points mostly make the same predictions, and with many classes most cells are zero.
+        """
+        groups = []
+        for name, classes, counts in zip(self.groups, self.classes, self.counts, strict=True):
+            flat = counts[points].reshape(len(points), -1)
+            states, at = np.unique(flat, axis=0, return_inverse=True)
+            filled = [np.flatnonzero(state) for state in states]
+            groups.append(
+                {
+                    "name": name,
+                    "classes": classes,
+                    "places": [places.tolist() for places in filled],
+                    "counts": [state[places].tolist() for state, places in zip(states, filled, strict=True)],
+                    "at": at.ravel().tolist(),
+                }
+            )
+        return {"groups": groups}
+
+
+def _ordered(labels: list[Any], labelling: Labelling) -> list[Any]:
+    """Each label once, in the order of the tasks' classes; unknown labels come last."""
+    known = labelling.pairs if labelling.kind == "matrix" else [listed(labelling.classes)]
+    order = {label: k for k, label in enumerate(label for some in known for label in some)}
+    return sorted(dict.fromkeys(labels), key=lambda label: order.get(label, len(order)))
+
+
+def _codes(values: AnyArray, labels: list[Any]) -> IntArray:
+    """The index of each value among the labels."""
+    place = {label: k for k, label in enumerate(labels)}
+    return np.array([place[value] for value in listed(values)], dtype=int)
+
+
+def _shown(label: Any) -> str:
+    """A label as text; a label matrix with gaps holds floats, and 1.0 is shown as 1."""
+    return f"{label:g}" if isinstance(label, float) else str(label)

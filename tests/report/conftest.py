@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import paretomkl
+from paretomkl import ParetoMKLClassifierCV
 from paretomkl.cli._demo import digits
 from paretomkl.kernels import sources
 from paretomkl.report import TradeOff, trade_off_page
@@ -69,14 +70,15 @@ def two_machines(n: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def many(tmp_path_factory: pytest.TempPathFactory) -> TradeOff:
     """The 45 pairs of digits."""
     file = tmp_path_factory.mktemp("pages") / "many.html"
-    return trade_off_page(*digits(300), Cs=[1.0, 10.0], cv=3, file=file, title="Digits", verbose=0)
+    return trade_off_page(ParetoMKLClassifierCV(Cs=[1.0, 10.0], cv=3), *digits(300), file=file, title="Digits")
 
 
 @pytest.fixture(scope="session")
 def two(tmp_path_factory: pytest.TempPathFactory) -> TradeOff:
     X, y, tasks = two_machines()
     file = tmp_path_factory.mktemp("pages") / "two.html"
-    return trade_off_page(X, y, tasks=tasks, Cs=[1.0, 10.0], file=file, title="Two <machines> & more", verbose=0)
+    search = ParetoMKLClassifierCV(Cs=[1.0, 10.0])
+    return trade_off_page(search, X, y, tasks=tasks, file=file, title="Two <machines> & more")
 
 
 @pytest.fixture(scope="session")
@@ -85,7 +87,8 @@ def sourced(tmp_path_factory: pytest.TempPathFactory) -> TradeOff:
     X, y, tasks = two_machines(40)
     file = tmp_path_factory.mktemp("pages") / "sourced.html"
     kernels = sources({"A & B": [0, 1], "</script>": slice(2, 4)})
-    return trade_off_page(X, y, tasks=tasks, kernels=kernels, Cs=[1.0, 10.0], cv=3, n_points=20, file=file, verbose=0)
+    search = ParetoMKLClassifierCV(kernels=kernels, Cs=[1.0, 10.0], cv=3)
+    return trade_off_page(search, X, y, tasks=tasks, n_points=20, file=file)
 
 
 @pytest.fixture(scope="session")

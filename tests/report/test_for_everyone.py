@@ -14,7 +14,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import confusion_matrix
 
-from paretomkl import pareto_path
+from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
 from paretomkl._show.drawing import shorten_all
 from paretomkl.cli._demo import LOADING, digits
 from paretomkl.report import trade_off_page, write_page
@@ -38,8 +38,8 @@ def sites(tmp_path_factory):
         np.sin(3 * X[:, 0] * (1 + site / 4)) + 0.1 * site * rng.standard_normal(360) > 0.5, FORMULA, "no, none"
     )
     file = tmp_path_factory.mktemp("pages") / "sites.html"
-    given = {"C": 1.0, "cv": 2, "n_points": 15, "rivals": False, "file": file, "verbose": 0}
-    return trade_off_page(X, y, tasks=np.array(SITES)[site], **given)
+    search = ParetoMKLClassifierCV(Cs=1.0, cv=2)
+    return trade_off_page(search, X, y, tasks=np.array(SITES)[site], n_points=15, baselines=False, file=file)
 
 
 # ------------------------------------------------------------------------------------------------------ contrast
@@ -381,7 +381,7 @@ def test_confusion_of_columns_with_gaps():
     X, y, tasks = two_machines(40)
     names = ["pump", UGLY]
     matrix = np.where(tasks[:, None] == np.array(names), (y == "yes").astype(float)[:, None], np.nan)
-    found = trade_off_page(X, matrix, C=1.0, cv=None, n_points=15, verbose=0)
+    found = trade_off_page(ParetoMKLClassifier(), X, matrix, n_points=15)
     assert found.confusion.classes == [["0", "1"], ["0", "1"]]
     shares, sizes = found.confusion.right
     assert_array_equal(sizes, found.n_held_out)
@@ -393,7 +393,7 @@ def test_many_classes_have_a_list_of_mistakes(driver, tmp_path):
     y = np.repeat(np.arange(14), 12)
     X = np.column_stack([np.cos(y), np.sin(y)]) + 0.3 * rng.standard_normal((168, 2))
     file = tmp_path / "page.html"
-    found = trade_off_page(X, y, C=1.0, cv=None, n_points=15, file=file, verbose=0)
+    found = trade_off_page(ParetoMKLClassifier(), X, y, n_points=15, file=file)
     page = Page(driver, file)
     table = confusion_matrix(y[found.test], found.path.models[list(found.path.ps).index(1.0)].predict(X[found.test]))
     np.fill_diagonal(table, 0)

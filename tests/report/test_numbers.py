@@ -11,10 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import mean_absolute_error, r2_score
 
 import paretomkl
-from paretomkl import ParetoMKLRegressor
-from paretomkl._show import numbers
+from paretomkl import ParetoMKLRegressor, ParetoMKLRegressorCV
 from paretomkl.kernels import KernelBank
-from paretomkl.report import build_page, held_out_split, trade_off_page
+from paretomkl.report import _trade_off, build_page, held_out_split, trade_off_page
 
 from .test_page import Page, embedded, number
 
@@ -33,8 +32,7 @@ def three_pumps(n: int = 150) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def pumps(tmp_path_factory):
     X, y, tasks = three_pumps()
     file = tmp_path_factory.mktemp("pages") / "pumps.html"
-    given = {"machine": "ridge", "Cs": [1.0, 10.0], "cv": 3, "n_points": 20, "file": file, "verbose": 0}
-    return trade_off_page(X, y, tasks=tasks, **given)
+    return trade_off_page(ParetoMKLRegressorCV(Cs=[1.0, 10.0], cv=3), X, y, tasks=tasks, n_points=20, file=file)
 
 
 def test_scores_match_models_fitted_by_hand(pumps):
@@ -65,9 +63,9 @@ def test_predictions_survive_rounding(pumps):
 
 
 def test_many_predictions_are_drawn_from_all_tasks(monkeypatch):
-    monkeypatch.setattr(numbers, "MOST_DRAWN", 15 * 12)
+    monkeypatch.setattr(_trade_off, "MOST_DRAWN", 15 * 12)
     X, y, tasks = three_pumps(240)
-    found = trade_off_page(X, y, tasks=tasks, machine="ridge", C=1.0, cv=None, n_points=15, verbose=0)
+    found = trade_off_page(ParetoMKLRegressor(), X, y, tasks=tasks, n_points=15)
     assert_array_equal(np.bincount(found.predictions.tasks), [4, 4, 4])
     assert found.predictions.n_all == 60
     assert len(set(found.predictions.rows)) == 12
@@ -76,8 +74,9 @@ def test_many_predictions_are_drawn_from_all_tasks(monkeypatch):
 
 def test_other_scores_losses_and_forms_of_y():
     X, y, tasks = three_pumps(60)
-    quick = {"C": 10.0, "cv": None, "n_points": 15, "verbose": 0}
-    found = trade_off_page(X, y, tasks=tasks, machine="svr", epsilon=0.3, scoring="neg_mean_absolute_error", **quick)
+    given = {"Cs": 10.0, "s": 1.1, "capacity": 1.0, "ps": 1.0, "scoring": "neg_mean_absolute_error", "cv": 2}
+    search = ParetoMKLRegressorCV(loss="epsilon_insensitive", epsilon=0.3, **given)
+    found = trade_off_page(search, X, y, tasks=tasks, n_points=15, baselines=False)
     assert "loss='epsilon_insensitive', epsilon=0.3" in found.path.refit
     assert (found.epsilon, found.measure.in_units) == (0.3, True)
     own = found.predictions.tasks == 1
@@ -85,32 +84,24 @@ def test_other_scores_losses_and_forms_of_y():
     assert found.scores[4, 1] == pytest.approx(-mean_absolute_error(truth, predicted))
     matrix = np.column_stack([y, -100 * y])
     matrix[:10, 1] = np.nan
-    two = trade_off_page(X, matrix, machine="ridge", **quick)
+    two = trade_off_page(ParetoMKLRegressor(C=10.0), X, matrix, n_points=15)
     assert two.n_held_out[0] == len(two.test) > two.n_held_out[1]
     assert len(two.predictions.truth) == two.n_held_out.sum()
 
 
 def test_cross_validation_chooses_epsilon():
     X, y, tasks = three_pumps(60)
-    given = {"machine": "svr", "C": 10.0, "s": 1.1, "capacity": 1.0, "cv": 2, "n_points": 15, "verbose": 0}
-    found = trade_off_page(X, y, tasks=tasks, rivals=False, epsilon=[0.1, 0.5], **given)
+    given = {"loss": "epsilon_insensitive", "epsilon": [0.1, 0.5], "Cs": 10.0, "s": 1.1, "capacity": 1.0, "cv": 2}
+    found = trade_off_page(ParetoMKLRegressorCV(**given), X, y, tasks=tasks, n_points=15, baselines=False)
     assert found.epsilon == found.cv.best_epsilon
     assert found.epsilon in (0.1, 0.5)
     assert f"epsilon = {found.epsilon:g}" in found.html
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"machine": "svdd"}, "machine must be one of"),
-        ({"machine": "ridge", "class_weight": "balanced"}, "class_weight needs classes"),
-        ({"machine": "ridge", "scoring": "accuracy"}, "not a score for numbers"),
-    ],
-)
-def test_incompatible_options_are_refused(options, message):
+def test_scores_for_classes_are_refused():
     X, y, tasks = three_pumps(30)
-    with pytest.raises(ValueError, match=message):
-        trade_off_page(X, y, tasks=tasks, verbose=0, **options)
+    with pytest.raises(ValueError, match="not a score for numbers"):
+        trade_off_page(ParetoMKLRegressorCV(scoring="accuracy"), X, y, tasks=tasks)
 
 
 # ------------------------------------------------------------------------------------------------- in a browser
@@ -183,7 +174,7 @@ def test_a_page_of_a_path_alone(driver, tmp_path):
     X, y, tasks = three_pumps(30)
     path = paretomkl.pareto_path(X, y, tasks=tasks, ps=[0.5, 1.0, 2.0], machine="ridge", verbose=0)
     page = Page(driver, path.to_html(tmp_path / "page.html"))
-    assert 'trade_off_page(X, y, machine="ridge"' in page.find("#no-accuracy").text
+    assert "trade_off_page(ParetoMKLRegressorCV(), X, y" in page.find("#no-accuracy").text
     assert "Held-out R²" in page.text("#no-accuracy")
     assert driver.find_elements("css selector", "#fig-truth, #fig-residuals, #fig-accuracy") == []
     assert page.drain()[0] == []
@@ -206,8 +197,8 @@ def test_notebooks_show_regressions(pumps):
 
 def test_labels_of_very_large_targets_do_not_overlap(driver, tmp_path):
     X, y, tasks = three_pumps(90)
-    given = {"machine": "ridge", "C": 1.0, "cv": None, "n_points": 15, "file": tmp_path / "page.html", "verbose": 0}
-    Page(driver, trade_off_page(X, 1e15 * y, tasks=tasks, **given).file)
+    file = tmp_path / "page.html"
+    Page(driver, trade_off_page(ParetoMKLRegressor(), X, 1e15 * y, tasks=tasks, n_points=15, file=file).file)
     labels = driver.execute_script(
         "return [...document.querySelectorAll('#fig-truth svg > text[text-anchor=middle]')]"
         ".filter(n => /\\d/.test(n.textContent)).map(n => n.getBoundingClientRect()).map(r => [r.left, r.right])"

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from paretomkl import PAPER_PS, ParetoMKLClassifier, pareto_path
+from paretomkl import PAPER_PS, ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
 from paretomkl._show.code import exponent_code, refit_code
 from paretomkl._show.drawing import ExponentAxis, pool_kernels
 from paretomkl._show.page import MAX_KERNELS
@@ -407,7 +407,7 @@ def test_pages_without_ways_have_no_panel(two):
 def test_page_follows_the_measure(driver, tmp_path):
     """Another score, shown as a number, and a task whose held-out samples have one class."""
     X, y, tasks = two_machines()
-    result = trade_off_page(X, y, tasks=tasks, C=1.0, cv=3, scoring="roc_auc", n_points=15, verbose=0)
+    result = trade_off_page(ParetoMKLClassifierCV(Cs=1.0, cv=3, scoring="roc_auc"), X, y, tasks=tasks, n_points=15)
     scores = result.scores.copy()
     scores[:, 0] = np.nan
     shown = {"scores": scores, "measure": result.measure, "cv": result.cv, "comparison": result.comparison}
@@ -718,7 +718,7 @@ def test_one_task(driver, one):
     assert driver.find_elements("css selector", f"#p, #control, #jumps, {OVER_P}") == []
     assert page.find("#no-slider").is_displayed()
     assert page.text("#no-slider").startswith("There is one task, so there is no trade-off and this page has no slider")
-    assert "trade_off_page(X, y" in page.find("#no-accuracy").text
+    assert "trade_off_page(ParetoMKLClassifierCV(), X, y" in page.find("#no-accuracy").text
     ((cells),) = page.cells().values()
     assert_allclose(number(cells[1]), path.objectives[1, 0], rtol=1e-4)
     assert_shares(page.shares(), path.kernel_shares[1])
@@ -730,7 +730,7 @@ def test_one_task_with_held_out_rows(driver, tmp_path):
     X, y, tasks = two_machines()
     pump = tasks == "pump"
     file = tmp_path / "page.html"
-    found = trade_off_page(X[pump], y[pump], C=1.0, cv=3, n_points=15, file=file, verbose=0)
+    found = trade_off_page(ParetoMKLClassifierCV(Cs=1.0, cv=3), X[pump], y[pump], n_points=15, file=file)
     page = Page(driver, file)
     text = page.find("main").text.replace("\u00a0", " ")
     score = found.measure.with_error(found.scores_overall[0], found.errors_overall[0])

@@ -7,15 +7,17 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
-from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV
+from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
 from paretomkl.cli._demo import digits
 from paretomkl.kernels import KernelBank
 from paretomkl.report import held_out_split, trade_off_page
 
 from .conftest import two_machines
 
-QUICK = {"C": 10.0, "cv": None, "n_points": 15, "verbose": 0}
+QUICK = {"n_points": 15}
+PLAIN = ParetoMKLClassifier(C=10.0)
 
 
 def test_accuracies_match_the_models(many):
@@ -45,7 +47,7 @@ def test_cross_validation_chooses(many):
     assert many.cv.best_score == max(many.cv.mean)
     assert many.cv.n_splits == 3
     assert (many.s, many.capacity) == (many.cv.best_s, many.cv.best_capacity)
-    assert set(many.seconds) == {"cross-validation", "path", "scores", "rivals", "page"}
+    assert set(many.seconds) == {"cross-validation", "path", "scores", "baselines"}
 
 
 def test_every_point_is_certified(many):
@@ -55,8 +57,9 @@ def test_every_point_is_certified(many):
 
 def test_ways_to_share_are_compared_with_the_kernel():
     X, y, tasks = two_machines(30)
-    given = {"tasks": tasks, "Cs": [1.0, 10.0], "s": 1.1, "cv": 3, "n_points": 15, "verbose": 0}
-    plain, result = (trade_off_page(X, y, **given, share=share) for share in (None, ["function", "everything"]))
+    search = ParetoMKLClassifierCV(Cs=[1.0, 10.0], s=1.1, cv=3)
+    sharing = clone(search).set_params(share=["function", "everything"])
+    plain, result = (trade_off_page(one, X, y, tasks=tasks, **QUICK) for one in (search, sharing))
     assert plain.sharing is None
     assert list(result.sharing.scores) == ["kernel", "function", "everything"]
     assert result.sharing.scores["kernel"][0] == result.cv.best_score
@@ -66,17 +69,59 @@ def test_ways_to_share_are_compared_with_the_kernel():
     assert_allclose(result.path.theta, plain.path.theta)
     assert_allclose(result.comparison.ours.folds, plain.comparison.ours.folds)
     assert result.comparison.ours.held_out == plain.comparison.ours.held_out
-    with pytest.raises(ValueError, match="share takes a list of ways to compare, got 'function'"):
-        trade_off_page(X, y, **given, share="function")
-    with pytest.raises(ValueError, match="share must be 'nothing'"):
-        trade_off_page(X, y, **given, share=["all"])
-    without = {name: value for name, value in given.items() if name != "tasks"}
-    assert trade_off_page(X, y, **without, share=["function"]).sharing is None
+    assert trade_off_page(sharing, X, y, **QUICK).sharing is None, "there is only one task"
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (
+            ParetoMKLClassifierCV(share="function"),
+            "but share='function'; use a search with share=\\['kernel', 'function",
+        ),
+        (ParetoMKLClassifier(share="everything"), "tasks that share their kernel"),
+        (ParetoMKLClassifierCV(share=["all", "kernel"]), "share must be 'nothing'"),
+        (np.zeros((3, 2)), "takes a search"),
+        (pareto_path([[0.0], [1.0]], kernels=["linear"], machine="one-class"), "outlier detectors"),
+    ],
+)
+def test_models_without_a_page_are_refused(model, message):
+    with pytest.raises(ValueError, match=message):
+        trade_off_page(model, np.zeros((4, 1)), [0, 1, 0, 1])
+
+
+def test_a_path_is_scored_on_all_samples():
+    """A path that was traced on the training part gives the scores of the page that traces it."""
+    X, y, tasks = two_machines(30)
+    traced = trade_off_page(PLAIN, X, y, tasks=tasks, **QUICK)
+    rows = traced.test
+    found = trade_off_page(traced.path, X[rows], y[rows], tasks=tasks[rows])
+    assert_array_equal(found.scores, traced.scores)
+    assert_array_equal(found.errors_overall, traced.errors_overall)
+    assert_array_equal(found.test, np.arange(len(rows)))
+    assert (found.C, found.train, found.cv, found.comparison) == (None, None, None, None)
+    assert f"tested on {len(rows)} samples</li>" in found.html
+
+
+def test_exponents_of_the_search_are_on_the_page():
+    X, y, tasks = two_machines(20)
+    found = trade_off_page(ParetoMKLClassifierCV(ps=[-1.0, 0.7], Cs=1.0, s=1.1, cv=2), X, y, tasks=tasks, **QUICK)
+    assert len(found.path) == 17
+    assert found.cv.best_p in found.path.ps[[0, 7, 8]] or found.cv.best_p in (-1.0, 0.7)
+
+
+def test_a_search_may_choose_one_class_against_the_rest():
+    """The tasks of the page are then the classes."""
+    X, y = digits(100)
+    search = ParetoMKLClassifierCV(Cs=1.0, s=1.1, cv=2, ps=1.0, multi_class="one-vs-rest", loss="squared")
+    found = trade_off_page(search, X, y, **QUICK)
+    assert found.scores.shape == (15, 10)
+    assert_allclose(found.scores_overall[7], found.path.models[7].score(X[found.test], y[found.test]))
 
 
 def test_given_cost_is_kept():
     X, y, tasks = two_machines(20)
-    result = trade_off_page(X, y, tasks=tasks, C=3.0, cv=2, n_points=15, verbose=0)
+    result = trade_off_page(ParetoMKLClassifierCV(Cs=3.0, cv=2), X, y, tasks=tasks, **QUICK)
     assert result.C == result.cv.best_C == 3.0
     assert len(result.cv.ps) == 13
     assert result.file is None
@@ -86,19 +131,24 @@ def test_given_cost_is_kept():
 def test_norm_and_capacity_are_chosen_or_given():
     """The path uses what cross-validation chose; a number fixes it; kernels that do not pay have no capacity."""
     X, y, tasks = two_machines(20)
-    quick = {"tasks": tasks, "C": 3.0, "n_points": 15, "verbose": 0, "rivals": False}
-    searched = trade_off_page(X, y, cv=2, s=[1.0, 3.0], capacity=[0.0, 0.7], **quick)
+
+    def page(**given):
+        search = ParetoMKLClassifierCV(Cs=3.0, cv=2, **given)
+        return trade_off_page(search, X, y, tasks=tasks, baselines=False, **QUICK)
+
+    searched = page(s=[1.0, 3.0], capacity=[0.0, 0.7])
     assert searched.s in (1.0, 3.0)
     assert searched.capacity in (0.0, 0.7)
     assert (searched.s, searched.capacity) == (searched.cv.best_s, searched.cv.best_capacity)
     assert f"C = 3, capacity = {searched.capacity:g}, s = {searched.s:g}</li>" in searched.html
-    fixed = trade_off_page(X, y, cv=2, s=searched.s, capacity=searched.capacity, **quick)
+    fixed = page(s=searched.s, capacity=searched.capacity)
     assert (fixed.cv.best_s, fixed.cv.best_capacity) == (None, None)
-    alone = trade_off_page(X, y, cv=None, s=searched.s, capacity=[searched.capacity], **quick)
+    bank = KernelBank(capacity=searched.capacity)
+    alone = trade_off_page(ParetoMKLClassifier(C=3.0, s=searched.s, kernels=bank), X, y, tasks=tasks, **QUICK)
     for other in (fixed, alone):
         assert (other.s, other.capacity) == (searched.s, searched.capacity)
         assert_allclose(other.path.objective, searched.path.objective, rtol=2e-5)
-    plain = trade_off_page(X, y, cv=2, kernels="paper", **quick)
+    plain = page(kernels="paper")
     assert plain.capacity is None
     assert "capacity" not in plain.path.refit
 
@@ -106,7 +156,7 @@ def test_norm_and_capacity_are_chosen_or_given():
 def test_task_scale_is_passed_on():
     X, y, tasks = two_machines(40)
     few = np.flatnonzero((tasks == "pump") | (np.arange(80) % 2 == 0))
-    result = trade_off_page(X[few], y[few], tasks=tasks[few], task_scale="samples", **QUICK)
+    result = trade_off_page(clone(PLAIN).set_params(task_scale="samples"), X[few], y[few], tasks=tasks[few], **QUICK)
     assert result.path.task_scale == "samples"
     assert "task_scale='samples'" in result.path.refit
     assert "objectives per sample</li>" in result.html
@@ -115,9 +165,9 @@ def test_task_scale_is_passed_on():
 def test_three_ways_to_give_the_tasks_agree():
     pandas = pytest.importorskip("pandas")
     X, y, tasks = two_machines(40)
-    by_label = trade_off_page(X, y, tasks=tasks, **QUICK)
+    by_label = trade_off_page(PLAIN, X, y, tasks=tasks, **QUICK)
     frame = pandas.DataFrame(X, columns=list("abcd")).assign(site=tasks)
-    by_column = trade_off_page(frame, y, task_column="site", **QUICK)
+    by_column = trade_off_page(clone(PLAIN).set_params(task_column="site"), frame, y, **QUICK)
     assert_array_equal(by_column.test, by_label.test)
     assert_allclose(by_column.scores, by_label.scores)
     assert_allclose(by_column.scores_overall, by_label.scores_overall)
@@ -125,12 +175,12 @@ def test_three_ways_to_give_the_tasks_agree():
     assert "task_column='site').fit(X, y)" in by_column.path.refit.replace(", tol=1e-6", "")
     names = by_label.path.task_names
     matrix = np.where(tasks[:, None] == np.array(names), (y == "yes").astype(float)[:, None], np.nan)
-    by_matrix = trade_off_page(X, pandas.DataFrame(matrix, columns=names), **QUICK)
+    by_matrix = trade_off_page(PLAIN, X, pandas.DataFrame(matrix, columns=names), **QUICK)
     assert by_matrix.path.task_names == names
     assert by_matrix.scores.shape == by_label.scores.shape
     # words with gaps in plain lists are read as the same labels
     rows = [[label if task == name else None for name in names] for label, task in zip(y, tasks, strict=True)]
-    by_lists = trade_off_page(X, rows, **QUICK)
+    by_lists = trade_off_page(PLAIN, X, rows, **QUICK)
     assert_array_equal(by_lists.test, by_matrix.test)
     assert_allclose(by_lists.scores, by_matrix.scores)
     assert_array_equal(by_lists.n_held_out, by_matrix.n_held_out)
@@ -141,8 +191,8 @@ def test_precomputed_kernels_agree():
     distance = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     stack = np.stack([np.exp(-distance / 2 / sigma**2) for sigma in (0.1, 0.5, 2.0)], axis=2)
     kernels = [("rbf", {"sigma": sigma}) for sigma in (0.1, 0.5, 2.0)]
-    one = trade_off_page(stack, y, tasks=tasks, kernels="precomputed", **QUICK)
-    other = trade_off_page(X, y, tasks=tasks, kernels=kernels, **QUICK)
+    one = trade_off_page(clone(PLAIN).set_params(kernels="precomputed"), stack, y, tasks=tasks, **QUICK)
+    other = trade_off_page(clone(PLAIN).set_params(kernels=kernels), X, y, tasks=tasks, **QUICK)
     assert_allclose(one.path.objective, other.path.objective, rtol=2e-5)
     assert_allclose(one.scores, other.scores, atol=0.1)
 
@@ -179,7 +229,7 @@ def test_task_without_held_out_samples_has_no_accuracy():
     pump = np.flatnonzero(tasks == "pump")
     # every tenth of 31 + 2 + 2 samples, ordered by label, is held out: none of the last four
     kept = np.concatenate([np.flatnonzero(tasks != "pump"), pump[y[pump] == "yes"][:2], pump[y[pump] == "no"][:2]])
-    result = trade_off_page(X[kept], y[kept], tasks=tasks[kept], test_size=0.1, **QUICK)
+    result = trade_off_page(PLAIN, X[kept], y[kept], tasks=tasks[kept], test_size=0.1, **QUICK)
     t = result.path.task_names.index("pump")
     assert result.n_held_out[t] == 0
     assert np.isnan(result.scores[:, t]).all()
@@ -190,10 +240,6 @@ def test_task_without_held_out_samples_has_no_accuracy():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"C": None, "cv": None}, "cv=None cannot choose C; give C."),
-        ({"s": [1.1, 2.0]}, "cv=None cannot choose s; give a single s."),
-        ({"capacity": [0.5, 1.0]}, "cv=None cannot choose capacity; give a single capacity."),
-        ({"C": -1.0}, "C must be a number greater than 0, got C=-1.0."),
         ({"test_size": 1.5}, "test_size must be a number between 0 and 1, got test_size=1.5."),
         ({"test_size": 0.01}, "test_size must be from 0.1 to 0.9, got 0.01."),
         ({"n_points": 3}, "A dense grid has 15 to 1000 exponents, got n=3."),
@@ -203,14 +249,14 @@ def test_task_without_held_out_samples_has_no_accuracy():
 def test_bad_arguments_are_refused(options, message):
     X, y, tasks = two_machines(20)
     with pytest.raises(ValueError) as error:
-        trade_off_page(X, y, tasks=tasks, **(QUICK | options))
+        trade_off_page(PLAIN, X, y, tasks=tasks, **(QUICK | options))
     assert str(error.value) == message
 
 
 def test_missing_folder_is_noticed_before_any_work(tmp_path):
     X, y, _ = two_machines(20)
     with pytest.raises(FileNotFoundError, match="There is no folder"):
-        trade_off_page(X, y, file=tmp_path / "nowhere" / "page.html")
+        trade_off_page(PLAIN, X, y, file=tmp_path / "nowhere" / "page.html")
 
 
 # ---------------------------------------------------------------------------------------------- large tables
@@ -219,7 +265,7 @@ def test_a_page_may_learn_from_some_of_the_rows_and_says_so():
     X, y, tasks = two_machines(60)
     kept = np.r_[0:80, 60:120] if len(y) == 120 else np.arange(len(y))
     X, y, tasks = X[np.unique(kept)], y[np.unique(kept)], tasks[np.unique(kept)]
-    whole, some = (trade_off_page(X, y, tasks=tasks, **QUICK, max_task_rows=most) for most in (None, 20))
+    whole, some = (trade_off_page(PLAIN, X, y, tasks=tasks, **QUICK, max_task_rows=most) for most in (None, 20))
     assert_array_equal(whole.test, some.test)
     assert set(some.train) < set(whole.train)
     for task in np.unique(tasks):
@@ -230,21 +276,20 @@ def test_a_page_may_learn_from_some_of_the_rows_and_says_so():
     assert some.path.models[0].support.rows.max() < len(some.train)
     assert f"learned from {len(some.train)} samples drawn from {len(whole.train)}, tested on" in some.html
     assert "drawn from" not in whole.html
-    everyone = trade_off_page(X, y, tasks=tasks, **QUICK, max_task_rows=10**6)
+    everyone = trade_off_page(PLAIN, X, y, tasks=tasks, **QUICK, max_task_rows=10**6)
     assert_array_equal(everyone.train, whole.train)
 
 
 def test_methods_are_compared_on_the_rows_that_parameters_are_chosen_on():
     """All methods learn from the same rows, and a sentence says so."""
     X, y, tasks = two_machines(120)
-    given = {"Cs": [1.0, 10.0], "s": 1.1, "capacity": 0.5, "cv": 3, "n_points": 15, "verbose": 0}
-    found = trade_off_page(X, y, tasks=tasks, **given, max_search_rows=40)
+    search = ParetoMKLClassifierCV(Cs=[1.0, 10.0], s=1.1, capacity=0.5, cv=3, max_search_rows=40)
+    found = trade_off_page(search, X, y, tasks=tasks, **QUICK)
     about = f"learn from the same {found.cv.n_rows} of {len(found.train)} samples"
     assert found.cv.n_rows < len(found.train)
     assert about in found.comparison.how
     assert about in found.html
     ours = found.comparison.ours
-    search = ParetoMKLClassifierCV(Cs=[1.0, 10.0], s=1.1, capacity=0.5, cv=3, max_search_rows=40)
     train = found.train
     rows = train[search.fit(X[train], y[train], tasks=tasks[train]).search_rows_]
     bank = KernelBank(capacity=0.5)
@@ -253,7 +298,7 @@ def test_methods_are_compared_on_the_rows_that_parameters_are_chosen_on():
     expected = plain.score(X[found.test], y[found.test], tasks=tasks[found.test])
     assert ours.held_out == pytest.approx(expected, abs=0.02)
     assert ours.held_out_error > 0
-    all_rows = trade_off_page(X, y, tasks=tasks, **given)
+    all_rows = trade_off_page(search.set_params(max_search_rows=None), X, y, tasks=tasks, **QUICK)
     at = list(all_rows.path.ps).index(all_rows.cv.best_p)
     assert all_rows.comparison.ours.held_out == all_rows.scores_overall[at]
     assert all_rows.comparison.about == ""
@@ -264,8 +309,8 @@ def test_held_out_samples_of_tasks_that_no_parameter_was_chosen_on_are_not_compa
     tasks = np.repeat([f"t{k}" for k in range(24)], 16)
     X = rng.standard_normal((len(tasks), 2))
     y = np.where(X[:, 0] + 0.3 * rng.standard_normal(len(tasks)) > 0, 1, -1)
-    given = {"Cs": [1.0], "s": 1.1, "capacity": 0.5, "cv": 2, "n_points": 15, "verbose": 0, "max_search_rows": 130}
-    found = trade_off_page(X, y, tasks=tasks, **given, share=["everything"])
+    given = {"Cs": [1.0], "s": 1.1, "capacity": 0.5, "cv": 2, "max_search_rows": 130, "share": ["kernel", "everything"]}
+    found = trade_off_page(ParetoMKLClassifierCV(**given), X, y, tasks=tasks, **QUICK)
     assert found.cv.n_rows < len(found.train)
     assert 0.5 < found.comparison.ours.held_out <= 1
     assert all(np.isfinite(one.held_out) for one in found.comparison.contenders)
@@ -273,7 +318,7 @@ def test_held_out_samples_of_tasks_that_no_parameter_was_chosen_on_are_not_compa
 
 def test_a_rough_path_may_share_models_and_a_fine_one_does_not():
     X, y, tasks = two_machines(60)
-    fine, rough = (trade_off_page(X, y, tasks=tasks, **QUICK, tol=tol) for tol in (1e-6, 1e-3))
+    fine, rough = (trade_off_page(PLAIN, X, y, tasks=tasks, **QUICK, tol=tol) for tol in (1e-6, 1e-3))
     distinct = [len({id(model) for model in found.path.models}) for found in (fine, rough)]
     assert distinct[1] < distinct[0] == 15
     assert rough.path.gap.max() <= 1e-3

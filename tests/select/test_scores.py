@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 from sklearn.metrics import balanced_accuracy_score, f1_score, get_scorer, make_scorer, roc_auc_score
 
-from paretomkl import ParetoMKLClassifier
+from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV
 from paretomkl._data.labels import Samples
 from paretomkl._select.scores import NAMES, make_judge
 from paretomkl.model_selection import make_multitask_scorer
@@ -16,7 +16,12 @@ from paretomkl.report import trade_off_page
 from tests.report.conftest import two_machines
 from tests.select.test_compare import three_sites
 
-QUICK = {"C": 10.0, "cv": None, "n_points": 15, "verbose": 0}
+QUICK = {"n_points": 15, "baselines": False}
+
+
+def judged_by(scoring=None):
+    """A search with nothing to choose."""
+    return ParetoMKLClassifierCV(ps=1.0, Cs=10.0, s=1.1, capacity=0.5, cv=2, scoring=scoring)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -24,7 +29,7 @@ def test_every_name_scores_every_task(name):
     """Compared with the functions of scikit-learn on the held-out samples of each task."""
     X, y, sites = three_sites()
     y = (y == "yes").astype(int)
-    result = trade_off_page(X, y, tasks=sites, scoring=name, **QUICK)
+    result = trade_off_page(judged_by(name), X, y, tasks=sites, **QUICK)
     assert result.measure.key == name
     # scikit-learn has no public way from a scorer to its function
     metric, given = (vars(get_scorer(name))[part] for part in ("_score_func", "_kwargs"))
@@ -57,7 +62,7 @@ def test_scores_of_a_model_match_its_decisions():
 
 def test_votes_of_many_classes_are_judged_together():
     X, y = load_iris(return_X_y=True)
-    result = trade_off_page(X, y, scoring="balanced_accuracy", **QUICK)
+    result = trade_off_page(judged_by("balanced_accuracy"), X, y, **QUICK)
     model = result.path.models[0]
     expected = balanced_accuracy_score(y[result.test], model.predict(X[result.test]))
     assert result.scores_overall[0] == pytest.approx(expected)
@@ -71,12 +76,12 @@ def test_a_score_with_one_held_out_class_is_undefined():
     kept = np.concatenate([np.flatnonzero(tasks != "pump"), some])
     X, y, tasks = X[kept], y[kept], tasks[kept]
     for scoring in ("roc_auc", "balanced_accuracy", "f1"):
-        result = trade_off_page(X, y, tasks=tasks, test_size=0.1, scoring=scoring, **QUICK)
+        result = trade_off_page(judged_by(scoring), X, y, tasks=tasks, test_size=0.1, **QUICK)
         t = result.path.task_names.index("pump")
         assert len(set(y[result.test][tasks[result.test] == "pump"])) == 1
         assert np.isnan(result.scores[:, t]).all()
         assert_allclose(result.scores_overall, result.scores[:, 1 - t])
-    plain = trade_off_page(X, y, tasks=tasks, test_size=0.1, **QUICK)
+    plain = trade_off_page(ParetoMKLClassifier(C=10.0), X, y, tasks=tasks, test_size=0.1, **QUICK)
     assert np.isfinite(plain.scores).all()
 
 
@@ -133,7 +138,7 @@ def test_scores_for_two_classes_refuse_three():
     X, y = load_iris(return_X_y=True)
     message = "The score roc_auc compares two classes, but y has 3; use balanced_accuracy or f1_macro."
     with pytest.raises(ValueError) as error:
-        trade_off_page(X, y, scoring="roc_auc", **QUICK)
+        trade_off_page(judged_by("roc_auc"), X, y, **QUICK)
     assert str(error.value) == message
     with pytest.raises(ValueError, match="but task 'b' has 3; use"):
         make_judge("f1").of_samples(X[:120], y[:120].cumsum() % 3, tasks=["b"] * 120)
