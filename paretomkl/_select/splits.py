@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import numbers
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from sklearn.model_selection import BaseShuffleSplit, KFold, StratifiedKFold, check_cv
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _num_samples
 
 from .._data.labels import Samples
 from .._data.tasks import (
@@ -37,22 +38,21 @@ from ..exceptions import RareLabelWarning
 FEWEST_TASKS = 10  # minimum number of tasks if parameters are chosen on some tasks only
 FEWEST_OF_CLASS = 10  # minimum rows per class, without tasks, if parameters are chosen on some rows only
 SEPARATELY = 4  # the limits on search rows and pairs of rows are this many times higher for separate tasks
+RandomState = int | np.random.RandomState | None
 Split = tuple[IntArray, IntArray]  # rows for training and for testing
 MATRIX_AND_TASKS = "Pass a matrix y, whose columns are the tasks, or the task of each row, not both."
 
 
-class _TaskFolds:
-    """Base class of folds over tasks: it finds the tasks and distributes the samples."""
+class _TaskSplitter:
+    """Base class of splits within tasks: it finds the tasks."""
 
     __metadata_request__split: ClassVar = {"groups": True, "tasks": True}
     n_splits: int
-    shuffle: bool
-    random_state: Any
-    task_column: Any
+    random_state: RandomState
+    task_column: int | str | None
+    by_label: ClassVar[bool] = False  # whether a cell is a label of a task, or a whole task
 
-    def split(
-        self, X: Any, y: Any = None, groups: Any = None, tasks: Any = None
-    ) -> Iterator[tuple[IntArray, IntArray]]:
+    def split(self, X: object, y: object = None, groups: object = None, tasks: object = None) -> Iterator[Split]:
         """Generate indices of training and test parts.
 
         Parameters
@@ -60,17 +60,45 @@ class _TaskFolds:
         X : array-like or frame of n_samples rows
             Its values are used only with a ``task_column``.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            Targets; a matrix has one task per column, with NaN or None for missing targets.
+            Targets; a matrix has one task per column, with NaN or None for missing targets. Without labels to stratify
+            by, a vector is not used and may be None.
         groups, tasks : array-like of shape (n_samples,), default=None
             The task of each row. The two are aliases: without metadata routing, scikit-learn passes only ``groups``.
 
         Yields
         ------
         train, test : arrays of int
+            In increasing order.
         """
         tasks = _given_tasks(X, self.task_column, groups, tasks)
         check_consistent_length(X, y, tasks)
-        cells = self._make_cells(X, y, tasks)
+        return self._splits(_cells(X, y, tasks, self.by_label))
+
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None, tasks: object = None) -> int:
+        """Number of splits; the arguments are for compatibility with scikit-learn and have no effect."""
+        return self.n_splits
+
+    def _splits(self, cells: Cells) -> Iterator[Split]:
+        raise NotImplementedError
+
+
+class _TaskFolds(_TaskSplitter):
+    """Base class of folds over tasks: it distributes the samples."""
+
+    shuffle: bool
+
+    def __init__(
+        self,
+        n_splits: int = 5,
+        *,
+        shuffle: bool = False,
+        random_state: RandomState = None,
+        task_column: int | str | None = None,
+    ) -> None:
+        super().__init__(n_splits, shuffle=shuffle, random_state=random_state)  # type: ignore[call-arg]
+        self.task_column = task_column
+
+    def _splits(self, cells: Cells) -> Iterator[Split]:
         if self.n_splits > cells.n_samples:
             raise ValueError(f"There are only {cells.n_samples} samples for {self.n_splits} folds.")
         self._check_sizes(cells)
@@ -79,13 +107,6 @@ class _TaskFolds:
         self._check_spread(cells, fold)
         everyone = np.arange(cells.n_samples)
         return ((everyone[fold != f], everyone[fold == f]) for f in range(self.n_splits))
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, tasks: Any = None) -> int:
-        """Number of folds; the arguments are for compatibility with scikit-learn and have no effect."""
-        return self.n_splits
-
-    def _make_cells(self, X: Any, y: Any, tasks: Any) -> Cells:
-        raise NotImplementedError
 
     def _check_sizes(self, cells: Cells) -> None:
         """Raise if a cell is too small for any folds."""
@@ -144,15 +165,7 @@ class MultiTaskStratifiedKFold(_TaskFolds, StratifiedKFold):
     """
 
     __module__ = "paretomkl.model_selection"  # the public import path, which saved models use
-
-    def __init__(
-        self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None, task_column: Any = None
-    ) -> None:
-        super().__init__(n_splits, shuffle=shuffle, random_state=random_state)
-        self.task_column = task_column
-
-    def _make_cells(self, X: Any, y: Any, tasks: Any) -> Cells:
-        return _label_cells(y, tasks)
+    by_label = True
 
     def _check_sizes(self, cells: Cells) -> None:
         sizes = cells.sizes
@@ -171,7 +184,7 @@ class MultiTaskStratifiedKFold(_TaskFolds, StratifiedKFold):
                 f"n_splits={self.n_splits}; some test parts will have none."
             )
             rare = RareLabelWarning(message, task, label, int(sizes[smallest]), self.n_splits)
-            warnings.warn(rare, stacklevel=3)
+            warnings.warn(rare, stacklevel=4)
 
     def _check_spread(self, cells: Cells, fold: IntArray) -> None:
         """Every training part must contain every cell; samples in many cells may make that impossible."""
@@ -228,15 +241,6 @@ class MultiTaskKFold(_TaskFolds, KFold):
 
     __module__ = "paretomkl.model_selection"
 
-    def __init__(
-        self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None, task_column: Any = None
-    ) -> None:
-        super().__init__(n_splits, shuffle=shuffle, random_state=random_state)
-        self.task_column = task_column
-
-    def _make_cells(self, X: Any, y: Any, tasks: Any) -> Cells:
-        return _task_cells(X, y, tasks)
-
     def _check_sizes(self, cells: Cells) -> None:
         self._check_kept(cells, -(-cells.sizes // self.n_splits))
 
@@ -255,7 +259,7 @@ class MultiTaskKFold(_TaskFolds, KFold):
             )
 
 
-class MultiTaskShuffleSplit(BaseShuffleSplit):
+class MultiTaskShuffleSplit(_TaskSplitter, BaseShuffleSplit):
     """Random splits within each task, for regression: a fraction or number of samples of every task for training.
 
     You define the tasks as for :class:`MultiTaskKFold`; the other samples of each task are for testing.
@@ -291,36 +295,19 @@ class MultiTaskShuffleSplit(BaseShuffleSplit):
     """
 
     __module__ = "paretomkl.model_selection"
-    __metadata_request__split: ClassVar = {"groups": True, "tasks": True}
 
     def __init__(
-        self, n_splits: int = 10, *, train_size: float = 0.75, random_state: Any = None, task_column: Any = None
+        self,
+        n_splits: int = 10,
+        *,
+        train_size: float = 0.75,
+        random_state: RandomState = None,
+        task_column: int | str | None = None,
     ) -> None:
         super().__init__(n_splits, train_size=train_size, random_state=random_state)
         self.task_column = task_column
 
-    def split(
-        self, X: Any, y: Any = None, groups: Any = None, tasks: Any = None
-    ) -> Iterator[tuple[IntArray, IntArray]]:
-        """Generate indices of training and test parts.
-
-        Parameters
-        ----------
-        X : array-like or frame of n_samples rows
-            Its values are used only with a ``task_column``.
-        y : array-like of shape (n_samples,) or (n_samples, n_tasks), default=None
-            Used only if it is a matrix, with one task per column and NaN or None for missing targets.
-        groups, tasks : array-like of shape (n_samples,), default=None
-            The task of each row. The two are aliases: without metadata routing, scikit-learn passes only ``groups``.
-
-        Yields
-        ------
-        train, test : arrays of int
-            In increasing order.
-        """
-        tasks = _given_tasks(X, self.task_column, groups, tasks)
-        check_consistent_length(X, y, tasks)
-        cells = _task_cells(X, y, tasks)
+    def _splits(self, cells: Cells) -> Iterator[Split]:
         disjoint = cells.disjoint
         if disjoint:
             pools = [cells.rows[own] for own in rows_by_code(cells.columns, len(cells.names))]
@@ -332,11 +319,7 @@ class MultiTaskShuffleSplit(BaseShuffleSplit):
         ]
         return iter([self._draw(cells, pools, shares, rng) for _ in range(self.n_splits)])
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, tasks: Any = None) -> int:
-        """Number of splits; the arguments are for compatibility with scikit-learn and have no effect."""
-        return self.n_splits
-
-    def _draw(self, cells: Cells, pools: list[IntArray], shares: list[int], rng: Any) -> tuple[IntArray, IntArray]:
+    def _draw(self, cells: Cells, pools: list[IntArray], shares: list[int], rng: np.random.RandomState) -> Split:
         drawn = [rng.permutation(pool) for pool in pools]
         train = np.sort(np.concatenate([rows[:n] for rows, n in zip(drawn, shares, strict=True)]))
         test = np.sort(np.concatenate([rows[n:] for rows, n in zip(drawn, shares, strict=True)]))
@@ -351,7 +334,7 @@ class MultiTaskShuffleSplit(BaseShuffleSplit):
         return train, test
 
 
-def split_by_time(tasks: Any, time: Any, train_size: float = 0.75) -> tuple[IntArray, IntArray]:
+def split_by_time(tasks: object, time: object, train_size: float = 0.75) -> Split:
     """Split each task by time: the first part for training, the later part for testing.
 
     Within each task, all training samples are strictly earlier than all test samples; samples with the same time stay
@@ -395,7 +378,7 @@ def split_by_time(tasks: Any, time: Any, train_size: float = 0.75) -> tuple[IntA
     return np.flatnonzero(in_train), np.flatnonzero(~in_train)
 
 
-def _n_train(train_size: Any, n: int, where: str) -> int:
+def _n_train(train_size: float, n: int, where: str) -> int:
     """Number of training samples out of n: at least two, and not all."""
     count = isinstance(train_size, numbers.Integral)
     if not (train_size >= 2 if count else isinstance(train_size, float | np.floating) and 0 < train_size < 1):
@@ -411,7 +394,7 @@ def _n_train(train_size: Any, n: int, where: str) -> int:
     return n_train
 
 
-def _given_tasks(X: Any, task_column: Any, groups: Any, tasks: Any) -> Any:
+def _given_tasks(X: object, task_column: int | str | None, groups: object, tasks: object) -> Any:
     """The task of each row, from at most one of the three arguments; None without tasks."""
     ways = {"task_column": task_column, "groups": groups, "tasks": tasks}
     given = [name for name, value in ways.items() if value is not None]
@@ -423,8 +406,15 @@ def _given_tasks(X: Any, task_column: Any, groups: Any, tasks: Any) -> Any:
 
 
 def make_splits(
-    cv: Any, X: Any, y: Any, tasks: Any = None, groups: Any = None, random_state: Any = 0, *, stratify: bool = True
-) -> list[tuple[IntArray, IntArray]]:
+    cv: Any,
+    X: object,
+    y: object,
+    tasks: object = None,
+    groups: object = None,
+    random_state: RandomState = 0,
+    *,
+    stratify: bool = True,
+) -> list[Split]:
     """Training and test parts for any ``cv=`` that scikit-learn accepts; X has no task column.
 
     An int makes a :class:`MultiTaskStratifiedKFold` with that many folds, or for regression (``stratify=False``) a
@@ -435,7 +425,7 @@ def make_splits(
         seed = 0 if random_state is None else random_state
         folds = MultiTaskStratifiedKFold if stratify else MultiTaskKFold
         cv = folds(5 if cv is None else int(cv), shuffle=True, random_state=seed)
-    of_tasks = isinstance(cv, _TaskFolds | MultiTaskShuffleSplit)
+    of_tasks = isinstance(cv, _TaskSplitter)
     if of_tasks and groups is not None:
         raise ValueError(
             f"The folds of {type(cv).__name__}, and of a number as cv=, do not keep groups together; pass a splitter "
@@ -445,7 +435,7 @@ def make_splits(
         plain = copy.copy(cv)
         plain.task_column = None  # no longer in X
         return list(plain.split(X, y, tasks=tasks))
-    everyone = np.arange(len(y))
+    everyone = np.arange(_num_samples(y))
     parts = check_cv(cv, y, classifier=stratify).split(X, y, groups)
     splits = [(everyone[train], everyone[test]) for train, test in parts]
     if not splits:
@@ -460,7 +450,7 @@ def searches_all(sizes: Sequence[int] | IntArray, most: int, pooled: bool) -> bo
 
 
 def rows_to_search(
-    samples: Samples, y: Any, cv: Any, most: int | None, pooled: bool, stratify: bool
+    samples: Samples, y: object, cv: Any, most: int | None, pooled: bool, stratify: bool
 ) -> IntArray | None:
     """The rows used to choose parameters, about ``most``; None means all.
 
@@ -499,7 +489,7 @@ class Cells:
     cell of each known label or target.
     """
 
-    names: list[tuple[Any, Any]]
+    names: list[tuple[Hashable, Hashable]]
     rows: IntArray
     columns: IntArray
     n_samples: int
@@ -526,49 +516,34 @@ class Cells:
         return "y" if task is None else f"Task {literal(task)}"
 
 
-def _task_cells(X: Any, y: Any, tasks: Any) -> Cells:
-    """One cell per task."""
-    targets = None if y is None else as_vector_or_matrix(y)
-    if targets is not None and targets.ndim == 2:
+def _cells(X: object, y: object, tasks: object, by_label: bool) -> Cells:
+    """One cell per task, or per label of each task; y is needed only for labels and for tasks in its columns."""
+    values = np.zeros(_num_samples(X)) if y is None and not by_label else as_vector_or_matrix(y)
+    parts: list[tuple[Hashable, IntArray, AnyArray]]
+    if values.ndim == 2:
         if tasks is not None:
             raise ValueError(MATRIX_AND_TASKS)
-        if targets.shape[1] == 0:
+        if values.shape[1] == 0:
             raise ValueError("y has no columns.")
-        rows, columns = np.nonzero(~missing_labels(targets))
-        names = column_names(y) or list(range(targets.shape[1]))
-        return Cells([(name, None) for name in names], rows, columns, len(targets))
-    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
-    parts = rows_of_tasks(tasks, n_samples)
-    columns = np.repeat(np.arange(len(parts)), [len(rows) for _, rows in parts])
-    return Cells([(task, None) for task, _ in parts], np.concatenate([rows for _, rows in parts]), columns, n_samples)
-
-
-def _label_cells(y: Any, tasks: Any) -> Cells:
-    labels = as_vector_or_matrix(y)
-    everyone = np.arange(len(labels))
-    if labels.ndim == 2:
-        if tasks is not None:
-            raise ValueError(MATRIX_AND_TASKS)
-        labelled = ~missing_labels(labels)
-        names = column_names(y) or list(range(labels.shape[1]))
-        parts = [(names[t], everyone[labelled[:, t]], labels[labelled[:, t], t]) for t in range(labels.shape[1])]
+        names, known = column_names(y) or range(values.shape[1]), ~missing_labels(values)
+        parts = [(name, np.flatnonzero(known[:, t]), values[:, t]) for t, name in enumerate(names)]
     else:
-        if labels.dtype.kind == "f":
-            check_classification_targets(labels)
-        refuse_missing(labels, "y")
-        parts = [(task, rows, labels[rows]) for task, rows in rows_of_tasks(tasks, len(labels))]
-    cells: list[tuple[Any, Any]] = []
-    rows_of, columns_of = [], []
-    for task, rows, values in parts:  # cells of one task are adjacent, so that tasks are distributed evenly too
-        found: dict[Any, int] = {}
-        codes = [found.setdefault(label, len(found)) for label in listed(values)]
-        columns_of.append(len(cells) + np.array(codes, dtype=int))
-        rows_of.append(rows)
+        if by_label and values.dtype.kind == "f":
+            check_classification_targets(values)
+        if by_label:
+            refuse_missing(values, "y")
+        parts = [(task, rows, values) for task, rows in rows_of_tasks(tasks, len(values))]
+    cells: list[tuple[Hashable, Hashable]] = []
+    columns = []
+    for task, rows, labels in parts:  # cells of one task are adjacent, so that tasks are distributed evenly too
+        found: dict[Hashable, int] = {} if by_label else {None: 0}
+        codes = [found.setdefault(label, len(found)) for label in listed(labels[rows])] if by_label else [0] * len(rows)
+        columns.append(len(cells) + np.array(codes, dtype=int))
         cells += [(task, label) for label in found]
-    return Cells(cells, np.concatenate(rows_of), np.concatenate(columns_of), len(labels))
+    return Cells(cells, np.concatenate([rows for _, rows, _ in parts]), np.concatenate(columns), len(values))
 
 
-def _deal(cells: Cells, n_splits: int, rng: Any) -> IntArray:
+def _deal(cells: Cells, n_splits: int, rng: np.random.RandomState | None) -> IntArray:
     """Folds of samples in one cell each: distribute cells in turn, with consecutive samples of a cell together."""
     n_cells = len(cells.names) + 1
     cell = np.full(cells.n_samples, n_cells - 1)  # the last cell has the samples without a label
@@ -584,7 +559,7 @@ def _deal(cells: Cells, n_splits: int, rng: Any) -> IntArray:
     return fold
 
 
-def _balance(cells: Cells, n_splits: int, rng: Any) -> IntArray:
+def _balance(cells: Cells, n_splits: int, rng: np.random.RandomState | None) -> IntArray:
     """Folds of samples in several cells: minimise Σ_c Σ_f (n_cf / n_c)² by a greedy start and single moves."""
     n, everyone = cells.n_samples, np.arange(cells.n_samples)
     whole = len(cells.names)  # all samples form a cell too, for folds of even size
@@ -619,7 +594,7 @@ def _balance(cells: Cells, n_splits: int, rng: Any) -> IntArray:
         fold[i] = g
 
 
-def as_vector_or_matrix(y: Any) -> AnyArray:
+def as_vector_or_matrix(y: object) -> AnyArray:
     """Labels (n_samples,) or (n_samples, n_tasks); a matrix with one column becomes a vector."""
     labels = as_labels(y, "y")
     if labels.ndim not in (1, 2):
@@ -627,7 +602,7 @@ def as_vector_or_matrix(y: Any) -> AnyArray:
     return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
 
 
-def rows_of_tasks(tasks: Any, n_samples: int) -> list[tuple[Any, IntArray]]:
+def rows_of_tasks(tasks: object, n_samples: int) -> list[tuple[Hashable, IntArray]]:
     """The samples of each task, in order of appearance; without tasks, one task called None."""
     sources = as_sources(tasks, n_samples)
     if sources is None:
