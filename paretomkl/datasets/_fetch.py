@@ -16,7 +16,7 @@ import numpy as np
 
 from .._tools.typing import AnyArray
 from .._tools.wording import did_you_mean
-from ._files import FILES, MFEAT_SOURCES, DataFile, FileContent, cache_folder, given_folder, optional, read_file
+from ._files import FILES, DataFile, FileContent, cache_folder, given_folder, optional, read_file
 
 Read = Callable[[DataFile], FileContent]
 Contents = tuple[FileContent, Sequence[str]]  # with the feature names; further arrays may include "tasks"
@@ -135,6 +135,8 @@ BUILD: dict[str, Callable[..., Contents]] = {
     "parkinsons": _parkinsons,
     "mnist": _mnist,
 }
+MFEAT_SOURCES = {"fou": 76, "fac": 216, "kar": 64, "pix": 240, "zer": 47, "mor": 6}
+"""Columns of each source, in the order of the archive."""
 NUMBERED = {  # names for features that have none in the files
     "satellite": [f"pixel {pixel} band {band}" for pixel in range(1, 10) for band in range(1, 5)],
     "letter": [f"p_{row}_{column}" for row in range(16) for column in range(8)],

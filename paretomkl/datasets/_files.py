@@ -240,36 +240,29 @@ class DataFile:
 
 
 STEEL_CLASSES = ("Pastry", "Z_Scratch", "K_Scatch", "Stains", "Dirtiness", "Bumps", "Other_Faults")
-MFEAT_SOURCES = {"fou": 76, "fac": 216, "kar": 64, "pix": 240, "zer": 47, "mor": 6}
-"""Columns of each source, in the order of the archive."""
-READERS: dict[str, Callable[[bytes], FileContent]] = {
-    "robot/sensor_readings_4.data": partial(read_columns, n_columns=5, delimiter=","),
-    "robot/sensor_readings_24.data": partial(read_columns, n_columns=25, delimiter=","),
-    "segment": partial(read_columns, n_columns=20, label=0, delimiter=",", skip=(";", "REGION-")),
-    "satellite": partial(read_columns, n_columns=37, label_type=int),
-    "shuttle": partial(read_columns, n_columns=10, label_type=int),
-    "vehicle": partial(read_columns, n_columns=19),
-    "steel": partial(read_indicators, n_columns=34, classes=STEEL_CLASSES),
+READERS: dict[str, Callable[..., FileContent]] = {  # by folder
+    "robot": partial(read_columns, delimiter=","),
+    "segment": partial(read_columns, label=0, delimiter=",", skip=(";", "REGION-")),
+    "satellite": partial(read_columns, label_type=int),
+    "shuttle": partial(read_columns, label_type=int),
+    "vehicle": read_columns,
+    "steel": partial(read_indicators, classes=STEEL_CLASSES),
     "letter": read_letters,
     "landmine": read_fields,
     # the first line numbers the columns; no row of data starts like this
-    **{
-        f"mfeat/mfeat-{name}.csv.gz": partial(
-            read_columns, n_columns=width + 1, delimiter=",", skip=("0,1,2,3,4,5,",), label_type=int
-        )
-        for name, width in MFEAT_SOURCES.items()
-    },
+    "mfeat": partial(read_columns, delimiter=",", skip=("0,1,2,3,4,5,",), label_type=int),
     "school": partial(read_fields, features="X", labels="Y", label_type=np.float64),
-    "parkinsons": partial(read_columns, n_columns=22, label=0, skip=("subject#",), label_type=int),
+    "parkinsons": partial(read_columns, label=0, skip=("subject#",), label_type=int),
     "computer": read_survey,
     "mnist": read_idx,
 }
-"""Readers by path, or by folder if all its files have the same form."""
 
 
 def _listed(line: str) -> DataFile:
-    path, n_rows, sha256, checksum, url = line.split()
-    read = READERS.get(path) or READERS[path.partition("/")[0]]
+    path, n_rows, n_columns, sha256, checksum, url = line.split()
+    read = READERS[path.partition("/")[0]]
+    if n_columns != "-":
+        read = partial(read, n_columns=int(n_columns))
     known = None if sha256 == "-" else sha256
     return DataFile(path, url, read, int(n_rows), known, checksum, any_order=path.startswith("letter/"))
 
