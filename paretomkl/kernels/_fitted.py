@@ -268,13 +268,8 @@ class Standardizer:
     scale: Array
 
     @classmethod
-    def of(cls, X: Array, weight: Array | None = None) -> Standardizer:
-        """Fit to samples X (n, n_features); a sample of weight two counts twice, one of weight zero not at all."""
-        return cls.from_statistics(Statistics(X, weight))
-
-    @classmethod
-    def from_statistics(cls, statistics: ColumnStatistics) -> Standardizer:
-        """Fit to statistics of the samples instead of the samples themselves."""
+    def of(cls, statistics: ColumnStatistics) -> Standardizer:
+        """Fit to samples, given by their statistics."""
         median, bottom, top = statistics.quantiles((0.5, _TAIL, 1 - _TAIL))
         reach = _FAR * (top - bottom) / _WIDTH
         spread_out = reach > 0  # otherwise most values are equal, as in the indicator of a rare category

@@ -615,7 +615,7 @@ class KernelBank:
         else:
             X = np.asarray(X, dtype=np.float64)
             statistics = Statistics(X, weight)
-            standardizer = Standardizer.from_statistics(statistics) if self._standardizes else None
+            standardizer = Standardizer.of(statistics) if self._standardizes else None
             Z = X if standardizer is None else standardizer(X)
 
             def scale(columns: IntArray | None) -> Scale:
@@ -641,7 +641,7 @@ class KernelBank:
         self.check()
         if is_precomputed(self):
             raise ValueError("kernels='precomputed' needs the samples of all tasks in one place; pass features.")
-        standardizer = Standardizer.from_statistics(statistics) if self._standardizes else None
+        standardizer = Standardizer.of(statistics) if self._standardizes else None
 
         def scale(columns: IntArray | None) -> Scale:
             return statistics.scale(standardizer, np.arange(n_features) if columns is None else columns)

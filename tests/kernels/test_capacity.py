@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from paretomkl import ParetoMKLClassifier, pareto_path
 from paretomkl.kernels import Cosine, Gaussian, KernelBank, Laplacian, Linear, Polynomial, default_kernels, sources
 from paretomkl.kernels._evaluation import cityblock
-from paretomkl.kernels._fitted import Standardizer, typical_distances, weighted_quantiles
+from paretomkl.kernels._fitted import Standardizer, Statistics, typical_distances, weighted_quantiles
 from paretomkl.plotting import KernelWeightsDisplay
 from tests import oracles
 
@@ -201,7 +201,7 @@ def test_the_standardizer_handles_each_kind_of_column():
     huge = np.where(np.arange(n) == 3, 1e300, 0.0)
     nearly = np.full(n, 0.1) + 1e-17
     data = np.column_stack([rare, normal, with_outlier, huge, nearly, np.arange(n) + 1.6e9])
-    standardizer = Standardizer.of(data)
+    standardizer = Standardizer.of(Statistics(data))
     Z = standardizer(data)
     assert np.isfinite(Z).all()
     assert_array_equal(np.isfinite(standardizer.scale), [True, True, True, True, False, True])

@@ -418,7 +418,7 @@ def _ranges(n: int, step: int) -> list[tuple[int, int]]:
 def by_column(tasks: IntArray, of_task: IntArray, idx: IntArray, value: Array) -> tuple[IntArray, ColumnEntries]:
     """The columns of the entries of some tasks, and these entries with the number among ``tasks`` of their task.
 
-    ColumnEntries of_task[t] to of_task[t+1]-1 of the columns ``idx`` and the numbers ``value`` belong to task t.
+    Entries of_task[t] to of_task[t+1]-1 of the columns ``idx`` and the numbers ``value`` belong to task t.
     """
     own = [np.arange(of_task[t], of_task[t + 1]) for t in tasks]
     owner = np.repeat(np.arange(len(tasks)), [len(entries) for entries in own])

@@ -1,7 +1,8 @@
 """Compiled evaluation of a bank of kernels in single precision: one sample against many, a tile at a time.
 
 Twice as many values fit into a vector register and into the cache as in double precision, and the data of the one
-sample are read once. If kernels need more digits, :mod:`paretomkl.kernels._evaluation` is used instead.
+sample are read once. Errors of single precision are measured where they matter for a certificate; if kernels need more
+digits, :mod:`paretomkl.kernels._evaluation` is used instead.
 """
 
 from __future__ import annotations
