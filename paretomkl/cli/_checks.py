@@ -6,8 +6,9 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from .._tools.wording import counted
+from ..tables._files import TableError
 from ._options import Options
-from ._running import TableError, note
+from ._running import note
 
 if TYPE_CHECKING:
     from .._select.scores import Judge

@@ -25,7 +25,7 @@ from ._options import (
     parse_numbers,
     parse_ways,
 )
-from ._running import Output, command, finite, named, note, number, one_blas_thread
+from ._running import Output, command, named, note, one_blas_thread
 
 if TYPE_CHECKING:
     from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
@@ -271,15 +271,15 @@ def _report_fit(table: "Table", plan: SearchPlan, fitted: FittedTable, out: Path
             "share": model.share,
             "common_share": getattr(model, "common_share_", None),
             "sharing": None if sharing is None else sharing.facts(),
-            "p": None if p is None else finite(p),
+            "p": p,
             "C": model.C,
-            "s": finite(model.s),
+            "s": model.s,
             "capacity": fitted.capacity,
             "epsilon": fitted.epsilon,
             "scoring": measure.key,
             "score_name": measure.name,
             "cv_score": None if search is None else search.best_score_,
-            "train_score": number(train),
+            "train_score": train,
             "comparison": None if fitted.comparison is None else fitted.comparison.facts(),
             "gap": model.gap_,
             "tasks": model.task_names_,

@@ -38,18 +38,17 @@ def info(
     if warm_up:
         _warm_up(output)
         return
-    packages = dict.fromkeys(PACKAGES)
+    packages, data = dict.fromkeys(PACKAGES, ""), data_found()
     for name in PACKAGES:
         with suppress(PackageNotFoundError):
             packages[name] = version(name)
-    data = data_found()
     facts = {
         "paretomkl": __version__,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
         "threads": {name: os.environ[name] for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS") if name in os.environ},
-        "packages": packages,
+        "packages": {name: installed or None for name, installed in packages.items()},
         "data": data,
     }
     rows = {"paretomkl": __version__, "Python": f"{facts['python']} on {facts['system']}, {facts['cores']} cores"}

@@ -77,7 +77,7 @@ def parse_sources(given: Sequence[str], table: Table) -> tuple[KernelBank, list[
     """
     from ..kernels._kernels import sources
 
-    owner = _owners(table)
+    owner = table.origins
     blocks: dict[str, list[str]] = {}
     taken: set[str] = set()
     for item in given:
@@ -100,16 +100,6 @@ def parse_sources(given: Sequence[str], table: Table) -> tuple[KernelBank, list[
         blocks[OTHERS] = blocks.get(OTHERS, []) + rest
     short = {name: columns[0] if len(columns) == 1 else columns for name, columns in blocks.items()}
     return sources(short), list(dict.fromkeys(owner[column] for column in rest))
-
-
-def _owners(table: Table) -> dict[str, str]:
-    """Map each encoded column to the column of the file that it comes from."""
-    words = sorted(table.columns.words, key=len)  # ascending, so that the longest match wins
-    numbers = set(table.columns.numbers)
-    owner = {column: column for column in table.features}
-    for word in words:
-        owner |= {c: word for c in owner if c not in numbers and c.startswith(f"{word}=")}
-    return owner
 
 
 def _matches(pattern: str, owner: dict[str, str]) -> list[str]:

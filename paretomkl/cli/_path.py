@@ -24,7 +24,7 @@ from ._options import (
     called,
     is_large,
 )
-from ._running import Output, command, finite, named, number, one_blas_thread
+from ._running import Output, command, named, one_blas_thread
 
 if TYPE_CHECKING:
     from pandas import DataFrame as Frame
@@ -221,14 +221,14 @@ def _report_path(table: "Table", found: "TradeOff", page: Path, numbers: Path, o
             "sources": by_source,
             "points": len(path),
             "C": found.C,
-            "s": finite(found.s),
+            "s": found.s,
             "capacity": found.capacity,
             "epsilon": found.epsilon,
-            "best_p": None if found.cv is None else finite(float(found.cv.best_p)),
+            "best_p": None if found.cv is None else found.cv.best_p,
             "scoring": found.measure.key,
             "score_name": found.measure.name,
-            "held_out_score": number(found.scores_overall[here]),
-            "task_scores": dict(zip(path.task_names, map(number, found.scores[here]), strict=True)),
+            "held_out_score": found.scores_overall[here],
+            "task_scores": named(path.task_names, found.scores[here]),
             "comparison": None if found.comparison is None else found.comparison.facts(),
             "sharing": None if found.sharing is None else found.sharing.facts(),
             "largest_gap": float(path.gap.max()),

@@ -12,7 +12,7 @@ from .._tools.files import check_writable, write_whole
 from .._tools.wording import counted, did_you_mean, hint, joined, quoted, split_names
 from ..tables._files import TableError, read_table
 from ._options import NEW_TASK, AsJson, Decimal, Delimiter, Encoding, TableArgument, called, parse_delimiter
-from ._running import Output, command, fail, note
+from ._running import Facts, Output, command, fail, note
 
 if TYPE_CHECKING:
     from pandas import DataFrame as Frame
@@ -78,7 +78,7 @@ def predict(
     far = saved.note_far_outside(inputs)
     answers = saved.answer(inputs, unknown_tasks, scores is not False)
     table = _beside(frame[kept], answers)
-    facts: dict[str, Any] = {"rows": len(table)} | ({"far_outside": far} if far else {})
+    facts: Facts = {"rows": len(table)} | ({"far_outside": far} if far else {})
     facts |= _report(table, kept, answers, out, output)
     if saved.columns.target in frame.columns:
         report = _report_errors if saved.regression else _report_accuracy
@@ -140,10 +140,10 @@ def _note_new(answers: "Answers") -> None:
 
 
 # ---------------------------------------------------------------------------------------------- reports
-def _report(table: "Frame", kept: list[str], answers: "Answers", out: Path | None, output: Output) -> dict[str, Any]:
+def _report(table: "Frame", kept: list[str], answers: "Answers", out: Path | None, output: Output) -> Facts:
     """Write or print the predictions, and return the facts for JSON."""
     counts = None if answers.saved.regression else _counts(answers)
-    facts: dict[str, Any] = {} if counts is None else {"counts": counts}
+    facts: Facts = {} if counts is None else {"counts": counts}
     if answers.new_tasks:
         facts |= {NEW_TASK: answers.new.tolist(), "new_tasks": answers.new_tasks}
     if out is not None:
@@ -152,12 +152,11 @@ def _report(table: "Frame", kept: list[str], answers: "Answers", out: Path | Non
         return facts | {"predictions": str(out)}
     if not output.as_json:
         table.to_csv(sys.stdout, index=False)
-    columns = {name: [None if v != v else v for v in table[name].tolist()] for name in table.columns}
-    facts["predictions"] = columns[answers.name]
+    facts["predictions"] = table[answers.name]
     if answers.scores is not None:
-        facts["scores"] = {name: column for name, column in columns.items() if name.startswith(SCORE)}
+        facts["scores"] = {name: table[name] for name in table.columns if name.startswith(SCORE)}
     copied = dict.fromkeys([*kept, answers.saved.columns.task])
-    return facts | {"columns": {name: columns[name] for name in copied if name in columns}}
+    return facts | {"columns": {name: table[name] for name in copied if name in table.columns}}
 
 
 def _counts(answers: "Answers") -> dict[str, int]:
@@ -179,7 +178,7 @@ def _summary(answers: "Answers", counts: dict[str, int] | None) -> str:
     return ", ".join([f"{counted(n, 'row')} of class {label}", *(f"{m:,} of class {one}" for one, m in rest)]) + without
 
 
-def _report_accuracy(target: "Series", answers: "Answers", output: Output) -> dict[str, Any]:
+def _report_accuracy(target: "Series", answers: "Answers", output: Output) -> Facts:
     """If the table has the classes, report how good the predictions are for each task, new tasks included."""
     import pandas as pd
 
@@ -204,7 +203,7 @@ def _report_accuracy(target: "Series", answers: "Answers", output: Output) -> di
     return {"mean_accuracy": float(share.mean()), "accuracy": float((said == truth[judged]).mean()), "tasks": by_task}
 
 
-def _report_errors(target: "Series", answers: "Answers", output: Output) -> dict[str, Any]:
+def _report_errors(target: "Series", answers: "Answers", output: Output) -> Facts:
     """If the table has the numbers, report R² and errors for each task, new tasks included."""
     import numpy as np
     import pandas as pd

@@ -7,10 +7,11 @@ import shutil
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import wraps
-from typing import Annotated, Any
+from math import isfinite, isnan
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
@@ -20,11 +21,14 @@ from .. import __version__
 from .._tools.files import FULL, WriteError
 from .._tools.wording import counted, literal, nearest
 from ..exceptions import GridEdgeWarning, RareLabelWarning, TaskDataError
-from ..tables._files import TableError
+
+if TYPE_CHECKING:
+    from .._tools.typing import Array
 
 UsageError: Any = typer.BadParameter.__base__
 ShellError: Any = UsageError.__base__  # the base of all typer errors about options; typer does not export it
 Function = Callable[..., None]
+Facts = dict[str, object]  # what --json prints
 
 
 class Commands(TyperGroup):
@@ -225,42 +229,37 @@ class Output:
         self.as_json = as_json
         self.beside = beside
 
-    def say(self, words: Any) -> None:
+    def say(self, words: object) -> None:
         if not self.as_json:
             from rich.console import Console
 
             text, console = isinstance(words, str), Console(highlight=False, stderr=self.beside)
             console.print(words, markup=not text, soft_wrap=text and not console.is_terminal)
 
-    def finish(self, facts: dict[str, Any]) -> None:
+    def finish(self, facts: Mapping[str, object]) -> None:
         if self.as_json:
-            sys.stdout.write(json.dumps(facts, default=_plain, ensure_ascii=False) + "\n")
+            sys.stdout.write(json.dumps(_plain(facts), default=str, ensure_ascii=False) + "\n")
 
 
-def _plain(value: Any) -> Any:
-    """Convert NumPy arrays and numbers to plain lists and numbers."""
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+def _plain(value: object) -> object:
+    """Lists and numbers instead of NumPy's; JSON has neither NaN, which becomes None, nor infinity, a text here."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and not isfinite(value):
+        return None if isnan(value) else str(value)
+    return value
 
 
-def one_blas_thread() -> Any:
+def one_blas_thread() -> AbstractContextManager[object]:
     """Within it linear algebra has one thread: ``--jobs`` threads share the work among themselves."""
     from threadpoolctl import threadpool_limits
 
     return threadpool_limits(1, user_api="blas")
 
 
-def finite(value: float) -> float | str:
-    """Replace infinity by its name, because JSON has no number for it."""
-    return {float("inf"): "inf", -float("inf"): "-inf"}.get(value, value)
-
-
-def number(value: float) -> float | None:
-    """Replace NaN and infinity by None, because JSON has no number for them."""
-    return float(value) if abs(value) < float("inf") else None
-
-
-def named(names: Sequence[str], values: Any) -> dict[str, float]:
+def named(names: Sequence[str], values: "Array") -> dict[str, float]:
     return dict(zip(names, values.tolist(), strict=True))
-
-
-__all__ = ["TableError", "app", "command", "fail", "finite", "named", "note", "number", "one_blas_thread"]

@@ -373,11 +373,17 @@ class Table:
         """Numbers scaled to [0, 1], one indicator per category, and the task column, if there is one, as text."""
         return self.encoder.transform(self.inputs)
 
+    @cached_property
+    def origins(self) -> dict[str, str]:
+        """For each column of X that kernels use, the column of the file that it comes from."""
+        words = {name: sorted(self.inputs[name].dropna().unique()) for name in self.columns.words}
+        indicators = {name_of_indicator(name, text): name for name, texts in words.items() for text in texts}
+        return {name: name for name in self.columns.numbers} | indicators
+
     @property
     def features(self) -> list[str]:
         """Columns of X that kernels use."""
-        words = {name: sorted(self.inputs[name].dropna().unique()) for name in self.columns.words}
-        return self.columns.numbers + [name_of_indicator(name, text) for name, texts in words.items() for text in texts]
+        return list(self.origins)
 
     @property
     def tasks(self) -> list[str]:
