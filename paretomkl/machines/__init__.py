@@ -49,6 +49,7 @@ def find_kind(given: Any, parameter: str = "machine", reads: Reads | None = None
     Returns
     -------
     kind : MachineKind
+        The kind of that name, or the given one.
 
     Examples
     --------

@@ -17,12 +17,27 @@ Meaning: TypeAlias = Literal["margins", "log-odds", "estimates", "numbers", "lev
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that only some machines have: its default, and the smallest value allowed."""
+    """A number that only some machines have.
+
+    Parameters
+    ----------
+    default : float
+        Its value if users pass none.
+    at_least : float, default=0.0
+        The smallest value allowed.
+
+    Examples
+    --------
+    >>> from paretomkl.machines import Parameter
+    >>> Parameter(0.1).checked("epsilon", 0.5)
+    0.5
+    """
 
     default: float
     at_least: float = 0.0
 
     def checked(self, name: str, value: Any) -> float:
+        """The value that a user passes, or an error that names the parameter."""
         check_number(name, value, lambda v: self.at_least <= v < float("inf"), f"of at least {self.at_least:g}")
         return float(value)
 
