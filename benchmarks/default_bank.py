@@ -73,7 +73,7 @@ def evaluate(train: LabelledSamples, test: LabelledSamples) -> dict[str, Any]:
     parts = check_parts(GRID.ps, 1.1, 1e-3, "auto", None, None)
     problem, _, data = pose(training, training.weights, fit_bank("default", training), parts)
     stretches = list(trace_grid(problem, data, GRID, parts.solver, Progress(1, 1e-3, 0)))
-    models = models_of([stretch.points[0] for stretch in stretches], training, *(stretch.bank for stretch in stretches))
+    models = models_of(training, [stretch.points[0] for stretch in stretches], *(stretch.bank for stretch in stretches))
     accuracy = {
         (stretch.C, stretch.capacity, 1.0, stretch.s): model.tasks.score(decided, samples, test.y)
         for stretch, model, decided in zip(stretches, models, decide_all(models, samples), strict=True)

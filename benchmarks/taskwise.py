@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from paretomkl._data.numbers import r_squared
 from paretomkl._data.reading import Training
 from paretomkl._fitting.models import FittedTasks
-from paretomkl._learn.regressor import MultiTaskRegressor
+from paretomkl._learn.base import MultiTaskRegressor
 from paretomkl._select.splits import make_splits
 from paretomkl._tools.checks import shown
 from paretomkl._tools.parallel import effective_jobs

@@ -6,7 +6,7 @@ import numbers
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -40,7 +40,7 @@ from .tasks import (
     task_column_of,
     unique_labels,
 )
-from .together import Together, check_share, long_form, numbered
+from .together import Share, Together, check_share, long_form, numbered
 
 # their squares times the square of any realistic number of samples neither underflow nor overflow
 SMALLEST_COST, LARGEST_COST = 1e-100, 1e100
@@ -61,7 +61,7 @@ class Training:
     weights: list[Array]
     labelling: Any  # a Labelling, Targets or Regions
     together: Together | None = None  # the tasks, if their samples form one problem
-    remote: ClassVar[bool] = False  # whether the samples are on other machines
+    share: Share = "kernel"  # what the tasks have in common; with a single task all ways are the same
 
     def bounds(self, C: Any) -> list[Array]:
         """C times weight for each sample of each task; C is one number, or one per sample of X.
@@ -80,10 +80,6 @@ class Training:
             if costs.min() < NEGLIGIBLE * largest:
                 bounds[t] = _without_negligible(task, costs, largest)
         return bounds
-
-    def shares_nothing(self, share: str) -> bool:
-        """Whether to solve tasks separately: there are several, and they share nothing."""
-        return share == "nothing" and len(self.labelling.distinct_sources) > 1
 
     @property
     def task_sizes(self) -> Array:
@@ -145,6 +141,11 @@ class Reading:
                 raise ValueError(f"share={share!r} needs y, but machine={machine.name!r} has none; use 'kernel'.")
         if share in ("function", "everything") and is_precomputed(self.kernels):
             raise ValueError(f"share={share!r} needs features; with precomputed kernels use 'kernel' or 'nothing'.")
+
+
+def is_remote(X: Any) -> bool:
+    """Whether the samples are, or will be, on the workers of a cluster."""
+    return hasattr(X, "__dask_graph__") or getattr(X, "on_workers", False) is True
 
 
 class Reader(Protocol):
@@ -220,15 +221,16 @@ class Examples:
         if share in ("function", "everything") and (samples.sources is not None or is_matrix(self.y)):
             training = _as_one_problem(reading, samples, self.y, weight)
             if training.together is not None and training.together.n_tasks > 1:
-                return training
+                return replace(training, share=share)
         if reads == "numbers":
             training = _with_targets(reading, samples, self.y, weight, strict)
         else:
             training = _with_labels(reading, samples, self.y, weight, part)
-        if share != "kernel" and len(training.labelling.distinct_sources) == 1:
+        several = len(training.labelling.distinct_sources) > 1
+        if share != "kernel" and not several:
             message = f"There is only one task, so share={share!r} is the same as 'kernel'."
             warnings.warn(message, UserWarning, stacklevel=5)
-        return training
+        return replace(training, share="nothing") if share == "nothing" and several else training
 
 
 def _with_labels(reading: Reading, samples: Samples, y: Any, sample_weight: Any, part: bool) -> Training:

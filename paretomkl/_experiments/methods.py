@@ -17,7 +17,7 @@ from .._data.labels import Samples
 from .._data.reading import PathReader, Reading, read_samples
 from .._fitting.models import FittedTasks, share
 from .._fitting.tracing import Grid, check_parts, fit_bank, models_of, pose, trace_grid
-from .._learn.classifier import MultiTaskClassifier
+from .._learn.base import MultiTaskClassifier
 from .._select.search import ParetoMKLClassifierCV
 from .._tools.progress import Progress
 from .._tools.typing import AnyArray
@@ -106,7 +106,7 @@ def pareto(split: Split, settings: Settings) -> Outcome:
     progress = Progress(1, settings.final_tol, 0)
     for stretch in trace_grid(problem, data, Grid(ps, Cs, [PAPER_S]), parts, progress):
         outcome.n_sweeps += stretch.run.n_sweeps
-        for solution, model in zip(stretch.points, models_of(stretch.points, training, stretch.bank), strict=True):
+        for solution, model in zip(stretch.points, models_of(training, stretch.points, stretch.bank), strict=True):
             params = {"C": stretch.C, "p": solution.p}
             point = Candidate(params, float(scores[stretch.C, solution.p]), gap=solution.gap)
             put_to_test(model, samples, test.y, point, outcome)

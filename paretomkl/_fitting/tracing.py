@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import singledispatch
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -22,13 +23,13 @@ from ..kernels._fitted import BaseValues, FittedBank
 from ..kernels._kernels import KernelLike, as_bank
 from ..machines import MACHINES, MachineKind
 from ..problem import MultiTaskProblem
-from ..protocols import Machine, PathSolver, WeightSet
+from ..protocols import Machine, PathSolver, Scalarization, WeightSet, check_part
 from ..scalarizations import PowerMean
 from ..solution import Solution
 from ..solvers import make_solver
 from ..solvers._base import Run
 from ..sweep import Decisions, Sweep
-from .models import Fit, TaskModel, make_models
+from .models import Fit, SeparateModel, SharedModel, TaskModel, make_models
 
 if TYPE_CHECKING:
     from .._data.reading import Training
@@ -92,14 +93,30 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True)
 class Parts:
-    """The checked parameters that do not depend on the data; ``own`` are those that only this kind of machine has."""
+    """The checked parameters that do not depend on the data.
+
+    ``own`` are those that only this kind of machine has. A scalarization of the user replaces the power means, and a
+    weight set of the user the balls.
+    """
 
     solver: PathSolver
-    weight_set: WeightSet
+    s: float
     n_jobs: int
     task_scale: TaskScale = "none"
     machine: MachineKind = MACHINES["svc"]
     own: Mapping[str, float] = field(default_factory=dict)
+    scalarization: Scalarization | None = None
+    weight_set: WeightSet | None = None
+
+    def allowed(self, s: float) -> WeightSet:
+        """The allowed kernel weights for the norm s."""
+        return self.machine.weight_set(s) if self.weight_set is None else self.weight_set
+
+    def problem(self, machine: Machine, omega: Array | None) -> MultiTaskProblem:
+        """The problem of this machine, at p = 1; ω are the preferences among the tasks."""
+        if self.scalarization is not None and omega is not None:
+            raise ValueError("task_weight is part of the power mean; with scalarization=, give it the weights.")
+        return MultiTaskProblem(machine, self.scalarization or PowerMean(1.0, omega), self.allowed(self.s))
 
     def make(self, gram: Any, targets: Array, C: Array, scale: Array | None, **own: float) -> Machine:
         """The machine of these tasks; ``own`` replaces parameters of its kind."""
@@ -115,42 +132,50 @@ def check_parts(
     n_jobs: int | None,
     task_scale: TaskScale = "none",
     machine: MachineKind = MACHINES["svc"],
+    scalarization: Any = None,
+    weight_set: Any = None,
     **own: Any,
 ) -> Parts:
     """``own`` are parameters that only some machines have; they are checked for all, and kept for this one."""
+    if scalarization is not None:
+        check_part(scalarization, Scalarization)
+    if weight_set is not None:
+        check_part(weight_set, WeightSet)
     check_number("s", s, lambda v: v >= 1, "at least 1")
     check_number("tol", tol, lambda v: 0 < v < 1, "between 0 and 1")
     if max_iter is not None:
         check_count("max_iter", max_iter)
-    made = make_solver(solver, ps, tol=tol, max_iter=max_iter)
+    made = make_solver(solver, ps if scalarization is None else (), tol=tol, max_iter=max_iter)
     if made.name == "tseng" and not machine.promises.hinge:
         raise ValueError(f"solver='tseng' needs machine='svc', got {machine.name!r}; use solver='auto'.")
     known = {name: about for kind in (*MACHINES.values(), machine) for name, about in kind.parameters.items()}
     checked = {name: known[name].checked(name, value) for name, value in own.items() if value is not None}
     jobs, scale = effective_jobs(n_jobs), check_task_scale(task_scale)
-    return Parts(made, machine.weight_set(float(s)), jobs, scale, machine, machine.own(checked))
+    return Parts(made, float(s), jobs, scale, machine, machine.own(checked), scalarization, weight_set)
 
 
-def fit_bank(kernels: KernelLike, training: Training, centred: bool = True) -> Any:
-    """Fit the bank to the samples, for shift-invariant machines or any; a CoupledBank if they have codes of tasks."""
-    return _fit_and_measure(kernels, training, centred)[0]
+# What a problem is made of depends on where its samples are; paretomkl.distributed registers its own for a cluster.
 
 
-def _fit_and_measure(kernels: KernelLike, training: Training, centred: bool) -> tuple[Any, BaseValues | None]:
-    """``fit_bank``, and the distances among all samples if fitting it computed them."""
+@singledispatch
+def fit_and_measure(training: Training, kernels: KernelLike, centred: bool) -> tuple[Any, BaseValues | None]:
+    """:func:`fit_bank`, and the distances among all samples if fitting computed them."""
     samples, bank, known = training.samples, as_bank(kernels), None
     groups = [(task.rows, weight) for task, weight in zip(training.tasks, training.weights, strict=True)]
     if all(np.array_equal(rows, groups[0][0]) and np.array_equal(w, groups[0][1]) for rows, w in groups[1:]):
         groups = groups[:1]  # all tasks have the same samples: measure the kernels once
     fitted: Any
-    if training.remote:
-        fitted = training.fit_bank(bank)  # type: ignore[attr-defined]
-    elif training.together is None or not training.together.coded:
+    if training.together is None or not training.together.coded:
         fitted, known = bank.fit_and_measure(samples.data, samples.names, training.sample_weight, groups)
     else:
         base = bank.fit(samples.data[:, :-1], samples.names, training.sample_weight, groups)
         fitted = CoupledBank.of(base, samples.data, groups)
     return (fitted.for_shift_invariant() if centred else fitted), known
+
+
+def fit_bank(kernels: KernelLike, training: Training, centred: bool = True) -> Any:
+    """Fit the bank to the samples, for shift-invariant machines or any; a CoupledBank if they have codes of tasks."""
+    return fit_and_measure(training, kernels, centred)[0]
 
 
 def make_gram(
@@ -211,10 +236,11 @@ def fit_and_pose(
     training: Training, bounds: Sequence[Array], kernels: KernelLike, parts: Parts, omega: Array | None = None
 ) -> Posed:
     """Fit the kernels and pose the problem, which computes distances between samples only once."""
-    bank, known = _fit_and_measure(kernels, training, parts.machine.promises.shifts)
+    bank, known = fit_and_measure(training, kernels, parts.machine.promises.shifts)
     return pose(training, bounds, bank, parts, omega, known)
 
 
+@singledispatch
 def pose(
     training: Training,
     bounds: Sequence[Array],
@@ -224,14 +250,10 @@ def pose(
     known: BaseValues | None = None,
 ) -> Posed:
     """The problem of these tasks; ``bounds`` holds C for each sample of each task, ``known`` is as in GramBlocks."""
-    mean, ball = PowerMean(1.0, omega), parts.weight_set
-    if training.remote:
-        remote: Any = training
-        return Posed(MultiTaskProblem(remote.machine(bank, bounds, parts), mean, ball), bank, None)
     scale = 1 / training.task_sizes if parts.task_scale == "samples" else None
     gram = make_gram(bank, training.samples.data, training.tasks, parts.n_jobs, known=known)
     data = TaskData.of(gram, training.tasks, bounds, scale, parts.make)
-    return Posed(MultiTaskProblem(data.machine(), mean, ball), bank, data)
+    return Posed(parts.problem(data.machine(), omega), bank, data)
 
 
 def make_model(bank: FittedBank, training: Training, theta: Array, decisions: Decisions) -> TaskModel:
@@ -240,13 +262,12 @@ def make_model(bank: FittedBank, training: Training, theta: Array, decisions: De
     return make_models(training.samples.data, training.tasks, training.labelling, [fit])[0]
 
 
-def models_of(points: Sequence[Solution], training: Training, *banks: Any) -> list[TaskModel]:
+@singledispatch
+def models_of(training: Training, points: Sequence[Solution], *banks: Any) -> list[TaskModel]:
     """The fitted models of solutions for the same training data; points with the same sweep share a model.
 
     ``banks`` are the kernels of each point, or of all points.
     """
-    if training.remote:
-        return training.models(points, *banks)  # type: ignore[attr-defined]
     if not all(point.converged for point in points):
         _warn_of_scales(banks[0], training.samples.data)
     distinct: dict[int, Fit] = {}
@@ -284,9 +305,13 @@ def trace(
 ) -> list[Solution]:
     """Solve the problem for each p, starting from the previous solution; returns the solutions in the order of ps.
 
-    The scalarization of the problem is a power mean of any exponent.
+    The scalarization of the problem is a power mean of any exponent. If ps is [NaN], it is used as it is.
     """
     run = run or Run(progress.report)
+    if np.isnan(ps).any():
+        points = [solver.solve(problem, init, run)]
+        progress.done()
+        return points
     mean = cast(PowerMean, problem.scalarization)
     solutions: dict[float, Solution] = {}
     last = init
@@ -303,6 +328,60 @@ def trace(
     if last is not None:  # other paths start from the first point: it takes along what the others have found
         solutions[order[0]] = replace(solutions[order[0]], state=last.state)
     return [solutions[p] for p in ps]
+
+
+class Learned(NamedTuple):
+    """What was learned at one or several exponents: the cost of the run, the solutions and their models."""
+
+    run: Run
+    points: list[Solution]
+    models: list[Any]  # FittedTasks
+
+
+def learn(
+    training: Training,
+    exponents: Sequence[float],
+    C: float,
+    kernels: KernelLike,
+    parts: Parts,
+    omega: Array | None,
+    verbose: int | None,
+) -> Learned:
+    """Solve the tasks at each exponent: the fit of estimators and paths.
+
+    Tasks that share nothing, or more than a kernel, give one point, on which p has no effect.
+    """
+    if training.share != "kernel" and parts.scalarization is not None:
+        raise ValueError(f"With share={training.share!r} there are no objectives for a scalarization to combine.")
+    if training.share == "nothing":
+        return _learn_apart(training, C, kernels, parts, omega, verbose)
+    posed = fit_and_pose(training, training.bounds(C), kernels, parts, omega)
+    learned = solve(training, posed, exponents, parts, verbose)
+    if training.together is None:
+        return learned
+    return learned._replace(models=[SharedModel(model, training.together) for model in learned.models])
+
+
+def solve(training: Training, posed: Posed, exponents: Sequence[float], parts: Parts, verbose: int | None) -> Learned:
+    """Solve a problem at each exponent."""
+    with Progress(len(exponents), parts.solver.tol, verbose) as progress:
+        run = Run(progress.report)
+        points = trace(posed.problem, exponents, parts.solver, progress, run=run)
+    return Learned(run, points, models_of(training, points, posed.bank))
+
+
+def _learn_apart(
+    training: Training, C: float, kernels: KernelLike, parts: Parts, omega: Array | None, verbose: int | None
+) -> Learned:
+    """Solve each task separately, with its own bank, kernel weights and function."""
+    from .._data.reading import apart  # imported here because scikit-learn takes a second to import
+
+    alone = apart(training)
+    with Progress(len(alone), parts.solver.tol, verbose) as progress:
+        run = Run(progress.report)
+        point, models = solve_apart(alone, C, kernels, parts, omega, progress, run)
+    run.n_sweeps = point.n_sweeps  # one pass over the tasks is one sweep of each task
+    return Learned(run, [point], [SeparateModel(models, training.labelling)])
 
 
 def solve_apart(
@@ -326,7 +405,7 @@ def solve_apart(
         problem, bank, _ = fit_and_pose(own, own.bounds(C), kernels, parts, weight / weight.sum())
         points = trace(problem, [1.0], parts.solver, progress, run=run)
         solutions += points
-        models += models_of(points, own, bank)
+        models += models_of(own, points, bank)
     sweeps = [solution.sweep for solution in solutions]
     theta = np.concatenate([np.tile(sweep.theta, (count, 1)) for sweep, count in zip(sweeps, counts, strict=True)])
     names = "linear", "forms", "lower", "upper"
@@ -359,6 +438,7 @@ def _trace_costs(
     progress: Progress,
 ) -> Iterator[Stretch]:
     solver = parts.solver
+    first = list(grid.ps).index(walking_order(grid.ps)[0]) if len(grid.ps) > 1 else 0
     at_capacity = {capacity: data.paying(capacity) for capacity in grid.capacities or (None,)}
     turns = [(capacity, s) for k, capacity in enumerate(at_capacity) for s in grid.norms[:: 1 - 2 * (k % 2)]]
     last: Solution | None = None
@@ -367,7 +447,7 @@ def _trace_costs(
         machines = {capacity: own.machine(C, epsilon) for capacity, own in at_capacity.items()}
         for capacity, s in turns if k % 2 == 0 else turns[::-1]:
             bank = at_capacity[capacity].gram.bank
-            here = replace(problem, machine=machines[capacity], weight_set=parts.machine.weight_set(s))
+            here = replace(problem, machine=machines[capacity], weight_set=parts.allowed(s))
             run = Run(progress.report)
             init = last
             if last is not None and last_C < C:  # neighbours differ only in C
@@ -376,7 +456,7 @@ def _trace_costs(
                 old, new = last_bank.factor, bank.factor
                 init = solver.rescaled(last, here, np.divide(new, old, out=np.ones_like(new), where=old > 0))
             points = trace(here, grid.ps, solver, progress, init, run)
-            last, last_C, last_bank = points[list(grid.ps).index(walking_order(grid.ps)[0])], C, bank
+            last, last_C, last_bank = points[first], C, bank
             yield Stretch(C, capacity, epsilon, s, bank, run, points)
 
 

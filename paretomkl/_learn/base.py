@@ -1,8 +1,10 @@
-"""What all multi-task estimators share: reading, prediction and scores."""
+"""The base classes of all multi-task estimators: reading, prediction and scores, and what follows from their models."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
@@ -10,11 +12,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._data.labels import Samples
-from .._data.reading import Reading, Training, read_data, read_samples
-from .._fitting.models import FittedTasks
-from .._tools.typing import AnyArray
-from ..distributed._training import Sites
-from ..kernels._kernels import is_precomputed
+from .._data.reading import Reader, Reading, Training, is_remote, read_data, read_samples
+from .._fitting.models import FittedTasks, TaskModel, by_columns
+from .._tools.checks import check_number
+from .._tools.typing import AnyArray, Array, ClassWeight, IntArray
+from ..kernels import KernelLike
+from ..kernels._kernels import as_bank, is_precomputed
+from ..machines import MACHINES
+from ..solution import Solution
 
 if TYPE_CHECKING:
 
@@ -24,6 +29,8 @@ if TYPE_CHECKING:
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: Any) -> Self: ...
         def __sklearn_tags__(self) -> Any: ...
+        def _repr_html_(self) -> str: ...
+        def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]: ...
 
     class ClassifierKind: ...
 
@@ -33,6 +40,8 @@ if TYPE_CHECKING:
 else:
     _Estimator = BaseEstimator
     ClassifierKind, RegressorKind, OutlierKind = ClassifierMixin, RegressorMixin, OutlierMixin
+
+E = TypeVar("E")
 
 
 class MultiTaskEstimator(_Estimator):
@@ -55,6 +64,31 @@ class MultiTaskEstimator(_Estimator):
     __metadata_request__predict: ClassVar = {"tasks": True}
     __metadata_request__score: ClassVar = {"tasks": True}
 
+    # ------------------------------------------------------------------------------------------------ fit
+    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the shared kernel and all tasks.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            With ``task_column``, one of the columns names the task of each row. With ``kernels="precomputed"``, a stack
+            of shape (n_samples, n_samples, n_kernels). A Dask array or frame with tasks, or
+            :class:`~paretomkl.distributed.Sites` (without y), is solved on a cluster.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            Labels, or numbers for regression; a matrix has one task per column, with NaN for missing values, and two
+            values in each column of labels.
+        tasks : array-like of shape (n_samples,), default=None
+            The task of each row, if no column of X names it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplies C for each sample.
+
+        Returns
+        -------
+        self : object
+        """
+        self._forget()
+        return self.learned(self.read_data(X, y, tasks=tasks, sample_weight=sample_weight))
+
     @property
     def reading(self) -> Reading:
         """How to read X and y."""
@@ -64,8 +98,8 @@ class MultiTaskEstimator(_Estimator):
         self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
     ) -> Training:
         """Read and check the training data; ``strict=False`` is for a part of checked data."""
-        if isinstance(X, Sites):
-            raise ValueError(f"{type(self).__name__} needs all samples in one place; it does not learn at Sites.")
+        if is_remote(X):
+            raise ValueError(f"{type(self).__name__} needs all samples in one place; it does not learn on a cluster.")
         return read_data(self, X, y, tasks=tasks, sample_weight=sample_weight, strict=strict)
 
     def _learn(self, training: Training) -> FittedTasks:
@@ -77,17 +111,61 @@ class MultiTaskEstimator(_Estimator):
         self.model_ = self._learn(training)
         return self
 
+    def _forget(self) -> None:
+        """Drop all fitted attributes, since the next fit may not set each of them; check ``random_state``."""
+        check_random_state(self.random_state)
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         stack = is_precomputed(getattr(self, "kernels", None))
         tags.input_tags.pairwise = tags.input_tags.three_d_array = stack
         return tags
 
-    def _forget(self) -> None:
-        """Drop all fitted attributes, since the next fit may not set each of them; check ``random_state``."""
-        check_random_state(self.random_state)
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
+    # -------------------------------------------------------------------------------------------- predict
+    def predict(self, X: Any, *, tasks: Any = None) -> AnyArray:
+        """Predict labels, or numbers for regression.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            With ``kernels="precomputed"``, shape (n_samples, n_train, n_kernels).
+        tasks : array-like of shape (n_samples,), default=None
+            The task of each row, if you passed ``tasks=`` to ``fit``.
+
+        Returns
+        -------
+        y : array of shape (n_samples,), or (n_samples, n_tasks) after a fit on a matrix y
+        """
+        samples = self._samples(X, tasks)
+        return self.model_.predict(samples)
+
+    def score(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> float:
+        """Mean over the tasks of their accuracy, or of R² for regression.
+
+        If the tasks are made from the classes of y, this is the plain accuracy.
+
+        Parameters
+        ----------
+        X, tasks
+            As in ``predict``.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            The truth. The columns of a frame are matched to the tasks by name; missing values are skipped.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        score : float
+            The mean skips tasks without a label of positive weight, or for R² with fewer than two samples.
+        """
+        samples = self._samples(X, tasks)
+        check_consistent_length(samples.data, y, sample_weight)
+        return self.model_.score(samples, y, weight=sample_weight)
+
+    def _samples(self, X: Any, tasks: Any) -> Samples:
+        check_is_fitted(self)
+        return read_samples(self, X, tasks=tasks)
 
     @property
     def n_tasks_(self) -> int:
@@ -104,11 +182,242 @@ class MultiTaskEstimator(_Estimator):
         """The labels of ``tasks=``, or the columns of y, that the tasks come from."""
         return self.model_.tasks.distinct_sources
 
-    def _samples(self, X: Any, tasks: Any) -> Samples:
-        check_is_fitted(self)
-        return read_samples(self, X, tasks=tasks)
 
-    def _scored(self, X: Any, y: Any, tasks: Any, sample_weight: Any) -> float:
+class MultiTaskClassifier(ClassifierKind, MultiTaskEstimator):
+    """A classifier that wraps one fitted model of several tasks, with the extra parameter ``class_weight``."""
+
+    class_weight: ClassWeight
+    model_: FittedTasks
+    score = MultiTaskEstimator.score  # not that of scikit-learn's mixin, which comes first
+
+    __metadata_request__decision_function: ClassVar = {"tasks": True}
+
+    @property
+    def classes_(self) -> Any:
+        """All labels, (n_classes,); after a fit on a matrix y, one array per task."""
+        return self.model_.tasks.classes
+
+    def decision_function(self, X: Any, *, tasks: Any = None) -> Array:
+        """Signed distances, up to scale; log-odds for ``loss="logistic"``.
+
+        Parameters
+        ----------
+        X, tasks
+            As in ``predict``.
+
+        Returns
+        -------
+        scores : array of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_tasks)
+            With two classes in total, one number per sample, positive for ``classes_[1]``. With more classes, one
+            column per class: the votes of the pairs, refined by their confidences. A class that the sample's task does
+            not have scores below all classes that it has. After a fit on a matrix y, one column per task.
+        """
         samples = self._samples(X, tasks)
-        check_consistent_length(samples.data, y, sample_weight)
-        return self.model_.score(samples, y, weight=sample_weight)
+        return self.model_.tasks.scores(self.model_.decided(samples))
+
+
+class MultiTaskRegressor(RegressorKind, MultiTaskEstimator):
+    """A regressor that wraps one fitted model of several tasks, with the extra parameter ``normalize_y``."""
+
+    normalize_y: bool
+    model_: FittedTasks
+    score = MultiTaskEstimator.score  # not that of scikit-learn's mixin, which comes first
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    @property
+    def reading(self) -> Reading:
+        """How to read X and y: as numbers, whatever the loss."""
+        return Reading.of(self, machine=MACHINES["ridge"])
+
+
+class KernelFit(_Estimator):
+    """The fitted attributes that follow from the :class:`TaskModel` of an estimator and its optimum."""
+
+    C: float
+    kernels: Any  # KernelLike, or None for IndependentSVC
+    verbose: int | None
+    model_: TaskModel
+    objectives_: Array
+    objective_: float
+    gap_: float
+    n_sweeps_: int
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters as scikit-learn does; ``kernels__capacity`` works for kernels of any form, names included."""
+        if any(name.startswith("kernels__") for name in params):
+            params = {**params, "kernels": as_bank(params.get("kernels", self.kernels))}
+        return super().set_params(**params)
+
+    def _cost(self) -> float:
+        """C, checked."""
+        C: Any = self.C
+        if isinstance(C, Sequence | np.ndarray) and not isinstance(C, str):
+            raise ValueError("C must be one number; pass sample_weight to fit to multiply C for each sample.")
+        check_number("C", C, lambda v: 0 < v < np.inf, "greater than 0")
+        return float(C)
+
+    def _keep(self, objectives: Array, gap: float, n_sweeps: int, objective: float | None = None) -> None:
+        """Set the fitted attributes of the optimum; ``objective`` defaults to the mean."""
+        self.objectives_ = objectives
+        self.objective_ = float(objectives.mean()) if objective is None else objective
+        self.gap_ = float(gap)
+        self.n_sweeps_ = n_sweeps
+
+    @property
+    def n_iter_(self) -> int:
+        """``n_sweeps_`` under scikit-learn's name."""
+        return self.n_sweeps_
+
+    @property
+    def theta_(self) -> Array:
+        """Kernel weights, (n_kernels,), or (n_tasks, n_kernels) if each task has its own."""
+        return self.model_.theta
+
+    @property
+    def kernel_names_(self) -> list[str]:
+        """Names of the base kernels."""
+        return self.model_.bank.names
+
+    @property
+    def kernel_shares_(self) -> Array:
+        """Share of each kernel in the variance within tasks, θ_m v_m / Σ θ v, with the shape of ``theta_``."""
+        return self.model_.bank.variance_share(self.theta_)
+
+    @property
+    def source_shares_(self) -> dict[str, Any]:
+        """``kernel_shares_`` summed over the kernels of each source: one number per source, or one per task."""
+        shares = self.model_.bank.by_source(self.kernel_shares_)
+        if not shares:
+            raise AttributeError("The kernels have no named sources; make them with kernels=sources({…}).")
+        return {name: share.item() if share.ndim == 0 else share for name, share in shares.items()}
+
+    @property
+    def support_(self) -> IntArray:
+        """Indices of the training samples that support at least one task, (n_support,)."""
+        return self.model_.support.rows
+
+    @property
+    def support_vectors_(self) -> Array:
+        """Features of the samples in ``support_``, (n_support, n_features)."""
+        vectors = self.model_.support.vectors
+        if vectors is None:
+            raise AttributeError("Precomputed kernels have no support vectors; use support_.")
+        return vectors
+
+    @property
+    def dual_coef_(self) -> Array:
+        """Signed dual variables, (n_tasks, n_support)."""
+        return self.model_.dual.toarray()
+
+    @property
+    def intercept_(self) -> Array:
+        """Intercept of each task, (n_tasks,)."""
+        return self.model_.intercepts
+
+    def contributions(self, X: Any, *, tasks: Any = None, by: Literal["kernel", "source"] = "kernel") -> Array:
+        """What each kernel adds to the decision (in regression: the prediction) of each sample.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+        tasks : array-like of shape (n_samples,), default=None
+            The task of each row, if you passed ``tasks=`` to ``fit``.
+        by : {"kernel", "source"}, default="kernel"
+            "source" adds up the kernels of each named source, in the order of ``source_shares_``.
+
+        Returns
+        -------
+        parts : array of shape (n_samples, n_kernels), or (n_samples, n_tasks, n_kernels)
+            The second shape applies if a sample has several tasks: for a matrix y and for pairs of classes. The sum
+            over the last axis is the decision minus ``intercept_`` (in regression: the prediction minus its constant
+            part).
+        """
+        if by not in ("kernel", "source"):
+            raise ValueError(f"by must be 'kernel' or 'source', got {by!r}.")
+        samples = self._samples(X, tasks)  # type: ignore[attr-defined]
+        model = self.model_
+        parts, asked, n_columns = model.parts(samples)
+        parts = parts * np.broadcast_to(getattr(model.tasks, "spread", 1.0), n_columns)[asked][..., None]
+        if by == "source":
+            sums = model.bank.by_source(parts)
+            if not sums:
+                raise ValueError("The kernels have no named sources; make them with kernels=sources({…}).")
+            parts = np.stack(list(sums.values()), axis=-1)
+        several = (~np.isnan(parts[:, :, 0])).sum(axis=1).max(initial=0) > 1
+        return by_columns(parts, asked, n_columns) if several else np.nansum(parts, axis=1)
+
+    # ------------------------------------------------------------------------------------------- notebooks
+    @property
+    def _repr_html_(self) -> Any:
+        diagram = super()._repr_html_  # raises AttributeError if display is "text"
+        return lambda: diagram() + self._tables()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        return bundle | {kind: text + self._tables() for kind, text in bundle.items() if kind == "text/html"}
+
+    def _tables(self) -> str:
+        from .._show.page import estimator_html
+
+        return estimator_html(self)
+
+
+class KernelTaskClassifier(KernelFit, MultiTaskClassifier):
+    """A multi-task classifier whose model is a :class:`TaskModel`."""
+
+    model_: TaskModel
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        kernels: KernelLike = "default",
+        task_column: int | str | None = None,
+        tol: float = 1e-3,
+        class_weight: ClassWeight = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.C = C
+        self.kernels = kernels
+        self.task_column = task_column
+        self.tol = tol
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+
+class KernelTaskRegressor(KernelFit, MultiTaskRegressor):
+    """A multi-task regressor whose model is a :class:`TaskModel`."""
+
+    model_: Any
+
+
+def read_anywhere(
+    owner: Reader, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
+) -> Training:
+    """Read training data, here or on the workers of a cluster; ``strict`` is as in :func:`read_data`."""
+    if is_remote(X):
+        from ..distributed._training import read_remote  # needs Dask
+
+        return read_remote(owner, X, y, tasks=tasks, sample_weight=sample_weight)
+    return read_data(owner, X, y, tasks=tasks, sample_weight=sample_weight, strict=strict)
+
+
+def keep_solution(estimator: Any, solution: Solution, n_sweeps: int) -> None:
+    """Copy the values of a solution into fitted attributes."""
+    estimator.task_weights_, estimator.objectives_ = solution.task_weights, solution.objectives
+    estimator.objective_, estimator.gap_, estimator.n_sweeps_ = solution.objective, solution.gap, n_sweeps
+
+
+def fitted_at(plain: E, solution: Solution, model: TaskModel, C: float, n_sweeps: int) -> E:
+    """Copy an estimator that has read the training data, and fit it with the given solution and C."""
+    point: Any = copy(plain)
+    point.p, point.C, point.model_ = solution.p, C, model
+    keep_solution(point, solution, n_sweeps)
+    return point

@@ -3,26 +3,96 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .._fitting.tracing import fit_and_pose
+from .._data.reading import Reading, Training, is_remote
+from .._fitting.tracing import Parts, Posed, check_parts, fit_and_pose, learn, solve
 from .._tools.checks import check_exponent, check_number, check_task_weight
 from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, ClassWeight, MultiClass, SolverLike, TaskScale
-from ..distributed._training import is_remote
 from ..kernels._fitted import FittedBank
 from ..kernels._kernels import KernelLike, as_bank, is_precomputed
 from ..machines import MachineKind, find_kind
-from .base import MultiTaskEstimator, OutlierKind
-from .kernel_estimators import KernelFit, KernelTaskClassifier
-from .learner import ParetoLearner
-from .regressor import KernelTaskRegressor
+from ..protocols import Scalarization, WeightSet
+from .base import (
+    KernelFit,
+    KernelTaskClassifier,
+    KernelTaskRegressor,
+    MultiTaskEstimator,
+    OutlierKind,
+    keep_solution,
+    read_anywhere,
+)
 
 __all__ = ["ParetoMKLClassifier", "ParetoMKLOutlierDetector", "ParetoMKLRegressor"]
+
+
+class ParetoLearner:
+    """The fit of an estimator with p, C and s: it reads the data, and learns one point of a path."""
+
+    p: float
+    s: float
+    kernels: KernelLike
+    task_weight: Any
+    solver: SolverLike
+    tol: float
+    n_jobs: int | None
+    verbose: int | None
+    max_iter: int | None
+    task_scale: TaskScale
+    share: Share
+    scalarization: Scalarization | None = None
+    weight_set: WeightSet | None = None
+    task_weights_: Array
+    common_share_: float
+    _cost: Callable[[], float]  # of KernelFit
+
+    @property
+    def machine_kind(self) -> MachineKind:
+        """The kind of machine that solves the tasks."""
+        raise NotImplementedError
+
+    @property
+    def reading(self) -> Reading:
+        """How to read X and y, which depends on the machine."""
+        return Reading.of(self, machine=self.machine_kind)
+
+    def read_data(
+        self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, strict: bool = True
+    ) -> Training:
+        """Check and arrange the training data as ``share`` requires; ``strict=False`` is for a part of checked data."""
+        owner: Any = self
+        return read_anywhere(owner, X, y, tasks=tasks, sample_weight=sample_weight, strict=strict)
+
+    def exponents(self) -> list[float]:
+        """The exponent, checked; NaN if a scalarization of the user takes its place."""
+        p = check_exponent(self.p)
+        return [p if self.scalarization is None else np.nan]
+
+    def parts(self, exponents: Sequence[float], n_jobs: int | None = None) -> Parts:
+        """The checked parameters that do not depend on the data, such as solver and machine."""
+        given = self.s, self.tol, self.solver, self.max_iter, n_jobs, self.task_scale, self.machine_kind
+        epsilon = getattr(self, "epsilon", None)  # only regressors have it
+        return check_parts(exponents, *given, self.scalarization, self.weight_set, epsilon=epsilon)
+
+    def posed(self, training: Training, bounds: list[Array], parts: Parts) -> Posed:
+        """The problem of these data at p = 1."""
+        omega = check_task_weight(self.task_weight, training.tasks)
+        return fit_and_pose(training, bounds, self.kernels, parts, omega)
+
+    def _learn(self, training: Training) -> Any:
+        exponents = self.exponents()
+        parts, C = self.parts(exponents, self.n_jobs), self._cost()
+        omega = check_task_weight(self.task_weight, training.tasks)
+        run, (point,), (model,) = learn(training, exponents, C, self.kernels, parts, omega, self.verbose)
+        keep_solution(self, point, run.n_sweeps)
+        if training.together is not None:
+            self.common_share_ = model.common_share
+        return model
 
 
 class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
@@ -83,6 +153,10 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         on their samples only; the pairs vote. "one-vs-rest": one task per class, trained on all samples; the largest
         decision wins. With few samples per class, "one-vs-rest" learns more, and with the squared loss its tasks share
         one factorisation.
+    scalarization : Scalarization, default=None
+        A scalarization of your own in place of the power mean; then ``p`` does not apply.
+    weight_set : WeightSet, default=None
+        Allowed kernel weights of your own in place of the ball ‖θ‖_s ≤ 1; then ``s`` does not apply.
 
     Attributes
     ----------
@@ -143,6 +217,8 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         loss: str | MachineKind = "hinge",
         share: Share = "kernel",
         multi_class: MultiClass = "one-vs-one",
+        scalarization: Scalarization | None = None,
+        weight_set: WeightSet | None = None,
     ):
         super().__init__(C, kernels, task_column, tol, class_weight, n_jobs, verbose, random_state)
         self.p = p
@@ -154,6 +230,8 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         self.loss = loss
         self.share = share
         self.multi_class = multi_class
+        self.scalarization = scalarization
+        self.weight_set = weight_set
 
     @property
     def machine_kind(self) -> MachineKind:
@@ -216,6 +294,10 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
         penalised. "everything": one function for all tasks. p matters only for "kernel". With "function" and
         "everything", targets are standardised over all tasks together, and predictions for a task not seen in training
         use f_0.
+    scalarization : Scalarization, default=None
+        A scalarization of your own in place of the power mean; then ``p`` does not apply.
+    weight_set : WeightSet, default=None
+        Allowed kernel weights of your own in place of the ball ‖θ‖_s ≤ 1; then ``s`` does not apply.
 
     Attributes
     ----------
@@ -270,6 +352,8 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
         max_iter: int | None = None,
         task_scale: TaskScale = "none",
         share: Share = "kernel",
+        scalarization: Scalarization | None = None,
+        weight_set: WeightSet | None = None,
     ):
         self.loss = loss
         self.epsilon = epsilon
@@ -288,6 +372,8 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
         self.max_iter = max_iter
         self.task_scale = task_scale
         self.share = share
+        self.scalarization = scalarization
+        self.weight_set = weight_set
 
     @property
     def machine_kind(self) -> MachineKind:
@@ -322,6 +408,10 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         always wins, whatever the data. A bank with several kernels on the same columns triggers a warning.
     task_column, task_weight, solver, tol, n_jobs, verbose, random_state, max_iter, task_scale
         As in :class:`ParetoMKLRegressor`.
+    scalarization : Scalarization, default=None
+        A scalarization of your own in place of the power mean; then ``p`` does not apply.
+    weight_set : WeightSet, default=None
+        Allowed kernel weights of your own in place of the ball ‖θ‖_s ≤ 1; then ``s`` does not apply.
 
     Attributes
     ----------
@@ -365,6 +455,8 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         random_state: int | np.random.RandomState | None = None,
         max_iter: int | None = None,
         task_scale: TaskScale = "none",
+        scalarization: Scalarization | None = None,
+        weight_set: WeightSet | None = None,
     ):
         self.method = method
         self.contamination = contamination
@@ -381,6 +473,8 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         self.random_state = random_state
         self.max_iter = max_iter
         self.task_scale = task_scale
+        self.scalarization = scalarization
+        self.weight_set = weight_set
 
     @property
     def machine_kind(self) -> MachineKind:
@@ -411,7 +505,7 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
             raise ValueError("Outlier detection needs all samples in one place; on a cluster, use X.compute().")
         check_number("contamination", self.contamination, lambda v: 0 < v <= 0.5, "in (0, 0.5]")
         check_number("nu", self.nu, lambda v: 0 < v <= 1, "in (0, 1]")
-        exponents = [check_exponent(self.p)]
+        exponents = self.exponents()
         parts = self.parts(exponents, self.n_jobs)
         training = self.read_data(X, None, tasks=tasks, sample_weight=sample_weight)
         kernels = as_bank(self.kernels).with_one_width()
@@ -427,7 +521,8 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         omega = check_task_weight(self.task_weight, training.tasks)
         posed = fit_and_pose(training, bounds, kernels, parts, omega)
         _warn_of_widths(posed.bank)
-        model = self._solved(posed, exponents, parts, training)
+        run, (point,), (model,) = solve(training, posed, exponents, parts, self.verbose)
+        keep_solution(self, point, run.n_sweeps)
         values = model.decided(training.samples).values[:, 0]  # each sample has a single task
         own = [(values[task.rows], weight) for task, weight in zip(training.tasks, training.weights, strict=True)]
         threshold = np.array([_threshold(values, weight, self.contamination) for values, weight in own])
@@ -444,6 +539,11 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         """``score_samples`` minus the threshold of the task, (n_samples,); negative for outliers."""
         samples = self._samples(X, tasks)
         return self.model_.tasks.margins(self.model_.decided(samples))
+
+    @property
+    def score(self) -> Any:
+        """Not there: without y there is nothing to score against."""
+        raise AttributeError("Outlier detection learns without y, so there is nothing to score against.")
 
     def predict(self, X: Any, *, tasks: Any = None) -> AnyArray:
         """1 for samples like the rest of their task, −1 for outliers, (n_samples,)."""

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._data.together import Share
 from .._fitting.models import TaskModel
-from .._fitting.shared_models import SeparateModel, SharedModel
-from .._fitting.tracing import Parts, check_parts, fit_and_pose, models_of, solve_apart, trace
+from .._fitting.tracing import check_parts, learn
 from .._show.code import path_refit_code
 from .._tools.checks import check_exponents, check_task_weight
-from .._tools.progress import Progress
 from .._tools.typing import Array, ClassWeight, IntArray, MultiClass, SolverLike, TaskScale
 from ..kernels._kernels import KernelLike
 from ..machines import MachineKind, find_kind
+from ..protocols import Scalarization, WeightSet
 from ..scalarizations import PAPER_PS
 from ..solution import Solution
 from ..solvers._base import Run
@@ -166,12 +165,11 @@ class ParetoPath:
         spent: float,
         refit: str,
         task_scale: TaskScale = "none",
-        share: Share = "kernel",
     ) -> ParetoPath:
         """Collect the solutions along p and their models, and drop what only the solver needs."""
         seconds = {"total": spent, **run.seconds}
         alone = [point.alone() for point in points]
-        given = run.history, tol, reader, refit, training.task_sizes, task_scale, share
+        given = run.history, tol, reader, refit, training.task_sizes, task_scale, training.share
         return cls(alone, list(models), run.n_sweeps, seconds, *given)
 
     def __len__(self) -> int:
@@ -238,6 +236,8 @@ def pareto_path(
     normalize_y: bool = True,
     share: Share = "kernel",
     multi_class: MultiClass = "one-vs-one",
+    scalarization: Scalarization | None = None,
+    weight_set: WeightSet | None = None,
 ) -> ParetoPath:
     """Minimise the power mean of the task objectives at each exponent p.
 
@@ -307,6 +307,11 @@ def pareto_path(
         one point, at p = 1 whatever ``ps`` is. With a single task all four are the same, and you get a warning.
     multi_class : {"one-vs-one", "one-vs-rest"}, default="one-vs-one"
         Whether more than two classes make one task per pair of classes, or one task per class against the rest.
+    scalarization : Scalarization, default=None
+        A scalarization of your own in place of the power means. Then ``ps`` does not apply: the path has one point, and
+        its p is NaN.
+    weight_set : WeightSet, default=None
+        Allowed kernel weights of your own in place of the ball ‖θ‖_s ≤ 1; then ``s`` does not apply.
 
     Returns
     -------
@@ -324,24 +329,24 @@ def pareto_path(
     array([0, 0, 0])
     """
     from .._data.reading import PathReader, Reading  # imported here because scikit-learn takes a second to import
-    from ..distributed._training import is_remote, read_remote
+    from .base import read_anywhere
 
     began = perf_counter()
-    exponents = check_exponents(ps)
-    kind = find_kind(machine)
-    parts = check_parts(exponents, s, tol, solver, max_iter, n_jobs, task_scale, kind, epsilon=epsilon)
+    exponents = check_exponents(ps) if scalarization is None else [np.nan]
+    kind, own_parts = find_kind(machine), (scalarization, weight_set)
+    parts = check_parts(exponents, s, tol, solver, max_iter, n_jobs, task_scale, kind, *own_parts, epsilon=epsilon)
     reader = PathReader(Reading(kernels, task_column, class_weight, kind, normalize_y, share, multi_class))
-    read = partial(read_remote, reader) if is_remote(X) else reader.read_data
-    training = read(X, y, tasks=tasks, sample_weight=sample_weight)
+    training = read_anywhere(reader, X, y, tasks=tasks, sample_weight=sample_weight)
     omega = check_task_weight(task_weight, training.tasks)
     if np.ndim(C) and training.together is not None and training.together.kind == "matrix":
         raise ValueError(f"With share={share!r} and a matrix y, C must be one number; pass sample_weight instead.")
-    bounds, cost = training.bounds(C), 1.0 if np.ndim(C) else float(C)
     if np.ndim(C):  # an array C acts as sample weights, as in the refit code
-        training = replace(training, weights=bounds)
-    several = training.together is not None or training.shares_nothing(share)
-    learn = _learn_apart if training.shares_nothing(share) else _learn
-    exponents = [1.0] if several else exponents
+        training, cost = replace(training, weights=training.bounds(C)), 1.0
+    else:
+        training.bounds(C)  # raises if C is invalid
+        cost = float(C)
+    if training.share != "kernel" and scalarization is None:
+        exponents = [1.0]
     run, points, models = learn(training, exponents, cost, kernels, parts, omega, verbose)
     given: dict[str, Any] = {
         "tol": parts.solver.tol,
@@ -350,56 +355,8 @@ def pareto_path(
     }
     given |= {"kernels": kernels, "task_column": task_column, "task_weight": task_weight, "class_weight": class_weight}
     given |= {"task_scale": task_scale, "share": share, "multi_class": multi_class}
+    given |= {"scalarization": scalarization, "weight_set": weight_set}
     code = path_refit_code(kind, parts.own, normalize_y, s=s, C=C, solver=solver, **given)
     spent = perf_counter() - began
-    shared: Share = share if several else "kernel"
     tol = parts.solver.tol
-    return ParetoPath.from_solutions(points, models, training, reader, run, tol, spent, code, task_scale, shared)
-
-
-class _Learned(NamedTuple):
-    """The run statistics of a path, its points and their models."""
-
-    run: Run
-    points: list[Solution]
-    models: list[Any]
-
-
-def _learn(
-    training: Training,
-    exponents: Sequence[float],
-    C: float,
-    kernels: KernelLike,
-    parts: Parts,
-    omega: Array | None,
-    verbose: int | None,
-) -> _Learned:
-    """Solve tasks that share their kernel along p, or one problem for tasks that share more."""
-    problem, bank, _ = fit_and_pose(training, training.bounds(C), kernels, parts, omega)
-    with Progress(len(exponents), parts.solver.tol, verbose) as progress:
-        run = Run(progress.report)
-        points = trace(problem, exponents, parts.solver, progress, run=run)
-    models: list[Any] = models_of(points, training, bank)
-    if training.together is not None:
-        models = [SharedModel(model, training.together) for model in models]
-    return _Learned(run, points, models)
-
-
-def _learn_apart(
-    training: Training,
-    exponents: Sequence[float],
-    C: float,
-    kernels: KernelLike,
-    parts: Parts,
-    omega: Array | None,
-    verbose: int | None,
-) -> _Learned:
-    """Solve tasks that share nothing, as one point."""
-    from .._data.reading import apart
-
-    alone = apart(training)
-    with Progress(len(alone), parts.solver.tol, verbose) as progress:
-        run = Run(progress.report)
-        point, models = solve_apart(alone, C, kernels, parts, omega, progress, run)
-    run.n_sweeps = point.n_sweeps  # one pass over the tasks is one sweep of each task
-    return _Learned(run, [point], [SeparateModel(models, training.labelling)])
+    return ParetoPath.from_solutions(points, models, training, reader, run, tol, spent, code, task_scale)

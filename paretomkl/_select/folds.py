@@ -183,7 +183,7 @@ def _decide_together(
     problem, _, data = estimator.posed(training, training.bounds(1.0), parts)
     stretches = list(trace_grid(problem, data, grid, parts, progress))
     of_all = [(point, stretch.bank) for stretch in stretches for point in stretch.points]
-    models = models_of([point for point, _ in of_all], training, *(bank for _, bank in of_all))
+    models = models_of(training, [point for point, _ in of_all], *(bank for _, bank in of_all))
     distinct = {id(model): model for model in models}
     shared = training.together
     seen = held_out if shared is None else shared.coded_samples(held_out)

@@ -14,13 +14,12 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.labels import Samples
-from .._data.reading import Examples, Reading, Training, read_samples, take_rows
+from .._data.reading import Examples, Reading, Training, is_remote, read_samples, take_rows
 from .._data.tasks import as_labels, is_matrix, samples_of_class, unique_labels
 from .._data.together import check_share, numbered, sharing_in_words
 from .._fitting.tracing import Grid, models_of, trace
-from .._learn.base import ClassifierKind, MultiTaskEstimator, RegressorKind
+from .._learn.base import ClassifierKind, KernelFit, MultiTaskEstimator, RegressorKind, fitted_at
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
-from .._learn.kernel_estimators import KernelFit, fitted_at
 from .._learn.path import PAPER_PS, ParetoPath
 from .._show.code import refit_code
 from .._tools.checks import check_count, check_exponents, check_grid, check_task_scale, shown
@@ -28,7 +27,6 @@ from .._tools.parallel import effective_jobs
 from .._tools.progress import Progress
 from .._tools.shares import SHARES, Share
 from .._tools.typing import AnyArray, Array, ClassWeight, IntArray, MultiClass, SolverLike, TaskScale
-from ..distributed._training import is_remote
 from ..exceptions import GridEdgeWarning
 from ..kernels._kernels import KernelLike, as_bank
 from ..machines import MachineKind, find_kind
@@ -335,7 +333,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         named = {name: value for name, value in plain.get_params(deep=False).items() if name not in skipped}
         code = refit_code(self.plain_type.__name__, s=plain.s, C=C, tol=self.tol, tasks=by_argument, **named)
         spent = perf_counter() - began
-        models = models_of(points, training, bank)
+        models = models_of(training, points, bank)
         given = training, plain, run, self.tol, spent, code, self.task_scale
         self.path_ = ParetoPath.from_solutions(points, models, *given)
         k = ps.index(p)

@@ -27,6 +27,8 @@ DEFAULTS = {  # of the estimators, in the order in which the code has them
     "task_weight": None,
     "share": "kernel",
     "solver": "auto",
+    "scalarization": None,
+    "weight_set": None,
 }
 
 
@@ -55,7 +57,9 @@ def refit_code(
     each = np.ndim(C) > 0
     classifies = estimator.endswith("Classifier")
     usual = DEFAULTS | {"loss": "hinge" if classifies else "squared"}
-    parameters = [f"p={P}", f"s={exponent_code(s)}", f"C={1.0 if each else float(C)!r}"]
+    parameters = [] if others.get("scalarization") is not None else [f"p={P}"]
+    parameters += [] if others.get("weight_set") is not None else [f"s={exponent_code(s)}"]
+    parameters.append(f"C={1.0 if each else float(C)!r}")
     needed: set[str] = set()
     for name, value in others.items():
         names: set[str] = set()

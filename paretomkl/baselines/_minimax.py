@@ -23,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._data.reading import Training
 from .._data.tasks import Task
 from .._fitting.models import LinearModel
-from .._learn.classifier import MultiTaskClassifier
+from .._learn.base import MultiTaskClassifier
 from .._tools.checks import check_count, check_number
 from .._tools.parallel import effective_jobs
 from .._tools.typing import Array, ClassWeight

@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._data.reading import Training
 from .._fitting.models import TaskModel
 from .._fitting.tracing import fit_bank, make_gram, make_model
-from .._learn.kernel_estimators import KernelTaskClassifier
+from .._learn.base import KernelTaskClassifier
 from .._tools.checks import check_number
 from .._tools.parallel import effective_jobs
 from .._tools.progress import Progress

@@ -12,10 +12,8 @@ from .._data.labels import Samples
 from .._data.reading import Training
 from .._fitting.models import TaskModel
 from .._fitting.tracing import Parts, check_parts, fit_bank, make_model, pose, trace
-from .._learn.base import MultiTaskEstimator
+from .._learn.base import KernelTaskClassifier, KernelTaskRegressor, MultiTaskEstimator
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
-from .._learn.kernel_estimators import KernelTaskClassifier
-from .._learn.regressor import KernelTaskRegressor
 from .._tools.parallel import run_chunks
 from .._tools.progress import Progress
 from .._tools.typing import Array, ClassWeight

@@ -18,7 +18,7 @@ from .._data.reading import PathReader, Reader, Reading, Training, check_class_w
 from .._data.tasks import Task, array_of, labels_of, unique_labels
 from .._data.together import check_share
 from .._fitting.models import Support, TaskModel
-from .._fitting.tracing import Parts, check_parts
+from .._fitting.tracing import Parts, Posed, check_parts, fit_and_measure, models_of, pose
 from .._tools.checks import check_number
 from .._tools.typing import Array, IntArray
 from ..kernels._fitted import (
@@ -33,7 +33,7 @@ from ..kernels._fitted import (
     negative,
     quantiles_by_counting,
 )
-from ..kernels._kernels import KernelBank, KernelLike, as_bank, is_precomputed
+from ..kernels._kernels import KernelLike, as_bank, is_precomputed
 from ..machines import MachineKind, find_kind
 from ..protocols import Promises
 from ..solution import Solution
@@ -240,7 +240,6 @@ class RemoteTraining(Training):
     gather: whether to fetch the support vectors of models, or to keep the models at the sites.
     """
 
-    remote: ClassVar[bool] = True
     crew: Any = None
     index: Any = ()
     n_counting: Any = ()
@@ -290,28 +289,7 @@ class RemoteTraining(Training):
     def task_sizes(self) -> Array:
         return self.sizes
 
-    def fit_bank(self, bank: KernelBank) -> FittedBank:
-        """Fit the bank to statistics from all workers."""
-        n_features, names = self.seen[0], self.samples.names
-        statistics = RemoteStatistics(self.crew, self.index, self.n_counting)
-        return bank.fit_remote(statistics, n_features, names).for_shift_invariant()  # all machines of a cluster are
-
-    def machine(self, bank: FittedBank, C: float, parts: Parts) -> RemoteTasks:
-        if parts.solver.name == "tseng":
-            raise ValueError("solver='tseng' needs the kernel matrices of all tasks in one place; use 'auto' or 'bcd'.")
-        return RemoteTasks(self.crew, self.index, bank, C, parts)
-
-    def models(self, points: Sequence[Solution], bank: FittedBank) -> list[Any]:
-        """One model per solution; solutions with the same sweep share one."""
-        distinct = {id(point.sweep): point for point in points}
-        if self.gather:
-            made: list[Any] = self._gathered(bank, list(distinct.values()))
-        else:
-            made = [SiteModel(self, bank, point) for point in distinct.values()]
-        model_of = dict(zip(distinct, made, strict=True))
-        return [model_of[id(point.sweep)] for point in points]
-
-    def _gathered(self, bank: FittedBank, points: list[Solution]) -> list[TaskModel]:
+    def gathered(self, bank: FittedBank, points: list[Solution]) -> list[TaskModel]:
         """Models with the support vectors of all sites."""
         found = self.crew.ask("support", [point_of(point.sweep) for point in points])
         rows = np.concatenate([part.rows for part in found])
@@ -325,6 +303,42 @@ class RemoteTraining(Training):
                 TaskModel(bank, self.labelling, support, point.theta, dual, intercepts, found[0].diagonals[k])
             )
         return models
+
+
+@fit_and_measure.register(RemoteTraining)
+def _(training: RemoteTraining, kernels: KernelLike, centred: bool) -> tuple[FittedBank, None]:
+    """Fit the bank to statistics from all workers."""
+    statistics = RemoteStatistics(training.crew, training.index, training.n_counting)
+    bank = as_bank(kernels).fit_remote(statistics, training.seen[0], training.samples.names)
+    return (bank.for_shift_invariant() if centred else bank), None
+
+
+@pose.register(RemoteTraining)
+def _(
+    training: RemoteTraining,
+    bounds: float,
+    bank: FittedBank,
+    parts: Parts,
+    omega: Array | None = None,
+    known: None = None,
+) -> Posed:
+    """The problem of the tasks on all workers; ``bounds`` is C, which the workers multiply by their weights."""
+    if parts.solver.name == "tseng":
+        raise ValueError("solver='tseng' needs the kernel matrices of all tasks in one place; use 'auto' or 'bcd'.")
+    machine = RemoteTasks(training.crew, training.index, bank, bounds, parts)
+    return Posed(parts.problem(machine, omega), bank, None)
+
+
+@models_of.register(RemoteTraining)
+def _(training: RemoteTraining, points: Sequence[Solution], bank: FittedBank) -> list[Any]:
+    """One model per solution; solutions with the same sweep share one."""
+    distinct = {id(point.sweep): point for point in points}
+    if training.gather:
+        made: list[Any] = training.gathered(bank, list(distinct.values()))
+    else:
+        made = [SiteModel(training, bank, point) for point in distinct.values()]
+    model_of = dict(zip(distinct, made, strict=True))
+    return [model_of[id(point.sweep)] for point in points]
 
 
 def _beginnings(names: list[Any], lengths: list[int]) -> dict[Hashable, int]:
@@ -389,6 +403,7 @@ class Sites:
     client: Any = None
     gather: bool = True
     patience: float = 60.0
+    on_workers: ClassVar[bool] = True  # read by is_remote
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sites", list(self.sites))
@@ -406,12 +421,8 @@ class Sites:
         kind = find_kind(machine)
         training = read_remote(PathReader(Reading(kernels, machine=kind)), self)
         parts = check_parts([1.0], 1.1, 1e-3, "auto", None, None, "none", kind, epsilon=epsilon)
-        return training.machine(training.fit_bank(as_bank(kernels)), C, parts)
-
-
-def is_remote(X: Any) -> bool:
-    """Whether the samples are, or will be, on the workers of a cluster."""
-    return isinstance(X, Sites) or hasattr(X, "__dask_graph__")
+        bank, _ = fit_and_measure(training, kernels, kind.promises.shifts)
+        return RemoteTasks(training.crew, training.index, bank, C, parts)
 
 
 def read_remote(
@@ -421,8 +432,6 @@ def read_remote(
     reading = owner.reading
     if reading.machine.reads == "nothing":
         raise ValueError(f"On a cluster, tasks need labels or targets, but machine={reading.machine.name!r} has none.")
-    if not reading.machine.promises.shifts:
-        raise ValueError(f"On a cluster, machine={reading.machine.name!r} must promise that it shifts.")
     if is_precomputed(reading.kernels):
         raise ValueError("kernels='precomputed' needs all samples in one place; on a cluster, pass features.")
     share = check_share(reading.share)

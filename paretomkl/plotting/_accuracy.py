@@ -186,8 +186,7 @@ class AccuracyDisplay:
         from sklearn.base import clone
 
         from .._data.reading import read_samples
-        from .._learn.classifier import MultiTaskClassifier
-        from .._learn.regressor import KernelTaskRegressor
+        from .._learn.base import KernelTaskRegressor, MultiTaskClassifier
         from . import _style  # asks for matplotlib before any work
 
         exponents = check_exponents(ps)

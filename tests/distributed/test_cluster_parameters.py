@@ -27,6 +27,8 @@ from paretomkl import (
 )
 from paretomkl.baselines import IndependentMKL
 from paretomkl.distributed import Site, Sites
+from paretomkl.scalarizations import PowerMean
+from paretomkl.weight_sets import LsBall
 
 distributed = pytest.importorskip("distributed")
 delayed, array = pytest.importorskip("dask").delayed, pytest.importorskip("dask.array")
@@ -37,18 +39,22 @@ BANK = KernelBank(["linear", "poly", ("rbf", {"sigma": 1.0})], normalize="trace"
 SOLVING = {"s": 2.0, "C": 0.3, "tol": 1e-6, "task_weight": {0: 9.0}, "task_scale": "samples", "kernels": BANK}
 INERT = {"n_jobs": 2, "verbose": 1, "random_state": 0}
 EARLY = {"solver": "bcd", "max_iter": 2}
+OWN_PARTS = {"scalarization": PowerMean(4.0), "weight_set": LsBall(1.6), "tol": 1e-6}
 CHANGES = {
     ParetoMKLClassifier: [
         SOLVING | INERT | {"p": 3.0, "multi_class": "one-vs-rest", "class_weight": {0: 4.0, 2: 0.3}},
         EARLY | {"loss": "squared", "class_weight": "balanced"},
+        OWN_PARTS,
     ],
     ParetoMKLRegressor: [
         SOLVING | INERT | {"p": 3.0, "normalize_y": False},
         EARLY | {"loss": "epsilon_insensitive", "epsilon": 0.4, "tol": 1e-6},
+        OWN_PARTS,
     ],
     pareto_path: [
         SOLVING | {"ps": [3.0], "n_jobs": 2, "verbose": 1, "multi_class": "one-vs-rest", "class_weight": "balanced"},
         EARLY | {"machine": "svr", "epsilon": 0.4, "normalize_y": False},
+        OWN_PARTS,
     ],
 }
 SEARCHES = [ParetoMKLClassifierCV, ParetoMKLRegressorCV]

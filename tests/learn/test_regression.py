@@ -273,7 +273,7 @@ def test_code_of_a_path_fits_the_point_again(toy):
 def test_bad_data_are_named_before_any_work(toy, change, message, monkeypatch):
     X, y, tasks = toy
     given = {"y": y, "tasks": tasks} | change
-    monkeypatch.setattr("paretomkl._learn.learner.fit_and_pose", lambda *_: pytest.fail("work was done"))
+    monkeypatch.setattr("paretomkl._learn.estimators.learn", lambda *_: pytest.fail("work was done"))
     with pytest.raises(ValueError, match=message):
         ParetoMKLRegressor().fit(X, **given)
 
@@ -289,7 +289,7 @@ def test_bad_data_are_named_before_any_work(toy, change, message, monkeypatch):
 )
 def test_bad_parameters_are_named_before_any_work(toy, parameters, message, monkeypatch):
     X, y, tasks = toy
-    monkeypatch.setattr("paretomkl._learn.learner.trace", lambda *_, **__: pytest.fail("work was done"))
+    monkeypatch.setattr("paretomkl._fitting.tracing.trace", lambda *_, **__: pytest.fail("work was done"))
     with pytest.raises(ValueError, match=message):
         ParetoMKLRegressor(**parameters).fit(X, y, tasks=tasks)
 
