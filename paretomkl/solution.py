@@ -44,7 +44,8 @@ class Solution:
     Attributes
     ----------
     p, objective, gap : float
-        The exponent, M_p(objectives), and the certified relative gap, an upper bound on the true one.
+        The exponent (NaN if the scalarization has none), the scalarization of the objectives, and the certified
+        relative gap, an upper bound on the true one.
     sweep : Sweep
         The tasks solved at θ.
     task_weights : array of shape (n_tasks,)

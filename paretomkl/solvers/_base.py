@@ -197,7 +197,7 @@ def choose_solver(
     else:
         raise ValueError(f"solver must be one of {sorted(solvers)} or a solver object, got {solver!r}.")
     for p in ps:
-        if not made.lowest_p <= p <= made.highest_p:
+        if p < made.lowest_p or p > made.highest_p:  # a scalarization without exponent has p = NaN
             where = f"p <= {made.highest_p:g}" if p > made.highest_p else f"p >= {made.lowest_p:g}"
             raise ValueError(f"solver={made.name!r} handles only {where}, got p={p:g}; use solver='auto'.")
     return made

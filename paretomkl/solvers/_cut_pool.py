@@ -73,9 +73,8 @@ class CutStore:
         return kept
 
     def heights(self, theta: Array) -> Array:
-        """The value of every cut at θ (n_kernels,), or (n_tasks, n_kernels); −∞ for dropped cuts."""
-        fall = self.slopes @ theta if theta.ndim == 1 else np.einsum("ktm,tm->kt", self.slopes, theta)
-        return np.where(self.live, self.linear - fall, -np.inf)
+        """The value of every cut at θ (n_kernels,); −∞ for dropped cuts."""
+        return np.where(self.live, self.linear - self.slopes @ theta, -np.inf)
 
     def in_use(self, multipliers: Array, theta: Array) -> AnyArray:
         """Which cuts a master uses: those with a multiplier that counts, and the highest of each task at its θ."""
@@ -226,8 +225,7 @@ class Pool:
         """
         if self._multipliers is None:
             return None
-        total = self._multipliers.sum(axis=0)
-        share = np.divide(self._multipliers, total, out=np.zeros_like(self._multipliers), where=total > 0)
+        total, share = _shares(self._multipliers)
         share[0, total <= 0] = 1.0  # a task that the master left out keeps its constant cut
         linear, slopes = self.cuts.linear[: len(share)], self.cuts.slopes[: len(share)]
         return (share * linear).sum(axis=0), (share.T[:, None, :] @ slopes.swapaxes(0, 1))[:, 0]
@@ -453,7 +451,7 @@ class CutPool(BaseSolver):
         self, problem: MultiTaskProblem, pool: Pool, best: Sweep, p: float, u: Array, rtol: float
     ) -> Proposal:
         # In units of objectives u: M_p(z) = M_p(u) · (Σ ω'_t (z_t/u_t)^p)^(1/p) with ω'_t = ω_t (u_t/M_p(u))^p
-        omega, scale = problem.scalarization.gradient(u) * u, _units(u)
+        omega, scale = problem.scalarization.gradient(u) * u, np.where(u > 0, u, 1.0)  # an idle task has no weight
         unit = omega.sum()
         found = pool.minimize(scale, omega / unit, p, best.theta, rtol)
         return Proposal(found.theta, found.lower * unit, proof=unit * found.multipliers / scale)
@@ -467,7 +465,7 @@ class CutPool(BaseSolver):
 
     def _master_by_reweighting(self, problem: MultiTaskProblem, pool: Pool, best: Sweep, rtol: float) -> Proposal:
         # a concave mean lies below its tangent at z, so the minimiser of Σ η_t(z) z_t decreases it
-        scalarization, scale = problem.scalarization, _units(best.upper)
+        scalarization, scale = problem.scalarization, np.where(best.upper > 0, best.upper, 1.0)
         first = self._master_of_mean(problem, pool, best, 1.0, best.upper, rtol)
         theta, value, total = first.theta, np.inf, float(scalarization.gradient(best.upper) @ best.upper)
         # That bound, with the weights of the best point, is its certificate. For the next θ, update the weights.
@@ -546,9 +544,10 @@ class ScalarizedCuts:
                 raise ValueError(f"{name} declares that it is convex, but lies below one of its tangents at {u}.")
 
 
-def _units(objectives: Array) -> Array:
-    """The objectives as units of their tasks; one for an idle task, which has no weight."""
-    return objectives if objectives.min() > 0 else np.where(objectives > 0, objectives, 1.0)
+def _shares(multipliers: Array) -> tuple[Array, Array]:
+    """The sum of the multipliers of each task, and the share of each cut in it; zero if there is no sum."""
+    total = multipliers.sum(axis=0)
+    return total, np.divide(multipliers, total, out=np.zeros_like(multipliers), where=total > 0)
 
 
 def without_crumbs(theta: Array, share: float) -> Array:
@@ -640,8 +639,7 @@ def bound_over_all(machine: ChoosingMachine, pool: Pool, reached: Reached) -> tu
     if reached.master.proof is None:
         return -np.inf, np.zeros(machine.n_kernels)
     proof = reached.master.proof[1:]
-    total = proof.sum(axis=0)
-    share = np.divide(proof, total, out=np.zeros_like(proof), where=total > 0)
+    total, share = _shares(proof)
     sizes = [len(dual) for dual in pool.machine.decisions(reached.best).dual]
     pairs = zip(share, pool.sweeps, strict=False)
     mixed = np.sum([np.repeat(row, sizes) * duals(pool.machine, sweep) for row, sweep in pairs], axis=0)
