@@ -20,27 +20,26 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from .._data.labels import Labelling, Samples
+from .._data.labels import Labelling
 from .._data.numbers import Targets
-from .._data.reading import PathReader, read_samples, take_rows
+from .._data.reading import Examples, PathReader, read_samples
 from .._data.tasks import codes_of, listed, missing_labels, rows_by_code
 from .._tools.parallel import SMALL_SYSTEM, blas_threads, effective_jobs
 from .._tools.progress import Progress
 from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, IntArray
 from ..kernels._kernels import is_precomputed
-from ..machines import MACHINES
 from .choice import best_of_ways, choose_way
 from .results import OURS, Comparison, Contender, TaskErrors
 from .scorers import MultiTaskScorer
 from .scores import Judge, make_judge, plain_labels
-from .splits import make_splits
+from .search import PathSearch
+from .splits import Split, make_splits
 
 __all__ = ["compare"]
 
 MOST_ROWS = 1000  # limit on rows for choosing parameters; the chosen models learn from all rows
 
-Fold = tuple[IntArray, IntArray]  # entries for training and for testing
 Pair = tuple[float, float]  # the parameters of a model: its cost or penalty, and a factor of gamma="scale"
 Part = tuple[AnyArray, AnyArray, list[Any] | None]  # truth, response and labels of a task, as a judge needs them
 
@@ -54,12 +53,12 @@ def _simplest_first(costs: Sequence[float], widths: Sequence[float]) -> list[Pai
 
 
 def compare(
-    search: Any,
-    X: Any,
-    y: Any,
+    search: PathSearch,
+    X: object,
+    y: object,
     *,
-    tasks: Any = None,
-    held_out: tuple[Any, Any, Any] | None = None,
+    tasks: object = None,
+    held_out: tuple[object, object, object] | None = None,
     n_jobs: int | None = None,
     verbose: int | None = 0,
     share: Share | None = None,
@@ -110,50 +109,49 @@ def compare(
     ['one SVM', 'the majority class']
     """
     regression = not search.stratify
-    machine = MACHINES["ridge" if regression else "svc"]
-    reader = PathReader(replace(search.reading, machine=machine, share="kernel", multi_class="one-vs-one"))
-    training = reader.read_data(X, y, tasks=tasks)
-    labelling, samples = training.labelling, training.samples
+    reader = PathReader(replace(search.reading, share="kernel", multi_class="one-vs-one"))
+    examples = Examples(read_samples(reader, X, tasks=tasks, reset=True), y)
+    labelling = examples.training(reader.reading).labelling
     with_tasks = labelling.kind not in ("classes", "single")
     if with_tasks and not (search.scoring is None or isinstance(search.scoring, MultiTaskScorer)):
         raise ValueError(f"Tasks are compared one by one; use scoring=make_multitask_scorer({search.scoring!r}).")
     judge = make_judge(search.scoring, regression=regression).of_tasks(labelling)
-    splits = _same_splits(search, samples, y)
+    splits = _same_splits(search, examples)
     if len(splits) != search.n_splits_:
         raise ValueError(
             f"cv yields {len(splits)} folds now, but yielded {search.n_splits_} in the search; use a cv that repeats."
         )
     ours, points = _ours(search, share)
-    entries = Entries.of(samples, y, labelling)
+    entries = Entries.of(examples, labelling)
     folds = [entries.fold(*split) for split in splits]
     if held_out is not None:
         n = len(entries.rows)
-        further = Entries.of(read_samples(reader, held_out[0], tasks=held_out[2]), held_out[1], labelling)
-        entries = entries.joined(further)
+        further = Examples(read_samples(reader, held_out[0], tasks=held_out[2]), held_out[1])
+        entries = entries.joined(Entries.of(further, labelling))
         folds.append((np.arange(n), np.arange(n, len(entries.rows))))
         if hasattr(search, "best_estimator_"):  # not if it only chose
             ours = replace(ours, held_out=judge.score_model(search.best_estimator_, *held_out))
     groups, kind = np.arange(len(labelling.distinct_sources)), RegressionBaseline if regression else ClassBaseline
     model = kind(entries, groups, folds, len(splits), judge, search.reading.class_weight)
     if regression:
-        ours = replace(ours, errors=_our_errors(model, labelling, search, splits, points, (X, y, tasks), n_jobs))
+        ours = replace(ours, errors=_our_errors(model, labelling, search, examples, splits, points, n_jobs))
     some = search.search_rows_ is not None
-    about = f"The folds are made of {search.n_search_rows_:,} of {len(samples):,} rows." if some else ""
+    about = f"The folds are made of {search.n_search_rows_:,} of {len(examples.samples):,} rows." if some else ""
     found = contenders(model, labelling.names, is_precomputed(search.kernels), n_jobs, verbose)
     return Comparison(ours, found, judge.measure, about)
 
 
 # --------------------------------------------------------------------------------------------------- the search
-def _same_splits(search: Any, samples: Samples, y: Any) -> list[tuple[IntArray, IntArray]]:
+def _same_splits(search: PathSearch, examples: Examples) -> list[Split]:
     """The folds of a search again; they may contain only some of the rows."""
-    rows = np.arange(len(samples)) if search.search_rows_ is None else search.search_rows_
-    some, sources = take_rows(y, rows), None if samples.sources is None else samples.sources[rows]
-    given = {"random_state": search.random_state, "stratify": search.stratify}
-    splits = make_splits(search.cv, samples.data[rows], some, sources, **given)
+    rows = np.arange(len(examples.samples)) if search.search_rows_ is None else search.search_rows_
+    some = examples.take(rows)
+    given = some.samples.data, some.y, some.samples.sources
+    splits = make_splits(search.cv, *given, random_state=search.random_state, stratify=search.stratify)
     return [(rows[train], rows[test]) for train, test in splits]
 
 
-def _ours(search: Any, share: Share | None) -> tuple[Contender, IntArray]:
+def _ours(search: PathSearch, share: Share | None) -> tuple[Contender, IntArray]:
     """The fold scores of a search, each at the point that the other folds choose; and these points."""
     results = search.cv_results_
     scores = np.array([results[f"split{k}_test_score"] for k in range(search.n_splits_)]).T
@@ -174,22 +172,25 @@ def _ours(search: Any, share: Share | None) -> tuple[Contender, IntArray]:
 
 
 def _our_errors(
-    model: Baseline, targets: Targets, search: Any, splits: list[Fold], points: IntArray, data: Any, n_jobs: int | None
+    model: Baseline,
+    targets: Targets,
+    search: PathSearch,
+    examples: Examples,
+    splits: list[Split],
+    points: IntArray,
+    n_jobs: int | None,
 ) -> TaskErrors | None:
     """Errors of a search, each fold at the point that the other folds choose; None if a fold has failed.
 
-    points (n_folds,): rows of ``cv_results_``; data: X, y and the tasks.
+    points (n_folds,): rows of ``cv_results_``.
     """
-    (X, y, tasks), entries, parts = data, model.entries, []
+    entries, parts = model.entries, []
     for k, ((train, test), point) in enumerate(zip(splits, points, strict=True)):
         if np.isnan(search.cv_results_[f"split{k}_test_score"]).all():
             return None
         plain = search.estimator_at(point).set_params(n_jobs=n_jobs, verbose=0)
-        learn, judge = (
-            {"X": take_rows(X, rows, train, search.kernels), "tasks": take_rows(tasks, rows)} for rows in (train, test)
-        )
-        fitted = plain.learned(plain.read_data(**learn, y=take_rows(y, train), strict=False)).model_
-        values = fitted.predict(read_samples(plain, **judge))
+        fitted = plain.learned(examples.take(train, train).training(plain.reading, strict=False)).model_
+        values = fitted.predict(examples.take(test, train).samples)
         values = values.reshape(len(values), -1)
         place = [fitted.tasks.sources.index(source) if values.shape[1] > 1 else 0 for source in targets.sources]
         own = model.folds[k][1]
@@ -242,9 +243,9 @@ class Entries:
     matrix: bool  # whether the tasks are columns of y
 
     @classmethod
-    def of(cls, samples: Samples, y: Any, tasks: Labelling | Targets) -> Entries:
+    def of(cls, examples: Examples, tasks: Labelling | Targets) -> Entries:
         """The entries of all samples; labels that the tasks do not know are skipped."""
-        truth, sources, parts = tasks.truth(y), tasks.distinct_sources, []
+        samples, truth, sources, parts = examples.samples, tasks.truth(examples.y), tasks.distinct_sources, []
         known: list[Any] = [()] * len(sources)
         if isinstance(tasks, Labelling):
             known = tasks.classes if tasks.kind == "matrix" else [tasks.classes] * len(sources)
@@ -262,7 +263,7 @@ class Entries:
         rows, groups, values = (np.concatenate(column) for column in zip(*parts, strict=True))
         return cls(samples.data, rows, groups, values, labels, truth.ndim == 2)
 
-    def fold(self, train: IntArray, test: IntArray) -> Fold:
+    def fold(self, train: IntArray, test: IntArray) -> Split:
         """The entries of the training samples and of the test samples."""
         first, last = (np.flatnonzero(np.isin(self.rows, part)) for part in (train, test))
         return first, last
@@ -288,7 +289,7 @@ class Entries:
         codes = np.unique(self.values[self.groups == group])
         return self.labels[group, codes].tolist() if self.labels.size and len(codes) == 2 else None
 
-    def features(self, fold: Fold, groups: IntArray) -> list[Array]:
+    def features(self, fold: Split, groups: IntArray) -> list[Array]:
         """Columns of both parts, standardised on the first, plus an indicator per group if there are several."""
         scaler = StandardScaler().fit(self.data[self.rows[fold[0]]])
         columns = [scaler.transform(self.data[self.rows[part]]) for part in fold]
@@ -312,7 +313,7 @@ class Baseline(ABC):
 
     entries: Entries
     groups: IntArray
-    folds: list[Fold]
+    folds: list[Split]
     n_folds: int
     judge: Judge
     class_weight: Any
@@ -326,7 +327,7 @@ class Baseline(ABC):
         """The response of a model that ignores the features."""
 
     @abstractmethod
-    def learned(self, fold: Fold, grid: Sequence[Pair]) -> list[AnyArray]:
+    def learned(self, fold: Split, grid: Sequence[Pair]) -> list[AnyArray]:
         """The responses for each pair of the grid."""
 
     def of_task(self, group: int) -> Self:
@@ -364,12 +365,12 @@ class Baseline(ABC):
             parts.append(self.parts(k, responses[k][pair] if known else self._responses(fold, [grid[pair]])[0]))
         return parts
 
-    def _thinned_responses(self, fold: Fold, grid: Sequence[Pair]) -> list[AnyArray]:
+    def _thinned_responses(self, fold: Split, grid: Sequence[Pair]) -> list[AnyArray]:
         """Responses for all pairs of the grid, learned from at most ``MOST_ROWS`` rows."""
         strata = self.entries.groups if not self.entries.labels.size else self.entries.values
         return self._responses((thinned(fold[0], strata), fold[1]), grid)
 
-    def _responses(self, fold: Fold, grid: Sequence[Pair]) -> list[AnyArray]:
+    def _responses(self, fold: Split, grid: Sequence[Pair]) -> list[AnyArray]:
         same = len(fold[1]) == 0 or len(np.unique(self.entries.values[fold[0]])) < 2
         return [self.constant(*fold)] * len(grid) if same or grid == SIMPLEST else self.learned(fold, grid)
 
@@ -388,7 +389,7 @@ class ClassBaseline(Baseline):
             return np.zeros(len(test))
         return self.entries.labelled(test, np.bincount(self.entries.values[train], minlength=1).argmax())
 
-    def learned(self, fold: Fold, grid: Sequence[Pair]) -> list[AnyArray]:
+    def learned(self, fold: Split, grid: Sequence[Pair]) -> list[AnyArray]:
         (train, test), codes = self.entries.features(fold, self.groups), self.entries.values[fold[0]]
         weight, scale = self._weights(fold[0]), usual_gamma(train)
         found: list[AnyArray] = []
@@ -428,7 +429,7 @@ class RegressionBaseline(Baseline):
     def constant(self, train: IntArray, test: IntArray) -> AnyArray:
         return np.full(len(test), self.entries.values[train].mean() if len(train) else 0.0)
 
-    def learned(self, fold: Fold, grid: Sequence[Pair]) -> list[AnyArray]:
+    def learned(self, fold: Split, grid: Sequence[Pair]) -> list[AnyArray]:
         (train, test), targets = self.entries.features(fold, self.groups), self.entries.values[fold[0]]
         learned, asked = (self.entries.groups[part] for part in fold)
         # each column of a matrix has its own units; tasks in one column share theirs, and perhaps their level

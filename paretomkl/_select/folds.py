@@ -14,7 +14,7 @@ from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from .._data.labels import Decided, Samples
+from .._data.labels import Decided, Samples, TaskSet
 from .._data.reading import Examples, Training, apart
 from .._fitting.models import FittedTasks, decide_all
 from .._fitting.tracing import Grid, Parts, Point, models_of, trace_grid
@@ -115,19 +115,19 @@ def _score_points(fold: Fold, progress: Progress) -> dict[Point, tuple[float, fl
 
 
 # ------------------------------------------------------------------------------------------------------- scores
-def own_score(estimator: Any, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None) -> float:
+def own_score(estimator: Any, X: object, y: object, sample_weight: object = None, tasks: object = None) -> float:
     """The scorer of a search without ``scoring``."""
     return estimator.score(X, y, tasks=tasks, sample_weight=sample_weight)
 
 
-def _own_score(tasks: Any, test: Examples) -> Callable[[Point, Decided, float], float]:
+def _own_score(tasks: TaskSet, test: Examples) -> Callable[[Point, Decided, float], float]:
     """The same for decisions that are known."""
     if tasks.chosen_by_loss:
         return lambda point, decided, lost: 1 - lost
     return lambda point, decided, lost: tasks.score(decided, test.samples, test.y, test.sample_weight)
 
 
-def _foreign_score(fold: Fold, tasks: Any, point: Point, decided: Decided, lost: float) -> float:
+def _foreign_score(fold: Fold, tasks: TaskSet, point: Point, decided: Decided, lost: float) -> float:
     """The score of a scorer that asks an estimator for its predictions."""
     fitted = copy(fold.estimator)
     # its own function finds the samples of the given X without reading them again
@@ -136,7 +136,7 @@ def _foreign_score(fold: Fold, tasks: Any, point: Point, decided: Decided, lost:
     return one_number(fold.scorer(fitted, fold.asked["X"], fold.test.y, **routed(fold.scorer, given)))
 
 
-def _held_out(fold: Fold, X: Any, tasks: Any) -> Samples:
+def _held_out(fold: Fold, X: object, tasks: object) -> Samples:
     """The held-out samples, which are read already."""
     if X is not fold.asked["X"]:
         raise ValueError("During the search, models can predict only the held-out samples.")
@@ -147,7 +147,7 @@ def _held_out(fold: Fold, X: Any, tasks: Any) -> Samples:
 class _Decided(FittedTasks):
     """A model with precomputed decisions on the held-out samples."""
 
-    tasks: Any
+    tasks: object
     found: Decided
 
     def decided(self, samples: Samples) -> Decided:

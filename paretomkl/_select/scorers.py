@@ -49,7 +49,7 @@ def make_multitask_scorer(
     average: str | None = "macro",
     response_method: Any = None,
     greater_is_better: bool = True,
-    task_column: Any = None,
+    task_column: int | str | None = None,
     **kwargs: Any,
 ) -> MultiTaskScorer:
     """A scorer that evaluates a metric on each task and averages over the tasks.
@@ -132,7 +132,7 @@ class MultiTaskScorer(BaseEstimator):
         average: str | None = "macro",
         response_method: Any = None,
         greater_is_better: bool = True,
-        task_column: Any = None,
+        task_column: int | str | None = None,
         metric_params: dict[str, Any] | None = None,
     ) -> None:
         self.metric = metric
@@ -151,7 +151,7 @@ class MultiTaskScorer(BaseEstimator):
         return f"make_multitask_scorer({', '.join([str(metric), *(f'{k}={v!r}' for k, v in changed.items())])})"
 
     def score(
-        self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None
+        self, estimator: Any, X: object, y: object, sample_weight: object = None, tasks: object = None
     ) -> float | dict[str, float]:
         """Score a fitted estimator on X and y: a number, or with ``average=None`` a dict from task name to number.
 
@@ -331,7 +331,7 @@ def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 
 # ----------------------------------------------------------------------------------------------------- estimators
-def _unwrap(estimator: Any, X: Any) -> tuple[Any, Any]:
+def _unwrap(estimator: Any, X: object) -> tuple[Any, Any]:
     """The final estimator inside pipelines and searches, and X as it receives it."""
     while True:
         if isinstance(estimator, Pipeline):
@@ -365,7 +365,7 @@ class Part(NamedTuple):
     classes: list[Any] | None
 
 
-def _parts(y: Any, tasks: Any, counted: AnyArray | None, response: Any, method: str, model: Any) -> list[Part]:
+def _parts(y: object, tasks: object, counted: AnyArray | None, response: Any, method: str, model: Any) -> list[Part]:
     """One part per column of a matrix y, or per task of a vector y, with the samples that count."""
     classes = getattr(model, "classes_", None)
     known = model.sources_ if isinstance(classes, list) and hasattr(model, "sources_") else None
@@ -391,7 +391,7 @@ def _parts(y: Any, tasks: Any, counted: AnyArray | None, response: Any, method: 
 
 
 def _parts_of_vector(
-    labels: AnyArray, tasks: Any, counted: AnyArray, response: AnyArray, method: str, model: Any
+    labels: AnyArray, tasks: object, counted: AnyArray, response: AnyArray, method: str, model: Any
 ) -> list[Part]:
     """One part per task; tasks that the model knows but that have no samples come last."""
     classes = getattr(model, "classes_", None)

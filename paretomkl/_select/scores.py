@@ -44,7 +44,7 @@ class Judge:
         return self.metric.function is accuracy_score
 
     def of_samples(
-        self, X: Any, y: Any, *, tasks: Any = None, kernels: Any = "default", task_column: Any = None
+        self, X: object, y: object, *, tasks: object = None, kernels: object = "default", task_column: object = None
     ) -> Judge:
         """The judge for the tasks of these samples, see :meth:`of_tasks`."""
         return self.of_tasks(PathReader(Reading(kernels, task_column)).read_data(X, y, tasks=tasks).labelling)
@@ -110,7 +110,7 @@ class Judge:
             return np.nan
         return min(known) if self.scorer.average == "worst" else float(np.mean(known))
 
-    def score_model(self, model: Any, X: Any, y: Any, tasks: Any = None) -> float:
+    def score_model(self, model: Any, X: object, y: object, tasks: object = None) -> float:
         """Score of a fitted estimator; NaN if undefined. Pass ``tasks`` unless X has a task column."""
         if self.scoring is None:
             return float(model.score(X, y, tasks=tasks))
@@ -118,18 +118,18 @@ class Judge:
         assert isinstance(found, float)
         return found
 
-    def errors(self, labelling: Labelling, decisions: Array, y: Any) -> Array:
+    def errors(self, labelling: Labelling, decisions: Array, y: object) -> Array:
         """Standard error of the score of each binary task, (n_tasks,); NaN if there is no formula for it."""
         if not self.of_shares:
             return np.full(labelling.n_tasks, np.nan)
         right, belongs = labelling.right(decisions, y)
         return np.asarray(standard_error_of_share(share(right, belongs), belongs.sum(axis=0)))
 
-    def counts(self, labelling: Labelling, decisions: Array, y: Any) -> IntArray:
+    def counts(self, labelling: Labelling, decisions: Array, y: object) -> IntArray:
         """Number of samples of each binary task, (n_tasks,)."""
         return np.asarray(labelling.right(decisions, y)[1].sum(axis=0))
 
-    def judge(self, labelling: Labelling, decisions: Array, samples: Samples, y: Any) -> tuple[Array, float]:
+    def judge(self, labelling: Labelling, decisions: Array, samples: Samples, y: object) -> tuple[Array, float]:
         """Score of each binary task, (n_tasks,), and overall score, from decisions (n_samples, n_tasks)."""
         right, belongs = labelling.right(decisions, y)
         if self.measure == ACCURACY:
@@ -158,7 +158,7 @@ class NumberJudge(Judge):
     """A judge for regression tasks."""
 
     def of_samples(
-        self, X: Any, y: Any, *, tasks: Any = None, kernels: Any = "default", task_column: Any = None
+        self, X: object, y: object, *, tasks: object = None, kernels: object = "default", task_column: object = None
     ) -> Judge:
         reader = PathReader(Reading(kernels, task_column, machine=MACHINES["ridge"]))
         reader.read_data(X, y, tasks=tasks)  # raises if invalid
@@ -189,14 +189,14 @@ class NumberJudge(Judge):
             return np.nan
         return float(np.std(of_samples, ddof=1) / np.sqrt(len(truth)))
 
-    def errors(self, targets: Any, decisions: Array, y: Any) -> Array:
+    def errors(self, targets: Any, decisions: Array, y: object) -> Array:
         """Standard error of the score of each task, (n_tasks,)."""
         return np.array([self.standard_error(truth, own) for truth, own, _ in targets.by_task(decisions, y)])
 
-    def counts(self, targets: Any, decisions: Array, y: Any) -> IntArray:
+    def counts(self, targets: Any, decisions: Array, y: object) -> IntArray:
         return np.array([len(rows) for _, _, rows in targets.by_task(decisions, y)])
 
-    def judge(self, targets: Any, decisions: Array, samples: Samples, y: Any) -> tuple[Array, float]:
+    def judge(self, targets: Any, decisions: Array, samples: Samples, y: object) -> tuple[Array, float]:
         scores = [self.score(truth, predicted) for truth, predicted, _ in targets.by_task(decisions, y)]
         return np.array(scores), self.overall(scores)
 

@@ -85,7 +85,9 @@ class PathSearch(KernelFit, MultiTaskEstimator):
     share: Share | Sequence[Share]
     max_search_rows: int | None
 
-    def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: object, y: object = None, *, tasks: object = None, sample_weight: object = None, groups: object = None
+    ) -> Self:
         """Choose the parameters, then learn the path on all samples with the chosen C, s and capacity.
 
         Parameters
@@ -99,7 +101,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         """
         return self.choose({"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight}, groups)
 
-    def choose(self, given: dict[str, Any], groups: Any = None, refit: Sequence[Share] = SHARES) -> Self:
+    def choose(self, given: dict[str, Any], groups: object = None, refit: Sequence[Share] = SHARES) -> Self:
         """Choose the parameters by folds; fit a model to all samples only if ``refit`` has the chosen way to share."""
         self._forget()
         X, y, tasks, weight = (given.get(name) for name in ("X", "y", "tasks", "sample_weight"))
@@ -132,7 +134,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         return self
 
     # -------------------------------------------------------------------------------------------- parameters
-    def _checked(self, X: Any) -> PlainEstimator:
+    def _checked(self, X: object) -> PlainEstimator:
         """A plain estimator to read X with, after checking what can be checked before."""
         if is_remote(X):
             raise ValueError("A search splits the samples into folds and needs them in one place; use X.compute().")
@@ -180,7 +182,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
             warnings.warn(f"The search skips share={skipped}: {first}", UserWarning, stacklevel=4)
         return [way for way in ways if way not in refused], size
 
-    def _settle(self, samples: Samples, y: Any) -> None:
+    def _settle(self, samples: Samples, y: object) -> None:
         """Resolve "auto" parameters from the data."""
 
     def _settled(self) -> dict[str, Any]:
@@ -259,7 +261,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
             plain.kernels = replace(as_bank(plain.kernels), normalize="capacity", capacity=capacity)
         return plain.set_params(**point)
 
-    def _scorer(self, samples: Samples, y: Any) -> Callable[..., Any]:
+    def _scorer(self, samples: Samples, y: object) -> Callable[..., Any]:
         """The scorer of the held-out samples."""
         if self.scoring is None:
             return own_score
@@ -272,7 +274,13 @@ class PathSearch(KernelFit, MultiTaskEstimator):
 
     # -------------------------------------------------------------------------------------- folds and choice
     def _folds(
-        self, examples: Examples, X: Any, by_argument: bool, splits: list[Split], grids: dict[Share, Grid], reader: Any
+        self,
+        examples: Examples,
+        X: object,
+        by_argument: bool,
+        splits: list[Split],
+        grids: dict[Share, Grid],
+        reader: Any,
     ) -> Iterator[Fold]:
         """One fold for each split and way to share; ``by_argument`` tells whether the tasks are not in X."""
         for k, (train, test) in enumerate(splits):
@@ -339,13 +347,13 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         k = ps.index(p)
         return fitted_at(plain, points[k], self.path_.models[k].trimmed(), C, run.n_sweeps)
 
-    def score(self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object, *, tasks: object = None, sample_weight: object = None) -> float:
         """Score these samples with ``scoring``, or like the plain estimator if ``scoring`` is None."""
         check_is_fitted(self)
         given = routed(self.scorer_, {"tasks": tasks, "sample_weight": sample_weight})
         return one_number(self.scorer_(self.best_estimator_, X, y, **given))
 
-    def predict(self, X: Any, *, tasks: Any = None) -> AnyArray:
+    def predict(self, X: object, *, tasks: object = None) -> AnyArray:
         """Predict labels or targets with the best estimator.
 
         Parameters
@@ -552,7 +560,7 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         self.max_search_rows = max_search_rows
         self.multi_class = multi_class
 
-    def _settle(self, samples: Samples, y: Any) -> None:
+    def _settle(self, samples: Samples, y: object) -> None:
         """Resolve "auto": one-vs-rest least squares with several sources and few samples per class, else SVM pairs."""
         each = np.inf if y is None or is_matrix(y) else samples_of_class(as_labels(y, "y").ravel(), samples.sources)
         multi_class, loss = self.multi_class, self.loss
@@ -569,7 +577,7 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         """All labels, (n_classes,); after a fit on a matrix y, one array per task."""
         return self.model_.tasks.classes
 
-    def decision_function(self, X: Any, *, tasks: Any = None) -> Array:
+    def decision_function(self, X: object, *, tasks: object = None) -> Array:
         """Signed distances of the best estimator, up to scale, as in :class:`ParetoMKLClassifier`."""
         samples = self._samples(X, tasks)
         return self.model_.tasks.scores(self.model_.decided(samples))
@@ -600,12 +608,8 @@ class ParetoMKLRegressorCV(RegressorKind, PathSearch):
         As in :class:`ParetoMKLRegressor`.
     epsilon : sequence of float, or float, default=(0.03, 0.1, 0.3)
         Values of ε to choose from, for ``loss="epsilon_insensitive"``.
-    ps : sequence of float, or float, default=PAPER_PS
-        Exponents to choose from.
     Cs : sequence of float, or float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
         Costs of an error to choose from. You get a warning if the smallest or the largest of them scores best.
-    s : sequence of float, or float, default=(1.1, 2.0)
-        Norms of the kernel weights to choose from. A single number is fixed and does not appear in ``best_params_``.
     capacity : "auto", sequence of float, or float, default="auto"
         Exponents κ of the effective rank to choose from, see :class:`KernelBank`; "auto" is (0.5, 1.0) for kernels with
         a capacity penalty.
@@ -616,23 +620,10 @@ class ParetoMKLRegressorCV(RegressorKind, PathSearch):
         A scikit-learn scorer, or one from :func:`~paretomkl.model_selection.make_multitask_scorer`. None is the mean
         over tasks of 1 − MSE_t / v_t, where v_t is the variance of the task's targets in the training part. This is R²
         with a denominator that does not depend on the few held-out samples. (``score`` is R² itself.)
+    ps, s, share, max_search_rows, n_jobs, random_state, error_score
+        As in :class:`ParetoMKLClassifierCV`.
     kernels, task_column, normalize_y, task_weight, solver, tol, verbose, max_iter, task_scale
         As in :class:`ParetoMKLRegressor`.
-    share : str or sequence of str, default="kernel"
-        What tasks have in common: "nothing", "kernel", "function" or "everything", see :class:`ParetoMKLRegressor`.
-        From a sequence, the search takes the way to share with the highest score on the same folds; if tasks have fewer
-        than 100 samples on average, the way that shares most among those within one standard error of it.
-    max_search_rows : int or None, default=3000
-        With more rows than this, the parameters are chosen on folds of this many rows: the rows of some tasks, or a
-        sample from each task if fewer than ten tasks would be left. If ``share`` includes neither "function"
-        nor "everything", which make one problem of all tasks, the search uses all rows up to four times this limit, or
-        twice the limit for a single task. The final model is fitted on all rows. None always uses all rows.
-    n_jobs : int, default=None
-        Number of folds to run in parallel; -1 uses all cores.
-    random_state : int, RandomState or None, default=None
-        Seed for shuffling the folds if ``cv`` is a number; None is the same as 0.
-    error_score : "raise" or float, default=nan
-        Score of a fold whose fit fails.
 
     Attributes
     ----------
