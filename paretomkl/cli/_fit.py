@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .._select.scores import Judge
     from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
     from .._tools.typing import Array
+    from ..kernels._kernels import KernelLike
     from ..tables._tables import Table
 
 DEFAULT_NORM = 1.1  # s of a model fitted without cross-validation
@@ -50,7 +51,7 @@ def fit(
     options: Options,
     out: Annotated[Path, Option("--out", "-o", help="File to write the model to, usually `….skops`.")],
     p: Annotated[
-        str | None, Option("--p", help="Exponent; `inf` protects the worst task; default: cross-validated.")
+        str | None, Option("--p", help="Exponent; `inf` minimises the largest objective; default: cross-validated.")
     ] = None,
     ps: Annotated[
         str, Option(help="Exponents to choose from; if several tie, the one nearest to 1.")
@@ -79,11 +80,8 @@ def fit(
     kernels = options.bank(table)
     options.say_read(file, table)
     judge = options.judge(table.regression)
-    parameters = {"kernels": kernels, "task_column": table.columns.task, "tol": tol, "verbose": None}
-    if not table.regression:
-        parameters["class_weight"] = options.class_weight
     with one_blas_thread():
-        fitted = _fit_table(table, plan, judge, options, parameters)
+        fitted = _fit_table(table, plan, judge, options, kernels, tol)
     from ._saved_model import save_fitted
 
     save_fitted(table, fitted.model, out)
@@ -190,38 +188,32 @@ class FittedTable:
 
 
 def _fit_table(
-    table: "Table", plan: SearchPlan, judge: "Judge", options: Options, parameters: dict[str, Any]
+    table: "Table", plan: SearchPlan, judge: "Judge", options: Options, kernels: "KernelLike", tol: float
 ) -> FittedTable:
     """Fit one model, or search for the best by cross-validation and compare it with simpler ones."""
     from .._select.baselines import compare
-    from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
 
     if plan.lone:  # scores that compare classes are undefined for a task with one class
         judge = judge.of_samples(table.X[table.features], table.y)
     else:
         judge = judge.of_samples(table.X, table.y, task_column=table.columns.task)
     note_target(table, options)
-    parameters |= {name: v for name in ("loss", "epsilon") if (v := getattr(options, name)) is not None}
     if plan.folds is None:
-        return FittedTable(_fit_one(table, plan, options, parameters), judge)
-    jobs = options.jobs_for(table)
+        return FittedTable(_fit_one(table, plan, options, kernels, tol), judge)
     folds = folds_for(table, plan.folds, judge) if plan.apart else plan.folds
-    parameters |= options.searched() | ({} if plan.Cs is None else {"Cs": plan.Cs})
-    cv = folds if plan.apart else _divide(table, folds)
-    searching = ParetoMKLRegressorCV if table.regression else ParetoMKLClassifierCV
-    share = plan.ways if len(plan.ways) > 1 else plan.ways[0]
-    search = searching(ps=plan.ps, share=share, cv=cv, scoring=judge.scoring, n_jobs=jobs, **parameters)
+    cv, share = folds if plan.apart else _divide(table, folds), plan.ways if len(plan.ways) > 1 else plan.ways[0]
+    search = options.search(table, kernels=kernels, ps=plan.ps, share=share, cv=cv, scoring=judge.scoring, tol=tol)
     model = search.fit(table.X, table.y).best_estimator_
     comparison = None
     if plan.lone and not options.no_rivals:
         note("simpler models are not compared: they cannot learn a task on its own from one class or one number.")
     elif not options.no_rivals:
-        comparison = compare(search, table.X, table.y, n_jobs=jobs, verbose=None)
+        comparison = compare(search, table.X, table.y, n_jobs=options.jobs_for(table), verbose=None)
     return FittedTable(model, judge, search, comparison)
 
 
 def _fit_one(
-    table: "Table", plan: SearchPlan, options: Options, parameters: dict[str, Any]
+    table: "Table", plan: SearchPlan, options: Options, kernels: "KernelLike", tol: float
 ) -> "ParetoMKLClassifier | ParetoMKLRegressor":
     """Fit a model whose parameters are given."""
     from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
@@ -229,11 +221,10 @@ def _fit_one(
 
     assert plan.Cs is not None
     if options.capacity is not None:
-        bank = as_bank(parameters["kernels"])
-        parameters["kernels"] = replace(bank, normalize="capacity", capacity=options.capacity)
-    plain = ParetoMKLRegressor if table.regression else ParetoMKLClassifier
-    p = plan.ps[0] if len(plan.ps) == 1 else 1.0
-    model = plain(p=p, C=plan.Cs[0], s=options.s or DEFAULT_NORM, share=plan.ways[0], **parameters)
+        kernels = replace(as_bank(kernels), normalize="capacity", capacity=options.capacity)
+    p, s = plan.ps[0] if len(plan.ps) == 1 else 1.0, options.s or DEFAULT_NORM
+    given = options.parameters(table) | {"p": p, "C": plan.Cs[0], "s": s, "share": plan.ways[0], "tol": tol}
+    model = (ParetoMKLRegressor if table.regression else ParetoMKLClassifier)(kernels=kernels, **given)
     return model.fit(table.X, table.y)
 
 

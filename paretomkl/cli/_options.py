@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -18,6 +18,7 @@ from ._running import Output, note
 
 if TYPE_CHECKING:
     from .._select.scores import Judge
+    from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
     from ..kernels._kernels import KernelLike
     from ..machines import MachineKind
     from ..tables._tables import Table
@@ -217,20 +218,26 @@ class Options:
         loss = self.loss or ("squared" if table.regression else "hinge")
         return find_kind(loss, "--loss", reads="numbers" if table.regression else "labels")
 
-    def searched(self) -> dict[str, Any]:
-        """Norm and capacity as keywords of a search, if given."""
-        return {name: value for name in ("s", "capacity") if (value := getattr(self, name)) is not None}
+    def parameters(self, table: "Table") -> dict[str, Any]:
+        """What estimators and searches for a table have in common, as far as it is given."""
+        given = {"loss": self.loss, "epsilon": self.epsilon, "class_weight": "balanced" if self.balanced else None}
+        given |= {"task_column": table.columns.task}
+        return {"verbose": None} | {name: value for name, value in given.items() if value is not None}
+
+    def search(self, table: "Table", **given: Any) -> "ParetoMKLClassifierCV | ParetoMKLRegressorCV":
+        """A search for a table; ``given`` parameters come before those of the options."""
+        from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
+
+        fixed = {"s": self.s, "capacity": self.capacity, "Cs": self.costs(), "n_jobs": self.jobs_for(table)}
+        fixed = {name: value for name, value in fixed.items() if value is not None}
+        searching = ParetoMKLRegressorCV if table.regression else ParetoMKLClassifierCV
+        return searching(**self.parameters(table) | fixed | given)
 
     def costs(self) -> list[float] | None:
         """Values of C to choose from; None means the default."""
         if self.C is not None:
             return [self.C]
         return None if self.Cs is None else parse_numbers(self.Cs, "--Cs")
-
-    @property
-    def class_weight(self) -> Literal["balanced"] | None:
-        """The value for the parameter ``class_weight`` of the estimators."""
-        return "balanced" if self.balanced else None
 
     def jobs_for(self, table: "Table") -> int | None:
         """Folds to run at a time, and threads: all cores for a large table, unless --jobs says otherwise."""

@@ -29,7 +29,6 @@ from ._running import Output, command, named, one_blas_thread
 if TYPE_CHECKING:
     from pandas import DataFrame as Frame
 
-    from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
     from ..machines import MachineKind
     from ..report import TradeOff
     from ..tables._tables import Table
@@ -73,16 +72,14 @@ def path(
     tol = LARGE_TOL if large else PAGE_TOL
     task_rows, seen = _rows_to_learn_from(table, kind, 1 - test_size)
     ways: list[Share] = sorted({"kernel", *options.ways(table, ["kernel"])}, key=SHARES.index)
-    cv = folds_for(table, 5, judge, 1 - test_size)
     few = OF_REGRESSION if table.regression else FEWER_SEARCH_ROWS
-    search = _search_for(
+    search = options.search(
         table,
-        options,
         kernels=kernels,
         loss=kind.loss,
         scoring=judge.scoring,
         share=ways if len(ways) > 1 else "kernel",
-        cv=cv,
+        cv=folds_for(table, 5, judge, 1 - test_size),
         max_search_rows=few if large else SEARCH_ROWS,
     )
     with one_blas_thread():
@@ -105,16 +102,6 @@ def path(
         f"{100 * seen:.0f} % of them.",
     )
     _report_path(table, found, *_write_path(folder, found, page), Output(options.as_json))
-
-
-def _search_for(table: "Table", options: Options, **given: Any) -> "ParetoMKLClassifierCV | ParetoMKLRegressorCV":
-    """The search that chooses for the page."""
-    from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
-
-    own = options.searched() | {"Cs": options.costs(), "epsilon": options.epsilon, "class_weight": options.class_weight}
-    given |= {name: value for name, value in own.items() if value is not None}
-    given |= {"task_column": table.columns.task, "n_jobs": options.jobs_for(table), "verbose": None}
-    return ParetoMKLRegressorCV(**given) if table.regression else ParetoMKLClassifierCV(**given)
 
 
 def _rows_to_learn_from(table: "Table", kind: "MachineKind", share: float) -> tuple[int | None, float]:
