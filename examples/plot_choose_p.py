@@ -73,5 +73,5 @@ path = pareto_path(features, y_train, tasks=hospital, ps=ps, C=C, kernels=kernel
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.2), layout="constrained")
 AccuracyDisplay.from_cv_results(search, by="C", ax=left)
 new = X_test.drop(columns="hospital")
-AccuracyDisplay.from_path(path, features, new, y_test, tasks_test=X_test["hospital"], ax=right)
+AccuracyDisplay.from_path(path, new, y_test, tasks_test=X_test["hospital"], ax=right)
 plt.show()

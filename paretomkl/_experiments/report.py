@@ -368,7 +368,8 @@ def _objectives(found: Findings, path: PathScores, ax: Axes) -> str:
 
 def _differences(path: PathScores, ax: Axes) -> str:
     """Figure 2: task accuracies against p, minus those at p = 1."""
-    AccuracyDisplay.from_scores(path.ps, path.by_task.mean(axis=0), _short(path.tasks), relative_to=1.0, ax=ax)
+    scores, names = path.by_task.mean(axis=0), _short(path.tasks)
+    AccuracyDisplay(ps=path.ps, scores=scores, names=names, mean=scores.mean(axis=1)).plot(ax, relative_to=1.0)
     return f"robot, 5 %: task accuracies, mean of {len(path.runs)} runs"
 
 

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._data.numbers import Regions, Targets, r_squared
+from .._data.labels import Labelling
+from .._data.numbers import Targets, r_squared
 from .._fitting.models import decide_all, share
-from .._learn.path import PAPER_PS, ParetoPath
-from .._tools.checks import check_exponents
+from .._learn.path import ParetoPath
 from .._tools.typing import Array
 from .._tools.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
 
 class AccuracyDisplay:
@@ -57,7 +58,7 @@ class AccuracyDisplay:
     >>> from paretomkl import pareto_path, plotting
     >>> X, y = load_iris(return_X_y=True)
     >>> path = pareto_path(X[::2], y[::2])
-    >>> display = plotting.AccuracyDisplay.from_path(path, None, X[1::2], y[1::2], relative_to=1.0)
+    >>> display = plotting.AccuracyDisplay.from_path(path, X[1::2], y[1::2], relative_to=1.0)
     >>> display.scores.shape
     (13, 3)
     """
@@ -65,56 +66,30 @@ class AccuracyDisplay:
     def __init__(
         self,
         *,
-        ps: Any,
-        scores: Any,
+        ps: ArrayLike,
+        scores: ArrayLike,
         names: Sequence[str],
-        mean: Any = None,
-        std: Any = None,
+        mean: ArrayLike | None = None,
+        std: ArrayLike | None = None,
         score_name: str = "accuracy",
     ):
         self.ps = np.asarray(ps, dtype=float)
         self.scores = np.asarray(scores, dtype=float)
         self.names = [str(name) for name in names]
+        if self.scores.shape != (len(self.ps), len(self.names)) or self.scores.size == 0:
+            raise ValueError(
+                f"scores must have one row for each of the {len(self.ps)} exponents and one column for each of the "
+                f"{len(self.names)} names, got shape {self.scores.shape}."
+            )
         self.mean = None if mean is None else np.asarray(mean, dtype=float)
         self.std = None if std is None else np.asarray(std, dtype=float)
         self.score_name = score_name
 
     # -------------------------------------------------------------------------------------------- computing
     @classmethod
-    def from_scores(
-        cls,
-        ps: Any,
-        scores: Any,
-        task_names: Sequence[str] | None = None,
-        *,
-        score_name: str = "accuracy",
-        relative_to: float | None = None,
-        ax: Axes | None = None,
-        line_kw: dict[str, Any] | None = None,
-    ) -> AccuracyDisplay:
-        """Draw scores (n_points, n_tasks) that you already have, and their mean over the tasks.
-
-        Without ``task_names`` the tasks are numbered; ``score_name`` is the label of the vertical axis. See ``plot``
-        for the other parameters.
-        """
-        values, exponents = np.asarray(scores, dtype=float), np.asarray(ps, dtype=float)
-        if values.ndim != 2 or exponents.ndim != 1 or len(values) != len(exponents) or values.size == 0:
-            raise ValueError(
-                f"scores must have one row for each of the {exponents.size} exponents and one column per task, got "
-                f"shape {values.shape}."
-            )
-        names = [f"task {t}" for t in range(values.shape[1])] if task_names is None else list(task_names)
-        if len(names) != values.shape[1]:
-            raise ValueError(f"task_names has {len(names)} entries, but scores has {values.shape[1]} columns.")
-        mean = np.nanmean(values, axis=1) if values.shape[1] > 1 else None
-        display = cls(ps=exponents, scores=values, names=names, mean=mean, score_name=score_name)
-        return display.plot(ax, relative_to=relative_to, line_kw=line_kw)
-
-    @classmethod
     def from_path(
         cls,
         path: ParetoPath,
-        X_train: Any,
         X_test: Any,
         y_test: Any,
         *,
@@ -123,13 +98,11 @@ class AccuracyDisplay:
         ax: Axes | None = None,
         line_kw: dict[str, Any] | None = None,
     ) -> AccuracyDisplay:
-        """Draw the accuracies of the classifiers on a path, or R² of the regressors.
+        """Draw the accuracies of the classifiers on a path, or R² of the regressors, and their mean over the tasks.
 
         Parameters
         ----------
         path : ParetoPath, or a fitted search, which has one
-        X_train : object
-            Not used any more, since a path holds its models; pass None.
         X_test : array-like of shape (n_test, n_features)
             Test samples; with precomputed kernels, of shape (n_test, n_train, n_kernels).
         y_test : array-like of shape (n_test,) or (n_test, n_tasks)
@@ -145,72 +118,18 @@ class AccuracyDisplay:
 
         path = _style.path_of(path)
         _style.baseline(path.ps, relative_to)
+        reads = path.reader.reading.machine.reads
+        if reads == "nothing":
+            raise ValueError("A path of outlier detectors has no score to draw, because there are no labels.")
         samples = read_samples(path.reader, X_test, tasks=tasks_test)
-        tasks = path.models[0].tasks
-        found = (decided.matrix(tasks.n_tasks) for decided in decide_all(path.models, samples))
-        scores = [_task_scores(tasks, decisions, y_test) for decisions in found]
-        drawing: dict[str, Any] = {"relative_to": relative_to, "ax": ax, "line_kw": line_kw}
-        return cls.from_scores(path.ps, scores, path.task_names, score_name=_score_name(tasks), **drawing)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X_train: Any,
-        y_train: Any,
-        X_test: Any,
-        y_test: Any,
-        *,
-        ps: Sequence[float] = PAPER_PS,
-        tasks_train: Any = None,
-        tasks_test: Any = None,
-        relative_to: float | None = None,
-        ax: Axes | None = None,
-        line_kw: dict[str, Any] | None = None,
-    ) -> AccuracyDisplay:
-        """Fit a clone for each p and draw its accuracies, or R², on test samples.
-
-        Parameters
-        ----------
-        estimator : multi-task classifier or regressor with a parameter p, or a Pipeline that ends in one
-            It is not changed. Its tasks may come from classes, ``task_column``, ``tasks=`` or a matrix y. If a task is
-            a pair of classes, only samples of these classes count.
-        X_train, y_train, X_test, y_test
-            Data for ``fit`` and ``predict`` of the estimator.
-        ps : sequence of float, default=PAPER_PS
-        tasks_train, tasks_test : array-like of shape (n_samples,), default=None
-            Values for ``tasks=``.
-        relative_to, ax, line_kw
-            See ``plot``.
-        """
-        from sklearn.base import clone
-
-        from .._data.reading import read_samples
-        from .._learn.base import KernelTaskRegressor, MultiTaskClassifier
-        from . import _style  # asks for matplotlib before any work
-
-        exponents = check_exponents(ps)
-        _style.baseline(np.array(exponents), relative_to)
-        steps = getattr(estimator, "steps", None)
-        prefix = "" if steps is None else f"{steps[-1][0]}__"
-        final = estimator if steps is None else steps[-1][1]
-        multi_task = isinstance(final, MultiTaskClassifier | KernelTaskRegressor)
-        if not multi_task or f"{prefix}p" not in estimator.get_params():
-            raise ValueError(
-                "from_estimator needs a multi-task classifier or regressor with a parameter p, or a Pipeline that "
-                f"ends in one; got {type(final).__name__}."
-            )
-        given = {} if tasks_train is None else {f"{prefix}tasks": tasks_train}
-        scores = []
-        for p in exponents:
-            fitted = clone(estimator).set_params(**{f"{prefix}p": p}).fit(X_train, y_train, **given)
-            model = fitted if steps is None else fitted[-1]
-            data = X_test if steps is None or len(steps) == 1 else fitted[:-1].transform(X_test)
-            samples = read_samples(model, data, tasks=tasks_test)
-            scores.append(_task_scores(model.model_.tasks, model.model_.decisions(samples), y_test))
-        drawing: dict[str, Any] = {"relative_to": relative_to, "ax": ax, "line_kw": line_kw}
-        name = _score_name(model.model_.tasks)
-        return cls.from_scores(exponents, scores, model.task_names_, score_name=name, **drawing)
+        tasks: Any = path.models[0].tasks
+        score = _r2_of_tasks if reads == "numbers" else _accuracy_of_tasks
+        found = decide_all(path.models, samples)
+        scores = np.array([score(tasks, decided.matrix(tasks.n_tasks), y_test) for decided in found])
+        mean = scores.mean(axis=1) if len(path.task_names) > 1 else None
+        name = "R²" if reads == "numbers" else "accuracy"
+        display = cls(ps=path.ps, scores=scores, names=path.task_names, mean=mean, score_name=name)
+        return display.plot(ax, relative_to=relative_to, line_kw=line_kw)
 
     @classmethod
     def from_cv_results(
@@ -301,26 +220,23 @@ class AccuracyDisplay:
         return self
 
 
-def _score_name(tasks: Any) -> str:
-    return "R²" if isinstance(tasks, Targets) else "accuracy"
-
-
-def _task_scores(tasks: Any, decisions: Array, y: Any) -> Array:
-    """Share of correctly classified samples of each task, or its R², (n_tasks,)."""
-    if isinstance(tasks, Regions):
-        raise ValueError("A path of outlier detectors has no score to draw, because there are no labels.")
-    if isinstance(tasks, Targets):
-        parts = tasks.by_task(decisions, y)
-        for name, (_, _, rows) in zip(tasks.names, parts, strict=True):
-            if len(rows) < 2:
-                n_rows = counted(len(rows), "sample")
-                raise ValueError(f"Task {name!r} has {n_rows} in the test data; R² needs two or more.")
-        return np.array([r_squared(truth, predicted, np.ones(len(rows))) for truth, predicted, rows in parts])
+def _accuracy_of_tasks(tasks: Labelling, decisions: Array, y: Any) -> Array:
+    """Share of correctly classified samples of each task, (n_tasks,)."""
     right, belongs = tasks.right(decisions, y)
     for name, n_samples in zip(tasks.names, belongs.sum(axis=0), strict=True):
         if n_samples == 0:
             raise ValueError(f"Task {name!r} has no sample in the test data.")
     return share(right, belongs)
+
+
+def _r2_of_tasks(tasks: Targets, decisions: Array, y: Any) -> Array:
+    """R² of each task, (n_tasks,)."""
+    parts = tasks.by_task(decisions, y)
+    for name, (_, _, rows) in zip(tasks.names, parts, strict=True):
+        if len(rows) < 2:
+            few = counted(len(rows), "sample")
+            raise ValueError(f"Task {name!r} has {few} in the test data; R² needs two or more.")
+    return np.array([r_squared(truth, predicted, np.ones(len(rows))) for truth, predicted, rows in parts])
 
 
 def _parameter(results: Mapping[str, Any], name: str) -> Any:

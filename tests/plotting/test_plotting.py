@@ -13,11 +13,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
-from paretomkl import PAPER_PS, ParetoMKLClassifier, ParetoMKLClassifierCV, ParetoMKLRegressor, pareto_path
+from paretomkl import PAPER_PS, ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
 from paretomkl.model_selection import MultiTaskStratifiedKFold
 from paretomkl.plotting import (
     AccuracyDisplay,
@@ -259,7 +257,7 @@ def halves(toy):
 def test_accuracies_of_a_path_match_the_estimator(toy, p):
     train, test = halves(toy)
     path = pareto_path(toy.X[train], toy.y[train], tasks=toy.tasks[train], ps=[p], kernels=toy.kernels)
-    display = AccuracyDisplay.from_path(path, toy.X[train], toy.X[test], toy.y[test], tasks_test=toy.tasks[test])
+    display = AccuracyDisplay.from_path(path, toy.X[test], toy.y[test], tasks_test=toy.tasks[test])
     clf = ParetoMKLClassifier(p=p, kernels=toy.kernels).fit(toy.X[train], toy.y[train], tasks=toy.tasks[train])
     right = clf.predict(toy.X[test], tasks=toy.tasks[test]) == toy.y[test]
     for t, name in enumerate(path.task_names):
@@ -269,16 +267,15 @@ def test_accuracies_of_a_path_match_the_estimator(toy, p):
 
 def test_pairs_of_classes_are_judged_by_their_own_samples(digits, many):
     X, y = digits
-    display = AccuracyDisplay.from_path(many, X[:100], X[100:400], y[100:400])
+    display = AccuracyDisplay.from_path(many, X[100:400], y[100:400])
     clf = ParetoMKLClassifier(p=0.01).fit(X[:100], y[:100])
-    again = AccuracyDisplay.from_estimator(ParetoMKLClassifier(), X[:100], y[:100], X[100:400], y[100:400], ps=[0.01])
     assert display.scores.shape == (13, 45)
-    assert again.names == clf.task_names_
+    assert display.names == clf.task_names_
     t = clf.task_names_.index("3 vs 8")
     both = np.isin(y[100:400], (3, 8))
     decision = clf.model_.decisions(X[100:400][both])[:, t]
-    assert_allclose(again.scores[0, t], np.mean((decision > 0) == (y[100:400][both] == 8)))
-    assert np.abs(display.scores[0] - again.scores[0]).max() <= 0.05  # another start, the same tolerance
+    by_hand = np.mean((decision > 0) == (y[100:400][both] == 8))
+    assert display.scores[0, t] == pytest.approx(by_hand, abs=0.05)  # another start, the same tolerance
 
 
 def test_accuracies_of_a_label_matrix_and_of_precomputed_kernels(toy):
@@ -293,35 +290,15 @@ def test_accuracies_of_a_label_matrix_and_of_precomputed_kernels(toy):
         ),
     ):
         path = pareto_path(X_train, Y[train], ps=[1.0], kernels=kernels)
-        display = AccuracyDisplay.from_path(path, X_train, X_test, Y[test])
+        display = AccuracyDisplay.from_path(path, X_test, Y[test])
         clf = ParetoMKLClassifier(kernels=kernels).fit(X_train, Y[train])
         assert_allclose(display.mean, clf.score(X_test, Y[test]))
 
 
-def test_accuracies_of_an_estimator(toy):
-    train, test = halves(toy)
-    frame = pd.DataFrame(toy.X, columns=list("abc")).assign(site=toy.tasks)
-    clf = ParetoMKLClassifier(p=7.0, kernels=toy.kernels, task_column="site")
-    ps = [0.1, 1.0, np.inf]
-    display = AccuracyDisplay.from_estimator(clf, frame[train], toy.y[train], frame[test], toy.y[test], ps=ps)
-    assert clf.p == 7.0
-    assert not hasattr(clf, "theta_")
-    for p, mean in zip(ps, drawn(display.mean_line_), strict=True):
-        fitted = ParetoMKLClassifier(p=p, kernels=toy.kernels, task_column="site").fit(frame[train], toy.y[train])
-        assert_allclose(mean, fitted.score(frame[test], toy.y[test]))
-    piped = AccuracyDisplay.from_estimator(
-        make_pipeline(MinMaxScaler((0, 1), clip=False), ParetoMKLClassifier(kernels=toy.kernels)),
-        *(toy.X[train], toy.y[train], toy.X[test], toy.y[test]),
-        ps=ps,
-        tasks_train=toy.tasks[train],
-        tasks_test=toy.tasks[test],
-    )
-    assert piped.scores.shape == (3, 3)
-
-
 def test_differences_from_one_exponent():
     scores = np.array([[0.7, 0.9], [0.75, 0.85], [0.6, 0.8]])
-    display = AccuracyDisplay.from_scores([0.1, 1.0, np.inf], scores, ["a", "b"], relative_to=1.0)
+    display = AccuracyDisplay(ps=[0.1, 1.0, np.inf], scores=scores, names=["a", "b"], mean=scores.mean(axis=1))
+    display.plot(relative_to=1.0)
     assert_allclose([drawn(line) for line in display.lines_], (scores - scores[1]).T)
     assert_allclose(drawn(display.mean_line_), scores.mean(axis=1) - 0.8)
     assert [label.get_text() for label in display.labels_] == ["a (0.750)", "b (0.850)", "mean (0.800)"]
@@ -332,21 +309,19 @@ def test_differences_from_one_exponent():
 
 def test_bad_scores_are_refused(toy, path):
     with pytest.raises(ValueError, match="one row for each of the 3 exponents"):
-        AccuracyDisplay.from_scores([0.1, 1, 2], np.ones((2, 3)))
-    with pytest.raises(ValueError, match="task_names has 1 entries, but scores has 3 columns"):
-        AccuracyDisplay.from_scores([0.1, 1], np.ones((2, 3)), ["a"])
+        AccuracyDisplay(ps=[0.1, 1, 2], scores=np.ones((2, 3)), names="abc")
+    with pytest.raises(ValueError, match="one column for each of the 1 names, got shape"):
+        AccuracyDisplay(ps=[0.1, 1], scores=np.ones((2, 3)), names=["a"])
     with pytest.raises(ValueError, match="There is no task 'b'"):
-        AccuracyDisplay.from_scores([1], [[0.5]], ["a"]).plot(tasks=["b"])
-    with pytest.raises(ValueError, match=r"needs a multi-task classifier or regressor with a parameter p.*got SVC"):
-        AccuracyDisplay.from_estimator(SVC(), toy.X, toy.y, toy.X, toy.y)
+        AccuracyDisplay(ps=[1], scores=[[0.5]], names=["a"]).plot(tasks=["b"])
     with pytest.raises(ValueError, match="pass the task of each row as tasks="):
-        AccuracyDisplay.from_path(path, toy.X, toy.X, toy.y)
+        AccuracyDisplay.from_path(path, toy.X, toy.y)
     with pytest.raises(ValueError, match=r"one row per sample \(54\) .*, got shape \(53,\)"):
-        AccuracyDisplay.from_path(path, toy.X, toy.X, toy.y[1:], tasks_test=toy.tasks)
+        AccuracyDisplay.from_path(path, toy.X, toy.y[1:], tasks_test=toy.tasks)
     with pytest.raises(ValueError, match=r"one column per task \(3\), got shape \(54, 2\)"):
-        AccuracyDisplay.from_path(path, None, toy.X, np.ones((54, 2)), tasks_test=toy.tasks)
+        AccuracyDisplay.from_path(path, toy.X, np.ones((54, 2)), tasks_test=toy.tasks)
     with pytest.raises(ValueError, match="Task 'task 0' has no sample in the test data"):
-        AccuracyDisplay.from_path(path, toy.X, toy.X[20:], toy.y[20:], tasks_test=toy.tasks[20:])
+        AccuracyDisplay.from_path(path, toy.X[20:], toy.y[20:], tasks_test=toy.tasks[20:])
 
 
 def test_cross_validated_scores(toy):
@@ -526,8 +501,8 @@ import paretomkl, paretomkl.plotting
 assert "matplotlib" not in sys.modules
 sys.modules["matplotlib"] = None
 for draw in (
-    lambda: paretomkl.plotting.AccuracyDisplay.from_scores([1.0], [[0.5]]),
-    lambda: paretomkl.plotting.AccuracyDisplay.from_estimator(None, None, None, None, None),  # before any fit
+    lambda: paretomkl.plotting.AccuracyDisplay(ps=[1.0], scores=[[0.5]], names=["a"]).plot(),
+    lambda: paretomkl.plotting.AccuracyDisplay.from_path(None, None, None),  # before any work
     lambda: paretomkl.plotting.ConvergenceDisplay.from_history([(1.0, 1, 0.1)]),
 ):
     try:
@@ -550,8 +525,7 @@ def test_a_search_is_drawn_by_its_path(display):
     for one, other in zip(*lines, strict=True):
         assert_array_equal(one.get_xydata(), other.get_xydata())
     accuracies = [
-        AccuracyDisplay.from_path(one, toy.X, toy.X, toy.y, tasks_test=toy.tasks).scores
-        for one in (search, search.path_)
+        AccuracyDisplay.from_path(one, toy.X, toy.y, tasks_test=toy.tasks).scores for one in (search, search.path_)
     ]
     assert_array_equal(*accuracies)
 
@@ -563,23 +537,14 @@ def test_regressions_are_drawn_by_r2():
     train, test = slice(0, 60), slice(60, 90)
     given = {"C": 10.0, "kernels": "paper", "tol": 1e-6}
     path = pareto_path(X[train], y[train], tasks=tasks[train], machine="ridge", ps=[1.0, 10.0], verbose=0, **given)
-    display = AccuracyDisplay.from_path(path, None, X[test], y[test], tasks_test=tasks[test])
+    display = AccuracyDisplay.from_path(path, X[test], y[test], tasks_test=tasks[test])
     predicted = path.models[1].predict(X[test], tasks[test])
     expected = [r2_score(y[test][own], predicted[own]) for own in (tasks[test] == name for name in "abc")]
     assert_allclose(display.scores[1], expected)
     assert display.ax_.get_ylabel() == "R²"
-    again = AccuracyDisplay.from_estimator(
-        ParetoMKLRegressor(**given),
-        *(X[train], y[train], X[test], y[test]),
-        ps=[1.0, 10.0],
-        tasks_train=tasks[train],
-        tasks_test=tasks[test],
-        relative_to=1.0,
-    )
-    assert_allclose(again.scores, display.scores, atol=5e-3)
-    assert again.ax_.get_ylabel() == "R², difference from $p$ = 1"
+    assert display.plot(relative_to=1.0).ax_.get_ylabel() == "R², difference from $p$ = 1"
     with pytest.raises(ValueError, match="Task 'b' has 0 samples in the test data; R² needs two"):
-        AccuracyDisplay.from_path(path, None, X[[0, 3]], y[[0, 3]], tasks_test=tasks[[0, 3]])
+        AccuracyDisplay.from_path(path, X[[0, 3]], y[[0, 3]], tasks_test=tasks[[0, 3]])
     alone = pareto_path(X, ps=[1.0], machine="one-class", kernels=[("rbf", {"sigma": 1.0})], verbose=0)
     with pytest.raises(ValueError, match="no score to draw"):
-        AccuracyDisplay.from_path(alone, None, X, None)
+        AccuracyDisplay.from_path(alone, X, None)

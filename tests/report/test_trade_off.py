@@ -30,7 +30,7 @@ def test_accuracies_match_the_models(many):
     from paretomkl.plotting import AccuracyDisplay
 
     X, y = digits(300)
-    display = AccuracyDisplay.from_path(many.path, X[many.train], X[many.test], y[many.test])
+    display = AccuracyDisplay.from_path(many.path, X[many.test], y[many.test])
     plt.close(display.figure_)
     assert_allclose(many.scores, display.scores, atol=1e-12)
     for p in (0.01, 1.0, np.inf):
