@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -31,7 +31,7 @@ from ..kernels._fitted import (
     draw,
     draw_groups,
     negative,
-    quantiles_by_counting,
+    seen,
 )
 from ..kernels._kernels import KernelLike, as_bank, is_precomputed
 from ..machines import MachineKind, find_kind
@@ -41,6 +41,8 @@ from ..sweep import Decisions, Sweep
 from ._dask_inputs import CollectionSupply
 from ._shard import Point, SiteInfo
 from ._workers import Crew, Site, SiteSupply, check_sites, current_client
+
+_SECTIONS = 16  # sections into which each round of counting divides the range of a quantile
 
 
 class RemoteStatistics:
@@ -77,7 +79,7 @@ class RemoteStatistics:
 
     def scale(self, standardizer: Standardizer | None, columns: IntArray) -> Scale:
         """Typical distances in the given columns, and the number of columns that vary."""
-        see = partial(_seen, standardizer, columns)
+        see = partial(seen, standardizer, columns)
         n_varying = max(1, int((self.largest(see) > -self.largest(negative(see))).sum()))
         if self.crew.supply.private:
             n, log_2, log_1 = np.sum(self.crew.ask("distances_within", standardizer, columns), axis=0)
@@ -103,8 +105,42 @@ class RemoteStatistics:
         return sums.means()
 
 
-def _seen(standardizer: Standardizer | None, columns: IntArray, X: Array) -> Array:
-    return np.ascontiguousarray((X if standardizer is None else standardizer(X))[:, columns])
+def quantiles_by_counting(
+    weight_up_to: Callable[[Array], Array], low: Array, high: Array, total: float, shares: tuple[float, ...]
+) -> Array:
+    """The quantiles of :func:`weighted_quantiles`, using only the weight at or below given values.
+
+    ``weight_up_to`` maps values (n_values, n_columns) to as many weights; all samples lie between ``low`` and ``high``.
+    The doubles between them are numbered, and the range of each quantile is divided until one is left.
+    """
+    wanted = np.array(shares)[:, None] * total * (1 - 1e-12)
+    first, last = (np.tile(_number_of(edge), (len(shares), 1)) for edge in (low, high))
+    while (first < last).any():
+        # the number of doubles in between may exceed a signed 64-bit integer
+        distance = last.view(np.uint64) - first.view(np.uint64)
+        steps = [
+            np.minimum(np.uint64(k) * (distance // np.uint64(_SECTIONS) + np.uint64(1)), distance)
+            for k in range(_SECTIONS)
+        ]
+        tried = np.array([*((first.view(np.uint64) + step).view(np.int64) for step in steps), last])
+        enough = weight_up_to(_double_of(tried).reshape(-1, tried.shape[2])).reshape(tried.shape) >= wanted
+        enough[-1] = True
+        at = enough.argmax(axis=0)[None]
+        before = np.take_along_axis(tried, np.maximum(at - 1, 0), axis=0)[0]
+        last = np.take_along_axis(tried, at, axis=0)[0]
+        first = np.where((at[0] == 0) | (before >= last), last, np.minimum(before + 1, last))
+    return _double_of(first)
+
+
+def _number_of(values: Array) -> IntArray:
+    """Map doubles to integers in the same order."""
+    bits = np.ascontiguousarray(values + 0.0, dtype=np.float64).view(np.int64)  # + 0.0 turns −0.0 into 0.0
+    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
+
+
+def _double_of(numbers: IntArray) -> Array:
+    bits = np.where(numbers < 0, np.int64(-(2**63)) - numbers, numbers)
+    return np.ascontiguousarray(bits).view(np.float64)
 
 
 class Handle:

@@ -1,9 +1,8 @@
 """Fit a bank of kernels to samples: statistics of the samples, the standardizer, and the fitted bank.
 
-Statistics have sums that do not depend on how the samples are split. :class:`Statistics` computes them from samples in
-memory. If the samples are on several workers, each worker computes its part and the parts are combined: maxima,
-:func:`exact_sums` and :func:`quantiles_by_counting` do not depend on the split. So both ways give the same numbers to
-the last digit.
+:class:`Statistics` computes statistics from samples in memory. If the samples are on several workers, each worker
+computes its part and the parts are combined: maxima, :func:`exact_sums` and quantiles by counting do not depend on how
+the samples are split. So both ways give the same numbers to the last digit.
 
 A :class:`FittedBank` never stores one Gram matrix per kernel. Its :class:`Evaluator` computes kernel values from the
 distances between samples, whenever they are needed.
@@ -46,7 +45,6 @@ _CONSTANT = 1e-13  # variation, relative to the largest value, that may be round
 _MOST_PAIRED = 500  # maximum number of samples for typical distances
 _AT_A_TIME = 2**18  # values summed at a time
 _SMALLEST = -900  # exponent of two below which a value counts as zero in a sum
-_SECTIONS = 16  # sections into which each round of counting divides the range of a quantile
 # limit on tasks, and on samples per task, for measuring kernels: for normalisation, and only to display shares
 _MOST_MEASURED, _MOST_LOOKED_AT = 1000, 256
 _MOST_VALUES = 3e7  # limit on all kernel values computed to display shares
@@ -70,11 +68,11 @@ class ColumnStatistics(Protocol):
 
     def mean(self, function: Function, bound: Array | float | None = None) -> Array: ...
 
+    def scale(self, standardizer: Standardizer | None, columns: IntArray) -> Scale: ...
+
 
 class TrainingStatistics(ColumnStatistics, Protocol):
-    """Statistics of samples on a cluster."""
-
-    def scale(self, standardizer: Standardizer | None, columns: IntArray) -> Scale: ...
+    """Statistics of the tasks on a cluster."""
 
     def spread(self, evaluator: Evaluator, most: int) -> tuple[Array, Array]: ...
 
@@ -127,10 +125,19 @@ class Statistics:
         parts = [exact_sums(function(X) * weight[:, None], bound, n_samples) for X, weight in self._parts()]
         return np.sum(parts, axis=0)
 
+    def scale(self, standardizer: Standardizer | None, columns: IntArray) -> Scale:
+        """Typical distances in the given columns, standardised if asked for, and the number of columns that vary."""
+        return Scale.of(seen(standardizer, columns, self.X), self.weight)
+
     def _parts(self) -> Iterator[tuple[Array, Array]]:
         step = max(1, _AT_A_TIME // max(1, self.X.shape[1]))
         for first in range(0, len(self.X), step):
             yield self.X[first : first + step], self.weight[first : first + step]
+
+
+def seen(standardizer: Standardizer | None, columns: IntArray, X: Array) -> Array:
+    """The given columns of samples, standardised unless the standardizer is None."""
+    return _take(X if standardizer is None else standardizer(X), columns)
 
 
 def negative(function: Function) -> Function:
@@ -154,44 +161,6 @@ def exact_sums(values: Array, bound: Array, n_values: int) -> Array:
     heads = np.rint(values / coarse) * coarse
     tails = np.rint((values - heads) / fine) * fine
     return np.array([heads.sum(axis=0), tails.sum(axis=0)])
-
-
-def quantiles_by_counting(
-    weight_up_to: Callable[[Array], Array], low: Array, high: Array, total: float, shares: tuple[float, ...]
-) -> Array:
-    """The quantiles of :func:`weighted_quantiles`, using only the weight at or below given values.
-
-    ``weight_up_to`` maps values (n_values, n_columns) to as many weights; all samples lie between ``low`` and ``high``.
-    The doubles between them are numbered, and the range of each quantile is divided until one is left.
-    """
-    wanted = np.array(shares)[:, None] * total * (1 - 1e-12)
-    first, last = (np.tile(_number_of(edge), (len(shares), 1)) for edge in (low, high))
-    while (first < last).any():
-        # the number of doubles in between may exceed a signed 64-bit integer
-        distance = last.view(np.uint64) - first.view(np.uint64)
-        steps = [
-            np.minimum(np.uint64(k) * (distance // np.uint64(_SECTIONS) + np.uint64(1)), distance)
-            for k in range(_SECTIONS)
-        ]
-        tried = np.array([*((first.view(np.uint64) + step).view(np.int64) for step in steps), last])
-        enough = weight_up_to(_double_of(tried).reshape(-1, tried.shape[2])).reshape(tried.shape) >= wanted
-        enough[-1] = True
-        at = enough.argmax(axis=0)[None]
-        before = np.take_along_axis(tried, np.maximum(at - 1, 0), axis=0)[0]
-        last = np.take_along_axis(tried, at, axis=0)[0]
-        first = np.where((at[0] == 0) | (before >= last), last, np.minimum(before + 1, last))
-    return _double_of(first)
-
-
-def _number_of(values: Array) -> IntArray:
-    """Map doubles to integers in the same order."""
-    bits = np.ascontiguousarray(values + 0.0, dtype=np.float64).view(np.int64)  # + 0.0 turns −0.0 into 0.0
-    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
-
-
-def _double_of(numbers: IntArray) -> Array:
-    bits = np.where(numbers < 0, np.int64(-(2**63)) - numbers, numbers)
-    return np.ascontiguousarray(bits).view(np.float64)
 
 
 def typical_distances(X: Array, weight: Array | None = None) -> tuple[float, float]:

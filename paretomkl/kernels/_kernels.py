@@ -11,6 +11,7 @@ import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
@@ -615,13 +616,7 @@ class KernelBank:
         else:
             X = np.asarray(X, dtype=np.float64)
             statistics = Statistics(X, weight)
-            standardizer = Standardizer.of(statistics) if self._standardizes else None
-            Z = X if standardizer is None else standardizer(X)
-
-            def scale(columns: IntArray | None) -> Scale:
-                return Scale.of(Z if columns is None else Z[:, columns], weight)
-
-            evaluator = self._evaluator(statistics, scale, X.shape[1], names, standardizer)
+            evaluator = self._evaluator(statistics, X.shape[1], names)
         groups = groups or [(np.arange(len(X)), np.ones(len(X)) if weight is None else weight)]
         most = most_measured(evaluator.n_kernels, self.normalization)
         variance, rank, known = measure(evaluator, X, groups, most, self.cache_mb * 2**20)
@@ -641,30 +636,16 @@ class KernelBank:
         self.check()
         if is_precomputed(self):
             raise ValueError("kernels='precomputed' needs the samples of all tasks in one place; pass features.")
-        standardizer = Standardizer.of(statistics) if self._standardizes else None
-
-        def scale(columns: IntArray | None) -> Scale:
-            return statistics.scale(standardizer, np.arange(n_features) if columns is None else columns)
-
-        evaluator = self._evaluator(statistics, scale, n_features, feature_names, standardizer)
+        evaluator = self._evaluator(statistics, n_features, feature_names)
         spread = statistics.spread(evaluator, most_measured(evaluator.n_kernels, self.normalization))
         sizes = statistics.mean(evaluator.diagonals_by_sample) if self.normalization == "trace" else None
         return self._fitted(evaluator, *spread, sizes)
 
-    @property
-    def _standardizes(self) -> bool:
-        return bool(self.made_from_data if self.standardize == "auto" else self.standardize)
-
-    def _evaluator(
-        self,
-        statistics: ColumnStatistics,
-        scale: Callable[[IntArray | None], Scale],
-        n_features: int,
-        names: Sequence[str] | None,
-        standardizer: Standardizer | None,
-    ) -> Evaluator:
-        """The kernels and their columns; ``scale(columns)`` returns the typical distances of standardised samples."""
-        kernels = self._kernel_list(scale, n_features, names)
+    def _evaluator(self, statistics: ColumnStatistics, n_features: int, names: Sequence[str] | None) -> Evaluator:
+        """The kernels and their columns, for samples with these statistics."""
+        standardizes = self.made_from_data if self.standardize == "auto" else self.standardize
+        standardizer = Standardizer.of(statistics) if standardizes else None
+        kernels = self._kernel_list(partial(statistics.scale, standardizer), n_features, names)
         columns: list[IntArray] = []
         for k, kernel in enumerate(kernels):  # consecutive kernels of a source have the same columns
             if k and kernel.columns == kernels[k - 1].columns:
@@ -707,13 +688,24 @@ class KernelBank:
             self._listed_kernels()
 
     def _kernel_list(
-        self, scale: Callable[[IntArray | None], Scale], n_features: int, names: Sequence[str] | None
+        self, scale: Callable[[IntArray], Scale], n_features: int, names: Sequence[str] | None
     ) -> list[Kernel]:
+        """The kernels; ``scale(columns)`` returns the typical distances in these columns."""
+        if not self.made_from_data:
+            return self._listed_kernels()
+        several, one_width = self.n_sources > 1, self.kernels == "one width"
+        blocks: Mapping[str, Columns] = {"": None}
         if isinstance(self.kernels, Sources):
-            return self._source_kernels(self.kernels, scale, n_features, names)
-        if self.made_from_data:
-            return default_kernels(scale(None)) if self.kernels == "default" else one_gaussian(scale(None))
-        return self._listed_kernels()
+            blocks, one_width = self.kernels.blocks, self.kernels.one_width
+        kernels: list[Kernel] = []
+        for source, columns in blocks.items():
+            seen = resolve_columns(columns, n_features, names, f"Source {source!r}")
+            where: dict[str, Any] = {"columns": seen, "source": source} if source else {}
+            if one_width:
+                kernels += one_gaussian(scale(seen), **where)
+            else:
+                kernels += default_kernels(scale(seen), several_sources=several, **where)
+        return kernels
 
     def _listed_kernels(self) -> list[Kernel]:
         """The kernels of a bank that do not depend on the data."""
@@ -727,23 +719,6 @@ class KernelBank:
         kernels = [as_kernel(spec, position) for position, spec in enumerate(self.kernels)]
         if not kernels:
             raise ValueError("kernels is empty; pass at least one kernel.")
-        return kernels
-
-    def _source_kernels(
-        self,
-        given: Sources,
-        scale: Callable[[IntArray | None], Scale],
-        n_features: int,
-        names: Sequence[str] | None,
-    ) -> list[Kernel]:
-        kernels: list[Kernel] = []
-        for source, columns in given.blocks.items():
-            seen = resolve_columns(columns, n_features, names, f"Source {source!r}")
-            where: dict[str, Any] = {"columns": seen, "source": source}
-            if given.one_width:
-                kernels += one_gaussian(scale(seen), **where)
-            else:
-                kernels += default_kernels(scale(seen), several_sources=len(given.blocks) > 1, **where)
         return kernels
 
 

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from paretomkl.distributed._training import quantiles_by_counting
 from paretomkl.kernels._fitted import (
     Standardizer,
     Statistics,
     draw_groups,
     exact_sums,
-    quantiles_by_counting,
     weighted_quantiles,
 )
 
