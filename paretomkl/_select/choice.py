@@ -52,6 +52,8 @@ class Results:
         )
         columns = [grid.columns() for grid in grids.values()]
         points: dict[str, AnyArray] = {name: np.concatenate([own[name] for own in columns]) for name in columns[0]}
+        if np.isnan(points["p"]).any():  # a scalarization of the user's own has no exponent
+            del points["p"]
         points["share"] = np.concatenate([np.full(grid.size, way, dtype=object) for way, grid in grids.items()])
         results = cls(scores, losses, gaps, seconds, counted, points)
         if np.isnan(results.mean).all():
@@ -134,8 +136,8 @@ class Choice:
 def choose(scores: Array, losses: Array, points: Mapping[str, Array], by_loss: bool = False) -> int:
     """The best row, given the score of each fold (n_folds, n_rows), greater is better, and the loss of each row.
 
-    ``points`` are the parameters of the rows, including C and p. The highest mean score wins; the smallest loss breaks
-    ties. But the folds cannot tell rows within one standard error of it apart. Among these, keep the rows with p
+    ``points`` are the parameters of the rows, including C and perhaps p. The highest mean score wins; the smallest loss
+    breaks ties. But the folds cannot tell rows within one standard error of it apart. Among these, keep the rows with p
     nearest to one, the default choice. Among these, keep the rows that fall behind the best by at most one standard
     error of the paired difference. Of these, take the one with the highest score averaged with the next smaller and
     larger C, since a plateau is safer than a peak; again the smallest loss breaks ties.
@@ -147,8 +149,10 @@ def choose(scores: Array, losses: Array, points: Mapping[str, Array], by_loss: b
     everyone = np.arange(len(mean))
     best = _best(mean, losses, everyone)
     as_good = everyone[mean >= mean[best] - _standard_error(scores[:, best]) - _tie(mean[best])]
-    distance = np.array([_distance_from_one(p) for p in points["p"][as_good].tolist()])
-    nearest = as_good[distance == distance.min()]
+    nearest = as_good
+    if "p" in points:
+        distance = np.array([_distance_from_one(p) for p in points["p"][as_good].tolist()])
+        nearest = as_good[distance == distance.min()]
     if by_loss:
         return _best(np.zeros(len(mean)), losses, nearest)
     first = _best(mean, losses, nearest)

@@ -26,10 +26,11 @@ from .._tools.checks import check_count, check_exponents, check_grid, check_task
 from .._tools.parallel import effective_jobs
 from .._tools.progress import Progress
 from .._tools.shares import SHARES, Share
-from .._tools.typing import AnyArray, Array, ClassWeight, IntArray, MultiClass, SolverLike, TaskScale
+from .._tools.typing import Array, ClassWeight, IntArray, MultiClass, SolverLike, TaskScale
 from ..exceptions import GridEdgeWarning
 from ..kernels._kernels import KernelLike, as_bank
 from ..machines import MachineKind, find_kind
+from ..protocols import Scalarization, WeightSet
 from ..solvers._base import Run
 from .choice import Choice, Results, edge_of
 from .folds import Fold, PlainEstimator, one_number, own_score, routed, run_folds
@@ -84,6 +85,8 @@ class PathSearch(KernelFit, MultiTaskEstimator):
     task_scale: TaskScale
     share: Share | Sequence[Share]
     max_search_rows: int | None
+    scalarization: Scalarization | None
+    weight_set: WeightSet | None
 
     def fit(
         self, X: object, y: object = None, *, tasks: object = None, sample_weight: object = None, groups: object = None
@@ -122,7 +125,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
             self.cv, seen.data, some.y, seen.sources, groups, self.random_state, stratify=self.stratify
         )
         n_points = sum(grid.size for grid in grids.values())
-        with Progress(len(splits) * n_points + len(check_exponents(self.ps)), self.tol, self.verbose) as progress:
+        with Progress(len(splits) * n_points + len(self._exponents()), self.tol, self.verbose) as progress:
             folds = self._folds(some, X, tasks is not None, splits, grids, reader)
             scored = run_folds(folds, len(splits) * len(grids), self.n_jobs, self.error_score, progress)
             results = Results.of(scored, grids, self.error_score)
@@ -139,6 +142,10 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         if is_remote(X):
             raise ValueError("A search splits the samples into folds and needs them in one place; use X.compute().")
         first, *_ = [self._grid(way) for way in self._ways()]
+        if self.scalarization is not None and self._ways() != ["kernel"]:
+            raise ValueError(
+                "A scalarization combines the objectives of tasks that share a kernel; use share='kernel'."
+            )
         effective_jobs(self.n_jobs)
         check_task_scale(self.task_scale)
         as_bank(self.kernels).check()
@@ -227,15 +234,22 @@ class PathSearch(KernelFit, MultiTaskEstimator):
             capacity = self.machine_kind.capacities if bank.normalization == "capacity" else None
         elif bank.normalize not in ("auto", "capacity"):
             raise ValueError(f"capacity needs normalize='capacity', but the bank has normalize={bank.normalize!r}.")
-        exponents, own = check_exponents(self.ps), self.machine_kind.parameters
+        exponents, own = self._exponents(), self.machine_kind.parameters
         at_least_0: Any = "of at least 0", lambda v: 0 <= v < np.inf
         return Grid(
             exponents if way == "kernel" else [1.0],
             check_grid("Cs", self.Cs),
-            check_grid("s", self.s, "of at least 1", lambda v: 1 <= v <= np.inf),
+            check_grid("s", self.s, "of at least 1", lambda v: 1 <= v <= np.inf)[
+                : None if self.weight_set is None else 1
+            ],
             None if capacity is None else check_grid("capacity", capacity, *at_least_0),
             check_grid("epsilon", self.epsilon, *at_least_0) if "epsilon" in own else None,
         )
+
+    def _exponents(self) -> list[float]:
+        """The exponents to choose from; NaN if a scalarization of the user takes their place."""
+        exponents = check_exponents(self.ps)
+        return exponents if self.scalarization is None else [np.nan]
 
     def plain_estimator(self, share: Share = "kernel") -> PlainEstimator:
         """The unfitted estimator whose parameters are chosen; folds run in parallel, each on one thread."""
@@ -298,7 +312,8 @@ class PathSearch(KernelFit, MultiTaskEstimator):
 
     def _keep_choice(self, results: Results, choice: Choice) -> None:
         """Set the fitted attributes of the search, and warn of a grid that ends too early."""
-        fixed = self._fixed().keys() | ({"share"} if isinstance(self.share, str) else set())
+        given = {"share": isinstance(self.share, str), "p": self.scalarization, "s": self.weight_set}
+        fixed = self._fixed().keys() | {name for name, part in given.items() if part}
         searched = sorted(results.points.keys() - fixed)
         self.cv_results_ = results.table(searched, self.loss_name)
         self.best_share_, self.best_indices_, self.sharing_ = choice.share, choice.rows, choice.sharing
@@ -344,31 +359,14 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         models = models_of(training, points, bank)
         given = training, plain, run, self.tol, spent, code, self.task_scale
         self.path_ = ParetoPath.from_solutions(points, models, *given)
-        k = ps.index(p)
-        return fitted_at(plain, points[k], self.path_.models[k].trimmed(), C, run.n_sweeps)
+        k = ps.index(p) if self.scalarization is None else 0
+        return fitted_at(plain, points[k], self.path_.models[k].trimmed(), C, run.n_sweeps).set_params(p=p)
 
     def score(self, X: object, y: object, *, tasks: object = None, sample_weight: object = None) -> float:
         """Score these samples with ``scoring``, or like the plain estimator if ``scoring`` is None."""
         check_is_fitted(self)
         given = routed(self.scorer_, {"tasks": tasks, "sample_weight": sample_weight})
         return one_number(self.scorer_(self.best_estimator_, X, y, **given))
-
-    def predict(self, X: object, *, tasks: object = None) -> AnyArray:
-        """Predict labels or targets with the best estimator.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            With ``kernels="precomputed"``, shape (n_samples, n_train, n_kernels).
-        tasks : array-like of shape (n_samples,), default=None
-            The task of each row, if you passed ``tasks=`` to ``fit``.
-
-        Returns
-        -------
-        y : array of shape (n_samples,), or (n_samples, n_tasks) after a fit on a matrix y
-        """
-        samples = self._samples(X, tasks)
-        return self.model_.predict(samples)
 
     @property
     def sharing_in_words_(self) -> str:
@@ -443,6 +441,10 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         As in :class:`ParetoMKLClassifier`. "auto" is "one-vs-rest" if the kernels have several
         :func:`~paretomkl.kernels.sources`, there are more than two classes with fewer than 15 samples each on average,
         and ``loss`` allows least squares; else "one-vs-one".
+    scalarization : Scalarization, default=None
+        A scalarization of your own in place of the power means; then ``ps`` does not apply.
+    weight_set : WeightSet, default=None
+        Allowed kernel weights of your own in place of the balls ‖θ‖_s ≤ 1; then ``s`` does not apply.
     n_jobs : int, default=None
         Number of folds to run in parallel; -1 uses all cores. ``joblib.parallel_config`` sets the backend, which may be
         a cluster.
@@ -536,6 +538,8 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         share: Share | Sequence[Share] = "kernel",
         max_search_rows: int | None = 3000,
         multi_class: MultiClass | Literal["auto"] = "auto",
+        scalarization: Scalarization | None = None,
+        weight_set: WeightSet | None = None,
     ):
         self.ps = ps
         self.Cs = Cs
@@ -559,6 +563,8 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         self.share = share
         self.max_search_rows = max_search_rows
         self.multi_class = multi_class
+        self.scalarization = scalarization
+        self.weight_set = weight_set
 
     def _settle(self, samples: Samples, y: object) -> None:
         """Resolve "auto": one-vs-rest least squares with several sources and few samples per class, else SVM pairs."""
@@ -620,7 +626,7 @@ class ParetoMKLRegressorCV(RegressorKind, PathSearch):
         A scikit-learn scorer, or one from :func:`~paretomkl.model_selection.make_multitask_scorer`. None is the mean
         over tasks of 1 − MSE_t / v_t, where v_t is the variance of the task's targets in the training part. This is R²
         with a denominator that does not depend on the few held-out samples. (``score`` is R² itself.)
-    ps, s, share, max_search_rows, n_jobs, random_state, error_score
+    ps, s, share, max_search_rows, scalarization, weight_set, n_jobs, random_state, error_score
         As in :class:`ParetoMKLClassifierCV`.
     kernels, task_column, normalize_y, task_weight, solver, tol, verbose, max_iter, task_scale
         As in :class:`ParetoMKLRegressor`.
@@ -677,6 +683,8 @@ class ParetoMKLRegressorCV(RegressorKind, PathSearch):
         task_scale: TaskScale = "none",
         share: Share | Sequence[Share] = "kernel",
         max_search_rows: int | None = 3000,
+        scalarization: Scalarization | None = None,
+        weight_set: WeightSet | None = None,
     ):
         self.loss = loss
         self.epsilon = epsilon
@@ -700,6 +708,8 @@ class ParetoMKLRegressorCV(RegressorKind, PathSearch):
         self.task_scale = task_scale
         self.share = share
         self.max_search_rows = max_search_rows
+        self.scalarization = scalarization
+        self.weight_set = weight_set
 
     @property
     def machine_kind(self) -> MachineKind:

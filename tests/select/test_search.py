@@ -35,6 +35,7 @@ from paretomkl.exceptions import GridEdgeWarning
 from paretomkl.machines import SVCTasks
 from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer
 from paretomkl.scalarizations import PowerMean
+from paretomkl.weight_sets import LsBall
 
 PS = [0.1, 1.0, np.inf]
 CS = [0.3, 3.0, 30.0]
@@ -349,6 +350,20 @@ def test_cuts_of_a_smaller_cost_certify_the_larger_one(toy):
             assert carried.gap <= 1e-4
             if carried.p >= 1:
                 assert carried.objective == pytest.approx(cold.objective, rel=3e-4)
+
+
+def test_parts_of_the_user_replace_ps_and_s(sites):
+    """The power mean and the ball of the library, passed as parts, give the scores of their p and s."""
+    X, y, task = sites
+    usual = ParetoMKLClassifierCV(ps=[2.0], Cs=CS, s=[3.0], cv=3).fit(X, y, tasks=task)
+    own = ParetoMKLClassifierCV(Cs=CS, cv=3, scalarization=PowerMean(2.0), weight_set=LsBall(3.0)).fit(X, y, tasks=task)
+    assert_allclose(own.cv_results_["mean_test_score"], usual.cv_results_["mean_test_score"], atol=1e-12)
+    assert_allclose(own.cv_results_["mean_test_log_loss"], usual.cv_results_["mean_test_log_loss"], rtol=1e-2)
+    assert own.best_params_ == {name: value for name, value in usual.best_params_.items() if name in ("C", "capacity")}
+    assert_allclose(own.theta_, usual.theta_, atol=0.01)
+    assert_array_equal(own.predict(X, tasks=task), own.best_estimator_.predict(X, tasks=task))
+    with pytest.raises(ValueError, match="share='kernel'"):
+        ParetoMKLClassifierCV(scalarization=PowerMean(2.0), share="function").fit(X, y, tasks=task)
 
 
 def test_clone_pickle_and_nesting(wine):
