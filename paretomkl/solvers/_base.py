@@ -57,16 +57,9 @@ class Run:
 
 @dataclass
 class BaseSolver:
-    """Solves a MultiTaskProblem to a relative gap of ``tol``.
+    """Solves a MultiTaskProblem to a relative gap of ``tol``, in at most ``max_iter`` sweeps (for Tseng: steps) per p.
 
-    Parameters
-    ----------
-    tol : float, default=1e-3
-        Relative gap at which to stop.
-    max_iter : int
-        Maximum number of sweeps (for Tseng: steps) per p.
-    report : callable, default=None
-        Called after every sweep with p, the number of sweeps so far and the gap.
+    ``report`` is called after every sweep with p, the number of sweeps so far and the gap.
     """
 
     tol: float = 1e-3
