@@ -447,15 +447,6 @@ def test_names_with_commas_and_words_with_blanks(tmp_path):
         assert split_names(*shlex.split(_quoted(column))) == [column], "what messages advise can be typed"
 
 
-def test_bytes_are_text(tmp_path):
-    frame = patients()
-    fields = [("age", float), ("ward", "S5"), ("outcome", "S4")]
-    np.save(tmp_path / "t.npy", np.array(list(frame[["age", "ward", "outcome"]].itertuples(index=False)), dtype=fields))
-    table = load_table(tmp_path / "t.npy", "outcome")
-    assert set(table.y) == {"ill", "well"}
-    assert table.features == ["age", "ward=east", "ward=north", "ward=west"]
-
-
 def test_quoted_decimal_commas(tmp_path):
     frame = patients().assign(bmi=lambda f: f["bmi"].astype(str).str.replace(".", ","))
     frame.to_csv(tmp_path / "t.csv", index=False)
@@ -1118,35 +1109,6 @@ def regressor(priced, folder) -> tuple[Path, Done]:
     return folder / "cost.skops", done
 
 
-@pytest.mark.parametrize(
-    ("values", "regression"),
-    [
-        ([0, 1] * 30, False),
-        ([True, False] * 30, False),
-        (list(range(1, 8)) * 9, False),
-        (list(range(10)) * 6, False),
-        (list(range(20)) * 10, False),  # ten rows of each: the codes of twenty classes
-        (["3", "4"] * 30, False),
-        (["a", "b"] * 30, False),
-        ([1.0, 2.0] * 30, False),  # as Parquet and NumPy may hold whole numbers
-        ([0.5, 1.0, 2.0] * 20, True),
-        (list(range(15)) * 4, True),
-        (list(range(30)) * 10, True),
-        ([-3, 10**6] + list(range(60)), True),
-    ],
-)
-def test_which_targets_are_predicted_as_numbers(tmp_path, values, regression):
-    file = tmp_path / "t.parquet"
-    pd.DataFrame({"x": np.arange(len(values)) % 7, "y": values}).to_parquet(file)
-    table = load_table(file, "y")
-    assert table.regression == regression
-    assert (
-        (table.y.dtype == float)
-        if regression
-        else list(table.y) == [str(v) if isinstance(v, str) else v for v in values]
-    )
-
-
 def test_options_override_the_kind_of_target(tmp_path):
     file = tmp_path / "t.parquet"
     pd.DataFrame({"x": np.arange(60) % 7, "y": [1, 2, 3] * 20, "z": [0.5, 1.0] * 30}).to_parquet(file)
@@ -1268,19 +1230,6 @@ def test_path_of_a_regression(priced, tmp_path, monkeypatch):
     assert "--epsilon 0.05" in command
     facts = json.loads(run(*shlex.split(command)[1:], "--json").stdout)
     assert_allclose(list(facts["theta"].values()), names["reg"].theta_, atol=1e-9)
-
-
-def test_headers_may_have_any_length(tmp_path):
-    """Ten thousand genes: names of more characters together than Python's csv module allows in one field."""
-    names = [f"ENSG{k:011d}" for k in range(10_000)]
-    for delimiter in ",;":
-        rows = [delimiter.join(names), delimiter.join(map(str, range(len(names))))]
-        (tmp_path / "genes.csv").write_text("\n".join(rows))
-        frame = read_table(tmp_path / "genes.csv", delimiter=delimiter)
-        assert list(frame.columns) == names
-        assert frame.iloc[0, -1] == 9_999
-    with pytest.raises(TableError, match="10000 with ';'"):
-        read_table(tmp_path / "genes.csv")
 
 
 def test_wide_tables_are_fitted_and_predicted(tmp_path):
