@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ._tools.compiled import barrier_function
 from ._tools.typing import Array
-from .protocols import Machine, Scalarization, WeightSet, check_part
+from .protocols import Machine, Promises, Scalarization, WeightSet, check_part
 from .sweep import Sweep
 
 __all__ = ["MultiTaskProblem"]
@@ -56,6 +57,12 @@ class MultiTaskProblem:
         check_part(self.machine, Machine)
         check_part(self.scalarization, Scalarization)
         check_part(self.weight_set, WeightSet)
+        promises, barrier = self.machine.promises, self.weight_set.barrier
+        if type(promises) is not Promises:
+            raise TypeError(f"{type(self.machine).__name__}.promises must be a Promises object, got {promises!r}.")
+        if barrier is not None and type(barrier[0]) is not barrier_function:
+            name = type(self.weight_set).__name__
+            raise TypeError(f"{name}.barrier must be None or a @barrier_function and an array, got {barrier!r}.")
 
     def start(self) -> Array:
         """The starting point of the weight set."""

@@ -13,17 +13,17 @@ The page *How to add a part* in the documentation has an example of each.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from ._tools.compiled import barrier_function
+from ._tools.checks import check_members
 from ._tools.typing import Array, IntArray
 
 if TYPE_CHECKING:
+    from ._tools.compiled import barrier_function
     from .gram._blocks import CombinedGram, TaskLayout
     from .gram._large.fields import Field
     from .kernels._fitted import FittedBank
@@ -337,40 +337,15 @@ class PathSolver(Solver, Protocol):
         """The solver to use if only the scores of its points matter, not that they form a smooth path."""
 
 
-@cache
-def _members(protocol: type) -> list[str]:
-    """The names that a part must have."""
-    bases = [base for base in reversed(protocol.__mro__) if base.__dict__.get("_is_protocol") and base is not Protocol]
-    names = dict.fromkeys(name for base in bases for name in {**vars(base), **base.__annotations__})
-    return [name for name in names if not name.startswith("_")]
-
-
-def check_part(part: Any, protocol: type) -> None:
-    """Raise an error that names the members a part lacks, those that it declares to have included."""
-    _check_members(part, protocol)
-    declared: list[tuple[bool, type]] = []
-    if protocol is Machine:
-        if not isinstance(part.promises, Promises):
-            raise TypeError(f"{type(part).__name__}.promises must be a Promises object, got {part.promises!r}.")
-        given = part.promises
-        declared = [(given.grows, GrowingMachine), (given.chooses, ChoosingMachine), (given.hinge, HingeMachine)]
-    elif protocol is Gram:
-        declared = [(part.streams, LargeGram), (part.can_choose, ChoosableGram)]
-    elif protocol is WeightSet:
-        if part.barrier is not None and not isinstance(part.barrier[0], barrier_function):
-            name = type(part).__name__
-            raise TypeError(f"{name}.barrier must be None or a @barrier_function and an array, got {part.barrier!r}.")
-        declared = [(part.barrier is None, PlainWeightSet)]
-    for wider in (wider for is_declared, wider in declared if is_declared):
-        _check_members(part, wider)
-
-
-def _check_members(part: object, protocol: type) -> None:
-    wanted, kind_of_part = _members(protocol), type(part)
-    # first on the type, where looking up a property does not compute it
-    missing = [name for name in wanted if not (hasattr(kind_of_part, name) or hasattr(part, name))]
-    if missing or isinstance(part, type):
-        kind = re.sub(r"(?<=.)([A-Z])", r" \1", protocol.__name__).lower()
-        what = "is a class; pass an instance" if isinstance(part, type) else f"lacks {', '.join(missing)}"
-        name = part.__name__ if isinstance(part, type) else type(part).__name__
-        raise TypeError(f"{name} cannot be used as a {kind}: it {what}. A {kind} has {', '.join(wanted)}.")
+# what a part may declare, the value that declares it, and the protocol that it then has to satisfy
+_DECLARED: dict[type, list[tuple[str, object, type]]] = {
+    Machine: [
+        ("promises.grows", True, GrowingMachine),
+        ("promises.chooses", True, ChoosingMachine),
+        ("promises.hinge", True, HingeMachine),
+    ],
+    Gram: [("streams", True, LargeGram), ("can_choose", True, ChoosableGram)],
+    WeightSet: [("barrier", None, PlainWeightSet)],
+}
+check_part = partial(check_members, _DECLARED)
+"""Raise an error that names the members which a part lacks: ``check_part(part, protocol)``."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast, get_args
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Protocol, cast, get_args
 
 import numpy as np
 
@@ -147,3 +150,27 @@ def check_task_weight(task_weight: Any, tasks: list[Task]) -> Array | None:
             raise ValueError(f"task_weight of task {name!r} must be a positive number, got {shown(weight)}.")
     omega = np.array(values, dtype=np.float64)
     return omega / omega.sum()
+
+
+def check_members(declared: Mapping[type, Sequence[tuple[str, object, type]]], part: object, protocol: type) -> None:
+    """Raise an error that names the members a part lacks, those of wider protocols that it declares included."""
+    wanted, kind_of_part = _members(protocol), type(part)
+    # first on the type, where looking up a property does not compute it
+    missing = [name for name in wanted if not (hasattr(kind_of_part, name) or hasattr(part, name))]
+    if missing or isinstance(part, type):
+        kind = re.sub(r"(?<=.)([A-Z])", r" \1", protocol.__name__).lower()
+        what = "is a class; pass an instance" if isinstance(part, type) else f"lacks {', '.join(missing)}"
+        name = part.__name__ if isinstance(part, type) else kind_of_part.__name__
+        raise TypeError(f"{name} cannot be used as a {kind}: it {what}. A {kind} has {', '.join(wanted)}.")
+    for path, value, wider in declared.get(protocol, ()):
+        with suppress(AttributeError):  # promises that are none are for the problem to refuse
+            if attrgetter(path)(part) is value:
+                check_members({}, part, wider)
+
+
+@cache
+def _members(protocol: type) -> list[str]:
+    """The names that a part must have."""
+    bases = [base for base in reversed(protocol.__mro__) if base.__dict__.get("_is_protocol") and base is not Protocol]
+    names = dict.fromkeys(name for base in bases for name in {**vars(base), **base.__annotations__})
+    return [name for name in names if not name.startswith("_")]
