@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from functools import cache, cached_property
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -117,21 +118,13 @@ class CombinedGram:
         self._flat = None
 
 
-class _Pool(Generic[_Thing]):
-    """Reusable objects that are slow to create; nested and concurrent users each get their own."""
+@dataclass
+class _Made:
+    """What a Gram store creates on first use, and shares with its copies."""
 
-    def __init__(self, make: Callable[[], _Thing], most_spare: int = 1):
-        self._make = make
-        self._spare: deque[_Thing] = deque(maxlen=most_spare)
-
-    def take(self) -> _Thing:
-        try:
-            return self._spare.pop()
-        except IndexError:
-            return self._make()
-
-    def give_back(self, thing: _Thing) -> None:
-        self._spare.append(thing)
+    pairs: Pairs | None = None
+    values: Array | None = None
+    rounding: Rounding | None = None
 
 
 class _SweepCost:
@@ -203,8 +196,8 @@ class GramBlocks:
         known: BaseValues | None = None,
     ):
         self.bank, self.n_jobs = bank, n_jobs
-        self._plan, evaluator = bank.evaluator.plan, bank.evaluator
-        self.side = bank.side(X) if known is None else evaluator.with_norms(known.side, bank.centred)
+        self._plan = bank.evaluator.plan
+        self.side = bank.side(X) if known is None else bank.evaluator.with_norms(known.side, bank.centred)
         self._X, self._rows, self._shared = X, np.concatenate(rows), shared
         self.samples, block = _connected_blocks(rows, len(X)) if shared else (rows, np.arange(len(rows)))
         size = np.array([len(samples) for samples in self.samples])
@@ -221,8 +214,9 @@ class GramBlocks:
             start=self._start[block],
             size=size[block],
         )
-        self._storage = _Pool[Array](lambda: np.empty(self._start[-1]))
-        self._fields = _Pool[Fields](lambda: Fields(self))
+        # objects that are slow to create: nested and concurrent users take or make their own, and one is kept
+        self._storage: deque[Array] = deque(maxlen=1)
+        self._fields: deque[Fields] = deque(maxlen=1)
         self._cost = _SweepCost(int(self._start[-1]), bank.n_kernels * int(self.layout.ptr[-1]))
         # the concatenated rows of all blocks
         begin, number = np.repeat(self.blocks.first[:-1], size), np.arange(self.blocks.first[-1])
@@ -240,29 +234,31 @@ class GramBlocks:
         small = 8 * bank.n_kernels * self._start[-1] <= min(_STORED_BYTES, bank.cache_bytes)
         self._stored = small and self._plan.few and bank.n_kernels >= _WORTH_STORING
         self._bare_pairs = pairs
-        panel = known.panel if known is not None and size.tolist() == [len(X)] else None  # of the only block
-        # created on first use, and then shared by all copies of the store
-        self._kept_pairs = cache(lambda: self._with_bases(panel))
-        self._values = cache(lambda: self._kernel_values(panel))
-        self._plain_rounding = cache(lambda: rounding_of(evaluator, X, self.side).at(self._rows))
-
-    def _with_bases(self, known: Array | None) -> Pairs:
-        """All pairs of samples within blocks, with their base values if these are kept."""
-        if not self._kept:
-            return self._bare_pairs
-        if known is None:
-            known = self._panel(self._bare_pairs.left.which, self.blocks.first, 0, len(self._bare_pairs.row_at))
-        return self._bare_pairs._replace(panel=known)
-
-    def _kernel_values(self, known: Array | None) -> Array:
-        """The values of all kernels before their factors, (n_pairs, n_kernels), with pairs as in flat storage."""
-        whole_rows = self._with_bases(known)._replace(end=np.repeat(self.blocks.first[1:], self._size))
-        return np.ascontiguousarray(self._plan.groups[0].stack(whole_rows).T)
+        self._known = known.panel if known is not None and size.tolist() == [len(X)] else None  # of the only block
+        self._made = _Made()
 
     @property
     def _pairs(self) -> Pairs:
         """All pairs of samples within blocks, with their base values if these are kept."""
-        return self._kept_pairs()
+        if self._made.pairs is None:
+            self._made.pairs = self._with_bases()
+        return self._made.pairs
+
+    def _with_bases(self) -> Pairs:
+        if not self._kept:
+            return self._bare_pairs
+        panel, which = self._known, self._bare_pairs.left.which
+        return self._bare_pairs._replace(
+            panel=self._panel(which, self.blocks.first, 0, len(which)) if panel is None else panel
+        )
+
+    @property
+    def _values(self) -> Array:
+        """The values of all kernels before their factors, (n_pairs, n_kernels), with pairs as in flat storage."""
+        if self._made.values is None:
+            whole_rows = self._with_bases()._replace(end=np.repeat(self.blocks.first[1:], self._size))
+            self._made.values = np.ascontiguousarray(self._plan.groups[0].stack(whole_rows).T)
+        return self._made.values
 
     @property
     def n_tasks(self) -> int:
@@ -368,7 +364,7 @@ class GramBlocks:
     @contextmanager
     def field(self) -> Iterator[Field]:
         """The functions of all tasks at the dual of their last use, valid inside the ``with`` block."""
-        fields = self._fields.take()
+        fields = _popped(self._fields) or Fields(self)
         if self._cost.double and not fields.double:
             fields = Fields(self, double=True)
         field = fields.best
@@ -376,7 +372,7 @@ class GramBlocks:
         yield field
         fields.note(field)
         self._cost.note((_DOUBLE if fields.double else 1.0) * (fields.store.n_values - before))
-        self._fields.give_back(fields)
+        self._fields.append(fields)
 
     def use_double_precision(self) -> None:
         """Compute fields in double precision from now on."""
@@ -390,15 +386,16 @@ class GramBlocks:
         reuses the storage, so copy what you want to keep.
         """
         # before taking the storage, because computing values needs memory too
-        (self._values if self._stored else self._kept_pairs)()
-        flat = self._storage.take()
+        _ = self._values if self._stored else self._pairs
+        flat = _popped(self._storage)
+        flat = np.empty(self._start[-1]) if flat is None else flat
         gram = CombinedGram(flat, self.layout)
         try:
             self._combine(theta, flat)
             yield gram
         finally:
             gram.release()
-            self._storage.give_back(flat)
+            self._storage.append(flat)
 
     def _combine(self, theta: Array, flat: Array) -> None:
         theta = np.ascontiguousarray(theta, dtype=np.float64)
@@ -408,7 +405,7 @@ class GramBlocks:
         rows = np.atleast_2d(theta * self.bank.factor)
         ranges = [(0, first[-1])] if theta.ndim == 1 else pairwise(first)
         if self._stored:
-            combine_values(self._values(), rows, self._start, self._size, flat)
+            combine_values(self._values, rows, self._start, self._size, flat)
             ranges, rows = [], rows[:0]
         for row, (a, b) in zip(rows, ranges, strict=True):
             plan, weights = self._plan.of_weights(row)
@@ -427,7 +424,7 @@ class GramBlocks:
         v = np.ascontiguousarray(v, dtype=np.float64)
         if self._stored:
             G = np.zeros((self.n_tasks, self.n_kernels))
-            forms_of_values(self._values(), ptr, idx, start, size, v, G)
+            forms_of_values(self._values, ptr, idx, start, size, v, G)
             return G * self.bank.factor
         chosen, support = self._support_of(v)
         panel, row_at, column, _, end, left, _ = self._pairs
@@ -455,7 +452,9 @@ class GramBlocks:
     @cached_property
     def rounding(self) -> Rounding:
         """Bounds on the rounding errors of the kernels at the samples of all tasks."""
-        return self._plain_rounding()._replace(factor=self.bank.factor)
+        if self._made.rounding is None:
+            self._made.rounding = rounding_of(self.bank.evaluator, self._X, self.side).at(self._rows)
+        return self._made.rounding._replace(factor=self.bank.factor)
 
     @property
     def names(self) -> list[str]:
@@ -487,6 +486,14 @@ class GramBlocks:
                         f"the mean of its diagonal is {np.diag(K).mean():.2g}. Clip its negative eigenvalues or use "
                         "another kernel."
                     )
+
+
+def _popped(spare: deque[_Thing]) -> _Thing | None:
+    """The last of these, or None; safe if several threads take it."""
+    try:
+        return spare.pop()
+    except IndexError:
+        return None
 
 
 def _offsets(lengths: Sequence[int] | IntArray) -> IntArray:
