@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
-from rich.table import Table as Grid
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from .._show.drawing import shorten
@@ -26,9 +26,9 @@ LIGHT = 0.02  # kernels with a smaller share are not listed by name
 WIDE = 110  # columns of a terminal from which two kernels fit into a line
 
 
-def _grid(first: str, *others: str, title: str | None = None) -> Grid:
+def _grid(first: str, *others: str, title: str | None = None) -> RichTable:
     """A table whose first column is text and whose other columns are numbers."""
-    grid = Grid(title=title, title_style="bold", title_justify="left", header_style="bold", box=SIMPLE_HEAD)
+    grid = RichTable(title=title, title_style="bold", title_justify="left", header_style="bold", box=SIMPLE_HEAD)
     grid.add_column(first)
     for name in others:
         grid.add_column(name, justify="right", no_wrap=True)
@@ -40,7 +40,7 @@ def _listed(names: Sequence[int] | Sequence[str]) -> int:
     return len(names) if len(names) <= MOST_TASKS + 1 else MOST_TASKS
 
 
-def path_table(path: ParetoPath, title: str, rows: Sequence[int] | None = None) -> Grid:
+def path_table(path: ParetoPath, title: str, rows: Sequence[int] | None = None) -> RichTable:
     """The path, or some of its points: how p affects the objectives, the task weights and the kernels.
 
     The smallest and the largest objective are labelled "easiest" and "hardest" unless a larger task is easier. The
