@@ -26,6 +26,7 @@ from paretomkl import (
     ParetoMKLRegressorCV,
     pareto_path,
 )
+from paretomkl._data import reading
 from paretomkl._data.reading import PathReader, Reading
 from paretomkl._fitting.tracing import Grid, check_parts, fit_bank, pose, trace_grid
 from paretomkl._select.choice import choose
@@ -384,6 +385,32 @@ def test_progress_is_shown_on_request(wine, capfd):
     assert shown.splitlines()[-1].startswith("█" * 20 + " 30/30 points · done")
     ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=3).fit(X, y)
     assert capfd.readouterr().err == ""
+
+
+def test_folds_that_share_no_memory_report_their_progress(wine, capfd):
+    """Other processes cannot write to the progress line, so it counts a fold once its scores are back."""
+    X, y = wine
+    with joblib.parallel_config(backend="loky", n_jobs=1):  # so joblib announces processes, but starts none
+        ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], s=1.1, capacity=0.5, cv=3, verbose=1).fit(X, y)
+    shown = capfd.readouterr().err
+    assert "fold 1 of 3" in shown
+    assert shown.splitlines()[-1].startswith("█" * 20 + " 4/4 points · done")
+
+
+@pytest.mark.parametrize("way", ["kernel", "function", "nothing"])
+def test_X_is_read_once(sites, monkeypatch, way):
+    """Folds and the final fit take rows of the samples that were read at the start."""
+    X, y, task = sites
+    read = []
+    original = reading.validate_data
+    monkeypatch.setattr(reading, "validate_data", lambda *args, **kwargs: read.append(1) or original(*args, **kwargs))
+    ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=3, share=way).fit(X, y, tasks=task)
+    assert len(read) == 1
+
+
+@pytest.mark.parametrize("search", [ParetoMKLClassifierCV, ParetoMKLRegressorCV])
+def test_few_classes_stand_above_a_search(search):
+    assert len([kind for kind in search.__mro__ if kind.__module__.startswith("paretomkl")]) <= 4
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
