@@ -32,7 +32,7 @@ from ..kernels._kernels import is_precomputed
 from .choice import best_of_ways, choose_way
 from .results import OURS, Comparison, Contender, TaskErrors
 from .scorers import MultiTaskScorer
-from .scores import Judge, make_judge, plain_labels
+from .scores import Answers, Judge, make_judge, plain_labels
 from .search import PathSearch
 from .splits import Split, make_splits
 
@@ -41,7 +41,6 @@ __all__ = ["compare"]
 MOST_ROWS = 1000  # limit on rows for choosing parameters; the chosen models learn from all rows
 
 Pair = tuple[float, float]  # the parameters of a model: its cost or penalty, and a factor of gamma="scale"
-Part = tuple[AnyArray, AnyArray, list[Any] | None]  # truth, response and labels of a task, as a judge needs them
 
 
 SIMPLEST: list[Any] = [None]  # the grid of a model that ignores the features
@@ -336,7 +335,7 @@ class Baseline(ABC):
         folds = [(train[own[train]], test[own[test]]) for train, test in self.folds]
         return replace(self, groups=np.array([group]), folds=folds)
 
-    def parts(self, k: int, response: AnyArray) -> list[Part]:
+    def parts(self, k: int, response: AnyArray) -> list[Answers]:
         """Truth, response and labels of each task in fold k, as a judge needs them."""
         test = self.folds[k][1]
         of_task = [np.flatnonzero(self.entries.groups[test] == group) for group in self.groups]
@@ -346,7 +345,7 @@ class Baseline(ABC):
             for group, own in zip(self.groups, of_task, strict=True)
         ]
 
-    def chosen(self, grid: Sequence[Pair], n_jobs: int | None, progress: Progress) -> list[list[Part]]:
+    def chosen(self, grid: Sequence[Pair], n_jobs: int | None, progress: Progress) -> list[list[Answers]]:
         """What the judge needs in each fold, with the parameters that the other folds choose."""
         responses, scores = [], []
         jobs = (delayed(self._thinned_responses)(fold, grid) for fold in self.folds[: self.n_folds])
@@ -466,7 +465,7 @@ def contenders(
     return found
 
 
-def _contender(name: str, names: list[str], parts: list[list[Part]], model: Baseline) -> Contender:
+def _contender(name: str, names: list[str], parts: list[list[Answers]], model: Baseline) -> Contender:
     """A contender from what the judge needs in each fold."""
     judge, errors = model.judge, None
     scores = np.array([overall(judge, of_fold) for of_fold in parts])
@@ -479,12 +478,12 @@ def _contender(name: str, names: list[str], parts: list[list[Part]], model: Base
     return Contender(name, scores[:-1], float(scores[-1]), errors, error)
 
 
-def overall(judge: Judge, parts: Sequence[Part]) -> float:
+def overall(judge: Judge, parts: Sequence[Answers]) -> float:
     """The score over some tasks."""
     return judge.overall([judge.score(*part) for part in parts])
 
 
-def task_errors(names: list[str], parts: Sequence[Sequence[Part]]) -> TaskErrors:
+def task_errors(names: list[str], parts: Sequence[Sequence[Answers]]) -> TaskErrors:
     """Errors per task over the entries of all folds, each predicted by the fold that holds it out."""
     tasks = [
         [np.concatenate(column) for column in list(zip(*own, strict=True))[:2]] for own in zip(*parts, strict=True)

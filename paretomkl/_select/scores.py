@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.metrics import accuracy_score, mean_absolute_error, mean_squared_error, r2_score
 
 from .._data.labels import Labelling, Samples
-from .._data.numbers import r_squared
+from .._data.numbers import Targets, r_squared
 from .._data.reading import PathReader, Reading
 from .._data.tasks import array_of, equal_labels
-from .._fitting.models import share
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import ACCURACY, R2, Measure, literal
 from ..machines import MACHINES
 from .score_names import NAMES, NUMBER_NAMES, WORST, check_score_name, needs_probabilities
 from .scorers import Metric, MultiTaskScorer, Part, make_multitask_scorer, metric_of
 
+Labels = list[Any]  # all labels of a task
+Answers = tuple[AnyArray, AnyArray, Labels | None]  # truth, response and labels of a task
+
+
+class TaskScores(NamedTuple):
+    """Scores of each task, their standard errors (NaN if there is no formula) and sample counts; and of all tasks."""
+
+    scores: Array
+    errors: Array
+    counts: IntArray
+    overall: float
+
 
 @dataclass(frozen=True)
 class Judge:
-    """A score, per task and over all tasks.
+    """A score, per task and over all tasks, for classes or for regression.
 
     measure: its name and how it is shown; scorer: the scorer for searches; metric: its function.
     """
@@ -32,6 +43,7 @@ class Judge:
     measure: Measure
     scorer: MultiTaskScorer
     metric: Metric
+    regression: bool
 
     @property
     def scoring(self) -> MultiTaskScorer | None:
@@ -43,55 +55,83 @@ class Judge:
         """Whether the score is a share of correct answers."""
         return self.metric.function is accuracy_score
 
+    @property
+    def of_variance(self) -> bool:
+        """Whether the score is plain R²."""
+        return self.metric.function is r2_score and not self.metric.arguments
+
+    # -------------------------------------------------------------------------------------------- the tasks
     def of_samples(
         self, X: object, y: object, *, tasks: object = None, kernels: object = "default", task_column: object = None
     ) -> Judge:
-        """The judge for the tasks of these samples, see :meth:`of_tasks`."""
-        return self.of_tasks(PathReader(Reading(kernels, task_column)).read_data(X, y, tasks=tasks).labelling)
+        """The judge for the tasks of these samples, see :meth:`of_tasks`; raise if they are invalid."""
+        reader = PathReader(Reading(kernels, task_column, machine=MACHINES["ridge" if self.regression else "svc"]))
+        return self.of_tasks(reader.read_data(X, y, tasks=tasks).labelling)
 
-    def of_tasks(self, labelling: Labelling) -> Judge:
+    def of_tasks(self, tasks: Labelling | Targets) -> Judge:
         """The judge for these tasks: two-class scores raise for more classes, and one-class scores name the class."""
-        for source, tasks in labelling.tasks_by_source.items():
-            pairs = [labelling.pairs[t] for t in tasks]
-            if len(pairs) > 1 and self.metric.of_two_classes:
-                classes = len({label for pair in pairs for label in pair})
+        if isinstance(tasks, Targets):
+            return self
+        for source, mine in tasks.tasks_by_source.items():
+            if len(mine) > 1 and self.metric.of_two_classes:
+                classes = len({label for t in mine for label in tasks.pairs[t]})
                 whose = "y" if source is None else f"task {literal(source)}"
                 raise ValueError(
                     f"The score {self.measure.key} compares two classes, but {whose} has {classes}; use "
                     "balanced_accuracy or f1_macro."
                 )
-        positive = {self._positive(pair) for pair in labelling.pairs}
+        positive = {self._positive(pair) for pair in tasks.pairs}
         if len(positive) > 1 or None in positive:
             return self
-        return replace(
-            self, measure=replace(self.measure, name=f"{self.measure.name} of class {literal(positive.pop())}")
-        )
+        name = f"{self.measure.name} of class {literal(positive.pop())}"
+        return replace(self, measure=replace(self.measure, name=name))
 
-    def _positive(self, pair: tuple[Any, ...]) -> Any:
+    def _positive(self, pair: tuple[Hashable, ...]) -> Hashable:
         """The positive class of the score; None if it treats both classes alike."""
         if not (self.metric.of_two_classes and self.metric.takes("pos_label")):
             return None
-        if "pos_label" in self.metric.arguments:
-            return self.metric.arguments["pos_label"]
-        return 1 if 1 in pair else pair[-1]
+        return self.metric.arguments.get("pos_label", 1 if 1 in pair else pair[-1])
 
-    def score(self, truth: AnyArray, response: AnyArray, classes: list[Any] | None) -> float:
+    # --------------------------------------------------------------------------------------- one set of samples
+    def score(self, truth: AnyArray, response: AnyArray, classes: Labels | None = None) -> float:
         """Score of some samples; NaN if there are none, or too few classes among them.
 
-        truth (n,): labels; response (n,): predicted labels, or scores that favour the second of two ``classes``.
+        truth (n,): labels or numbers; response (n,): predictions, or scores that favour the second of two ``classes``.
         """
         if not len(truth):
             return np.nan
+        if self.of_variance:  # much faster than scikit-learn's
+            return r_squared(truth, response, np.ones(len(truth))) if len(truth) > 1 else np.nan
         part = Part("", np.arange(len(truth)), truth, response, classes)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # labels that are predicted but absent, or never predicted
             return self.metric.score(part, "predict" if self.metric.of_labels else "decision_function", None)
 
-    def standard_error(self, truth: AnyArray, response: AnyArray, classes: list[Any] | None = None) -> float:
-        """Standard error of :meth:`score` over samples; NaN if there is no formula for it."""
-        if not self.of_shares or not len(truth):
+    def standard_error(self, truth: AnyArray, response: AnyArray, classes: Labels | None = None) -> float:
+        """Standard error of :meth:`score` over samples: of a mean, or of R², which is a mean to first order; or NaN."""
+        if self.of_shares and len(truth):
+            return float(standard_error_of_share(self.score(truth, response, classes), len(truth)))
+        if len(truth) < 2 or not self.regression:
             return np.nan
-        return float(standard_error_of_share(self.score(truth, response, classes), len(truth)))
+        errors = truth - response
+        if self.metric.function is mean_absolute_error:
+            of_samples = np.abs(errors)
+        elif self.metric.function is mean_squared_error:
+            of_samples = errors**2
+        elif self.of_variance and np.ptp(truth) > 0:
+            varied = (truth - truth.mean()) ** 2
+            of_samples = (errors**2 - varied * np.mean(errors**2) / varied.mean()) / varied.mean()
+        else:
+            return np.nan
+        return float(np.std(of_samples, ddof=1) / np.sqrt(len(truth)))
+
+    # ---------------------------------------------------------------------------------------------- all tasks
+    def overall(self, scores: Sequence[float] | Array) -> float:
+        """Mean over the tasks that have a score, or the lowest of them."""
+        known = [float(value) for value in scores if not np.isnan(value)]
+        if not known:
+            return np.nan
+        return min(known) if self.scorer.average == "worst" else float(np.mean(known))
 
     def overall_error(self, scores: Sequence[float] | Array, errors: Sequence[float] | Array) -> float:
         """Standard error of :meth:`overall`, from task scores and their standard errors."""
@@ -103,13 +143,6 @@ class Judge:
             return float(spread[values.argmin()])
         return float(np.sqrt(np.sum(spread**2)) / len(spread))
 
-    def overall(self, scores: Sequence[float] | Array) -> float:
-        """Mean over the tasks that have a score, or the lowest of them."""
-        known = [float(value) for value in scores if not np.isnan(value)]
-        if not known:
-            return np.nan
-        return min(known) if self.scorer.average == "worst" else float(np.mean(known))
-
     def score_model(self, model: Any, X: object, y: object, tasks: object = None) -> float:
         """Score of a fitted estimator; NaN if undefined. Pass ``tasks`` unless X has a task column."""
         if self.scoring is None:
@@ -118,87 +151,35 @@ class Judge:
         assert isinstance(found, float)
         return found
 
-    def errors(self, labelling: Labelling, decisions: Array, y: object) -> Array:
-        """Standard error of the score of each binary task, (n_tasks,); NaN if there is no formula for it."""
-        if not self.of_shares:
-            return np.full(labelling.n_tasks, np.nan)
-        right, belongs = labelling.right(decisions, y)
-        return np.asarray(standard_error_of_share(share(right, belongs), belongs.sum(axis=0)))
-
-    def counts(self, labelling: Labelling, decisions: Array, y: object) -> IntArray:
-        """Number of samples of each binary task, (n_tasks,)."""
-        return np.asarray(labelling.right(decisions, y)[1].sum(axis=0))
-
-    def judge(self, labelling: Labelling, decisions: Array, samples: Samples, y: object) -> tuple[Array, float]:
-        """Score of each binary task, (n_tasks,), and overall score, from decisions (n_samples, n_tasks)."""
-        right, belongs = labelling.right(decisions, y)
+    def judge(self, tasks: Labelling | Targets, decisions: Array, samples: Samples, y: object) -> TaskScores:
+        """Scores of each task and of all, from decisions (n_samples, n_tasks)."""
+        parts = self._parts(tasks, decisions, y)
+        scores = np.array([self.score(*part) for part in parts])
+        errors = np.array([self.standard_error(*part) for part in parts])
+        overall = self.overall(scores)
         if self.measure == ACCURACY:
-            return share(right, belongs), labelling.score(decisions, samples, y)
-        truth = labelling.truth(y)
-        scores = np.array([self._task_score(labelling, t, truth, decisions, belongs) for t in range(labelling.n_tasks)])
-        if len(labelling.distinct_sources) == labelling.n_tasks:
-            return scores, self.overall(scores)
-        labels = labelling.predictions(decisions)  # by the votes of the pairs of classes
-        groups = [(plain_labels(truth[rows]), plain_labels(labels[rows])) for rows, _ in labelling.groups(samples)]
-        return scores, self.overall([self.score(labels, answers, None) for labels, answers in groups])
+            overall = tasks.score(decisions, samples, y)
+        elif len(tasks.distinct_sources) < tasks.n_tasks:  # the pairs of classes vote
+            truth, labels = tasks.truth(y), tasks.predictions(decisions)
+            groups = [(plain_labels(truth[rows]), plain_labels(labels[rows])) for rows, _ in tasks.groups(samples)]
+            overall = self.overall([self.score(*group) for group in groups])
+        return TaskScores(scores, errors, np.array([len(part[0]) for part in parts]), overall)
 
-    def _task_score(self, labelling: Labelling, t: int, truth: AnyArray, decisions: Array, belongs: AnyArray) -> float:
-        rows = np.flatnonzero(belongs[:, t])
-        labels = (truth if truth.ndim == 1 else truth[:, t])[rows]
-        pair = list(labelling.pairs[t])
-        if len(pair) == 1:  # one class against the rest
-            labels, pair = equal_labels(labels, pair[0]), [False, True]
-        answer = decisions[rows, t]
-        if self.metric.of_labels:
-            answer = array_of(pair)[(answer > 0).astype(int)]
-        return self.score(plain_labels(labels), answer, pair)
-
-
-class NumberJudge(Judge):
-    """A judge for regression tasks."""
-
-    def of_samples(
-        self, X: object, y: object, *, tasks: object = None, kernels: object = "default", task_column: object = None
-    ) -> Judge:
-        reader = PathReader(Reading(kernels, task_column, machine=MACHINES["ridge"]))
-        reader.read_data(X, y, tasks=tasks)  # raises if invalid
-        return self
-
-    def of_tasks(self, labelling: Any) -> Judge:
-        return self
-
-    def score(self, truth: AnyArray, response: AnyArray, classes: list[Any] | None = None) -> float:
-        """Score of some samples; NaN if undefined. truth, response (n,): numbers."""
-        if self.metric.function is r2_score and not self.metric.arguments:  # much faster than scikit-learn's
-            return r_squared(truth, response, np.ones(len(truth))) if len(truth) > 1 else np.nan
-        return super().score(truth, response, classes)
-
-    def standard_error(self, truth: AnyArray, response: AnyArray, classes: list[Any] | None = None) -> float:
-        """Standard error of a mean over samples, or of R², which is a mean to first order."""
-        if len(truth) < 2:
-            return np.nan
-        residuals = truth - response
-        if self.metric.function is mean_absolute_error:
-            of_samples = np.abs(residuals)
-        elif self.metric.function is mean_squared_error:
-            of_samples = residuals**2
-        elif self.metric.function is r2_score and not self.metric.arguments and np.ptp(truth) > 0:
-            varied = (truth - truth.mean()) ** 2
-            of_samples = (residuals**2 - varied * np.mean(residuals**2) / varied.mean()) / varied.mean()
-        else:
-            return np.nan
-        return float(np.std(of_samples, ddof=1) / np.sqrt(len(truth)))
-
-    def errors(self, targets: Any, decisions: Array, y: object) -> Array:
-        """Standard error of the score of each task, (n_tasks,)."""
-        return np.array([self.standard_error(truth, own) for truth, own, _ in targets.by_task(decisions, y)])
-
-    def counts(self, targets: Any, decisions: Array, y: object) -> IntArray:
-        return np.array([len(rows) for _, _, rows in targets.by_task(decisions, y)])
-
-    def judge(self, targets: Any, decisions: Array, samples: Samples, y: object) -> tuple[Array, float]:
-        scores = [self.score(truth, predicted) for truth, predicted, _ in targets.by_task(decisions, y)]
-        return np.array(scores), self.overall(scores)
+    def _parts(self, tasks: Labelling | Targets, decisions: Array, y: object) -> Sequence[Answers]:
+        """Truth, response and classes of each task."""
+        if isinstance(tasks, Targets):
+            return [(truth, predicted, None) for truth, predicted, _ in tasks.by_task(decisions, y)]
+        truth, (_, belongs), parts = tasks.truth(y), tasks.right(decisions, y), []
+        for t, classes in enumerate(tasks.pairs):
+            rows, pair = np.flatnonzero(belongs[:, t]), list(classes)
+            labels = (truth if truth.ndim == 1 else truth[:, t])[rows]
+            if len(pair) == 1:  # one class against the rest
+                labels, pair = equal_labels(labels, pair[0]), [False, True]
+            answer = decisions[rows, t]
+            if self.metric.of_labels:
+                answer = array_of(pair)[(answer > 0).astype(int)]
+            parts.append((plain_labels(labels), answer, pair))
+        return parts
 
 
 def standard_error_of_share(share: Any, n: Any) -> Any:
@@ -246,7 +227,7 @@ def make_judge(scoring: Any = None, option: str = "scoring", regression: bool = 
     worst = scorer.average == "worst"
     key = WORST * worst + metric.name
     measure = Measure(f"{words} of the worst task" if worst else words, key, **shown)
-    return (NumberJudge if regression else Judge)(measure, scorer, metric)
+    return Judge(measure, scorer, metric, regression)
 
 
 def plain_labels(labels: AnyArray) -> AnyArray:

@@ -513,9 +513,8 @@ def _judge(path: ParetoPath, judge: Judge, given: _Given) -> HeldOutResults:
         some = list(models.values())[first : first + step]
         for model, decided in zip(some, decide_all(some, samples), strict=True):
             decisions = decided.matrix(tasks.n_tasks)
-            scores = judge.judge(tasks, decisions, samples, y)
-            judged[id(model)] = *scores, judge.errors(tasks, decisions, y), answers.of_model(tasks, decided)
-    scores, overall, errors, drawn = zip(*(judged[id(model)] for model in path.models), strict=True)
+            judged[id(model)] = *judge.judge(tasks, decisions, samples, y), answers.of_model(tasks, decided)
+    scores, errors, counts, overall, drawn = zip(*(judged[id(model)] for model in path.models), strict=True)
     answers = answers.along(drawn)
     of_groups = np.array(scores), np.array(errors)
     if not numeric:  # votes decide if the tasks are pairs of classes
@@ -526,7 +525,7 @@ def _judge(path: ParetoPath, judge: Judge, given: _Given) -> HeldOutResults:
         scores=np.array(scores),
         scores_overall=np.array(overall),
         measure=judge.measure,
-        n_held_out=judge.counts(tasks, decisions, y),
+        n_held_out=counts[0],
         errors=np.array(errors),
         errors_overall=np.array([judge.overall_error(*of_point) for of_point in zip(*of_groups, strict=True)]),
         predictions=answers if numeric else None,

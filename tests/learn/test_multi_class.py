@@ -141,7 +141,7 @@ def test_tasks_are_judged_one_by_one(iris):
     decisions = model.decisions(X)
     right = (decisions > 0) == (y[:, None] == np.arange(3))
     assert_allclose(model.task_accuracy(X, y), right.mean(axis=0))
-    scores, overall = make_judge("balanced_accuracy").judge(model.tasks, decisions, Samples(X), y)
+    scores, _, _, overall = make_judge("balanced_accuracy").judge(model.tasks, decisions, Samples(X), y)
     truth = y[:, None] == np.arange(3)
     assert_allclose(scores, [(right[t, k].mean() + right[~t, k].mean()) / 2 for k, t in enumerate(truth.T)])
     predicted = decisions.argmax(axis=1)

@@ -50,13 +50,13 @@ def test_scores_of_a_model_match_its_decisions():
     decisions = model.decisions(X, sites)
     for name, metric in [("roc_auc", roc_auc_score), ("balanced_accuracy", balanced_accuracy_score), ("f1", f1_score)]:
         judge = make_judge(name).of_tasks(model.tasks)
-        scores, overall = judge.judge(model.tasks, decisions, Samples(X, sites), y)
+        scores, _, _, overall = judge.judge(model.tasks, decisions, Samples(X, sites), y)
         for t, site in enumerate("abc"):
             mine = sites == site
             answer = decisions[mine, t] if name == "roc_auc" else decisions[mine, t] > 0
             assert scores[t] == pytest.approx(metric(y[mine] == "yes", answer), abs=1e-12)
         assert overall == pytest.approx(scores.mean())
-        worst = make_judge(f"worst_{name}").judge(model.tasks, decisions, Samples(X, sites), y)[1]
+        worst = make_judge(f"worst_{name}").judge(model.tasks, decisions, Samples(X, sites), y).overall
         assert worst == pytest.approx(scores.min())
 
 
