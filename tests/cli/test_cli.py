@@ -29,6 +29,7 @@ from paretomkl._tools.files import write_whole
 from paretomkl.cli._app import app
 from paretomkl.cli._kernel_options import parse_kernels, parse_sources, split_names
 from paretomkl.kernels._kernels import resolve_columns
+from paretomkl.machines import MACHINES
 from paretomkl.tables._tables import Columns, Table, TableError, _quoted, load_table, read_table
 
 COMMAND = Path(sys.executable).with_name("paretomkl")
@@ -242,6 +243,18 @@ def test_fit_with_given_parameters(folder, tmp_path):
     assert facts["shares"].keys() == facts["theta"].keys()
     assert sum(facts["shares"].values()) == pytest.approx(1)
     assert facts["sources"] == {}
+
+
+@pytest.mark.parametrize("loss", [kind.loss for kind in MACHINES.values() if kind.reads == "labels"])
+def test_every_loss_for_classes_is_offered(folder, tmp_path, loss):
+    words = (folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--loss", loss, "--C", "1")
+    done = run("fit", *words, "--p", "1", "-o", tmp_path / "m.skops")
+    assert done.returncode == 0, done.stderr
+    assert paretomkl.load_model(tmp_path / "m.skops")["model"][-1].loss == loss
+    kernels = ("--kernels", "linear,rbf:1", "--points", "15", "--no-rivals")
+    done = run("path", *words, *kernels, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert f"--loss {loss}" in (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("folds", [True, False])
