@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._tools.typing import Array
 
@@ -94,7 +94,7 @@ class ExponentScale:
     positions of −∞ and ∞.
     """
 
-    def __init__(self, ps: Any):
+    def __init__(self, ps: ArrayLike):
         self.ps = np.unique(np.asarray(ps, dtype=float))
         finite = self.ps[np.isfinite(self.ps)]
         self.finite = finite if len(finite) else np.ones(1)
@@ -104,17 +104,17 @@ class ExponentScale:
         step = max(float(np.median(np.diff(u))), 0.08 * (u[-1] - u[0])) if len(u) > 1 else 0.5
         self.beyond = float(u[0] - step), float(u[-1] + step)
 
-    def forward(self, p: Any) -> Array:
+    def forward(self, p: ArrayLike) -> Array:
         """Position of a finite p: sign(p) (1 + log10 |p|/l) beyond ±l, p/l between."""
         ratio = np.asarray(p, dtype=float) / self.linear
         return np.where(np.abs(ratio) <= 1, ratio, np.sign(ratio) * (1 + np.log10(np.maximum(np.abs(ratio), 1))))
 
-    def inverse(self, u: Any) -> Array:
+    def inverse(self, u: ArrayLike) -> Array:
         u = np.asarray(u, dtype=float)
         beyond = np.sign(u) * 10 ** np.minimum(np.maximum(np.abs(u) - 1, 0), 300)
         return self.linear * np.where(np.abs(u) <= 1, u, beyond)
 
-    def heights(self, ps: Any) -> Array:
+    def heights(self, ps: ArrayLike) -> Array:
         """Positions of any exponents."""
         ps = np.asarray(ps, dtype=float)
         infinite = np.isinf(ps)
@@ -137,12 +137,12 @@ class ExponentScale:
 class ExponentAxis(ExponentScale):
     """The scale of a page: places in [0, 1], from the first to the last exponent."""
 
-    def places(self, ps: Any) -> Array:
+    def places(self, ps: ArrayLike) -> Array:
         return self._between(self.heights(ps))
 
-    def _between(self, heights: Any) -> Array:
+    def _between(self, heights: Array) -> Array:
         low, high = self.heights(self.ps[[0, -1]])
-        return (np.asarray(heights) - low) / (high - low) if high > low else np.full(len(heights), 0.5)
+        return (heights - low) / (high - low) if high > low else np.full(len(heights), 0.5)
 
     def nearest(self, p: float) -> int:
         """The row whose exponent is nearest to p on the axis."""
@@ -152,7 +152,7 @@ class ExponentAxis(ExponentScale):
         """Places between the finite exponents and ±∞, where the axis is broken."""
         ends = zip(self.ps[[0, -1]], self.beyond, self.forward(self.finite[[0, -1]]), strict=True)
         middles = [(beyond + last) / 2 for p, beyond, last in ends if np.isinf(p)]
-        return self._between(middles) if len(self.ps) > 1 else np.empty(0)
+        return self._between(np.array(middles)) if len(self.ps) > 1 else np.empty(0)
 
     def ticks(self) -> list[tuple[float, str, int]]:
         """Place, label and rank of round exponents; low ranks are labelled first."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -23,10 +23,14 @@ from .code import exponent_code
 from .drawing import ExponentAxis, exponent_label, pool_kernels, shorten, shorten_all
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from .._learn.path import ParetoPath
     from .._select.results import Comparison, CrossValidation, Sharing
     from ..machines import MachineKind
     from ..report import Confusion, Predictions
+
+PageData: TypeAlias = dict[str, object]  # what the page knows, as JSON
 
 ANCHORS = PAPER_PS[:-1] + (100.0, 200.0, np.inf)  # beyond 50 the weights still move, but the objectives hardly do
 MAX_KERNELS = 40  # if there are more, the last one pools the lightest
@@ -112,14 +116,14 @@ def write_page(file: str | os.PathLike[str], path: ParetoPath, **options: Any) -
 def build_page(
     path: ParetoPath,
     *,
-    scores: Any = None,
-    scores_overall: Any = None,
+    scores: ArrayLike | None = None,
+    scores_overall: ArrayLike | None = None,
     measure: Measure | None = None,
-    n_held_out: Any = None,
+    n_held_out: ArrayLike | None = None,
     predictions: Predictions | None = None,
     confusion: Confusion | None = None,
-    errors: Any = None,
-    errors_overall: Any = None,
+    errors: ArrayLike | None = None,
+    errors_overall: ArrayLike | None = None,
     cv: CrossValidation | None = None,
     comparison: Comparison | None = None,
     sharing: Sharing | None = None,
@@ -186,7 +190,8 @@ def build_page(
     if scores is not None:
         held_out = HeldOutScores.of(path, scores, scores_overall, measure, n_held_out, errors, errors_overall, n_rows)
     data = _data(path, rows, held_out, cv)
-    data["overallName"] = _overall_name(path, measure) if held_out is None else held_out.name
+    overall = _overall_name(path, measure) if held_out is None else held_out.name
+    data["overallName"] = overall
     data["measure"] = {"name": measure.name, "percent": measure.percent, "inUnits": measure.in_units}
     if predictions is not None:
         data["numbers"] = predictions.page_data(rows)
@@ -202,7 +207,7 @@ def build_page(
         "facts": "".join(f"<li>{html.escape(fact)}</li>" for fact in [*_counts(path, len(rows)), *facts]),
         "fallback": summary_table(path, *(() if held_out is None else (held_out.texts(), f"held-out {held_out.name}"))),
         "measure": html.escape(measure.name),
-        "overall": html.escape(data["overallName"]),
+        "overall": html.escape(overall),
         "machine": words.CALLED[kind.decisions],
         "sharing": "" if sharing is None else _template("sharing.html"),
         "numbers": "" if predictions is None else _template("numbers.html"),
@@ -258,12 +263,12 @@ class HeldOutScores:
     def of(
         cls,
         path: ParetoPath,
-        scores: Any,
-        overall: Any,
+        scores: ArrayLike,
+        overall: ArrayLike | None,
         measure: Measure,
-        n_held_out: Any,
-        errors: Any,
-        errors_overall: Any,
+        n_held_out: ArrayLike | None,
+        errors: ArrayLike | None,
+        errors_overall: ArrayLike | None,
         n_rows: int | None,
     ) -> HeldOutScores:
         """Build the scores and check them against the path."""
@@ -273,7 +278,7 @@ class HeldOutScores:
             raise ValueError(
                 f"scores_overall must have one entry per exponent ({len(path)}), got shape {of_all.shape}."
             )
-        counts = None if n_held_out is None else [int(n) for n in n_held_out]
+        counts = None if n_held_out is None else np.asarray(n_held_out).astype(int).tolist()
         if counts is not None and len(counts) != of_tasks.shape[1]:
             raise ValueError(f"n_held_out must have one entry per task ({of_tasks.shape[1]}), got {len(counts)}.")
         spread = np.full(of_tasks.shape, np.nan) if errors is None else _of_shape("errors", errors, of_tasks.shape)
@@ -286,7 +291,7 @@ class HeldOutScores:
         return [self.measure.with_error(*pair) for pair in zip(self.overall, self.errors_overall, strict=True)]
 
 
-def _of_shape(name: str, values: Any, shape: tuple[int, ...]) -> Array:
+def _of_shape(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
     """Scores, or their errors, as an array with this shape."""
     array = np.asarray(values, dtype=float)
     if array.shape != shape:
@@ -311,13 +316,13 @@ def _shown_points(path: ParetoPath) -> IntArray:
     return rows if len(path.task_names) > 1 else rows[[ExponentAxis(path.ps[rows]).nearest(1.0)]]
 
 
-def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutScores | None, cv: CrossValidation | None) -> dict:
+def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutScores | None, cv: CrossValidation | None) -> PageData:
     ps = path.ps[rows]
     axis = ExponentAxis(ps)
     reference = axis.nearest(1.0)
     shares, kernels = pool_kernels(path.kernel_shares[rows], path.kernel_names, MAX_KERNELS - 1)
     objectives = path.objectives[rows]
-    data: dict[str, Any] = {
+    data: PageData = {
         "p": [exponent_label(p) for p in ps],
         "codeP": [exponent_code(p) for p in ps],
         "x": _rounded(axis.places(ps)),
@@ -370,14 +375,14 @@ def _source_of(path: ParetoPath, kernels: Sequence[str]) -> list[int | None]:
     return [places.get(owner.get(name) or "") for name in kernels]
 
 
-def _words(path: ParetoPath, rows: IntArray, reference: int, held_out: HeldOutScores | None) -> list[dict[str, Any]]:
+def _words(path: ParetoPath, rows: IntArray, reference: int, held_out: HeldOutScores | None) -> list[PageData]:
     """The headline and sentences of every point."""
     at = rows[reference]
     p_there, is_average = float(path.ps[at]), path.ps[at] == 1
     preferences = bool(is_average) and not np.allclose(path.task_weights[at], 1 / len(path.task_names))
     by_kernel, by_source = path.kernel_shares, path.source_shares
     names, kernels = shorten_all(path.task_names), shorten_all(path.kernel_names)
-    points = []
+    points: list[PageData] = []
     for row in rows:
         p, objectives = float(path.ps[row]), path.objectives[row]
         sentences = [
@@ -418,14 +423,14 @@ def _opposed_pair(objectives: Array, reference: int) -> list[int]:
 
 
 # ------------------------------------------------------------------------------------------------- writing
-def _rounded(values: AnyArray) -> list[Any]:
+def _rounded(values: AnyArray) -> list[object]:
     """Numbers with six significant digits; None for NaN and infinity."""
     if values.ndim > 1:
         return [_rounded(row) for row in values]
     return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values.tolist()]
 
 
-def _as_script(data: dict[str, Any]) -> str:
+def _as_script(data: PageData) -> str:
     """JSON in which no name can close the script element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for mark in "<>&\u2028\u2029":

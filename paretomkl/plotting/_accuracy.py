@@ -11,7 +11,7 @@ from .._data.labels import Labelling
 from .._data.numbers import Targets, r_squared
 from .._fitting.models import decide_all, share
 from .._learn.path import ParetoPath
-from .._tools.typing import Array
+from .._tools.typing import AnyArray, Array
 from .._tools.wording import counted
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class AccuracyDisplay:
     @classmethod
     def from_cv_results(
         cls,
-        search: Any,
+        search: object,
         *,
         by: str | None = None,
         relative_to: float | None = None,
@@ -178,7 +178,7 @@ class AccuracyDisplay:
         self,
         ax: Axes | None = None,
         *,
-        tasks: Any = None,
+        tasks: Sequence[int | str] | None = None,
         relative_to: float | None = None,
         line_kw: dict[str, Any] | None = None,
     ) -> AccuracyDisplay:
@@ -239,7 +239,7 @@ def _r2_of_tasks(tasks: Targets, decisions: Array, y: Any) -> Array:
     return np.array([r_squared(truth, predicted, np.ones(len(rows))) for truth, predicted, rows in parts])
 
 
-def _parameter(results: Mapping[str, Any], name: str) -> Any:
+def _parameter(results: Mapping[str, Any], name: str) -> AnyArray:
     """The values of a parameter of the estimator or of a pipeline step."""
     searched = _searched(results)
     found = [key for key in searched if key == name or key.endswith(f"__{name}")]
@@ -257,5 +257,5 @@ def _best_of(results: Mapping[str, Any]) -> str:
     return ", ".join(f"best {name}" for name in others if name != "p") or "mean of the folds"
 
 
-def _brief(value: Any) -> str:
+def _brief(value: object) -> str:
     return f"{value:g}" if isinstance(value, (int, float)) else str(value)

@@ -12,6 +12,8 @@ from .._tools.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axes._secondary_axes import SecondaryAxis
+    from numpy.typing import ArrayLike
 
 
 class ConvergenceDisplay:
@@ -47,14 +49,16 @@ class ConvergenceDisplay:
     ['cut-pool', 'bcd', 'tseng']
     """
 
-    def __init__(self, histories: Mapping[str, Any], *, tol: float | None = None):
+    def __init__(self, histories: Mapping[str, ArrayLike], *, tol: float | None = None):
         self.histories = {name: _as_rows(name, history) for name, history in histories.items()}
         if not self.histories:
             raise ValueError("There is no history to draw: histories is empty.")
         self.tol = tol
 
     @classmethod
-    def from_history(cls, history: Any, *, tol: float | None = None, ax: Axes | None = None) -> ConvergenceDisplay:
+    def from_history(
+        cls, history: ArrayLike | Mapping[str, ArrayLike], *, tol: float | None = None, ax: Axes | None = None
+    ) -> ConvergenceDisplay:
         """Draw rows (p, n_sweeps, gap), or a mapping from names to such rows.
 
         The solver calls ``solver.report`` with such a row after each sweep, and ``path.history`` holds all rows of a
@@ -105,7 +109,7 @@ class ConvergenceDisplay:
         return self
 
 
-def _top_axis(ax: Axes, rows: Array) -> Any:
+def _top_axis(ax: Axes, rows: Array) -> SecondaryAxis:
     """An axis at the top that shows where the solver started each exponent, without those that took no sweep."""
     from . import _style
 
@@ -119,7 +123,7 @@ def _top_axis(ax: Axes, rows: Array) -> Any:
     return top
 
 
-def _as_rows(name: str, history: Any) -> Array:
+def _as_rows(name: str, history: ArrayLike) -> Array:
     rows = np.asarray(history, dtype=float)
     if rows.ndim != 2 or rows.shape[1] != 3 or len(rows) == 0:
         raise ValueError(f"The history {name!r} must have rows (p, n_sweeps, gap), got shape {rows.shape}.")

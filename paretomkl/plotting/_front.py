@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from .._show.drawing import exponent_label, exponent_ranks, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
 
 class FrontDisplay:
@@ -52,7 +54,7 @@ class FrontDisplay:
     'projection of the front of 3 tasks'
     """
 
-    def __init__(self, *, ps: Any, objectives: Any, task_names: list[str], n_tasks: int = 2):
+    def __init__(self, *, ps: ArrayLike, objectives: ArrayLike, task_names: list[str], n_tasks: int = 2):
         self.ps = np.asarray(ps, dtype=float)
         self.objectives = np.asarray(objectives, dtype=float)
         self.task_names = list(task_names)
@@ -60,7 +62,7 @@ class FrontDisplay:
 
     @classmethod
     def from_path(
-        cls, path: ParetoPath, *, tasks: Any = (0, 1), colorbar: bool = True, ax: Axes | None = None
+        cls, path: ParetoPath, *, tasks: Sequence[int | str] = (0, 1), colorbar: bool = True, ax: Axes | None = None
     ) -> FrontDisplay:
         """Draw the path, of a search too, on the front of two of its tasks.
 

@@ -12,6 +12,7 @@ from .._tools.checks import check_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
 NEGLIGIBLE = 1e-2  # a kernel that stays below this part of the largest share is not named
 
@@ -51,7 +52,7 @@ class KernelWeightsDisplay:
     (4, '10 others')
     """
 
-    def __init__(self, *, ps: Any, shares: Any, kernel_names: list[str]):
+    def __init__(self, *, ps: ArrayLike, shares: ArrayLike, kernel_names: list[str]):
         self.ps = np.asarray(ps, dtype=float)
         self.shares = np.asarray(shares, dtype=float)
         self.kernel_names = list(kernel_names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from .._learn.path import ParetoPath
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
 
 class ObjectivesDisplay:
@@ -51,7 +53,15 @@ class ObjectivesDisplay:
     ['0 vs 1', '0 vs 2', '1 vs 2']
     """
 
-    def __init__(self, *, ps: Any, objectives: Any, objective: Any, task_names: list[str], symbol: str = "$J_t$"):
+    def __init__(
+        self,
+        *,
+        ps: ArrayLike,
+        objectives: ArrayLike,
+        objective: ArrayLike,
+        task_names: list[str],
+        symbol: str = "$J_t$",
+    ):
         self.ps = np.asarray(ps, dtype=float)
         self.objectives = np.asarray(objectives, dtype=float)
         self.objective = np.asarray(objective, dtype=float)
@@ -63,7 +73,7 @@ class ObjectivesDisplay:
         cls,
         path: ParetoPath,
         *,
-        tasks: Any = None,
+        tasks: Sequence[int | str] | None = None,
         relative_to: float | None = None,
         yscale: str = "auto",
         ax: Axes | None = None,
@@ -82,7 +92,7 @@ class ObjectivesDisplay:
         self,
         ax: Axes | None = None,
         *,
-        tasks: Any = None,
+        tasks: Sequence[int | str] | None = None,
         relative_to: float | None = None,
         yscale: str = "auto",
         line_kw: dict[str, Any] | None = None,

@@ -5,10 +5,9 @@ Only this module imports matplotlib; the displays import it when they draw.
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ except ImportError as error:
     raise ImportError("Drawing needs matplotlib; install it with: pip install 'paretomkl[plot]'") from error
 
 from matplotlib import colors, patheffects, rcParams
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.cm import ScalarMappable
@@ -29,10 +29,14 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, MaxNLocator, PercentFormatter
 from matplotlib.transforms import ScaledTranslation
+from numpy.typing import ArrayLike
 
 from .._learn.path import ParetoPath
 from .._show.drawing import ExponentScale, exponent_label, exponent_ranks, shorten
 from .._tools.typing import Array
+
+if TYPE_CHECKING:
+    from matplotlib.typing import ColorType
 
 # Okabe and Ito's colours, which colour-blind people can tell apart; lines use grey instead of their pale yellow
 HUES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
@@ -79,7 +83,7 @@ def ramp(ax: Axes) -> colors.Colormap:
     return colors.ListedColormap(plt.get_cmap("viridis")(np.linspace(*((0.35, 1.0) if dark else (0.0, 0.9)), 256)))
 
 
-def band_colors(ax: Axes, n_bands: int, pooled: bool) -> list[Any]:
+def band_colors(ax: Axes, n_bands: int, pooled: bool) -> list[ColorType]:
     """Colours of stacked bands; the last one is grey if it pools others."""
     n_own = n_bands - pooled
     own = list(AREA_COLORS[:n_own]) if n_own <= len(AREA_COLORS) else list(ramp(ax)(np.linspace(0, 1, n_own)))
@@ -91,7 +95,7 @@ def text_width(text: str) -> float:
     return 0.64 * len(text) - 0.32 * sum(map(text.count, ".,:il1 ()"))
 
 
-def points_of(size: Any) -> float:
+def points_of(size: str | float) -> float:
     """Convert a font size such as "small" to points."""
     return FontProperties(size=size).get_size_in_points()
 
@@ -101,18 +105,18 @@ def size_in_points(ax: Axes) -> tuple[float, float]:
     return ax.bbox.width * 72 / ax.figure.dpi, ax.bbox.height * 72 / ax.figure.dpi
 
 
-def indices(chosen: Any, names: Sequence[str], what: str) -> list[int]:
+def indices(chosen: int | str | Sequence[int | str] | None, names: Sequence[str], what: str) -> list[int]:
     """Positions of things given by index or name; None means all of them."""
     if chosen is None:
         return list(range(len(names)))
     found = []
-    for one in [chosen] if isinstance(chosen, (str, numbers.Integral)) else chosen:
-        if isinstance(one, numbers.Integral) and not isinstance(one, bool):
+    for one in [chosen] if isinstance(chosen, str | int | np.integer) else chosen:
+        if isinstance(one, int | np.integer) and not isinstance(one, bool):
             if not -len(names) <= int(one) < len(names):
                 raise ValueError(f"There is no {what} {one}; {what}s are numbered from 0 to {len(names) - 1}.")
             found.append(int(one) % len(names))
         elif one in names:
-            found.append(list(names).index(one))
+            found.append(list(names).index(str(one)))
         else:
             known = ", ".join(map(repr, names[:10])) + (" …" if len(names) > 10 else "")
             raise ValueError(f"There is no {what} {one!r}; choose from {known}.")
@@ -141,7 +145,7 @@ class Exponents(ExponentScale):
     A finite p is drawn at p itself, so ``ax.axvline(1)`` marks p = 1; ±∞ are one step beyond the last finite p.
     """
 
-    def places(self, ps: Any) -> Array:
+    def places(self, ps: ArrayLike) -> Array:
         ps = np.asarray(ps, dtype=float)
         return np.where(np.isinf(ps), self.inverse(self.heights(ps)), ps)
 
@@ -209,7 +213,7 @@ class SparseTicks(Locator):
                 kept.append(k)
         return sorted(self.places[kept])
 
-    def __call__(self) -> Any:
+    def __call__(self) -> list[float]:
         axis: Any = self.axis
         return self.tick_values(*sorted(axis.get_view_interval()))
 
@@ -226,7 +230,7 @@ class DrawnLines:
     colorbar: Colorbar | None = None
 
 
-def line_colors(ax: Axes, order: Array) -> list[Any]:
+def line_colors(ax: Axes, order: Array) -> list[ColorType]:
     """A colour for each line: few lines have their own colours, many are coloured by ``order``."""
     if len(order) <= FEW:
         return list(LINE_COLORS[: len(order)])
@@ -261,7 +265,7 @@ def draw_lines(
     for k, (name, color) in enumerate(zip(names, line_colors(ax, order[0]), strict=True)):
         if std is not None:
             half = std[rising, k]
-            around = {"color": color, "alpha": 0.15, "linewidth": 0}
+            around: dict[str, Any] = {"color": color, "alpha": 0.15, "linewidth": 0}
             drawn.bands.append(ax.fill_between(x, values[:, k] - half, values[:, k] + half, **around))
         look: dict[str, Any] = {"label": name, "color": color}
         if few:
@@ -314,7 +318,7 @@ def colorbar_beside(ax: Axes, mappable: ScalarMappable, labels: Sequence[str] = 
     return figure.colorbar(mappable, ax=ax, aspect=30, **kwargs)
 
 
-def legend_beside(ax: Axes, handles: Sequence[Any], names: Sequence[str]) -> Legend:
+def legend_beside(ax: Axes, handles: Sequence[Artist], names: Sequence[str]) -> Legend:
     """A legend to the right of the axes that shows names literally."""
     numbered = [str(k) for k in range(len(names))]  # a legend skips names that start with an underscore
     legend = ax.legend(handles, numbered, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize="small")
@@ -324,7 +328,7 @@ def legend_beside(ax: Axes, handles: Sequence[Any], names: Sequence[str]) -> Leg
     return legend
 
 
-def small_text(ax: Axes, text: str, point: Any, **place: Any) -> Annotation:
+def small_text(ax: Axes, text: str, point: tuple[float, float], **place: Any) -> Annotation:
     return ax.annotate(text, (point[0], point[1]), fontsize="small", color=rcParams["text.color"], **place)
 
 

@@ -7,7 +7,7 @@ import math
 import numbers
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, fields, replace
@@ -35,7 +35,7 @@ from .._select.scores import Judge, make_judge, standard_error_of_share
 from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
 from .._select.splits import MultiTaskKFold, MultiTaskStratifiedKFold, make_splits
 from .._show.code import estimator_code, with_loading
-from .._show.page import TITLE, build_page, dense_ps
+from .._show.page import TITLE, PageData, build_page, dense_ps
 from .._show.words import parameters
 from .._tools.checks import check_count, check_exponents, check_number, shown
 from .._tools.files import check_writable, write_whole
@@ -43,7 +43,7 @@ from .._tools.shares import SHARES
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import Measure
 from ..exceptions import RareLabelWarning
-from ..kernels._kernels import as_bank
+from ..kernels._kernels import KernelLike, as_bank
 from ..solvers import CutPool
 
 MOST_PARTS = 10  # the held-out share is a fraction with at most this denominator
@@ -55,6 +55,7 @@ OF_THE_PAGE = {"solver", "tol", "max_iter", "n_jobs", "verbose"}  # not taken fr
 
 Search: TypeAlias = ParetoMKLClassifierCV | ParetoMKLRegressorCV
 Estimator: TypeAlias = ParetoMKLClassifier | ParetoMKLRegressor
+Seed: TypeAlias = int | np.random.RandomState | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +180,7 @@ def trade_off_page(
     *,
     tasks: Any = None,
     test_size: float = 0.25,
-    random_state: int | np.random.RandomState | None = 0,
+    random_state: Seed = 0,
     n_points: int = 121,
     tol: float = 1e-6,
     baselines: bool = True,
@@ -268,15 +269,15 @@ class _Given(NamedTuple):
     y: Any
     tasks: Any
 
-    def take(self, rows: IntArray, train: IntArray, kernels: Any) -> _Given:
+    def take(self, rows: IntArray, train: IntArray, kernels: KernelLike) -> _Given:
         """Some of the samples; the columns of a stack of kernels are the samples to learn from."""
         return _Given(take_rows(self.X, rows, train, kernels), take_rows(self.y, rows), take_rows(self.tasks, rows))
 
-    def sources(self, task_column: Any) -> AnyArray | None:
+    def sources(self, task_column: int | str | None) -> AnyArray | None:
         """The task of each sample, or None without tasks."""
         return as_sources(self.tasks, len(self.y)) if task_column is None else task_column_of(self.X, task_column)
 
-    def draw(self, rows: IntArray, task_column: Any, most: int | None, stratify: bool) -> IntArray:
+    def draw(self, rows: IntArray, task_column: int | str | None, most: int | None, stratify: bool) -> IntArray:
         """At most ``most`` of these rows for each task, with ``stratify`` in the same class proportions; None: all."""
         if most is None:
             return rows
@@ -287,27 +288,27 @@ class _Given(NamedTuple):
             kept += [rng.permutation(cell)[: math.ceil(share * len(cell))] for cell in _groups(mine, labels)]
         return np.sort(np.concatenate(kept))
 
-    def of_tasks_in(self, others: _Given, task_column: Any) -> _Given:
+    def of_tasks_in(self, others: _Given, task_column: int | str | None) -> _Given:
         """The samples whose task is among those of the others."""
         own, known = self.sources(task_column), others.sources(task_column)
         if own is None or known is None:
             return self
         names = set(listed(known))
         rows = np.flatnonzero([name in names for name in listed(own)])
-        return self.take(rows, rows, None)
+        return self.take(rows, rows, "default")
 
 
 def _groups(rows: IntArray, labels: AnyArray | None) -> list[IntArray]:
     """The rows of each label."""
     if labels is None:
         return [rows]
-    found: dict[Any, list[int]] = {}
+    found: dict[Hashable, list[int]] = {}
     for row, label in zip(rows.tolist(), listed(labels[rows]), strict=True):
         found.setdefault(label, []).append(row)
     return [np.array(cell) for cell in found.values()]
 
 
-def _check_model(model: Any, ps: Sequence[float]) -> list[float]:
+def _check_model(model: object, ps: Sequence[float]) -> list[float]:
     """The exponents of the page, which include those that a search tries; raises for models without such a page."""
     if not isinstance(model, Search | Estimator):
         raise ValueError(
@@ -328,9 +329,9 @@ def held_out_split(
     y: Any,
     *,
     tasks: Any = None,
-    task_column: Any = None,
+    task_column: int | str | None = None,
     test_size: float = 0.25,
-    random_state: Any = 0,
+    random_state: Seed = 0,
     stratify: bool = True,
 ) -> tuple[IntArray, IntArray]:
     """Split samples into a training and a held-out part exactly as :func:`trade_off_page` does.
@@ -374,7 +375,9 @@ def held_out_split(
     return np.setdiff1d(np.concatenate(parts[0]), test), test
 
 
-def _how_to_split(tasks: bool, task_column: Any, test_size: float, random_state: Any, stratify: bool) -> str:
+def _how_to_split(
+    tasks: bool, task_column: int | str | None, test_size: float, random_state: Seed, stratify: bool
+) -> str:
     given = ["X", "y"] + ["tasks=tasks"] * tasks + [f"task_column={task_column!r}"] * (task_column is not None)
     seed = random_state if isinstance(random_state, numbers.Integral) or random_state is None else "random_state"
     given += [f"test_size={test_size!r}", f"random_state={seed}"] + ["stratify=False"] * (not stratify)
@@ -410,10 +413,12 @@ def _learn_and_judge(
     read = {"kernels": model.kernels, "task_column": model.task_column}
     judge = judge.of_samples(**learn_from._asdict(), **read)
     seconds: dict[str, float] = {}
-    search: Any = None
-    best: Any = model
+    search: Search | None = None
+    best: Estimator
     with _timed(seconds, "cross-validation"):
-        if isinstance(model, Search):
+        if not isinstance(model, Search):
+            best = model
+        else:
             search = _chosen(model, learn_from, judge)
             best = search.estimator_at(search.best_indices_["kernel"])
             best.set_params(n_jobs=model.n_jobs, verbose=model.verbose)
@@ -428,12 +433,12 @@ def _learn_and_judge(
     with _timed(seconds, "baselines"):
         if baselines and search is not None:
             about["comparison"] = _compare(search, best, learn_from, held_out, judge, judged, path.ps, tol)
-    bank, own = as_bank(best.kernels), best.machine_kind.parameters
+    given, bank, own = best.get_params(deep=False), as_bank(best.kernels), best.machine_kind.parameters
     chosen: dict[str, Any] = {
-        "C": float(best.C),
+        "C": float(given["C"]),
         "capacity": float(bank.capacity) if bank.normalization == "capacity" else None,
-        "s": float(best.s),
-        "epsilon": float(best.epsilon) if "epsilon" in own else None,
+        "s": float(given["s"]),
+        "epsilon": float(given["epsilon"]) if "epsilon" in own else None,
     }
     about["facts"] = (parameters(chosen), *about["facts"])
     return TradeOff(path=path, seconds=seconds, **vars(judged), **chosen, **about)
@@ -452,16 +457,16 @@ def _judge_path(path: ParetoPath, samples: _Given, about: dict[str, Any]) -> Tra
     return TradeOff(path=path, test=np.arange(n_samples), seconds=seconds, facts=facts, **vars(judged), **about)
 
 
-def _chosen(model: Search, samples: _Given, judge: Judge) -> Any:
+def _chosen(model: Search, samples: _Given, judge: Judge) -> Search:
     """A clone of the search that has chosen; the page itself traces the path of a shared kernel."""
     ways = {"kernel", *([model.share] if isinstance(model.share, str) else model.share)}
     share = model.share if ways == {"kernel"} else sorted(ways, key=SHARES.index)
-    search: Any = clone(model).set_params(scoring=judge.scoring, share=share)
+    search: Search = clone(model).set_params(scoring=judge.scoring, share=share)
     others = [way for way in SHARES if way != "kernel"]  # the page has no path for these
     return search.choose(samples._asdict(), refit=others)
 
 
-def _trace(estimator: Any, samples: _Given, ps: Sequence[float], solver: CutPool) -> ParetoPath:
+def _trace(estimator: Estimator, samples: _Given, ps: Sequence[float], solver: CutPool) -> ParetoPath:
     """The path of an estimator."""
     known = signature(pareto_path).parameters.keys() - OF_THE_PAGE
     given = {name: value for name, value in estimator.get_params(deep=False).items() if name in known}
@@ -470,8 +475,8 @@ def _trace(estimator: Any, samples: _Given, ps: Sequence[float], solver: CutPool
 
 
 def _compare(
-    search: Any,
-    best: Any,
+    search: Search,
+    best: Estimator,
     learn_from: _Given,
     held_out: _Given,
     judge: Judge,
@@ -580,7 +585,7 @@ class Predictions:
         """A copy with the predictions of every point of a path."""
         return replace(self, predicted=np.array(of_points))
 
-    def page_data(self, points: IntArray) -> dict[str, Any]:
+    def page_data(self, points: IntArray) -> PageData:
         """What the page draws at these points of the path: whole steps of a range, which keep the file short."""
         predicted = self.predicted[points]
         low = float(min(self.truth.min(), predicted.min()))
@@ -618,7 +623,7 @@ class Confusion:
     classes: list[list[str]]
     rows: list[IntArray]
     truth: list[IntArray]
-    labels: list[list[Any]]
+    labels: list[list[Hashable]]
     counts: list[IntArray]
 
     @classmethod
@@ -670,7 +675,7 @@ class Confusion:
         """A copy with the counts of every point of a path."""
         return replace(self, counts=[np.stack(of_group) for of_group in zip(*of_points, strict=True)])
 
-    def page_data(self, points: IntArray) -> dict[str, Any]:
+    def page_data(self, points: IntArray) -> PageData:
         """What the page shows: the nonzero cells of each distinct table of a group, and which table each point has.
 
         This is short: neighbouring points mostly make the same predictions, and with many classes most cells are zero.
@@ -692,19 +697,19 @@ class Confusion:
         return {"groups": groups}
 
 
-def _ordered(labels: list[Any], labelling: Labelling) -> list[Any]:
+def _ordered(labels: list[Hashable], labelling: Labelling) -> list[Hashable]:
     """Each label once, in the order of the tasks' classes; unknown labels come last."""
     known = labelling.pairs if labelling.kind == "matrix" else [listed(labelling.classes)]
     order = {label: k for k, label in enumerate(label for some in known for label in some)}
     return sorted(dict.fromkeys(labels), key=lambda label: order.get(label, len(order)))
 
 
-def _codes(values: AnyArray, labels: list[Any]) -> IntArray:
+def _codes(values: AnyArray, labels: list[Hashable]) -> IntArray:
     """The index of each value among the labels."""
     place = {label: k for k, label in enumerate(labels)}
     return np.array([place[value] for value in listed(values)], dtype=int)
 
 
-def _shown(label: Any) -> str:
+def _shown(label: object) -> str:
     """A label as text; a label matrix with gaps holds floats, and 1.0 is shown as 1."""
     return f"{label:g}" if isinstance(label, float) else str(label)
