@@ -26,7 +26,7 @@ from paretomkl._experiments.plan import STUDIES, LabelledSamples, draw_parts, lo
 from paretomkl._fitting.models import decide_all
 from paretomkl._fitting.tracing import Grid, check_parts, fit_bank, models_of, pose, trace_grid
 from paretomkl._select.choice import choose
-from paretomkl._tools.progress import Progress
+from paretomkl._tools.running import Progress
 from paretomkl.kernels import Cosine, Gaussian, Laplacian, Linear, Polynomial, _kernels, default_kernels
 
 SETS = ("segment", "vehicle", "landmine", "robot", "steel", "satellite", "letter")

@@ -20,7 +20,7 @@ from paretomkl._fitting.models import FittedTasks
 from paretomkl._learn.base import MultiTaskRegressor
 from paretomkl._select.splits import make_splits
 from paretomkl._tools.checks import shown
-from paretomkl._tools.parallel import effective_jobs
+from paretomkl._tools.running import effective_jobs
 from paretomkl._tools.typing import AnyArray, Array, IntArray
 
 FORMS = ("separate", "pooled", "joint")

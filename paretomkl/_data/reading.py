@@ -14,7 +14,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d, validate_data
 
-from .._tools.checks import check_bounds, check_multi_class, check_stack, numbers_only, shown
+from .._tools.checks import check_bounds, check_multi_class, check_share, check_stack, numbers_only, shown
+from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, IntArray, MultiClass
 from .._tools.wording import literal
 from ..kernels._kernels import is_precomputed
@@ -40,7 +41,7 @@ from .tasks import (
     task_column_of,
     unique_labels,
 )
-from .together import Share, Together, check_share, long_form, numbered
+from .together import Together, long_form, numbered
 
 # their squares times the square of any realistic number of samples neither underflow nor overflow
 SMALLEST_COST, LARGEST_COST = 1e-100, 1e100
@@ -97,11 +98,11 @@ class Training:
 
 def _without_negligible(task: Task, costs: Array, largest: float) -> Array:
     kept = np.where(costs < NEGLIGIBLE * largest, 0.0, costs)
-    for sign, whose in task.sides:
+    for sign in task.sides:
         if not (kept[task.targets == sign] > 0).any():
             raise ValueError(
-                f"The samples {whose} in task {task.name!r} have costs below {NEGLIGIBLE:g} times the largest of the "
-                "task, and would have no effect; choose weights that differ less."
+                f"The samples {task.samples_of(sign)} in task {task.name!r} have costs below {NEGLIGIBLE:g} times the "
+                "largest of the task, and would have no effect; choose weights that differ less."
             )
     return kept
 
@@ -126,7 +127,7 @@ class Reading:
     def of(cls, estimator: Any, **known: Any) -> Reading:
         """The parameters of an estimator, and those ``known`` by another name."""
         # not get_params, which inspects the signature every time
-        given = vars(estimator) | {"mixed_names": False} | known
+        given = vars(estimator) | {"mixed_names": estimator.mixed_names} | known
         return cls(**{field.name: given[field.name] for field in fields(cls) if field.name in given})
 
     def check(self, y: Any) -> None:
@@ -156,8 +157,20 @@ class Reader(Protocol):
     feature_names_in_: AnyArray  # not set if X has no names
 
     @property
+    def mixed_names(self) -> bool:
+        """Whether X may have column names of several types."""
+
+    @property
     def reading(self) -> Reading:
         """How to read X and y."""
+
+    @property
+    def kernels(self) -> Any:
+        """The kernels; a stack of them is read differently."""
+
+    @property
+    def task_column(self) -> Any:
+        """The column of X that names the tasks."""
 
 
 class PathReader(BaseEstimator):
@@ -169,6 +182,18 @@ class PathReader(BaseEstimator):
 
     def __init__(self, reading: Reading = Reading()):
         self.reading = reading
+
+    @property
+    def kernels(self) -> Any:
+        return self.reading.kernels
+
+    @property
+    def task_column(self) -> Any:
+        return self.reading.task_column
+
+    @property
+    def mixed_names(self) -> bool:
+        return self.reading.mixed_names
 
     def read_data(
         self, X: Any, y: Any, *, tasks: Any = None, sample_weight: Any = None, part: bool = False
@@ -353,11 +378,10 @@ def _sample_weights(tasks: list[Task], samples: Samples, sample_weight: Any) -> 
 
 def read_samples(owner: Reader, X: Any, *, tasks: Any = None, reset: bool = False) -> Samples:
     """Split X into features and task labels and check both, against the fitted data unless ``reset``."""
-    reading = owner.reading
-    if is_precomputed(reading.kernels):
+    if is_precomputed(owner.kernels):
         return _read_stack(owner, X, tasks, reset)
-    if reading.task_column is None:
-        X = _named(reading, X)
+    if owner.task_column is None:
+        X = _named(owner, X)
         with numbers_only():
             data = validate_data(owner, X, dtype=np.float64, reset=reset)
         names = column_names(X) or [None]
@@ -365,19 +389,19 @@ def read_samples(owner: Reader, X: Any, *, tasks: Any = None, reset: bool = Fals
     if tasks is not None:
         raise ValueError("Pass task_column or tasks=, not both.")
     if column_names(X) is not None:
-        find_task_column(X, reading.task_column)  # first, so that an error names the task column, not the features
-    validate_data(owner, _named(reading, X), reset=reset, skip_check_array=True)
-    return _split_task_column(owner, X, reading.task_column)
+        find_task_column(X, owner.task_column)  # first, so that an error names the task column, not the features
+    validate_data(owner, _named(owner, X), reset=reset, skip_check_array=True)
+    return _split_task_column(owner, X, owner.task_column)
 
 
-def _named(reading: Reading, X: Any) -> Any:
+def _named(owner: Reader, X: Any) -> Any:
     """X, with column names of mixed types converted to text for a path; estimators refuse them."""
-    mixed = reading.mixed_names and hasattr(X, "iloc") and len({type(name) for name in X.columns}) > 1
+    mixed = owner.mixed_names and hasattr(X, "iloc") and len({type(name) for name in X.columns}) > 1
     return X.set_axis([str(name) for name in X.columns], axis=1) if mixed else X
 
 
 def _read_stack(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
-    if owner.reading.task_column is not None:
+    if owner.task_column is not None:
         raise ValueError("task_column cannot be used with precomputed kernels; pass tasks= instead.")
     stack = check_stack(X, square=reset)
     if reset:
@@ -436,11 +460,11 @@ def _task_weights(tasks: list[Task], sample_weight: Array | None, class_weight: 
         factor = (
             _class_weights(class_weight, task, tasks) if isinstance(class_weight, Mapping) else np.ones(len(weight))
         )
-        for sign, whose in task.sides:
+        for sign in task.sides:
             on_side = task.targets == sign
             total = weight[on_side].sum()
             if not total > 0:
-                raise ValueError(f"Task {task.name!r} has no sample {whose} with a positive weight.")
+                raise ValueError(f"Task {task.name!r} has no sample {task.samples_of(sign)} with a positive weight.")
             if balanced:
                 factor[on_side] = weight.sum() / (2 * total)
         weights.append(weight * factor)

@@ -41,15 +41,16 @@ class Task:
     source: Hashable = None
 
     @property
-    def sides(self) -> list[tuple[int, str]]:
-        """−1 and +1, each with words for its samples; empty if the task has no classes."""
-        if not self.classes:
-            return []
+    def sides(self) -> tuple[int, ...]:
+        """−1 and +1; empty if the task has no classes."""
+        return (-1, 1) if self.classes else ()
+
+    def samples_of(self, side: int) -> str:
+        """Words for the samples of a side."""
         *other, one = self.classes
-        return [
-            (-1, f"of class {literal(other[0])}" if other else f"besides class {literal(one)}"),
-            (1, f"of class {literal(one)}"),
-        ]
+        if side > 0 or other:
+            return f"of class {literal(one if side > 0 else other[0])}"
+        return f"besides class {literal(one)}"
 
 
 def make_tasks(y: Any, tasks: Any = None, multi_class: MultiClass = "one-vs-one") -> list[Task]:

@@ -8,20 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .._tools.checks import shown
-from .._tools.shares import CALLED, SHARES, Share
+from .._tools.shares import CALLED, Share
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import literal
 from ..gram._coupled import UNKNOWN
 from .labels import Decided, Decisions, Labelling, Samples, TaskSet
 from .numbers import Targets, r_squared
 from .tasks import codes_of, labels_by_task, missing_labels, rows_by_code, rows_by_label, same_labels, unique_labels
-
-
-def check_share(share: Any) -> Share:
-    if not isinstance(share, str) or share not in SHARES:
-        raise ValueError(f"share must be 'nothing', 'kernel', 'function' or 'everything', got {shown(share)}.")
-    return share
 
 
 @dataclass(frozen=True)

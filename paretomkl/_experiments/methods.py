@@ -19,7 +19,7 @@ from .._fitting.models import FittedTasks, share
 from .._fitting.tracing import Grid, check_parts, fit_bank, models_of, pose, trace_grid
 from .._learn.base import MultiTaskClassifier
 from .._select.search import ParetoMKLClassifierCV
-from .._tools.progress import Progress
+from .._tools.running import Progress
 from .._tools.typing import AnyArray
 from ..baselines import IndependentMKL, MinimaxMTL, PartiallySharedMKL, SparseMTL, UniformKernelSVC
 from ..exceptions import GridEdgeWarning

@@ -16,7 +16,7 @@ from .._data.reading import Training
 from .._fitting.models import FittedTasks, TaskModel
 from .._fitting.tracing import TaskData, fit_bank, make_gram, make_model
 from .._learn.base import KernelTaskClassifier, MultiTaskClassifier
-from .._tools.parallel import effective_jobs
+from .._tools.running import effective_jobs
 from .._tools.typing import AnyArray, Array, IntArray
 from ..gram._blocks import GramBlocks, TaskLayout
 from ..kernels import KernelLike

@@ -14,8 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._data.tasks import Task
 from .._tools.checks import check_count, check_number, check_task_scale
-from .._tools.parallel import effective_jobs
-from .._tools.progress import Progress
+from .._tools.running import Progress, effective_jobs
 from .._tools.typing import AnyArray, Array, SolverLike, TaskScale
 from ..gram._blocks import GramBlocks
 from ..gram._coupled import CoupledBank, CoupledGram
@@ -274,7 +273,7 @@ def models_of(training: Training, points: Sequence[Solution], *banks: Any) -> li
     for point, bank in zip(points, banks if len(banks) > 1 else banks * len(points), strict=True):
         if id(point.sweep) not in distinct:
             machine: Any = point.machine
-            distinct[id(point.sweep)] = Fit(bank, point.theta, machine.decisions(point.sweep))
+            distinct[id(point.sweep)] = Fit(bank, point.sweep.theta, machine.decisions(point.sweep))
     made = make_models(training.samples.data, training.tasks, training.labelling, list(distinct.values()))
     model_of = dict(zip(distinct, made, strict=True))
     return [model_of[id(point.sweep)] for point in points]

@@ -53,6 +53,8 @@ class MultiTaskEstimator(_Estimator):
 
     task_column: int | str | None
     random_state: int | np.random.RandomState | None
+    kernels: Any = None  # not all methods have kernels
+    mixed_names = False  # estimators refuse column names of several types, as scikit-learn does
 
     model_: Any  # FittedTasks
     n_features_in_: int
@@ -119,7 +121,7 @@ class MultiTaskEstimator(_Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        stack = is_precomputed(getattr(self, "kernels", None))
+        stack = is_precomputed(self.kernels)
         tags.input_tags.pairwise = tags.input_tags.three_d_array = stack
         return tags
 
@@ -411,7 +413,7 @@ def read_anywhere(
 
 def keep_solution(estimator: Any, solution: Solution, n_sweeps: int) -> None:
     """Copy the values of a solution into fitted attributes."""
-    estimator.task_weights_, estimator.objectives_ = solution.task_weights, solution.objectives
+    estimator.task_weights_, estimator.objectives_ = solution.task_weights, solution.sweep.lower
     estimator.objective_, estimator.gap_, estimator.n_sweeps_ = solution.objective, solution.gap, n_sweeps
 
 

@@ -16,7 +16,8 @@ from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, ClassWeight, MultiClass, SolverLike, TaskScale
 from ..kernels._fitted import FittedBank
 from ..kernels._kernels import KernelLike, as_bank, is_precomputed
-from ..machines import MachineKind, find_kind
+from ..machines import MACHINES, MachineKind
+from ..machines._base import find_kind
 from ..protocols import Scalarization, WeightSet
 from .base import (
     KernelFit,
@@ -236,7 +237,7 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
     @property
     def machine_kind(self) -> MachineKind:
         """The kind of machine of the loss."""
-        return find_kind(self.loss, "loss", reads="labels")
+        return find_kind(MACHINES, self.loss, "loss", reads="labels")
 
 
 class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
@@ -378,7 +379,7 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
     @property
     def machine_kind(self) -> MachineKind:
         """The kind of machine of the loss."""
-        return find_kind(self.loss, "loss", reads="numbers")
+        return find_kind(MACHINES, self.loss, "loss", reads="numbers")
 
 
 class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskEstimator):
@@ -479,7 +480,7 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
     @property
     def machine_kind(self) -> MachineKind:
         """The kind of machine of the method."""
-        return find_kind(self.method, "method", reads="nothing")
+        return find_kind(MACHINES, self.method, "method", reads="nothing")
 
     def fit(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> Self:
         """Learn the shared kernel and the region of each task.

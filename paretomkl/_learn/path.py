@@ -15,11 +15,11 @@ import numpy as np
 from .._data.together import Share
 from .._fitting.models import TaskModel
 from .._fitting.tracing import check_parts, learn
-from .._show.code import path_refit_code
 from .._tools.checks import check_exponents, check_task_weight
 from .._tools.typing import Array, ClassWeight, IntArray, MultiClass, SolverLike, TaskScale
 from ..kernels._kernels import KernelLike
-from ..machines import MachineKind, find_kind
+from ..machines import MACHINES, MachineKind
+from ..machines._base import find_kind
 from ..protocols import Scalarization, WeightSet
 from ..scalarizations import PAPER_PS
 from ..solution import Solution
@@ -39,6 +39,12 @@ def _of_points(name: str) -> cached_property[Array]:
 def _ranks(values: Array) -> IntArray:
     """The indices that sort each row."""
     return np.argsort(values, axis=1, kind="stable")
+
+
+def parameters_of(estimator: Any, tol: float, tasks: bool) -> dict[str, Any]:
+    """What the code says that fits this estimator at another p, to this gap, with the solver that is the default."""
+    given = estimator.get_params(deep=False) | {"tol": tol, "tasks": tasks, "solver": "auto"}
+    return {"estimator": type(estimator).__name__, **given}
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,10 @@ class ParetoPath:
     tol : float
         The requested relative gap.
     refit : str
-        Python code that fits one point of the path, with ``{p}`` for its exponent.
+        Python code that fits one point of the path, with ``{p}`` for its exponent; empty for machines whose estimator
+        has ν instead of C.
+    fitted_with : dict or None
+        The parameters that ``refit`` writes out.
     reader : object
         Reads new samples the way X was read.
     task_sizes : array of shape (n_tasks,)
@@ -112,7 +121,7 @@ class ParetoPath:
     history: list[tuple[float, int, float]]
     tol: float
     reader: Any = None
-    refit: str = ""
+    fitted_with: Mapping[str, Any] | None = None
     task_sizes: Array | None = None
     task_scale: TaskScale = "none"
     share: Share = "kernel"
@@ -123,6 +132,12 @@ class ParetoPath:
     task_weights = _of_points("task_weights")
     objective = _of_points("objective")
     gap = _of_points("gap")
+
+    @property
+    def refit(self) -> str:
+        from .._show.code import refit_code
+
+        return "" if self.fitted_with is None else refit_code(**self.fitted_with)
 
     @property
     def kernel_shares(self) -> Array:
@@ -163,13 +178,13 @@ class ParetoPath:
         run: Run,
         tol: float,
         spent: float,
-        refit: str,
+        fitted_with: Mapping[str, Any] | None,
         task_scale: TaskScale = "none",
     ) -> ParetoPath:
         """Collect the solutions along p and their models, and drop what only the solver needs."""
         seconds = {"total": spent, **run.seconds}
-        alone = [point.alone() for point in points]
-        given = run.history, tol, reader, refit, training.task_sizes, task_scale, training.share
+        alone = [replace(point, machine=None, state=None, sweep=replace(point.sweep, warm=None)) for point in points]
+        given = run.history, tol, reader, fitted_with, training.task_sizes, task_scale, training.share
         return cls(alone, list(models), run.n_sweeps, seconds, *given)
 
     def __len__(self) -> int:
@@ -333,7 +348,7 @@ def pareto_path(
 
     began = perf_counter()
     exponents = check_exponents(ps) if scalarization is None else [np.nan]
-    kind, own_parts = find_kind(machine), (scalarization, weight_set)
+    kind, own_parts = find_kind(MACHINES, machine), (scalarization, weight_set)
     parts = check_parts(exponents, s, tol, solver, max_iter, n_jobs, task_scale, kind, *own_parts, epsilon=epsilon)
     reader = PathReader(Reading(kernels, task_column, class_weight, kind, normalize_y, share, multi_class))
     training = read_anywhere(reader, X, y, tasks=tasks, sample_weight=sample_weight)
@@ -348,15 +363,14 @@ def pareto_path(
     if training.share != "kernel" and scalarization is None:
         exponents = [1.0]
     run, points, models = learn(training, exponents, cost, kernels, parts, omega, verbose)
-    given: dict[str, Any] = {
-        "tol": parts.solver.tol,
-        "tasks": tasks is not None,
-        "sample_weight": sample_weight is not None,
-    }
-    given |= {"kernels": kernels, "task_column": task_column, "task_weight": task_weight, "class_weight": class_weight}
-    given |= {"task_scale": task_scale, "share": share, "multi_class": multi_class}
+    given: dict[str, Any] = {"s": s, "C": C, "solver": solver, "tol": parts.solver.tol, "tasks": tasks is not None}
+    given |= {"sample_weight": sample_weight is not None, "loss": kind.loss or kind, **parts.own, "kernels": kernels}
+    given |= {"task_column": task_column, "task_weight": task_weight, "task_scale": task_scale, "share": share}
     given |= {"scalarization": scalarization, "weight_set": weight_set}
-    code = path_refit_code(kind, parts.own, normalize_y, s=s, C=C, solver=solver, **given)
-    spent = perf_counter() - began
-    tol = parts.solver.tol
+    estimators: dict[str, dict[str, Any]] = {
+        "labels": {"estimator": "ParetoMKLClassifier", "class_weight": class_weight, "multi_class": multi_class},
+        "numbers": {"estimator": "ParetoMKLRegressor", "normalize_y": normalize_y},
+    }
+    code = estimators[kind.reads] | given if kind.reads in estimators else None
+    tol, spent = parts.solver.tol, perf_counter() - began
     return ParetoPath.from_solutions(points, models, training, reader, run, tol, spent, code, task_scale)

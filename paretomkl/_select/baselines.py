@@ -24,8 +24,7 @@ from .._data.labels import Labelling
 from .._data.numbers import Targets
 from .._data.reading import Examples, PathReader, read_samples
 from .._data.tasks import codes_of, listed, missing_labels, rows_by_code
-from .._tools.parallel import SMALL_SYSTEM, blas_threads, effective_jobs
-from .._tools.progress import Progress
+from .._tools.running import SMALL_SYSTEM, Progress, blas_threads, effective_jobs
 from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, IntArray
 from ..kernels._kernels import is_precomputed

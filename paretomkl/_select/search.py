@@ -16,20 +16,19 @@ from sklearn.utils.validation import check_is_fitted
 from .._data.labels import Samples
 from .._data.reading import Examples, Reading, Training, is_remote, read_samples, take_rows
 from .._data.tasks import as_labels, is_matrix, samples_of_class, unique_labels
-from .._data.together import check_share, numbered, sharing_in_words
+from .._data.together import numbered, sharing_in_words
 from .._fitting.tracing import Grid, models_of, trace
 from .._learn.base import ClassifierKind, KernelFit, MultiTaskEstimator, RegressorKind, fitted_at
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
-from .._learn.path import PAPER_PS, ParetoPath
-from .._show.code import refit_code
-from .._tools.checks import check_count, check_exponents, check_grid, check_task_scale, shown
-from .._tools.parallel import effective_jobs
-from .._tools.progress import Progress
+from .._learn.path import PAPER_PS, ParetoPath, parameters_of
+from .._tools.checks import check_count, check_exponents, check_grid, check_share, check_task_scale, shown
+from .._tools.running import Progress, effective_jobs
 from .._tools.shares import SHARES, Share
 from .._tools.typing import Array, ClassWeight, IntArray, MultiClass, SolverLike, TaskScale
 from ..exceptions import GridEdgeWarning
 from ..kernels._kernels import KernelLike, as_bank
-from ..machines import MachineKind, find_kind
+from ..machines import MACHINES, MachineKind
+from ..machines._base import find_kind
 from ..protocols import Scalarization, WeightSet
 from ..solvers._base import Run
 from .choice import Choice, Results, edge_of
@@ -352,9 +351,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         run = Run(progress.report)
         points = trace(problem, ps, parts.solver, progress, run=run)
         by_argument = self.task_column is None and training.samples.sources is not None
-        skipped = {"p", "s", "C", "tol", "solver", "n_jobs", "verbose", "random_state", "max_iter"}
-        named = {name: value for name, value in plain.get_params(deep=False).items() if name not in skipped}
-        code = refit_code(self.plain_type.__name__, s=plain.s, C=C, tol=self.tol, tasks=by_argument, **named)
+        code = parameters_of(plain, self.tol, by_argument)
         spent = perf_counter() - began
         models = models_of(training, points, bank)
         given = training, plain, run, self.tol, spent, code, self.task_scale
@@ -596,7 +593,7 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
     @property
     def machine_kind(self) -> MachineKind:
         """The kind of machine of the loss, as far as it is known."""
-        return find_kind(self._settled()["loss"], "loss", reads="labels")
+        return find_kind(MACHINES, self._settled()["loss"], "loss", reads="labels")
 
 
 class ParetoMKLRegressorCV(RegressorKind, PathSearch):
@@ -714,4 +711,4 @@ class ParetoMKLRegressorCV(RegressorKind, PathSearch):
     @property
     def machine_kind(self) -> MachineKind:
         """The kind of machine of the loss."""
-        return find_kind(self.loss, "loss", reads="numbers")
+        return find_kind(MACHINES, self.loss, "loss", reads="numbers")

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..kernels._kernels import Kernel, KernelBank, Sources
-from ..machines import MachineKind
 
 P = "{p}"  # placeholder for the exponent
 LONGEST = 400  # maximum length of a parameter that is written out
@@ -45,7 +44,8 @@ def refit_code(
     """Python code with ``{p}`` for the exponent, which :func:`exponent_code` formats.
 
     An array C becomes ``sample_weight``. ``tasks`` and ``sample_weight`` tell whether the samples have any; ``others``
-    are more parameters of the estimator. A value without a short literal is written as a variable of the same name.
+    are more parameters of the estimator; those in ``DEFAULTS`` matter. A value without a short literal is written as a
+    variable of the same name.
 
     Examples
     --------
@@ -61,9 +61,9 @@ def refit_code(
     parameters += [] if others.get("weight_set") is not None else [f"s={exponent_code(s)}"]
     parameters.append(f"C={1.0 if each else float(C)!r}")
     needed: set[str] = set()
-    for name, value in others.items():
+    for name in [name for name in usual if name in others]:
         names: set[str] = set()
-        text = _code(value, names)
+        text = _code(others[name], names)
         if text is None or len(text) > LONGEST:
             parameters.append(f"{name}={name}")
         elif text != repr(usual[name]):
@@ -85,28 +85,6 @@ def with_loading(code: str, loading: str) -> str:
     """The code with lines that create X, y and tasks, imports first, before the line that fits."""
     imports, _, line = code.rpartition("\n\n")
     return f"{imports}\n{loading}\n{line}" if imports else code
-
-
-def estimator_code(estimator: Any, *, tol: float, tasks: bool) -> str:
-    """The code that fits an estimator at another p, to this gap, with the solver that its default is."""
-    given = estimator.get_params(deep=False)
-    others = {name: given[name] for name in DEFAULTS if name in given and name != "solver"}
-    return refit_code(type(estimator).__name__, s=given["s"], C=given["C"], tol=tol, tasks=tasks, **others)
-
-
-def path_refit_code(
-    machine: MachineKind,
-    own: Mapping[str, float],
-    normalize_y: bool,
-    class_weight: Any = None,
-    multi_class: str = "one-vs-one",
-    **given: Any,
-) -> str:
-    """The code for a point of ``pareto_path``; empty for machines whose estimator has ν instead of C."""
-    given = {"loss": machine.loss or machine, **own, **given}
-    if machine.reads == "labels":
-        return refit_code(class_weight=class_weight, multi_class=multi_class, **given)
-    return refit_code("ParetoMKLRegressor", normalize_y=normalize_y, **given) if machine.reads == "numbers" else ""
 
 
 def exponent_code(p: float) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, get_args
 
 import numpy as np
 
+from .shares import SHARES, Share
 from .typing import Array, MultiClass, TaskScale
 from .wording import literal
 
@@ -91,6 +92,12 @@ def check_task_scale(task_scale: Any) -> TaskScale:
     return cast(TaskScale, task_scale)
 
 
+def check_share(share: Any) -> Share:
+    if not isinstance(share, str) or share not in SHARES:
+        raise ValueError(f"share must be 'nothing', 'kernel', 'function' or 'everything', got {shown(share)}.")
+    return share
+
+
 def check_multi_class(multi_class: Any) -> MultiClass:
     if not isinstance(multi_class, str) or multi_class not in get_args(MultiClass):
         raise ValueError(f"multi_class must be 'one-vs-one' or 'one-vs-rest', got {shown(multi_class)}.")
@@ -125,9 +132,9 @@ def check_bounds(C: Any, n_samples: int, tasks: list[Task]) -> Array:
     for task in tasks:
         if not (bound[task.rows] > 0).any():
             raise ValueError(f"Task {task.name!r} has no sample with C > 0.")
-        for sign, whose in task.sides:
+        for sign in task.sides:
             if not (bound[task.rows[task.targets == sign]] > 0).any():
-                raise ValueError(f"Task {task.name!r} has no sample {whose} with C > 0.")
+                raise ValueError(f"Task {task.name!r} has no sample {task.samples_of(sign)} with C > 0.")
     return bound
 
 

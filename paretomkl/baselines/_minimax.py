@@ -25,7 +25,7 @@ from .._data.tasks import Task
 from .._fitting.models import LinearModel
 from .._learn.base import MultiTaskClassifier
 from .._tools.checks import check_count, check_number
-from .._tools.parallel import effective_jobs
+from .._tools.running import effective_jobs
 from .._tools.typing import Array, ClassWeight
 from ._interior_point import InteriorPoint
 

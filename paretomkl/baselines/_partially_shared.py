@@ -22,8 +22,7 @@ from .._fitting.models import TaskModel
 from .._fitting.tracing import fit_bank, make_gram, make_model
 from .._learn.base import KernelTaskClassifier
 from .._tools.checks import check_number
-from .._tools.parallel import effective_jobs
-from .._tools.progress import Progress
+from .._tools.running import Progress, effective_jobs
 from .._tools.typing import Array, ClassWeight
 from ..kernels._kernels import KernelLike
 from ..machines import SVCTasks

@@ -14,11 +14,11 @@ from .._fitting.models import TaskModel
 from .._fitting.tracing import Parts, check_parts, fit_bank, make_model, pose, trace
 from .._learn.base import KernelTaskClassifier, KernelTaskRegressor, MultiTaskEstimator
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
-from .._tools.parallel import run_chunks
-from .._tools.progress import Progress
+from .._tools.running import Progress, run_chunks
 from .._tools.typing import Array, ClassWeight
 from ..kernels import KernelLike
-from ..machines import find_kind
+from ..machines import MACHINES
+from ..machines._base import find_kind
 from ..solution import Solution
 from ..solvers._base import TASK_SHARE, Run
 from ..sweep import Decisions
@@ -262,4 +262,4 @@ class UniformKernelRegressor(UniformKernel, KernelTaskRegressor):
         self.random_state = random_state
 
     def _machine(self) -> dict[str, Any]:
-        return {"machine": find_kind(self.loss, "loss", reads="numbers"), "epsilon": self.epsilon}
+        return {"machine": find_kind(MACHINES, self.loss, "loss", reads="numbers"), "epsilon": self.epsilon}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from .._select.score_names import WORST, check_score_name
-from .._tools.parallel import effective_jobs
+from .._tools.running import effective_jobs
 from .._tools.shares import SHARES, Share
 from .._tools.wording import counted, did_you_mean, joined, quoted, split_names
 from ..tables._files import MAX_ROWS, STANDARD_INPUT, TableError
@@ -213,10 +213,11 @@ class Options:
 
     def kind(self, table: "Table") -> "MachineKind":
         """The kind of machine for a table."""
-        from ..machines import find_kind
+        from ..machines import MACHINES
+        from ..machines._base import find_kind
 
         loss = self.loss or ("squared" if table.regression else "hinge")
-        return find_kind(loss, "--loss", reads="numbers" if table.regression else "labels")
+        return find_kind(MACHINES, loss, "--loss", reads="numbers" if table.regression else "labels")
 
     def parameters(self, table: "Table") -> dict[str, Any]:
         """What estimators and searches for a table have in common, as far as it is given."""

@@ -179,7 +179,7 @@ class SavedModel:
 
     def _predict(self, inputs: "Frame", chosen: AnyArray, answers: "Answers") -> None:
         """Predict the chosen rows block by block, with a progress line if it takes long."""
-        from .._tools.progress import Progress
+        from .._tools.running import Progress
 
         rows = np.flatnonzero(chosen)
         with Progress(len(rows), 0.0, None, "rows") as progress, warnings.catch_warnings():

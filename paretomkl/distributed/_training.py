@@ -16,10 +16,9 @@ from .._data.labels import Samples
 from .._data.numbers import Targets
 from .._data.reading import PathReader, Reader, Reading, Training, check_class_weight, labelling_of
 from .._data.tasks import Task, array_of, labels_of, unique_labels
-from .._data.together import check_share
 from .._fitting.models import Support, TaskModel
 from .._fitting.tracing import Parts, Posed, check_parts, fit_and_measure, models_of, pose
-from .._tools.checks import check_number
+from .._tools.checks import check_number, check_share
 from .._tools.typing import Array, IntArray
 from ..kernels._fitted import (
     Evaluator,
@@ -34,7 +33,8 @@ from ..kernels._fitted import (
     seen,
 )
 from ..kernels._kernels import KernelLike, as_bank, is_precomputed
-from ..machines import MachineKind, find_kind
+from ..machines import MACHINES, MachineKind
+from ..machines._base import find_kind
 from ..protocols import Promises
 from ..solution import Solution
 from ..sweep import Decisions, Sweep
@@ -454,7 +454,7 @@ class Sites:
         epsilon: float = 0.1,
     ) -> RemoteTasks:
         """The tasks as a machine, for a :class:`~paretomkl.problem.MultiTaskProblem`."""
-        kind = find_kind(machine)
+        kind = find_kind(MACHINES, machine)
         training = read_remote(PathReader(Reading(kernels, machine=kind)), self)
         parts = check_parts([1.0], 1.1, 1e-3, "auto", None, None, "none", kind, epsilon=epsilon)
         bank, _ = fit_and_measure(training, kernels, kind.promises.shifts)

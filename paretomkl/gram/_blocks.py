@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from .._tools.compiled import njit
-from .._tools.parallel import run_chunks
+from .._tools.running import run_chunks
 from .._tools.typing import AnyArray, Array, IntArray
 from ..kernels._evaluation import EvaluationPlan, Pairs, Program, Tile, dot, dot_at, mirror, next_tile
 from ..kernels._fitted import PANEL_BYTES, BaseValues, FittedBank

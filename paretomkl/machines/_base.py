@@ -1,20 +1,133 @@
-"""The base class of all machines over Gram blocks."""
+"""What all machines have in common: the kind of a machine, and the base class of those over Gram blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
+from .._tools.checks import check_number, shown
 from .._tools.typing import AnyArray, Array, IntArray
 from ..kernels._rounding import Errors, errors_of_duals, sweep_bounds
-from ..protocols import Gram, Promises, check_part
+from ..protocols import Gram, Machine, Promises, WeightSet, check_part
 from ..sweep import Decisions, Sweep
+from ..weight_sets import LsBall
+from ._smo import Box, Certified, certified, solve_tasks
+from ._working_sets import certified_by_field, solve_on_working_sets
 
+NONE = Promises()
+Reads: TypeAlias = Literal["labels", "numbers", "nothing"]
+Meaning: TypeAlias = Literal["margins", "log-odds", "estimates", "numbers", "levels"]
 # the promises of a machine whose C bounds the dual, and whose cuts consist of a form and of a part proportional to it
 BOX = Promises(nonnegative=True, shrinks=True, scales=True, grows=True, homogeneous=True)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number that only some machines have.
+
+    Parameters
+    ----------
+    default : float
+        Its value if users pass none.
+    at_least : float, default=0.0
+        The smallest value allowed.
+
+    Examples
+    --------
+    >>> from paretomkl.machines import Parameter
+    >>> Parameter(0.1).checked("epsilon", 0.5)
+    0.5
+    """
+
+    default: float
+    at_least: float = 0.0
+
+    def checked(self, name: str, value: Any) -> float:
+        """The value that a user passes, or an error that names the parameter."""
+        check_number(name, value, lambda v: self.at_least <= v < float("inf"), f"of at least {self.at_least:g}")
+        return float(value)
+
+
+@dataclass(frozen=True)
+class MachineKind:
+    """A kind of machine: how to make one, how y is read for it, and what its decisions mean.
+
+    Everything outside a machine's own module asks its kind instead of comparing names, so a loss of your own works in
+    paths, estimators, searches and on clusters: pass its kind as ``machine=`` or ``loss=``.
+
+    Parameters
+    ----------
+    name : str
+        What ``pareto_path(machine=…)`` and messages call it.
+    make : callable
+        ``make(gram, targets, C, scale, **parameters)`` returns a :class:`~paretomkl.protocols.Machine`; the arguments
+        are those of :class:`KernelTasks`. On a cluster, workers import it by name.
+    reads : {"labels", "numbers", "nothing"}
+        What y contains: labels, which become targets ±1; numbers; or nothing, if there is no y.
+    loss : str, default=""
+        What the parameter ``loss`` of estimators calls it; empty if no estimator offers it by name.
+    decisions : {"margins", "log-odds", "estimates", "numbers", "levels"}, default="margins"
+        What f_t(x) means: for labels, a margin, the log-odds of +1, or an estimate of ±1, which is judged by its
+        squared error; the predicted number; or how typical a sample is.
+    promises : Promises, default=Promises()
+        What every machine of this kind promises.
+    parameters : mapping from str to Parameter, default={}
+        Parameters of its own, such as ε.
+    weight_set : callable, default=LsBall
+        The allowed kernel weights for a given norm s.
+    capacities : tuple of float, default=(0.5, 1.0)
+        Exponents κ of the capacity of kernels that a search tries.
+    diagonal : bool, default=False
+        Whether decisions need k(x, x) of new samples, which a precomputed stack does not contain.
+
+    Examples
+    --------
+    >>> from paretomkl.machines import MACHINES
+    >>> MACHINES["svr"].reads, MACHINES["svr"].loss, list(MACHINES["svr"].parameters)
+    ('numbers', 'epsilon_insensitive', ['epsilon'])
+    """
+
+    name: str
+    make: Callable[..., Machine]
+    reads: Reads
+    loss: str = ""
+    decisions: Meaning = "margins"
+    promises: Promises = NONE
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    weight_set: Callable[[float], WeightSet] = LsBall
+    capacities: tuple[float, ...] = (0.5, 1.0)
+    diagonal: bool = False
+
+    def own(self, given: Mapping[str, float]) -> dict[str, float]:
+        """Its own parameters: those given, and the defaults of the others."""
+        return {name: given.get(name, about.default) for name, about in self.parameters.items()}
+
+    @property
+    def estimates(self) -> bool:
+        """Whether decisions estimate the labels ±1."""
+        return self.decisions == "estimates"
+
+
+def find_kind(
+    kinds: Mapping[str, MachineKind], given: Any, parameter: str = "machine", reads: Reads | None = None
+) -> MachineKind:
+    """The kind that users mean: one of ``kinds`` by name (with ``reads``, by the name of its loss), or their own.
+
+    ``reads`` is what the machine must learn from, and ``parameter`` what the message calls it if there is none.
+    """
+    offered = kinds if reads is None else {kind.loss: kind for kind in kinds.values() if kind.reads == reads}
+    if isinstance(given, str) and given in offered:
+        return offered[given]
+    if not isinstance(given, MachineKind):
+        names = ", ".join(map(repr, offered))
+        raise ValueError(f"{parameter} must be one of {names} or a MachineKind, got {shown(given)}.")
+    if reads is not None and given.reads != reads:
+        raise ValueError(f"{parameter}={given.name!r} learns from {given.reads}, but this estimator from {reads}.")
+    return given
 
 
 class KernelTasks:
@@ -110,3 +223,24 @@ class KernelTasks:
     def grown_start(self, warm: Any, factor: float) -> Any:
         """A warm start for these tasks from one for costs that are smaller by ``factor``."""
         return warm
+
+
+def solve_boxes(gram: Any, theta: Array, y: Array, box: Box, v: Array, intercepts: Array, rtol: float) -> Certified:
+    """Solve all tasks at θ as :func:`solve_tasks` does, with the quadratic forms of their duals and bounds on rounding.
+
+    Uses full Gram matrices or working sets, whichever the store expects to be less work.
+    """
+    if theta.ndim > 1 or not gram.streams:
+        with gram.combined(theta) as K:
+            solved = solve_tasks(K.flat, K.layout, y, box, v, rtol, gram.n_jobs)
+        return certified(gram, theta, y, box, v, solved, gram.quadratic_forms(v), np.zeros(len(v)))
+    while True:
+        start = v.copy()
+        with gram.field() as field:
+            solved = solve_on_working_sets(field, theta * gram.bank.factor, y, box, v, intercepts, rtol)
+            found = certified_by_field(field, theta, y, box, v, solved, rtol)
+        lost = found.errors.gap + found.errors.forms @ theta
+        if field.double or (lost <= rtol * solved.value).all():
+            return found
+        gram.use_double_precision()
+        v[:] = start

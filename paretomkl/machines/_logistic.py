@@ -10,13 +10,12 @@ from scipy.linalg.lapack import dposv
 from scipy.special import expit
 
 from .._tools.compiled import njit
-from .._tools.parallel import SMALL_SYSTEM, blas_threads, run_chunks
+from .._tools.running import SMALL_SYSTEM, blas_threads, run_chunks
 from .._tools.typing import Array, IntArray
 from ..kernels._rounding import UNIT, Errors, errors_of_duals, exact_sum
 from ..protocols import Gram
 from ..sweep import Decisions, Sweep
-from ._base import BOX, KernelTasks
-from ._kinds import MachineKind
+from ._base import BOX, KernelTasks, MachineKind
 
 MOST_STEPS = 100  # Newton steps of a task
 SHORTEST = 1e-6  # share of a Newton step below which rounding prevents any descent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._kinds import MachineKind
+from ._base import MachineKind
 from ._ridge import RidgeTasks
 
 

@@ -8,10 +8,8 @@ import numpy as np
 
 from .._tools.typing import Array, IntArray
 from ..sweep import Decisions, Sweep
-from ._base import BOX, KernelTasks
-from ._kinds import MachineKind
+from ._base import BOX, KernelTasks, MachineKind, solve_boxes
 from ._smo import Box
-from ._working_sets import solve_boxes
 
 
 class OneClassStart(NamedTuple):

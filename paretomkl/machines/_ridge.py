@@ -9,14 +9,13 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .._tools.compiled import njit
-from .._tools.parallel import SMALL_SYSTEM, blas_threads, run_chunks
+from .._tools.running import SMALL_SYSTEM, blas_threads, run_chunks
 from .._tools.typing import Array, IntArray
 from ..gram._blocks import CombinedGram
 from ..kernels._rounding import UNIT, Errors, errors_of_duals, exact_sum
 from ..protocols import Promises
 from ..sweep import Decisions, Sweep
-from ._base import KernelTasks
-from ._kinds import MachineKind
+from ._base import KernelTasks, MachineKind
 
 VERY_LARGE = 6000  # samples above which the jobs pay as threads of one system
 REFINEMENTS = 3  # refinement steps if the gap is too large; more would not help against rounding

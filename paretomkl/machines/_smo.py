@@ -18,15 +18,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._tools.compiled import inner_njit, njit
-from .._tools.parallel import run_chunks
+from .._tools.running import run_chunks
 from .._tools.typing import Array, IntArray
 from ..kernels._evaluation import dot, dot_at
-from ..kernels._rounding import UNIT, Rounding, bound_errors, exact_sum
+from ..kernels._rounding import UNIT, Errors, Rounding, bound_errors, exact_sum
 
 if TYPE_CHECKING:
     from ..gram._blocks import TaskLayout
@@ -557,3 +557,37 @@ def errors_of_tasks(K: Array, layout: TaskLayout, y: Array, v: Array, e: Array) 
                 row = K[start[t] + idx[i] * size[t] :]
                 for k in range(ptr[t], ptr[t + 1]):
                     e[k] -= v[i] * row[idx[k]]
+
+
+class Certified(NamedTuple):
+    """Solved tasks: upper bounds on their duality gaps, the forms of their duals, and bounds on rounding errors."""
+
+    solved: Solved
+    gap: Array
+    forms: Array
+    errors: Errors
+
+
+def certified(
+    gram: Any,
+    theta: Array,
+    y: Array,
+    box: Box,
+    v: Array,
+    solved: Solved,
+    forms: Array,
+    extra: Array,
+    noise: Array | None = None,
+    of_forms: Array | float = 0.0,
+) -> Certified:
+    """Bound what rounding adds to the results of v.
+
+    ``extra`` (n_entries,), ``noise`` (n_tasks,) and ``of_forms`` are errors of decisions and forms from elsewhere.
+    """
+    gap, relative = np.zeros((2, len(forms)))
+    noise = np.zeros(len(forms)) if noise is None else noise
+    weights, lost = theta if theta.ndim > 1 else theta[None], np.empty(forms.shape)
+    data = gram.rounding, weights, gram.layout.ptr, y, box, v, solved
+    certify(*data, noise, extra, lost, relative, gap)
+    lost += of_forms
+    return Certified(solved, gap, forms, Errors(lost, relative, np.maximum(gap - solved.gap, 0.0)))

@@ -10,10 +10,8 @@ import numpy as np
 from .._tools.typing import Array, IntArray
 from ..protocols import Gram
 from ..sweep import Decisions, Sweep
-from ._base import BOX, KernelTasks
-from ._kinds import MachineKind
+from ._base import BOX, KernelTasks, MachineKind, solve_boxes
 from ._smo import classifier_box
-from ._working_sets import solve_boxes
 
 HINGE = replace(BOX, shifts=True, hinge=True)
 CHOOSING = replace(HINGE, chooses=True)

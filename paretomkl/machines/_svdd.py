@@ -11,10 +11,8 @@ from ..kernels._rounding import UNIT
 from ..protocols import Gram, Promises
 from ..sweep import Decisions, Sweep
 from ..weight_sets import LsBall
-from ._base import KernelTasks
-from ._kinds import MachineKind
+from ._base import KernelTasks, MachineKind, solve_boxes
 from ._smo import Box
-from ._working_sets import solve_boxes
 
 ROUNDING = 1e-9  # tolerance for kernel weights that sum to more than one, and for costs that sum to less
 FLOOR, RESOLUTION = 1e-9, 1e-13  # smallest objective: relative to the smallest kernel, and to A_t

@@ -10,10 +10,8 @@ import numpy as np
 from .._tools.typing import Array, IntArray
 from ..protocols import Gram
 from ..sweep import Decisions, Sweep
-from ._base import BOX, KernelTasks
-from ._kinds import MachineKind, Parameter
+from ._base import BOX, KernelTasks, MachineKind, Parameter, solve_boxes
 from ._smo import Box
-from ._working_sets import solve_boxes
 
 
 class SVRStart(NamedTuple):

@@ -9,17 +9,27 @@ violators of the next round. The dual carries the working set over to the next Î
 from __future__ import annotations
 
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .._tools.compiled import njit
-from .._tools.parallel import run_chunks
+from .._tools.running import run_chunks
 from .._tools.typing import Array, IntArray
 from ..gram._blocks import TaskLayout
 from ..gram._large.fields import Field
-from ..kernels._rounding import Errors
-from ._smo import Box, Solved, TaskBox, certify, errors_of_tasks, note_moves, offset, solve_tasks, value_and_gap
+from ._smo import (
+    Box,
+    Certified,
+    Solved,
+    TaskBox,
+    certified,
+    errors_of_tasks,
+    note_moves,
+    offset,
+    solve_tasks,
+    value_and_gap,
+)
 
 # limit on variables at a bound that join a working set: the largest of a number, a share of all, and a share of the
 # nonzero ones
@@ -29,61 +39,6 @@ SUB_SHARE = 0.3  # accuracy of the smaller problem relative to that of the task
 COARSE = 0.02  # accuracy of the smaller problem relative to the task's gap or value; more would be wasted
 SOME = 1000  # minimum number of samples for a first guess
 MOST_ROUNDS = 200  # reached only if the tolerance is below what rounding allows
-
-
-def solve_boxes(gram: Any, theta: Array, y: Array, box: Box, v: Array, intercepts: Array, rtol: float) -> Certified:
-    """Solve all tasks at Î¸ as :func:`solve_tasks` does, with the quadratic forms of their duals and bounds on rounding.
-
-    Uses full Gram matrices or working sets, whichever the store expects to be less work.
-    """
-    if theta.ndim > 1 or not gram.streams:
-        with gram.combined(theta) as K:
-            solved = solve_tasks(K.flat, K.layout, y, box, v, rtol, gram.n_jobs)
-        return certified(gram, theta, y, box, v, solved, gram.quadratic_forms(v), np.zeros(len(v)))
-    while True:
-        start = v.copy()
-        with gram.field() as field:
-            solved = solve_on_working_sets(field, theta * gram.bank.factor, y, box, v, intercepts, rtol)
-            found = certified_by_field(field, theta, y, box, v, solved, rtol)
-        lost = found.errors.gap + found.errors.forms @ theta
-        if field.double or (lost <= rtol * solved.value).all():
-            return found
-        gram.use_double_precision()
-        v[:] = start
-
-
-class Certified(NamedTuple):
-    """Solved tasks: upper bounds on their duality gaps, the forms of their duals, and bounds on rounding errors."""
-
-    solved: Solved
-    gap: Array
-    forms: Array
-    errors: Errors
-
-
-def certified(
-    gram: Any,
-    theta: Array,
-    y: Array,
-    box: Box,
-    v: Array,
-    solved: Solved,
-    forms: Array,
-    extra: Array,
-    noise: Array | None = None,
-    of_forms: Array | float = 0.0,
-) -> Certified:
-    """Bound what rounding adds to the results of v.
-
-    ``extra`` (n_entries,), ``noise`` (n_tasks,) and ``of_forms`` are errors of decisions and forms from elsewhere.
-    """
-    gap, relative = np.zeros((2, len(forms)))
-    noise = np.zeros(len(forms)) if noise is None else noise
-    weights, lost = theta if theta.ndim > 1 else theta[None], np.empty(forms.shape)
-    data = gram.rounding, weights, gram.layout.ptr, y, box, v, solved
-    certify(*data, noise, extra, lost, relative, gap)
-    lost += of_forms
-    return Certified(solved, gap, forms, Errors(lost, relative, np.maximum(gap - solved.gap, 0.0)))
 
 
 def certified_by_field(

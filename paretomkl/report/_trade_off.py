@@ -25,19 +25,18 @@ from .._data.labels import Decided, Labelling, Samples
 from .._data.numbers import Targets
 from .._data.reading import read_samples, take_rows
 from .._data.tasks import as_labels, as_sources, is_matrix, listed, missing_labels, task_column_of
-from .._data.together import check_share
 from .._fitting.models import decide_all
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
-from .._learn.path import ParetoPath, pareto_path
+from .._learn.path import ParetoPath, parameters_of, pareto_path
 from .._select.baselines import compare
 from .._select.results import Comparison, CrossValidation, Sharing
 from .._select.scores import Judge, make_judge, standard_error_of_share
 from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
 from .._select.splits import MultiTaskKFold, MultiTaskStratifiedKFold, make_splits
-from .._show.code import estimator_code, with_loading
+from .._show.code import with_loading
 from .._show.page import TITLE, PageData, build_page, dense_ps
 from .._show.words import parameters
-from .._tools.checks import check_count, check_exponents, check_number, shown
+from .._tools.checks import check_count, check_exponents, check_number, check_share, shown
 from .._tools.files import check_writable, write_whole
 from .._tools.shares import SHARES
 from .._tools.typing import AnyArray, Array, IntArray
@@ -427,7 +426,7 @@ def _learn_and_judge(
     with _timed(seconds, "path"):
         # a fine page needs a separate solution for every step of the slider
         path = _trace(best, learn_from, ps, CutPool(tol=tol, borrow=0.0 if tol < ROUGH else 0.1))
-    path = replace(path, refit=estimator_code(best, tol=tol, tasks=learn_from.tasks is not None))
+    path = replace(path, fitted_with=parameters_of(best, tol, learn_from.tasks is not None))
     with _timed(seconds, "scores"):
         judged = _judge(path, judge, held_out)
     with _timed(seconds, "baselines"):

@@ -96,7 +96,7 @@ class BaseSolver:
         """
         if init is None:
             return problem.start(), None
-        theta = init.theta
+        theta = init.sweep.theta
         if theta.shape != (problem.machine.n_kernels,):
             raise ValueError(
                 f"init has {theta.shape[-1]} kernel weights, but the problem has {problem.machine.n_kernels} kernels."
@@ -114,7 +114,7 @@ class BaseSolver:
 
     def rescaled(self, solution: Solution, problem: MultiTaskProblem, ratio: Array) -> Solution:
         """A start for ``problem``, which differs only in kernels that are ``ratio`` (n_kernels,) times as large."""
-        sweep = replace(solution.sweep, theta=solution.theta / ratio)
+        sweep = replace(solution.sweep, theta=solution.sweep.theta / ratio)
         machine = problem.machine if problem.machine.promises.scales else None
         return replace(solution, sweep=sweep, machine=machine, state=None)
 

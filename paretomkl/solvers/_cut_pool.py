@@ -390,7 +390,9 @@ class CutPool(BaseSolver):
     def grown(self, solution: Solution, problem: MultiTaskProblem, factor: float) -> Solution:
         """As in the base class, but keeps the cuts of the smaller C, which are valid for the larger one."""
         pool, start = solution.state, super().grown(solution, problem, factor)
-        return replace(start, state=pool.grown(factor, solution.theta, problem)) if isinstance(pool, Pool) else start
+        return (
+            replace(start, state=pool.grown(factor, solution.sweep.theta, problem)) if isinstance(pool, Pool) else start
+        )
 
     def rescaled(self, solution: Solution, problem: MultiTaskProblem, ratio: Array) -> Solution:
         """As in the base class, but keeps all cuts, which are valid for every scale of the kernels."""

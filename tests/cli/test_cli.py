@@ -1072,7 +1072,7 @@ def test_compiling_is_announced_once_and_not_next_to_a_progress_line(tmp_path):
     code = """
 import numba
 import paretomkl.path
-from paretomkl._tools.progress import Progress
+from paretomkl._tools.running import Progress
 
 def compile():
     function = numba.njit(lambda x: x + 1)

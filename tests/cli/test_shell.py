@@ -22,7 +22,7 @@ import skops.io
 from typer.testing import CliRunner
 
 import paretomkl
-from paretomkl._tools.progress import Progress
+from paretomkl._tools.running import Progress
 from paretomkl._tools.wording import counted, hint, joined, nearest, quoted, short_kernel
 from paretomkl.cli._app import app
 from paretomkl.cli._running import in_the_shell, note

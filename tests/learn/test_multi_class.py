@@ -77,7 +77,7 @@ def test_every_sample_is_in_every_task():
     tasks = make_tasks(y, multi_class="one-vs-rest")
     assert [task.classes for task in tasks] == [("a",), ("b",), ("c",)]
     assert_array_equal([task.targets for task in tasks], np.where(y == np.array([["a"], ["b"], ["c"]]), 1, -1))
-    assert tasks[0].sides == [(-1, "besides class 'a'"), (1, "of class 'a'")]
+    assert [tasks[0].samples_of(side) for side in tasks[0].sides] == ["besides class 'a'", "of class 'a'"]
 
 
 @pytest.fixture(scope="module")

@@ -137,7 +137,7 @@ def test_cuts_hold_along_C(unlike):
     """A pool from a smaller C ends at the same point as a cold start."""
     from paretomkl._data.reading import PathReader, Reading
     from paretomkl._fitting.tracing import Grid, check_parts, fit_bank, pose, trace_grid
-    from paretomkl._tools.progress import Progress
+    from paretomkl._tools.running import Progress
 
     training = PathReader(Reading(unlike.kernels)).read_data(unlike.X, unlike.y, tasks=unlike.tasks)
     parts = check_parts([0.5, 5.0], S, 1e-6, "auto", None, None, "samples")

@@ -31,7 +31,7 @@ from paretomkl._data.reading import PathReader, Reading
 from paretomkl._fitting.tracing import Grid, check_parts, fit_bank, pose, trace_grid
 from paretomkl._select.choice import choose
 from paretomkl._select.splits import searches_all
-from paretomkl._tools.progress import Progress
+from paretomkl._tools.running import Progress
 from paretomkl.exceptions import GridEdgeWarning
 from paretomkl.machines import SVCTasks
 from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer

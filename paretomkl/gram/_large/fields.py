@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..._tools.compiled import njit
-from ..._tools.parallel import run_chunks
+from ..._tools.running import run_chunks
 from ..._tools.typing import AnyArray, Array, IntArray
 from ...kernels._evaluation import TILE, Pairs, combine_rows, make_tile, mirror, store_rows
 from ...kernels._fitted import PANEL_BYTES

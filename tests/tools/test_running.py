@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from paretomkl._tools.parallel import SMALL_SYSTEM, blas_threads
+from paretomkl._tools.running import SMALL_SYSTEM, blas_threads
 from paretomkl.machines import _ridge
 from tests.machines.cases import one_task
 
