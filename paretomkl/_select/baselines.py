@@ -30,8 +30,8 @@ from .._tools.typing import AnyArray, Array, IntArray
 from ..kernels._kernels import is_precomputed
 from .choice import best_of_ways, choose_way
 from .results import OURS, Comparison, Contender, TaskErrors
-from .scorers import MultiTaskScorer
-from .scores import Answers, Judge, make_judge, plain_labels
+from .scorers import MultiTaskScorer, plain_labels
+from .scores import Answers, Judge, make_judge
 from .search import PathSearch
 from .splits import Split, make_splits
 

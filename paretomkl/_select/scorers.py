@@ -412,10 +412,12 @@ def _parts_of_vector(
 
 
 def _part(task: Any, rows: IntArray, labels: AnyArray, response: AnyArray, classes: list[Any] | None) -> Part:
-    truth, answer = labels[rows], np.asarray(response)[rows]
-    # the labels of one task often have one type, even if the labels of all tasks do not
-    truth, answer = (array_of(one.tolist()) if one.dtype.kind == "O" else one for one in (truth, answer))
-    return Part(str(task), rows, truth, answer, classes)
+    return Part(str(task), rows, plain_labels(labels[rows]), plain_labels(np.asarray(response)[rows]), classes)
+
+
+def plain_labels(labels: AnyArray) -> AnyArray:
+    """Labels as a typed array if possible: one task often has one type of labels, even if all tasks do not."""
+    return array_of(labels.tolist()) if labels.dtype.kind == "O" else labels
 
 
 def _columns_of(own: list[Any], known: list[Any], response: Array, method: str, task: Any) -> Array:

@@ -18,7 +18,7 @@ from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import ACCURACY, R2, Measure, literal
 from ..machines import MACHINES
 from .score_names import NAMES, NUMBER_NAMES, WORST, check_score_name, needs_probabilities
-from .scorers import Metric, MultiTaskScorer, Part, make_multitask_scorer, metric_of
+from .scorers import Metric, MultiTaskScorer, Part, make_multitask_scorer, metric_of, plain_labels
 
 Labels = list[Any]  # all labels of a task
 Answers = tuple[AnyArray, AnyArray, Labels | None]  # truth, response and labels of a task
@@ -228,8 +228,3 @@ def make_judge(scoring: Any = None, option: str = "scoring", regression: bool = 
     key = WORST * worst + metric.name
     measure = Measure(f"{words} of the worst task" if worst else words, key, **shown)
     return Judge(measure, scorer, metric, regression)
-
-
-def plain_labels(labels: AnyArray) -> AnyArray:
-    """Labels as a typed array if possible: one task often has one type of labels, even if all tasks do not."""
-    return array_of(labels.tolist()) if labels.dtype.kind == "O" else labels

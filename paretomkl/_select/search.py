@@ -39,6 +39,7 @@ from .splits import Split, make_splits, rows_to_search
 
 __all__ = ["ParetoMKLClassifierCV", "ParetoMKLRegressorCV"]
 
+Grids = dict[Share, Grid]  # of each way to share
 NORMS = (1.1, 2.0)
 SMALL_TASK = 100  # mean samples per task below which the search prefers to share more, if the folds allow
 _FEW_OF_CLASS = 15  # samples per class: below this, with several sources, one-vs-rest learns more than one-vs-one
@@ -142,9 +143,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
             raise ValueError("A search splits the samples into folds and needs them in one place; use X.compute().")
         first, *_ = [self._grid(way) for way in self._ways()]
         if self.scalarization is not None and self._ways() != ["kernel"]:
-            raise ValueError(
-                "A scalarization combines the objectives of tasks that share a kernel; use share='kernel'."
-            )
+            raise ValueError("A scalarization combines objectives of tasks that share a kernel; use share='kernel'.")
         effective_jobs(self.n_jobs)
         check_task_scale(self.task_scale)
         as_bank(self.kernels).check()
@@ -234,13 +233,12 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         elif bank.normalize not in ("auto", "capacity"):
             raise ValueError(f"capacity needs normalize='capacity', but the bank has normalize={bank.normalize!r}.")
         exponents, own = self._exponents(), self.machine_kind.parameters
+        norms = check_grid("s", self.s, "of at least 1", lambda v: 1 <= v <= np.inf)
         at_least_0: Any = "of at least 0", lambda v: 0 <= v < np.inf
         return Grid(
             exponents if way == "kernel" else [1.0],
             check_grid("Cs", self.Cs),
-            check_grid("s", self.s, "of at least 1", lambda v: 1 <= v <= np.inf)[
-                : None if self.weight_set is None else 1
-            ],
+            norms if self.weight_set is None else norms[:1],
             None if capacity is None else check_grid("capacity", capacity, *at_least_0),
             check_grid("epsilon", self.epsilon, *at_least_0) if "epsilon" in own else None,
         )
@@ -292,8 +290,8 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         X: object,
         by_argument: bool,
         splits: list[Split],
-        grids: dict[Share, Grid],
-        reader: Any,
+        grids: Grids,
+        reader: PlainEstimator,
     ) -> Iterator[Fold]:
         """One fold for each split and way to share; ``by_argument`` tells whether the tasks are not in X."""
         for k, (train, test) in enumerate(splits):
@@ -311,8 +309,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
 
     def _keep_choice(self, results: Results, choice: Choice) -> None:
         """Set the fitted attributes of the search, and warn of a grid that ends too early."""
-        given = {"share": isinstance(self.share, str), "p": self.scalarization, "s": self.weight_set}
-        fixed = self._fixed().keys() | {name for name, part in given.items() if part}
+        fixed = {*self._fixed(), *["share"] * isinstance(self.share, str), *["s"] * (self.weight_set is not None)}
         searched = sorted(results.points.keys() - fixed)
         self.cv_results_ = results.table(searched, self.loss_name)
         self.best_share_, self.best_indices_, self.sharing_ = choice.share, choice.rows, choice.sharing
