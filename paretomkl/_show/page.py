@@ -272,32 +272,25 @@ class HeldOutScores:
         n_rows: int | None,
     ) -> HeldOutScores:
         """Build the scores and check them against the path."""
-        of_tasks = _of_shape("scores", scores, path.objectives.shape)
-        of_all = np.nanmean(of_tasks, axis=1) if overall is None else np.asarray(overall, dtype=float)
-        if of_all.shape != path.ps.shape:
-            raise ValueError(
-                f"scores_overall must have one entry per exponent ({len(path)}), got shape {of_all.shape}."
-            )
-        counts = None if n_held_out is None else np.asarray(n_held_out).astype(int).tolist()
-        if counts is not None and len(counts) != of_tasks.shape[1]:
-            raise ValueError(f"n_held_out must have one entry per task ({of_tasks.shape[1]}), got {len(counts)}.")
-        spread = np.full(of_tasks.shape, np.nan) if errors is None else _of_shape("errors", errors, of_tasks.shape)
-        spread_of_all = np.full(of_all.shape, np.nan) if errors_overall is None else np.asarray(errors_overall)
+        of_tasks, of_points = path.objectives.shape, path.ps.shape
+        found = _of_shape("scores", scores, of_tasks)
+        of_all = np.nanmean(found, axis=1) if overall is None else _of_shape("scores_overall", overall, of_points)
+        counts = None if n_held_out is None else _of_shape("n_held_out", n_held_out, of_tasks[1:]).astype(int).tolist()
+        spread = _of_shape("errors", errors, of_tasks)
+        spread_of_all = _of_shape("errors_overall", errors_overall, of_points)
         name = _overall_name(path, measure, by_votes=overall is not None)
-        return cls(of_tasks, of_all, spread, spread_of_all, counts, n_rows, measure, name)
+        return cls(found, of_all, spread, spread_of_all, counts, n_rows, measure, name)
 
     def texts(self) -> list[str]:
         """The overall score at each point, with its standard error."""
         return [self.measure.with_error(*pair) for pair in zip(self.overall, self.errors_overall, strict=True)]
 
 
-def _of_shape(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Scores, or their errors, as an array with this shape."""
-    array = np.asarray(values, dtype=float)
+def _of_shape(name: str, values: ArrayLike | None, shape: tuple[int, ...]) -> Array:
+    """Scores, or their errors, as an array of this shape; NaN if they are not given."""
+    array = np.full(shape, np.nan) if values is None else np.asarray(values, dtype=float)
     if array.shape != shape:
-        raise ValueError(
-            f"{name} must have one row per exponent and one column per task, shape {shape}; got shape {array.shape}."
-        )
+        raise ValueError(f"{name} must have shape {shape} to fit the path, got shape {array.shape}.")
     return array
 
 

@@ -127,9 +127,9 @@ def test_page_without_scripts_has_a_table(two):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scores": np.ones((3, 2))}, r"scores must have one row per exponent.*\(121, 2\); got shape \(3, 2\)"),
-        ({"scores": np.ones((121, 2)), "scores_overall": [1.0]}, r"scores_overall must have one entry per expon"),
-        ({"scores": np.ones((121, 2)), "n_held_out": [1]}, r"n_held_out must have one entry per task \(2\), got 1"),
+        ({"scores": np.ones((3, 2))}, r"scores must have shape \(121, 2\).*, got shape \(3, 2\)"),
+        ({"scores": np.ones((121, 2)), "scores_overall": [1.0]}, r"scores_overall must have shape \(121,\)"),
+        ({"scores": np.ones((121, 2)), "n_held_out": [1]}, r"n_held_out must have shape \(2,\)"),
     ],
 )
 def test_wrong_shapes_keep_the_old_file(two, tmp_path, options, message):
