@@ -15,9 +15,18 @@ from .._data.numbers import Targets, r_squared
 from .._data.reading import PathReader, Reading
 from .._data.tasks import array_of, equal_labels
 from .._tools.typing import AnyArray, Array, IntArray
-from .._tools.wording import ACCURACY, R2, Measure, literal
+from .._tools.wording import (
+    ACCURACY,
+    CLASS_MEASURES,
+    R2,
+    REGRESSION_MEASURES,
+    WORST,
+    Measure,
+    check_score_name,
+    literal,
+    needs_probabilities,
+)
 from ..machines import MACHINES
-from .score_names import NAMES, NUMBER_NAMES, WORST, check_score_name, needs_probabilities
 from .scorers import Metric, MultiTaskScorer, Part, make_multitask_scorer, metric_of, plain_labels
 
 Labels = list[Any]  # all labels of a task
@@ -217,14 +226,8 @@ def make_judge(scoring: Any = None, option: str = "scoring", regression: bool = 
     assert metric is not None
     if "predict_proba" in metric.responses and "decision_function" not in metric.responses:
         raise ValueError(needs_probabilities(metric.name, option))
-    plainly = metric.name.replace("_", " ")
-    if regression:
-        words, in_units = NUMBER_NAMES.get(metric.name, (plainly, True))
-        shown = {"percent": False, "in_units": in_units}
-    else:
-        words, percent = NAMES.get(metric.name, (plainly, metric.function is accuracy_score))
-        shown = {"percent": percent}
-    worst = scorer.average == "worst"
-    key = WORST * worst + metric.name
-    measure = Measure(f"{words} of the worst task" if worst else words, key, **shown)
+    unknown = Measure(metric.name.replace("_", " "), metric.name, metric.function is accuracy_score, regression)
+    measure = (REGRESSION_MEASURES if regression else CLASS_MEASURES).get(metric.name, unknown)
+    if scorer.average == "worst":
+        measure = replace(measure, name=f"{measure.name} of the worst task", key=WORST + measure.key)
     return Judge(measure, scorer, metric, regression)

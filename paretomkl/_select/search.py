@@ -25,6 +25,7 @@ from .._tools.checks import check_count, check_exponents, check_grid, check_shar
 from .._tools.running import Progress, effective_jobs
 from .._tools.shares import SHARES, Share
 from .._tools.typing import Array, ClassWeight, IntArray, MultiClass, SolverLike, TaskScale
+from .._tools.wording import check_score_fits
 from ..exceptions import GridEdgeWarning
 from ..kernels._kernels import KernelLike, as_bank
 from ..machines import MACHINES, MachineKind
@@ -33,7 +34,6 @@ from ..protocols import Scalarization, WeightSet
 from ..solvers._base import Run
 from .choice import Choice, Results, edge_of
 from .folds import Fold, PlainEstimator, one_number, own_score, routed, run_folds
-from .score_names import check_score_fits
 from .scorers import check_scorer
 from .splits import Split, make_splits, rows_to_search
 

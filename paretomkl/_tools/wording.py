@@ -1,4 +1,4 @@
-"""Numbers and lists for messages, and guesses for mistyped names."""
+"""Numbers and lists for messages, guesses for mistyped names, and the names of scores."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Measure:
     @property
     def of_worst(self) -> bool:
         """Whether it is the score of the worst task, not a mean over tasks."""
-        return self.key.startswith("worst_")
+        return self.key.startswith(WORST)
 
     def text(self, value: float) -> str:
         """A value as text: "91.2 %", "0.912", "−104.2" or "not defined"."""
@@ -188,3 +188,63 @@ class Measure:
 
 ACCURACY = Measure()
 R2 = Measure("R²", "r2", percent=False)
+# scores of scikit-learn by name, here so that checking a name does not load scikit-learn
+CLASS_MEASURES = {
+    measure.key: measure
+    for measure in (
+        ACCURACY,
+        Measure("balanced accuracy", "balanced_accuracy"),
+        Measure("F1", "f1", percent=False),
+        Measure("macro F1", "f1_macro", percent=False),
+        Measure("weighted F1", "f1_weighted", percent=False),
+        Measure("precision", "precision"),
+        Measure("macro precision", "precision_macro"),
+        Measure("recall", "recall"),
+        Measure("macro recall", "recall_macro"),
+        Measure("ROC AUC", "roc_auc", percent=False),
+        Measure("average precision", "average_precision", percent=False),
+        Measure("Matthews correlation", "matthews_corrcoef", percent=False),
+    )
+}
+REGRESSION_MEASURES = {
+    measure.key: measure
+    for measure in (
+        R2,
+        Measure("explained variance", "explained_variance", percent=False),
+        Measure("negative mean squared error", "neg_mean_squared_error", percent=False, in_units=True),
+        Measure("negative root mean squared error", "neg_root_mean_squared_error", percent=False, in_units=True),
+        Measure("negative mean absolute error", "neg_mean_absolute_error", percent=False, in_units=True),
+        Measure("negative median absolute error", "neg_median_absolute_error", percent=False, in_units=True),
+        Measure("negative largest error", "neg_max_error", percent=False, in_units=True),
+    )
+}
+OF_TWO_CLASSES = ("f1", "jaccard", "precision", "recall", "roc_auc")
+OF_PROBABILITIES = ("log_loss", "brier", "roc_auc_ov")  # parts of the names of scorers that need probabilities
+WORST = "worst_"  # prefix for the lowest task score instead of the mean over tasks
+
+
+def check_score_name(name: str, option: str, regression: bool) -> None:
+    """Raise unless it is the name of a score, without ``worst_``, for classes or for numbers."""
+    names = REGRESSION_MEASURES if regression else CLASS_MEASURES
+    if name in names:
+        return
+    if not regression and any(part in name for part in OF_PROBABILITIES):
+        raise ValueError(needs_probabilities(name, option))
+    meant = did_you_mean(name, names, f"; use one of {', '.join(names)}.")
+    raise ValueError(f"{name!r} is not a score for {'numbers' if regression else 'classes'} ({option}){meant}")
+
+
+def check_score_fits(name: str, regression: bool, n_classes: int | None) -> None:
+    """Raise if a score is for numbers but y holds classes, or the reverse, or if it compares two of several classes."""
+    if name in (CLASS_MEASURES if regression else REGRESSION_MEASURES):
+        held, other, instead = ("numbers", "classes", "r2") if regression else ("classes", "numbers", "accuracy")
+        raise ValueError(f"scoring={name!r} is for {other}, but y holds {held}; use {instead!r}.")
+    if n_classes is not None and n_classes > 2 and name in OF_TWO_CLASSES:
+        raise ValueError(
+            f"scoring={name!r} compares two classes, but y has {n_classes}; use 'balanced_accuracy' or 'f1_macro'."
+        )
+
+
+def needs_probabilities(name: str, option: str) -> str:
+    """A message about a score that needs probabilities."""
+    return f"The score {name} needs probabilities ({option}), which support vector machines do not have; try roc_auc."

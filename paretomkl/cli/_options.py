@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from .._select.score_names import WORST, check_score_name
 from .._tools.running import effective_jobs
 from .._tools.shares import SHARES, Share
-from .._tools.wording import counted, did_you_mean, joined, quoted, split_names
+from .._tools.wording import WORST, check_score_name, counted, did_you_mean, joined, quoted, split_names
 from ..tables._files import MAX_ROWS, STANDARD_INPUT, TableError
 from ._running import Output, note
 

@@ -10,7 +10,8 @@ from sklearn.metrics import balanced_accuracy_score, f1_score, get_scorer, make_
 
 from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV
 from paretomkl._data.labels import Samples
-from paretomkl._select.scores import NAMES, make_judge
+from paretomkl._select.scores import make_judge
+from paretomkl._tools.wording import CLASS_MEASURES
 from paretomkl.model_selection import make_multitask_scorer
 from paretomkl.report import trade_off_page
 from tests.report.conftest import two_machines
@@ -24,7 +25,7 @@ def judged_by(scoring=None):
     return ParetoMKLClassifierCV(ps=1.0, Cs=10.0, s=1.1, capacity=0.5, cv=2, scoring=scoring)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CLASS_MEASURES)
 def test_every_name_scores_every_task(name):
     """Compared with the functions of scikit-learn on the held-out samples of each task."""
     X, y, sites = three_sites()
