@@ -20,6 +20,7 @@ from paretomkl.problem import MultiTaskProblem
 from paretomkl.protocols import Gram, Machine, Scalarization, Solver, WeightSet, check_part
 from paretomkl.scalarizations import PowerMean
 from paretomkl.solvers import BlockCoordinateDescent, CutPool, Tseng, make_solver
+from paretomkl.sweep import check_sweep
 from paretomkl.weight_sets import LsBall
 
 PARTS = Path(__file__).resolve().parents[1] / "doc" / "parts"
@@ -60,6 +61,34 @@ def test_least_squares_gives_valid_cuts_and_a_true_gap():
         cuts = solution.sweep.linear - 0.5 * solution.sweep.forms @ theta
         assert np.all(cuts <= sweep.lower * (1 + 1e-9))
         assert sweep.lower.max() >= solution.objective * (1 - 1.01e-4)
+
+
+def test_the_squared_hinge_is_that_of_linear_svc():
+    assert load("squared_hinge").main() < 1e-6
+
+
+def test_the_squared_hinge_keeps_its_promises(toy):
+    """Cuts hold at every θ, and still do if they shrink, if C grows, and if kernels and forms change their scale."""
+    example, rng = load("squared_hinge"), np.random.default_rng(0)
+    rows, signs = [rows for rows, _ in toy.pairs], np.concatenate([signs for _, signs in toy.pairs])
+    C = rng.uniform(0.1, 3.0, len(signs)) * (rng.random(len(signs)) < 0.9)  # a tenth of the samples has no weight
+    ratio, scale = rng.uniform(0.1, 10.0, len(toy.Ks)), np.array([1.0, 0.1, 3.0])
+
+    def tasks(C, ratio):
+        stack = np.moveaxis(toy.Ks * ratio[:, None, None], 0, 2).copy()
+        return example.SquaredHingeTasks(GramBlocks(KernelBank("precomputed").fit(stack), stack, rows), signs, C, scale)
+
+    machine, ones = tasks(C, np.ones_like(ratio)), np.ones_like(ratio)
+    variants = [(machine, ones), (tasks(4 * C, ones), ones), (tasks(C, ratio), ratio)]
+    for theta, other in zip(*rng.random((2, 10, len(ratio))) ** 3, strict=True):
+        sweep = machine.sweep(theta)
+        check_sweep(sweep, machine)
+        assert (sweep.lower >= 0).all()
+        assert (sweep.gaps <= 1e-8).all()
+        for variant, factor in variants:
+            for c in (0.2, 1.0):
+                cut = c * sweep.linear - 0.5 * c**2 * (factor * sweep.forms) @ other
+                assert (cut <= variant.sweep(other).upper).all()
 
 
 def test_the_shifted_geometric_mean_has_its_limits():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import runpy
+import warnings
 from pathlib import Path
 
 import pytest
@@ -89,3 +91,15 @@ def test_parts_do_not_guess_about_each_other(file):
     calls = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]
     guesses = [ast.unparse(c) for c in calls if ast.unparse(c.func) in ("hasattr", "isinstance", "getattr")]
     assert not [guess for guess in guesses if guess not in OWN_OR_GIVEN]
+
+
+def test_a_call_enters_few_modules(tmp_path):
+    """The way of X and y through the package stays short enough to follow; tools/walk.py prints it."""
+    tool = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "walk.py"))
+    calls = tool["calls"](tmp_path)
+    most = {"predict": 10, "fit": 25, "pareto_path": 25, "search": 30}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        calls["search"]()  # it compiles what all of them need
+        entered = {name: tool["walk"](calls[name])[0] for name in most}
+    assert {name: sorted(modules) for name, modules in entered.items() if len(modules) > most[name]} == {}
