@@ -20,7 +20,7 @@ from .._tools.wording import Measure
 from ..scalarizations import PAPER_PS
 from . import words
 from .code import exponent_code
-from .drawing import ExponentAxis, exponent_label, pool_kernels, shorten, shorten_all
+from .words import ExponentAxis, exponent_label, pool_kernels, shorten, shorten_all
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

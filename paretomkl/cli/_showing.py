@@ -11,7 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from .._show.drawing import shorten
+from .._show.words import shorten
 from .._tools.shares import CALLED
 from .._tools.wording import ACCURACY, R2, counted, in_digits, percent, short_kernel
 from ._running import Output

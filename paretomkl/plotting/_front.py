@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._learn.path import ParetoPath
-from .._show.drawing import exponent_label, exponent_ranks, shorten
+from .._show.words import exponent_label, exponent_ranks, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .._learn.path import ParetoPath
-from .._show.drawing import pool_kernels
+from .._show.words import pool_kernels
 from .._tools.checks import check_count
 
 if TYPE_CHECKING:

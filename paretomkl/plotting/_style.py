@@ -32,7 +32,7 @@ from matplotlib.transforms import ScaledTranslation
 from numpy.typing import ArrayLike
 
 from .._learn.path import ParetoPath
-from .._show.drawing import ExponentScale, exponent_label, exponent_ranks, shorten
+from .._show.words import ExponentScale, exponent_label, exponent_ranks, shorten
 from .._tools.typing import Array
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import confusion_matrix
 
 from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
-from paretomkl._show.drawing import shorten_all
+from paretomkl._show.words import shorten_all
 from paretomkl.cli._demo import LOADING, digits
 from paretomkl.report import trade_off_page, write_page
 

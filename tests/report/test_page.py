@@ -19,9 +19,8 @@ from numpy.testing import assert_allclose
 
 from paretomkl import PAPER_PS, ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
 from paretomkl._show.code import exponent_code, refit_code
-from paretomkl._show.drawing import ExponentAxis, pool_kernels
 from paretomkl._show.page import MAX_KERNELS
-from paretomkl._show.words import source_shares
+from paretomkl._show.words import ExponentAxis, pool_kernels, source_shares
 from paretomkl.kernels import Gaussian, KernelBank, Linear, sources
 from paretomkl.kernels._kernels import as_bank
 from paretomkl.report import Sharing, build_page, dense_ps, trade_off_page, write_page

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from paretomkl._show import words
-from paretomkl._show.drawing import shorten
+from paretomkl._show.words import shorten
 from paretomkl._tools import wording
 from paretomkl.report import CrossValidation, Measure
 
