@@ -33,7 +33,7 @@ from .results import OURS, Comparison, Contender, TaskErrors
 from .scorers import MultiTaskScorer, plain_labels
 from .scores import Answers, Judge, make_judge
 from .search import PathSearch
-from .splits import Split, make_splits
+from .splits import TrainTest, make_splits
 
 __all__ = ["compare"]
 
@@ -140,7 +140,7 @@ def compare(
 
 
 # --------------------------------------------------------------------------------------------------- the search
-def _same_splits(search: PathSearch, examples: Examples) -> list[Split]:
+def _same_splits(search: PathSearch, examples: Examples) -> list[TrainTest]:
     """The folds of a search again; they may contain only some of the rows."""
     rows = np.arange(len(examples.samples)) if search.search_rows_ is None else search.search_rows_
     some = examples.take(rows)
@@ -174,7 +174,7 @@ def _our_errors(
     targets: Targets,
     search: PathSearch,
     examples: Examples,
-    splits: list[Split],
+    splits: list[TrainTest],
     points: IntArray,
     n_jobs: int | None,
 ) -> TaskErrors | None:
@@ -261,7 +261,7 @@ class Entries:
         rows, groups, values = (np.concatenate(column) for column in zip(*parts, strict=True))
         return cls(samples.data, rows, groups, values, labels, truth.ndim == 2)
 
-    def fold(self, train: IntArray, test: IntArray) -> Split:
+    def fold(self, train: IntArray, test: IntArray) -> TrainTest:
         """The entries of the training samples and of the test samples."""
         first, last = (np.flatnonzero(np.isin(self.rows, part)) for part in (train, test))
         return first, last
@@ -287,7 +287,7 @@ class Entries:
         codes = np.unique(self.values[self.groups == group])
         return self.labels[group, codes].tolist() if self.labels.size and len(codes) == 2 else None
 
-    def features(self, fold: Split, groups: IntArray) -> list[Array]:
+    def features(self, fold: TrainTest, groups: IntArray) -> list[Array]:
         """Columns of both parts, standardised on the first, plus an indicator per group if there are several."""
         scaler = StandardScaler().fit(self.data[self.rows[fold[0]]])
         columns = [scaler.transform(self.data[self.rows[part]]) for part in fold]
@@ -311,7 +311,7 @@ class Baseline(ABC):
 
     entries: Entries
     groups: IntArray
-    folds: list[Split]
+    folds: list[TrainTest]
     n_folds: int
     judge: Judge
     class_weight: Any
@@ -325,7 +325,7 @@ class Baseline(ABC):
         """The response of a model that ignores the features."""
 
     @abstractmethod
-    def learned(self, fold: Split, grid: Sequence[Pair]) -> list[AnyArray]:
+    def learned(self, fold: TrainTest, grid: Sequence[Pair]) -> list[AnyArray]:
         """The responses for each pair of the grid."""
 
     def of_task(self, group: int) -> Self:
@@ -363,12 +363,12 @@ class Baseline(ABC):
             parts.append(self.parts(k, responses[k][pair] if known else self._responses(fold, [grid[pair]])[0]))
         return parts
 
-    def _thinned_responses(self, fold: Split, grid: Sequence[Pair]) -> list[AnyArray]:
+    def _thinned_responses(self, fold: TrainTest, grid: Sequence[Pair]) -> list[AnyArray]:
         """Responses for all pairs of the grid, learned from at most ``MOST_ROWS`` rows."""
         strata = self.entries.groups if not self.entries.labels.size else self.entries.values
         return self._responses((thinned(fold[0], strata), fold[1]), grid)
 
-    def _responses(self, fold: Split, grid: Sequence[Pair]) -> list[AnyArray]:
+    def _responses(self, fold: TrainTest, grid: Sequence[Pair]) -> list[AnyArray]:
         same = len(fold[1]) == 0 or len(np.unique(self.entries.values[fold[0]])) < 2
         return [self.constant(*fold)] * len(grid) if same or grid == SIMPLEST else self.learned(fold, grid)
 
@@ -387,7 +387,7 @@ class ClassBaseline(Baseline):
             return np.zeros(len(test))
         return self.entries.labelled(test, np.bincount(self.entries.values[train], minlength=1).argmax())
 
-    def learned(self, fold: Split, grid: Sequence[Pair]) -> list[AnyArray]:
+    def learned(self, fold: TrainTest, grid: Sequence[Pair]) -> list[AnyArray]:
         (train, test), codes = self.entries.features(fold, self.groups), self.entries.values[fold[0]]
         weight, scale = self._weights(fold[0]), usual_gamma(train)
         found: list[AnyArray] = []
@@ -427,7 +427,7 @@ class RegressionBaseline(Baseline):
     def constant(self, train: IntArray, test: IntArray) -> AnyArray:
         return np.full(len(test), self.entries.values[train].mean() if len(train) else 0.0)
 
-    def learned(self, fold: Split, grid: Sequence[Pair]) -> list[AnyArray]:
+    def learned(self, fold: TrainTest, grid: Sequence[Pair]) -> list[AnyArray]:
         (train, test), targets = self.entries.features(fold, self.groups), self.entries.values[fold[0]]
         learned, asked = (self.entries.groups[part] for part in fold)
         # each column of a matrix has its own units; tasks in one column share theirs, and perhaps their level

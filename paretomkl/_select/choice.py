@@ -24,7 +24,7 @@ _SAME_LOSS = 1e-3  # relative difference of losses that may come from the accura
 
 
 @dataclass(frozen=True)
-class Results:
+class ScoreTable:
     """What all folds found at all points of the grids of all ways to share.
 
     scores, losses, gaps, seconds: (n_folds, n_points); counted (n_folds,): which folds enter the means; points: the
@@ -39,7 +39,7 @@ class Results:
     points: dict[str, AnyArray]
 
     @classmethod
-    def of(cls, folds: Iterable[FoldScores], grids: Mapping[Share, Grid], error_score: float | str) -> Results:
+    def of(cls, folds: Iterable[FoldScores], grids: Mapping[Share, Grid], error_score: float | str) -> ScoreTable:
         """Join the folds of all ways, in the order of the grids; a fold counts if it does for every way."""
         of_fold = {(fold.number, fold.way): fold for fold in folds}
         together = [[of_fold[k, way] for way in grids] for k in range(len(of_fold) // len(grids))]
@@ -55,10 +55,10 @@ class Results:
         if np.isnan(points["p"]).any():  # a scalarization of the user's own has no exponent
             del points["p"]
         points["share"] = np.concatenate([np.full(grid.size, way, dtype=object) for way, grid in grids.items()])
-        results = cls(scores, losses, gaps, seconds, counted, points)
-        if np.isnan(results.mean).all():
+        table = cls(scores, losses, gaps, seconds, counted, points)
+        if np.isnan(table.mean).all():
             raise ValueError("No point of the grid has a score in every fold; check scoring and cv.")
-        return results
+        return table
 
     @property
     def mean(self) -> Array:
@@ -70,7 +70,7 @@ class Results:
         """Mean loss of each point."""
         return self.losses[self.counted].mean(axis=0)
 
-    def table(self, searched: Sequence[str], loss_name: str) -> dict[str, Any]:
+    def cv_results(self, searched: Sequence[str], loss_name: str) -> dict[str, Any]:
         """``cv_results_`` of a search, with the parameters that were searched."""
         mean, columns = self.mean, [self.points[name] for name in searched]
         filled = np.where(np.isnan(mean), np.nanmin(mean) - 1, mean).round(9)  # rounding errors must not break ties
@@ -118,10 +118,10 @@ class Choice:
     sharing: dict[Share, tuple[float, float]]
 
     @classmethod
-    def of(cls, results: Results, by_loss: bool, small_tasks: bool) -> Choice:
+    def of(cls, table: ScoreTable, by_loss: bool, small_tasks: bool) -> Choice:
         """The choice of :func:`choose` for each way to share, and of :func:`choose_way` among these."""
-        scores = results.scores[results.counted]
-        rows = best_of_ways(scores, results.loss, results.points, by_loss)
+        scores = table.scores[table.counted]
+        rows = best_of_ways(scores, table.loss, table.points, by_loss)
         of_way = {way: scores[:, row] for way, row in rows.items()}
         errors = {way: float(_standard_error(own)) if len(own) > 1 else math.nan for way, own in of_way.items()}
         sharing = {way: (float(own.mean()), errors[way]) for way, own in of_way.items()}

@@ -32,10 +32,10 @@ from ..machines import MACHINES, MachineKind
 from ..machines._base import find_kind
 from ..protocols import Scalarization, WeightSet
 from ..solvers._base import Run
-from .choice import Choice, Results, edge_of
+from .choice import Choice, ScoreTable, edge_of
 from .folds import Fold, PlainEstimator, one_number, own_score, routed, run_folds
 from .scorers import check_scorer
-from .splits import Split, make_splits, rows_to_search
+from .splits import TrainTest, make_splits, rows_to_search
 
 __all__ = ["ParetoMKLClassifierCV", "ParetoMKLRegressorCV"]
 
@@ -128,9 +128,9 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         with Progress(len(splits) * n_points + len(self._exponents()), self.tol, self.verbose) as progress:
             folds = self._folds(some, X, tasks is not None, splits, grids, reader)
             scored = run_folds(folds, len(splits) * len(grids), self.n_jobs, self.error_score, progress)
-            results = Results.of(scored, grids, self.error_score)
+            table = ScoreTable.of(scored, grids, self.error_score)
             self.small_tasks_ = task_size < SMALL_TASK
-            self._keep_choice(results, Choice.of(results, self.by_loss, self.small_tasks_))
+            self._keep_choice(table, Choice.of(table, self.by_loss, self.small_tasks_))
             if self.best_share_ in refit:
                 self._refit(examples, grids[self.best_share_], reader, progress)
         self.n_splits_, self.n_search_rows_, self.search_rows_ = len(splits), len(seen), rows
@@ -289,7 +289,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         examples: Examples,
         X: object,
         by_argument: bool,
-        splits: list[Split],
+        splits: list[TrainTest],
         grids: Grids,
         reader: PlainEstimator,
     ) -> Iterator[Fold]:
@@ -307,17 +307,17 @@ class PathSearch(KernelFit, MultiTaskEstimator):
                     estimator.n_features_in_ = len(train)
                 yield Fold(k, way, grid, estimator, learned, held_out, self.scorer_, asked)
 
-    def _keep_choice(self, results: Results, choice: Choice) -> None:
+    def _keep_choice(self, table: ScoreTable, choice: Choice) -> None:
         """Set the fitted attributes of the search, and warn of a grid that ends too early."""
         fixed = {*self._fixed(), *["share"] * isinstance(self.share, str), *["s"] * (self.weight_set is not None)}
-        searched = sorted(results.points.keys() - fixed)
-        self.cv_results_ = results.table(searched, self.loss_name)
+        searched = sorted(table.points.keys() - fixed)
+        self.cv_results_ = table.cv_results(searched, self.loss_name)
         self.best_share_, self.best_indices_, self.sharing_ = choice.share, choice.rows, choice.sharing
         self.best_index_ = choice.row
         self.best_params_ = self.cv_results_["params"][choice.row]
-        self.best_score_ = float(results.mean[choice.row])
-        own, C = results.points["share"] == choice.share, self.best_params_["C"]
-        edge = edge_of(C, results.mean[own], results.points["C"][own])
+        self.best_score_ = float(table.mean[choice.row])
+        own, C = table.points["share"] == choice.share, self.best_params_["C"]
+        edge = edge_of(C, table.mean[own], table.points["C"][own])
         if edge is not None:
             beyond = C * 10 if edge == "largest" else C / 10
             message = f"The chosen C={C:g} is the {edge} of Cs and scores better than all others; add {beyond:g} to Cs."

@@ -39,7 +39,7 @@ FEWEST_TASKS = 10  # minimum number of tasks if parameters are chosen on some ta
 FEWEST_OF_CLASS = 10  # minimum rows per class, without tasks, if parameters are chosen on some rows only
 SEPARATELY = 4  # the limits on search rows and pairs of rows are this many times higher for separate tasks
 RandomState = int | np.random.RandomState | None
-Split = tuple[IntArray, IntArray]  # rows for training and for testing
+TrainTest = tuple[IntArray, IntArray]  # rows for training and for testing
 MATRIX_AND_TASKS = "Pass a matrix y, whose columns are the tasks, or the task of each row, not both."
 
 
@@ -52,7 +52,7 @@ class _TaskSplitter:
     task_column: int | str | None
     by_label: ClassVar[bool] = False  # whether a cell is a label of a task, or a whole task
 
-    def split(self, X: object, y: object = None, groups: object = None, tasks: object = None) -> Iterator[Split]:
+    def split(self, X: object, y: object = None, groups: object = None, tasks: object = None) -> Iterator[TrainTest]:
         """Generate indices of training and test parts.
 
         Parameters
@@ -78,7 +78,7 @@ class _TaskSplitter:
         """Number of splits; the arguments are for compatibility with scikit-learn and have no effect."""
         return self.n_splits
 
-    def _splits(self, cells: Cells) -> Iterator[Split]:
+    def _splits(self, cells: Cells) -> Iterator[TrainTest]:
         raise NotImplementedError
 
 
@@ -98,7 +98,7 @@ class _TaskFolds(_TaskSplitter):
         super().__init__(n_splits, shuffle=shuffle, random_state=random_state)  # type: ignore[call-arg]
         self.task_column = task_column
 
-    def _splits(self, cells: Cells) -> Iterator[Split]:
+    def _splits(self, cells: Cells) -> Iterator[TrainTest]:
         if self.n_splits > cells.n_samples:
             raise ValueError(f"There are only {cells.n_samples} samples for {self.n_splits} folds.")
         self._check_sizes(cells)
@@ -307,7 +307,7 @@ class MultiTaskShuffleSplit(_TaskSplitter, BaseShuffleSplit):
         super().__init__(n_splits, train_size=train_size, random_state=random_state)
         self.task_column = task_column
 
-    def _splits(self, cells: Cells) -> Iterator[Split]:
+    def _splits(self, cells: Cells) -> Iterator[TrainTest]:
         disjoint = cells.disjoint
         if disjoint:
             pools = [cells.rows[own] for own in rows_by_code(cells.columns, len(cells.names))]
@@ -319,7 +319,7 @@ class MultiTaskShuffleSplit(_TaskSplitter, BaseShuffleSplit):
         ]
         return iter([self._draw(cells, pools, shares, rng) for _ in range(self.n_splits)])
 
-    def _draw(self, cells: Cells, pools: list[IntArray], shares: list[int], rng: np.random.RandomState) -> Split:
+    def _draw(self, cells: Cells, pools: list[IntArray], shares: list[int], rng: np.random.RandomState) -> TrainTest:
         drawn = [rng.permutation(pool) for pool in pools]
         train = np.sort(np.concatenate([rows[:n] for rows, n in zip(drawn, shares, strict=True)]))
         test = np.sort(np.concatenate([rows[n:] for rows, n in zip(drawn, shares, strict=True)]))
@@ -334,8 +334,8 @@ class MultiTaskShuffleSplit(_TaskSplitter, BaseShuffleSplit):
         return train, test
 
 
-def split_by_time(tasks: object, time: object, train_size: float = 0.75) -> Split:
-    """Split each task by time: the first part for training, the later part for testing.
+def split_by_time(tasks: object, time: object, train_size: float = 0.75) -> TrainTest:
+    """TrainTest each task by time: the first part for training, the later part for testing.
 
     Within each task, all training samples are strictly earlier than all test samples; samples with the same time stay
     together.
@@ -414,7 +414,7 @@ def make_splits(
     random_state: RandomState = 0,
     *,
     stratify: bool = True,
-) -> list[Split]:
+) -> list[TrainTest]:
     """Training and test parts for any ``cv=`` that scikit-learn accepts; X has no task column.
 
     An int makes a :class:`MultiTaskStratifiedKFold` with that many folds, or for regression (``stratify=False``) a
