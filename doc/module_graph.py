@@ -1,115 +1,96 @@
-"""Draw which module imports which, lazy imports included: ``python doc/module_graph.py [package] out.svg``.
+"""Draw the rooms of the package in their layers, and the way of X and y: ``python doc/module_graph.py``.
 
-Packages below the top level are one node each; small helpers that anything may import are left out. Every module stands
-above what it imports; imports that close a circle are red. The way from X, y to a page is blue.
+Writes doc/_static/rooms.svg, with the colours of the page that includes it. The layers are those of pyproject.toml:
+every room may import what is below it.
 """
 
 from __future__ import annotations
 
-import sys
-from graphlib import CycleError, TopologicalSorter
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 
-import grimp
-import matplotlib.pyplot as plt
-
-HELPERS = {"__init__", "_typing", "_compiled", "_files", "_parallel", "_norms", "_refit", "_drawing", "_progress"}
-ROUTE = {
-    *pairwise(["report", "path", "_tracing", "solvers", "problem"]),
-    *pairwise(["_tracing", "gram", "_bank"]),
-    ("_tracing", "machines"),
-    *pairwise(["path", "_reading", "_tasks"]),
-    ("path", "_model"),
-    ("path", "_page"),
-}
-
-
-def read_graph(package: str) -> dict[str, set[str]]:
-    """Imports between the modules and packages right below the package."""
-    graph = grimp.build_graph(package, exclude_type_checking_imports=True, cache_dir=None)
-    nodes: dict[str, set[str]] = {}
-    for module in graph.modules:
-        node = group(module)
-        nodes.setdefault(node, set())
-        for other in graph.find_modules_directly_imported_by(module):
-            if group(other) != node:
-                nodes[node].add(group(other))
-    return {node: others - HELPERS for node, others in nodes.items() if node not in HELPERS}
-
-
-def group(module: str) -> str:
-    parts = module.split(".")
-    return parts[1] if len(parts) > 1 else "__init__"
-
-
-def circles(graph: dict[str, set[str]]) -> set[tuple[str, str]]:
-    """Imports between modules that reach each other."""
-
-    def reach(start: str) -> set[str]:
-        seen: set[str] = set()
-        stack = [start]
-        while stack:
-            for other in graph.get(stack.pop(), ()):
-                if other not in seen:
-                    seen.add(other)
-                    stack.append(other)
-        return seen
-
-    reached = {node: reach(node) for node in graph}
-    return {(a, b) for a in graph for b in graph[a] if b in graph and a in reached[b]}
+DOC = Path(__file__).resolve().parent
+PICTURE = DOC / "_static" / "rooms.svg"
+# the way of X and y, and the column of each room on it
+WAY = {"_data": 0, "kernels": 0, "gram": 1, "machines": 1, "problem": 2, "solvers": 2}
+WAY |= {"_fitting": 2, "_learn": 2, "_select": 2, "report": 2}
+CAPTIONS = {
+    "cli": "commands and public names",
+    "_experiments": "the paper's experiments",
+    "report": "what people look at",
+    "_select": "searches",
+    "_learn": "estimators and paths",
+    "distributed": "on a cluster; as HTML",
+    "_fitting": "tasks → solutions → models",
+    "_data": "X, y → tasks; solving",
+    "machines": "the formula",
+    "gram": "kernel matrices",
+    "_tools": "what all may import",
+}  # by a room of the layer
+N_COLUMNS, WIDTH, HEIGHT = 7, 113, 40  # of a column and of a layer
+BOX = 103, 24
+STYLE = """
+  .rooms .room { fill: var(--pst-color-surface, #f3f4f5); stroke: var(--pst-color-border, #c9c9c9); }
+  .rooms .way { stroke: var(--pst-color-primary, #0a7d91); stroke-width: 2; fill: var(--pst-color-background, #fff); }
+  .rooms .step { stroke: var(--pst-color-primary, #0a7d91); stroke-width: 2; fill: none; marker-end: url(#tip); }
+  .rooms .tip { fill: var(--pst-color-primary, #0a7d91); }
+  .rooms text { fill: var(--pst-color-text-base, #323232); font: 11px monospace; text-anchor: middle; }
+  .rooms .caption { font: 12px sans-serif; text-anchor: end; fill: var(--pst-color-text-muted, #48566b); }
+  .rooms .end { fill: var(--pst-color-primary, #0a7d91); font: bold 13px sans-serif; }
+"""
 
 
-def heights(graph: dict[str, set[str]]) -> dict[str, int]:
-    """How many imports deep each module is, circles cut open."""
-    graph = {node: {other for other in others if other in graph} for node, others in graph.items()}
-    while True:
-        try:
-            order = list(TopologicalSorter(graph).static_order())
-            break
-        except CycleError as error:
-            first, second = error.args[1][:2]
-            graph[second].discard(first)
-    height: dict[str, int] = {}
-    for node in order:
-        height[node] = 1 + max((height[other] for other in graph[node]), default=-1)
-    return height
+def layers() -> list[list[str]]:
+    """The rooms of each layer, from top to bottom."""
+    project = tomllib.loads((DOC.parent / "pyproject.toml").read_text("utf-8"))
+    return [layer.split(" : ") for layer in project["tool"]["importlinter"]["contracts"][0]["layers"]]
 
 
-def place(graph: dict[str, set[str]], height: dict[str, int]) -> dict[str, tuple[float, float]]:
-    """Rows by height; within a row, modules near those they import."""
-    spot: dict[str, tuple[float, float]] = {}
-    for level in range(max(height.values()) + 1):
-        row = [node for node in sorted(height) if height[node] == level]
-        below = {node: [spot[other][0] for other in graph[node] if other in spot] for node in row}
-        row.sort(key=lambda node: (sum(below[node]) / len(below[node]) if below[node] else 0.5, node))
-        for k, node in enumerate(row):
-            spot[node] = ((k + 0.5) / len(row), float(level))
-    return spot
+def place(rooms: list[list[str]]) -> dict[str, tuple[int, int]]:
+    """The middle of each room."""
+    row_of = {name: row for row, names in enumerate(rooms) for name in names}
+    spots = {}
+    for row, names in enumerate(rooms):
+        crossed = row_of["report"] - 1 <= row < row_of["kernels"]  # the way passes through the first three columns
+        columns = {name: WAY[name] for name in names if name in WAY}
+        others = [name for name in names if name not in WAY]
+        columns |= {name: (3 if crossed else len(columns)) + k for k, name in enumerate(others)}
+        for name, column in columns.items():
+            spots[name] = column * WIDTH + WIDTH // 2 + 4, row * HEIGHT + HEIGHT // 2
+    return spots
 
 
-def draw(graph: dict[str, set[str]], out: Path) -> None:
-    height, red = heights(graph), circles(graph)
-    spot = place(graph, height)
-    figure, ax = plt.subplots(figsize=(10.5, 0.62 * max(height.values()) + 1))
-    for node, others in graph.items():
-        for other in others & spot.keys():
-            color, width = ("#c0392b", 1.6) if (node, other) in red else ("#8a8f98", 0.5)
-            if (node, other) in ROUTE and (node, other) not in red:
-                color, width = "#2471a3", 2.0
-            (x0, y0), (x1, y1) = spot[node], spot[other]
-            ax.plot([x0, x1], [y0, y1], color=color, lw=width, alpha=0.9 if width > 1 else 0.45, zorder=width)
-    for node, (x, y) in spot.items():
-        box = {"boxstyle": "round,pad=0.3", "fc": "white", "ec": "#50555e"}
-        ax.text(x, y, node, ha="center", va="center", fontsize=8.5, family="monospace", bbox=box, zorder=3)
-    ax.set_axis_off()
-    ax.set_position((0.0, 0.0, 1.0, 1.0))
-    ax.set_xlim(-0.02, 1.02)
-    figure.savefig(out, metadata={"Date": None})
-    print(f"{out}: {len(graph)} nodes, {sum(map(len, graph.values()))} imports, {len(red)} in circles")
+def draw() -> str:
+    """The picture."""
+    rooms = layers()
+    spots, (w, h) = place(rooms), BOX
+    lines = []
+    for (x0, y0), (x1, y1) in pairwise(spots[name] for name in WAY):
+        dx, dy = (x1 > x0) - (x1 < x0), (y1 > y0) - (y1 < y0)
+        x0 += dx * (w // 4)  # where no other arrow arrives
+        start = (x0 + dx * (w // 4), y0) if y0 == y1 else (x0, y0 + dy * h // 2)
+        end = (x1 - dx * (w // 2 + 6), y1) if dx else (x1, y1 - dy * (h // 2 + 6))
+        bend = f"Q{x0} {y1} {end[0]} {end[1]}" if dx and dy else f"L{end[0]} {end[1]}"
+        lines.append(f'<path class="step" d="M{start[0]} {start[1]} {bend}"/>')
+    for name, (x, y) in spots.items():
+        kind = "room way" if name in WAY else "room"
+        lines.append(f'<rect class="{kind}" x="{x - w // 2}" y="{y - h // 2}" width="{w}" height="{h}" rx="5"/>')
+        lines.append(f'<text x="{x}" y="{y + 4}">{name}</text>')
+    for name, caption in CAPTIONS.items():
+        lines.append(f'<text class="caption" x="{N_COLUMNS * WIDTH + 4}" y="{spots[name][1] + 4}">{caption}</text>')
+    (x, y), (right, top) = spots["_data"], spots["report"]
+    lines.append(f'<text class="end" x="{x}" y="{y - 44}">X, y</text>')
+    lines.append(f'<path class="step" d="M{x} {y - 38} L{x} {y - h // 2 - 6}"/>')
+    lines.append(f'<text class="end" x="{right}" y="{top - 36}">a page</text>')
+    lines.append(f'<path class="step" d="M{right} {top - h // 2} L{right} {top - 28}"/>')
+    size = f"{N_COLUMNS * WIDTH + 8} {len(rooms) * HEIGHT}"
+    tip = '<marker id="tip" viewBox="0 0 8 8" refX="3" refY="4" markerWidth="5" markerHeight="5" orient="auto">'
+    head = f'<svg class="rooms" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img">'
+    title = '<title>The rooms of the package in layers, and the way of X and y through them</title>'
+    tip += '<path class="tip" d="M0 0 L8 4 L0 8 Z"/></marker>'
+    return "\n".join([head, title, f"<style>{STYLE}</style>", f"<defs>{tip}</defs>", *lines, "</svg>", ""])
 
 
 if __name__ == "__main__":
-    plt.rcParams |= {"svg.hashsalt": "paretomkl", "svg.fonttype": "none"}
-    *package, target = sys.argv[1:]
-    draw(read_graph(package[0] if package else "paretomkl"), Path(target))
+    PICTURE.write_text(draw(), "utf-8")
