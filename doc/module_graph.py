@@ -87,7 +87,7 @@ def draw() -> str:
     size = f"{N_COLUMNS * WIDTH + 8} {len(rooms) * HEIGHT}"
     tip = '<marker id="tip" viewBox="0 0 8 8" refX="3" refY="4" markerWidth="5" markerHeight="5" orient="auto">'
     head = f'<svg class="rooms" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img">'
-    title = '<title>The rooms of the package in layers, and the way of X and y through them</title>'
+    title = "<title>The rooms of the package in layers, and the way of X and y through them</title>"
     tip += '<path class="tip" d="M0 0 L8 4 L0 8 Z"/></marker>'
     return "\n".join([head, title, f"<style>{STYLE}</style>", f"<defs>{tip}</defs>", *lines, "</svg>", ""])
 

@@ -130,6 +130,14 @@ def test_the_weighted_ball_is_the_ball_of_rescaled_kernels(toy, p, s):
     assert np.sum(costs * found.theta**s) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("name", ["shifted_geometric_mean", "weighted_ball"])
+def test_an_estimator_finds_the_solution_of_its_parts(name):
+    solution, estimator = load(name).main()
+    assert estimator.gap_ <= 1e-4
+    assert estimator.objective_ == pytest.approx(solution.objective, rel=2e-4)
+    assert_allclose(np.sort(estimator.objectives_), np.sort(solution.objectives), rtol=1e-2)
+
+
 def test_the_counting_store_sees_one_of_each_per_sweep():
     gram, solution = load("counting_gram").main()
     assert isinstance(gram, Gram)

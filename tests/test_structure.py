@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import runpy
 import warnings
 from pathlib import Path
@@ -14,6 +15,7 @@ import paretomkl
 
 PACKAGE = Path(paretomkl.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
+DOC = Path(__file__).resolve().parents[1] / "doc"
 
 
 def is_public(file: Path) -> bool:
@@ -95,7 +97,7 @@ def test_parts_do_not_guess_about_each_other(file):
 
 def test_a_call_enters_few_modules(tmp_path):
     """The way of X and y through the package stays short enough to follow; tools/walk.py prints it."""
-    tool = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "walk.py"))
+    tool = runpy.run_path(str(DOC.parent / "tools" / "walk.py"))
     calls = tool["calls"](tmp_path)
     most = {"predict": 10, "fit": 25, "pareto_path": 25, "search": 30}
     with warnings.catch_warnings():
@@ -103,3 +105,14 @@ def test_a_call_enters_few_modules(tmp_path):
         calls["search"]()  # it compiles what all of them need
         entered = {name: tool["walk"](calls[name])[0] for name in most}
     assert {name: sorted(modules) for name, modules in entered.items() if len(modules) > most[name]} == {}
+
+
+def test_the_guide_to_the_code_names_every_room_and_no_other_module():
+    graph = runpy.run_path(str(DOC / "module_graph.py"))
+    assert graph["PICTURE"].read_text("utf-8") == graph["draw"](), "run python doc/module_graph.py"
+    page = (DOC / "how_it_is_built.md").read_text("utf-8")
+    rooms = [name for layer in graph["layers"]() for name in layer if name != "__main__"]
+    assert [name for name in rooms if not re.search(rf"\b{name}\b", page)] == []
+    named = re.findall(r"`([a-z_]+(?:/[a-z_]+)+\.py)`", page)
+    assert named
+    assert [name for name in named if not ((PACKAGE / name).exists() or (DOC.parent / name).exists())] == []

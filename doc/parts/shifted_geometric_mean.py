@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.datasets import load_iris
 
+from paretomkl import ParetoMKLClassifier
 from paretomkl.gram import GramBlocks
 from paretomkl.kernels import KernelBank
 from paretomkl.machines import SVCTasks
@@ -56,6 +57,10 @@ def main():
         problem = MultiTaskProblem(machine, ShiftedGeometricMean(shift), LsBall(1.1))
         solution = CutPool(tol=1e-4).solve(problem)
         print(f"shift {shift:g}: weights of the tasks {solution.task_weights.round(3)}, gap {solution.gap:.0e}")
+    X, y = load_iris(return_X_y=True)  # the same without parts; searches and pareto_path take a scalarization too
+    clf = ParetoMKLClassifier(scalarization=ShiftedGeometricMean(100.0), C=10, kernels="paper", tol=1e-4).fit(X, y)
+    print(f"an estimator: {clf.task_weights_.round(3)}")
+    return solution, clf
 
 
 if __name__ == "__main__":
