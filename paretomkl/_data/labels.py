@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -21,12 +21,14 @@ from .tasks import (
     codes_of,
     equal_labels,
     labels_by_task,
+    labels_of,
     listed,
     missing_labels,
     refuse_missing,
     rows_by_code,
     rows_by_label,
     same_labels,
+    unique_labels,
 )
 
 Kind = Literal["classes", "single", "tasks", "matrix"]
@@ -172,12 +174,43 @@ class TaskSet:
         """What ``predict`` returns, from f_t(x)."""
         raise NotImplementedError
 
+    def scores(self, decisions: Decisions) -> Array:
+        """What ``decision_function`` returns, from f_t(x)."""
+        return self.predictions(decisions)
+
+    @property
+    def units(self) -> Array:
+        """By how much the prediction of each task grows with f_t(x), (n_tasks,) or (1,)."""
+        return np.ones(1)
+
+    def right(self, decisions: Decisions, y: Any) -> tuple[AnyArray, AnyArray]:
+        """Which samples are on the correct side of their tasks, and which belong to them."""
+        raise TypeError("Only classification tasks have an accuracy; use score.")
+
     def score(self, decisions: Decisions, samples: Samples, y: Any, weight: Array | None = None) -> float:
         """Score of the predictions, a mean over the tasks; greater is better."""
         raise NotImplementedError
 
+    def agreement(self, truth: AnyArray, predicted: AnyArray, weight: Array) -> float:
+        """Score of the predictions of one task; NaN if it has too few samples of positive weight."""
+        raise NotImplementedError
+
     def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Decided], float]:
         """A loss of decisions that almost never has the same value twice, to break ties between scores."""
+        raise NotImplementedError
+
+    def loss_by_source(
+        self, samples: Samples, y: Any, weight: Array | None, parts: Sequence[IntArray], deviation: Array
+    ) -> Callable[[Decided], float]:
+        """The loss of one problem with the samples of several sources: their rows, and the deviation of their y."""
+        return self.loss(samples, y, weight)
+
+    def alone(self, tasks: Sequence[Task], mine: list[int]) -> TaskSet:
+        """The tasks with the numbers ``mine`` without the others, as if there were no sources."""
+        raise NotImplementedError
+
+    def joined(self, tasks: Sequence[Task], others: Sequence[Any]) -> TaskSet:
+        """These tasks and those of other sets of the same kind, in this order, which are all tasks of sources."""
         raise NotImplementedError
 
     @property
@@ -284,20 +317,27 @@ class Labelling(TaskSet):
         else:
             refuse_missing(truth, "y")
             groups = [(truth, predicted, rows) for rows, _ in self.groups(samples)]
-        scores = [
-            same_labels(labels[rows], answers[rows]) @ weight[rows] / total
-            for labels, answers, rows in groups
-            if (total := weight[rows].sum()) > 0
-        ]
-        if not scores:
-            raise ValueError("There is nothing to score: y has no label with positive weight.")
-        return float(np.mean(scores))
+        return mean_score(
+            (self.agreement(labels[rows], answers[rows], weight[rows]) for labels, answers, rows in groups),
+            "y has no label with positive weight",
+        )
+
+    def agreement(self, truth: AnyArray, predicted: AnyArray, weight: Array) -> float:
+        """The share of the weight with the correct label."""
+        total = weight.sum()
+        return float(same_labels(truth, predicted) @ weight / total) if total > 0 else np.nan
 
     def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Decided], float]:
         own = self.kind == "tasks"
         tasks = Decided.missing(self.groups(samples), len(samples)).tasks if own else np.arange(self.n_tasks)[None]
         sides, loss = self.sides(y, tasks), squared_error if self.estimates else log_loss
         return lambda decided: loss(decided, sides, weight)
+
+    def alone(self, tasks: Sequence[Task], mine: list[int]) -> Labelling:
+        return Labelling.of(tasks, "classes", unique_labels(array_of(labels_of(tasks))), self.estimates)
+
+    def joined(self, tasks: Sequence[Task], others: Sequence[Labelling]) -> Labelling:
+        return Labelling.of(tasks, "tasks", unique_labels(array_of(labels_of(tasks))), self.estimates)
 
     def sides(self, y: Any, tasks: IntArray) -> Array:
         """The side of each sample in each of its tasks: −1 or 1, or 0 if it is in neither class.
@@ -339,6 +379,14 @@ class Labelling(TaskSet):
         sides = self.sides(y, decided.tasks)
         belongs = (sides != 0) & ~np.isnan(decided.values)
         return ((decided.values > 0) == (sides > 0)) & belongs, belongs
+
+
+def mean_score(scores: Iterable[float], reason: str) -> float:
+    """The mean of the scores that are defined; raise for the given reason if none is."""
+    known = [score for score in scores if not np.isnan(score)]
+    if not known:
+        raise ValueError(f"There is nothing to score: {reason}.")
+    return float(np.mean(known))
 
 
 def log_loss(decisions: Decisions, sides: Array, weight: Array | None = None) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .._tools.typing import AnyArray, Array, IntArray
-from .labels import Decided, Decisions, Kind, Samples, TaskSet
+from .labels import Decided, Decisions, Kind, Samples, TaskSet, mean_score
 from .tasks import Task, labels_by_task
 
 
@@ -31,6 +31,10 @@ class Targets(TaskSet):
     @property
     def chosen_by_loss(self) -> bool:
         return True
+
+    @property
+    def units(self) -> Array:
+        return self.spread
 
     def predictions(self, decisions: Decisions) -> Array:
         """Predicted numbers, (n_samples,), or (n_samples, n_tasks) for a matrix."""
@@ -62,14 +66,16 @@ class Targets(TaskSet):
 
         The mean skips tasks with fewer than two samples of positive weight, for which R² is undefined.
         """
-        scores = []
-        for truth, predicted, rows in self.by_task(decisions, y):
-            own = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=float)[rows]
-            if (own > 0).sum() >= 2:
-                scores.append(r_squared(truth, predicted, own))
-        if not scores:
-            raise ValueError("There is nothing to score: R² needs a task with two samples of positive weight.")
-        return float(np.mean(scores))
+        own = np.ones(len(samples)) if weight is None else np.asarray(weight, dtype=float)
+        parts = self.by_task(decisions, y)
+        return mean_score(
+            (self.agreement(truth, predicted, own[rows]) for truth, predicted, rows in parts),
+            "R² needs a task with two samples of positive weight",
+        )
+
+    def agreement(self, truth: AnyArray, predicted: Array, weight: Array) -> float:
+        """R²."""
+        return r_squared(truth.astype(float), predicted, weight) if (weight > 0).sum() >= 2 else np.nan
 
     def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Decided], float]:
         """Mean over the tasks of the mean squared error divided by the variance of the task's training targets.
@@ -93,6 +99,30 @@ class Targets(TaskSet):
 
         return loss
 
+    def loss_by_source(
+        self, samples: Samples, y: Any, weight: Array | None, parts: Sequence[IntArray], deviation: Array
+    ) -> Callable[[Decided], float]:
+        """The mean over the sources, each relative to its own deviation."""
+        truth, own = self.truth(y), np.ones(len(samples)) if weight is None else np.asarray(weight, dtype=float)
+        losses = [
+            (rows, replace(self, deviation=deviation[t : t + 1]).loss(samples, truth[rows], own[rows]))
+            for t, rows in enumerate(parts)
+            if own[rows].sum() > 0
+        ]
+
+        def loss(decided: Decided) -> float:
+            found = [of_source(Decided.of(decided.values[rows])) for rows, of_source in losses]
+            return float(np.mean(found)) if found else np.nan
+
+        return loss
+
+    def alone(self, tasks: Sequence[Task], mine: list[int]) -> Targets:
+        return Targets.of(tasks, "single", self.centre[mine], self.spread[mine], self.deviation[mine])
+
+    def joined(self, tasks: Sequence[Task], others: Sequence[Targets]) -> Targets:
+        parts = [(one.centre, one.spread, one.deviation) for one in (self, *others)]
+        return Targets.of(tasks, "tasks", *(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
 
 @dataclass(frozen=True)
 class Regions(TaskSet):
@@ -104,14 +134,14 @@ class Regions(TaskSet):
     def of(cls, tasks: Sequence[Task], kind: Kind) -> Regions:
         return cls(kind, [task.name for task in tasks], [task.source for task in tasks], np.zeros(len(tasks)))
 
-    def margins(self, decisions: Decisions) -> Array:
+    def scores(self, decisions: Decisions) -> Array:
         """f_t(x) − threshold_t of the task of each sample, (n_samples,)."""
         decided = Decided.of(decisions)
         return np.nansum(decided.values - self.threshold[decided.tasks], axis=1)
 
     def predictions(self, decisions: Decisions) -> AnyArray:
         """+1 or −1 for each sample."""
-        return np.where(self.margins(decisions) >= 0, 1, -1)
+        return np.where(self.scores(decisions) >= 0, 1, -1)
 
 
 def deviations(groups: Sequence[tuple[Array, Array]]) -> Array:

@@ -24,7 +24,6 @@ from .labels import Kind, Labelling, Samples
 from .numbers import Regions, Targets, centre_and_spread, deviations
 from .tasks import (
     Task,
-    array_of,
     as_labels,
     as_numbers,
     as_sources,
@@ -511,14 +510,9 @@ def apart(training: Training) -> list[Training]:
             replace(training.tasks[t], rows=np.searchsorted(rows, training.tasks[t].rows), source=None) for t in mine
         ]
         own = data[rows] if data.ndim == 2 else data[np.ix_(rows, rows)]
-        if isinstance(labelling, Targets):
-            of_task = labelling.centre[mine], labelling.spread[mine], labelling.deviation[mine]
-            part: Any = Targets.of(tasks, "single", *of_task)
-        else:
-            classes = unique_labels(array_of(labels_of(tasks)))
-            part = Labelling.of(tasks, "classes", classes, labelling.estimates)
         weights = [training.weights[t] for t in mine]
-        alone.append(Training(Samples(own, None, training.samples.names), tasks, weights, part))
+        samples = Samples(own, None, training.samples.names)
+        alone.append(Training(samples, tasks, weights, labelling.alone(tasks, mine)))
     return alone
 
 

@@ -12,9 +12,8 @@ from .._tools.shares import CALLED, Share
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import literal
 from ..gram._coupled import UNKNOWN
-from .labels import Decided, Decisions, Labelling, Samples, TaskSet
-from .numbers import Targets, r_squared
-from .tasks import codes_of, labels_by_task, missing_labels, rows_by_code, rows_by_label, same_labels, unique_labels
+from .labels import Decided, Decisions, Samples, TaskSet, mean_score
+from .tasks import codes_of, labels_by_task, missing_labels, rows_by_code, rows_by_label, unique_labels
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Together(TaskSet):
     (n_tasks,): the standard deviation of the training targets of each task, or one for classes.
     """
 
-    whole: Labelling | Targets
+    whole: Any  # a Labelling or Targets
     coded: bool
     deviation: Array
 
@@ -36,14 +35,12 @@ class Together(TaskSet):
     @property
     def classes(self) -> Any:
         """All labels; one array per column of a matrix y."""
-        if not isinstance(self.whole, Labelling):
-            raise AttributeError("Regression tasks have no classes.")
-        return [self.whole.classes] * self.n_tasks if self.kind == "matrix" else self.whole.classes
+        known = self.whole.classes
+        return [known] * self.n_tasks if self.kind == "matrix" else known
 
     @property
-    def spread(self) -> Array:
-        """Factor from decisions to predictions."""
-        return self.whole.spread if isinstance(self.whole, Targets) else np.ones(1)
+    def units(self) -> Array:
+        return self.whole.units
 
     def coded_samples(self, samples: Samples) -> Samples:
         """The samples as the problem needs them; for a matrix y, all samples repeated for each task."""
@@ -78,7 +75,6 @@ class Together(TaskSet):
 
     def scores(self, decisions: Decisions) -> Array:
         """What ``decision_function`` returns."""
-        assert isinstance(self.whole, Labelling)
         return Decided.of(decisions).values if self.kind == "matrix" else self.whole.scores(decisions)
 
     def by_task(self, samples: Samples, y: Any, predicted: AnyArray) -> list[tuple[AnyArray, AnyArray, IntArray]]:
@@ -93,38 +89,31 @@ class Together(TaskSet):
 
     def score(self, decisions: Decisions, samples: Samples, y: Any, weight: Array | None = None) -> float:
         """Mean accuracy, or R², over the tasks."""
-        scores = []
-        for truth, predicted, rows in self.by_task(samples, y, self.predictions(decisions)):
-            own = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=float)[rows]
-            if isinstance(self.whole, Targets):
-                if (own > 0).sum() >= 2:
-                    scores.append(r_squared(truth.astype(float), predicted, own))
-            elif own.sum() > 0:
-                scores.append(float(np.average(same_labels(truth, predicted), weights=own)))
-        if not scores:
-            raise ValueError("There is nothing to score: y has no entry with positive weight.")
-        return float(np.mean(scores))
+        own = np.ones(len(samples)) if weight is None else np.asarray(weight, dtype=float)
+        parts = self.by_task(samples, y, self.predictions(decisions))
+        return mean_score(
+            (self.whole.agreement(truth, predicted, own[rows]) for truth, predicted, rows in parts),
+            "y has no entry with positive weight",
+        )
 
     def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Decided], float]:
-        if isinstance(self.whole, Labelling) and self.kind != "matrix":
-            return self.whole.loss(samples, y, weight)
+        if self.kind != "matrix":
+            parts = rows_by_code(self.codes(samples), self.n_tasks)
+            return self.whole.loss_by_source(samples, y, weight, parts, self.deviation)
         own = np.ones(len(samples)) if weight is None else np.asarray(weight, dtype=float)
-        if self.kind == "matrix":
-            truth = labels_by_task(y, list(self.sources))
-            places = [(np.flatnonzero(~missing_labels(truth[:, t])), t, t) for t in range(self.n_tasks)]
-        else:
-            truth, codes = self.whole.truth(y)[:, None], self.codes(samples)
-            places = [(rows, t, 0) for t, rows in enumerate(rows_by_code(codes, self.n_tasks))]
-        parts = [(rows, t, column) for rows, t, column in places if own[rows].sum() > 0]
+        truth = labels_by_task(y, list(self.sources))
+        columns: list[tuple[IntArray, int, Callable[[Decided], float]]] = []
+        for t in range(self.n_tasks):
+            rows = np.flatnonzero(~missing_labels(truth[:, t]))
+            if own[rows].sum() > 0:
+                given = samples[rows], truth[rows, t], own[rows], [np.arange(len(rows))], self.deviation[t : t + 1]
+                columns.append((rows, t, self.whole.loss_by_source(*given)))
 
-        def of_task(decided: Decided, rows: IntArray, t: int, column: int) -> float:
-            found = Decided.of(decided.values[rows, column][:, None])
-            if isinstance(self.whole, Labelling):
-                return self.whole.loss(samples, truth[rows, column], own[rows])(found)
-            errors = (self.whole.predictions(found) - truth[rows, column].astype(float)) / self.deviation[t]
-            return float(np.average(errors**2, weights=own[rows]))
+        def loss(decided: Decided) -> float:
+            found = [of_task(Decided.of(decided.values[rows, t][:, None])) for rows, t, of_task in columns]
+            return float(np.mean(found)) if found else np.nan
 
-        return lambda decided: float(np.mean([of_task(decided, *part) for part in parts])) if parts else np.nan
+        return loss
 
 
 def sharing_in_words(

@@ -90,8 +90,6 @@ class FittedTasks:
 
     def task_accuracy(self, samples: Any, y: Any, tasks: Any = None) -> Array:
         """Share of samples on the correct side of each task, (n_tasks,); NaN for a task without samples."""
-        if not isinstance(self.tasks, Labelling):
-            raise TypeError("Only classification tasks have an accuracy; use score.")
         decided = self.decided(as_samples(samples, tasks))
         n_right, n_samples = (decided.sums(found, self.tasks.n_tasks) for found in self.tasks.right(decided, y))
         return _ratio(n_right, n_samples)

@@ -343,7 +343,7 @@ class KernelFit(_Estimator):
         samples = self._samples(X, tasks)  # type: ignore[attr-defined]
         model = self.model_
         parts, asked, n_columns = model.parts(samples)
-        parts = parts * np.broadcast_to(getattr(model.tasks, "spread", 1.0), n_columns)[asked][..., None]
+        parts = parts * np.broadcast_to(model.tasks.units, n_columns)[asked][..., None]
         if by == "source":
             sums = model.bank.by_source(parts)
             if not sums:

@@ -539,7 +539,7 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
     def decision_function(self, X: Any, *, tasks: Any = None) -> Array:
         """``score_samples`` minus the threshold of the task, (n_samples,); negative for outliers."""
         samples = self._samples(X, tasks)
-        return self.model_.tasks.margins(self.model_.decided(samples))
+        return self.model_.tasks.scores(self.model_.decided(samples))
 
     @property
     def score(self) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from .._data.labels import Labelling, Samples
+from .._data.labels import Samples
 from .._data.numbers import Targets
 from .._data.reading import PathReader, Reading, Training
 from .._data.tasks import array_of
@@ -398,4 +398,4 @@ def _applied(model: TaskModel, what: str, name: Hashable, given: Any, site: _Sit
     if what == "predict":
         return model.predict(samples)
     decisions = model.decided(samples)
-    return model.tasks.scores(decisions) if isinstance(model.tasks, Labelling) else model.tasks.predictions(decisions)
+    return model.tasks.scores(decisions)
