@@ -1,4 +1,4 @@
-"""Tables and figures from the records of a run, compared with the numbers printed in the paper, and the slider page."""
+"""Tables and figures from the records of a run, compared with the numbers printed in the paper."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._select.search import ParetoMKLClassifierCV
 from ..plotting import AccuracyDisplay, ObjectivesDisplay
-from ..report import TradeOff, trade_off_page
 from ..scalarizations import PowerMean
 from .analysis import PAPER_SETS, PRINTED, Findings, PathScores, Scores, compare, difference, mean
-from .plan import METHODS, STUDIES, Cell, Settings, make_split
+from .plan import METHODS, STUDIES
 from .results import Record
 
 if TYPE_CHECKING:
@@ -45,8 +43,6 @@ INF = float("inf")
 SHOWN_PS = (0.01, 0.1, 0.5, 1.0, 2.0, 10.0, INF)
 MARKS = {-1: " ▾", 0: "", 1: " ▴"}
 AGAINST_SVC = {-1: " ▽", 0: "", 1: " △"}  # second mark of our default, if the first compares with something else
-FAVOURITE = "vehicle"  # of the page with the slider: small, with six tasks of different difficulty
-MOST = 400  # samples, so that the page is ready quickly
 
 
 # ------------------------------------------------------------------------------------------------- formatting
@@ -293,7 +289,7 @@ def coverage(found: Findings) -> str:
         for name in METHODS
     }
     runs = ", ".join(f"{name} {'–'.join(map(str, dict.fromkeys((n[0], n[-1]))))}" for name, n in counts.items() if n)
-    certified = [name for name, n in counts.items() if n and name != "svc"]  # LIBSVM gives no certificate
+    certified = [name for name, n in counts.items() if n and not name.endswith("svc")]  # LIBSVM gives no certificate
     gaps = ", ".join(f"{name} {found.largest_gap(name):.1e}" for name in certified)
     text = f"Runs of each data set and fraction, by method: {runs}.\nLargest certified gap of a tested model: {gaps}."
     made = [", ".join(f"{name} {v}" for name, v in each.items() if name != "source") for each in found.versions]
@@ -438,29 +434,3 @@ def fill_places(text: str, tables: dict[str, str]) -> str:
         if mark:
             text = f"{head}{begin}\n\n{table}\n\n{end}{rest.partition(end)[2]}"
     return text
-
-
-def write_slider(
-    cells: Sequence[Cell], settings: Settings, folder: Path, data_home: str | Path | None = None
-) -> TradeOff:
-    """Write the trade-off page of the first run of one data set: a dense path, tested on held-out samples.
-
-    The models learn from the training part of the split, or a sample of it if it is large, and are tested on equally
-    many test samples.
-    """
-    names = [cell.dataset for cell in cells]
-    chosen = FAVOURITE if FAVOURITE in names else names[0]
-    cell = min((cell for cell in cells if cell.dataset == chosen), key=lambda cell: (cell.run, cell.cost))
-    split = make_split(cell, settings, data_home)
-    each = min(MOST // 2, len(split.train), len(split.test))
-    rng = np.random.default_rng(cell.seed)
-    train, test = (part[np.sort(rng.permutation(len(part))[:each])] for part in (split.train, split.test))
-    return trade_off_page(
-        ParetoMKLClassifierCV(kernels=split.kernels, cv=3, loss="hinge"),
-        np.concatenate([train.X, test.X]),
-        np.concatenate([train.y, test.y]),
-        tasks=None if train.tasks is None else np.concatenate([train.tasks, test.tasks]),
-        test_size=0.5,
-        file=folder / f"trade-off-{chosen}.html",
-        title=f"{chosen.capitalize()}: the trade-off along p",
-    )

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import traceback
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
-from operator import attrgetter
 from pathlib import Path
-from statistics import mean
 from time import perf_counter, thread_time
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .plan import Cell, Settings
 from .results import Record, Results
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 SHOW_EVERY = 60.0  # seconds between two progress lines without a terminal
 
@@ -45,13 +43,9 @@ def run_cell(cell: Cell, settings: Settings, data_home: str | None = None) -> Re
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of everything that affects the numbers; ``source`` is a checksum of the package's own code."""
-    package = Path(__file__).resolve().parents[1]
-    code = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        code.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+    """Versions of everything that affects the numbers."""
     found = {name: version(name) for name in ("paretomkl", "numpy", "scipy", "scikit-learn", "numba")}
-    return found | {"python": platform.python_version(), "source": code.hexdigest()[:12]}
+    return found | {"python": platform.python_version()}
 
 
 # ------------------------------------------------------------------------------------------------ all of them
@@ -62,7 +56,7 @@ def run_plan(
     jobs: int = 1,
     scheduler: str | None = None,
     data_home: str | os.PathLike[str] | None = None,
-    console: Any = None,
+    console: Console | None = None,
 ) -> int:
     """Run the cells missing from the results file, in the order of the plan, and return how many failed.
 
@@ -70,13 +64,15 @@ def run_plan(
     able to read ``data_home``; console: where to show progress.
     """
     from joblib import Parallel, delayed
+    from rich.console import Console
 
     finished = results.finished()
     missing = [cell for cell in plan if cell not in finished]
     if not missing:
         return 0
     home = None if data_home is None else os.fspath(Path(data_home).resolve())
-    with _backend(jobs, scheduler) as n_workers, Watch(missing, finished, n_workers, console) as watch:
+    watch = Watch(missing, console or Console(quiet=True))
+    with _backend(jobs, scheduler) as n_workers, watch.bar:
         # dispatch few cells ahead, so that they start in order; each returns as soon as it is finished
         parallel = Parallel(n_jobs=n_workers, batch_size=1, pre_dispatch=n_workers + 1, return_as="generator_unordered")
         for record in parallel(delayed(run_cell)(cell, settings, home) for cell in missing):
@@ -105,90 +101,26 @@ def _backend(jobs: int, scheduler: str | None) -> Iterator[int]:
             yield n_workers
 
 
-# ------------------------------------------------------------------------------------------------- how long
 class Watch:
-    """Shows progress and the time left: a bar on a terminal, otherwise one line per minute."""
+    """Shows progress: a bar on a terminal, otherwise one line per minute."""
 
-    def __init__(self, cells: Sequence[Cell], seconds: dict[Cell, float], n_workers: int, console: Any = None):
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    def __init__(self, cells: Sequence[Cell], console: Console):
+        from rich.progress import Progress
 
-        self.console = Console(quiet=True) if console is None else console
-        self.forecast = Forecast(seconds)
-        self.left = dict.fromkeys(cells)
-        self.n_workers = n_workers
-        self.n_cells, self.n_failed = len(cells), 0
-        self.shown = self.began = perf_counter()
-        self.worked = 0.0  # seconds of the cells that have returned
-        columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}")
-        self.bar = Progress(*columns, console=self.console, disable=not self.console.is_terminal)
-        self.row = self.bar.add_task("", total=self.n_cells)
-
-    def __enter__(self) -> Watch:
-        self.bar.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.bar.stop()
+        self.n_cells, self.n_done, self.n_failed = len(cells), 0, 0
+        self.console, self.shown = console, perf_counter()
+        self.bar = Progress(console=console, disable=not console.is_terminal)
+        # in the rough seconds of each cell, since the cheap ones run first
+        self.row = self.bar.add_task("", total=sum(cell.cost for cell in cells))
 
     def add(self, record: Record) -> None:
-        """Record a cell that has returned."""
-        del self.left[record.cell]
-        self.worked += record.seconds
-        if record.outcome is not None:
-            self.forecast.learn(record.cell, record.seconds)
-        else:
+        """Count a cell that has returned."""
+        self.n_done += 1
+        if record.outcome is None:
             self.n_failed += 1
             self.console.print(f"failed: {record.cell}: {record.message}", style="red", markup=False)
-        now = perf_counter()
-        if not self.bar.disable:
-            self.bar.update(self.row, advance=1, description=f"{self._rest()} · {record.cell}")
-        elif now - self.shown >= SHOW_EVERY or not self.left:
-            self.shown = now
-            done = f"{self.n_cells - len(self.left)}/{self.n_cells} cells"
-            line = f"{duration(now - self.began)}: {done} · {self._rest()} · {record.cell}"
+        line = f"{self.n_done}/{self.n_cells} cells · {record.cell}"
+        self.bar.update(self.row, advance=record.cell.cost, description=line)
+        if self.bar.disable and (perf_counter() - self.shown >= SHOW_EVERY or self.n_done == self.n_cells):
+            self.shown = perf_counter()
             self.console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-    def _rest(self) -> str:
-        # on a busy machine a second of work takes longer than a second
-        pace = max(1.0, (perf_counter() - self.began) * self.n_workers / max(self.worked, 1e-9))
-        rest = pace * sum(self.forecast(cell) for cell in self.left) / self.n_workers
-        failed = f" · {self.n_failed} failed" if self.n_failed else ""
-        return f"about {duration(rest)} left{failed}"
-
-
-class Forecast:
-    """Predicts the seconds of a cell: the mean of the same cell in other runs, else the plan's rough estimate."""
-
-    def __init__(self, seconds: dict[Cell, float]):
-        self.seen: dict[Cell, list[float]] = defaultdict(list)  # keyed by the cell with run=0
-        for cell, taken in seconds.items():
-            self.learn(cell, taken)
-
-    def learn(self, cell: Cell, seconds: float) -> None:
-        self.seen[replace(cell, run=0)].append(seconds)
-
-    def __call__(self, cell: Cell) -> float:
-        return mean(self.seen.get(replace(cell, run=0), [cell.cost]))
-
-
-def forecast_table(plan: Sequence[Cell], seconds: dict[Cell, float]) -> Any:
-    """The cells that are not finished (not in ``seconds``), and how long they will take on one core."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Column, Table
-
-    forecast = Forecast(seconds)
-    table = Table("left to do", *(Column(name, justify="right") for name in ("cells", "on one core")), box=SIMPLE_HEAD)
-    for name_of in (attrgetter("dataset"), attrgetter("method"), lambda cell: "all"):
-        for name in dict.fromkeys(map(name_of, plan)):
-            left = [cell for cell in plan if cell not in seconds and name_of(cell) == name]
-            table.add_row(name, str(len(left)), duration(sum(map(forecast, left))))
-        table.add_section()
-    return table
-
-
-def duration(seconds: float) -> str:
-    """A duration in seconds, minutes or hours."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -240,7 +240,7 @@ class KernelFit(_Estimator):
     """The fitted attributes that follow from the :class:`TaskModel` of an estimator and its optimum."""
 
     C: float
-    kernels: Any  # KernelLike, or None for IndependentSVC
+    kernels: KernelLike
     verbose: int | None
     model_: TaskModel
     objectives_: Array

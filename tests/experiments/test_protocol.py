@@ -17,7 +17,16 @@ from sklearn.svm import SVC
 
 from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV
 from paretomkl._data.labels import Labelling
-from paretomkl._experiments.methods import SVC_CS, SVC_GAMMAS, Candidate, Outcome, combinations, run_method
+from paretomkl._experiments.methods import (
+    SVC_CS,
+    SVC_GAMMAS,
+    WIDTHS,
+    Candidate,
+    Outcome,
+    combinations,
+    gaussian_gram,
+    run_method,
+)
 from paretomkl._experiments.plan import (
     FULL,
     METHODS,
@@ -32,10 +41,8 @@ from paretomkl._experiments.plan import (
     make_plan,
     make_split,
 )
-from paretomkl._experiments.svc import IndependentSVC
 from paretomkl.baselines import UniformKernelSVC
 from paretomkl.kernels import Gaussian, paper_kernels
-from tests.conftest import make_toy
 
 
 def classes_data(sizes=(40, 25, 60), n_features=3, seed=0) -> LabelledSamples:
@@ -180,7 +187,7 @@ def test_methods_report_what_the_estimator_scores(method, data):
             assert all(0 <= right <= n for right, n in zip(point.right, outcome.n_test, strict=True))
             if data.tasks is not None:
                 assert_allclose(point.accuracy, np.mean(np.array(point.right) / outcome.n_test))
-    if method == "svc":
+    if method.endswith("svc"):
         assert np.isnan(outcome.gap), "LIBSVM certifies nothing"
     else:
         assert outcome.gap <= QUICK.final_tol
@@ -230,25 +237,30 @@ def grid_of(split: Split) -> dict:
 
 def test_each_task_chooses_its_own_width_and_cost():
     """As a grid search of scikit-learn in each task does."""
-    toy = make_toy(seed=5, n=60)
-    Cs, sigmas = [0.1, 1.0, 10.0, 100.0], [0.1, 0.3, 1.0, 3.0]
-    model = IndependentSVC(Cs[::-1], [Gaussian(sigma) for sigma in sigmas], tol=1e-6)
-    decisions = model.fit(toy.X, toy.y, tasks=toy.tasks).decision_function(toy.X, tasks=toy.tasks)
-    grid = {"C": Cs, "gamma": [0.5 / sigma**2 for sigma in sigmas]}
-    for t, (rows, _) in enumerate(toy.pairs):
-        search = GridSearchCV(SVC(tol=1e-8), grid).fit(toy.X[rows], toy.y[rows])
-        assert_allclose(model.cv_scores_[t], search.cv_results_["mean_test_score"].reshape(4, 4), atol=1e-12)
-        assert model.C_[t] == search.best_params_["C"]
-        assert_allclose(0.5 / sigmas[model.theta_[t].argmax()] ** 2, search.best_params_["gamma"])
-        assert_allclose(decisions[rows], search.decision_function(toy.X[rows]), atol=2e-3)
-    assert model.n_sweeps_ == 17
-    assert len(np.unique(np.column_stack([model.C_, model.theta_]), axis=0)) > 1  # the tasks differ
+    split = toy_split(tasks_data(), 3)
+    outcome = run_method("independent-svc", split, QUICK)
+    train, test = split.train, split.test
+    grid = {"C": QUICK.Cs, "gamma": [0.5 / width.sigma**2 for width in WIDTHS]}
+    best, right = [], []
+    for task in (1, 2, 3):
+        own, asked = train.tasks == task, test.tasks == task
+        search = GridSearchCV(SVC(), grid, cv=QUICK.n_folds).fit(train.X[own], train.y[own])
+        best.append(search.best_score_)
+        right.append(int((search.predict(test.X[asked]) == test.y[asked]).sum()))
+    assert_allclose(outcome.chosen.cv, np.mean(best))
+    assert outcome.chosen.right == right
 
 
 def test_few_samples_make_few_folds():
-    toy = make_toy(n_tasks=2, n=6)  # three samples of each class
-    many, three = (IndependentSVC(n_folds=n).fit(toy.X, toy.y, tasks=toy.tasks) for n in (5, 3))
-    assert_array_equal(many.cv_scores_, three.cv_scores_)
+    split = toy_split(tasks_data(), 3, fraction=40)
+    outcome = run_method("independent-svc", split, replace(QUICK, n_folds=100))
+    assert outcome.chosen.tested
+
+
+def test_gaussian_grams_use_the_columns_of_their_source():
+    X = tasks_data().X[:5]
+    expected = np.exp(-2.0 * (X[:, None, 1] - X[None, :, 1]) ** 2)
+    assert_allclose(gaussian_gram(Gaussian(0.5, columns=[1]), X, X), expected)
 
 
 def test_svc_on_classes_is_a_grid_search_of_scikit_learn():
@@ -293,7 +305,6 @@ def test_the_default_is_the_search_with_default_settings(data):
     assert point.params == search.best_params_
     assert point.cv == search.best_score_
     assert_allclose(point.accuracy, search.score(test.X, test.y, tasks=test.tasks))
-    assert_allclose(point.theta, search.theta_)
     assert point.gap == search.gap_
 
 
