@@ -31,13 +31,14 @@ CAPTIONS = {
 N_COLUMNS, WIDTH, HEIGHT = 7, 113, 40  # of a column and of a layer
 BOX = 103, 24
 STYLE = """
+  .rooms { margin-bottom: 1rem; }
   .rooms .room { fill: var(--pst-color-surface, #f3f4f5); stroke: var(--pst-color-border, #c9c9c9); }
   .rooms .way { stroke: var(--pst-color-primary, #0a7d91); stroke-width: 2; fill: var(--pst-color-background, #fff); }
   .rooms .step { stroke: var(--pst-color-primary, #0a7d91); stroke-width: 2; fill: none; marker-end: url(#tip); }
   .rooms .tip { fill: var(--pst-color-primary, #0a7d91); }
-  .rooms text { fill: var(--pst-color-text-base, #323232); font: 11px monospace; text-anchor: middle; }
-  .rooms .caption { font: 12px sans-serif; text-anchor: end; fill: var(--pst-color-text-muted, #48566b); }
-  .rooms .end { fill: var(--pst-color-primary, #0a7d91); font: bold 13px sans-serif; }
+  .rooms text { fill: var(--pst-color-text-base, #323232); font: 13px sans-serif; text-anchor: middle; }
+  .rooms .caption { font: 13px sans-serif; text-anchor: end; fill: var(--pst-color-text-muted, #48566b); }
+  .rooms .end { fill: var(--pst-color-primary, #0a7d91); font: bold 14px sans-serif; }
 """
 
 

@@ -199,7 +199,7 @@ def trade_off_page(
     model : search, estimator or ParetoPath
         - :class:`~paretomkl.ParetoMKLClassifierCV` or :class:`~paretomkl.ParetoMKLRegressorCV`, fitted or not: its
           parameters say how to choose. ``scoring`` also judges the held-out samples, for each task and as the mean over
-          the tasks; the names of scores with the prefix "worst_" are the score of the worst task. From a list of ways
+          the tasks; names of scores that begin with ``worst_`` are the score of the worst task. From a list of ways
           to ``share``, the others are compared with the shared kernel, which the page is about.
         - :class:`~paretomkl.ParetoMKLClassifier` or :class:`~paretomkl.ParetoMKLRegressor`: nothing is chosen, and the
           page shows no simpler models; p is not used.
