@@ -420,36 +420,28 @@ def test_a_survey_in_its_archive_is_the_same(mirror):
     assert_array_equal(fetch("computer", data_home=mirror).target, plain.target)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("meta.txt", "a survey")
-    with pytest.raises(ValueError, match="it cannot be unpacked"):
+    with pytest.raises(ValueError, match="it cannot be read"):
         fetch("computer", data_home=mirror)
 
 
 SPOILT = [
-    ("school", "school/school.mat", lambda raw: raw[: len(raw) // 2], "it is not a MATLAB file with X, Y"),
-    ("computer", "computer/conjointAnalysisComputerBuyers.mat", lambda raw: b"PK\x03\x04" + raw, "cannot be unpacked"),
+    ("school", "school/school.mat", lambda raw: raw[: len(raw) // 2], "cannot be read"),
+    ("computer", "computer/conjointAnalysisComputerBuyers.mat", lambda raw: b"PK\x03\x04" + raw, "cannot be read"),
     ("parkinsons", "parkinsons/parkinsons_updrs.data", lambda raw: raw.replace(b"28.199", b"28.198", 1), "checksum"),
-    ("parkinsons", "parkinsons/parkinsons_updrs.data", lambda raw: raw[:-500], r"rows instead of 5875|columns instead"),
-    (
-        "robot",
-        "robot/sensor_readings_4.data",
-        lambda raw: raw[: len(raw) // 2],
-        r"line \d+ has \d columns|rows instead",
-    ),
-    ("robot", "robot/sensor_readings_4.data", lambda raw: b"", "it has 0 rows instead of 5456"),
-    (
-        "robot",
-        "robot/sensor_readings_4.data",
-        lambda raw: raw + b"\n" + raw.splitlines()[0],
-        "it has 5457 rows instead of 5456",
-    ),
+    ("parkinsons", "parkinsons/parkinsons_updrs.data", lambda raw: raw[:-500], "cannot be read|checksum"),
+    ("robot", "robot/sensor_readings_4.data", lambda raw: raw[: len(raw) // 2], "cannot be read|checksum"),
+    ("robot", "robot/sensor_readings_4.data", lambda raw: b"", "checksum"),
+    ("robot", "robot/sensor_readings_4.data", lambda raw: raw + b"\n" + raw.splitlines()[0], "checksum"),
     ("robot", "robot/sensor_readings_4.data", lambda raw: raw.replace(b"1.687", b"1.688", 1), "checksum"),
-    ("robot", "robot/sensor_readings_4.data", lambda raw: raw.replace(b"1.687", b"1.6x7", 1), "not a number"),
+    ("robot", "robot/sensor_readings_4.data", lambda raw: raw.replace(b"1.687", b"1.6x7", 1), "cannot be read"),
     ("robot", "robot/sensor_readings_4.data", lambda raw: raw.replace(b"Slight", b"Sl1ght", 1), "checksum"),
-    ("steel", "steel/Faults.NNA", lambda raw: b"\n".join(raw.splitlines()[1:]), "it has 1940 rows instead of 1941"),
-    ("letter", "letter/letter.data.gz", lambda raw: raw[:-100], "it cannot be unpacked"),
-    ("mfeat", "mfeat/mfeat-mor.csv.gz", lambda raw: raw[:-100], "it cannot be unpacked"),
-    ("landmine", "landmine/LandmineData.mat", lambda raw: raw[: len(raw) // 2], "it is not a MATLAB file"),
-    ("landmine", "landmine/LandmineData.mat", lambda raw: b"<html>", "it is not a MATLAB file"),
+    ("steel", "steel/Faults.NNA", lambda raw: b"\n".join(raw.splitlines()[1:]), "checksum"),
+    ("steel", "steel/Faults.NNA", lambda raw: raw.replace(b"\t1\t", b"\t0\t", 1), "cannot be read|checksum"),
+    ("letter", "letter/letter.data.gz", lambda raw: raw[:-100], "cannot be read"),
+    ("letter", "letter/letter.data.gz", lambda raw: gzip.decompress(raw).replace(b"\t1\t", b"\t", 1), "cannot be read"),
+    ("mfeat", "mfeat/mfeat-mor.csv.gz", lambda raw: raw[:-100], "cannot be read"),
+    ("landmine", "landmine/LandmineData.mat", lambda raw: raw[: len(raw) // 2], "cannot be read"),
+    ("landmine", "landmine/LandmineData.mat", lambda raw: b"<html>", "cannot be read"),
 ]
 
 
@@ -465,44 +457,23 @@ def test_damaged_files_are_named(mirror, name, path, spoil, what):
 # ------------------------------------------------------------------------------------------------- parsing
 def test_columns_with_any_line_end():
     for end in ("\n", "\r\n", "\r", " \r\n"):
-        table = read_columns(f"1 2.5 van{end}{end}-3 4e2 bus{end}".encode(), n_columns=3)
+        table = read_columns(f"1 2.5 van{end}{end}-3 4e2 bus{end}".encode())
         assert_array_equal(table.data, [[1, 2.5], [-3, 400]])
         assert table.target.tolist() == ["van", "bus"]
 
 
 def test_label_first_header_skipped_and_whole_labels():
     text = b";;; written by hand\n\nREGION-A,REGION-B\n\nSKY,1,2\nPATH,3,4\n"
-    table = read_columns(text, n_columns=3, label=0, delimiter=",", skip=(";", "REGION-"))
+    table = read_columns(text, label=0, delimiter=",", skip=(";", "REGION-"))
     assert_array_equal(table.data, [[1, 2], [3, 4]])
     assert table.target.tolist() == ["SKY", "PATH"]
-    assert read_columns(b"5 7\n6 1\n", n_columns=2, label_type=int).target.tolist() == [7, 1]
-
-
-@pytest.mark.parametrize(
-    ("raw", "message"),
-    [
-        (b"1 2 a\n3 b\n", "line 2 has 2 columns instead of 3"),
-        (b"1 2 a\n\n3 4 5 b\n", "line 3 has 4 columns instead of 3"),
-        (b"1 two a\n", "not a number"),
-    ],
-)
-def test_wrong_columns(raw, message):
-    with pytest.raises(ValueError, match=message):
-        read_columns(raw, n_columns=3)
-
-
-def test_labels_that_should_be_whole():
-    with pytest.raises(ValueError, match=r"'1\.5' is not a whole number"):
-        read_columns(b"1 1.5\n", n_columns=2, label_type=int)
+    assert read_columns(b"5 7\n6 1\n", label_type=int).target.tolist() == [7, 1]
 
 
 def test_indicator_columns():
-    table = read_indicators(b'"0.5\t1\t0"\r\n"0.7\t0\t1"\r\n', n_columns=3, classes=("a", "b"))
+    table = read_indicators(b'"0.5\t1\t0"\r\n"0.7\t0\t1"\r\n', classes=("a", "b"))
     assert table.data.ravel().tolist() == [0.5, 0.7]
     assert table.target.tolist() == ["a", "b"]
-    for wrong in (b"0.5 1 1\n", b"0.5 0 0\n", b"0.5 1 0.5\n"):
-        with pytest.raises(ValueError, match="row 1 does not have exactly one"):
-            read_indicators(wrong, n_columns=3, classes=("a", "b"))
 
 
 def letter_line(letter: str, fold: int, pixels: str) -> str:
@@ -517,12 +488,6 @@ def test_letters():
         assert_array_equal(table.data, [[0, 1] * 64, [1, 0] * 64])
         assert table.target.tolist() == ["k", "z"]
         assert table.more["folds"].tolist() == [3, 0]
-    with pytest.raises(ValueError, match="line 1 has 127 pixels instead of 128"):
-        read_letters(letter_line("k", 3, pixels[1:]).encode())
-    with pytest.raises(ValueError, match="line 1 has 0 pixels"):
-        read_letters(b"1\tk\n")
-    with pytest.raises(ValueError, match="neither 0 nor 1"):
-        read_letters(letter_line("k", 3, "2" * 128).encode())
 
 
 def cells(*arrays) -> np.ndarray:
@@ -545,10 +510,6 @@ def test_landmine_cells(tmp_path):
     assert_array_equal(table.data, np.vstack(features))
     assert table.target.tolist() == [0, 1, 1, 1, 0]
     assert table.more["tasks"].tolist() == [1, 1, 2, 2, 2]
-    with pytest.raises(ValueError, match="different length"):
-        read_fields(mat_bytes(tmp_path / "uneven.mat", features, labels[::-1]))
-    with pytest.raises(ValueError, match="not a MATLAB file"):
-        read_fields(b"MATLAB 5.0 MAT-file" + bytes(200))
 
 
 def test_school_cells(tmp_path):
@@ -558,9 +519,6 @@ def test_school_cells(tmp_path):
     table = read_fields(path.read_bytes(), "X", "Y", np.float64)
     assert_array_equal(table.data * 2, [[400, 2], [200, 4], [400, 2]])
     assert (table.target.dtype, table.target.tolist()) == (np.float64, [7, 9, 250])
-    savemat(path, {"X": cells(bytes_, bytes_[:, :1]), "Y": cells(bytes_[:, :1], bytes_[:, :1])})
-    with pytest.raises(ValueError, match="its cells X and Y do not hold tables"):
-        read_fields(path.read_bytes(), "X", "Y")
 
 
 def test_surveys(tmp_path):
@@ -576,9 +534,6 @@ def test_surveys(tmp_path):
     assert table.target.tolist() == [3, 4, 5, 6, 7, 8]
     assert table.more["tasks"].tolist() == [1, 1, 2, 2, 3, 3]
     assert table.more["respondents"].tolist() == [[1], [1], [2], [2], [3], [3]]
-    savemat(path, survey | {"likeBuy": survey["likeBuy"].T})
-    with pytest.raises(ValueError, match=r"ratings have shape \(2, 3\) for 3 respondents and 2 products"):
-        read_survey(path.read_bytes())
 
 
 def test_idx_files():
@@ -586,11 +541,6 @@ def test_idx_files():
     images = b"\x00\x00\x08\x03" + b"".join(n.to_bytes(4) for n in (2, 1, 3)) + bytes([1, 2, 3, 253, 254, 255])
     assert read_idx(gzip.compress(labels)).target.tolist() == [7, 0, 9]
     assert_array_equal(read_idx(images).data, [[1, 2, 3], [253, 254, 255]])
-    with pytest.raises(ValueError, match="it has 5 values instead of 2 x 1 x 3"):
-        read_idx(images[:-1])
-    for raw in (b"", b"<html>", images[:10], b"\x00\x00\x0d" + images[3:], b"\x00\x00\x08\x02" + images[4:]):
-        with pytest.raises(ValueError, match="it is not an idx file of labels or images"):
-            read_idx(raw)
 
 
 def test_checksum_sees_values_labels_and_order():
@@ -612,8 +562,8 @@ TINY = b"1,2,up\n3,4,down\n5,6,up\n"
 
 
 def tiny_file(url: str = "http://127.0.0.1:9/tiny.data", sha256: str | None = None) -> DataFile:
-    read = functools.partial(read_columns, n_columns=3, delimiter=",")
-    return DataFile("tiny/tiny.data", url, read, n_rows=3, sha256=sha256, checksum=read(TINY).checksum())
+    read = functools.partial(read_columns, delimiter=",")
+    return DataFile("tiny/tiny.data", url, read, sha256=sha256, checksum=read(TINY).checksum())
 
 
 def add_tiny(monkeypatch, file: DataFile) -> None:
@@ -756,7 +706,7 @@ def test_a_damaged_mirror_is_refused_and_removed(monkeypatch, tmp_path, serve, a
     server = serve(write(tmp_path, TINY[:7]))
     add_tiny(monkeypatch, tiny_file())
     monkeypatch.setenv("PARETOMKL_DATA_URL", server.url)
-    with pytest.raises(ValueError, match=r"1 row instead of 3\. It was just downloaded and has been removed"):
+    with pytest.raises(ValueError, match=r"checksum .* It was just downloaded and has been removed"):
         fetch("tiny")
     assert files_below(away_from_home) == []
     write(tmp_path)
