@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections import ChainMap, Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import block_diag, csr_matrix
 
-from .._data.labels import Samples
-from .._data.numbers import Targets
-from .._data.reading import PathReader, Reader, Reading, Training, check_class_weight, labelling_of
-from .._data.tasks import Task, array_of, labels_of, unique_labels
+from .._data.labels import Samples, TaskSet
+from .._data.reading import PathReader, Reader, Reading, Training, check_class_weight
+from .._data.tasks import array_of, unique_labels
 from .._fitting.models import Support, TaskModel
 from .._fitting.tracing import Parts, Posed, check_parts, fit_and_measure, models_of, pose
-from .._tools.checks import check_number, check_share
+from .._tools.checks import check_number, check_share, shown
 from .._tools.typing import Array, IntArray
 from ..kernels._fitted import (
     Evaluator,
@@ -39,8 +41,11 @@ from ..protocols import Promises
 from ..solution import Solution
 from ..sweep import Decisions, Sweep
 from ._dask_inputs import CollectionSupply
-from ._shard import Point, SiteInfo
-from ._workers import Crew, Site, SiteSupply, check_sites, current_client
+from ._shard import Handle, ShardFunctions, SiteInfo, Use, check_alike
+from ._workers import Site, SiteSupply, Workers, current_client
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 _SECTIONS = 16  # sections into which each round of counting divides the range of a quantile
 
@@ -53,39 +58,42 @@ class RemoteStatistics:
     distances within each site.
     """
 
-    def __init__(self, crew: Crew, index: list[IntArray], n_counting: list[int]):
-        self.crew, self.index, self.n_counting = crew, index, n_counting
-        found = crew.ask("weights")
+    def __init__(self, workers: Workers, index: list[IntArray], n_counting: list[int]):
+        self.workers, self.index, self.n_counting = workers, index, n_counting
+        found = workers.ask("weights")
         self.n_samples, self.heaviest = sum(n for n, _ in found), max(weight for _, weight in found)
-        self.total = float(np.sum(crew.ask("total_weight", self.heaviest, self.n_samples)))
+        self.total = float(self._sums(_one, np.ones(1))[0])
+
+    def _sums(self, function: Function, bound: Array | float) -> Array:
+        bound = self.heaviest * np.asarray(bound, dtype=float)
+        return np.sum(self.workers.ask("statistics.sums", function, bound, self.n_samples), axis=0).sum(axis=0)
 
     def largest(self, function: Function) -> Array:
-        return np.max(self.crew.ask("largest", function), axis=0)
+        return np.max(self.workers.ask("statistics.largest", function), axis=0)
 
     def mean(self, function: Function, bound: Array | float | None = None) -> Array:
         if bound is None:
             bound = np.maximum(self.largest(function), self.largest(negative(function)))
-        bound = self.heaviest * np.asarray(bound, dtype=float)
-        return np.sum(self.crew.ask("sums", function, bound, self.n_samples), axis=0).sum(axis=0) / self.total
+        return self._sums(function, bound) / self.total
 
     def quantiles(self, shares: tuple[float, ...]) -> Array:
         def weight_up_to(values: Array) -> Array:
-            return np.sum(self.crew.ask("weight_up_to", values), axis=0)
+            return np.sum(self.workers.ask("weight_up_to", values), axis=0)
 
         low, high = -self.largest(np.negative), self.largest(np.positive)
         found = quantiles_by_counting(weight_up_to, low, high, self.total, shares)
-        self.crew.ask("forget_columns")
+        self.workers.ask("forget_columns")
         return found
 
     def scale(self, standardizer: Standardizer | None, columns: IntArray) -> Scale:
         """Typical distances in the given columns, and the number of columns that vary."""
         see = partial(seen, standardizer, columns)
         n_varying = max(1, int((self.largest(see) > -self.largest(negative(see))).sum()))
-        if self.crew.supply.private:
-            n, log_2, log_1 = np.sum(self.crew.ask("distances_within", standardizer, columns), axis=0)
+        if self.workers.supply.private:
+            n, log_2, log_1 = np.sum(self.workers.ask("distances_within", standardizer, columns), axis=0)
             return Scale(math.exp(log_2 / n), math.exp(log_1 / n), n_varying)
-        rows = np.sort(np.concatenate(self.crew.ask("counting_rows")))
-        found = self.crew.ask("samples_at", rows[draw(len(rows))])
+        rows = np.sort(np.concatenate(self.workers.ask("counting_rows")))
+        found = self.workers.ask("samples_at", rows[draw(len(rows))])
         places, data, weight = (np.concatenate(parts) for parts in zip(*found, strict=True))
         order = np.argsort(places)
         return Scale.of(see(data[order]), weight[order])._replace(n_varying=n_varying)
@@ -94,7 +102,7 @@ class RemoteStatistics:
         """Variance and effective rank of every kernel, averaged over tasks (a random subset if there are many)."""
         drawn = dict(draw_groups(self.n_counting, most))
         each = [({k: drawn[t] for k, t in enumerate(index.tolist()) if t in drawn},) for index in self.index]
-        found = self.crew.ask("measure", evaluator, each=each)
+        found = self.workers.ask("measure", evaluator, each=each)
         of_task: dict[int, Array] = {}
         for index, (asked,), values in zip(self.index, each, found, strict=True):
             of_task |= {int(index[k]): value for k, value in zip(asked, values, strict=True)}
@@ -103,6 +111,11 @@ class RemoteStatistics:
             variance, rank = of_task[t]
             sums.add(variance, rank, len(of_task))
         return sums.means()
+
+
+def _one(X: Array) -> Array:
+    """Sums of it are total weights."""
+    return np.ones((len(X), 1))
 
 
 def quantiles_by_counting(
@@ -115,39 +128,28 @@ def quantiles_by_counting(
     """
     wanted = np.array(shares)[:, None] * total * (1 - 1e-12)
     first, last = (np.tile(_number_of(edge), (len(shares), 1)) for edge in (low, high))
+    steps = np.arange(_SECTIONS, dtype=np.uint64)[:, None, None]
     while (first < last).any():
-        # the number of doubles in between may exceed a signed 64-bit integer
-        distance = last.view(np.uint64) - first.view(np.uint64)
-        steps = [
-            np.minimum(np.uint64(k) * (distance // np.uint64(_SECTIONS) + np.uint64(1)), distance)
-            for k in range(_SECTIONS)
-        ]
-        tried = np.array([*((first.view(np.uint64) + step).view(np.int64) for step in steps), last])
+        tried = np.minimum(first + steps * ((last - first) // np.uint64(_SECTIONS) + np.uint64(1)), last)
         enough = weight_up_to(_double_of(tried).reshape(-1, tried.shape[2])).reshape(tried.shape) >= wanted
-        enough[-1] = True
-        at = enough.argmax(axis=0)[None]
-        before = np.take_along_axis(tried, np.maximum(at - 1, 0), axis=0)[0]
-        last = np.take_along_axis(tried, at, axis=0)[0]
-        first = np.where((at[0] == 0) | (before >= last), last, np.minimum(before + 1, last))
+        n_low = (~enough).sum(axis=0)[None]  # of increasing values
+        before, after = (np.take_along_axis(tried, k.clip(0, _SECTIONS - 1), axis=0)[0] for k in (n_low - 1, n_low))
+        first = np.where(n_low[0] > 0, before + np.uint64(1), first)
+        last = np.where(n_low[0] < _SECTIONS, after, last)
     return _double_of(first)
 
 
-def _number_of(values: Array) -> IntArray:
+_NEGATIVE = np.uint64(1 << 63)
+
+
+def _number_of(values: Array) -> NDArray[np.uint64]:
     """Map doubles to integers in the same order."""
-    bits = np.ascontiguousarray(values + 0.0, dtype=np.float64).view(np.int64)  # + 0.0 turns −0.0 into 0.0
-    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
+    bits = np.ascontiguousarray(values + 0.0, dtype=np.float64).view(np.uint64)  # + 0.0 turns −0.0 into 0.0
+    return np.where(bits < _NEGATIVE, bits + _NEGATIVE, ~bits)
 
 
-def _double_of(numbers: IntArray) -> Array:
-    bits = np.where(numbers < 0, np.int64(-(2**63)) - numbers, numbers)
-    return np.ascontiguousarray(bits).view(np.float64)
-
-
-class Handle:
-    """A reference to the duals of one sweep, which stay on the workers until the handle is garbage-collected."""
-
-    def __init__(self, number: int, rtol: float):
-        self.number, self.rtol = number, rtol
+def _double_of(numbers: NDArray[np.uint64]) -> Array:
+    return np.where(numbers < _NEGATIVE, ~numbers, numbers - _NEGATIVE).view(np.float64)
 
 
 class RemoteTasks:
@@ -158,8 +160,8 @@ class RemoteTasks:
 
     Parameters
     ----------
-    crew : Crew
-        The workers.
+    workers : Workers
+        The shards of the tasks.
     index : list of arrays of int
         The tasks of each worker.
     bank : FittedBank
@@ -170,12 +172,12 @@ class RemoteTasks:
         The machine that solves a task, and its parameters.
     """
 
-    def __init__(self, crew: Crew, index: list[IntArray], bank: FittedBank, C: float, parts: Parts):
-        self.crew, self._index, self.bank = crew, index, bank
+    def __init__(self, workers: Workers, index: list[IntArray], bank: FittedBank, C: float, parts: Parts):
+        self.workers, self._index, self.bank = workers, index, bank
         self.n_tasks, self.n_kernels = sum(len(part) for part in index), bank.n_kernels
         self._n_sweeps = 0
         self._dropped: list[int] = []
-        promised = crew.advance("prepare", bank, C, parts)
+        promised = workers.advance("prepare", bank, C, parts)
         # kernels and duals are at the workers, so nothing can be chosen or grown here
         self.promises = Promises(
             nonnegative=all(own.nonnegative for own in promised),
@@ -189,32 +191,26 @@ class RemoteTasks:
         if theta.shape != (self.n_kernels,):
             raise ValueError(f"theta must have one entry per kernel ({self.n_kernels}), got shape {theta.shape}.")
         self._n_sweeps += 1
-        handle = Handle(self._n_sweeps, rtol)
+        handle = Handle(self._n_sweeps, theta, rtol)
         dropped, self._dropped[:] = self._dropped[:], []
-        found = self.crew.ask("sweep", theta, None if warm is None else warm.number, rtol, handle.number, dropped)
+        found = self.workers.ask("sweep", handle, None if warm is None else warm.number, dropped)
         weakref.finalize(handle, self._dropped.append, handle.number)
         rows = np.empty((self.n_tasks, self.n_kernels + 3))
         for index, part in zip(self._index, found, strict=True):
             rows[index] = part
-        linear, forms, lower, upper = rows[:, 0].copy(), rows[:, 1:-2].copy(), rows[:, -2].copy(), rows[:, -1].copy()
+        linear, forms, lower, upper = (rows[:, part].copy() for part in (0, slice(1, -2), -2, -1))
         return Sweep(theta, linear, forms, lower, upper, handle)
 
     def decisions(self, sweep: Sweep) -> Decisions:
         """The task functions that result from a sweep of this machine; fetches all duals from the workers."""
-        found = self.crew.ask("decisions", point_of(sweep))
-        dual: list[Any] = [None] * self.n_tasks
-        intercepts = np.empty(self.n_tasks)
-        for index, part in zip(self._index, found, strict=True):
-            intercepts[index] = part.intercepts
-            for t, own in zip(index.tolist(), part.dual, strict=True):
-                dual[t] = own
-        return Decisions(dual, intercepts, found[0].diagonal)
+        found = self.workers.ask("decisions", sweep.warm)
+        by_task = np.argsort(np.concatenate(self._index))
+        dual = [own for part in found for own in part.dual]
+        intercepts = np.concatenate([part.intercepts for part in found])[by_task]
+        return Decisions([dual[k] for k in by_task], intercepts, found[0].diagonal)
 
 
-def point_of(sweep: Sweep) -> Point:
-    return Point(sweep.warm.number, sweep.theta, sweep.warm.rtol)
-
-
+@dataclass(frozen=True, eq=False)
 class SiteModel:
     """The functions of all tasks at one θ, kept at the sites, which predict their own samples.
 
@@ -226,13 +222,15 @@ class SiteModel:
         Kernel weights.
     tasks : Labelling or Targets
         The tasks.
-    training, solution : objects
-        The samples at the sites, and the point of a path.
+    workers, handle : objects
+        The samples at the sites, and the sweep that solved the tasks.
     """
 
-    def __init__(self, training: RemoteTraining, bank: FittedBank, solution: Solution):
-        self._training, self._sweep = training, solution.sweep
-        self.bank, self.theta, self.tasks = bank, solution.theta, training.labelling
+    bank: FittedBank
+    theta: Array
+    tasks: TaskSet
+    workers: Workers
+    handle: Handle
 
     def predict(self, samples: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
         """Predict samples of some sites.
@@ -255,63 +253,58 @@ class SiteModel:
         """The accuracy, or R², at some sites; pass (X, y) instead of X. Only the scores leave the sites."""
         return self._applied("score", samples)
 
-    def _applied(self, what: str, samples: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
-        crew = self._training.crew
-        known = {name for batch in crew.batches for name in batch.names}
+    def _applied(self, use: Use, samples: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
+        names = [shard.batch.names for shard in self.workers.shards]
+        known = set(chain.from_iterable(names))
         unknown = [name for name in samples if name not in known]
         if unknown:
             raise ValueError(f"Unknown site {unknown[0]!r}; the sites are {sorted(map(str, known))[:20]}.")
-        each = [({name: samples[name] for name in batch.names if name in samples},) for batch in crew.batches]
-        found: dict[Hashable, Any] = {}
-        for part in crew.ask("apply", point_of(self._sweep), what, each=each, futures=True):
-            found |= part
+        each = [({name: samples[name] for name in own if name in samples},) for own in names]
+        found = ChainMap(*self.workers.ask("apply", self.handle, use, each=each, futures=True))
         return {name: found[name] for name in samples}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RemoteTraining(Training):
     """Training data on the workers of a cluster; the tasks have names and classes here, but no samples.
 
     index: the numbers of the tasks of each worker; n_counting: number of samples with positive weight of each task;
-    gather: whether to fetch the support vectors of models, or to keep the models at the sites.
+    site: a site, whose features are those of all; gather: whether to fetch the support vectors of models, or to keep
+    the models at the sites.
     """
 
-    crew: Any = None
-    index: Any = ()
-    n_counting: Any = ()
-    sizes: Any = None
-    seen: Any = None
-    gather: bool = True
+    workers: Workers
+    index: list[IntArray]
+    n_counting: list[int]
+    sizes: Array
+    site: SiteInfo
+    gather: bool
 
     @classmethod
-    def of(cls, crew: Crew, gather: bool = True) -> RemoteTraining:
+    def of(cls, workers: Workers, gather: bool = True) -> RemoteTraining:
         """Read the samples of all sites."""
-        crew.load()
-        described = crew.ask("describe")
-        crew.supply.loaded()
+        supply, described = workers.supply, workers.ask("describe")
+        supply.loaded()
         sites = {info.name: info for part in described for info in part}
-        _check_alike(list(sites.values()))
-        given = [name for name in crew.supply.order if name in sites]
-        order = unique_labels(array_of(given))
-        tasks, labelling = _join(crew.supply.reading, [sites[name] for name in order])
-        first_task = _beginnings(order, [len(sites[name].tasks) for name in order])
-        index = [
-            np.concatenate([first_task[i.name] + np.arange(len(i.tasks)) for i in part]).astype(np.int64)
-            for part in described
-        ]
-        if crew.supply.places_rows:
-            crew.advance("place", _beginnings(given, [sites[name].n_samples for name in given]))
-        info = sites[order[0]]
+        check_alike(list(sites.values()))
+        given = [name for name in supply.order if name in sites]
+        if supply.places_rows:
+            workers.advance("place", _beginnings([sites[name] for name in given], "n_samples"))
+        ordered = [sites[name] for name in unique_labels(array_of(given))]
+        first = _beginnings(ordered, "n_tasks")
+        tasks = [task for info in ordered for task in info.tasks]
+        check_class_weight(supply.reading.class_weight, tasks)  # a site need not have all labels
+        one, *others = ordered
         return cls(
-            Samples(np.empty((sum(i.n_samples for i in sites.values()), 0)), None, info.feature_names),
+            Samples(np.empty((sum(info.n_samples for info in ordered), 0)), None, one.feature_names),
             tasks,
             [np.empty(0)] * len(tasks),
-            labelling,
-            crew=crew,
-            index=index,
-            n_counting=[n for name in order for n in sites[name].n_counting],
-            sizes=np.concatenate([sites[name].task_sizes for name in order]),
-            seen=(info.n_features, info.features_seen),
+            one.labelling.joined(tasks, [info.labelling for info in others]),
+            workers=workers,
+            index=[np.concatenate([first[i.name] + np.arange(i.n_tasks) for i in part]) for part in described],
+            n_counting=[n for info in ordered for n in info.n_counting],
+            sizes=np.concatenate([info.task_sizes for info in ordered]),
+            site=one,
             gather=gather,
         )
 
@@ -325,27 +318,32 @@ class RemoteTraining(Training):
     def task_sizes(self) -> Array:
         return self.sizes
 
-    def gathered(self, bank: FittedBank, points: list[Solution]) -> list[TaskModel]:
+    def gathered(self, bank: FittedBank, points: Sequence[Solution]) -> list[TaskModel]:
         """Models with the support vectors of all sites."""
-        found = self.crew.ask("support", [point_of(point.sweep) for point in points])
-        rows = np.concatenate([part.rows for part in found])
+        found: list[ShardFunctions] = self.workers.ask("functions", [point.sweep.warm for point in points])
+        rows = np.concatenate([part.support.rows for part in found])
         by_row, by_task = np.argsort(rows), np.argsort(np.concatenate(self.index))
-        support = Support(rows[by_row], np.concatenate([part.vectors for part in found])[by_row])
+        support = Support(rows[by_row], np.concatenate([part.support.vectors for part in found])[by_row])
         models = []
         for k, point in enumerate(points):
             dual = csr_matrix(block_diag([part.duals[k] for part in found], format="csr"))[by_task][:, by_row]
             intercepts = np.concatenate([part.intercepts[k] for part in found])[by_task]
-            models.append(
-                TaskModel(bank, self.labelling, support, point.theta, dual, intercepts, found[0].diagonals[k])
-            )
+            diagonal = found[0].diagonals[k]
+            models.append(TaskModel(bank, self.labelling, support, point.theta, dual, intercepts, diagonal))
         return models
+
+
+def _beginnings(sites: list[SiteInfo], size: str) -> dict[Hashable, int]:
+    """Where the part of each site begins if their samples, or tasks, are put one after the other."""
+    lengths = [getattr(info, size) for info in sites]
+    return dict(zip((info.name for info in sites), np.cumsum([0, *lengths]).tolist(), strict=False))
 
 
 @fit_and_measure.register(RemoteTraining)
 def _(training: RemoteTraining, kernels: KernelLike, centred: bool) -> tuple[FittedBank, None]:
     """Fit the bank to statistics from all workers."""
-    statistics = RemoteStatistics(training.crew, training.index, training.n_counting)
-    bank = as_bank(kernels).fit_remote(statistics, training.seen[0], training.samples.names)
+    statistics = RemoteStatistics(training.workers, training.index, training.n_counting)
+    bank = as_bank(kernels).fit_remote(statistics, training.site.n_features, training.samples.names)
     return (bank.for_shift_invariant() if centred else bank), None
 
 
@@ -361,51 +359,22 @@ def _(
     """The problem of the tasks on all workers; ``bounds`` is C, which the workers multiply by their weights."""
     if parts.solver.name == "tseng":
         raise ValueError("solver='tseng' needs the kernel matrices of all tasks in one place; use 'auto' or 'bcd'.")
-    machine = RemoteTasks(training.crew, training.index, bank, bounds, parts)
+    machine = RemoteTasks(training.workers, training.index, bank, bounds, parts)
     return Posed(parts.problem(machine, omega), bank, None)
 
 
 @models_of.register(RemoteTraining)
-def _(training: RemoteTraining, points: Sequence[Solution], bank: FittedBank) -> list[Any]:
+def _(training: RemoteTraining, points: Sequence[Solution], bank: FittedBank) -> Sequence[TaskModel | SiteModel]:
     """One model per solution; solutions with the same sweep share one."""
     distinct = {id(point.sweep): point for point in points}
+    made: Sequence[TaskModel | SiteModel]
     if training.gather:
-        made: list[Any] = training.gathered(bank, list(distinct.values()))
+        made = training.gathered(bank, list(distinct.values()))
     else:
-        made = [SiteModel(training, bank, point) for point in distinct.values()]
+        given = training.labelling, training.workers
+        made = [SiteModel(bank, point.theta, *given, point.sweep.warm) for point in distinct.values()]
     model_of = dict(zip(distinct, made, strict=True))
     return [model_of[id(point.sweep)] for point in points]
-
-
-def _beginnings(names: list[Any], lengths: list[int]) -> dict[Hashable, int]:
-    """Start of the part of each name in their concatenation."""
-    return dict(zip(names, np.cumsum([0, *lengths]).tolist(), strict=False))
-
-
-def _check_alike(sites: list[SiteInfo]) -> None:
-    one = sites[0]
-    for info in sites[1:]:
-        if info.n_features != one.n_features:
-            raise ValueError(
-                f"Site {info.name!r} has {info.n_features} features, but site {one.name!r} has {one.n_features}."
-            )
-        if info.feature_names != one.feature_names:
-            raise ValueError(
-                f"Site {info.name!r} has the columns {(info.feature_names or ['without names'])[:10]}, but site "
-                f"{one.name!r} has {(one.feature_names or ['columns without names'])[:10]}, in that order."
-            )
-
-
-def _join(reading: Reading, sites: list[SiteInfo]) -> tuple[list[Task], Any]:
-    """The tasks of all sites, without samples, and what their decisions mean."""
-    none = np.empty(0, dtype=np.int64)
-    tasks = [Task(name, none, np.empty(0), classes, info.name) for info in sites for name, classes in info.tasks]
-    numbers = [info.targets for info in sites if info.targets is not None]
-    if numbers:
-        centre, spread, deviation = (np.concatenate(parts) for parts in zip(*numbers, strict=True))
-        return tasks, Targets.of(tasks, "tasks", centre, spread, deviation)
-    check_class_weight(reading.class_weight, tasks)  # a site need not have all labels
-    return tasks, labelling_of(reading, tasks, "tasks", unique_labels(array_of(labels_of(tasks))))
 
 
 @dataclass(frozen=True)
@@ -436,14 +405,21 @@ class Sites:
     """
 
     sites: Sequence[Site]
-    client: Any = None
+    client: Client | None = None
     gather: bool = True
     patience: float = 60.0
     on_workers: ClassVar[bool] = True  # read by is_remote
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sites", list(self.sites))
-        check_sites(self.sites)
+        if not self.sites:
+            raise ValueError("sites is empty; pass at least one Site.")
+        for site in self.sites:
+            if not isinstance(site, Site):
+                raise TypeError(f"sites must be a list of Site objects, got {shown(site)} in it.")
+        name, n_times = Counter(site.name for site in self.sites).most_common(1)[0]
+        if n_times > 1:
+            raise ValueError(f"Two sites are called {name!r}; each needs a unique name.")
         check_number("patience", self.patience, lambda v: v >= 0, "of at least 0")
 
     def machine(
@@ -458,7 +434,7 @@ class Sites:
         training = read_remote(PathReader(Reading(kernels, machine=kind)), self)
         parts = check_parts([1.0], 1.1, 1e-3, "auto", None, None, "none", kind, epsilon=epsilon)
         bank, _ = fit_and_measure(training, kernels, kind.promises.shifts)
-        return RemoteTasks(training.crew, training.index, bank, C, parts)
+        return RemoteTasks(training.workers, training.index, bank, C, parts)
 
 
 def read_remote(
@@ -478,11 +454,12 @@ def read_remote(
         named = [name for name, value in extra.items() if value is not None]
         if named:
             raise ValueError(f"Sites have their own targets and task names; do not pass {named[0]}.")
-        training = RemoteTraining.of(Crew(current_client(X.client), SiteSupply(reading, X.sites), X.patience), X.gather)
+        workers = Workers(current_client(X.client), SiteSupply(reading, X.sites), X.patience)
+        training = RemoteTraining.of(workers, X.gather)
     else:
         client = current_client()
-        training = RemoteTraining.of(Crew(client, CollectionSupply(client, reading, X, y, tasks, sample_weight)))
-    owner.n_features_in_, names = training.seen[1]
+        training = RemoteTraining.of(Workers(client, CollectionSupply(client, reading, X, y, tasks, sample_weight)))
+    owner.n_features_in_, names = training.site.features_in
     if names is not None:
         owner.feature_names_in_ = names
     return training

@@ -26,7 +26,7 @@ from paretomkl import (
     stack_tasks,
 )
 from paretomkl.distributed import Site, Sites
-from paretomkl.distributed._shard import NotHere, answer
+from paretomkl.distributed._shard import NotHere, Shard
 from paretomkl.problem import MultiTaskProblem
 from paretomkl.protocols import Machine, check_part
 from paretomkl.scalarizations import PowerMean
@@ -77,7 +77,7 @@ def client(cluster):
 def asked():
     """How many threads of this process answer a question; most answers are no tasks of the scheduler."""
     stacks = sys._current_frames().values()  # noqa: SLF001
-    return sum(any(frame.f_code is answer.__code__ for frame, _ in walk_stack(stack)) for stack in stacks)
+    return sum(any(frame.f_code is Shard.answer.__code__ for frame, _ in walk_stack(stack)) for stack in stacks)
 
 
 def busy(client):
@@ -244,7 +244,7 @@ def test_at_most_a_kilobyte_for_each_task_and_round(client, monkeypatch):
 
 def test_shards_cannot_be_sent(client):
     machine = in_memory(make_data(2)).machine("paper")
-    shard = machine.crew.batches[0].shard
+    shard = machine.workers.shards[0].future
     with pytest.raises(TypeError, match="stay on their worker"):
         shard.result(timeout=20)
 
@@ -259,7 +259,7 @@ def test_duals_of_forgotten_sweeps_are_dropped(client):
     def n_kept(shard):
         return len(shard.sweeps)
 
-    shards = [batch.shard for batch in machine.crew.batches]
+    shards = [shard.future for shard in machine.workers.shards]
     assert max(client.gather([client.submit(n_kept, shard, pure=False) for shard in shards])) <= 3
 
 
@@ -321,7 +321,7 @@ def test_a_worker_killed_mid_path_only_costs_time(nanny, bound):
     with two_workers(nanny) as client:
         machine, sweeps = Sites(sites).machine("paper"), []
         sweep = machine.sweep
-        victim = client.run(os.getpid)[machine.crew.batches[0].address]
+        victim = client.run(os.getpid)[machine.workers.shards[0].address]
 
         def fatal(theta, warm=None, rtol=1e-6):
             sweeps.append(theta)
@@ -361,7 +361,7 @@ def test_a_round_that_takes_long_is_shown_by_the_scheduler(client, monkeypatch):
 def test_a_connection_that_breaks_or_a_shard_that_is_gone_costs_time_only(client, monkeypatch, error):
     data = make_data(4)
     machine = in_memory(data).machine("paper")
-    run, shards, n_calls = client.run, [batch.shard.key for batch in machine.crew.batches], []
+    run, shards, n_calls = client.run, [shard.future.key for shard in machine.workers.shards], []
 
     def broken_once(function, *args, **options):
         n_calls.append(function)
@@ -372,7 +372,7 @@ def test_a_connection_that_breaks_or_a_shard_that_is_gone_costs_time_only(client
     monkeypatch.setattr(client, "run", broken_once)
     solution = CutPool().solve(MultiTaskProblem(machine, PowerMean(1.0), LsBall(1.1)))
     assert len(n_calls) > 4
-    made_again = sum(batch.shard.key != key for batch, key in zip(machine.crew.batches, shards, strict=True))
+    made_again = sum(shard.future.key != key for shard, key in zip(machine.workers.shards, shards, strict=True))
     assert made_again == isinstance(error, NotHere)
     near = pareto_path(**stacked(data), kernels="paper", ps=[1.0])
     assert solution.objective == pytest.approx(near.objective[0], rel=2e-3)
@@ -401,9 +401,9 @@ def test_loaders_run_at_their_worker(client):
     ]
     machine = Sites(sites).machine("paper")
     addresses = {address: info["name"] for address, info in client.scheduler_info()["workers"].items()}
-    for batch in machine.crew.batches:
-        assert str(addresses[batch.address]) == batch.worker
-        assert client.who_has(batch.shard)[batch.shard.key] == (batch.address,)
+    for shard in machine.workers.shards:
+        assert str(addresses[shard.address]) == shard.batch.worker
+        assert client.who_has(shard.future)[shard.future.key] == (shard.address,)
 
 
 @pytest.mark.parametrize("moment", [0.1, 0.5, 1.0])

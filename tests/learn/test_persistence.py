@@ -103,7 +103,7 @@ def test_foreign_code_is_refused_unless_named(tmp_path):
         "paretomkl._learn.saving.save_model",
         "paretomkl._learn.saving.ZipFile",
         "paretomkl.cli._running.Output",
-        "paretomkl.distributed._workers.Crew",
+        "paretomkl.distributed._workers.Workers",
         "paretomkl._fitting.models.nowhere",
         "paretomkl.nowhere.TaskModel",
         "paretomkl_of_a_stranger.TaskModel",
