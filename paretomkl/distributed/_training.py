@@ -40,9 +40,9 @@ from ..machines._base import find_kind
 from ..protocols import Promises
 from ..solution import Solution
 from ..sweep import Decisions, Sweep
-from ._dask_inputs import CollectionSupply
+from ._inputs import Site, supply_of_collection, supply_of_sites
 from ._shard import Handle, ShardFunctions, SiteInfo, Use, check_alike
-from ._workers import Site, SiteSupply, Workers, current_client
+from ._workers import Workers, current_client
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -179,11 +179,8 @@ class RemoteTasks:
         self._dropped: list[int] = []
         promised = workers.advance("prepare", bank, C, parts)
         # kernels and duals are at the workers, so nothing can be chosen or grown here
-        self.promises = Promises(
-            nonnegative=all(own.nonnegative for own in promised),
-            shrinks=all(own.shrinks for own in promised),
-            scales=all(own.scales for own in promised),
-        )
+        kept = "nonnegative", "shrinks", "scales"
+        self.promises = Promises(**{name: all(getattr(own, name) for own in promised) for name in kept})
 
     def sweep(self, theta: Array, warm: Handle | None = None, rtol: float = 1e-6) -> Sweep:
         """Solve every task at θ to a relative duality gap of rtol, starting from the duals of an earlier sweep."""
@@ -281,14 +278,14 @@ class RemoteTraining(Training):
     gather: bool
 
     @classmethod
-    def of(cls, workers: Workers, gather: bool = True) -> RemoteTraining:
+    def of(cls, workers: Workers, gather: bool) -> RemoteTraining:
         """Read the samples of all sites."""
         supply, described = workers.supply, workers.ask("describe")
         supply.loaded()
         sites = {info.name: info for part in described for info in part}
         check_alike(list(sites.values()))
-        given = [name for name in supply.order if name in sites]
-        if supply.places_rows:
+        given = [name for name in supply.costs]
+        if not supply.numbered:
             workers.advance("place", _beginnings([sites[name] for name in given], "n_samples"))
         ordered = [sites[name] for name in unique_labels(array_of(given))]
         first = _beginnings(ordered, "n_tasks")
@@ -454,11 +451,12 @@ def read_remote(
         named = [name for name, value in extra.items() if value is not None]
         if named:
             raise ValueError(f"Sites have their own targets and task names; do not pass {named[0]}.")
-        workers = Workers(current_client(X.client), SiteSupply(reading, X.sites), X.patience)
-        training = RemoteTraining.of(workers, X.gather)
+        client = current_client(X.client)
+        workers = Workers(client, supply_of_sites(client, reading, X.sites), X.patience)
     else:
         client = current_client()
-        training = RemoteTraining.of(Workers(client, CollectionSupply(client, reading, X, y, tasks, sample_weight)))
+        workers = Workers(client, supply_of_collection(client, reading, X, y, tasks, sample_weight))
+    training = RemoteTraining.of(workers, gather=X.gather if isinstance(X, Sites) else True)
     owner.n_features_in_, names = training.site.features_in
     if names is not None:
         owner.feature_names_in_ = names

@@ -6,19 +6,17 @@ import asyncio
 import time
 import uuid
 from collections import Counter
-from collections.abc import Awaitable, Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import signature
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from .._data.reading import Reading
 from .._tools.checks import shown
-from ._shard import NotHere, Request, Shard, cancel, load, occupy, reply
+from ._inputs import Batch, Supply, WorkerName
+from ._shard import NotHere, Request, Shard, cancel, occupy, reply
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -28,8 +26,6 @@ SHOWN = 2.0  # seconds after which the scheduler learns that workers are busy wi
 MOST_LOSSES = 3  # limit on lost workers per batch during one request
 GIVE_UP = 1.0  # seconds that the client waits to tell workers about an interrupt
 _NO_CLIENT = "There is no Dask client: create one with `client = distributed.Client(…)`, or pass client=."
-
-WorkerName: TypeAlias = str | int
 
 
 def current_client(client: Client | None = None) -> Client:
@@ -48,75 +44,6 @@ def current_client(client: Client | None = None) -> Client:
     return client
 
 
-@dataclass(frozen=True)
-class Site:
-    """The samples of one task (possibly with several classes), and where they are.
-
-    Parameters
-    ----------
-    name : hashable
-        Name of the task.
-    data : tuple, Future or None, default=None
-        ``(X, y)`` or ``(X, y, sample_weight)``, in memory or as a future of the cluster.
-    load : callable, default=None
-        Returns such a tuple. It runs on a worker, and its samples never leave that worker.
-    worker : str or int, default=None
-        Name (or address) of the only worker that may hold the samples; None allows any worker.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from paretomkl.distributed import Site
-    >>> X = np.random.default_rng(0).normal(size=(20, 3))
-    >>> Site("north", data=(X, np.sign(X[:, 0]))).size
-    20.0
-    """
-
-    name: Hashable
-    data: Any = None
-    load: Callable[[], tuple[Any, ...]] | None = None
-    worker: WorkerName | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.name, np.number | np.str_):  # messages show names as Python writes them
-            object.__setattr__(self, "name", self.name.item())
-        if (self.data is None) == (self.load is None):
-            raise ValueError(f"Site {self.name!r} needs either data= or load=.")
-        if self.load is not None and not callable(self.load):
-            raise ValueError(f"The loader of site {self.name!r} must be a function, got {shown(self.load)}.")
-
-    @property
-    def size(self) -> float:
-        """Number of samples; NaN if unknown."""
-        return float(len(self.data[0])) if isinstance(self.data, tuple | list) and len(self.data) else np.nan
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Sites for one worker; ``worker`` is its name if no other worker may have them."""
-
-    names: list[Hashable]
-    cost: float
-    worker: WorkerName | None = None
-
-    @property
-    def label(self) -> str:
-        """Name on the dashboard."""
-        more = len(self.names) - 1
-        return f"{self.names[0]}" + (f"+{more}" if more else "")
-
-    @classmethod
-    def divide(cls, costs: Mapping[Hashable, float], n_parts: int) -> list[Batch]:
-        """Parts of about equal cost; the names in each part keep their order."""
-        total = np.zeros(max(1, n_parts))
-        place: dict[Hashable, int] = {}
-        for name in sorted(costs, key=lambda name: -costs[name]):
-            place[name] = int(total.argmin())
-            total[place[name]] += costs[name]
-        names = [[name for name in costs if place[name] == k] for k in range(len(total))]
-        return [cls(part, cost) for part, cost in zip(names, total.tolist(), strict=True) if part]
-
-
 @dataclass
 class PlacedShard:
     """A batch on a worker: where it is, the future of its shard, and whether that has gone through all changes."""
@@ -128,64 +55,6 @@ class PlacedShard:
 
     def is_gone(self, there: Container[str]) -> bool:
         return self.address not in there or self.future.status in ("lost", "cancelled")
-
-
-class Supply:
-    """The source of the samples of the sites; subclasses define where they are."""
-
-    private: bool  # whether samples must not leave their workers
-    places_rows: bool  # whether the rows of the sites are numbered in the order of the sites
-    order: list[Hashable]  # the order of the sites
-    reading: Reading  # how the workers read the samples
-
-    def batches(self, n_workers: int) -> list[Batch]:
-        """Group the sites into batches, at most one per worker (unless sites are bound to workers)."""
-        raise NotImplementedError
-
-    def load(self, client: Client, batch: Batch, request: Request, **where: Any) -> Future:
-        """The future of a shard with the sites of the batch; ``where`` it is to be, for ``client.submit``."""
-        raise NotImplementedError
-
-    def loaded(self) -> None:
-        """Called when all shards are loaded."""
-
-
-class SiteSupply(Supply):
-    """Sites given as a list."""
-
-    places_rows = True
-
-    def __init__(self, reading: Reading, sites: Sequence[Site]):
-        self.reading = reading
-        self.sites = {site.name: site for site in sites}
-        self.order = list(self.sites)
-        self.private = any(site.load is not None for site in sites)
-
-    def batches(self, n_workers: int) -> list[Batch]:
-        known = [site.size for site in self.sites.values() if site.size == site.size]
-        usual = float(np.mean(known)) if known else 1.0
-        costs = {name: (site.size if site.size == site.size else usual) ** 2 for name, site in self.sites.items()}
-        bound: dict[WorkerName, list[Hashable]] = {}
-        for name, site in self.sites.items():
-            if site.worker is not None:
-                bound.setdefault(site.worker, []).append(name)
-        made = [Batch(names, sum(costs[n] for n in names), worker) for worker, names in bound.items()]
-        free = {name: costs[name] for name, site in self.sites.items() if site.worker is None}
-        return made + Batch.divide(free, n_workers)
-
-    def load(self, client: Client, batch: Batch, request: Request, **where: Any) -> Future:
-        sites = [self.sites[name] for name in batch.names]
-        here = {site.name: tuple(site.data) for site in sites if isinstance(site.data, tuple | list)}
-        # one message for all samples of the batch, directly to its worker
-        sent = client.scatter([here], workers=where["workers"], hash=False)[0] if here else {}
-        others = {site.name: site.load or site.data for site in sites if site.name not in here}
-        return client.submit(_load_sites, request, self.reading, batch.names, sent, others, **where)
-
-
-def _load_sites(
-    request: Request, reading: Reading, names: list[Hashable], sent: dict[Hashable, Any], others: dict[Hashable, Any]
-) -> Shard:
-    return load(request, reading, [(name, sent[name] if name in sent else others[name], None) for name in names])
 
 
 class Workers:
@@ -326,7 +195,7 @@ class Workers:
         address = self._awaited(suitable, missing)[0]
         request = Request(self._name, next(self._number))
         where = {"workers": [address], "pure": False, "key": f"load-{batch.label}-{self._name}-{request.number}"}
-        return PlacedShard(batch, address, self.supply.load(self.client, batch, request, **where))
+        return PlacedShard(batch, address, self.supply.load(batch.names, request, **where))
 
     def _names(self) -> dict[str, WorkerName]:
         """The name of each worker by its address."""
