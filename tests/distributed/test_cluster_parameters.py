@@ -29,6 +29,7 @@ from paretomkl.baselines import IndependentMKL
 from paretomkl.distributed import Site, Sites
 from paretomkl.scalarizations import PowerMean
 from paretomkl.weight_sets import LsBall
+from tests.learn.test_own_parts import GENTLE
 
 distributed = pytest.importorskip("distributed")
 delayed, array = pytest.importorskip("dask").delayed, pytest.importorskip("dask.array")
@@ -44,7 +45,7 @@ CHANGES = {
     ParetoMKLClassifier: [
         SOLVING | INERT | {"p": 3.0, "multi_class": "one-vs-rest", "class_weight": {0: 4.0, 2: 0.3}},
         EARLY | {"loss": "squared", "class_weight": "balanced"},
-        OWN_PARTS,
+        OWN_PARTS | {"loss": GENTLE},
     ],
     ParetoMKLRegressor: [
         SOLVING | INERT | {"p": 3.0, "normalize_y": False},
@@ -54,7 +55,7 @@ CHANGES = {
     pareto_path: [
         SOLVING | {"ps": [3.0], "n_jobs": 2, "verbose": 1, "multi_class": "one-vs-rest", "class_weight": "balanced"},
         EARLY | {"machine": "svr", "epsilon": 0.4, "normalize_y": False},
-        OWN_PARTS,
+        OWN_PARTS | {"machine": "logistic"},
     ],
 }
 SEARCHES = [ParetoMKLClassifierCV, ParetoMKLRegressorCV]

@@ -12,6 +12,7 @@ import time
 from contextlib import contextmanager
 from functools import partial
 from traceback import walk_stack
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,8 +26,9 @@ from paretomkl import (
     pareto_path,
     stack_tasks,
 )
+from paretomkl._data.reading import Reading
 from paretomkl.distributed import Site, Sites
-from paretomkl.distributed._shard import NotHere, Shard
+from paretomkl.distributed._shard import MOST_CLIENTS, Cancelled, NotHere, Request, Shard, cancel, cancelled_on
 from paretomkl.problem import MultiTaskProblem
 from paretomkl.protocols import Machine, check_part
 from paretomkl.scalarizations import PowerMean
@@ -417,14 +419,27 @@ def test_an_interrupt_ends_at_once_and_leaves_no_worker_busy(client, stage, mome
         interrupted.append(time.monotonic())
         os.kill(os.getpid(), signal.SIGINT)
 
-    work = partial(pareto_path, in_memory(data), kernels="default", ps=PS)
-    if stage == "sweeps":
-        work = partial(sweep_on, in_memory(data).machine("paper"))
+    machine = in_memory(data).machine("paper") if stage == "sweeps" else None
+    work = partial(sweep_on, machine) if machine else partial(pareto_path, in_memory(data), kernels="default", ps=PS)
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         work()
     assert time.monotonic() - interrupted[0] < 2.0
     assert_soon_idle(client, interrupted[0] + 2.0)
+    if machine:
+        assert len(machine.sweep(np.ones(11)).lower) == 600  # only the requests of then are cancelled
+
+
+def test_a_worker_only_remembers_the_last_cancelled_requests():
+    worker = SimpleNamespace()
+    for k in range(10 * MOST_CLIENTS):
+        cancel(Request(f"client {k}", 7), worker)
+    assert len(cancelled_on(worker)) == MOST_CLIENTS
+    data, last = make_data(1)["hospital-000"], f"client {k}"
+    shard = Shard(Reading(), [("hospital-000", data, None)], Request(last, 8), cancelled_on(worker))
+    assert len(shard.answer(Request(last, 8), "describe")) == 1
+    with pytest.raises(Cancelled):
+        shard.answer(Request(last, 7), "describe")
 
 
 # --------------------------------------------------------------------------------------------------- TLS, errors
