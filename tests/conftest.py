@@ -40,12 +40,11 @@ SHARED_DATA = Path(os.environ.get("PARETOMKL_DATA", Path(__file__).resolve().par
 # (Marks of xdist_group would not do: pytest 9.2 has moved the name of a test, to which xdist 3.8 adds the group.)
 GROUPS = {
     "tests/report/": "pages",
-    "tests/test_distributed.py": "cluster",
-    "tests/test_cluster_parameters.py": "cluster",
+    "tests/distributed/": "cluster",
     "tests/experiments/test_runner.py::test_a_dask_cluster": "cluster",
-    "tests/test_search.py::test_a_dask_cluster": "cluster",
-    "tests/test_cli.py": "commands",
-    "tests/test_shell.py": "shell",
+    "tests/select/test_search.py::test_a_dask_cluster": "cluster",
+    "tests/cli/test_cli.py": "commands",
+    "tests/cli/test_shell.py": "shell",
 }
 
 
