@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from ._learn.path import PAPER_PS, ParetoPath, pareto_path
     from ._learn.saving import load_model, save_model
     from ._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
-    from .kernels import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, Polynomial, sources
+    from .kernels import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, Polynomial, Source, sources
 
 _NAMES = {
     "._fitting.models": "TaskModel",
     "._learn.saving": "load_model save_model",
     "._data.tasks": "stack_tasks",
     ".estimators": "ParetoMKLClassifier ParetoMKLOutlierDetector ParetoMKLRegressor",
-    ".kernels": "Cosine Custom Gaussian KernelBank Laplacian Linear Polynomial sources",
+    ".kernels": "Cosine Custom Gaussian KernelBank Laplacian Linear Polynomial Source sources",
     ".path": "PAPER_PS ParetoPath pareto_path",
     ".search": "ParetoMKLClassifierCV ParetoMKLRegressorCV",
 }
@@ -45,6 +45,7 @@ __all__ = [
     "ParetoMKLRegressorCV",
     "ParetoPath",
     "Polynomial",
+    "Source",
     "TaskModel",
     "baselines",
     "datasets",

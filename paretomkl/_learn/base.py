@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
@@ -296,6 +296,14 @@ class KernelFit(_Estimator):
         if not shares:
             raise AttributeError("The kernels have no named sources; make them with kernels=sources({…}).")
         return {name: share.item() if share.ndim == 0 else share for name, share in shares.items()}
+
+    @property
+    def scaling_(self) -> Mapping[str, str]:
+        """What is done to the columns of each source: ``"standardize"``, ``"root"`` or ``"none"``.
+
+        The key of kernels without a source is ``"X"``.
+        """
+        return self.model_.bank.scaling
 
     @property
     def support_(self) -> IntArray:

@@ -167,6 +167,8 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         θ_m v_m / Σ θ v, where v_m is the variance of kernel m within a task: weights on a common scale.
     source_shares_ : dict
         ``kernel_shares_`` summed over the kernels of each named source.
+    scaling_ : dict
+        What is done to the columns of each named source ("X" without sources): "standardize", "root" or "none".
     objectives_ : array of shape (n_tasks,)
         J_t at ``theta_``; J_t / n_t with ``task_scale="samples"``.
     task_weights_ : array of shape (n_tasks,)
@@ -308,6 +310,8 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
         θ_m v_m / Σ θ v, where v_m is the variance of kernel m within a task: weights on a common scale.
     source_shares_ : dict
         ``kernel_shares_`` summed over the kernels of each named source.
+    scaling_ : dict
+        What is done to the columns of each named source ("X" without sources): "standardize", "root" or "none".
     common_share_ : float
         With ``share="function"``, the share of f_0 in the variance of the functions.
     objectives_, task_weights_ : arrays of shape (n_tasks,)

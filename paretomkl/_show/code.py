@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels._kernels import Kernel, KernelBank, Sources
+from ..kernels._kernels import Kernel, KernelBank, Source, Sources
 
 P = "{p}"  # placeholder for the exponent
 LONGEST = 400  # maximum length of a parameter that is written out
@@ -96,6 +96,9 @@ def _code(value: Any, names: set[str]) -> str | None:
     """Python code for the value, or None; adds the names it needs from ``paretomkl.kernels`` to ``names``."""
     if isinstance(value, KernelBank):
         return _bank(value, names)
+    if isinstance(value, Source):
+        only_columns = value == Source(value.columns) and value.columns is not None
+        return _code(value.columns, names) if only_columns else _call(value, names)
     if isinstance(value, Kernel):
         return _call(value, names)
     if isinstance(value, np.generic | np.ndarray):
@@ -134,14 +137,14 @@ def _bank(bank: KernelBank, names: set[str]) -> str | None:
     return f"KernelBank({first}, {_arguments(given, names)})"
 
 
-def _call(kernel: Kernel, names: set[str]) -> str | None:
-    """A kernel as the call that creates it; None for a user-defined class, which other code cannot import."""
+def _call(kernel: Kernel | Source, names: set[str]) -> str | None:
+    """A kernel or a source as the call that creates it; None for a class that other code cannot import."""
     kind, arguments = type(kernel), _arguments(_given(kernel), names)
     names.add(kind.__name__)
     return None if arguments is None or kind.__module__ != Kernel.__module__ else f"{kind.__name__}({arguments})"
 
 
-def _given(made: Kernel | KernelBank) -> dict[str, Any]:
+def _given(made: Kernel | KernelBank | Source) -> dict[str, Any]:
     """The fields that differ from the default."""
     values = {field.name: (getattr(made, field.name), field.default) for field in fields(made)}
     return {name: value for name, (value, default) in values.items() if value is not default and value != default}

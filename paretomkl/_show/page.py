@@ -497,6 +497,9 @@ def estimator_html(estimator: Any) -> str:
     said = f"M_p = {estimator.objective_:#.5g}, certified gap {estimator.gap_:.0e}, {sweeps}"
     if common is not None:
         said += f"; {common:.0%} of the functions is common to the tasks"
+    rooted = [name for name, scaling in estimator.scaling_.items() if scaling == "root"]
+    if rooted:
+        said += f"; square roots of {', '.join(shorten_all(rooted))}, which is mostly zero, instead of standardising"
     return (
         f"<div><p>{html.escape(said)}</p>"
         '<div style="display:flex;flex-wrap:wrap;gap:1.5em;align-items:flex-start">'

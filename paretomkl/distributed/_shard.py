@@ -24,7 +24,7 @@ from .._data.tasks import Task, array_of
 from .._fitting.models import Fit, Support, TaskModel, as_samples, make_models
 from .._fitting.tracing import Parts, TaskData, make_gram
 from .._tools.typing import AnyArray, Array, IntArray
-from ..kernels._fitted import Evaluator, FittedBank, Standardizer, Statistics, measure, typical_distances
+from ..kernels._fitted import Evaluator, FittedBank, Function, Statistics, measure, typical_distances
 from ..protocols import Machine, Promises
 from ..sweep import Decisions, Sweep
 
@@ -255,12 +255,12 @@ class Shard:
         """The numbers, over all sites, of the samples with positive weight."""
         return self.rows[self.sample_weight > 0]
 
-    def distances_within(self, standardizer: Standardizer | None, columns: IntArray) -> Array:
+    def distances_within(self, scaler: Function | None, columns: IntArray) -> Array:
         """Σ n, Σ n log d_2 and Σ n log d_1 over the sites, where d are the typical distances within a site."""
         total = np.zeros(3)
         for training in self._trainings:
             self._check()
-            X = training.samples.data if standardizer is None else standardizer(training.samples.data)
+            X = training.samples.data if scaler is None else scaler(training.samples.data)
             n = float(training.sample_weight.sum())
             distances = typical_distances(np.ascontiguousarray(X[:, columns]), training.sample_weight)
             total += n * np.array([1.0, *np.log(distances)])

@@ -28,7 +28,6 @@ from ..kernels._fitted import (
     Function,
     Scale,
     SpreadSums,
-    Standardizer,
     draw,
     draw_groups,
     negative,
@@ -85,12 +84,12 @@ class RemoteStatistics:
         self.workers.ask("forget_columns")
         return found
 
-    def scale(self, standardizer: Standardizer | None, columns: IntArray) -> Scale:
+    def scale(self, scaler: Function | None, columns: IntArray) -> Scale:
         """Typical distances in the given columns, and the number of columns that vary."""
-        see = partial(seen, standardizer, columns)
+        see = partial(seen, scaler, columns)
         n_varying = max(1, int((self.largest(see) > -self.largest(negative(see))).sum()))
         if self.workers.supply.private:
-            n, log_2, log_1 = np.sum(self.workers.ask("distances_within", standardizer, columns), axis=0)
+            n, log_2, log_1 = np.sum(self.workers.ask("distances_within", scaler, columns), axis=0)
             return Scale(math.exp(log_2 / n), math.exp(log_1 / n), n_varying)
         rows = np.sort(np.concatenate(self.workers.ask("counting_rows")))
         found = self.workers.ask("samples_at", rows[draw(len(rows))])

@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from .._tools.typing import Array, IntArray
+from ..kernels._evaluation import Scaling
 from ..kernels._fitted import (
     FittedBank,
     Groups,
@@ -94,6 +95,10 @@ class CoupledBank(KernelShares):
     @property
     def normalize(self) -> str:
         return self.base.normalize
+
+    @property
+    def scaling(self) -> dict[str, Scaling]:
+        return self.base.scaling
 
     @property
     def n_kernels(self) -> int:

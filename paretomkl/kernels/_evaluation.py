@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from ._kernels import Kernel
 
 VALUE, POLYNOMIAL, EXPONENTIAL = 0, 1, 2
+
+Scaling: TypeAlias = Literal["standardize", "root", "none"]
+"""What is done to columns: mean zero and standard deviation one, square roots, or nothing."""
 
 _LOG2E = 1.4426950408889634
 _LN2 = 0.6931471805599453
@@ -453,6 +456,8 @@ class Bases:
         One kernel of each base.
     columns : list of n_bases integer arrays
         The columns of each base; empty for a precomputed stack.
+    scaling : list of n_bases names
+        What is done to the columns of each base first.
     terms : array of int of shape (n_bases, 2), or None
         The two bases of which a base is the sum, such bases being last; −1 for the others.
     """
@@ -460,13 +465,14 @@ class Bases:
     of_kernel: IntArray
     kernels: list[Kernel]
     columns: list[IntArray]
+    scaling: list[Scaling]
     terms: IntArray | None = None
 
     @classmethod
-    def of(cls, kernels: list[Kernel], columns: list[IntArray] | None) -> Bases:
+    def of(cls, kernels: list[Kernel], columns: list[IntArray] | None, scaling: list[Scaling]) -> Bases:
         """The bases of kernels and their columns; a precomputed stack has no columns, and a base for each kernel."""
         keys = [
-            (m,) if columns is None or kernel.metric == "custom" else (kernel.metric, columns[m].tobytes())
+            (m,) if columns is None or kernel.metric == "custom" else (kernel.metric, scaling[m], columns[m].tobytes())
             for m, kernel in enumerate(kernels)
         ]
         first: dict[tuple, int] = {}
@@ -474,7 +480,8 @@ class Bases:
             first.setdefault(key, m)
         number = {key: b for b, key in enumerate(first)}
         seen = [np.empty(0, dtype=np.int64) if columns is None else columns[m] for m in first.values()]
-        return cls(np.array([number[key] for key in keys]), [kernels[m] for m in first.values()], seen)
+        own = [kernels[m] for m in first.values()], seen, [scaling[m] for m in first.values()]
+        return cls(np.array([number[key] for key in keys]), *own)
 
 
 class Codes(NamedTuple):

@@ -28,6 +28,7 @@ from ._evaluation import (
     Pairs,
     Program,
     SampleNorms,
+    Scaling,
     cityblock,
     compile_program,
     squared_distances,
@@ -42,6 +43,8 @@ _TAIL = 0.05  # share of a column at each end that is ignored for its scale
 _WIDTH = 2 * 1.6448536269514722  # standard deviations between these quantiles of a normal distribution
 _FAR = 10.0  # standard deviations beyond which a value is an outlier and is clipped
 _CONSTANT = 1e-13  # variation, relative to the largest value, that may be rounding
+_MOSTLY = 0.5  # share of zeros above which a block is mostly zero
+_HEAVY, _UNLIKE = 0.25, 10.0  # limits on the share of a column in the squared norm, and on its typical value
 _MOST_PAIRED = 500  # maximum number of samples for typical distances
 _AT_A_TIME = 2**18  # values summed at a time
 _SMALLEST = -900  # exponent of two below which a value counts as zero in a sum
@@ -68,7 +71,7 @@ class ColumnStatistics(Protocol):
 
     def mean(self, function: Function, bound: Array | float | None = None) -> Array: ...
 
-    def scale(self, standardizer: Standardizer | None, columns: IntArray) -> Scale: ...
+    def scale(self, scaler: Function | None, columns: IntArray) -> Scale: ...
 
 
 class TrainingStatistics(ColumnStatistics, Protocol):
@@ -125,9 +128,9 @@ class Statistics:
         parts = [exact_sums(function(X) * weight[:, None], bound, n_samples) for X, weight in self._parts()]
         return np.sum(parts, axis=0)
 
-    def scale(self, standardizer: Standardizer | None, columns: IntArray) -> Scale:
-        """Typical distances in the given columns, standardised if asked for, and the number of columns that vary."""
-        return Scale.of(seen(standardizer, columns, self.X), self.weight)
+    def scale(self, scaler: Function | None, columns: IntArray) -> Scale:
+        """Typical distances in the given columns, scaled if asked for, and the number of columns that vary."""
+        return Scale.of(seen(scaler, columns, self.X), self.weight)
 
     def _parts(self) -> Iterator[tuple[Array, Array]]:
         step = max(1, _AT_A_TIME // max(1, self.X.shape[1]))
@@ -135,9 +138,9 @@ class Statistics:
             yield self.X[first : first + step], self.weight[first : first + step]
 
 
-def seen(standardizer: Standardizer | None, columns: IntArray, X: Array) -> Array:
-    """The given columns of samples, standardised unless the standardizer is None."""
-    return _take(X if standardizer is None else standardizer(X), columns)
+def seen(scaler: Function | None, columns: IntArray, X: Array) -> Array:
+    """The given columns of samples, scaled unless the scaler is None."""
+    return _take(X if scaler is None else scaler(X), columns)
 
 
 def negative(function: Function) -> Function:
@@ -255,6 +258,48 @@ class Standardizer:
         return (np.clip(X, self.low, self.high) - self.mean) / self.scale
 
 
+def like_counts(statistics: ColumnStatistics, blocks: Sequence[IntArray]) -> list[bool]:
+    """Whether each block of columns is like counts, shares, indicators or weights of words.
+
+    Such a block has no negative value, is mostly zero, and no column outweighs the others: none has more than
+    a quarter of the mean squared norm, or all have values of similar size. Dividing its columns by their standard
+    deviations would make the rarest ones the largest.
+    """
+    lowest = -statistics.largest(np.negative)
+    maybe = [bool((lowest[seen] >= 0).all()) for seen in blocks]
+    if not any(maybe):
+        return maybe
+    empty = statistics.mean(_is_zero, 1.0)
+    maybe = [fits and bool(empty[seen].mean() > _MOSTLY) for fits, seen in zip(maybe, blocks, strict=True)]
+    if not any(maybe):
+        return maybe
+    largest = statistics.largest(np.abs)
+    squares = statistics.mean(partial(_squares, largest.max() or 1.0), 1.0)
+    return [fits and _balanced(squares[seen], 1 - empty[seen]) for fits, seen in zip(maybe, blocks, strict=True)]
+
+
+def _balanced(squares: Array, there: Array) -> bool:
+    """Whether no column outweighs the others, by its mean square or by the mean square of its values besides zero."""
+    used = there > 0
+    if not used.any():
+        return False
+    size = squares[used] / there[used]
+    return bool(squares.max() <= _HEAVY * squares.sum() or size.max() <= _UNLIKE**2 * np.median(size))
+
+
+def roots(X: Array) -> Array:
+    """Square roots, which give counts of all sizes about the same noise; negative values become zero."""
+    return np.sqrt(np.maximum(X, 0.0))
+
+
+def _is_zero(X: Array) -> Array:
+    return (X == 0).astype(float)
+
+
+def _squares(unit: float, X: Array) -> Array:
+    return (X / unit) ** 2
+
+
 def _distance(point: Array, X: Array) -> Array:
     return np.abs(X - point)
 
@@ -304,9 +349,9 @@ class Evaluator:
     unit : bool
         Whether kernels that follow the bank's normalisation give every sample norm one.
     standardizer : Standardizer or None
-        Applied to samples first.
+        Applied to the columns of the bases that are to be standardised.
     middle : array of shape (n_features,), or None
-        The medians of the columns; None means that X is a precomputed stack.
+        The medians of the columns before standardising; None means that X is a precomputed stack.
     """
 
     kernels: list[Kernel]
@@ -323,9 +368,13 @@ class Evaluator:
         unit: bool,
         standardizer: Standardizer | None = None,
         middle: Array | None = None,
+        scaling: list[Scaling] | None = None,
     ) -> Evaluator:
-        """The evaluator of kernels on the given columns; None means that X is a precomputed stack."""
-        bases = Bases.of(kernels, columns)
+        """The evaluator of kernels on the given columns; None means that X is a precomputed stack.
+
+        ``scaling`` tells what is done to the columns of each kernel; by default nothing.
+        """
+        bases = Bases.of(kernels, columns, ["none"] * len(kernels) if scaling is None else scaling)
         if len(kernels) >= MANY_PAIRS:
             bases = split_pairs(bases, np.array([kernel.code.kind == EXPONENTIAL for kernel in kernels]))
         return cls(kernels, bases, unit, standardizer, middle)
@@ -333,8 +382,8 @@ class Evaluator:
     def some(self, which: IntArray) -> Evaluator:
         """The evaluator of some of the kernels."""
         columns = [self.bases.columns[b] for b in self.bases.of_kernel[which]]
-        kernels = [self.kernels[m] for m in which]
-        return self.of(kernels, columns, self.unit, self.standardizer, self.middle)
+        kernels, scaling = [self.kernels[m] for m in which], [self.scaling[m] for m in which]
+        return self.of(kernels, columns, self.unit, self.standardizer, self.middle, scaling)
 
     def __getstate__(self) -> dict[str, object]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # not what was derived from them
@@ -350,6 +399,11 @@ class Evaluator:
     @cached_property
     def names(self) -> list[str]:
         return [str(kernel) for kernel in self.kernels]
+
+    @property
+    def scaling(self) -> list[Scaling]:
+        """What is done to the columns of each kernel."""
+        return [self.bases.scaling[b] for b in self.bases.of_kernel]
 
     @cached_property
     def codes(self) -> Codes:
@@ -386,12 +440,26 @@ class Evaluator:
     @property
     def has_offset(self) -> bool:
         """Whether a linear kernel has columns that are not centred."""
-        return self.middle is not None and any(self.middle[self.bases.columns[b]].any() for b in self._linear_bases)
+        return self.middle is not None and any(self._centre(b).any() for b in self._linear_bases)
+
+    def _centre(self, base: int) -> Array:
+        """What is subtracted from the columns of a base to centre them; standardised columns are centred already."""
+        assert self.middle is not None
+        middle, scaling = self.middle[self.bases.columns[base]], self.bases.scaling[base]
+        return np.zeros(len(middle)) if scaling == "standardize" else roots(middle) if scaling == "root" else middle
 
     # ------------------------------------------------------------------------------------------- samples
-    def _standardized(self, X: AnyArray) -> Array:
+    def _parts(self, X: AnyArray) -> Callable[[int], Array]:
+        """Maps a base to its columns of the samples, scaled."""
         X = np.asarray(X, dtype=np.float64)
-        return X if self.standardizer is None else self.standardizer(X)
+        standard = X if self.standardizer is None else self.standardizer(X)
+
+        def part(base: int) -> Array:
+            scaling, seen = self.bases.scaling[base], self.bases.columns[base]
+            own = _take(standard if scaling == "standardize" else X, seen)
+            return roots(own) if scaling == "root" else own
+
+        return part
 
     def side(self, X: AnyArray, centred: bool = False) -> Side:
         """Prepare samples X (n, n_features), or a stack of any shape (n, n', n_kernels), for use in panels.
@@ -400,12 +468,11 @@ class Evaluator:
         """
         if self.middle is None:
             return replace(self.side_of_columns(len(X)), features=[X])
-        X = self._standardized(X)
-        parts: list[AnyArray] = []
+        part_of, parts = self._parts(X), []
         centred_squares: list[Array] = []
         squares = np.zeros((len(self.bases.kernels) + len(self._linear_bases), len(X)))
-        for b, (kernel, seen) in enumerate(zip(self.bases.kernels, self.bases.columns, strict=True)):
-            part, centre, squared = _take(X, seen), self.middle[seen], kernel.metric == "sqeuclidean"
+        for b, kernel in enumerate(self.bases.kernels):
+            part, centre, squared = part_of(b), self._centre(b), kernel.metric == "sqeuclidean"
             if squared:
                 squares[b] = np.einsum("ij,ij->i", part, part)
             off_centre = (squared or kernel.metric == "cityblock") and centre.any()
@@ -415,7 +482,7 @@ class Evaluator:
             parts.append(np.ascontiguousarray(part))
         scaled = self.codes.scaled
         scale = np.ones((self.n_kernels if scaled.any() else 1, len(X)))
-        for m, diagonal in self._diagonals(X, squares):
+        for m, diagonal in self._diagonals(part_of, squares):
             if not np.isfinite(diagonal).all():
                 raise ValueError(f"Kernel {self.kernels[m]} overflows on these data; scale the features.")
             if scaled[m]:
@@ -434,14 +501,14 @@ class Evaluator:
         """The column side of a precomputed stack, which has no samples there."""
         return Side([], [], np.zeros((self.n_kernels, 1)), np.ones((self.n_kernels, n)))
 
-    def _diagonals(self, X: Array, squares: Array) -> Iterator[tuple[int, Array]]:
+    def _diagonals(self, part_of: Callable[[int], Array], squares: Array) -> Iterator[tuple[int, Array]]:
         """Yield m and k_m(x, x) of every sample before scaling, except for exponentials, whose diagonal is one."""
         kind, base, rate, offset, degree, _, norm = self.codes
         for m in np.flatnonzero(kind != EXPONENTIAL).tolist():
             if kind[m] == POLYNOMIAL:
                 yield m, (rate[m] * squares[norm[m]] + offset[m]) ** int(degree[m])
             else:
-                yield m, self.kernels[m].diagonal(_take(X, self.bases.columns[base[m]]))
+                yield m, self.kernels[m].diagonal(part_of(base[m]))
 
     def diagonals(self, X: AnyArray, centred: bool = False) -> Array:
         """k_m(x, x) of samples X, (n_kernels, n); ``centred`` is as in :meth:`side`."""
@@ -449,7 +516,7 @@ class Evaluator:
             return np.einsum("iim->mi", X)
         side = self.side(X, centred)
         diagonals = np.ones((self.n_kernels, len(side)))
-        for m, diagonal in self._diagonals(self._standardized(X), side.squares):
+        for m, diagonal in self._diagonals(self._parts(X), side.squares):
             diagonals[m] = diagonal * side.scale[m] ** 2 if self.codes.scaled[m] else diagonal
         return diagonals
 
@@ -759,6 +826,11 @@ class FittedBank(KernelShares):
     def precomputed(self) -> bool:
         """Whether samples are rows of a stack of kernels."""
         return self.evaluator.precomputed
+
+    @property
+    def scaling(self) -> dict[str, Scaling]:
+        """What is done to the columns of each source; the key of kernels without a source is "X"."""
+        return {source or "X": done for source, done in zip(self._sources, self.evaluator.scaling, strict=True)}
 
     def paying(self, capacity: float) -> FittedBank:
         """The bank with another exponent κ of the effective rank."""

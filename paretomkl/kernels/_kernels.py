@@ -11,19 +11,19 @@ import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import literal
-from ._evaluation import EXPONENTIAL, POLYNOMIAL, VALUE
+from ._evaluation import EXPONENTIAL, POLYNOMIAL, VALUE, Scaling
 from ._fitted import (
     BaseValues,
     ColumnStatistics,
     Evaluator,
     FittedBank,
+    Function,
     Groups,
     Scale,
     Standardizer,
@@ -31,8 +31,10 @@ from ._fitted import (
     TrainingStatistics,
     capacity_factor,
     inverse,
+    like_counts,
     measure,
     most_measured,
+    roots,
 )
 
 Columns: TypeAlias = int | str | slice | Sequence[int] | Sequence[str] | Sequence[int | str] | IntArray | None
@@ -42,7 +44,11 @@ PAPER_SIGMAS = tuple(2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7))
 # widths of the default bank in units of the typical distance
 GAUSSIAN_WIDTHS = tuple(2.0**k for k in (-3, -2, -1, 0, 1, 2))
 LAPLACIAN_WIDTHS = tuple(2.0**k for k in (-2, -1, 0, 1, 2))
+COUNT_WIDTHS = (0.5, 1.0, 2.0)
 SOURCE_WIDTHS = (0.5, 1.0, 2.0)  # with several sources, whose narrow kernels would add up to an identity matrix
+
+
+_SCALINGS: dict[bool | str, Scaling] = {True: "standardize", False: "none", "root": "root"}  # by ``standardize``
 
 
 # ------------------------------------------------------------------------------------------------ kernels
@@ -446,6 +452,16 @@ def default_kernels(
     ]
 
 
+def count_kernels(scale: Scale, *, several_sources: bool = False, **where: Any) -> list[Kernel]:
+    """Linear, cosine and Gaussian kernels for square roots of counts and the like, with typical distances ``scale``."""
+    widths = (1.0,) if several_sources else COUNT_WIDTHS
+    return [
+        Linear(**where),
+        Cosine(**where),
+        *(Gaussian(scale.euclidean * width, name=f"gaussian ×{width:g}", **where) for width in widths),
+    ]
+
+
 def one_gaussian(scale: Scale, **where: Any) -> list[Kernel]:
     """A Gaussian whose width is the typical distance of standardised samples, for when widths cannot be learned."""
     return [Gaussian(scale.euclidean, name="gaussian ×1", **where)]
@@ -490,13 +506,70 @@ def as_kernel(spec: KernelSpec, position: int = 0) -> Kernel:
 
 # --------------------------------------------------------------------------------------------------- banks
 @dataclass(frozen=True)
+class Source:
+    """The columns of one source of data, whether to standardise them, and their kernels, for :func:`sources`.
+
+    Parameters
+    ----------
+    columns : int, str, slice or list of these, default=None
+        An index or a name, a list of either, a slice, or a pattern such as ``"g_*"`` that selects all matching names.
+        None means all columns of X.
+    standardize : bool, "root" or "auto", default="auto"
+        Whether to scale each column to mean zero and standard deviation one, and to pull in outliers. ``"root"`` takes
+        square roots instead, which makes rare and common counts comparable. ``"auto"`` does so if the source has no
+        negative value, is mostly zero and no column outweighs the others, as is the case for counts, shares,
+        indicators and tf-idf, and standardises other sources; the training samples decide. Without standardising, a
+        source is only scaled as a whole.
+    kernels : sequence of kernels, default=None
+        Kernels without columns of their own. None makes the default kernels: linear, quadratic, Gaussian and Laplacian
+        ones, and for square roots a cosine kernel too.
+
+    Examples
+    --------
+    >>> from paretomkl import Cosine, Linear, Source, sources
+    >>> bank = sources({"words": Source("w_*", standardize=False, kernels=[Linear(), Cosine()]), "genes": "g_*"})
+    >>> bank.n_sources
+    2
+    """
+
+    columns: Columns = None
+    standardize: bool | Literal["root", "auto"] = "auto"
+    kernels: Sequence[KernelSpec] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", _plain_columns(self.columns))
+        _check_standardize(self.standardize)
+        if self.kernels is not None:
+            object.__setattr__(self, "kernels", tuple(_own_kernels(self.kernels)))
+
+
+def _own_kernels(given: Any) -> Iterator[Kernel]:
+    """The kernels of a source, checked."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ValueError(f"kernels of a Source must be a list of kernels, got {given!r}.")
+    kernels = [as_kernel(spec, position) for position, spec in enumerate(given)]
+    if not kernels:
+        raise ValueError("kernels of a Source is empty; pass at least one kernel, or None for the default ones.")
+    for kernel in kernels:
+        if kernel.columns is not None or kernel.source is not None:
+            raise ValueError(f"Kernel {kernel} of a Source has columns or a source of its own; leave them out.")
+        yield kernel
+
+
+def _check_standardize(standardize: object) -> None:
+    named = isinstance(standardize, str) and standardize in ("auto", "root")
+    if not (named or isinstance(standardize, bool | np.bool_)):
+        raise ValueError(f"standardize must be True, False, 'root' or 'auto', got {standardize!r}.")
+
+
+@dataclass(frozen=True)
 class Sources:
     """Named blocks of columns, each with its own kernels; created by :func:`sources`.
 
-    With ``one_width``, each block has a single Gaussian of the typical distance instead of a default bank.
+    With ``one_width``, each block has a single Gaussian of the typical distance instead of default kernels.
     """
 
-    blocks: Mapping[str, Columns]
+    blocks: Mapping[str, Source]
     one_width: bool = False
 
 
@@ -523,9 +596,10 @@ class KernelBank:
     capacity : float, default=0.5
         κ of ``normalize="capacity"``, at least 0. With 0, all kernels have the same variance; a larger κ puts a higher
         penalty on kernels that can fit anything.
-    standardize : bool or "auto", default="auto"
+    standardize : bool, "root" or "auto", default="auto"
         Whether to scale columns to mean zero and standard deviation one first, and to pull in outliers. ``"auto"`` does
-        so for the default bank and for sources.
+        so for the default bank and for sources, except that blocks of counts and the like get square roots (``"root"``)
+        instead. A :class:`~paretomkl.kernels.Source` can decide for itself.
     cache_mb : float, default=512
         Base matrices (distances, values of callables, a reordered copy of a precomputed stack) are kept in memory up to
         this size. Beyond it, they are recomputed, a few rows at a time, whenever they are needed. Large tasks,
@@ -544,7 +618,7 @@ class KernelBank:
     kernels: Literal["default", "paper", "precomputed", "one width"] | Sources | Iterable[KernelSpec] = "default"
     normalize: Normalization = "auto"
     capacity: float = 0.5
-    standardize: bool | Literal["auto"] = "auto"
+    standardize: bool | Literal["root", "auto"] = "auto"
     cache_mb: float = 512.0
 
     def __post_init__(self) -> None:
@@ -643,18 +717,61 @@ class KernelBank:
 
     def _evaluator(self, statistics: ColumnStatistics, n_features: int, names: Sequence[str] | None) -> Evaluator:
         """The kernels and their columns, for samples with these statistics."""
-        standardizes = self.made_from_data if self.standardize == "auto" else self.standardize
-        standardizer = Standardizer.of(statistics) if standardizes else None
-        kernels = self._kernel_list(partial(statistics.scale, standardizer), n_features, names)
-        columns: list[IntArray] = []
-        for k, kernel in enumerate(kernels):  # consecutive kernels of a source have the same columns
-            if k and kernel.columns == kernels[k - 1].columns:
-                columns.append(columns[-1])
-            else:
-                columns.append(resolve_columns(kernel.columns, n_features, names, f"Kernel {kernel}"))
+        made: list[tuple[Kernel, IntArray]] = []
+        scaling: list[Scaling] = []
+        if self.made_from_data:
+            blocks = self._blocks(n_features, names)
+            done = self._scaling(statistics, blocks)
+            standardizer = Standardizer.of(statistics) if "standardize" in done else None
+            scalers: dict[Scaling, Function | None] = {"standardize": standardizer, "root": roots, "none": None}
+            for (source, about, seen), way in zip(blocks, done, strict=True):
+                where: dict[str, Any] = {"columns": seen, "source": source} if source else {}
+                if about.kernels is None:
+                    own = self._default_kernels(way, statistics.scale(scalers[way], seen), where)
+                else:
+                    own = [replace(as_kernel(kernel), **where) for kernel in about.kernels]
+                made += [(kernel, seen) for kernel in own]
+                scaling += [way] * len(own)
+        else:
+            for kernel in self._listed_kernels():
+                if made and kernel.columns == made[-1][0].columns:
+                    seen = made[-1][1]
+                else:
+                    seen = resolve_columns(kernel.columns, n_features, names, f"Kernel {kernel}")
+                made.append((kernel, seen))
+            way = _SCALINGS[False if self.standardize == "auto" else self.standardize]
+            standardizer = Standardizer.of(statistics) if way == "standardize" else None
+            scaling = [way] * len(made)
         # medians are values of the samples, so that subtracting them is exact if the samples are close together
-        middle = statistics.quantiles((0.5,))[0] if standardizer is None else np.zeros(n_features)
-        return Evaluator.of(kernels, columns, self.normalization == "unit", standardizer, middle)
+        middle = statistics.quantiles((0.5,))[0] if {*scaling} - {"standardize"} else np.zeros(n_features)
+        kernels, columns = [kernel for kernel, _ in made], [seen for _, seen in made]
+        return Evaluator.of(kernels, columns, self.normalization == "unit", standardizer, middle, scaling)
+
+    def _blocks(self, n_features: int, names: Sequence[str] | None) -> list[tuple[str, Source, IntArray]]:
+        """The name, the description and the columns of each source; one without a name for a default bank."""
+        blocks = self.kernels.blocks if isinstance(self.kernels, Sources) else {"": Source()}
+        return [
+            (name, about, resolve_columns(about.columns, n_features, names, f"Source {name!r}"))
+            for name, about in blocks.items()
+        ]
+
+    def _scaling(self, statistics: ColumnStatistics, blocks: list[tuple[str, Source, IntArray]]) -> list[Scaling]:
+        """What to do to the columns of each source."""
+        wanted = [self.standardize if about.standardize == "auto" else about.standardize for _, about, _ in blocks]
+        counts = [False] * len(blocks)
+        if "auto" in wanted:
+            counts = like_counts(statistics, [seen for _, _, seen in blocks])
+        return [
+            ("root" if sparse else "standardize") if wish == "auto" else _SCALINGS[wish]
+            for wish, sparse in zip(wanted, counts, strict=True)
+        ]
+
+    def _default_kernels(self, scaling: Scaling, scale: Scale, where: dict[str, Any]) -> list[Kernel]:
+        """The default kernels of a source whose columns are scaled in this way."""
+        if self.kernels == "one width" or (isinstance(self.kernels, Sources) and self.kernels.one_width):
+            return one_gaussian(scale, **where)
+        make = count_kernels if scaling == "root" else default_kernels
+        return make(scale, several_sources=self.n_sources > 1, **where)
 
     def _fitted(self, evaluator: Evaluator, variance: Array, rank: Array, sizes: Array | None) -> FittedBank:
         """The bank with the factors of its normalisation; ``sizes`` are the means of the diagonals for "trace"."""
@@ -678,34 +795,13 @@ class KernelBank:
             )
         if not (isinstance(self.capacity, numbers.Real) and 0 <= self.capacity < np.inf):
             raise ValueError(f"capacity must be a number of at least 0, got {literal(self.capacity)}.")
-        if not (isinstance(self.standardize, bool | np.bool_) or self.standardize == "auto"):
-            raise ValueError(f"standardize must be True, False or 'auto', got {self.standardize!r}.")
+        _check_standardize(self.standardize)
         if self.standardize is True and is_precomputed(self):
             raise ValueError("standardize=True needs features; a precomputed stack has none.")
         if not (isinstance(self.cache_mb, numbers.Real) and self.cache_mb >= 0):
             raise ValueError(f"cache_mb must be a number of at least 0, got {literal(self.cache_mb)}.")
         if not (self.made_from_data or is_precomputed(self)):
             self._listed_kernels()
-
-    def _kernel_list(
-        self, scale: Callable[[IntArray], Scale], n_features: int, names: Sequence[str] | None
-    ) -> list[Kernel]:
-        """The kernels; ``scale(columns)`` returns the typical distances in these columns."""
-        if not self.made_from_data:
-            return self._listed_kernels()
-        several, one_width = self.n_sources > 1, self.kernels == "one width"
-        blocks: Mapping[str, Columns] = {"": None}
-        if isinstance(self.kernels, Sources):
-            blocks, one_width = self.kernels.blocks, self.kernels.one_width
-        kernels: list[Kernel] = []
-        for source, columns in blocks.items():
-            seen = resolve_columns(columns, n_features, names, f"Source {source!r}")
-            where: dict[str, Any] = {"columns": seen, "source": source} if source else {}
-            if one_width:
-                kernels += one_gaussian(scale(seen), **where)
-            else:
-                kernels += default_kernels(scale(seen), several_sources=several, **where)
-        return kernels
 
     def _listed_kernels(self) -> list[Kernel]:
         """The kernels of a bank that do not depend on the data."""
@@ -722,16 +818,17 @@ class KernelBank:
         return kernels
 
 
-def sources(blocks: Mapping[str, Columns] | None = None, /, **more: Columns) -> KernelBank:
-    """A bank with one default bank of kernels per named block of columns.
+def sources(blocks: Mapping[str, Columns | Source] | None = None, /, **unknown: object) -> KernelBank:
+    """A bank with kernels of its own for each named block of columns.
 
     Parameters
     ----------
-    blocks : mapping of str to columns
+    blocks : mapping of str to columns or Source
         The columns of each source: an index or a name, a list of either, a slice, or a pattern such as ``"g_*"`` that
-        selects all matching names.
-    **more : columns
-        Further sources, ``name=columns``.
+        selects all matching names. A :class:`~paretomkl.kernels.Source` also says whether to standardise them, and
+        which kernels they have.
+    **unknown : object
+        Refused: earlier versions took every keyword for a source.
 
     Returns
     -------
@@ -748,13 +845,20 @@ def sources(blocks: Mapping[str, Columns] | None = None, /, **more: Columns) -> 
     >>> sorted(clf.source_shares_)
     ['petal', 'sepal']
     """
-    together = {**(blocks or {}), **more}
-    if not together:
+    if unknown or not isinstance(blocks, Mapping):
+        got = f"the keyword {next(iter(unknown))!r}" if unknown else repr(blocks)
+        raise TypeError(
+            f"sources takes one mapping from names to columns or Source(…), got {got}; "
+            "settings of a source go into Source(columns, standardize=…, kernels=…)."
+        )
+    if not blocks:
         raise ValueError("sources needs at least one named block of columns.")
-    for name in together:
+    for name in blocks:
         if not (isinstance(name, str) and name):
             raise ValueError(f"The name of a source must be a non-empty string, got {name!r}.")
-    return KernelBank(Sources({name: _plain_columns(columns) for name, columns in together.items()}))
+    return KernelBank(
+        Sources({name: given if isinstance(given, Source) else Source(given) for name, given in blocks.items()})
+    )
 
 
 def is_precomputed(kernels: object) -> bool:

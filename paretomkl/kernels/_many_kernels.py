@@ -171,7 +171,11 @@ def split_pairs(bases: Bases, exponential: AnyArray) -> Bases:
     two = [kernel.metric == "sqeuclidean" and len(seen) == 2 for kernel, seen in zip(kernels, columns, strict=True)]
     split = np.array(two)
     np.logical_and.at(split, of_kernel[~exponential], False)  # inner products need the base itself
-    if np.count_nonzero(split[of_kernel]) < MANY_PAIRS or np.count_nonzero(split) < _MANY_BASES:
+    if (
+        len(set(bases.scaling)) > 1  # the distances on a column depend on how it is scaled
+        or np.count_nonzero(split[of_kernel]) < MANY_PAIRS
+        or np.count_nonzero(split) < _MANY_BASES
+    ):
         return bases
     single = {
         int(seen[0]): b
@@ -186,7 +190,8 @@ def split_pairs(bases: Bases, exponential: AnyArray) -> Bases:
     order = np.argsort(split, kind="stable")
     place = np.argsort(order)
     terms = np.array([[place[single[int(c)]] for c in columns[b]] if split[b] else [-1, -1] for b in order])
-    return Bases(place[of_kernel], [kernels[b] for b in order], [columns[b] for b in order], terms)
+    scaling = bases.scaling[:1] * len(order)
+    return Bases(place[of_kernel], [kernels[b] for b in order], [columns[b] for b in order], scaling, terms)
 
 
 class ColumnPairs:

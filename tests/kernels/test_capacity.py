@@ -240,7 +240,7 @@ def test_each_source_has_its_own_default_bank():
     names = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
     frame = pd.DataFrame(data, columns=names)
     by_pattern = sources({"sepal": "sepal_*", "petal": ["petal_length", "petal_width"]})
-    by_index = sources(sepal=[0, 1], petal=slice(2, 4))
+    by_index = sources({"sepal": [0, 1], "petal": slice(2, 4)})
     one, other = (
         ParetoMKLClassifier(C=10, kernels=bank).fit(x, y) for bank, x in ((by_pattern, frame), (by_index, data))
     )
@@ -259,13 +259,13 @@ def test_each_source_has_its_own_default_bank():
 
 def test_one_source_has_the_whole_bank():
     data = RNG.normal(size=(20, 3))
-    one, default = (KernelBank(kernels).fit(data) for kernels in (sources(all=[0, 1, 2]).kernels, "default"))
+    one, default = (KernelBank(kernels).fit(data) for kernels in (sources({"all": [0, 1, 2]}).kernels, "default"))
     assert [kernel.name for kernel in one.kernels] == [kernel.name for kernel in default.kernels]
 
 
 def test_kernels_pay_within_their_source():
     data = np.random.default_rng(0).normal(size=(60, 30))
-    bank = sources(few=[0, 1], many=range(2, 30)).fit(data)
+    bank = sources({"few": [0, 1], "many": range(2, 30)}).fit(data)
     for kernels in (slice(0, 8), slice(8, 16)):
         rank = bank.effective_rank[kernels] / bank.effective_rank[kernels].min()
         assert_allclose(bank.factor[kernels], 1 / (bank.variance[kernels] * rank**0.5), rtol=1e-12)
@@ -286,7 +286,7 @@ def test_shares_do_not_depend_on_the_scale_of_a_kernel():
 def test_sources_along_a_path_and_in_its_display():
     data, y = load_digits(n_class=3, return_X_y=True)
     data, y = data[:90], y[:90]
-    path = pareto_path(data, y, ps=[0.1, 1.0, np.inf], kernels=sources(top=range(32), bottom=range(32, 64)))
+    path = pareto_path(data, y, ps=[0.1, 1.0, np.inf], kernels=sources({"top": range(32), "bottom": range(32, 64)}))
     assert path.kernel_shares.shape == path.theta.shape
     assert_allclose(sum(path.source_shares.values()), 1)
     display = KernelWeightsDisplay.from_path(path, by="source")
@@ -321,7 +321,7 @@ def test_bad_sources_are_refused(blocks, words):
     [
         ({"capacity": -0.1}, "capacity must be a number of at least 0, got -0.1"),
         ({"capacity": "much"}, "capacity must be a number of at least 0, got 'much'"),
-        ({"standardize": "yes"}, "standardize must be True, False or 'auto', got 'yes'"),
+        ({"standardize": "yes"}, "standardize must be True, False, 'root' or 'auto', got 'yes'"),
         ({"kernels": "precomputed", "standardize": True}, "standardize=True needs features"),
     ],
 )

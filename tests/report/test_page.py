@@ -200,7 +200,7 @@ def test_refit_code_is_python():
         ([Gaussian(2.0, columns=["a"]), Linear()], "kernels=[Gaussian(columns=('a',), sigma=2.0), Linear()]"),
         (sources({"A": "a*", "B": slice(1, 3)}), "kernels=sources({'A': 'a*', 'B': slice(1, 3, None)})"),
         (
-            replace(sources(A=np.arange(2)), normalize="capacity", capacity=1.0),
+            replace(sources({"A": np.arange(2)}), normalize="capacity", capacity=1.0),
             "kernels=sources({'A': (0, 1)}).set_params(capacity=1.0)",
         ),
     ],
