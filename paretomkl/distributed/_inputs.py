@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -13,7 +13,7 @@ from .._data.reading import NO_Y, Reading, take_rows
 from .._data.tasks import as_sources, rows_by_label, task_column_of
 from .._tools.checks import shown
 from .._tools.typing import IntArray
-from ._shard import Request, Shard, load
+from ._shard import ByName, Request, Shard, load
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -84,7 +84,7 @@ class Supply:
     """The source of the samples of sites.
 
     costs: of solving the tasks of each site, in the order of the sites; bound: the only worker that may have a site, if
-    there is one; load: submits the function that makes a shard of some sites; loaded: called when all shards are
+    there is one; load: makes a shard of some sites at an address under a key; loaded: called when all shards are
     loaded; private: whether samples must not leave their workers; numbered: whether rows have numbers when they are
     loaded, else they are numbered in the order of the sites.
     """
@@ -92,7 +92,7 @@ class Supply:
     reading: Reading
     costs: dict[Hashable, float]
     bound: dict[Hashable, WorkerName]
-    load: Callable[..., Future]  # load(names, request, **where), for client.submit
+    load: Callable[[list[Hashable], Request, str, str], Future]
     loaded: Callable[[], None]
     private: bool
     numbered: bool
@@ -121,13 +121,13 @@ def supply_of_sites(client: Client, reading: Reading, sites: Sequence[Site]) -> 
     bound = {site.name: site.worker for site in sites if site.worker is not None}
     of_name = {site.name: site for site in sites}
 
-    def load_some(names: list[Hashable], request: Request, **where: Any) -> Future:
+    def load_some(names: list[Hashable], request: Request, address: str, key: str) -> Future:
         some = [of_name[name] for name in names]
         here = {site.name: tuple(site.data) for site in some if isinstance(site.data, tuple | list)}
         # one message for all samples of the batch, directly to its worker
-        sent = client.scatter([here], workers=where["workers"], hash=False)[0] if here else {}
+        sent = client.scatter([here], workers=[address], hash=False)[0] if here else {}
         others = {site.name: site.load or site.data for site in some if site.name not in here}
-        return client.submit(_load_sites, request, reading, names, sent, others, **where)
+        return client.submit(_load_sites, request, reading, names, sent, others, workers=[address], pure=False, key=key)
 
     private = any(site.load is not None for site in sites)
     return Supply(
@@ -135,13 +135,7 @@ def supply_of_sites(client: Client, reading: Reading, sites: Sequence[Site]) -> 
     )
 
 
-def _load_sites(
-    request: Request,
-    reading: Reading,
-    names: list[Hashable],
-    sent: Mapping[Hashable, Any],
-    others: Mapping[Hashable, Any],
-) -> Shard:
+def _load_sites(request: Request, reading: Reading, names: list[Hashable], sent: ByName, others: ByName) -> Shard:
     return load(request, reading, [(name, sent[name] if name in sent else others[name], None) for name in names])
 
 
@@ -183,12 +177,12 @@ def supply_of_collection(client: Client, reading: Reading, X: Any, y: Any, tasks
     counts = sum(map(Counter, found), Counter())
     first = np.cumsum([0, *(sum(of_block.values()) for of_block in found)]).tolist()
 
-    def load_some(names: list[Hashable], request: Request, **where: Any) -> Future:
+    def load_some(names: list[Hashable], request: Request, address: str, key: str) -> Future:
         pieces = [
             client.submit(_pick, block, names, start, pure=False)
             for block, start in zip(blocks or client.compute(lazy), first, strict=False)
         ]
-        return client.submit(_load_pieces, request, reading, names, pieces, **where)
+        return client.submit(_load_pieces, request, reading, names, pieces, workers=[address], pure=False, key=key)
 
     # when the rows are in the shards, the blocks are released; if a worker is lost, they are computed again
     return Supply(
@@ -198,25 +192,21 @@ def supply_of_collection(client: Client, reading: Reading, X: Any, y: Any, tasks
 
 def _aligned(X: Any, **others: Any) -> list[dict[str, Any]]:
     """Blocks of X, each with the same rows of the others, unless these are None."""
-    columns = {name: _blocks(values, name, X) for name, values in {"X": X, **others}.items() if values is not None}
-    n_blocks = len(columns["X"])
+    sizes = X.chunks[0] if hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any() else None
+    given = {name: values for name, values in {"X": X, **others}.items() if values is not None}
+    columns = {name: _blocks(values, name, sizes) for name, values in given.items()}
     for name, column in columns.items():
-        if len(column) != n_blocks:
-            raise ValueError(f"{name} must have as many partitions as X ({n_blocks}), got {len(column)}.")
-    return [{name: column[k] for name, column in columns.items()} for k in range(n_blocks)]
+        if len(column) != len(columns["X"]):
+            raise ValueError(f"{name} must have as many partitions as X ({len(columns['X'])}), got {len(column)}.")
+    return [dict(zip(columns, parts, strict=True)) for parts in zip(*columns.values(), strict=True)]
 
 
-def _blocks(values: Any, name: str, X: Any) -> list[Any]:
+def _blocks(values: Any, name: str, sizes: tuple[int, ...] | None) -> list[Any]:
     """The blocks of rows of a collection, or of an array in memory if the block sizes of X are known."""
-    sizes = X.chunks[0] if hasattr(X, "chunks") else None
-    if sizes is not None and any(n != n for n in sizes):
-        sizes = None
     if hasattr(values, "__dask_graph__"):
         if hasattr(values, "chunks"):
-            values = values.rechunk({1: -1}) if values.ndim == 2 else values
-            values = values if sizes is None or values.chunks[0] == sizes else values.rechunk({0: sizes})
-            return list(values.to_delayed().ravel())
-        return list(values.to_delayed())
+            values = values.rechunk(({} if sizes is None else {0: sizes}) | ({1: -1} if values.ndim == 2 else {}))
+        return list(np.ravel(values.to_delayed()))
     if sizes is None:
         raise ValueError(f"{name} must be a Dask collection with the partitions of X, got {type(values).__name__}.")
     values = np.asarray(values)

@@ -35,6 +35,8 @@ PAIRS_AT_A_TIME = 4e6  # pairs of samples to process between two checks whether 
 MOST_CLIENTS = 100  # clients whose cancelled requests a worker remembers: those of the others ended long ago
 
 Given: TypeAlias = tuple[Hashable, Any, IntArray | None]  # a site, its data or loader, and the numbers of its rows
+ByName: TypeAlias = Mapping[Hashable, Any]  # samples of sites, or functions that load them
+Details: TypeAlias = tuple[Any, ...]  # the arguments of a question
 Use: TypeAlias = Literal["predict", "decide", "score"]
 
 
@@ -67,10 +69,10 @@ def cancel(request: Request, dask_worker: Worker) -> None:
         del cancelled[next(iter(cancelled))]
 
 
-async def reply(key: str, request: Request, question: str, details: tuple[Any, ...], dask_worker: Worker) -> Any:
+async def reply(key: str, request: Request, question: str, details: Details, dask_worker: Worker) -> Any:
     """The answer of the shard with that key, from a thread of the worker, without a scheduler task."""
-    shard: Any = dask_worker.data.get(key)
-    if shard is None:
+    shard = dask_worker.data.get(key)
+    if not isinstance(shard, Shard):
         raise NotHere("The worker no longer has these samples.")
     work = partial(shard.answer, request, question, *details)
     try:
@@ -335,7 +337,7 @@ class Shard:
         columns = zip(*((model.dual, model.intercepts, model.diagonal) for model in models), strict=True)
         return ShardFunctions(support, *map(list, columns))
 
-    def apply(self, handle: Handle, use: Use, samples: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
+    def apply(self, handle: Handle, use: Use, samples: ByName) -> dict[Hashable, AnyArray | float]:
         """Predictions, decisions or scores of the models of some sites for samples at these sites."""
         everyone = self.decisions(handle)
         out = {}
@@ -384,7 +386,7 @@ def _tasks_from(sites: Sequence[_SiteTasks], start: int) -> list[Task]:
     return [replace(task, rows=task.rows + site.rows.start - start) for site in sites for task in site.training.tasks]
 
 
-def _applied(model: TaskModel, use: Use, site: SiteInfo, given: Any) -> Any:
+def _applied(model: TaskModel, use: Use, site: SiteInfo, given: Any) -> AnyArray | float:
     """Apply a model to samples: X, or (X, y) for a score, or a function that loads them."""
     given = given() if callable(given) else given
     X, y = given if use == "score" else (given, None)

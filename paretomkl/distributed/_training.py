@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections import ChainMap, Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -21,7 +21,7 @@ from .._data.tasks import array_of, unique_labels
 from .._fitting.models import Support, TaskModel
 from .._fitting.tracing import Parts, Posed, check_parts, fit_and_measure, models_of, pose
 from .._tools.checks import check_number, check_share, shown
-from .._tools.typing import Array, IntArray
+from .._tools.typing import AnyArray, Array, IntArray
 from ..kernels._fitted import (
     Evaluator,
     FittedBank,
@@ -40,7 +40,7 @@ from ..protocols import Promises
 from ..solution import Solution
 from ..sweep import Decisions, Sweep
 from ._inputs import Site, supply_of_collection, supply_of_sites
-from ._shard import Handle, ShardFunctions, SiteInfo, Use, check_alike
+from ._shard import ByName, Handle, ShardFunctions, SiteInfo, Use, check_alike
 from ._workers import Workers, current_client
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ class SiteModel:
     workers: Workers
     handle: Handle
 
-    def predict(self, samples: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
+    def predict(self, samples: ByName) -> dict[Hashable, AnyArray]:
         """Predict samples of some sites.
 
         Parameters
@@ -241,15 +241,15 @@ class SiteModel:
         """
         return self._applied("predict", samples)
 
-    def decision_function(self, samples: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
+    def decision_function(self, samples: ByName) -> dict[Hashable, AnyArray]:
         """Like ``predict``, but returns decisions."""
         return self._applied("decide", samples)
 
-    def score(self, samples: Mapping[Hashable, Any]) -> dict[Hashable, float]:
+    def score(self, samples: ByName) -> dict[Hashable, float]:
         """The accuracy, or R², at some sites; pass (X, y) instead of X. Only the scores leave the sites."""
         return self._applied("score", samples)
 
-    def _applied(self, use: Use, samples: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
+    def _applied(self, use: Use, samples: ByName) -> dict[Hashable, Any]:
         names = [shard.batch.names for shard in self.workers.shards]
         known = set(chain.from_iterable(names))
         unknown = [name for name in samples if name not in known]

@@ -6,17 +6,17 @@ import asyncio
 import time
 import uuid
 from collections import Counter
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import signature
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._tools.checks import shown
 from ._inputs import Batch, Supply, WorkerName
-from ._shard import NotHere, Request, Shard, cancel, occupy, reply
+from ._shard import Details, NotHere, Request, Shard, cancel, occupy, reply
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -26,6 +26,8 @@ SHOWN = 2.0  # seconds after which the scheduler learns that workers are busy wi
 MOST_LOSSES = 3  # limit on lost workers per batch during one request
 GIVE_UP = 1.0  # seconds that the client waits to tell workers about an interrupt
 _NO_CLIENT = "There is no Dask client: create one with `client = distributed.Client(…)`, or pass client=."
+
+Waiting: TypeAlias = dict[int, asyncio.Future[Any]]  # for the answer of each shard
 
 
 def current_client(client: Client | None = None) -> Client:
@@ -72,7 +74,7 @@ class Workers:
     def __init__(self, client: Client, supply: Supply, patience: float = 60.0):
         self.client, self.supply, self.patience = client, supply, patience
         self._name, self._number = uuid.uuid4().hex[:8], count()
-        self._history: list[tuple[str, tuple[Any, ...]]] = []  # all changes of the shards, to rebuild them
+        self._history: list[tuple[str, Details]] = []  # all changes of the shards, to rebuild them
         self.shards: list[PlacedShard] = []
         everyone = self._awaited(list, f"No worker appeared within {patience:g} seconds; start one.")
         try:
@@ -85,7 +87,7 @@ class Workers:
 
     # ------------------------------------------------------------------------------------------------- questions
     def ask(
-        self, question: str, *details: Any, each: Sequence[tuple[Any, ...]] | None = None, futures: bool = False
+        self, question: str, *details: Any, each: Sequence[Details] | None = None, futures: bool = False
     ) -> list[Any]:
         """The answers of all shards; ``each`` has separate details for each shard.
 
@@ -94,7 +96,7 @@ class Workers:
         """
         own = [(*details, *more) for more in each] if each is not None else [details] * len(self.shards)
         request, began = Request(self._name, next(self._number)), time.monotonic()
-        waiting: dict[int, asyncio.Future[Any]] = {}
+        waiting: Waiting = {}
         busy: list[Future] = []  # they tell the scheduler that workers are busy
         losses: Counter[int] = Counter()
 
@@ -104,14 +106,11 @@ class Workers:
         to_ask = list(range(len(self.shards)))
         try:
             while not self.client.sync(_wait_a_moment, waiting, to_ask, asking):
-                to_ask = self._lost(waiting)
-                losses.update(to_ask)
-                for k in to_ask:
-                    self._recover(k, waiting[k], losses[k])
+                to_ask = [k for k, answer in waiting.items() if self._recover(k, answer, losses)]
                 if time.monotonic() - began > SHOWN and not (to_ask or busy or futures):
                     busy = [self._submit(occupy, shard, question) for shard in self.shards]
         except BaseException:
-            self._cancel(waiting.values(), busy)
+            self._cancel(waiting, busy)
             raise
         return [waiting[k].result() for k in range(len(self.shards))]
 
@@ -122,7 +121,7 @@ class Workers:
         return answers
 
     async def _answer(
-        self, shard: PlacedShard, request: Request, question: str, details: tuple[Any, ...], futures: bool
+        self, shard: PlacedShard, request: Request, question: str, details: Details, futures: bool
     ) -> Any:
         """The answer of one shard; a rebuilt shard first repeats the changes of the others."""
         found, there = None, shard.ready
@@ -147,36 +146,35 @@ class Workers:
         key = f"{name}-{shard.batch.label}-{self._name}-{next(self._number)}"
         return self.client.submit(function, shard.future, *details, workers=[shard.address], pure=False, key=key)
 
-    def _cancel(self, waiting: Iterable[asyncio.Future[Any]] = (), busy: Sequence[Future] = ()) -> None:
+    def _cancel(self, waiting: Waiting | None = None, busy: Sequence[Future] = ()) -> None:
         """Stop all work that no one waits for."""
         with suppress(Exception):
             last = Request(self._name, next(self._number))
-            self.client.sync(_cancel_all, self.client, list(waiting), busy, last)
+            self.client.sync(_cancel_all, self.client, waiting or {}, busy, last)
 
     # --------------------------------------------------------------------------------------------------- workers
-    def _lost(self, waiting: Mapping[int, asyncio.Future[Any]]) -> list[int]:
-        """The shards without an answer whose worker, data or connection is lost."""
-        there = self.client.nthreads()
-        return [
-            k
-            for k, answer in waiting.items()
-            if (answer.exception() is not None if answer.done() else self.shards[k].is_gone(there))
-        ]
+    def _recover(self, k: int, answer: asyncio.Future[Any], losses: Counter[int]) -> bool:
+        """Whether a shard without an answer is lost, or its connection; a shard that is gone is built again.
 
-    def _recover(self, k: int, answer: asyncio.Future[Any], n_losses: int) -> None:
-        """Rebuild a shard where there is least work if it is gone; if only the connection broke, do nothing."""
+        It moves to the worker with the least work, unless it is bound to one.
+        """
         shard, error = self.shards[k], answer.exception() if answer.done() else None
-        if n_losses > MOST_LOSSES:
+        gone = isinstance(error, NotHere) or shard.is_gone(self.client.nthreads())
+        if error is None and (answer.done() or not gone):
+            return False
+        losses[k] += 1
+        if losses[k] > MOST_LOSSES:
             raise RuntimeError(
-                f"The worker of {shard.batch.label!r} was lost {n_losses} times in one request; its tasks may need "
+                f"The worker of {shard.batch.label!r} was lost {losses[k]} times in one request; its tasks may need "
                 "more memory than a worker has."
             ) from error
-        if isinstance(error, NotHere) or shard.is_gone(self.client.nthreads()):
+        if gone:
             work = dict.fromkeys(self._names(), 0.0)
             for other in self.shards:
                 if other is not shard and other.address in work:
                     work[other.address] += other.batch.cost
             self.shards[k] = self._load(shard.batch, sorted(work, key=lambda address: work[address]))
+        return True
 
     def _load(self, batch: Batch, preferred: Sequence[str]) -> PlacedShard:
         """Load a batch on the worker that it is bound to, or else on the first of the preferred ones."""
@@ -194,8 +192,8 @@ class Workers:
             )
         address = self._awaited(suitable, missing)[0]
         request = Request(self._name, next(self._number))
-        where = {"workers": [address], "pure": False, "key": f"load-{batch.label}-{self._name}-{request.number}"}
-        return PlacedShard(batch, address, self.supply.load(batch.names, request, **where))
+        key = f"load-{batch.label}-{self._name}-{request.number}"
+        return PlacedShard(batch, address, self.supply.load(batch.names, request, address, key))
 
     def _names(self) -> dict[str, WorkerName]:
         """The name of each worker by its address."""
@@ -214,9 +212,7 @@ class Workers:
         return found
 
 
-async def _wait_a_moment(
-    waiting: dict[int, asyncio.Future[Any]], to_ask: list[int], asking: Callable[[int], Awaitable[Any]]
-) -> bool:
+async def _wait_a_moment(waiting: Waiting, to_ask: list[int], asking: Callable[[int], Awaitable[Any]]) -> bool:
     """Ask some shards; return whether all have answered after a moment."""
     for k in to_ask:
         if k in waiting:
@@ -232,10 +228,8 @@ async def _wait_a_moment(
     return not (errors or others)
 
 
-async def _cancel_all(
-    client: Client, waiting: list[asyncio.Future[Any]], busy: Sequence[Future], last: Request
-) -> None:
-    for fetching in waiting:
+async def _cancel_all(client: Client, waiting: Waiting, busy: Sequence[Future], last: Request) -> None:
+    for fetching in waiting.values():
         fetching.cancel()
 
     async def all_of_it() -> None:
