@@ -96,7 +96,6 @@ class AccuracyDisplay:
         tasks_test: Any = None,
         relative_to: float | None = None,
         ax: Axes | None = None,
-        line_kw: dict[str, Any] | None = None,
     ) -> AccuracyDisplay:
         """Draw the accuracies of the classifiers on a path, or R² of the regressors, and their mean over the tasks.
 
@@ -110,7 +109,7 @@ class AccuracyDisplay:
             these classes count.
         tasks_test : array-like of shape (n_test,), default=None
             The task of each sample, if you gave ``tasks`` to ``pareto_path``.
-        relative_to, ax, line_kw
+        relative_to, ax
             As in ``plot``.
         """
         from .._data.reading import read_samples
@@ -129,7 +128,7 @@ class AccuracyDisplay:
         mean = scores.mean(axis=1) if len(path.task_names) > 1 else None
         name = "R²" if reads == "numbers" else "accuracy"
         display = cls(ps=path.ps, scores=scores, names=path.task_names, mean=mean, score_name=name)
-        return display.plot(ax, relative_to=relative_to, line_kw=line_kw)
+        return display.plot(ax, relative_to=relative_to)
 
     @classmethod
     def from_cv_results(
@@ -139,7 +138,6 @@ class AccuracyDisplay:
         by: str | None = None,
         relative_to: float | None = None,
         ax: Axes | None = None,
-        line_kw: dict[str, Any] | None = None,
     ) -> AccuracyDisplay:
         """Draw mean cross-validated scores against p, with a band of one standard deviation between the folds.
 
@@ -150,7 +148,7 @@ class AccuracyDisplay:
         by : str, default=None
             A parameter with one line for each of its values, such as "C". None draws one line. Each point is the best
             score over all parameters that are not shown.
-        relative_to, ax, line_kw
+        relative_to, ax
             See ``plot``.
         """
         results = search if isinstance(search, Mapping) else getattr(search, "cv_results_", None)
@@ -171,7 +169,7 @@ class AccuracyDisplay:
             scores[cell], std[cell] = score[k], spread[k]
         names = [_best_of(results) if by is None else f"{by} = {_brief(group)}" for group in groups]
         display = cls(ps=ps, scores=scores, names=names, std=std, score_name="cross-validated score")
-        return display.plot(ax, relative_to=relative_to, line_kw=line_kw)
+        return display.plot(ax, relative_to=relative_to)
 
     # -------------------------------------------------------------------------------------------- drawing
     def plot(
@@ -180,13 +178,12 @@ class AccuracyDisplay:
         *,
         tasks: Sequence[int | str] | None = None,
         relative_to: float | None = None,
-        line_kw: dict[str, Any] | None = None,
     ) -> AccuracyDisplay:
         """Draw the lines.
 
         Parameters
         ----------
-        ax, tasks, line_kw
+        ax, tasks
             As in :meth:`ObjectivesDisplay.plot`.
         relative_to : float, default=None
             Draw the difference from the score at this p; the names show the score there in brackets. 1.0 gives the
@@ -210,9 +207,7 @@ class AccuracyDisplay:
             ax.axhline(0.0, **_style.GUIDE)
         bold = None if mean is None else (mean, mean_name)
         std = None if self.std is None or start is not None else self.std[:, shown]
-        drawn = _style.draw_lines(
-            ax, self.ps, values, names, bold, (order, order_name), std, least_range=0.01, line_kw=line_kw
-        )
+        drawn = _style.draw_lines(ax, self.ps, values, names, bold, (order, order_name), std, least_range=0.01)
         ax.set_ylabel(label)
         self.lines_, self.mean_line_, self.labels_ = drawn.lines, drawn.bold, drawn.labels
         self.bands_, self.colorbar_ = drawn.bands, drawn.colorbar

@@ -25,7 +25,8 @@ class ConvergenceDisplay:
     Parameters
     ----------
     histories : mapping from name to array-like of shape (n_rows, 3)
-        Rows (p, n_sweeps, gap), in the order the solver reported them; n_sweeps counts from the start of the path.
+        Rows (p, n_sweeps, gap), as in ``path.history`` or as a solver passes them to its ``report``, in that order;
+        n_sweeps counts from the start of the path.
     tol : float, default=None
         The tolerance, drawn as a dashed line.
 
@@ -54,17 +55,6 @@ class ConvergenceDisplay:
         if not self.histories:
             raise ValueError("There is no history to draw: histories is empty.")
         self.tol = tol
-
-    @classmethod
-    def from_history(
-        cls, history: ArrayLike | Mapping[str, ArrayLike], *, tol: float | None = None, ax: Axes | None = None
-    ) -> ConvergenceDisplay:
-        """Draw rows (p, n_sweeps, gap), or a mapping from names to such rows.
-
-        The solver calls ``solver.report`` with such a row after each sweep, and ``path.history`` holds all rows of a
-        path.
-        """
-        return cls(history if isinstance(history, Mapping) else {"gap": history}, tol=tol).plot(ax)
 
     @classmethod
     def from_path(cls, path: ParetoPath | Mapping[str, ParetoPath], *, ax: Axes | None = None) -> ConvergenceDisplay:
@@ -96,7 +86,7 @@ class ConvergenceDisplay:
         self.tol_line_ = None
         if self.tol is not None:
             self.tol_line_ = ax.axhline(self.tol, linestyle="--", label=f"tol = {self.tol:g}", **_style.GUIDE)
-        _style.whole_numbers(ax.xaxis)
+        ax.xaxis.set_major_locator(_style.ticker.MaxNLocator("auto", integer=True))
         ax.set_xlabel("sweeps over the tasks")
         ax.set_ylabel("relative gap")
         self.top_axis_ = None

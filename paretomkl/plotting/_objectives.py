@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -75,9 +75,7 @@ class ObjectivesDisplay:
         *,
         tasks: Sequence[int | str] | None = None,
         relative_to: float | None = None,
-        yscale: str = "auto",
         ax: Axes | None = None,
-        line_kw: dict[str, Any] | None = None,
     ) -> ObjectivesDisplay:
         """Draw the objectives of a path or fitted search; see ``plot`` for the other parameters."""
         from . import _style
@@ -86,7 +84,7 @@ class ObjectivesDisplay:
         symbol = "$J_t / n_t$" if path.task_scale == "samples" else "$J_t$"
         values, means, names = path.objectives, path.objective, path.task_names
         display = cls(ps=path.ps, objectives=values, objective=means, task_names=names, symbol=symbol)
-        return display.plot(ax, tasks=tasks, relative_to=relative_to, yscale=yscale, line_kw=line_kw)
+        return display.plot(ax, tasks=tasks, relative_to=relative_to)
 
     def plot(
         self,
@@ -94,10 +92,8 @@ class ObjectivesDisplay:
         *,
         tasks: Sequence[int | str] | None = None,
         relative_to: float | None = None,
-        yscale: str = "auto",
-        line_kw: dict[str, Any] | None = None,
     ) -> ObjectivesDisplay:
-        """Draw the lines.
+        """Draw the lines, on a logarithmic axis if the largest objective is more than twenty times the smallest.
 
         Parameters
         ----------
@@ -109,10 +105,6 @@ class ObjectivesDisplay:
         relative_to : float, default=None
             Draw J_t(p) / J_t(this p) − 1, which shows who gains and who loses even if objectives differ more between
             tasks than along the path. The names show the objective at this p in brackets.
-        yscale : {"auto", "linear", "log"}, default="auto"
-            "auto" is logarithmic if the largest objective is more than twenty times the smallest.
-        line_kw : dict, default=None
-            Passed to ``ax.plot`` for the lines of the tasks.
         """
         from . import _style
 
@@ -127,17 +119,13 @@ class ObjectivesDisplay:
             names = [f"{name} ({one:.3g})" for name, one in zip(names, order, strict=True)]
             values, level = values / order - 1, 1.0
             ax.axhline(0.0, **_style.GUIDE)
-            _style.percents(ax.yaxis)
+            ax.yaxis.set_major_formatter(_style.ticker.PercentFormatter(1.0))
             ax.set_ylabel(f"change of the task objective {self.symbol} from {_style.at_exponent(relative_to)}")
         else:
-            if yscale == "auto":
-                yscale = "log" if values.max() > 20 * values.min() else "linear"
-            ax.set_yscale(yscale)
+            ax.set_yscale("log" if values.max() > 20 * values.min() else "linear")
             ax.set_ylabel(f"task objective {self.symbol}")
         bold = (self.objective, "$M_p$") if start is None and len(self.task_names) > 1 else None
-        drawn = _style.draw_lines(
-            ax, self.ps, values, names, bold, (order, order_name), least_range=0.02 * level, line_kw=line_kw
-        )
+        drawn = _style.draw_lines(ax, self.ps, values, names, bold, (order, order_name), least_range=0.02 * level)
         self.lines_, self.mean_line_, self.labels_ = drawn.lines, drawn.bold, drawn.labels
         self.colorbar_ = drawn.colorbar
         self.ax_, self.figure_ = ax, ax.figure

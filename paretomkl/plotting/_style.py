@@ -16,7 +16,7 @@ try:
 except ImportError as error:
     raise ImportError("Drawing needs matplotlib; install it with: pip install 'paretomkl[plot]'") from error
 
-from matplotlib import colors, patheffects, rcParams
+from matplotlib import colors, patheffects, rcParams, ticker
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -27,7 +27,6 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
-from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, MaxNLocator, PercentFormatter
 from matplotlib.transforms import ScaledTranslation
 from numpy.typing import ArrayLike
 
@@ -61,14 +60,6 @@ def path_of(source: Any) -> ParetoPath:
 
 def axes_or_new(ax: Axes | None) -> Axes:
     return plt.subplots(layout="constrained")[1] if ax is None else ax
-
-
-def whole_numbers(axis: Axis) -> None:
-    axis.set_major_locator(MaxNLocator("auto", integer=True))
-
-
-def percents(axis: Axis) -> None:
-    axis.set_major_formatter(PercentFormatter(1.0))
 
 
 def background(ax: Axes) -> tuple[float, float, float]:
@@ -167,7 +158,7 @@ class Exponents(ExponentScale):
 
     def colorbar(self, ax: Axes, mappable: ScalarMappable) -> Colorbar:
         ticks = self.ticks()
-        bar = colorbar_beside(ax, mappable, ticks=ticks, format=FuncFormatter(ticks.label))
+        bar = colorbar_beside(ax, mappable, ticks=ticks, format=ticker.FuncFormatter(ticks.label))
         bar.set_label("exponent $p$")
         return bar
 
@@ -176,14 +167,14 @@ class Exponents(ExponentScale):
         ax.set_xscale("function", functions=(self.forward, self.inverse))
         self.ticks().put_on(ax.xaxis)
         if len(self.ps) <= TICKED:
-            ax.xaxis.set_minor_locator(FixedLocator(list(self.places(self.ps))))
+            ax.xaxis.set_minor_locator(ticker.FixedLocator(list(self.places(self.ps))))
         ax.fmt_xdata = exponent_label
         ax.set_xlabel("exponent $p$ of the power mean")
         if mark_one and self.finite[0] < 1 < self.finite[-1]:
             ax.axvline(1.0, linestyle=":", **GUIDE)
 
 
-class SparseTicks(Locator):
+class SparseTicks(ticker.Locator):
     """Ticks for exponents; only those whose labels fit are drawn, the lowest ranks first."""
 
     def __init__(self, places: Array, ps: Array):
@@ -192,7 +183,7 @@ class SparseTicks(Locator):
 
     def put_on(self, axis: Axis) -> None:
         axis.set_major_locator(self)
-        axis.set_major_formatter(FuncFormatter(self.label))
+        axis.set_major_formatter(ticker.FuncFormatter(self.label))
 
     def label(self, place: float, position: int | None = None) -> str:
         return self.labels[int(np.abs(self.places - place).argmin())]
@@ -246,7 +237,6 @@ def draw_lines(
     order: tuple[Array, str],
     std: Array | None = None,
     least_range: float = 0.0,
-    line_kw: dict[str, Any] | None = None,
 ) -> DrawnLines:
     """Draw one line per column of values (n_points, n_lines) against p, with a band of ``std``, and a bold line.
 
@@ -272,7 +262,7 @@ def draw_lines(
             look |= {"marker": MARKERS[k] if with_markers else None, "markersize": 4}
         else:
             look |= {"linewidth": 1.0, "alpha": 0.7, "marker": "." if len(x) == 1 else None}
-        drawn.lines += ax.plot(x, values[:, k], **(look | (line_kw or {})))
+        drawn.lines += ax.plot(x, values[:, k], **look)
     if bold is not None:
         drawn.bold = _draw_bold(ax, x, bold[0][rising], bold[1])
     low, high = ax.get_ylim()
