@@ -37,7 +37,7 @@ TITLES = {
     "svc": "GridSearchCV(SVC)",
     "default": "Our default",
 }
-BEYOND = ("svc", "default")  # not in the paper; shown if there are results
+BEYOND = ("svc", "default")  # not in the paper
 MULTI_CLASS, TASK_SETS = PAPER_SETS[:6], PAPER_SETS[6:]
 INF = float("inf")
 SHOWN_PS = (0.01, 0.1, 0.5, 1.0, 2.0, 10.0, INF)
@@ -110,8 +110,6 @@ PATH_ROWS = ("p < 1", "p = 1", "p = ∞", "best p < 1", "tasks that rise as p fa
 
 def path_column(found: Findings, dataset: str, fraction: int) -> list[str]:
     """p < 1, p = 1, p → ∞, the best p, and the number of tasks that gain, with the paper's number in brackets."""
-    if not found.has(dataset, fraction, "pareto"):
-        return ["–"] * len(PATH_ROWS)
     path = found.path(dataset, fraction)
     best, rising = path.best_below_one, PRINTED.get((dataset, fraction, "rising"))
     return [
@@ -129,42 +127,29 @@ def path_table(found: Findings, columns: Sequence[Column], names: Sequence[str])
 
 def methods_table(found: Findings, columns: Sequence[Column], names: Sequence[str]) -> str:
     """Accuracies of the methods; marks compare with p < 1, a second mark our default with GridSearchCV(SVC)."""
-
-    def row(what: str) -> Iterator[str]:
-        yield "Pareto, p < 1" if what == "p<1" else TITLES[what]
-        for column in columns:
-            with_path = found.has(*column, "pareto")
-            yield accuracy(found, column, what, "p<1", in_paper=True) if with_path else "–"
-
-    shown = ("p<1", "sparse", "tang", "mm-aep", "mm-ep", "independent", *_beyond(found, columns))
-    return markdown(("", *names), [list(row(what)) for what in shown])
+    rows = [
+        ["Pareto, p < 1" if what == "p<1" else TITLES[what]]
+        + [accuracy(found, column, what, "p<1", in_paper=True) for column in columns]
+        for what in ("p<1", "sparse", "tang", "mm-aep", "mm-ep", "independent", *BEYOND)
+    ]
+    return markdown(("", *names), rows)
 
 
-def _beyond(found: Findings, columns: Sequence[Column]) -> list[str]:
-    """The methods beyond the paper that were run on at least one of these columns."""
-    return [method for method in BEYOND if any(found.has(*column, method) for column in columns)]
-
-
-Make = Callable[[Findings, list[Column], list[str]], str]
-
-
-def _by_fraction(make: Make, found: Findings) -> str:
-    fractions = sorted({fraction for _, fraction in _columns(found, MULTI_CLASS)})
-    tables = {n: make(found, [(dataset, n) for dataset in MULTI_CLASS], list(MULTI_CLASS)) for n in fractions}
-    return "\n\n".join(f"**{n} % for training**\n\n{table}" for n, table in tables.items())
-
-
-def _by_task_set(make: Make, found: Findings) -> str:
-    columns = {name: [(name, n) for n in found.fractions(name)] for name in TASK_SETS if found.fractions(name)}
-    tables = {name: make(found, own, [f"{n} %" for _, n in own]) for name, own in columns.items()}
-    return "\n\n".join(f"**{name}**\n\n{table}" for name, table in tables.items())
+def _blocks(make: Callable[[Findings, list[Column], list[str]], str], by_fraction: bool, found: Findings) -> str:
+    """A table of the multi-class sets for each fraction, or of the fractions for each set with tasks."""
+    columns = _columns(found, MULTI_CLASS if by_fraction else TASK_SETS)
+    blocks: dict[str, dict[str, Column]] = {}
+    for name, n in sorted(columns, key=lambda column: column[1] if by_fraction else 0):
+        title, head = (f"{n} % for training", name) if by_fraction else (name, f"{n} %")
+        blocks.setdefault(title, {})[head] = (name, n)
+    tables = [f"**{title}**\n\n{make(found, list(own.values()), list(own))}" for title, own in blocks.items()]
+    return "\n\n".join(tables)
 
 
 # ------------------------------------------------------------------------------------------------ further tables
 def honest_table(found: Findings) -> str:
     """Accuracy without looking at the test part; marks compare with p = 1, and second marks are as in methods_table."""
-    shown = ["p=1", "cv", "p=0.01", "p=inf", "independent", "independent-svc", "uniform"]
-    shown += _beyond(found, _columns(found))
+    shown = ("p=1", "cv", "p=0.01", "p=inf", "independent", "independent-svc", "uniform", *BEYOND)
 
     def row(*column: *Column) -> list[str]:
         return [accuracy(found, column, what, "p=1") for what in shown]
@@ -175,12 +160,10 @@ def honest_table(found: Findings) -> str:
 def default_table(found: Findings) -> str:
     """The library with its defaults, the paper's methods and GridSearchCV(SVC), which the marks compare with.
 
-    The last row has the means over the complete rows. Empty if neither the default nor GridSearchCV(SVC) was run.
+    The last row has the means over the complete rows.
     """
     rows, complete, shown = [], [], ("p=1", "p<1", "uniform", *BEYOND)
-    for column in ((name, n) for name in PAPER_SETS for n in found.fractions(name)):
-        if not _beyond(found, [column]):
-            continue
+    for column in _columns(found, PAPER_SETS):
         columns = [found.scores(*column, what) for what in shown]
         *_, theirs, ours = columns
         cells = [accuracy(found, column, what, "svc") for what in shown]
@@ -192,7 +175,7 @@ def default_table(found: Findings) -> str:
         *means, gain_of_all = 100 * np.mean(complete, axis=0)
         rows.append([f"mean of {len(complete)}", *(f"{value:.2f}" for value in means), f"{gain_of_all:+.2f}"])
     titles = (*(TITLES[what] for what in shown), "difference of the last two")
-    return markdown(("", *titles), rows) if rows else ""
+    return markdown(("", *titles), rows)
 
 
 def gains_table(found: Findings) -> str:
@@ -211,13 +194,12 @@ def gains_table(found: Findings) -> str:
 
 def seconds_table(found: Findings) -> str:
     """Seconds on one core for one run of a method, including cross-validation."""
-    methods = [name for name in METHODS if name not in BEYOND] + _beyond(found, _columns(found))
 
     def row(*column: *Column) -> Iterator[str]:
-        for method in methods:
+        for method in METHODS:
             yield f"{found.seconds(*column, method):.1f}" if found.has(*column, method) else "–"
 
-    return _table(found, [TITLES.get(name, "Pareto, all p") for name in methods], row)
+    return _table(found, [TITLES.get(name, "Pareto, all p") for name in METHODS], row)
 
 
 def _along_p(paths: dict[str, PathScores], ps: Sequence[float] = SHOWN_PS, corner: str = "") -> str:
@@ -299,12 +281,12 @@ def coverage(found: Findings) -> str:
 ROWS = {"segment": "all rows", "segment-distinct": "distinct rows"}
 SCALES = {"landmine": "as distributed", "landmine-scaled": "scaled to [0, 1]"}
 SENSORS = {"robot": "4 distances", "robot-24": "24 sensors", "robot-2": "2 distances"}
-TABLES: dict[str, tuple[str, Callable[[Findings], str], str | None]] = {
-    "default": ("The new default", default_table, None),
-    "table-1": ("Table I: p < 1, p = 1 and p = ∞, multi-class", partial(_by_fraction, path_table), "robot"),
-    "table-2": ("Table II: other methods, multi-class", partial(_by_fraction, methods_table), "robot"),
-    "table-3": ("Table III: p < 1, p = 1 and p = ∞, multi-task", partial(_by_task_set, path_table), "letter"),
-    "table-4": ("Table IV: other methods, multi-task", partial(_by_task_set, methods_table), "letter"),
+TABLES: dict[str, tuple[str, Callable[[Findings], str], str]] = {
+    "default": ("The new default", default_table, ""),
+    "table-1": ("Table I: p < 1, p = 1 and p = ∞, multi-class", partial(_blocks, path_table, True), "robot"),
+    "table-2": ("Table II: other methods, multi-class", partial(_blocks, methods_table, True), "robot"),
+    "table-3": ("Table III: p < 1, p = 1 and p = ∞, multi-task", partial(_blocks, path_table, False), "letter"),
+    "table-4": ("Table IV: other methods, multi-task", partial(_blocks, methods_table, False), "letter"),
     "robot-tasks": ("Robot, 5 % for training, by task", robot_tasks_table, "robot-figures"),
     "gains": ("Gains over p = 1, in points", gains_table, ""),
     "honest": ("Without looking at the test part", honest_table, ""),
@@ -317,7 +299,7 @@ TABLES: dict[str, tuple[str, Callable[[Findings], str], str | None]] = {
     "seconds": ("Seconds on one core", seconds_table, ""),
     "coverage": ("Runs and versions", coverage, ""),
 }
-"""Name → title, function, and the data set whose path it needs: "" means any, None means no path."""
+"""Name → title, function, and the data set whose path it needs; "" means any."""
 
 
 # ------------------------------------------------------------------------------------------------------- figures
@@ -391,12 +373,7 @@ def _all_sets(found: Findings, ax: Axes) -> str:
 def make_tables(found: Findings) -> dict[str, str]:
     """Markdown of every table that has data, by name."""
     usable = {dataset for dataset, _ in _columns(found)}
-    made = {
-        name: make(found)
-        for name, (_, make, needs) in TABLES.items()
-        if needs is None or needs in usable or (needs == "" and usable)
-    }
-    return {name: text for name, text in made.items() if text}
+    return {name: make(found) for name, (_, make, needs) in TABLES.items() if needs in usable or (usable and not needs)}
 
 
 def write_report(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter, thread_time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .plan import Cell, Settings
 from .results import Record, Results
@@ -63,7 +63,7 @@ def run_plan(
     jobs: processes, with one thread each; scheduler: address of a Dask scheduler to use instead, whose workers must be
     able to read ``data_home``; console: where to show progress.
     """
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed, parallel_config
     from rich.console import Console
 
     finished = results.finished()
@@ -72,33 +72,14 @@ def run_plan(
         return 0
     home = None if data_home is None else os.fspath(Path(data_home).resolve())
     watch = Watch(missing, console or Console(quiet=True))
-    with _backend(jobs, scheduler) as n_workers, watch.bar:
-        # dispatch few cells ahead, so that they start in order; each returns as soon as it is finished
-        parallel = Parallel(n_jobs=n_workers, batch_size=1, pre_dispatch=n_workers + 1, return_as="generator_unordered")
+    # dispatch few cells ahead, so that they start in order; each returns as soon as it is finished
+    how: dict[str, Any] = {"batch_size": 1, "pre_dispatch": "n_jobs + 1", "return_as": "generator_unordered"}
+    with parallel_config("dask", scheduler_host=scheduler) if scheduler else nullcontext(), watch.bar:
+        parallel = Parallel(n_jobs=-1 if scheduler else jobs, **how)
         for record in parallel(delayed(run_cell)(cell, settings, home) for cell in missing):
             results.save(record)
             watch.add(record)
     return watch.n_failed
-
-
-@contextmanager
-def _backend(jobs: int, scheduler: str | None) -> Iterator[int]:
-    """Choose where the cells run, and yield how many run at a time."""
-    if scheduler is None:
-        yield jobs
-        return
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise ImportError("A scheduler needs Dask; install it with: pip install 'paretomkl[dask]'") from error
-    from joblib import parallel_config
-
-    with Client(scheduler) as client:
-        n_workers = sum(client.nthreads().values())
-        if n_workers == 0:
-            raise RuntimeError(f"The scheduler at {scheduler} has no workers.")
-        with parallel_config("dask"):
-            yield n_workers
 
 
 class Watch:
