@@ -146,17 +146,8 @@ class _SiteTasks(NamedTuple):
 class Shard:
     """The samples of some sites, read and checked.
 
-    Parameters
-    ----------
-    reading : Reading
-        How to read the data of the sites.
-    given : list of (name, data, rows)
-        The name of a site, its samples (X, y) or (X, y, sample_weight) or a function that loads them, and the numbers
-        of its rows among those of all sites (None if not known yet).
-    request : Request
-        The request to load them.
-    cancelled : dict
-        The last cancelled request of each client.
+    given: their names and samples: (X, y), (X, y, sample_weight) or a function that loads them; request:
+    that to load them; cancelled: the last cancelled request of each client.
     """
 
     def __init__(self, reading: Reading, given: Sequence[Given], request: Request, cancelled: Mapping[str, int]):

@@ -62,13 +62,8 @@ class PlacedShard:
 class Workers:
     """Shards on the workers of a cluster. Each request goes to every worker in one message, and so does each answer.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    supply : Supply
-        Where the samples come from; the workers start to load them at once.
-    patience : float
-        Seconds to wait for a lost worker that no other worker can replace.
+    The workers start to load the samples of the supply at once; patience: seconds to wait for a lost worker that no
+    other worker can replace.
     """
 
     def __init__(self, client: Client, supply: Supply, patience: float = 60.0):
