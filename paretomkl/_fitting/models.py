@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from .._data.labels import Decided, Groups, Labelling, Samples, TaskSet
 from .._data.tasks import Task, as_sources, unique_labels
 from .._data.together import Together
+from .._tools.running import blas_threads
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import counted, literal
 from ..exceptions import NewTaskWarning
@@ -25,6 +26,7 @@ from ..sweep import Decisions
 BATCH_BYTES = 64 * 2**20  # size of the kernel values of one batch of samples
 TOGETHER = 8  # number of models whose kernels are combined in one product
 JOINED = 4096  # pairs of samples up to which small groups are evaluated together
+MANY_ROWS = 1000  # samples from which limiting the threads of their products pays
 LARGE = 1_000_000  # pairs of samples above which limiting the threads of a product pays
 
 
@@ -64,8 +66,10 @@ class FittedTasks:
         """f_t(x) of the tasks of each sample."""
         groups = self.tasks.groups(samples)
         decided = Decided.missing(groups, len(samples))
-        for joint in self.joined(groups):
-            joint.place(self._values(samples.data, joint.rows, joint.tasks), joint.rows, decided.values)
+        # products with duals and of features are thin: several threads mostly wait for each other
+        with blas_threads(1 if len(samples) > MANY_ROWS else None):
+            for joint in self.joined(groups):
+                joint.place(self._values(samples.data, joint.rows, joint.tasks), joint.rows, decided.values)
         return decided
 
     def joined(self, groups: Groups) -> Iterator[Joint]:
