@@ -67,7 +67,7 @@ class FittedTasks:
         groups = self.tasks.groups(samples)
         decided = Decided.missing(groups, len(samples))
         # products with duals and of features are thin: several threads mostly wait for each other
-        with blas_threads(1 if len(samples) > MANY_ROWS else None):
+        with blas_threads(1) if len(samples) > MANY_ROWS else nullcontext():
             for joint in self.joined(groups):
                 joint.place(self._values(samples.data, joint.rows, joint.tasks), joint.rows, decided.values)
         return decided
