@@ -140,7 +140,7 @@ def _load_sites(request: Request, reading: Reading, names: list[Hashable], sent:
 
 
 # ------------------------------------------------------------------------------------------------ Dask collections
-class Part(NamedTuple):
+class TaskRows(NamedTuple):
     """The rows of one task in a block: their numbers, and what the block has there."""
 
     rows: IntArray
@@ -215,7 +215,7 @@ def _blocks(values: Any, name: str, sizes: tuple[int, ...] | None) -> list[Any]:
     return np.split(values, np.cumsum(sizes)[:-1])
 
 
-def _by_task(column: Any, X: Any, y: Any, tasks: Any = None, sample_weight: Any = None) -> dict[Hashable, Part]:
+def _by_task(column: Any, X: Any, y: Any, tasks: Any = None, sample_weight: Any = None) -> dict[Hashable, TaskRows]:
     """The part of each task in a block; a filter may have left the block empty."""
     for name, values in (("y", y), ("tasks", tasks), ("sample_weight", sample_weight)):
         if values is not None and len(values) != len(X):
@@ -225,16 +225,16 @@ def _by_task(column: Any, X: Any, y: Any, tasks: Any = None, sample_weight: Any 
     sources = task_column_of(X, column) if tasks is None else as_sources(tasks, len(X))
     assert sources is not None
     return {
-        source: Part(rows, *(take_rows(values, rows) for values in (X, y, sample_weight)))
+        source: TaskRows(rows, *(take_rows(values, rows) for values in (X, y, sample_weight)))
         for source, rows in rows_by_label(sources).items()
     }
 
 
-def _counts(block: dict[Hashable, Part]) -> dict[Hashable, int]:
+def _counts(block: dict[Hashable, TaskRows]) -> dict[Hashable, int]:
     return {source: len(part.rows) for source, part in block.items()}
 
 
-def _pick(block: dict[Hashable, Part], names: list[Hashable], first: int) -> dict[Hashable, Part]:
+def _pick(block: dict[Hashable, TaskRows], names: list[Hashable], first: int) -> dict[Hashable, TaskRows]:
     """The parts of the given tasks, with the numbers of their rows in the collection."""
     return {name: part._replace(rows=first + part.rows) for name in names if (part := block.get(name)) is not None}
 
@@ -248,7 +248,7 @@ def _stack(parts: tuple[Any, ...]) -> Any:
 
 
 def _load_pieces(
-    request: Request, reading: Reading, names: list[Hashable], pieces: list[dict[Hashable, Part]]
+    request: Request, reading: Reading, names: list[Hashable], pieces: list[dict[Hashable, TaskRows]]
 ) -> Shard:
     given = []
     for name in names:
