@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-__all__ = ["GridEdgeWarning", "NewTaskWarning", "RareLabelWarning", "TaskDataError", "UntrustedError"]
+__all__ = ["GridEdgeWarning", "NewTaskWarning", "RareLabelWarning", "SourceWarning", "TaskDataError", "UntrustedError"]
 
 # All fields have defaults: a process that receives an error from another one first makes it from its message alone.
 
@@ -98,6 +98,34 @@ class NewTaskWarning(UserWarning):
     def __init__(self, message: str, tasks: Sequence[Hashable] = (), n_samples: int = 0):
         super().__init__(message)
         self.tasks, self.n_samples = tuple(tasks), n_samples
+
+
+class SourceWarning(UserWarning):
+    """A source of columns is constant or slow, or some columns are in no source.
+
+    Parameters
+    ----------
+    message : str
+        The whole sentence.
+    source : str, default=""
+        The name of the source.
+    columns : sequence, default=()
+        The names, or the positions, of columns that no source names.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from paretomkl import ParetoMKLClassifier, sources
+    >>> from paretomkl.exceptions import SourceWarning
+    >>> with warnings.catch_warnings(record=True, category=SourceWarning) as found:
+    ...     _ = ParetoMKLClassifier(kernels=sources({"a": [0]})).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
+    >>> found[0].message.columns
+    (1,)
+    """
+
+    def __init__(self, message: str, source: str = "", columns: Sequence[Hashable] = ()):
+        super().__init__(message)
+        self.source, self.columns = source, tuple(columns)
 
 
 class TaskDataError(ValueError):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -37,18 +37,22 @@ Groups = list[tuple[IntArray, IntArray]]
 
 @dataclass(frozen=True)
 class Samples:
-    """The content of X: features (or a stack of kernels) and the task label of each row, if there is one."""
+    """The content of X: features (or a stack of kernels) and the task label of each row, if there is one.
+
+    names: the names of the columns, if they have any; blocks: the columns of each block, if X came in blocks.
+    """
 
     data: AnyArray
     sources: AnyArray | None = None
     names: list[str] | None = None
+    blocks: Mapping[str, slice] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.data)
 
     def __getitem__(self, rows: slice | IntArray) -> Samples:
         sources = None if self.sources is None else self.sources[rows]
-        return Samples(self.data[rows], sources, self.names)
+        return replace(self, data=self.data[rows], sources=sources)
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,11 @@ from sklearn.utils.validation import _check_sample_weight, check_array, column_o
 from .._tools.checks import check_bounds, check_multi_class, check_share, check_stack, numbers_only, shown
 from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, IntArray, MultiClass
-from .._tools.wording import literal
-from ..kernels._kernels import is_precomputed
+from .._tools.wording import literal, quoted
+from ..exceptions import SourceWarning
+from ..kernels._kernels import KernelBank, is_precomputed
 from ..machines import MACHINES, MachineKind
+from .blocks import Blocks, as_blocks, check_same_blocks
 from .labels import Kind, Labelling, Samples
 from .numbers import Regions, Targets, centre_and_spread, deviations
 from .tasks import (
@@ -153,6 +155,7 @@ class Reader(Protocol):
 
     n_features_in_: int
     n_kernels_in_: int  # of a stack of kernels
+    blocks_in_: Mapping[str, int]  # the number of columns of each block; not set if X had none
     feature_names_in_: AnyArray  # not set if X has no names
 
     @property
@@ -177,6 +180,7 @@ class PathReader(BaseEstimator):
 
     n_features_in_: int
     n_kernels_in_: int
+    blocks_in_: Mapping[str, int]
     feature_names_in_: AnyArray
 
     def __init__(self, reading: Reading = Reading()):
@@ -322,7 +326,7 @@ def _as_one_problem(reading: Reading, samples: Samples, y: Any, sample_weight: A
         data = samples.data
     if coded:
         data = np.column_stack([data, codes])
-    one = Samples(data, None, samples.names)
+    one = replace(samples, data=data, sources=None)
     if numbers:
         training = _one_regression(reading, one, values, weight)
     else:
@@ -377,8 +381,68 @@ def _sample_weights(tasks: list[Task], samples: Samples, sample_weight: Any) -> 
 
 def read_samples(owner: Reader, X: Any, *, tasks: Any = None, reset: bool = False) -> Samples:
     """Split X into features and task labels and check both, against the fitted data unless ``reset``."""
+    X = as_blocks(X)
+    if isinstance(X, Blocks):
+        return _read_blocks(owner, X, tasks, reset)
+    if not reset and getattr(owner, "blocks_in_", None):
+        raise ValueError(f"The model was fitted with the blocks {quoted(owner.blocks_in_)}; pass X in the same blocks.")
     if is_precomputed(owner.kernels):
         return _read_stack(owner, X, tasks, reset)
+    samples = _read_features(owner, X, tasks, reset)
+    if reset:
+        note_sources(owner.kernels, samples)
+    return samples
+
+
+def _read_blocks(owner: Reader, X: Blocks, tasks: Any, reset: bool) -> Samples:
+    """Put the blocks of X side by side; the columns get the names of their block and their own."""
+    if owner.task_column is not None or is_precomputed(owner.kernels):
+        given = "task_column" if owner.task_column is not None else "kernels='precomputed'"
+        raise ValueError(f"{given} needs one X, not blocks; with blocks, pass the tasks as tasks=.")
+    found = {}
+    for name, part in X.parts.items():
+        with numbers_only():
+            found[name] = check_array(part, dtype=np.float64, input_name=f"Block {name!r}", estimator=owner)
+    own = {name: column_names(part) or range(part.shape[1]) for name, part in X.parts.items()}
+    if not reset:
+        check_same_blocks(found, getattr(owner, "blocks_in_", None))
+        found, own = ({name: of[name] for name in owner.blocks_in_} for of in (found, own))
+    names = [f"{block}: {column}" for block, columns in own.items() for column in columns]
+    data = np.hstack(list(found.values()))
+    if reset:
+        owner.blocks_in_ = {name: part.shape[1] for name, part in found.items()}
+        owner.n_features_in_, owner.feature_names_in_ = data.shape[1], np.array(names, dtype=object)
+    else:
+        other = [name for name, known in zip(names, owner.feature_names_in_, strict=True) if name != known]
+        if other and any(hasattr(part, "columns") for part in X.parts.values()):
+            raise ValueError(f"The column {other[0]!r} is at another place than in training; use the same columns.")
+    ends = np.cumsum([part.shape[1] for part in found.values()]).tolist()
+    blocks = {name: slice(end - part.shape[1], end) for (name, part), end in zip(found.items(), ends, strict=True)}
+    samples = Samples(data, as_sources(tasks, len(data)), names, blocks)
+    if reset:
+        note_sources(owner.kernels, samples)
+    return samples
+
+
+def note_sources(kernels: Any, samples: Samples) -> None:
+    """Warn of columns that no source names, and of sources that are the same for all samples."""
+    bank = kernels if isinstance(kernels, KernelBank) else KernelBank()
+    bank, names, X = bank.for_blocks(samples.blocks), samples.names, samples.data
+    if not bank.n_sources:
+        return
+    unused = np.ones(X.shape[1], dtype=bool)
+    for name, _, seen in bank.columns_by_source(X.shape[1], names):
+        unused[seen] = False
+        if (X[:1, seen] == X[:, seen]).all():
+            message = f"Source {name!r} has the same values in all samples, so nothing can be learned from it."
+            warnings.warn(SourceWarning(message, name), stacklevel=5)
+    if unused.any():
+        columns = [int(k) if names is None else names[k] for k in np.flatnonzero(unused)]
+        message = f"No source names the column{'s' * (len(columns) > 1)} {quoted(columns, 5)}, so they are not used."
+        warnings.warn(SourceWarning(message, columns=columns), stacklevel=5)
+
+
+def _read_features(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
     if owner.task_column is None:
         X = _named(owner, X)
         with numbers_only():
@@ -511,7 +575,7 @@ def apart(training: Training) -> list[Training]:
         ]
         own = data[rows] if data.ndim == 2 else data[np.ix_(rows, rows)]
         weights = [training.weights[t] for t in mine]
-        samples = Samples(own, None, training.samples.names)
+        samples = replace(training.samples, data=own, sources=None)
         alone.append(Training(samples, tasks, weights, labelling.alone(tasks, mine)))
     return alone
 
@@ -520,6 +584,9 @@ def take_rows(values: Any, rows: IntArray, columns: IntArray | None = None, kern
     """The given rows of an array or frame (None stays None), and the given columns of a stack of kernels."""
     if values is None:
         return None
+    values = as_blocks(values)
+    if isinstance(values, Blocks):
+        return values[rows]
     if columns is not None and is_precomputed(kernels):
         return np.asarray(values)[np.ix_(rows, columns)]
     return _safe_indexing(values, rows)

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, vstack
 from threadpoolctl import threadpool_limits
 
+from .._data.blocks import Blocks, as_blocks
 from .._data.labels import Decided, Groups, Labelling, Samples, TaskSet
 from .._data.tasks import Task, as_sources, unique_labels
 from .._data.together import Together
@@ -369,7 +370,8 @@ def as_samples(samples: Any, tasks: Any = None) -> Samples:
     """Samples unchanged, or from an array of features and the task of each row."""
     if isinstance(samples, Samples):
         return samples
-    data = np.asarray(samples, dtype=np.float64)
+    given = as_blocks(samples)
+    data = np.asarray(np.hstack(list(given.parts.values())) if isinstance(given, Blocks) else given, dtype=np.float64)
     return Samples(data, as_sources(tasks, len(data)))
 
 

@@ -159,7 +159,8 @@ def check_parts(
 @singledispatch
 def fit_and_measure(training: Training, kernels: KernelLike, centred: bool) -> tuple[Any, BaseValues | None]:
     """:func:`fit_bank`, and the distances among all samples if fitting computed them."""
-    samples, bank, known = training.samples, as_bank(kernels), None
+    samples, known = training.samples, None
+    bank = as_bank(kernels).for_blocks(samples.blocks)
     groups = [(task.rows, weight) for task, weight in zip(training.tasks, training.weights, strict=True)]
     if all(np.array_equal(rows, groups[0][0]) and np.array_equal(w, groups[0][1]) for rows, w in groups[1:]):
         groups = groups[:1]  # all tasks have the same samples: measure the kernels once
@@ -400,11 +401,14 @@ def solve_apart(
     counts = [len(own.tasks) for own in alone]
     omega = np.full(sum(counts), 1 / sum(counts)) if omega is None else omega
     solutions, models = [], []
+    first, bank = alone[0].samples, as_bank(kernels).for_blocks(alone[0].samples.blocks)
+    if bank.made_from_data:  # so that all tasks have the same kernels
+        kernels = bank.with_scaling(np.concatenate([own.samples.data for own in alone]), first.names)
     for own, weight in zip(alone, np.split(omega, np.cumsum(counts)[:-1]), strict=True):
-        problem, bank, _ = fit_and_pose(own, own.bounds(C), kernels, parts, weight / weight.sum())
+        problem, fitted, _ = fit_and_pose(own, own.bounds(C), kernels, parts, weight / weight.sum())
         points = trace(problem, [1.0], parts.solver, progress, run=run)
         solutions += points
-        models += models_of(own, points, bank)
+        models += models_of(own, points, fitted)
     sweeps = [solution.sweep for solution in solutions]
     theta = np.concatenate([np.tile(sweep.theta, (count, 1)) for sweep, count in zip(sweeps, counts, strict=True)])
     names = "linear", "forms", "lower", "upper"

@@ -59,6 +59,7 @@ class MultiTaskEstimator(_Estimator):
     model_: Any  # FittedTasks
     n_features_in_: int
     n_kernels_in_: int
+    blocks_in_: Mapping[str, int]
     feature_names_in_: AnyArray
 
     # With metadata routing on, tasks= is routed without set_fit_request and the like.
@@ -72,10 +73,11 @@ class MultiTaskEstimator(_Estimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            With ``task_column``, one of the columns names the task of each row. With ``kernels="precomputed"``, a stack
-            of shape (n_samples, n_samples, n_kernels). A Dask array or frame with tasks, or
-            :class:`~paretomkl.distributed.Sites` (without y), is solved on a cluster.
+        X : array-like or frame of shape (n_samples, n_features), or a dict or list of these
+            Several blocks with the same rows are one source each. With ``task_column``, one of the columns names the
+            task of each row. With ``kernels="precomputed"``, a stack of shape (n_samples, n_samples, n_kernels). A
+            Dask array or frame with tasks, or :class:`~paretomkl.distributed.Sites` (without y), is solved on a
+            cluster.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
             Labels, or numbers for regression; a matrix has one task per column, with NaN for missing values, and two
             values in each column of labels.
@@ -131,7 +133,7 @@ class MultiTaskEstimator(_Estimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like or frame of shape (n_samples, n_features), or blocks of them as in ``fit``
             With ``kernels="precomputed"``, shape (n_samples, n_train, n_kernels).
         tasks : array-like of shape (n_samples,), default=None
             The task of each row, if you passed ``tasks=`` to ``fit``.

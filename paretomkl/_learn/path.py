@@ -263,9 +263,10 @@ def pareto_path(
 
     Parameters
     ----------
-    X : array-like or frame of shape (n_samples, n_features)
-        Samples; with ``kernels="precomputed"``, a stack of Gram matrices of shape (n_samples, n_samples, n_kernels). A
-        Dask array or frame with a task column, or :class:`~paretomkl.distributed.Sites`, is solved on a cluster.
+    X : array-like or frame of shape (n_samples, n_features), or a dict or list of these
+        Samples, or several blocks with the same rows, one per source; with ``kernels="precomputed"``, a stack of Gram
+        matrices of shape (n_samples, n_samples, n_kernels). A Dask array or frame with a task column, or
+        :class:`~paretomkl.distributed.Sites`, is solved on a cluster.
     y : array-like of shape (n_samples,) or (n_samples, n_tasks)
         Labels for classification, numbers for regression, None for "one-class" and "svdd". Two classes make one task,
         more make one task per pair (see ``multi_class``). A matrix has one task per column; NaN marks unknown values.

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
+from .._data.blocks import as_blocks
 from .._data.labels import Samples
 from .._data.reading import Examples, Reading, Training, is_remote, read_samples, take_rows
 from .._data.tasks import as_labels, is_matrix, samples_of_class, unique_labels
@@ -108,6 +109,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         """Choose the parameters by folds; fit a model to all samples only if ``refit`` has the chosen way to share."""
         self._forget()
         X, y, tasks, weight = (given.get(name) for name in ("X", "y", "tasks", "sample_weight"))
+        X = as_blocks(X)
         reader = self._checked(X)
         samples = read_samples(reader, X, tasks=tasks, reset=True)
         ways, task_size = self._possible(Examples(samples, y, weight))
@@ -378,7 +380,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
 
 def _noted(estimator: PlainEstimator, reader: PlainEstimator) -> PlainEstimator:
     """An estimator with the notes about the features of another one that has read them."""
-    notes = "n_features_in_", "n_kernels_in_", "feature_names_in_"
+    notes = "n_features_in_", "n_kernels_in_", "feature_names_in_", "blocks_in_"
     vars(estimator).update({name: value for name, value in vars(reader).items() if name in notes})
     return estimator
 
@@ -566,7 +568,7 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         multi_class, loss = self.multi_class, self.loss
         squares = loss in ("auto", "squared") and self.solver != "tseng"  # Tseng's algorithm has no least squares
         if multi_class == "auto":
-            pays = as_bank(self.kernels).n_sources > 1 and each < _FEW_OF_CLASS and squares
+            pays = as_bank(self.kernels).for_blocks(samples.blocks).n_sources > 1 and each < _FEW_OF_CLASS and squares
             multi_class = "one-vs-rest" if pays else "one-vs-one"
         if loss == "auto":
             loss = "squared" if multi_class == "one-vs-rest" and each < np.inf and squares else "hinge"

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._data.labels import Samples
 from .._data.reading import Training
 from .._fitting.models import TaskModel
 from .._fitting.tracing import Parts, check_parts, fit_bank, make_model, pose, trace
@@ -69,7 +68,12 @@ def only(training: Training, t: int) -> Training:
     task, data = training.tasks[t], training.samples.data
     own = data[task.rows] if data.ndim == 2 else data[np.ix_(task.rows, task.rows)]
     alone = replace(task, rows=np.arange(len(task.rows)))
-    return replace(training, samples=Samples(own), tasks=[alone], weights=training.weights[t : t + 1])
+    return replace(
+        training,
+        samples=replace(training.samples, data=own, sources=None),
+        tasks=[alone],
+        weights=training.weights[t : t + 1],
+    )
 
 
 class UniformKernel(SpecialCase):

@@ -543,6 +543,17 @@ class Source:
             object.__setattr__(self, "kernels", tuple(_own_kernels(self.kernels)))
 
 
+def _in_blocks(columns: Columns, blocks: Mapping[str, slice]) -> Columns:
+    """The columns, with the positions of its columns for each name of a block."""
+    if columns is None or isinstance(columns, slice | numbers.Integral):
+        return columns
+    found: list[int | str] = []
+    for column in [columns] if isinstance(columns, str) else columns:  # type: ignore[union-attr]
+        own = blocks.get(column) if isinstance(column, str) else None
+        found += [column] if own is None else range(own.start, own.stop)
+    return tuple(found)
+
+
 def _own_kernels(given: Any) -> Iterator[Kernel]:
     """The kernels of a source, checked."""
     if isinstance(given, str) or not isinstance(given, Iterable):
@@ -655,6 +666,22 @@ class KernelBank:
             return replace(self, kernels=replace(self.kernels, one_width=True))
         return replace(self, kernels="one width") if self.made_from_data else self
 
+    def for_blocks(self, blocks: Mapping[str, slice]) -> KernelBank:
+        """The bank for X made of blocks: without sources of its own, a default bank has one source per block.
+
+        In a source, the name of a block stands for its columns; a source without columns has those of its namesake.
+        """
+        if not blocks or not self.made_from_data:
+            return self
+        if not isinstance(self.kernels, Sources):
+            own = {name: Source(columns) for name, columns in blocks.items()}
+            return replace(self, kernels=Sources(own, one_width=self.kernels == "one width"))
+        own = {}
+        for name, about in self.kernels.blocks.items():
+            columns = blocks.get(name) if about.columns is None else about.columns
+            own[name] = replace(about, columns=_in_blocks(columns, blocks))
+        return replace(self, kernels=replace(self.kernels, blocks=own))
+
     @property
     def normalization(self) -> Normalization:
         """The normalisation, with "auto" resolved."""
@@ -720,7 +747,7 @@ class KernelBank:
         made: list[tuple[Kernel, IntArray]] = []
         scaling: list[Scaling] = []
         if self.made_from_data:
-            blocks = self._blocks(n_features, names)
+            blocks = self.columns_by_source(n_features, names)
             done = self._scaling(statistics, blocks)
             standardizer = Standardizer.of(statistics) if "standardize" in done else None
             scalers: dict[Scaling, Function | None] = {"standardize": standardizer, "root": roots, "none": None}
@@ -747,7 +774,7 @@ class KernelBank:
         kernels, columns = [kernel for kernel, _ in made], [seen for _, seen in made]
         return Evaluator.of(kernels, columns, self.normalization == "unit", standardizer, middle, scaling)
 
-    def _blocks(self, n_features: int, names: Sequence[str] | None) -> list[tuple[str, Source, IntArray]]:
+    def columns_by_source(self, n_features: int, names: Sequence[str] | None) -> list[tuple[str, Source, IntArray]]:
         """The name, the description and the columns of each source; one without a name for a default bank."""
         blocks = self.kernels.blocks if isinstance(self.kernels, Sources) else {"": Source()}
         return [
@@ -765,6 +792,17 @@ class KernelBank:
             ("root" if sparse else "standardize") if wish == "auto" else _SCALINGS[wish]
             for wish, sparse in zip(wanted, counts, strict=True)
         ]
+
+    def with_scaling(self, X: Array, names: Sequence[str] | None) -> KernelBank:
+        """The bank with the scaling of each source decided for samples X, for parts of them that need the same one."""
+        blocks = self.columns_by_source(X.shape[1], names)
+        done: list[Any] = [
+            {"standardize": True, "none": False}.get(way, way) for way in self._scaling(Statistics(X), blocks)
+        ]
+        if not isinstance(self.kernels, Sources):
+            return replace(self, standardize=done[0])
+        own = {name: replace(about, standardize=way) for (name, about, _), way in zip(blocks, done, strict=True)}
+        return replace(self, kernels=replace(self.kernels, blocks=own))
 
     def _default_kernels(self, scaling: Scaling, scale: Scale, where: dict[str, Any]) -> list[Kernel]:
         """The default kernels of a source whose columns are scaled in this way."""

@@ -130,3 +130,12 @@ def test_keywords_are_refused():
 def test_bad_settings_of_a_source_are_refused(given, words):
     with pytest.raises(ValueError, match=words):
         Source([0, 1], **given)
+
+
+def test_tasks_that_share_nothing_have_the_same_kernels():
+    """One task alone would be standardised and the other not."""
+    tasks = np.arange(N) % 2
+    X = COUNTS + (tasks[:, None] * RNG.integers(2, size=(N, 40)))
+    assert [scaling(X[tasks == t]) for t in (0, 1)] == ["root", "standardize"]
+    model = ParetoMKLClassifier(share="nothing").fit(X, LABELS, tasks=tasks)
+    assert model.theta_.shape[0] == 2
