@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._data.labels import Labelling
-from .._data.numbers import Targets, r_squared
-from .._fitting.models import decide_all, share
+from .._fitting.models import decide_all
 from .._learn.path import ParetoPath
-from .._tools.typing import AnyArray, Array
+from .._tools.typing import AnyArray
 from .._tools.wording import counted
 
 if TYPE_CHECKING:
@@ -113,6 +111,7 @@ class AccuracyDisplay:
             As in ``plot``.
         """
         from .._data.reading import read_samples
+        from .._select.scores import make_judge
         from . import _style  # asks for matplotlib before any work
 
         path = _style.path_of(path)
@@ -122,12 +121,16 @@ class AccuracyDisplay:
             raise ValueError("A path of outlier detectors has no score to draw, because there are no labels.")
         samples = read_samples(path.reader, X_test, tasks=tasks_test)
         tasks: Any = path.models[0].tasks
-        score = _r2_of_tasks if reads == "numbers" else _accuracy_of_tasks
-        found = decide_all(path.models, samples)
-        scores = np.array([score(tasks, decided.matrix(tasks.n_tasks), y_test) for decided in found])
+        judge, found = make_judge(regression=reads == "numbers"), decide_all(path.models, samples)
+        judged = [judge.judge(tasks, decided.matrix(tasks.n_tasks), samples, y_test) for decided in found]
+        scores = np.array([each.scores for each in judged])
+        label, needed = ("R²", 2) if reads == "numbers" else ("accuracy", 1)
+        for name, n in zip(path.task_names, judged[0].counts.tolist(), strict=True):
+            if n < needed:
+                few = counted(n, "sample")
+                raise ValueError(f"Task {name!r} has {few} in the test data; {label} needs {needed} or more.")
         mean = scores.mean(axis=1) if len(path.task_names) > 1 else None
-        name = "R²" if reads == "numbers" else "accuracy"
-        display = cls(ps=path.ps, scores=scores, names=path.task_names, mean=mean, score_name=name)
+        display = cls(ps=path.ps, scores=scores, names=path.task_names, mean=mean, score_name=label)
         return display.plot(ax, relative_to=relative_to)
 
     @classmethod
@@ -213,25 +216,6 @@ class AccuracyDisplay:
         self.bands_, self.colorbar_ = drawn.bands, drawn.colorbar
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-def _accuracy_of_tasks(tasks: Labelling, decisions: Array, y: Any) -> Array:
-    """Share of correctly classified samples of each task, (n_tasks,)."""
-    right, belongs = tasks.right(decisions, y)
-    for name, n_samples in zip(tasks.names, belongs.sum(axis=0), strict=True):
-        if n_samples == 0:
-            raise ValueError(f"Task {name!r} has no sample in the test data.")
-    return share(right, belongs)
-
-
-def _r2_of_tasks(tasks: Targets, decisions: Array, y: Any) -> Array:
-    """R² of each task, (n_tasks,)."""
-    parts = tasks.by_task(decisions, y)
-    for name, (_, _, rows) in zip(tasks.names, parts, strict=True):
-        if len(rows) < 2:
-            few = counted(len(rows), "sample")
-            raise ValueError(f"Task {name!r} has {few} in the test data; R² needs two or more.")
-    return np.array([r_squared(truth, predicted, np.ones(len(rows))) for truth, predicted, rows in parts])
 
 
 def _parameter(results: Mapping[str, Any], name: str) -> AnyArray:

@@ -319,7 +319,7 @@ def test_bad_scores_are_refused(toy, path):
         AccuracyDisplay.from_path(path, toy.X, toy.y[1:], tasks_test=toy.tasks)
     with pytest.raises(ValueError, match=r"one column per task \(3\), got shape \(54, 2\)"):
         AccuracyDisplay.from_path(path, toy.X, np.ones((54, 2)), tasks_test=toy.tasks)
-    with pytest.raises(ValueError, match="Task 'task 0' has no sample in the test data"):
+    with pytest.raises(ValueError, match="Task 'task 0' has 0 samples in the test data"):
         AccuracyDisplay.from_path(path, toy.X[20:], toy.y[20:], tasks_test=toy.tasks[20:])
 
 
@@ -542,7 +542,7 @@ def test_regressions_are_drawn_by_r2():
     assert_allclose(display.scores[1], expected)
     assert display.ax_.get_ylabel() == "R²"
     assert display.plot(relative_to=1.0).ax_.get_ylabel() == "R², difference from $p$ = 1"
-    with pytest.raises(ValueError, match="Task 'b' has 0 samples in the test data; R² needs two"):
+    with pytest.raises(ValueError, match="Task 'b' has 0 samples in the test data; R² needs 2"):
         AccuracyDisplay.from_path(path, X[[0, 3]], y[[0, 3]], tasks_test=tasks[[0, 3]])
     alone = pareto_path(X, ps=[1.0], machine="one-class", kernels=[("rbf", {"sigma": 1.0})], verbose=0)
     with pytest.raises(ValueError, match="no score to draw"):
