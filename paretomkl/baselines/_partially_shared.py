@@ -31,7 +31,6 @@ from ..solvers._cut_pool import CutStore
 from ..sweep import Sweep
 from ..weight_sets import LsBall
 
-WARM_UP = 3  # sweeps before the first linear programme, with a block-coordinate step between them
 PATIENCE = 6  # drop a cut after this many programmes without it
 ACCURATE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # the smallest HiGHS accepts
 SIMPLEX = LsBall(1.0)
@@ -63,14 +62,6 @@ class PartialSharing:
     def pull_back(self, terms: Array) -> Array:
         """The adjoint of expand: from one row per task to one row per part."""
         return np.vstack([terms.sum(axis=0), terms])
-
-    def minimize_ratio(self, parts: Array, forms: Array) -> Array:
-        """A step of block-coordinate descent that treats ζ and γ^t as weights of different kernels.
-
-        So ‖f‖² = ζ_m² G or γ_m² G.
-        """
-        shares = [SIMPLEX.minimize_ratio(w) for w in parts**2 * self.pull_back(forms)]
-        return self.totals[:, None] * np.array(shares)
 
     def lower_bound(self, linear: Array, slopes: Array) -> float:
         """min over all weights of Σ_t (linear_t − θ^t'slopes_t), slopes ≥ 0 of shape (n_tasks, n_kernels)."""
@@ -132,26 +123,22 @@ def minimize_in_out(
         better = sweep.upper.mean() < best.upper.mean()
         if better:
             best, best_parts = sweep, parts
-        if run.n_sweeps < WARM_UP:
-            parts = sharing.minimize_ratio(parts, sweep.forms)
-        else:
-            corner, bound = cuts.minimize_mean(sharing, best.upper.mean())
-            lower = max(lower, bound)
-            gap = max(0.0, 1 - lower / best.upper.mean())
-            run.note(1.0, gap)
-            if gap <= tol:
-                return best, best_parts, gap
-            if corner is None or run.n_sweeps >= max_iter:
-                warnings.warn(
-                    f"Partially shared kernels stopped after {run.n_sweeps} sweeps, gap {gap:.1e} > "
-                    f"tol={tol:g}. Raise tol.",
-                    ConvergenceWarning,
-                    stacklevel=4,
-                )
-                return best, best_parts, gap
-            if run.n_sweeps > WARM_UP:
-                length = min(1.0, 1.5 * length) if better else max(0.1, 0.5 * length)
-            parts = best_parts + length * (corner - best_parts)
+        corner, bound = cuts.minimize_mean(sharing, best.upper.mean())
+        lower = max(lower, bound)
+        gap = max(0.0, 1 - lower / best.upper.mean())
+        run.note(1.0, gap)
+        if gap <= tol:
+            return best, best_parts, gap
+        if corner is None or run.n_sweeps >= max_iter:
+            warnings.warn(
+                f"PartiallySharedMKL stopped after {run.n_sweeps} sweeps, gap {gap:.1e} > tol={tol:g}. Raise tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+            return best, best_parts, gap
+        if run.n_sweeps > 1:
+            length = min(1.0, 1.5 * length) if better else max(0.1, 0.5 * length)
+        parts = best_parts + length * (corner - best_parts)
         sweep = run.sweep(machine, sharing.expand(parts), best.warm, rtol)
 
 
