@@ -42,8 +42,6 @@ from ._interior_point import InteriorPoint
 
 MASTER_RTOL = 0.1  # accuracy of the master problem, relative to tol
 MASTER_STEPS = 80  # Newton steps of one master problem
-PATIENCE = 30  # drop a cut after this many masters without it; for p < 1 every better point is another problem
-UNUSED = 1e-3  # a master does not use a cut with a smaller multiplier; the multipliers of a task sum to one
 CENTRING = 0.1  # how far from the best point, towards equal weights, a master starts
 CAUTION = 0.3  # how small the slacks may get relative to the error of the curved equations
 RIDGE = 1e-13  # added to the diagonal of second derivatives, which are numerically singular for equal kernels
@@ -191,16 +189,8 @@ class CuttingPlanes:
         scale = unit / c[kernels] ** 2
         x = norm.coordinates(np.atleast_2d(norm.weights(start.norms)[..., kernels] / scale))
         x = (1 - CENTRING) * x + CENTRING / x.size
-        # the live cuts of each task come first; a task with fewer cuts than another is padded with J_t ≥ 0
-        order = np.argsort(~cuts.live, axis=0, kind="stable")[: cuts.live.sum(axis=0).max()]
-        task = np.arange(order.shape[1])
-        live = cuts.live[order, task]
-        slopes = np.where(live[:, :, None], cuts.slopes[order, task][:, :, kernels], 0.0)
-        master = MixedNormMaster(np.where(live, cuts.linear[order, task], 0.0) / unit, slopes * (scale / unit), norm, x)
+        master = MixedNormMaster(cuts.linear / unit, cuts.slopes[:, :, kernels] * (scale / unit), norm, x)
         master.solve(rtol, MASTER_STEPS)
-        used = np.zeros_like(cuts.live)
-        used[order, task] = master.best_mu > UNUSED
-        cuts.note_use(used, PATIENCE)
         theta = np.zeros((len(x), len(c)))
         theta[:, kernels] = master.weights() * scale
         return theta[0] if norm.shared else theta, unit * master.lower
@@ -249,8 +239,7 @@ class MixedNormMaster(InteriorPoint):
         # Forms are convex in α, so a mixture of cuts bounds the forms of the mixed α. They are also quadratic, so α
         # becomes feasible if it shrinks by the root of their excess.
         bound = float((mu * self.a).sum() / np.sqrt(max(1.0, self.norm.of_forms(2 * mix(mu, self.h)).max())))
-        if bound > self.lower:
-            self.lower, self.best_mu = bound, mu
+        self.lower = max(self.lower, bound)
 
     def weights(self) -> Array:
         """The best θ, zero where the limit of x_tm is zero, or of N_m for 1 < q < 2, where tasks drop kernels together.
