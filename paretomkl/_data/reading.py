@@ -309,7 +309,7 @@ def _as_one_problem(reading: Reading, samples: Samples, y: Any, sample_weight: A
     If they share part of their function, the last column of the samples is the code of their task. A task may have a
     single class.
     """
-    coded, numbers = reading.share == "function", reading.machine.reads == "numbers"
+    numbers = reading.machine.reads == "numbers"
     values: AnyArray = as_numbers(y) if numbers else _read_labels(y)
     _check_lengths(samples, values)
     weight = None if sample_weight is None else _check_sample_weight(sample_weight, samples.data)
@@ -324,9 +324,7 @@ def _as_one_problem(reading: Reading, samples: Samples, y: Any, sample_weight: A
         assert samples.sources is not None
         sources, codes = numbered(samples.sources)
         data = samples.data
-    if coded:
-        data = np.column_stack([data, codes])
-    one = replace(samples, data=data, sources=None)
+    one = replace(samples, data=np.column_stack([data, codes]), sources=None)
     if numbers:
         training = _one_regression(reading, one, values, weight)
     else:
@@ -340,7 +338,7 @@ def _as_one_problem(reading: Reading, samples: Samples, y: Any, sample_weight: A
         own = np.ones(len(values)) if weight is None else weight
         parts = [(values[rows], own[rows]) for rows in rows_by_code(codes, len(sources))]
         deviation = deviations([(v, w if w.sum() > 0 else np.ones(len(v))) for v, w in parts])
-    together = Together(kind, [str(source) for source in sources], sources, training.labelling, coded, deviation)
+    together = Together(kind, [str(source) for source in sources], sources, training.labelling, deviation)
     return replace(training, together=together)
 
 

@@ -20,12 +20,11 @@ from .tasks import codes_of, labels_by_task, missing_labels, rows_by_code, rows_
 class Together(TaskSet):
     """Tasks whose samples form one problem.
 
-    whole: what the decisions of that problem mean; coded: whether its samples carry the code of their task; deviation
-    (n_tasks,): the standard deviation of the training targets of each task, or one for classes.
+    whole: what the decisions of that problem mean, whose samples carry the code of their task; deviation (n_tasks,):
+    the standard deviation of the training targets of each task, or one for classes.
     """
 
     whole: Any  # a Labelling or Targets
-    coded: bool
     deviation: Array
 
     @property
@@ -49,7 +48,7 @@ class Together(TaskSet):
             data = np.tile(samples.data, (self.n_tasks, 1))
         else:
             codes, data = self.codes(samples), samples.data
-        return Samples(np.column_stack([data, codes]) if self.coded else data)
+        return Samples(np.column_stack([data, codes]))
 
     def codes(self, samples: Samples) -> Array:
         """The number of the task of each sample, −1 for a task not seen in training."""

@@ -253,7 +253,8 @@ class SharedModel(FittedTasks):
                 if len(new) == 1
                 else f"Tasks {literal(new[:5])}{' …' * (len(new) > 5)} were"
             )
-            said = f"{named} not seen in training; the common function predicts {counted(len(rows), 'row')}."
+            rest = f"the common function predicts {counted(len(rows), 'row')}, with a level of zero."
+            said = f"{named} not seen in training; {rest}"
             warnings.warn(NewTaskWarning(said, new, len(rows)), stacklevel=4)
 
     def contributions(self, samples: Any, tasks: Any = None) -> Array:
@@ -293,7 +294,7 @@ class SharedModel(FittedTasks):
     @property
     def common_share(self) -> float:
         """Share of the common part in the variance of the functions: one if the tasks share everything."""
-        return self.bank.common_share(self.theta) if self.tasks.coded else 1.0
+        return self.bank.common_share(self.theta) if self.bank.coupled else 1.0
 
 
 @dataclass(frozen=True)

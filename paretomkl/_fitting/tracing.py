@@ -165,8 +165,9 @@ def fit_and_measure(training: Training, kernels: KernelLike, centred: bool) -> t
     if all(np.array_equal(rows, groups[0][0]) and np.array_equal(w, groups[0][1]) for rows, w in groups[1:]):
         groups = groups[:1]  # all tasks have the same samples: measure the kernels once
     fitted: Any
-    if training.together is None or not training.together.coded:
-        fitted, known = bank.fit_and_measure(samples.data, samples.names, training.sample_weight, groups)
+    if training.share != "function":
+        level = training.share == "everything"
+        fitted, known = bank.fit_and_measure(samples.data, samples.names, training.sample_weight, groups, level)
     else:
         base = bank.fit(samples.data[:, :-1], samples.names, training.sample_weight, groups)
         fitted = CoupledBank.of(base, samples.data, groups)

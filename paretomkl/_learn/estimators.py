@@ -147,8 +147,9 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         What the tasks (from ``tasks=``, ``task_column`` or a matrix y) have in common. "nothing": each task has its own
         kernel weights and its own function. "kernel": the tasks share the weights. "function": f_t = f_0 + g_t; the
         kernel weights of the common part and of the task-specific parts are learned together, and task intercepts are
-        penalised. "everything": one function for all tasks. p matters only for "kernel". With "function" and
-        "everything", a task may contain a single class, and predictions for a task not seen in training use f_0.
+        penalised. "everything": one function for all tasks, with a penalised intercept (level) for each. p matters only
+        for "kernel". With "function" and "everything", a task may contain a single class, and predictions for a task
+        not seen in training use f_0, with a level of zero.
     multi_class : {"one-vs-one", "one-vs-rest"}, default="one-vs-one"
         How more than two classes (in y, or in a task) become tasks. "one-vs-one": one task per pair of classes, trained
         on their samples only; the pairs vote. "one-vs-rest": one task per class, trained on all samples; the largest
@@ -294,9 +295,9 @@ class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
         What the tasks (from ``tasks=``, ``task_column`` or a matrix y) have in common. "nothing": each task has its own
         kernel weights and its own function. "kernel": the tasks share the weights. "function": f_t = f_0 + g_t; the
         kernel weights of the common part and of the task-specific parts are learned together, and task intercepts are
-        penalised. "everything": one function for all tasks. p matters only for "kernel". With "function" and
-        "everything", targets are standardised over all tasks together, and predictions for a task not seen in training
-        use f_0.
+        penalised. "everything": one function for all tasks, with a penalised intercept (level) for each. p matters only
+        for "kernel". With "function" and "everything", targets are standardised over all tasks together, and
+        predictions for a task not seen in training use f_0, with a level of zero.
     scalarization : Scalarization, default=None
         A scalarization of your own in place of the power mean; then ``p`` does not apply.
     weight_set : WeightSet, default=None

@@ -704,9 +704,18 @@ class KernelBank:
         return self.fit_and_measure(X, feature_names, weight, groups)[0]
 
     def fit_and_measure(
-        self, X: AnyArray, names: Sequence[str] | None, weight: Array | None, groups: Groups | None
+        self,
+        X: AnyArray,
+        names: Sequence[str] | None,
+        weight: Array | None,
+        groups: Groups | None,
+        level: bool = False,
     ) -> tuple[FittedBank, BaseValues | None]:
-        """``fit``, and the base values among all samples if the kernels were measured there, for a Gram store."""
+        """``fit``, and the base values among all samples if the kernels were measured there, for a Gram store.
+
+        With ``level``, the last column of X is the code of a task, and a further kernel [same task] gives each task a
+        penalised intercept.
+        """
         self.check()
         if weight is not None:  # by a power of two, which rounds nothing: sums of products must not underflow
             weight = np.ldexp(weight, -np.frexp(np.max(weight))[1])
@@ -717,7 +726,7 @@ class KernelBank:
         else:
             X = np.asarray(X, dtype=np.float64)
             statistics = Statistics(X, weight)
-            evaluator = self._evaluator(statistics, X.shape[1], names)
+            evaluator = self._evaluator(statistics, X.shape[1] - level, names, level)
         groups = groups or [(np.arange(len(X)), np.ones(len(X)) if weight is None else weight)]
         most = most_measured(evaluator.n_kernels, self.normalization)
         variance, rank, known = measure(evaluator, X, groups, most, self.cache_mb * 2**20)
@@ -742,8 +751,10 @@ class KernelBank:
         sizes = statistics.mean(evaluator.diagonals_by_sample) if self.normalization == "trace" else None
         return self._fitted(evaluator, *spread, sizes)
 
-    def _evaluator(self, statistics: ColumnStatistics, n_features: int, names: Sequence[str] | None) -> Evaluator:
-        """The kernels and their columns, for samples with these statistics."""
+    def _evaluator(
+        self, statistics: ColumnStatistics, n_features: int, names: Sequence[str] | None, level: bool = False
+    ) -> Evaluator:
+        """The kernels and their columns, for samples with these statistics; ``level`` is as in ``fit_and_measure``."""
         made: list[tuple[Kernel, IntArray]] = []
         scaling: list[Scaling] = []
         if self.made_from_data:
@@ -769,6 +780,10 @@ class KernelBank:
             way = _SCALINGS[False if self.standardize == "auto" else self.standardize]
             standardizer = Standardizer.of(statistics) if way == "standardize" else None
             scaling = [way] * len(made)
+        if level:
+            # codes are whole numbers, so this is one within a task and zero (below 1e-300) between tasks
+            made.append((Gaussian(0.02, name="level"), np.array([n_features])))
+            scaling.append("none")
         # medians are values of the samples, so that subtracting them is exact if the samples are close together
         middle = statistics.quantiles((0.5,))[0] if {*scaling} - {"standardize"} else np.zeros(n_features)
         kernels, columns = [kernel for kernel, _ in made], [seen for _, seen in made]

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from paretomkl import (
@@ -121,9 +122,22 @@ def test_sharing_everything_matches_the_pooled_svm_of_scikit_learn(toy):
     X, y, _, tasks = toy
     bank = KernelBank([Gaussian(1.0)], normalize="none")
     ours = ParetoMKLClassifier(share="everything", kernels=bank, C=3, tol=1e-9).fit(X, y, tasks=tasks)
-    theirs = SVC(C=3, gamma=0.5, tol=1e-9).fit(X, y)
-    assert_allclose(ours.decision_function(X, tasks=tasks), theirs.decision_function(X), atol=1e-4)
+    assert ours.kernel_names_ == ["gaussian(sigma=1)", "level"]
+    K = ours.theta_ @ np.stack([rbf_kernel(X, gamma=0.5), tasks[:, None] == tasks]).transpose(1, 0, 2)
+    theirs = SVC(C=3, kernel="precomputed", tol=1e-9).fit(K, y)
+    assert_allclose(ours.decision_function(X, tasks=tasks), theirs.decision_function(K), atol=1e-4)
     assert ours.common_share_ == 1.0
+
+
+def test_tasks_that_share_everything_have_levels_and_new_ones_have_none():
+    rng = np.random.default_rng(0)
+    X, tasks = rng.normal(size=(120, 2)), np.repeat(["a", "b", "c"], 40)
+    y = X[:, 0] + np.repeat([-5.0, 0.0, 5.0], 40)
+    model = ParetoMKLRegressor(share="everything", C=100).fit(X, y, tasks=tasks)
+    assert model.score(X, y, tasks=tasks) > 0.95
+    with pytest.warns(NewTaskWarning, match="a level of zero"):
+        new = model.predict(X, tasks=["d"] * 120)
+    assert_allclose(new, X[:, 0], atol=0.5)
 
 
 def test_function_with_only_common_kernels_is_the_pooled_svm(toy):
