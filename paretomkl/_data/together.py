@@ -97,8 +97,12 @@ class Together(TaskSet):
 
     def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Decided], float]:
         if self.kind != "matrix":
-            parts = rows_by_code(self.codes(samples), self.n_tasks)
-            return self.whole.loss_by_source(samples, y, weight, parts, self.deviation)
+            parts, new = rows_by_code(self.codes(samples), self.n_tasks), self.unknown(samples)
+            if len(new) and samples.sources is not None:
+                parts += [new[rows] for rows in rows_by_label(samples.sources[new]).values()]
+            # a new task is judged by the mean deviation of the others
+            deviation = np.pad(self.deviation, (0, len(parts) - self.n_tasks), constant_values=self.deviation.mean())
+            return self.whole.loss_by_source(samples, y, weight, parts, deviation)
         own = np.ones(len(samples)) if weight is None else np.asarray(weight, dtype=float)
         truth = labels_by_task(y, list(self.sources))
         columns: list[tuple[IntArray, int, Callable[[Decided], float]]] = []

@@ -36,7 +36,7 @@ from ..solvers._base import Run
 from .choice import Choice, ScoreTable, edge_of
 from .folds import Fold, PlainEstimator, one_number, own_score, routed, run_folds
 from .scorers import check_scorer
-from .splits import TrainTest, make_splits, rows_to_search
+from .splits import TrainTest, leave_tasks_out, make_splits, rows_to_search
 
 __all__ = ["ParetoMKLClassifierCV", "ParetoMKLRegressorCV"]
 
@@ -126,6 +126,8 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         splits = make_splits(
             self.cv, seen.data, some.y, seen.sources, groups, self.random_state, stratify=self.stratify
         )
+        if leave_tasks_out(splits, seen.sources):
+            grids = _that_predict_new_tasks(grids)
         n_points = sum(grid.size for grid in grids.values())
         with Progress(len(splits) * n_points + len(self._exponents()), self.tol, self.verbose) as progress:
             folds = self._folds(some, X, tasks is not None, splits, grids, reader)
@@ -385,6 +387,18 @@ def _noted(estimator: PlainEstimator, reader: PlainEstimator) -> PlainEstimator:
     return estimator
 
 
+def _that_predict_new_tasks(grids: dict[Share, Grid]) -> dict[Share, Grid]:
+    """The ways to share that can be judged on folds without some of the tasks; the others are skipped with a note."""
+    able: dict[Share, Grid] = {way: grid for way, grid in grids.items() if way in ("function", "everything")}
+    why = "the folds leave tasks out, and only 'function' and 'everything' predict for tasks not seen in training"
+    if not able:
+        raise ValueError(f"share={' and '.join(map(repr, grids))} cannot be searched: {why}.")
+    skipped = [way for way in grids if way not in able]
+    if skipped:
+        warnings.warn(f"The search skips share={' and '.join(map(repr, skipped))}: {why}.", UserWarning, stacklevel=4)
+    return able
+
+
 class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
     """:class:`ParetoMKLClassifier` with p, C, s and the capacity κ of its kernels chosen by cross-validation.
 
@@ -414,9 +428,10 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         Exponents κ of the effective rank to choose from, see :class:`KernelBank`. "auto" is (0.5, 1.0) for kernels with
         a capacity penalty, such as the default bank, and no search for others. With the squared loss it is (0.0,),
         since that already penalises fitting noise. If you pass numbers, the penalty applies to kernels of any kind.
-    cv : int, splitter or iterable, default=None
+    cv : int, splitter, iterable, "new tasks" or "time", default=None
         Number of folds (None: 5), shuffled and stratified by task and label; or any scikit-learn splitter, or an
-        iterable of (train, test) indices.
+        iterable of (train, test) indices. "new tasks" leaves whole tasks out: the score is that for tasks not seen.
+        "time" holds out later rows of each task, whose rows must be in the order of time.
     scoring : str, callable or None, default=None
         A scikit-learn scorer, or one from :func:`~paretomkl.model_selection.make_multitask_scorer`. It must return one
         number. None is the mean accuracy over tasks (plain accuracy for multi-class).
@@ -615,9 +630,10 @@ class ParetoMKLRegressorCV(RegressorKind, PathSearch):
     capacity : "auto", sequence of float, or float, default="auto"
         Exponents κ of the effective rank to choose from, see :class:`KernelBank`; "auto" is (0.5, 1.0) for kernels with
         a capacity penalty.
-    cv : int, splitter or iterable, default=None
+    cv : int, splitter, iterable, "new tasks" or "time", default=None
         Number of folds (None: 5), shuffled within each task; or any scikit-learn splitter, or an iterable of
-        (train, test) indices.
+        (train, test) indices. "new tasks" leaves whole tasks out: the score is that for tasks not seen. "time" holds
+        out later rows of each task, whose rows must be in the order of time.
     scoring : str, callable or None, default=None
         A scikit-learn scorer, or one from :func:`~paretomkl.model_selection.make_multitask_scorer`. None is the mean
         over tasks of 1 − MSE_t / v_t, where v_t is the variance of the task's targets in the training part. This is R²

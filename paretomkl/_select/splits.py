@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.model_selection import BaseShuffleSplit, KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import BaseShuffleSplit, GroupKFold, KFold, StratifiedKFold, check_cv
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples
@@ -335,7 +335,7 @@ class MultiTaskShuffleSplit(_TaskSplitter, BaseShuffleSplit):
 
 
 def split_by_time(tasks: object, time: object, train_size: float = 0.75) -> TrainTest:
-    """TrainTest each task by time: the first part for training, the later part for testing.
+    """Split each task by time: the first part for training, the later part for testing.
 
     Within each task, all training samples are strictly earlier than all test samples; samples with the same time stay
     together.
@@ -419,8 +419,11 @@ def make_splits(
 
     An int makes a :class:`MultiTaskStratifiedKFold` with that many folds, or for regression (``stratify=False``) a
     :class:`MultiTaskKFold`; None means five. These are shuffled: rows of a file are often sorted, and folds of
-    neighbouring rows then resemble neither each other nor new data.
+    neighbouring rows then resemble neither each other nor new data. "new tasks" leaves whole tasks out, and "time" the
+    last rows of each task.
     """
+    if isinstance(cv, str):
+        return _named_splits(cv, tasks, _num_samples(y))
     if cv is None or isinstance(cv, numbers.Integral):
         seed = 0 if random_state is None else random_state
         folds = MultiTaskStratifiedKFold if stratify else MultiTaskKFold
@@ -441,6 +444,42 @@ def make_splits(
     if not splits:
         raise ValueError("cv yields no splits.")
     return splits
+
+
+def _named_splits(cv: str, tasks: object, n: int) -> list[TrainTest]:
+    """Up to five folds of whole tasks, or three that each hold out a fifth of every task, after what it learns from.
+
+    For "time", the rows of a task must be in the order of time.
+    """
+    parts = [rows for _, rows in rows_of_tasks(tasks, n)]
+    if cv == "new tasks":
+        if len(parts) < 2:
+            raise ValueError("cv='new tasks' leaves tasks out, but there is only one; pass the task of each row.")
+        codes = np.empty(n, dtype=np.int64)
+        for code, rows in enumerate(parts):
+            codes[rows] = code
+        return list(GroupKFold(min(5, len(parts))).split(codes, groups=codes))
+    if cv != "time":
+        raise ValueError(f"cv must be a number, a splitter, an iterable, 'new tasks' or 'time', got {cv!r}.")
+    fifths = [np.array_split(rows, 5) for rows in parts]
+    short = min(len(rows) for rows in parts)
+    if short < 10:
+        raise ValueError(f"cv='time' cuts each task into five parts and needs 10 rows in each, but one has {short}.")
+    return [
+        (
+            np.sort(np.concatenate([np.concatenate(own[:k]) for own in fifths])),
+            np.sort(np.concatenate([own[k] for own in fifths])),
+        )
+        for k in (2, 3, 4)
+    ]
+
+
+def leave_tasks_out(splits: Sequence[TrainTest], sources: AnyArray | None) -> bool:
+    """Whether some test part has a task that its training part lacks."""
+    if sources is None:
+        return False
+    codes = codes_of(sources, unique_labels(sources))
+    return any(not np.isin(codes[test], codes[train]).all() for train, test in splits)
 
 
 def searches_all(sizes: Sequence[int] | IntArray, most: int, pooled: bool) -> bool:
