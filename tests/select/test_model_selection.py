@@ -491,7 +491,7 @@ def test_splitters_and_iterables_work_as_in_scikit_learn(toy):
     assert_array_equal(train, np.arange(27))
     assert_array_equal(test, np.arange(27, 54))
     assert len(make_splits(3, toy.X, matrix_of(toy))) == 3
-    with pytest.raises(ValueError, match=r"Expected .*cv.* as an integer"):
+    with pytest.raises(ValueError, match="cv must be a number, a splitter"):
         make_splits("five", toy.X, toy.y)
     with pytest.raises(ValueError, match="cv yields no splits"):
         make_splits([], toy.X, toy.y)
