@@ -71,7 +71,7 @@ def splits(run: int) -> Iterator[tuple[str, Draw]]:
     for name in SEVEN:
         yield name, lambda name=name: (*_of_paper(name, run), "default")
     for name in RAW:
-        yield name, lambda name=name: (*_raw(name, run), "default")
+        yield name, lambda name=name: (*raw_split(name, run), "default")
     for each in MFEAT:
         yield f"mfeat {each}", lambda each=each: _mfeat(each, run)
     for name in FEW:
@@ -89,7 +89,8 @@ def _of_paper(name: str, run: int) -> tuple[LabelledSamples, LabelledSamples]:
     return data[train], data[test]
 
 
-def _raw(name: str, run: int) -> tuple[LabelledSamples, LabelledSamples]:
+def raw_split(name: str, run: int) -> tuple[LabelledSamples, LabelledSamples]:
+    """A training and a test part of a raw public data set."""
     loader, size = RAW[name]
     X, y = loader(return_X_y=True)
     units = 10.0 ** np.random.default_rng(_seed(name, 0)).integers(-3, 4, size=np.shape(X)[1])  # as if in other units
