@@ -268,13 +268,6 @@ def labels_of(tasks: Iterable[Task]) -> list[Any]:
     return list(dict.fromkeys(label for task in tasks for label in task.classes))
 
 
-def samples_of_class(labels: AnyArray, sources: AnyArray | None = None) -> float:
-    """Mean number of samples per class of a task if some task has more than two classes; else infinity."""
-    whole = [labels] if sources is None else [labels[rows] for rows in rows_by_label(sources).values()]
-    n_classes = [len(unique_labels(of_task)) for of_task in whole]
-    return len(labels) / sum(n_classes) if max(n_classes) > 2 else np.inf
-
-
 def _tasks_of_classes(labels: AnyArray, rows: IntArray, source: Hashable, multi_class: MultiClass) -> list[Task]:
     """One task per pair of the classes among the rows, or per class ("one-vs-rest") if there are more than two."""
     classes = unique_labels(labels[rows])

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._data.blocks import as_blocks
 from .._data.labels import Samples
 from .._data.reading import Examples, Reading, Training, is_remote, read_samples, take_rows
-from .._data.tasks import as_labels, is_matrix, samples_of_class, unique_labels
+from .._data.tasks import as_labels, is_matrix, rows_by_label, unique_labels
 from .._data.together import numbered, sharing_in_words
 from .._fitting.tracing import Grid, models_of, trace
 from .._learn.base import ClassifierKind, KernelFit, MultiTaskEstimator, RegressorKind, fitted_at
@@ -43,7 +43,7 @@ __all__ = ["ParetoMKLClassifierCV", "ParetoMKLRegressorCV"]
 Grids = dict[Share, Grid]  # of each way to share
 NORMS = (1.1, 2.0)
 SMALL_TASK = 100  # mean samples per task below which the search prefers to share more, if the folds allow
-_FEW_OF_CLASS = 15  # samples per class: below this, with several sources, one-vs-rest learns more than one-vs-one
+_MOST_SQUARED = 3000  # samples of a task up to which "auto" takes least squares, which factorise its whole matrix
 
 
 class PathSearch(KernelFit, MultiTaskEstimator):
@@ -438,7 +438,8 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
     kernels, task_column, task_weight, solver, tol, class_weight, verbose, max_iter, task_scale
         As in :class:`ParetoMKLClassifier`.
     loss : {"auto", "hinge", "squared", "logistic"} or MachineKind, default="auto"
-        As in :class:`ParetoMKLClassifier`. "auto" is "squared" for one-vs-rest, else "hinge".
+        As in :class:`ParetoMKLClassifier`. "auto" is "squared" if the kernels have several
+        :func:`~paretomkl.kernels.sources` and no task has more than 3000 samples, else "hinge".
     share : str or sequence of str, default="kernel"
         What tasks have in common: "nothing", "kernel", "function" or "everything", see :class:`ParetoMKLClassifier`.
         From a sequence, the search takes the way to share with the highest score on the same folds; if tasks have fewer
@@ -449,9 +450,8 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         nor "everything", which make one problem of all tasks, the search uses all rows up to four times this limit, or
         twice the limit for a single task. The final model is fitted on all rows. None always uses all rows.
     multi_class : {"auto", "one-vs-one", "one-vs-rest"}, default="auto"
-        As in :class:`ParetoMKLClassifier`. "auto" is "one-vs-rest" if the kernels have several
-        :func:`~paretomkl.kernels.sources`, there are more than two classes with fewer than 15 samples each on average,
-        and ``loss`` allows least squares; else "one-vs-one".
+        As in :class:`ParetoMKLClassifier`. "auto" is "one-vs-rest" where ``loss="auto"`` is "squared", else
+        "one-vs-one".
     scalarization : Scalarization, default=None
         A scalarization of your own in place of the power means; then ``ps`` does not apply.
     weight_set : WeightSet, default=None
@@ -578,15 +578,17 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         self.weight_set = weight_set
 
     def _settle(self, samples: Samples, y: object) -> None:
-        """Resolve "auto": one-vs-rest least squares with several sources and few samples per class, else SVM pairs."""
-        each = np.inf if y is None or is_matrix(y) else samples_of_class(as_labels(y, "y").ravel(), samples.sources)
+        """Resolve "auto": one-vs-rest least squares with several sources, else support vector machines for pairs."""
+        tasks = samples.sources
+        largest = len(samples) if tasks is None else max(map(len, rows_by_label(tasks).values()))
+        several = as_bank(self.kernels).for_blocks(samples.blocks).n_sources > 1
+        # Tseng's algorithm has no least squares
+        squares = several and largest <= _MOST_SQUARED and self.solver != "tseng" and self.loss in ("auto", "squared")
         multi_class, loss = self.multi_class, self.loss
-        squares = loss in ("auto", "squared") and self.solver != "tseng"  # Tseng's algorithm has no least squares
         if multi_class == "auto":
-            pays = as_bank(self.kernels).for_blocks(samples.blocks).n_sources > 1 and each < _FEW_OF_CLASS and squares
-            multi_class = "one-vs-rest" if pays else "one-vs-one"
+            multi_class = "one-vs-rest" if squares else "one-vs-one"
         if loss == "auto":
-            loss = "squared" if multi_class == "one-vs-rest" and each < np.inf and squares else "hinge"
+            loss = "squared" if squares else "hinge"
         self.multi_class_, self.loss_ = multi_class, loss
 
     @property

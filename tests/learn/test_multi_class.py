@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 
 from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV, load_model, pareto_path, save_model, sources
 from paretomkl._data.labels import Samples, squared_error
-from paretomkl._data.tasks import make_tasks, samples_of_class
+from paretomkl._data.tasks import make_tasks
 from paretomkl._select.choice import choose
 from paretomkl._select.scores import make_judge
 
@@ -148,43 +148,40 @@ def test_tasks_are_judged_one_by_one(iris):
     assert_allclose(overall, np.mean([np.mean(predicted[y == label] == label) for label in range(3)]))
 
 
-def test_few_samples_per_class_and_several_sources_choose_one_vs_rest():
+def test_several_sources_choose_one_vs_rest_least_squares(monkeypatch):
     X, y = load_digits(return_X_y=True)
-    few, many = (np.concatenate([np.flatnonzero(y == digit)[:n] for digit in (1, 2, 7)]) for n in (14, 15))
+    rows = np.concatenate([np.flatnonzero(y == digit)[:20] for digit in (1, 2, 7)])
     halves = sources({"upper": slice(0, 32), "lower": slice(32, 64)})
     given = {"ps": 1.0, "Cs": [1.0, 10.0], "s": 2.0, "cv": 2, "kernels": halves}
-    search = ParetoMKLClassifierCV(**given).fit(X[few], y[few])
+    search = ParetoMKLClassifierCV(**given).fit(X[rows], y[rows])
     assert (search.multi_class_, search.loss_) == ("one-vs-rest", "squared")
     assert search.best_estimator_.get_params()["multi_class"] == "one-vs-rest"
     assert search.path_.task_names == ["1 vs rest", "2 vs rest", "7 vs rest"]
     assert_array_equal(search.predict(X[:50]), search.path_.models[0].predict(X[:50]))
-    for rows, how, found in [
-        (many, {}, ("one-vs-one", "hinge")),
-        (few, {"kernels": "default"}, ("one-vs-one", "hinge")),
-        (few, {"kernels": sources({"all": slice(0, 64)})}, ("one-vs-one", "hinge")),
-        (few, {"loss": "hinge"}, ("one-vs-one", "hinge")),
-        (few, {"solver": "tseng"}, ("one-vs-one", "hinge")),
-        (few, {"multi_class": "one-vs-one"}, ("one-vs-one", "hinge")),
-        (many, {"multi_class": "one-vs-rest"}, ("one-vs-rest", "squared")),
-        (many, {"multi_class": "one-vs-rest", "loss": "hinge"}, ("one-vs-rest", "hinge")),
-        (few[:28], {"multi_class": "one-vs-rest"}, ("one-vs-rest", "hinge")),  # two classes
+    tasks = np.arange(60) % 2  # of 30 samples each
+    for most, how, found in [
+        (60, {}, ("one-vs-rest", "squared")),
+        (59, {}, ("one-vs-one", "hinge")),  # too many samples for least squares
+        (30, {"tasks": tasks}, ("one-vs-rest", "squared")),
+        (60, {"kernels": "default"}, ("one-vs-one", "hinge")),
+        (60, {"kernels": sources({"all": slice(0, 64)})}, ("one-vs-one", "hinge")),
+        (60, {"loss": "hinge"}, ("one-vs-one", "hinge")),
+        (60, {"solver": "tseng"}, ("one-vs-one", "hinge")),
+        (60, {"multi_class": "one-vs-one"}, ("one-vs-one", "squared")),
+        (60, {"multi_class": "one-vs-rest", "kernels": "default"}, ("one-vs-rest", "hinge")),
+        (59, {"loss": "squared"}, ("one-vs-one", "squared")),
     ]:
-        search = ParetoMKLClassifierCV(**given | how).fit(X[rows], y[rows])
+        monkeypatch.setattr("paretomkl._select.search._MOST_SQUARED", most)
+        chosen = {name: value for name, value in how.items() if name != "tasks"}
+        search = ParetoMKLClassifierCV(**given | chosen).fit(X[rows], y[rows], tasks=how.get("tasks"))
         assert (search.multi_class_, search.loss_) == found
-        # the squared loss charges a kernel for noise that it fits, so κ need not
-        assert set(search.cv_results_["param_capacity"]) == ({0.0} if found[1] == "squared" else {0.5, 1.0})
-
-
-def test_the_size_of_a_class_counts_by_task():
-    y, tasks = np.array([0, 1, 2, 0, 1, 2, 0, 1]), np.array(["a"] * 6 + ["b"] * 2)
-    assert samples_of_class(y) == pytest.approx(8 / 3)
-    assert samples_of_class(y, tasks) == pytest.approx(8 / 5)
-    assert samples_of_class(y[[0, 1, 6, 7]], tasks[[0, 1, 6, 7]]) == np.inf
 
 
 def test_least_squares_are_chosen_by_their_squared_error(iris):
     X, y = iris
-    search = ParetoMKLClassifierCV(ps=[0.5, 1.0], Cs=[0.01, 1.0, 100.0], kernels=KERNELS, multi_class="one-vs-rest")
+    search = ParetoMKLClassifierCV(
+        ps=[0.5, 1.0], Cs=[0.01, 1.0, 100.0], kernels=KERNELS, multi_class="one-vs-rest", loss="squared"
+    )
     results = search.fit(X, y).cv_results_
     score, loss, p = (results[name] for name in ("mean_test_score", "mean_test_squared_error", "param_p"))
     folds = np.array([results[f"split{k}_test_score"] for k in range(5)])
