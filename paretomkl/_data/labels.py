@@ -48,7 +48,7 @@ class Samples:
     blocks: Mapping[str, slice] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.data)
+        return int(self.data.shape[0])
 
     def __getitem__(self, rows: slice | IntArray) -> Samples:
         sources = None if self.sources is None else self.sources[rows]

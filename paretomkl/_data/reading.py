@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
@@ -16,10 +17,11 @@ from sklearn.utils.validation import _check_sample_weight, check_array, column_o
 
 from .._tools.checks import check_bounds, check_multi_class, check_share, check_stack, numbers_only, shown
 from .._tools.shares import Share
+from .._tools.sparse import as_matrix, is_constant, side_by_side
 from .._tools.typing import AnyArray, Array, IntArray, MultiClass
 from .._tools.wording import literal, quoted
 from ..exceptions import SourceWarning
-from ..kernels._kernels import KernelBank, is_precomputed
+from ..kernels._kernels import KernelBank, as_bank, is_precomputed
 from ..machines import MACHINES, MachineKind
 from .blocks import Blocks, as_blocks, check_same_blocks
 from .labels import Kind, Labelling, Samples
@@ -324,7 +326,7 @@ def _as_one_problem(reading: Reading, samples: Samples, y: Any, sample_weight: A
         assert samples.sources is not None
         sources, codes = numbered(samples.sources)
         data = samples.data
-    one = replace(samples, data=np.column_stack([data, codes]), sources=None)
+    one = replace(samples, data=side_by_side([data, codes[:, None]]), sources=None)
     if numbers:
         training = _one_regression(reading, one, values, weight)
     else:
@@ -397,16 +399,19 @@ def _read_blocks(owner: Reader, X: Blocks, tasks: Any, reset: bool) -> Samples:
     if owner.task_column is not None or is_precomputed(owner.kernels):
         given = "task_column" if owner.task_column is not None else "kernels='precomputed'"
         raise ValueError(f"{given} needs one X, not blocks; with blocks, pass the tasks as tasks=.")
-    found = {}
+    found: dict[str, AnyArray] = {}
     for name, part in X.parts.items():
         with numbers_only():
-            found[name] = check_array(part, dtype=np.float64, input_name=f"Block {name!r}", estimator=owner)
+            sparse, called = _accepted(owner), f"Block {name!r}"
+            read = check_array(part, accept_sparse=sparse, dtype=np.float64, input_name=called, estimator=owner)
+        found[name] = as_matrix(read)
     own = {name: column_names(part) or range(part.shape[1]) for name, part in X.parts.items()}
     if not reset:
         check_same_blocks(found, getattr(owner, "blocks_in_", None))
-        found, own = ({name: of[name] for name in owner.blocks_in_} for of in (found, own))
+        found = {name: found[name] for name in owner.blocks_in_}
+        own = {name: own[name] for name in owner.blocks_in_}
     names = [f"{block}: {column}" for block, columns in own.items() for column in columns]
-    data = np.hstack(list(found.values()))
+    data = side_by_side(list(found.values()))
     if reset:
         owner.blocks_in_ = {name: part.shape[1] for name, part in found.items()}
         owner.n_features_in_, owner.feature_names_in_ = data.shape[1], np.array(names, dtype=object)
@@ -416,22 +421,36 @@ def _read_blocks(owner: Reader, X: Blocks, tasks: Any, reset: bool) -> Samples:
             raise ValueError(f"The column {other[0]!r} is at another place than in training; use the same columns.")
     ends = np.cumsum([part.shape[1] for part in found.values()]).tolist()
     blocks = {name: slice(end - part.shape[1], end) for (name, part), end in zip(found.items(), ends, strict=True)}
-    samples = Samples(data, as_sources(tasks, len(data)), names, blocks)
+    samples = Samples(data, as_sources(tasks, data.shape[0]), names, blocks)
     if reset:
         note_sources(owner.kernels, samples)
     return samples
 
 
+def _accepted(owner: Reader) -> str | bool:
+    """The sparse format that the owner takes; methods without kernels take none."""
+    return "csr" if owner.kernels is not None else False
+
+
 def note_sources(kernels: Any, samples: Samples) -> None:
-    """Warn of columns that no source names, and of sources that are the same for all samples."""
-    bank = kernels if isinstance(kernels, KernelBank) else KernelBank()
+    """Warn of unused columns, of sources that are the same for all samples, and of distances between sparse samples."""
+    bank = kernels if isinstance(kernels, KernelBank) else as_bank("default" if kernels is None else kernels)
     bank, names, X = bank.for_blocks(samples.blocks), samples.names, samples.data
+    if issparse(X):
+        for name, kernel, seen in bank.kernels_with_distances(X.shape[1], names):
+            part: Any = X[:, seen]
+            if part.nnz < 0.4 * len(seen) * X.shape[0]:
+                message = (
+                    f"Kernel {kernel} needs distances between sparse samples, computed block by block; linear, "
+                    "polynomial and cosine kernels are quicker."
+                )
+                warnings.warn(SourceWarning(message, name), stacklevel=5)
     if not bank.n_sources:
         return
     unused = np.ones(X.shape[1], dtype=bool)
     for name, _, seen in bank.columns_by_source(X.shape[1], names):
         unused[seen] = False
-        if (X[:1, seen] == X[:, seen]).all():
+        if is_constant(X[:, seen]):
             message = f"Source {name!r} has the same values in all samples, so nothing can be learned from it."
             warnings.warn(SourceWarning(message, name), stacklevel=5)
     if unused.any():
@@ -444,9 +463,10 @@ def _read_features(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
     if owner.task_column is None:
         X = _named(owner, X)
         with numbers_only():
-            data = validate_data(owner, X, dtype=np.float64, reset=reset)
+            data = validate_data(owner, X, dtype=np.float64, reset=reset, accept_sparse=_accepted(owner))
+        data = as_matrix(data)
         names = column_names(X) or [None]
-        return Samples(data, as_sources(tasks, len(data)), names if isinstance(names[0], str) else None)
+        return Samples(data, as_sources(tasks, data.shape[0]), names if isinstance(names[0], str) else None)
     if tasks is not None:
         raise ValueError("Pass task_column or tasks=, not both.")
     if column_names(X) is not None:

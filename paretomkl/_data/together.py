@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._tools.shares import CALLED, Share
+from .._tools.sparse import side_by_side
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import literal
 from ..gram._coupled import UNKNOWN
@@ -45,10 +46,10 @@ class Together(TaskSet):
         """The samples as the problem needs them; for a matrix y, all samples repeated for each task."""
         if self.kind == "matrix":
             codes = np.repeat(np.arange(self.n_tasks, dtype=float), len(samples))
-            data = np.tile(samples.data, (self.n_tasks, 1))
+            data = samples.data[np.tile(np.arange(len(samples)), self.n_tasks)]
         else:
             codes, data = self.codes(samples), samples.data
-        return Samples(np.column_stack([data, codes]))
+        return Samples(side_by_side([data, codes[:, None]]))
 
     def codes(self, samples: Samples) -> Array:
         """The number of the task of each sample, −1 for a task not seen in training."""

@@ -18,6 +18,7 @@ from .._data.labels import Decided, Groups, Labelling, Samples, TaskSet
 from .._data.tasks import Task, as_sources, unique_labels
 from .._data.together import Together
 from .._tools.running import blas_threads
+from .._tools.sparse import as_matrix, side_by_side
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import counted, literal
 from ..exceptions import NewTaskWarning
@@ -372,8 +373,8 @@ def as_samples(samples: Any, tasks: Any = None) -> Samples:
     if isinstance(samples, Samples):
         return samples
     given = as_blocks(samples)
-    data = np.asarray(np.hstack(list(given.parts.values())) if isinstance(given, Blocks) else given, dtype=np.float64)
-    return Samples(data, as_sources(tasks, len(data)))
+    data = as_matrix(side_by_side(list(given.parts.values())) if isinstance(given, Blocks) else given)
+    return Samples(data, as_sources(tasks, data.shape[0]))
 
 
 def by_columns(parts: Array, tasks: IntArray, n_tasks: int) -> Array:

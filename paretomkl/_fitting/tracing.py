@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._data.tasks import Task
 from .._tools.checks import check_count, check_number, check_task_scale
 from .._tools.running import Progress, effective_jobs
+from .._tools.sparse import one_below_the_other
 from .._tools.typing import AnyArray, Array, SolverLike, TaskScale
 from ..gram._blocks import GramBlocks
 from ..gram._coupled import CoupledBank, CoupledGram
@@ -404,7 +405,7 @@ def solve_apart(
     solutions, models = [], []
     first, bank = alone[0].samples, as_bank(kernels).for_blocks(alone[0].samples.blocks)
     if bank.made_from_data:  # so that all tasks have the same kernels
-        kernels = bank.with_scaling(np.concatenate([own.samples.data for own in alone]), first.names)
+        kernels = bank.with_scaling(one_below_the_other([own.samples.data for own in alone]), first.names)
     for own, weight in zip(alone, np.split(omega, np.cumsum(counts)[:-1]), strict=True):
         problem, fitted, _ = fit_and_pose(own, own.bounds(C), kernels, parts, weight / weight.sum())
         points = trace(problem, [1.0], parts.solver, progress, run=run)

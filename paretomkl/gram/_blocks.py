@@ -199,7 +199,7 @@ class GramBlocks:
         self._plan = bank.evaluator.plan
         self.side = bank.side(X) if known is None else bank.evaluator.with_norms(known.side, bank.centred)
         self._X, self._rows, self._shared = X, np.concatenate(rows), shared
-        self.samples, block = _connected_blocks(rows, len(X)) if shared else (rows, np.arange(len(rows)))
+        self.samples, block = _connected_blocks(rows, X.shape[0]) if shared else (rows, np.arange(len(rows)))
         size = np.array([len(samples) for samples in self.samples])
         tasks = np.argsort(block, kind="stable")
         self.blocks = Blocks(
@@ -234,7 +234,7 @@ class GramBlocks:
         small = 8 * bank.n_kernels * self._start[-1] <= min(_STORED_BYTES, bank.cache_bytes)
         self._stored = small and self._plan.few and bank.n_kernels >= _WORTH_STORING
         self._bare_pairs = pairs
-        self._known = known.panel if known is not None and size.tolist() == [len(X)] else None  # of the only block
+        self._known = known.panel if known is not None and size.tolist() == [X.shape[0]] else None  # of the only block
         self._made = _Made()
 
     @property

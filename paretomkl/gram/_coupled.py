@@ -16,6 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._tools.sparse import as_matrix, last_column
 from .._tools.typing import Array, IntArray
 from ..kernels._evaluation import Scaling
 from ..kernels._fitted import (
@@ -71,8 +72,8 @@ class CoupledBank(KernelShares):
     def of(cls, base: FittedBank, X: Array, groups: Groups) -> CoupledBank:
         """Measure the kernels of the task-specific parts of samples X, to which the base bank was fitted."""
         most = most_measured(base.n_kernels, base.normalize)
-        own, rank, _ = measure(base.evaluator, X[:, :-1], groups, most, codes=X[:, -1])
-        level, rank_of_level = _spread_of_level(X[:, -1], groups, most)
+        own, rank, _ = measure(base.evaluator, X[:, :-1], groups, most, codes=last_column(X))
+        level, rank_of_level = _spread_of_level(last_column(X), groups, most)
         variance = np.concatenate([base.variance, own, level])
         rank = np.concatenate([base.effective_rank, rank, rank_of_level])
         factor = np.concatenate([base.factor, base.factor, inverse(level)])
@@ -128,7 +129,7 @@ class CoupledBank(KernelShares):
 
     def side(self, X: Array) -> CoupledSide:
         features = self.common.side(X[:, :-1])
-        return CoupledSide(features, self.own.side(X[:, :-1]) if self.centred else features, X[:, -1])
+        return CoupledSide(features, self.own.side(X[:, :-1]) if self.centred else features, last_column(X))
 
     def cross(self, left: CoupledSide, right: CoupledSide, theta: Array) -> Array:
         """Σ_m θ_m K_m between two sets of samples, (n_left, n_right)."""
@@ -149,7 +150,7 @@ class CoupledBank(KernelShares):
 
     def diagonals(self, X: Array) -> Array:
         """k_m(x, x) of samples X, (n_kernels, n)."""
-        level = np.full((1, len(X)), self.factor[-1])
+        level = np.full((1, X.shape[0]), self.factor[-1])
         return np.concatenate([self.common.diagonals(X[:, :-1]), self.own.diagonals(X[:, :-1]), level])
 
 
@@ -184,7 +185,7 @@ class CoupledGram:
         self.bank = bank
         self.n_jobs = n_jobs
         self.X, self._rows = X, rows
-        features, codes = np.ascontiguousarray(X[:, :-1]), X[:, -1]
+        features, codes = as_matrix(X[:, :-1]), last_column(X)
         self.common_part = GramBlocks(bank.common, features, rows, n_jobs)
         parts = [(p, mine[codes[mine] == code]) for p, mine in enumerate(rows) for code in np.unique(codes[mine])]
         self._problem = np.array([p for p, _ in parts])  # problem of each part (the samples of a task in a problem)

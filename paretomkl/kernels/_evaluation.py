@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .._tools.compiled import inner_njit, njit
+from .._tools.sparse import dense, sums_of_squares
 from .._tools.typing import AnyArray, Array, IntArray
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ _LOWEST = -465.0  # log2 of about 1e-140
 _NEGLIGIBLE = 1e-140  # smaller kernel values are set to zero, before squaring makes them denormal and slow
 # width and depth of the piece of Z that stays in the second-level cache while the rows of X pass over it
 _COLUMNS, _FEATURES = 256, 128
+_DENSE_COLUMNS, _PAIRS = 1024, 4096  # columns of sparse samples, and pairs of them, to make dense at a time
 MAX_DOUBLINGS = 14  # limit on squarings in a row from one exp: the error 2^14 · 1e-16 stays near 1e-12
 _GROUP = 160  # limit on kernels, and on bases, per group if there are several groups
 
@@ -394,13 +397,19 @@ def _add_differences(X: Array, Zt: Array, same: bool, out: Array) -> None:
                     out[j, i] = out[i, j]
 
 
-def cityblock(X: Array, Z: Array) -> Array:
-    """‖x − z‖_1 between the rows of X and of Z, (len(X), len(Z)); half the work if X is Z.
+def cityblock(X: AnyArray, Z: AnyArray) -> Array:
+    """‖x − z‖_1 between the rows of X and of Z, (n, m); half the work if X is Z.
 
-    The result has single precision if X has.
+    The result has single precision if X has. Sparse samples become dense a few columns at a time.
     """
     kind = np.float32 if X.dtype == np.float32 else np.float64
-    out = np.zeros((len(X), len(Z)), dtype=kind)
+    out = np.zeros((X.shape[0], Z.shape[0]), dtype=kind)
+    if issparse(X) or issparse(Z):
+        for first in range(0, X.shape[1], _DENSE_COLUMNS):
+            some = slice(first, first + _DENSE_COLUMNS)
+            x = dense(X[:, some])
+            out += cityblock(x, x if X is Z else dense(Z[:, some]))
+        return out
     left = np.ascontiguousarray(X, dtype=kind)
     _add_differences(left, np.ascontiguousarray(Z.T, dtype=kind), X is Z, out)
     return out
@@ -437,10 +446,18 @@ def add_squares(
 
 def squared_distances(x: AnyArray, z: AnyArray, x_squares: Array, z_squares: Array, out: AnyArray) -> None:
     """‖x_i − z_j‖² as x'x − 2x'z + z'z in the precision of x and z; where that cancels, from the differences."""
-    np.dot(x, z.T, out=out)
     x_squares, z_squares = x_squares.astype(out.dtype), z_squares.astype(out.dtype)
     share = out.dtype.type(1e-7 if out.dtype == np.float64 else 1e-4)
-    add_squares(x, z, x_squares, z_squares, share, out)
+    if not (issparse(x) or issparse(z)):
+        np.dot(x, z.T, out=out)
+        add_squares(x, z, x_squares, z_squares, share, out)
+        return
+    total = x_squares[:, None] + z_squares
+    np.maximum(total - 2 * dense(x @ z.T), 0, out=out)
+    left, right = np.nonzero(out < share * total)
+    for first in range(0, len(left), _PAIRS):
+        i, j = left[first : first + _PAIRS], right[first : first + _PAIRS]
+        out[i, j] = sums_of_squares(x[i] - z[j])
 
 
 # ------------------------------------------------------------------------------------------------- plans

@@ -14,10 +14,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
+from scipy.sparse import issparse
 
+from .._tools.sparse import as_matrix, dense, sums_of_squares
 from .._tools.typing import AnyArray, Array, IntArray
 from ._evaluation import (
     EXPONENTIAL,
@@ -103,9 +105,9 @@ class Statistics:
     """
 
     def __init__(self, X: Array, weight: Array | None = None):
-        there = slice(None) if weight is None or (weight > 0).all() else weight > 0
+        there = slice(None) if weight is None or (weight > 0).all() else np.flatnonzero(weight > 0)
         self.X = X[there]
-        self.weight = np.ones(len(X))[there] if weight is None else weight[there]
+        self.weight = np.ones(X.shape[0])[there] if weight is None else weight[there]
 
     def quantiles(self, shares: tuple[float, ...]) -> Array:
         """For each share and column, the smallest value with that share of the weight at or below it."""
@@ -120,8 +122,8 @@ class Statistics:
         if bound is None:
             bound = np.maximum(self.largest(function), self.largest(negative(function)))
         heaviest = float(self.weight.max())
-        total = self.sums(function, heaviest * np.asarray(bound, dtype=float), len(self.X))
-        return total.sum(axis=0) / exact_sums(self.weight[:, None], np.array([heaviest]), len(self.X)).sum()
+        total = self.sums(function, heaviest * np.asarray(bound, dtype=float), len(self.weight))
+        return total.sum(axis=0) / exact_sums(self.weight[:, None], np.array([heaviest]), len(self.weight)).sum()
 
     def sums(self, function: Function, bound: Array, n_samples: int) -> Array:
         """The weighted sums as two exact parts (2, n_numbers), which add up over any split of ``n_samples``."""
@@ -134,8 +136,59 @@ class Statistics:
 
     def _parts(self) -> Iterator[tuple[Array, Array]]:
         step = max(1, _AT_A_TIME // max(1, self.X.shape[1]))
-        for first in range(0, len(self.X), step):
+        for first in range(0, len(self.weight), step):
             yield self.X[first : first + step], self.weight[first : first + step]
+
+
+class SparseStatistics(Statistics):
+    """Statistics of sparse samples, of which only columns to be standardised become dense."""
+
+    X: Any  # a sparse array
+
+    def __init__(self, X: AnyArray, weight: Array | None = None):
+        super().__init__(X, weight)
+        there = np.bincount(self.X.indices, minlength=self.X.shape[1])
+        self.empty = 1 - there / max(1, len(self.weight))
+
+    def quantiles(self, shares: tuple[float, ...]) -> Array:
+        """Zeros: sparse samples are not centred, or they would not be sparse."""
+        return np.zeros((len(shares), self.X.shape[1]))
+
+    def like_counts(self, blocks: Sequence[IntArray]) -> list[bool]:
+        """See :func:`like_counts`."""
+        lowest, squares = dense(self.X.min(axis=0)).ravel(), self.X.power(2).sum(axis=0)
+        return [
+            self.mostly_zero(seen)
+            and bool((lowest[seen] >= 0).all())
+            and _balanced(squares[seen], (1 - self.empty[seen]) * len(self.weight))
+            for seen in blocks
+        ]
+
+    def mostly_zero(self, columns: IntArray) -> bool:
+        return bool(self.empty[columns].mean() > _MOSTLY)
+
+    def standardizer(self, columns: IntArray) -> Standardizer:
+        """A standardizer of the given columns that leaves the others alone."""
+        some = Standardizer.of(Statistics(dense(_take(self.X, columns)), self.weight))
+        whole = [np.full(self.X.shape[1], value) for value in (-np.inf, np.inf, 0.0, 1.0)]
+        for values, own in zip(whole, (some.low, some.high, some.mean, some.scale), strict=True):
+            values[columns] = own
+        return Standardizer(*whole)
+
+    def scale(self, scaler: Function | None, columns: IntArray) -> Scale:
+        """As for dense samples, but without the distances ‖x − z‖_1 of columns that are not standardised."""
+        part = _take(self.X, columns)
+        if isinstance(scaler, Standardizer):
+            return Scale.of(scaler.at(columns)(dense(part)), self.weight)
+        part = part[draw(len(self.weight))]
+        part = part if scaler is None else scaler(part)
+        squares, (i, j) = sums_of_squares(part), np.tril_indices(part.shape[0], -1)
+        distances = np.sqrt(np.maximum(squares[:, None] + squares - 2 * dense(part @ part.T), 0))[i, j]
+        return Scale(_median_of_positive(distances, np.ones(len(distances))), np.nan, part.shape[1])
+
+
+def statistics_of(X: AnyArray, weight: Array | None = None) -> Statistics:
+    return SparseStatistics(X, weight) if issparse(X) else Statistics(X, weight)
 
 
 def seen(scaler: Function | None, columns: IntArray, X: Array) -> Array:
@@ -254,6 +307,10 @@ class Standardizer:
         varies = deviation > _CONSTANT * statistics.largest(np.abs)
         return cls(low, high, median + unit * centre, np.where(varies, deviation, np.inf))
 
+    def at(self, columns: IntArray) -> Standardizer:
+        """The standardizer of some of the columns."""
+        return Standardizer(self.low[columns], self.high[columns], self.mean[columns], self.scale[columns])
+
     def __call__(self, X: Array) -> Array:
         return (np.clip(X, self.low, self.high) - self.mean) / self.scale
 
@@ -265,6 +322,8 @@ def like_counts(statistics: ColumnStatistics, blocks: Sequence[IntArray]) -> lis
     a quarter of the mean squared norm, or all have values of similar size. Dividing its columns by their standard
     deviations would make the rarest ones the largest.
     """
+    if isinstance(statistics, SparseStatistics):
+        return statistics.like_counts(blocks)
     lowest = -statistics.largest(np.negative)
     maybe = [bool((lowest[seen] >= 0).all()) for seen in blocks]
     if not any(maybe):
@@ -287,9 +346,9 @@ def _balanced(squares: Array, there: Array) -> bool:
     return bool(squares.max() <= _HEAVY * squares.sum() or size.max() <= _UNLIKE**2 * np.median(size))
 
 
-def roots(X: Array) -> Array:
+def roots(X: Any) -> AnyArray:
     """Square roots, which give counts of all sizes about the same noise; negative values become zero."""
-    return np.sqrt(np.maximum(X, 0.0))
+    return X.maximum(0.0).sqrt() if issparse(X) else np.sqrt(np.maximum(X, 0.0))
 
 
 def _is_zero(X: Array) -> Array:
@@ -449,14 +508,16 @@ class Evaluator:
         return np.zeros(len(middle)) if scaling == "standardize" else roots(middle) if scaling == "root" else middle
 
     # ------------------------------------------------------------------------------------------- samples
-    def _parts(self, X: AnyArray) -> Callable[[int], Array]:
+    def _parts(self, X: AnyArray) -> Callable[[int], AnyArray]:
         """Maps a base to its columns of the samples, scaled."""
-        X = np.asarray(X, dtype=np.float64)
-        standard = X if self.standardizer is None else self.standardizer(X)
+        X = as_matrix(X)
+        standard = X if self.standardizer is None or issparse(X) else self.standardizer(X)
 
-        def part(base: int) -> Array:
+        def part(base: int) -> AnyArray:
             scaling, seen = self.bases.scaling[base], self.bases.columns[base]
             own = _take(standard if scaling == "standardize" else X, seen)
+            if scaling == "standardize" and self.standardizer is not None and issparse(X):
+                return self.standardizer.at(seen)(dense(own))
             return roots(own) if scaling == "root" else own
 
         return part
@@ -467,21 +528,21 @@ class Evaluator:
         ``centred`` says whether linear kernels are inner products of centred columns.
         """
         if self.middle is None:
-            return replace(self.side_of_columns(len(X)), features=[X])
+            return replace(self.side_of_columns(X.shape[0]), features=[X])
         part_of, parts = self._parts(X), []
         centred_squares: list[Array] = []
-        squares = np.zeros((len(self.bases.kernels) + len(self._linear_bases), len(X)))
+        squares = np.zeros((len(self.bases.kernels) + len(self._linear_bases), X.shape[0]))
         for b, kernel in enumerate(self.bases.kernels):
             part, centre, squared = part_of(b), self._centre(b), kernel.metric == "sqeuclidean"
             if squared:
-                squares[b] = np.einsum("ij,ij->i", part, part)
+                squares[b] = sums_of_squares(part)
             off_centre = (squared or kernel.metric == "cityblock") and centre.any()
             if off_centre:
-                part = part - centre  # so that distances keep their digits for data far from the origin
-            centred_squares.append(np.einsum("ij,ij->i", part, part) if squared and off_centre else squares[b])
-            parts.append(np.ascontiguousarray(part))
+                part = dense(part) - centre  # so that distances keep their digits for data far from the origin
+            centred_squares.append(sums_of_squares(part) if squared and off_centre else squares[b])
+            parts.append(part if issparse(part) else np.ascontiguousarray(part))
         scaled = self.codes.scaled
-        scale = np.ones((self.n_kernels if scaled.any() else 1, len(X)))
+        scale = np.ones((self.n_kernels if scaled.any() else 1, X.shape[0]))
         for m, diagonal in self._diagonals(part_of, squares):
             if not np.isfinite(diagonal).all():
                 raise ValueError(f"Kernel {self.kernels[m]} overflows on these data; scale the features.")
@@ -501,7 +562,7 @@ class Evaluator:
         """The column side of a precomputed stack, which has no samples there."""
         return Side([], [], np.zeros((self.n_kernels, 1)), np.ones((self.n_kernels, n)))
 
-    def _diagonals(self, part_of: Callable[[int], Array], squares: Array) -> Iterator[tuple[int, Array]]:
+    def _diagonals(self, part_of: Callable[[int], AnyArray], squares: Array) -> Iterator[tuple[int, Array]]:
         """Yield m and k_m(x, x) of every sample before scaling, except for exponentials, whose diagonal is one."""
         kind, base, rate, offset, degree, _, norm = self.codes
         for m in np.flatnonzero(kind != EXPONENTIAL).tolist():
@@ -596,9 +657,11 @@ def _steps(n_rows: int, n_columns: int, n_bases: int) -> Iterator[IntArray]:
         yield np.arange(first, min(first + step, n_rows))
 
 
-def _take(X: Array, columns: IntArray) -> Array:
+def _take(X: AnyArray, columns: IntArray) -> AnyArray:
     """The given columns of X in C order, so that sums do not depend on the layout of X; no copy if it is all of X."""
     whole = len(columns) == X.shape[1] and np.array_equal(columns, np.arange(X.shape[1]))
+    if issparse(X):
+        return X if whole else X[:, columns]
     return np.ascontiguousarray(X if whole else X[:, columns])
 
 
@@ -653,7 +716,7 @@ def measure(
         pairs = [at[:, None] * len(among) + at for at, _ in places]
         measured = np.empty((2, len(places), evaluator.plan.n_evaluated))
         stacks, found = _evaluated_stacks(evaluator, X, among, keep_bytes, centred=codes is None)
-        known = found if len(among) == len(X) else None
+        known = found if len(among) == X.shape[0] else None
         same = None if codes is None else codes[among][:, None] == codes[among]
         for some, Ks in stacks:
             flat = (Ks if same is None else Ks * same).reshape(len(Ks), -1)
@@ -672,7 +735,7 @@ def _evaluated_stacks(
     if evaluator.precomputed:
         some = X[np.ix_(among, among)]
         return ((slice(m, m + 1), np.array(some[None, :, :, m], dtype=np.float64)) for m in range(some.shape[2])), None
-    side, everyone = evaluator.side(X if n == len(X) else X[among], centred), np.arange(n)
+    side, everyone = evaluator.side(X if n == X.shape[0] else X[among], centred), np.arange(n)
     step = max(1, int(_STACK_BYTES // (8 * n**2)))
     panel = None
     if plan.n_products or 8 * plan.n_bases * n**2 <= min(_STACK_BYTES, keep_bytes):

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 
+from .._tools.sparse import as_matrix, dense
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import literal
 from ._evaluation import EXPONENTIAL, POLYNOMIAL, VALUE, Scaling
@@ -26,8 +27,8 @@ from ._fitted import (
     Function,
     Groups,
     Scale,
+    SparseStatistics,
     Standardizer,
-    Statistics,
     TrainingStatistics,
     capacity_factor,
     inverse,
@@ -35,6 +36,7 @@ from ._fitted import (
     measure,
     most_measured,
     roots,
+    statistics_of,
 )
 
 Columns: TypeAlias = int | str | slice | Sequence[int] | Sequence[str] | Sequence[int | str] | IntArray | None
@@ -103,13 +105,13 @@ class Kernel:
 
     def diagonal(self, X: Array) -> Array:
         """k(x, x) of the rows of X (the kernel's columns only) before scaling, if base values are kernel values."""
-        return np.ones(len(X))
+        return np.ones(X.shape[0])
 
     def base_values(self, X: Array, Z: Array) -> Array:
         """The base matrix between the rows of X and the rows of Z."""
         from scipy.spatial.distance import cdist  # imported here because it is slow and most banks do not need it
 
-        return np.asarray(cdist(X, Z, self.metric))
+        return np.asarray(cdist(dense(X), dense(Z), self.metric))
 
 
 @dataclass(frozen=True)
@@ -318,11 +320,11 @@ class Custom(Kernel):
         return getattr(self.function, "__name__", None) or str(self.function)
 
     def base_values(self, X: Array, Z: Array) -> Array:
-        K = np.asarray(self.function(X, Z), dtype=np.float64)
-        if K.shape != (len(X), len(Z)):
+        K = np.asarray(dense(self.function(X, Z)), dtype=np.float64)
+        n, m = X.shape[0], Z.shape[0]
+        if K.shape != (n, m):
             raise ValueError(
-                f"Kernel {self} must return a matrix of shape ({len(X)}, {len(Z)}) for {len(X)} and {len(Z)} samples, "
-                f"got shape {K.shape}."
+                f"Kernel {self} must return a matrix of shape ({n}, {m}) for {n} and {m} samples, got shape {K.shape}."
             )
         if not np.isfinite(K).all():
             raise ValueError(f"Kernel {self} returned NaN or infinite values.")
@@ -331,7 +333,9 @@ class Custom(Kernel):
     def diagonal(self, X: Array) -> Array:
         if hasattr(self.function, "diag"):  # kernel objects of scikit-learn's Gaussian processes
             return np.asarray(self.function.diag(X), dtype=np.float64)
-        return np.concatenate([np.diag(self.base_values(X[i : i + 64], X[i : i + 64])) for i in range(0, len(X), 64)])
+        return np.concatenate(
+            [np.diag(self.base_values(X[i : i + 64], X[i : i + 64])) for i in range(0, X.shape[0], 64)]
+        )
 
 
 @dataclass(frozen=True)
@@ -453,7 +457,7 @@ def default_kernels(
 
 
 def count_kernels(scale: Scale, *, several_sources: bool = False, **where: Any) -> list[Kernel]:
-    """Linear, cosine and Gaussian kernels for square roots of counts and the like, with typical distances ``scale``."""
+    """Linear, cosine and Gaussian kernels for counts and other sparse samples, with typical distances ``scale``."""
     widths = (1.0,) if several_sources else COUNT_WIDTHS
     return [
         Linear(**where),
@@ -724,10 +728,11 @@ class KernelBank:
             kernels: list[Kernel] = [_Precomputed(m) for m in range(X.shape[2])]
             evaluator, statistics = Evaluator.of(kernels, None, False), None
         else:
-            X = np.asarray(X, dtype=np.float64)
-            statistics = Statistics(X, weight)
+            X = as_matrix(X)
+            statistics = statistics_of(X, weight)
             evaluator = self._evaluator(statistics, X.shape[1] - level, names, level)
-        groups = groups or [(np.arange(len(X)), np.ones(len(X)) if weight is None else weight)]
+        n = X.shape[0]
+        groups = groups or [(np.arange(n), np.ones(n) if weight is None else weight)]
         most = most_measured(evaluator.n_kernels, self.normalization)
         variance, rank, known = measure(evaluator, X, groups, most, self.cache_mb * 2**20)
         sizes = None
@@ -760,7 +765,7 @@ class KernelBank:
         if self.made_from_data:
             blocks = self.columns_by_source(n_features, names)
             done = self._scaling(statistics, blocks)
-            standardizer = Standardizer.of(statistics) if "standardize" in done else None
+            standardizer = self._standardizer(statistics, blocks, done)
             scalers: dict[Scaling, Function | None] = {"standardize": standardizer, "root": roots, "none": None}
             for (source, about, seen), way in zip(blocks, done, strict=True):
                 where: dict[str, Any] = {"columns": seen, "source": source} if source else {}
@@ -778,7 +783,8 @@ class KernelBank:
                     seen = resolve_columns(kernel.columns, n_features, names, f"Kernel {kernel}")
                 made.append((kernel, seen))
             way = _SCALINGS[False if self.standardize == "auto" else self.standardize]
-            standardizer = Standardizer.of(statistics) if way == "standardize" else None
+            every = [("", Source(), np.arange(n_features))]
+            standardizer = self._standardizer(statistics, every, [way])
             scaling = [way] * len(made)
         if level:
             # codes are whole numbers, so this is one within a task and zero (below 1e-300) between tasks
@@ -797,22 +803,51 @@ class KernelBank:
             for name, about in blocks.items()
         ]
 
+    def kernels_with_distances(
+        self, n_features: int, names: Sequence[str] | None
+    ) -> Iterator[tuple[str, Kernel, IntArray]]:
+        """The first kernel of the user in each source that is not a function of inner products, and its columns."""
+        if self.made_from_data:
+            blocks = self.columns_by_source(n_features, names)
+            listed = [(name, as_kernel(spec), seen) for name, about, seen in blocks for spec in about.kernels or ()]
+        else:
+            kernels = [] if is_precomputed(self) else self._listed_kernels()
+            columns = [resolve_columns(kernel.columns, n_features, names, f"Kernel {kernel}") for kernel in kernels]
+            listed = [(kernel.source or "", kernel, seen) for kernel, seen in zip(kernels, columns, strict=True)]
+        noted: set[str] = set()
+        for name, kernel, seen in listed:
+            if name not in noted and (kernel.code.kind == EXPONENTIAL or kernel.metric == "cityblock"):
+                noted.add(name)
+                yield name, kernel, seen
+
     def _scaling(self, statistics: ColumnStatistics, blocks: list[tuple[str, Source, IntArray]]) -> list[Scaling]:
         """What to do to the columns of each source."""
         wanted = [self.standardize if about.standardize == "auto" else about.standardize for _, about, _ in blocks]
         counts = [False] * len(blocks)
         if "auto" in wanted:
             counts = like_counts(statistics, [seen for _, _, seen in blocks])
-        return [
-            ("root" if sparse else "standardize") if wish == "auto" else _SCALINGS[wish]
-            for wish, sparse in zip(wanted, counts, strict=True)
-        ]
+        found: list[Scaling] = []
+        for wish, like, (_, _, seen) in zip(wanted, counts, blocks, strict=True):
+            stays_sparse = isinstance(statistics, SparseStatistics) and statistics.mostly_zero(seen)
+            auto: Scaling = "root" if like else "none" if stays_sparse else "standardize"
+            found.append(auto if wish == "auto" else _SCALINGS[wish])
+        return found
 
-    def with_scaling(self, X: Array, names: Sequence[str] | None) -> KernelBank:
+    def _standardizer(
+        self, statistics: ColumnStatistics, blocks: list[tuple[str, Source, IntArray]], scaling: list[Scaling]
+    ) -> Standardizer | None:
+        if "standardize" not in scaling:
+            return None
+        if not isinstance(statistics, SparseStatistics):
+            return Standardizer.of(statistics)
+        seen = [seen for (_, _, seen), way in zip(blocks, scaling, strict=True) if way == "standardize"]
+        return statistics.standardizer(np.unique(np.concatenate(seen)))
+
+    def with_scaling(self, X: AnyArray, names: Sequence[str] | None) -> KernelBank:
         """The bank with the scaling of each source decided for samples X, for parts of them that need the same one."""
         blocks = self.columns_by_source(X.shape[1], names)
         done: list[Any] = [
-            {"standardize": True, "none": False}.get(way, way) for way in self._scaling(Statistics(X), blocks)
+            {"standardize": True, "none": False}.get(way, way) for way in self._scaling(statistics_of(X), blocks)
         ]
         if not isinstance(self.kernels, Sources):
             return replace(self, standardize=done[0])
@@ -823,7 +858,8 @@ class KernelBank:
         """The default kernels of a source whose columns are scaled in this way."""
         if self.kernels == "one width" or (isinstance(self.kernels, Sources) and self.kernels.one_width):
             return one_gaussian(scale, **where)
-        make = count_kernels if scaling == "root" else default_kernels
+        # sparse samples that are not standardised have no typical distances for Laplacian kernels
+        make = count_kernels if scaling == "root" or np.isnan(scale.cityblock) else default_kernels
         return make(scale, several_sources=self.n_sources > 1, **where)
 
     def _fitted(self, evaluator: Evaluator, variance: Array, rank: Array, sizes: Array | None) -> FittedBank:

@@ -130,7 +130,7 @@ def rounding_of(evaluator: Evaluator, X: AnyArray, side: Side) -> Rounding:
             metric = bases.kernels[b].metric
             if squares[b] < 0:
                 one = metric == "cityblock"
-                squares[b] = made.row(np.abs(side.features[b]).sum(axis=1) if one else side.centred_squares[b])
+                squares[b] = made.row(np.asarray(abs(side.features[b]).sum(axis=1)) if one else side.centred_squares[b])
             lost = {"sqeuclidean": 2 * D + 16, "cityblock": 2}.get(metric, 0)
             made.exponential(int(depth[m]), D + 8, squares[b], rate[m] * lost)
         elif kind[m] == POLYNOMIAL:
