@@ -304,7 +304,7 @@ class KernelFit(_Estimator):
     def scaling_(self) -> Mapping[str, str]:
         """What is done to the columns of each source: ``"standardize"``, ``"root"`` or ``"none"``.
 
-        The key of kernels without a source is ``"X"``.
+        Without sources, the only key is ``"X"``.
         """
         return self.model_.bank.scaling
 

@@ -15,8 +15,9 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from scipy.sparse import issparse
 
-from .._tools.sparse import as_matrix, last_column
+from .._tools.sparse import last_column
 from .._tools.typing import Array, IntArray
 from ..kernels._evaluation import Scaling
 from ..kernels._fitted import (
@@ -185,7 +186,7 @@ class CoupledGram:
         self.bank = bank
         self.n_jobs = n_jobs
         self.X, self._rows = X, rows
-        features, codes = as_matrix(X[:, :-1]), last_column(X)
+        features, codes = X[:, :-1] if issparse(X) else np.ascontiguousarray(X[:, :-1]), last_column(X)
         self.common_part = GramBlocks(bank.common, features, rows, n_jobs)
         parts = [(p, mine[codes[mine] == code]) for p, mine in enumerate(rows) for code in np.unique(codes[mine])]
         self._problem = np.array([p for p, _ in parts])  # problem of each part (the samples of a task in a problem)

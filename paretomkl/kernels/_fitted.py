@@ -892,8 +892,10 @@ class FittedBank(KernelShares):
 
     @property
     def scaling(self) -> dict[str, Scaling]:
-        """What is done to the columns of each source; the key of kernels without a source is "X"."""
-        return {source or "X": done for source, done in zip(self._sources, self.evaluator.scaling, strict=True)}
+        """What is done to the columns of each source; without sources, the only key is "X"."""
+        done = self.evaluator.scaling
+        named = {source: way for source, way in zip(self._sources, done, strict=True) if source}
+        return named or {"X": done[0]}
 
     def paying(self, capacity: float) -> FittedBank:
         """The bank with another exponent κ of the effective rank."""

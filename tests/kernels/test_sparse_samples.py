@@ -76,6 +76,7 @@ def test_features_stay_sparse_and_counts_get_square_roots():
 )
 def test_models_of_sparse_samples(model, tmp_path):
     found = model.fit(WORDS, LABELS, tasks=TASKS)
+    assert getattr(found, "scaling_", {"X": "root"}) == {"X": "root"}
     decided, score = found.decision_function(WORDS, tasks=TASKS), found.score(WORDS, LABELS, tasks=TASKS)
     pytest.importorskip("skops")
     save_model(found, tmp_path / "model.skops")
