@@ -17,14 +17,13 @@ from sklearn.utils.validation import _check_sample_weight, check_array, column_o
 
 from .._tools.checks import check_bounds, check_multi_class, check_share, check_stack, numbers_only, shown
 from .._tools.shares import Share
-from .._tools.sparse import as_matrix, is_constant, side_by_side
 from .._tools.typing import AnyArray, Array, IntArray, MultiClass
 from .._tools.wording import literal, quoted
 from ..exceptions import SourceWarning
+from ..kernels._evaluation import as_matrix, is_constant, side_by_side
 from ..kernels._kernels import KernelBank, as_bank, is_precomputed
 from ..machines import MACHINES, MachineKind
-from .blocks import Blocks, as_blocks, check_same_blocks
-from .labels import Kind, Labelling, Samples
+from .labels import Blocks, Kind, Labelling, Samples, as_blocks, check_same_blocks
 from .numbers import Regions, Targets, centre_and_spread, deviations
 from .tasks import (
     Task,

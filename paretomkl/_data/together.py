@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._tools.shares import CALLED, Share
-from .._tools.sparse import side_by_side
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import literal
 from ..gram._coupled import UNKNOWN
+from ..kernels._evaluation import side_by_side
 from .labels import Decided, Decisions, Samples, TaskSet, mean_score
 from .tasks import codes_of, labels_by_task, missing_labels, rows_by_code, rows_by_label, unique_labels
 

@@ -13,15 +13,14 @@ import numpy as np
 from scipy.sparse import csr_matrix, vstack
 from threadpoolctl import threadpool_limits
 
-from .._data.blocks import Blocks, as_blocks
-from .._data.labels import Decided, Groups, Labelling, Samples, TaskSet
+from .._data.labels import Blocks, Decided, Groups, Labelling, Samples, TaskSet, as_blocks
 from .._data.tasks import Task, as_sources, unique_labels
 from .._data.together import Together
 from .._tools.running import blas_threads
-from .._tools.sparse import as_matrix, side_by_side
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import counted, literal
 from ..exceptions import NewTaskWarning
+from ..kernels._evaluation import as_matrix, side_by_side
 from ..kernels._fitted import FittedBank
 from ..sweep import Decisions
 

@@ -15,10 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 from .._data.tasks import Task
 from .._tools.checks import check_count, check_number, check_task_scale
 from .._tools.running import Progress, effective_jobs
-from .._tools.sparse import one_below_the_other
 from .._tools.typing import AnyArray, Array, SolverLike, TaskScale
 from ..gram._blocks import GramBlocks
 from ..gram._coupled import CoupledBank, CoupledGram
+from ..kernels._evaluation import one_below_the_other
 from ..kernels._fitted import BaseValues, FittedBank
 from ..kernels._kernels import KernelLike, as_bank
 from ..machines import MACHINES, MachineKind

@@ -13,8 +13,7 @@ import numpy as np
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
-from .._data.blocks import as_blocks
-from .._data.labels import Samples
+from .._data.labels import Samples, as_blocks
 from .._data.reading import Examples, Reading, Training, is_remote, read_samples, take_rows
 from .._data.tasks import as_labels, is_matrix, rows_by_label, unique_labels
 from .._data.together import numbered, sharing_in_words

@@ -17,9 +17,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import issparse
 
-from .._tools.sparse import last_column
 from .._tools.typing import Array, IntArray
-from ..kernels._evaluation import Scaling
+from ..kernels._evaluation import Scaling, last_column
 from ..kernels._fitted import (
     FittedBank,
     Groups,

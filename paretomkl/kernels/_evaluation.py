@@ -9,15 +9,14 @@ field, compiled code first copies the whole tuple, which is free at run time but
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, hstack, issparse, vstack
 
 from .._tools.compiled import inner_njit, njit
-from .._tools.sparse import dense, sums_of_squares
 from .._tools.typing import AnyArray, Array, IntArray
 
 if TYPE_CHECKING:
@@ -43,6 +42,51 @@ MAX_DOUBLINGS = 14  # limit on squarings in a row from one exp: the error 2^14 �
 _GROUP = 160  # limit on kernels, and on bases, per group if there are several groups
 
 
+# ---------------------------------------------------------------------------------- dense or sparse samples
+def as_matrix(X: Any) -> AnyArray:
+    """X in double precision: an array, or a sparse array by row without stored zeros."""
+    if not issparse(X):
+        return np.asarray(X, dtype=np.float64)
+    made = csr_array(X, dtype=np.float64)
+    if not made.has_canonical_format or (made.data == 0).any():
+        made = made.copy()
+        made.sum_duplicates()
+        made.eliminate_zeros()
+    return made
+
+
+def side_by_side(parts: Sequence[AnyArray]) -> AnyArray:
+    """The columns of several matrices; sparse if one of them is."""
+    return csr_array(hstack(parts, format="csr")) if any(map(issparse, parts)) else np.hstack(parts)
+
+
+def one_below_the_other(parts: Sequence[AnyArray]) -> AnyArray:
+    """The rows of several matrices; sparse if one of them is."""
+    return csr_array(vstack(parts, format="csr")) if any(map(issparse, parts)) else np.concatenate(parts)
+
+
+def dense(part: Any) -> AnyArray:
+    """The matrix as an array."""
+    return part.toarray() if issparse(part) else part
+
+
+def last_column(X: AnyArray) -> Array:
+    return dense(X[:, [-1]]).ravel() if issparse(X) else X[:, -1]
+
+
+def sums_of_squares(X: Any) -> Array:
+    """‖x‖² of each row."""
+    return np.asarray(X.multiply(X).sum(axis=1)).ravel() if issparse(X) else np.einsum("ij,ij->i", X, X)
+
+
+def is_constant(X: Any) -> bool:
+    """Whether all rows are the same."""
+    if issparse(X):
+        return bool((dense(X.max(axis=0)) == dense(X.min(axis=0))).all())
+    return bool((X[:1] == X).all())
+
+
+# ------------------------------------------------------------------------------------------------ programs
 class Program(NamedTuple):
     """How to evaluate each kernel of a bank, arrays of shape (n_kernels,).
 

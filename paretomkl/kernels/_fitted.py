@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from scipy.sparse import issparse
 
-from .._tools.sparse import as_matrix, dense, sums_of_squares
 from .._tools.typing import AnyArray, Array, IntArray
 from ._evaluation import (
     EXPONENTIAL,
@@ -31,9 +30,12 @@ from ._evaluation import (
     Program,
     SampleNorms,
     Scaling,
+    as_matrix,
     cityblock,
     compile_program,
+    dense,
     squared_distances,
+    sums_of_squares,
 )
 from ._many_kernels import MANY_PAIRS, WORTHWHILE, make_plan, split_pairs
 

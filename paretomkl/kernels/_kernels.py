@@ -15,10 +15,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 
-from .._tools.sparse import as_matrix, dense
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import literal
-from ._evaluation import EXPONENTIAL, POLYNOMIAL, VALUE, Scaling
+from ._evaluation import EXPONENTIAL, POLYNOMIAL, VALUE, Scaling, as_matrix, dense
 from ._fitted import (
     BaseValues,
     ColumnStatistics,
