@@ -10,8 +10,9 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from .._tools.typing import AnyArray, Array, IntArray
-from .._tools.wording import literal, quoted
+from .._tools.wording import joined, literal, quoted
 from ..exceptions import TaskDataError
+from ..kernels._kernels import Block
 from .tasks import (
     FOLDS,
     TASK_FOLDS,
@@ -69,7 +70,7 @@ def as_blocks(X: Any) -> Any:
         raise ValueError("X has no blocks; pass one array or frame per source.")
     for name, part in parts.items():
         parts[name] = part = part if hasattr(part, "shape") else np.asarray(part)
-        if len(part.shape) != 2:
+        if len(part.shape) not in (2, 3):
             raise ValueError(f"Block {name!r} must have two dimensions, (n_samples, n_columns), got {part.shape}.")
         if part.shape[1] == 0:
             raise ValueError(f"Block {name!r} is empty: it has no columns.")
@@ -85,7 +86,13 @@ def as_blocks(X: Any) -> Any:
     return Blocks(parts)
 
 
-def check_same_blocks(found: Mapping[str, AnyArray], known: Mapping[str, int] | None) -> None:
+def flat_stack(stack: Any, training: bool = False) -> Array:
+    """A block that is a stack of kernels (n, n_train, n_kernels) as rows of features; see ``_OfStack``."""
+    values = np.moveaxis(np.asarray(stack, dtype=np.float64), 2, 1).reshape(len(stack), -1)
+    return np.column_stack([values, np.arange(len(stack)) if training else np.full(len(stack), -1.0)])
+
+
+def check_same_blocks(found: Mapping[str, Any], known: Mapping[str, tuple[int, ...]] | None) -> None:
     """Raise unless X has the blocks of the training data, with the same numbers of columns."""
     if known is None:
         raise ValueError("X has blocks, but the model was fitted without; pass one array or frame as in fit.")
@@ -94,9 +101,15 @@ def check_same_blocks(found: Mapping[str, AnyArray], known: Mapping[str, int] | 
         raise ValueError(f"X has no block {min(missing)!r}; the model was fitted with {quoted(known)}.")
     if new:
         raise ValueError(f"X has the unknown block {min(new)!r}; the model was fitted with {quoted(known)}.")
-    for name, n_columns in known.items():
-        if found[name].shape[1] != n_columns:
-            raise ValueError(f"Block {name!r} has {found[name].shape[1]} columns, but {n_columns} in training.")
+    for name, shape in known.items():
+        seen = tuple(found[name].shape[1:])
+        if len(seen) != len(shape):
+            raise ValueError(f"Block {name!r} has {len(seen) + 1} dimensions, but {len(shape) + 1} in training.")
+        if seen != shape:
+            what = "columns" if len(shape) == 1 else "training samples and kernels"
+            raise ValueError(
+                f"Block {name!r} has {joined(map(str, seen))} {what}, but {joined(map(str, shape))} in training."
+            )
 
 
 @dataclass(frozen=True)
@@ -109,7 +122,7 @@ class Samples:
     data: AnyArray
     sources: AnyArray | None = None
     names: list[str] | None = None
-    blocks: Mapping[str, slice] = field(default_factory=dict)
+    blocks: Mapping[str, Block] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.data.shape[0])

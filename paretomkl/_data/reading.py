@@ -21,9 +21,9 @@ from .._tools.typing import AnyArray, Array, IntArray, MultiClass
 from .._tools.wording import literal, quoted
 from ..exceptions import SourceWarning
 from ..kernels._evaluation import as_matrix, is_constant, side_by_side
-from ..kernels._kernels import KernelBank, as_bank, is_precomputed
+from ..kernels._kernels import Block, KernelBank, as_bank, is_precomputed
 from ..machines import MACHINES, MachineKind
-from .labels import Blocks, Kind, Labelling, Samples, as_blocks, check_same_blocks
+from .labels import Blocks, Kind, Labelling, Samples, as_blocks, check_same_blocks, flat_stack
 from .numbers import Regions, Targets, centre_and_spread, deviations
 from .tasks import (
     Task,
@@ -156,7 +156,7 @@ class Reader(Protocol):
 
     n_features_in_: int
     n_kernels_in_: int  # of a stack of kernels
-    blocks_in_: Mapping[str, int]  # the number of columns of each block; not set if X had none
+    blocks_in_: Mapping[str, tuple[int, ...]]  # the shape of each block besides rows; not set if X had none
     feature_names_in_: AnyArray  # not set if X has no names
 
     @property
@@ -181,7 +181,7 @@ class PathReader(BaseEstimator):
 
     n_features_in_: int
     n_kernels_in_: int
-    blocks_in_: Mapping[str, int]
+    blocks_in_: Mapping[str, tuple[int, ...]]
     feature_names_in_: AnyArray
 
     def __init__(self, reading: Reading = Reading()):
@@ -398,28 +398,37 @@ def _read_blocks(owner: Reader, X: Blocks, tasks: Any, reset: bool) -> Samples:
     if owner.task_column is not None or is_precomputed(owner.kernels):
         given = "task_column" if owner.task_column is not None else "kernels='precomputed'"
         raise ValueError(f"{given} needs one X, not blocks; with blocks, pass the tasks as tasks=.")
+    given_parts = dict(X.parts)
+    if not reset:
+        check_same_blocks(given_parts, getattr(owner, "blocks_in_", None))
+        given_parts = {name: given_parts[name] for name in owner.blocks_in_}
     found: dict[str, AnyArray] = {}
-    for name, part in X.parts.items():
+    for name, part in given_parts.items():
+        if len(part.shape) == 3:
+            if reset and part.shape[0] != part.shape[1]:
+                raise ValueError(f"Block {name!r} must be a stack of kernels (n, n, n_kernels), got {part.shape}.")
+            found[name] = flat_stack(check_stack(part, square=reset), training=reset)
+            continue
         with numbers_only():
             sparse, called = _accepted(owner), f"Block {name!r}"
             read = check_array(part, accept_sparse=sparse, dtype=np.float64, input_name=called, estimator=owner)
         found[name] = as_matrix(read)
-    own = {name: column_names(part) or range(part.shape[1]) for name, part in X.parts.items()}
-    if not reset:
-        check_same_blocks(found, getattr(owner, "blocks_in_", None))
-        found = {name: found[name] for name in owner.blocks_in_}
-        own = {name: own[name] for name in owner.blocks_in_}
+    own = {name: column_names(part) or range(found[name].shape[1]) for name, part in given_parts.items()}
     names = [f"{block}: {column}" for block, columns in own.items() for column in columns]
     data = side_by_side(list(found.values()))
     if reset:
-        owner.blocks_in_ = {name: part.shape[1] for name, part in found.items()}
+        owner.blocks_in_ = {name: tuple(part.shape[1:]) for name, part in given_parts.items()}
         owner.n_features_in_, owner.feature_names_in_ = data.shape[1], np.array(names, dtype=object)
     else:
         other = [name for name, known in zip(names, owner.feature_names_in_, strict=True) if name != known]
         if other and any(hasattr(part, "columns") for part in X.parts.values()):
             raise ValueError(f"The column {other[0]!r} is at another place than in training; use the same columns.")
     ends = np.cumsum([part.shape[1] for part in found.values()]).tolist()
-    blocks = {name: slice(end - part.shape[1], end) for (name, part), end in zip(found.items(), ends, strict=True)}
+    kernels = [part.shape[2] if len(part.shape) == 3 else 0 for part in given_parts.values()]
+    blocks = {
+        name: Block(slice(end - part.shape[1], end), n_kernels)
+        for (name, part), end, n_kernels in zip(found.items(), ends, kernels, strict=True)
+    }
     samples = Samples(data, as_sources(tasks, data.shape[0]), names, blocks)
     if reset:
         note_sources(owner.kernels, samples)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, vstack
 from threadpoolctl import threadpool_limits
 
-from .._data.labels import Blocks, Decided, Groups, Labelling, Samples, TaskSet, as_blocks
+from .._data.labels import Blocks, Decided, Groups, Labelling, Samples, TaskSet, as_blocks, flat_stack
 from .._data.tasks import Task, as_sources, unique_labels
 from .._data.together import Together
 from .._tools.running import blas_threads
@@ -372,7 +372,10 @@ def as_samples(samples: Any, tasks: Any = None) -> Samples:
     if isinstance(samples, Samples):
         return samples
     given = as_blocks(samples)
-    data = as_matrix(side_by_side(list(given.parts.values())) if isinstance(given, Blocks) else given)
+    if isinstance(given, Blocks):
+        parts = given.parts.values()
+        given = side_by_side([flat_stack(part) if len(part.shape) == 3 else part for part in parts])
+    data = as_matrix(given)
     return Samples(data, as_sources(tasks, data.shape[0]))
 
 

@@ -59,7 +59,7 @@ class MultiTaskEstimator(_Estimator):
     model_: Any  # FittedTasks
     n_features_in_: int
     n_kernels_in_: int
-    blocks_in_: Mapping[str, int]
+    blocks_in_: Mapping[str, tuple[int, ...]]
     feature_names_in_: AnyArray
 
     # With metadata routing on, tasks= is routed without set_fit_request and the like.

@@ -545,7 +545,7 @@ class Evaluator:
             parts.append(part if issparse(part) else np.ascontiguousarray(part))
         scaled = self.codes.scaled
         scale = np.ones((self.n_kernels if scaled.any() else 1, X.shape[0]))
-        for m, diagonal in self._diagonals(part_of, squares):
+        for m, diagonal in self._diagonals(part_of, squares, scaled):
             if not np.isfinite(diagonal).all():
                 raise ValueError(f"Kernel {self.kernels[m]} overflows on these data; scale the features.")
             if scaled[m]:
@@ -564,13 +564,18 @@ class Evaluator:
         """The column side of a precomputed stack, which has no samples there."""
         return Side([], [], np.zeros((self.n_kernels, 1)), np.ones((self.n_kernels, n)))
 
-    def _diagonals(self, part_of: Callable[[int], AnyArray], squares: Array) -> Iterator[tuple[int, Array]]:
-        """Yield m and k_m(x, x) of every sample before scaling, except for exponentials, whose diagonal is one."""
+    def _diagonals(
+        self, part_of: Callable[[int], AnyArray], squares: Array, needed: IntArray | None = None
+    ) -> Iterator[tuple[int, Array]]:
+        """Yield m and k_m(x, x) of every sample before scaling, except for exponentials, whose diagonal is one.
+
+        Kernels that are given as values may be asked only if ``needed``.
+        """
         kind, base, rate, offset, degree, _, norm = self.codes
         for m in np.flatnonzero(kind != EXPONENTIAL).tolist():
             if kind[m] == POLYNOMIAL:
                 yield m, (rate[m] * squares[norm[m]] + offset[m]) ** int(degree[m])
-            else:
+            elif needed is None or needed[m]:
                 yield m, self.kernels[m].diagonal(part_of(base[m]))
 
     def diagonals(self, X: AnyArray, centred: bool = False) -> Array:

@@ -102,6 +102,10 @@ class Kernel:
     def code(self) -> Code:
         raise NotImplementedError
 
+    def within(self, seen: IntArray) -> IntArray:
+        """Which of the columns of its source it uses."""
+        return seen
+
     def diagonal(self, X: Array) -> Array:
         """k(x, x) of the rows of X (the kernel's columns only) before scaling, if base values are kernel values."""
         return np.ones(X.shape[0])
@@ -353,6 +357,42 @@ class _Precomputed(Kernel):
         return f"{self.position} of the precomputed stack"
 
 
+@dataclass(frozen=True)
+class _OfStack(Kernel):
+    """One kernel of a stack that is a block of X.
+
+    A sample has its kernel values with all training samples, and last the number of its own row in training, or −1.
+    """
+
+    position: int = 0
+    n_kernels: int = 1
+    metric: ClassVar[str] = "custom"
+    scaling: ClassVar = "never"
+    semidefinite: ClassVar[bool] = False
+
+    @property
+    def code(self) -> Code:
+        return Code(VALUE)
+
+    def _described(self) -> str:
+        return f"kernel {self.position}"
+
+    def within(self, seen: IntArray) -> IntArray:
+        n = (len(seen) - 1) // self.n_kernels
+        return np.append(seen[self.position * n : (self.position + 1) * n], seen[-1])
+
+    def base_values(self, X: Array, Z: Array) -> Array:
+        X, Z = dense(X), dense(Z)
+        own, other = X[:, -1].astype(np.int64), Z[:, -1].astype(np.int64)
+        return X[:, other] if (other >= 0).all() else Z[:, own].T
+
+    def diagonal(self, X: Array) -> Array:
+        at = dense(X)[:, -1].astype(np.int64)
+        if (at < 0).any():
+            raise ValueError(f"Kernel {self} has no k(x, x) of new samples, which SVDD needs; use 'one-class'.")
+        return dense(X)[np.arange(len(at)), at]
+
+
 def _plain_columns(columns: Columns) -> Columns:
     """Columns as numbers, text and tuples of these, which compare and serialise better than arrays."""
     if isinstance(columns, numbers.Integral) and not isinstance(columns, bool):
@@ -546,14 +586,30 @@ class Source:
             object.__setattr__(self, "kernels", tuple(_own_kernels(self.kernels)))
 
 
-def _in_blocks(columns: Columns, blocks: Mapping[str, slice]) -> Columns:
+class Block(NamedTuple):
+    """A block of X: its columns, and the number of its kernels if it is a stack of kernels."""
+
+    columns: slice
+    n_kernels: int = 0
+
+    @property
+    def source(self) -> Source:
+        """The source that the block is by default."""
+        if not self.n_kernels:
+            return Source(self.columns)
+        return Source(self.columns, False, [_OfStack(k, self.n_kernels) for k in range(self.n_kernels)])
+
+
+def _in_blocks(columns: Columns, blocks: Mapping[str, Block]) -> Columns:
     """The columns, with the positions of its columns for each name of a block."""
     if columns is None or isinstance(columns, slice | numbers.Integral):
         return columns
     found: list[int | str] = []
     for column in [columns] if isinstance(columns, str) else columns:  # type: ignore[union-attr]
         own = blocks.get(column) if isinstance(column, str) else None
-        found += [column] if own is None else range(own.start, own.stop)
+        if own is not None and own.n_kernels:
+            raise ValueError(f"Block {column!r} is a stack of kernels; make it a source of its own, not part of one.")
+        found += [column] if own is None else range(own.columns.start, own.columns.stop)
     return tuple(found)
 
 
@@ -669,7 +725,7 @@ class KernelBank:
             return replace(self, kernels=replace(self.kernels, one_width=True))
         return replace(self, kernels="one width") if self.made_from_data else self
 
-    def for_blocks(self, blocks: Mapping[str, slice]) -> KernelBank:
+    def for_blocks(self, blocks: Mapping[str, Block]) -> KernelBank:
         """The bank for X made of blocks: without sources of its own, a default bank has one source per block.
 
         In a source, the name of a block stands for its columns; a source without columns has those of its namesake.
@@ -677,12 +733,15 @@ class KernelBank:
         if not blocks or not self.made_from_data:
             return self
         if not isinstance(self.kernels, Sources):
-            own = {name: Source(columns) for name, columns in blocks.items()}
+            own = {name: block.source for name, block in blocks.items()}
             return replace(self, kernels=Sources(own, one_width=self.kernels == "one width"))
         own = {}
         for name, about in self.kernels.blocks.items():
-            columns = blocks.get(name) if about.columns is None else about.columns
-            own[name] = replace(about, columns=_in_blocks(columns, blocks))
+            of = name if about.columns is None and name in blocks else about.columns
+            if isinstance(of, str) and of in blocks and blocks[of].n_kernels:
+                own[name] = blocks[of].source
+            else:
+                own[name] = replace(about, columns=_in_blocks(of, blocks))
         return replace(self, kernels=replace(self.kernels, blocks=own))
 
     @property
@@ -772,7 +831,7 @@ class KernelBank:
                     own = self._default_kernels(way, statistics.scale(scalers[way], seen), where)
                 else:
                     own = [replace(as_kernel(kernel), **where) for kernel in about.kernels]
-                made += [(kernel, seen) for kernel in own]
+                made += [(kernel, kernel.within(seen)) for kernel in own]
                 scaling += [way] * len(own)
         else:
             for kernel in self._listed_kernels():

@@ -143,3 +143,55 @@ def test_columns_without_a_source_are_noted():
     assert found[0].message.columns == (2, 3, 4, 5, 6, 7)
     with pytest.warns(SourceWarning, match="'clinic: 0' and 'clinic: 1'"):
         pareto_path(BLOCKS, LABELS, ps=[1.0], kernels=sources({"genes": "genes"}))
+
+
+# --------------------------------------------------------------------------------------- a stack as a block
+def gram(rows, columns):
+    """Two kernels between rows of the genes and of the clinic, (n, m, 2)."""
+    parts = [GENES[rows] @ GENES[columns].T, np.exp(-((CLINIC[rows, None] - CLINIC[columns]) ** 2).sum(axis=-1))]
+    return np.stack(parts, axis=2)
+
+
+TRAIN, TEST = np.arange(45), np.arange(45, 60)
+
+
+@pytest.mark.parametrize("way", ["kernel", "function", "everything"])
+def test_a_stack_of_kernels_is_a_source_with_the_kernels_themselves(way, tmp_path):
+    listed = [lambda X, Z: X[:, :6] @ Z[:, :6].T, lambda X, Z: np.exp(-((X[:, None, 6:] - Z[:, 6:]) ** 2).sum(axis=-1))]
+    given = {"C": 3.0, "tol": 1e-8, "share": way}
+    bank = sources({"kernels": Source(standardize=False, kernels=listed)})
+    same = ParetoMKLClassifier(kernels=bank, **given).fit(SIDE_BY_SIDE[TRAIN], LABELS[TRAIN], tasks=TASKS[TRAIN])
+    model = ParetoMKLClassifier(**given).fit({"kernels": gram(TRAIN, TRAIN)}, LABELS[TRAIN], tasks=TASKS[TRAIN])
+    new = {"kernels": gram(TEST, TRAIN)}
+    expected = same.decision_function(SIDE_BY_SIDE[TEST], tasks=TASKS[TEST])
+    assert_allclose(model.decision_function(new, tasks=TASKS[TEST]), expected, atol=1e-5)
+    pytest.importorskip("skops")
+    save_model(model, tmp_path / "model.skops")
+    loaded = load_model(tmp_path / "model.skops")
+    assert_allclose(loaded.decision_function(new, tasks=TASKS[TEST]), expected, atol=1e-5)
+
+
+def test_folds_take_the_rows_and_columns_of_a_stack_among_blocks():
+    blocks = {"clinic": CLINIC[TRAIN], "kernels": gram(TRAIN, TRAIN)}
+    for scoring in (None, "accuracy"):
+        search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=3, scoring=scoring).fit(blocks, LABELS[TRAIN])
+        assert list(search.source_shares_) == ["clinic", "kernels"]
+        assert search.best_estimator_.kernel_names_[-2:] == ["kernels: kernel 0", "kernels: kernel 1"]
+        assert search.score({"clinic": CLINIC[TEST], "kernels": gram(TEST, TRAIN)}, LABELS[TEST]) > 0.7
+        assert 0.7 < search.best_score_ < 1
+
+
+def test_bad_stacks_are_refused():
+    with pytest.raises(ValueError, match="Block 'kernels' must be a stack of kernels"):
+        ParetoMKLClassifier().fit({"kernels": gram(TEST, TRAIN)}, LABELS[TEST])
+    model = ParetoMKLClassifier().fit({"kernels": gram(TRAIN, TRAIN)}, LABELS[TRAIN])
+    with pytest.raises(ValueError, match="has 15 and 2 training samples and kernels, but 45 and 2 in training"):
+        model.predict({"kernels": gram(TEST, TEST)})
+    with pytest.raises(ValueError, match="has 2 dimensions, but 3 in training"):
+        model.predict({"kernels": CLINIC})
+    detector = ParetoMKLOutlierDetector("svdd").fit({"kernels": gram(TRAIN, TRAIN)})
+    with pytest.raises(ValueError, match="new samples, which SVDD needs"):
+        detector.predict({"kernels": gram(TEST, TRAIN)})
+    bank = sources({"both": ["clinic", "kernels"]})
+    with pytest.raises(ValueError, match="make it a source of its own"):
+        ParetoMKLClassifier(kernels=bank).fit({"clinic": CLINIC[TRAIN], "kernels": gram(TRAIN, TRAIN)}, LABELS[TRAIN])
