@@ -425,7 +425,7 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         number is fixed and does not appear in ``best_params_``.
     capacity : "auto", sequence of float, or float, default="auto"
         Exponents κ of the effective rank to choose from, see :class:`KernelBank`. "auto" is (0.5, 1.0) for kernels with
-        a capacity penalty, such as the default bank, and no search for others. With the squared loss it is (0.0,),
+        a capacity penalty, such as the default bank, and no search for others. With the squared loss it is (0.5,),
         since that already penalises fitting noise. If you pass numbers, the penalty applies to kernels of any kind.
     cv : int, splitter, iterable, "new tasks" or "time", default=None
         Number of folds (None: 5), shuffled and stratified by task and label; or any scikit-learn splitter, or an

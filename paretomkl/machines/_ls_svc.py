@@ -24,7 +24,7 @@ class LeastSquaresSVCTasks(RidgeTasks):
     """
 
 
-# the squared loss already penalises fitting noise, so kernels need not pay for their capacity
+# the squared loss already penalises fitting noise, so there is no need to search for the price of capacity
 LS_SVC = MachineKind(
     "ls-svc",
     LeastSquaresSVCTasks,
@@ -32,5 +32,5 @@ LS_SVC = MachineKind(
     "squared",
     decisions="estimates",
     promises=LeastSquaresSVCTasks.promises,
-    capacities=(0.0,),
+    capacities=(0.5,),
 )
