@@ -2,7 +2,7 @@
 
     python benchmarks/views.py run RESULTS.json --runs 10 --jobs 2             # resumable, kept after every cell
     python benchmarks/views.py report RESULTS.json                             # the table of doc/accuracy.md
-    python benchmarks/views.py run LOSSES.json --runs 5 --methods losses       # the same for each loss
+    python benchmarks/views.py run LOSSES.json --first 0 --runs 5 --methods losses    # each loss, on other splits
 
 The data are read from the folder that PARETOMKL_DATA names. Every method chooses its parameters by cross-validation on
 the training part. Word counts are compared as they are and as tf-idf, always the same on both sides.
@@ -245,11 +245,11 @@ def cell(name: str, method: str, run: int) -> dict[str, Any]:
     }
 
 
-def run_all(file: Path, runs: int, jobs: int, methods: list[str], sets: list[str]) -> None:
+def run_all(file: Path, runs: range, jobs: int, methods: list[str], sets: list[str]) -> None:
     """Run what is missing; after every cell, the file is written completely or not at all."""
     rows = json.loads(file.read_text()) if file.exists() else []
     done = {(row["set"], row["method"], row["run"]) for row in rows}
-    todo = [(name, method, run) for run, name, method in product(range(runs), sets, methods)]
+    todo = [(name, method, run) for run, name, method in product(runs, sets, methods)]
     work = [delayed(cell)(*asked) for asked in todo if asked not in done]
     for row in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
         rows.append(row)
@@ -291,6 +291,9 @@ def main() -> None:
     parser.add_argument("what", choices=["run", "report"])
     parser.add_argument("file", type=Path)
     parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument(
+        "--first", type=int, default=10, help="number of the first split; those below were used to choose"
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--methods", default=",".join(METHODS), help="separated by commas; 'losses' for all losses")
     parser.add_argument("--tables", action="store_true", help="public data sets without sources instead")
@@ -301,7 +304,7 @@ def main() -> None:
         return
     methods = list(LOSSES) if given.methods == "losses" else given.methods.split(",")
     sets = [name for name in (TABLES if given.tables else VIEWS) if given.only in name]
-    run_all(given.file, given.runs, given.jobs, methods, sets)
+    run_all(given.file, range(given.first, given.first + given.runs), given.jobs, methods, sets)
 
 
 if __name__ == "__main__":
