@@ -73,7 +73,7 @@ class MultiTaskEstimator(_Estimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), or a dict or list of these
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features), or a dict or list of these
             Several blocks with the same rows are one source each. With ``task_column``, one of the columns names the
             task of each row. With ``kernels="precomputed"``, a stack of shape (n_samples, n_samples, n_kernels). A
             Dask array or frame with tasks, or :class:`~paretomkl.distributed.Sites` (without y), is solved on a

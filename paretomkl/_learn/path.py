@@ -263,7 +263,7 @@ def pareto_path(
 
     Parameters
     ----------
-    X : array-like or frame of shape (n_samples, n_features), or a dict or list of these
+    X : array-like, frame or sparse matrix of shape (n_samples, n_features), or a dict or list of these
         Samples, or several blocks with the same rows, one per source; with ``kernels="precomputed"``, a stack of Gram
         matrices of shape (n_samples, n_samples, n_kernels). A Dask array or frame with a task column, or
         :class:`~paretomkl.distributed.Sites`, is solved on a cluster.

@@ -496,12 +496,17 @@ def default_kernels(
 
 
 def count_kernels(scale: Scale, *, several_sources: bool = False, **where: Any) -> list[Kernel]:
-    """Linear, cosine and Gaussian kernels for counts and other sparse samples, with typical distances ``scale``."""
-    widths = (1.0,) if several_sources else COUNT_WIDTHS
+    """Linear, cosine, Gaussian and Laplacian kernels for counts and the like, with typical distances ``scale``.
+
+    With several sources, or sparse samples, whose L1 distances are slow and not in ``scale``, there are no Laplacians.
+    """
+    gaussians = (1.0,) if several_sources else COUNT_WIDTHS
+    laplacians = () if several_sources or np.isnan(scale.cityblock) else COUNT_WIDTHS
     return [
         Linear(**where),
         Cosine(**where),
-        *(Gaussian(scale.euclidean * width, name=f"gaussian ×{width:g}", **where) for width in widths),
+        *(Gaussian(scale.euclidean * width, name=f"gaussian ×{width:g}", **where) for width in gaussians),
+        *(Laplacian(1 / (scale.cityblock * width), name=f"laplacian ×{width:g}", **where) for width in laplacians),
     ]
 
 

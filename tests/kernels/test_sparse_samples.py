@@ -17,9 +17,11 @@ from paretomkl import (
     ParetoMKLClassifierCV,
     ParetoMKLRegressor,
     Polynomial,
+    Source,
     load_model,
     pareto_path,
     save_model,
+    sources,
 )
 from paretomkl.exceptions import SourceWarning
 
@@ -31,6 +33,7 @@ SIGNED = csr_array(WORDS * np.where(RNG.random(300) < 0.5, -1.0, 1.0))
 CLINIC = RNG.normal(size=(N, 3))
 LABELS = np.where(WORDS.toarray()[:, :150].sum(axis=1) > WORDS.toarray()[:, 150:].sum(axis=1), "a", "b")
 TASKS = np.array(["x", "y"])[np.arange(N) % 2]
+TEXT = sources({"words": Source(kernels=[Linear(), Cosine(), Gaussian(3.0)])})
 ALL = [Linear(), Polynomial(3, gamma=0.1), Cosine(), Gaussian(3.0), Laplacian(0.1)]
 
 
@@ -58,6 +61,8 @@ def test_features_stay_sparse_and_counts_get_square_roots():
     bank = KernelBank().fit(WORDS)
     assert bank.scaling == KernelBank().fit(WORDS.toarray()).scaling == {"X": "root"}
     assert all(issparse(part) for part in bank.side(WORDS).features)
+    dense = [name for name in KernelBank().fit(WORDS.toarray()).names if "laplacian" not in name]
+    assert bank.names == dense  # L1 distances between sparse samples would be slow
     signed = KernelBank().fit(SIGNED)
     assert signed.scaling == {"X": "none"}
     assert KernelBank().fit(csr_array(CLINIC)).scaling == {"X": "standardize"}  # sparse by type only
@@ -66,17 +71,19 @@ def test_features_stay_sparse_and_counts_get_square_roots():
 @pytest.mark.parametrize(
     "model",
     [
-        ParetoMKLClassifier(),
-        ParetoMKLClassifier(share="function"),
-        ParetoMKLClassifier(share="everything"),
-        ParetoMKLClassifier(share="nothing"),
-        ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=3),
+        ParetoMKLClassifier(kernels=TEXT),
+        ParetoMKLClassifier(kernels=TEXT, share="function"),
+        ParetoMKLClassifier(kernels=TEXT, share="everything"),
+        ParetoMKLClassifier(kernels=TEXT, share="nothing"),
+        ParetoMKLClassifierCV(kernels=TEXT, ps=[1.0], Cs=[1.0], cv=3),
     ],
     ids=["kernel", "function", "everything", "nothing", "search"],
 )
+@pytest.mark.filterwarnings("ignore:Kernel words")
+@pytest.mark.filterwarnings("ignore:Kernel gaussian")
 def test_models_of_sparse_samples(model, tmp_path):
     found = model.fit(WORDS, LABELS, tasks=TASKS)
-    assert getattr(found, "scaling_", {"X": "root"}) == {"X": "root"}
+    assert getattr(found, "scaling_", {"words": "root"}) == {"words": "root"}
     decided, score = found.decision_function(WORDS, tasks=TASKS), found.score(WORDS, LABELS, tasks=TASKS)
     pytest.importorskip("skops")
     save_model(found, tmp_path / "model.skops")
