@@ -15,6 +15,8 @@ environment variable ``PARETOMKL_DATA``, or downloads them if you installed the 
 # are grouped into sources: the year of the exam; two percentages of the school in that year; and the pupil's gender,
 # band (an earlier test of verbal reasoning) and ethnic group.
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
@@ -26,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 
 from paretomkl import ParetoMKLRegressor, ParetoMKLRegressorCV, pareto_path
 from paretomkl.datasets import fetch
+from paretomkl.exceptions import SourceWarning
 from paretomkl.kernels import sources
 from paretomkl.model_selection import MultiTaskShuffleSplit
 
@@ -69,6 +72,7 @@ uniform = ParetoMKLRegressorCV(s=np.inf, Cs=[0.003, 0.01, 0.03, 0.1, 0.3, 1.0], 
 for search in (learned, uniform):
     search.fit(X.iloc[train], y[train], tasks=task[train])
 own, ridge = np.empty(len(y)), np.empty(len(y))
+warnings.simplefilter("ignore", SourceWarning)  # a school may have pupils of one gender only
 for k in schools:
     mine, asked = train[task[train] == k], test[task[test] == k]
     alone = ParetoMKLRegressor(C=learned.best_params_["C"], kernels=kernels).fit(X.iloc[mine], y[mine])
