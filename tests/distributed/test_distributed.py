@@ -126,6 +126,14 @@ def test_sites_agree_on_standardised_kernels_without_moving_samples(client):
     assert_allclose(far.theta, near.theta, rtol=0, atol=1e-9)
 
 
+def test_sites_agree_that_counts_are_not_standardised(client):
+    rng = np.random.default_rng(0)
+    data = {name: (rng.poisson(0.2, (40, 20)).astype(float), y) for name, (_, y) in make_data(4).items()}
+    far, near = (pareto_path(**given, ps=[1.0]) for given in ({"X": in_memory(data)}, stacked(data)))
+    assert far.models[0].bank.scaling == near.models[0].bank.scaling == {"X": "root"}
+    assert_allclose(far.theta, near.theta, rtol=0, atol=1e-9)
+
+
 def test_default_widths_come_from_distances_within_sites(client):
     """They are close to the pooled ones, and a local path with the agreed kernels is the same path."""
     data = make_data(6)
