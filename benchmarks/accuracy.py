@@ -127,8 +127,8 @@ def accuracy(method: str, train: LabelledSamples, test: LabelledSamples, kernels
         return _per_task(lambda: ExtraTreesClassifier(300, random_state=0), train, test), None
     given: dict[str, Any] = {
         "default": {"kernels": kernels},
-        "pairs": {"kernels": kernels, "multi_class": "one-vs-one"},
-        "rest": {"kernels": kernels, "multi_class": "one-vs-rest"},
+        "pairs": {"kernels": kernels, "multi_class": "one-vs-one", "loss": "hinge"},
+        "rest": {"kernels": kernels, "multi_class": "one-vs-rest", "loss": "squared"},
         "uniform": {"kernels": kernels, "ps": 1.0, "s": np.inf},
         "paper": {"kernels": "paper", "s": 1.1, "ps": 1.0},
     }[method]
