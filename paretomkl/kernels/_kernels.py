@@ -555,7 +555,7 @@ def as_kernel(spec: KernelSpec, position: int = 0) -> Kernel:
 # --------------------------------------------------------------------------------------------------- banks
 @dataclass(frozen=True)
 class Source:
-    """The columns of one source of data, whether to standardise them, and their kernels, for :func:`sources`.
+    """The columns of one source of data, whether to standardise them, and their kernels, for :func:`~paretomkl.kernels.sources`.
 
     Parameters
     ----------
@@ -639,7 +639,7 @@ def _check_standardize(standardize: object) -> None:
 
 @dataclass(frozen=True)
 class Sources:
-    """Named blocks of columns, each with its own kernels; created by :func:`sources`.
+    """Named blocks of columns, each with its own kernels; created by :func:`~paretomkl.kernels.sources`.
 
     With ``one_width``, each block has a single Gaussian of the typical distance instead of default kernels.
     """
