@@ -555,7 +555,7 @@ def as_kernel(spec: KernelSpec, position: int = 0) -> Kernel:
 # --------------------------------------------------------------------------------------------------- banks
 @dataclass(frozen=True)
 class Source:
-    """The columns of one source of data, whether to standardise them, and their kernels, for :func:`~paretomkl.kernels.sources`.
+    """The columns of one source for :func:`~paretomkl.kernels.sources`, their kernels and how they are scaled.
 
     Parameters
     ----------
