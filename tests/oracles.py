@@ -640,3 +640,18 @@ def single_task_loop(
         theta /= np.linalg.norm(theta, s)
     seconds = time.perf_counter() - start
     return SimpleNamespace(theta=theta, objective=float(objective), gap=float(gap), n_sweeps=n_sweeps, seconds=seconds)
+
+
+def explained_within_tasks(y, predicted, tasks, train, test):
+    """1 − Σ (y − ŷ)² / Σ (y − ȳ_t)² over the test rows, each task in units of the variance of its training rows.
+
+    A task without training rows has their overall mean, and the mean of the standard deviations of the other tasks.
+    """
+    missed = varied = 0.0
+    spreads = [np.std(y[train][tasks[train] == task]) for task in np.unique(tasks[train])]
+    for task in np.unique(tasks[test]):
+        own, seen = test[tasks[test] == task], y[train][tasks[train] == task]
+        level, unit = (np.mean(seen), np.std(seen)) if len(seen) else (np.mean(y[train]), np.mean(spreads))
+        missed += np.sum((y[own] - predicted[own]) ** 2) / unit**2
+        varied += np.sum((y[own] - level) ** 2) / unit**2
+    return 1 - missed / varied

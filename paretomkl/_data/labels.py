@@ -281,9 +281,9 @@ class TaskSet:
         raise NotImplementedError
 
     def loss_by_source(
-        self, samples: Samples, y: Any, weight: Array | None, parts: Sequence[IntArray], deviation: Array
+        self, samples: Samples, y: Any, weight: Array | None, level: Array, deviation: Array
     ) -> Callable[[Decided], float]:
-        """The loss of one problem with the samples of several sources: their rows, and the deviation of their y."""
+        """The loss of one problem with the samples of several sources; level, deviation (n_samples,): of their y."""
         return self.loss(samples, y, weight)
 
     def alone(self, tasks: Sequence[Task], mine: list[int]) -> TaskSet:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,16 +17,20 @@ from .tasks import Task, labels_by_task
 class Targets(TaskSet):
     """Regression tasks: y = centre_t + spread_t · f_t(x).
 
-    centre, spread, deviation: arrays of shape (n_tasks,); deviation is the standard deviation of the training targets.
+    Arrays of shape (n_tasks,); level and deviation are mean and standard deviation of the training targets.
     """
 
     centre: Array
     spread: Array
+    level: Array
     deviation: Array
 
     @classmethod
-    def of(cls, tasks: Sequence[Task], kind: Kind, centre: Array, spread: Array, deviation: Array) -> Targets:
-        return cls(kind, [task.name for task in tasks], [task.source for task in tasks], centre, spread, deviation)
+    def of(
+        cls, tasks: Sequence[Task], kind: Kind, centre: Array, spread: Array, level: Array, deviation: Array
+    ) -> Targets:
+        names, sources = [task.name for task in tasks], [task.source for task in tasks]
+        return cls(kind, names, sources, centre, spread, level, deviation)
 
     @property
     def chosen_by_loss(self) -> bool:
@@ -78,10 +82,7 @@ class Targets(TaskSet):
         return r_squared(truth.astype(float), predicted, weight) if (weight > 0).sum() >= 2 else np.nan
 
     def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Decided], float]:
-        """Mean over the tasks of the mean squared error divided by the variance of the task's training targets.
-
-        One minus this is R² with a denominator that does not depend on the few held-out samples.
-        """
+        """The share of the variance within tasks that is left unexplained, see :func:`unexplained`."""
         truth = self.truth(y)
         truth = truth if truth.ndim == 2 else truth[:, None]
         known = ~np.isnan(truth)
@@ -89,38 +90,26 @@ class Targets(TaskSet):
         wanted = np.where(known, truth, 0.0)
 
         def loss(decided: Decided) -> float:
-            centre, spread, deviation = (of[decided.tasks] for of in (self.centre, self.spread, self.deviation))
+            of_slots = self.centre, self.spread, self.level, self.deviation
+            centre, spread, level, deviation = (of[decided.tasks] for of in of_slots)
             counts = (known & ~np.isnan(decided.values)) * own[:, None]
-            errors = np.where(counts > 0, spread * np.nan_to_num(decided.values) - (wanted - centre), 0.0) / deviation
-            total = decided.sums(counts)
-            lost = decided.sums(counts * errors**2)
-            there = total > 0
-            return float(np.mean(lost[there] / total[there])) if there.any() else np.nan
+            errors = np.where(counts > 0, spread * np.nan_to_num(decided.values) - (wanted - centre), 0.0)
+            return unexplained(errors / deviation, (wanted - level) / deviation, counts)
 
         return loss
 
     def loss_by_source(
-        self, samples: Samples, y: Any, weight: Array | None, parts: Sequence[IntArray], deviation: Array
+        self, samples: Samples, y: Any, weight: Array | None, level: Array, deviation: Array
     ) -> Callable[[Decided], float]:
-        """The mean over the sources, each relative to its own deviation."""
         truth, own = self.truth(y), np.ones(len(samples)) if weight is None else np.asarray(weight, dtype=float)
-        losses = [
-            (rows, replace(self, deviation=deviation[t : t + 1]).loss(samples, truth[rows], own[rows]))
-            for t, rows in enumerate(parts)
-            if own[rows].sum() > 0
-        ]
-
-        def loss(decided: Decided) -> float:
-            found = [of_source(Decided.of(decided.values[rows])) for rows, of_source in losses]
-            return float(np.mean(found)) if found else np.nan
-
-        return loss
+        varied = (truth - level) / deviation
+        return lambda decided: unexplained((truth - self.predictions(decided)) / deviation, varied, own)
 
     def alone(self, tasks: Sequence[Task], mine: list[int]) -> Targets:
-        return Targets.of(tasks, "single", self.centre[mine], self.spread[mine], self.deviation[mine])
+        return Targets.of(tasks, "single", self.centre[mine], self.spread[mine], self.level[mine], self.deviation[mine])
 
     def joined(self, tasks: Sequence[Task], others: Sequence[Targets]) -> Targets:
-        parts = [(one.centre, one.spread, one.deviation) for one in (self, *others)]
+        parts = [(one.centre, one.spread, one.level, one.deviation) for one in (self, *others)]
         return Targets.of(tasks, "tasks", *(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
@@ -142,6 +131,26 @@ class Regions(TaskSet):
     def predictions(self, decisions: Decisions) -> AnyArray:
         """+1 or −1 for each sample."""
         return np.where(self.scores(decisions) >= 0, 1, -1)
+
+
+def unexplained(errors: Array, varied: Array, weight: Array) -> float:
+    """Σ w e² / Σ w d² over the samples of all tasks; NaN if all weights are zero.
+
+    Errors e and differences d from the mean of the task's training targets are in units of their standard deviation, so
+    that tasks count alike whatever their units; and summed before the division, so that a task with few samples, or
+    with hardly any variance among them, cannot outweigh the others as it does in a mean of R².
+    """
+    total = float(np.sum(weight))
+    if total <= 0:
+        return np.nan
+    spread = float(np.sum(weight * varied**2))
+    # samples that all lie at the mean have no variance to explain; the variance of the training samples stands in
+    return float(np.sum(weight * errors**2)) / (spread if spread > 0 else total)
+
+
+def levels(groups: Sequence[tuple[Array, Array]]) -> Array:
+    """The mean of each group of (values, weights)."""
+    return np.array([centre_and_spread(values, weight)[0] for values, weight in groups])
 
 
 def deviations(groups: Sequence[tuple[Array, Array]]) -> Array:

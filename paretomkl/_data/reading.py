@@ -24,7 +24,7 @@ from ..kernels._evaluation import as_matrix, is_constant, side_by_side
 from ..kernels._kernels import Block, KernelBank, as_bank, is_precomputed
 from ..machines import MACHINES, MachineKind
 from .labels import Blocks, Kind, Labelling, Samples, as_blocks, check_same_blocks, flat_stack
-from .numbers import Regions, Targets, centre_and_spread, deviations
+from .numbers import Regions, Targets, centre_and_spread, deviations, levels
 from .tasks import (
     Task,
     as_labels,
@@ -292,16 +292,16 @@ def _with_targets(reading: Reading, samples: Samples, y: Any, sample_weight: Any
     made = make_number_tasks(y if targets.ndim == 2 and hasattr(y, "columns") else targets, samples.sources, strict)
     weights = _sample_weights(made, samples, sample_weight)
     centre, spread = np.zeros(len(made)), np.ones(len(made))
-    deviation = deviations([(task.targets, weight) for task, weight in zip(made, weights, strict=True)])
+    groups = [(task.targets, weight) for task, weight in zip(made, weights, strict=True)]
+    level, deviation = levels(groups), deviations(groups)
     if reading.normalize_y:
-        pairs = zip(made, weights, strict=True)
-        centre, spread = np.array([centre_and_spread(task.targets, weight)[0] for task, weight in pairs]), deviation
+        centre, spread = level, deviation
         made = [
             replace(task, targets=(task.targets - mean) / unit)
             for task, mean, unit in zip(made, centre, spread, strict=True)
         ]
     kind: Kind = "matrix" if targets.ndim == 2 else "single" if samples.sources is None else "tasks"
-    return Training(samples, made, weights, Targets.of(made, kind, centre, spread, deviation))
+    return Training(samples, made, weights, Targets.of(made, kind, centre, spread, level, deviation))
 
 
 def _as_one_problem(reading: Reading, samples: Samples, y: Any, sample_weight: Any) -> Training:
@@ -334,12 +334,15 @@ def _as_one_problem(reading: Reading, samples: Samples, y: Any, sample_weight: A
         weights = _task_weights(made, weight, reading.class_weight)
         training = Training(one, made, weights, labelling_of(reading, made, "classes", unique_labels(values)))
     kind: Kind = "matrix" if matrix else "tasks"
-    deviation = np.ones(len(sources))
+    level, deviation = np.zeros(len(sources) + 1), np.ones(len(sources) + 1)
     if numbers:
         own = np.ones(len(values)) if weight is None else weight
         parts = [(values[rows], own[rows]) for rows in rows_by_code(codes, len(sources))]
-        deviation = deviations([(v, w if w.sum() > 0 else np.ones(len(v))) for v, w in parts])
-    together = Together(kind, [str(source) for source in sources], sources, training.labelling, deviation)
+        parts = [(v, w if w.sum() > 0 else np.ones(len(v))) for v, w in parts]
+        of_tasks = deviations(parts)
+        level, deviation = np.append(levels(parts), levels([(values, own)])), np.append(of_tasks, of_tasks.mean())
+    names = [str(source) for source in sources]
+    together = Together(kind, names, sources, training.labelling, level, deviation)
     return replace(training, together=together)
 
 
@@ -355,9 +358,9 @@ def _one_regression(reading: Reading, samples: Samples, values: Array, weight: A
     if reading.normalize_y:  # over all tasks together, because the differences between tasks are to be learned
         centre[0], spread[0] = centre_and_spread(values, weights[0])
         made = [replace(made[0], targets=(values - centre[0]) / spread[0])]
-    return Training(
-        samples, made, weights, Targets.of(made, "single", centre, spread, deviations([(values, weights[0])]))
-    )
+    everyone = [(values, weights[0])]
+    targets = Targets.of(made, "single", centre, spread, levels(everyone), deviations(everyone))
+    return Training(samples, made, weights, targets)
 
 
 def _samples_only(samples: Samples, sample_weight: Any) -> Training:

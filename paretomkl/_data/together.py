@@ -14,18 +14,20 @@ from .._tools.wording import literal
 from ..gram._coupled import UNKNOWN
 from ..kernels._evaluation import side_by_side
 from .labels import Decided, Decisions, Samples, TaskSet, mean_score
-from .tasks import codes_of, labels_by_task, missing_labels, rows_by_code, rows_by_label, unique_labels
+from .tasks import codes_of, labels_by_task, missing_labels, rows_by_label, unique_labels
 
 
 @dataclass(frozen=True)
 class Together(TaskSet):
     """Tasks whose samples form one problem.
 
-    whole: what the decisions of that problem mean, whose samples carry the code of their task; deviation (n_tasks,):
-    the standard deviation of the training targets of each task, or one for classes.
+    whole: what the decisions of that problem mean, whose samples carry the code of their task; level, deviation
+    (n_tasks + 1,): mean and standard deviation of the training targets of each task, or zero and one for classes; the
+    last entries stand for tasks not seen in training, whose code is −1.
     """
 
     whole: Any  # a Labelling or Targets
+    level: Array
     deviation: Array
 
     @property
@@ -98,26 +100,14 @@ class Together(TaskSet):
 
     def loss(self, samples: Samples, y: Any, weight: Array | None = None) -> Callable[[Decided], float]:
         if self.kind != "matrix":
-            parts, new = rows_by_code(self.codes(samples), self.n_tasks), self.unknown(samples)
-            if len(new) and samples.sources is not None:
-                parts += [new[rows] for rows in rows_by_label(samples.sources[new]).values()]
-            # a new task is judged by the mean deviation of the others
-            deviation = np.pad(self.deviation, (0, len(parts) - self.n_tasks), constant_values=self.deviation.mean())
-            return self.whole.loss_by_source(samples, y, weight, parts, deviation)
+            codes = self.codes(samples).astype(np.int64)
+            return self.whole.loss_by_source(samples, y, weight, self.level[codes], self.deviation[codes])
         own = np.ones(len(samples)) if weight is None else np.asarray(weight, dtype=float)
         truth = labels_by_task(y, list(self.sources))
-        columns: list[tuple[IntArray, int, Callable[[Decided], float]]] = []
-        for t in range(self.n_tasks):
-            rows = np.flatnonzero(~missing_labels(truth[:, t]))
-            if own[rows].sum() > 0:
-                given = samples[rows], truth[rows, t], own[rows], [np.arange(len(rows))], self.deviation[t : t + 1]
-                columns.append((rows, t, self.whole.loss_by_source(*given)))
-
-        def loss(decided: Decided) -> float:
-            found = [of_task(Decided.of(decided.values[rows, t][:, None])) for rows, t, of_task in columns]
-            return float(np.mean(found)) if found else np.nan
-
-        return loss
+        rows, column = long_form(truth)
+        given = samples[rows], truth[rows, column], own[rows], self.level[column], self.deviation[column]
+        of_entries = self.whole.loss_by_source(*given)
+        return lambda decided: of_entries(Decided.of(decided.values[rows, column][:, None]))
 
 
 def sharing_in_words(

@@ -21,7 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from .._data.labels import Labelling
-from .._data.numbers import Targets
+from .._data.numbers import Targets, deviations, levels, unexplained
 from .._data.reading import Examples, PathReader, read_samples
 from .._data.tasks import codes_of, listed, missing_labels, rows_by_code
 from .._tools.running import SMALL_SYSTEM, Progress, blas_threads, effective_jobs
@@ -344,6 +344,24 @@ class Baseline(ABC):
             for group, own in zip(self.groups, of_task, strict=True)
         ]
 
+    def overall(self, k: int, parts: Sequence[Answers]) -> float:
+        """The score of a fold over all tasks, from what the judge needs of each."""
+        if not self.judge.of_variance_within_tasks:
+            return self.judge.overall([self.judge.score(*part) for part in parts])
+        train = self.folds[k][0]
+        everyone, group = self.entries.values[train], self.entries.groups[train]
+        known = [everyone[group == one] for one in self.groups]
+        seen = [(own, np.ones(len(own))) for own in known if len(own)]
+        scales = iter(zip(levels(seen), deviations(seen), strict=True))
+        new = everyone.mean(), deviations(seen).mean()  # of tasks that the fold does not learn from
+        errors, varied = [], []
+        for own, (truth, response, _) in zip(known, parts, strict=True):
+            level, deviation = next(scales) if len(own) else new
+            errors.append((truth - response) / deviation)
+            varied.append((truth - level) / deviation)
+        together = np.concatenate(errors)
+        return 1 - unexplained(together, np.concatenate(varied), np.ones(len(together)))
+
     def chosen(self, grid: Sequence[Pair], n_jobs: int | None, progress: Progress) -> list[list[Answers]]:
         """What the judge needs in each fold, with the parameters that the other folds choose."""
         responses, scores = [], []
@@ -353,7 +371,7 @@ class Baseline(ABC):
             # threads suit models that release the interpreter lock
             for k, found in enumerate(Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)):
                 responses.append(found)
-                scores.append([overall(self.judge, self.parts(k, response)) for response in found])
+                scores.append([self.overall(k, self.parts(k, response)) for response in found])
                 progress.done()
                 progress.show(f"{self.name}s to compare with")
         table = np.array(scores).T
@@ -467,7 +485,7 @@ def contenders(
 def _contender(name: str, names: list[str], parts: list[list[Answers]], model: Baseline) -> Contender:
     """A contender from what the judge needs in each fold."""
     judge, errors = model.judge, None
-    scores = np.array([overall(judge, of_fold) for of_fold in parts])
+    scores = np.array([model.overall(k, of_fold) for k, of_fold in enumerate(parts)])
     if isinstance(model, RegressionBaseline):
         errors = task_errors(names, parts[: model.n_folds])
     if len(parts) == model.n_folds:
@@ -475,11 +493,6 @@ def _contender(name: str, names: list[str], parts: list[list[Answers]], model: B
     of_tasks = [(judge.score(*part), judge.standard_error(*part)) for part in parts[-1]]
     error = judge.overall_error(*zip(*of_tasks, strict=True))
     return Contender(name, scores[:-1], float(scores[-1]), errors, error)
-
-
-def overall(judge: Judge, parts: Sequence[Answers]) -> float:
-    """The score over some tasks."""
-    return judge.overall([judge.score(*part) for part in parts])
 
 
 def task_errors(names: list[str], parts: Sequence[Sequence[Answers]]) -> TaskErrors:

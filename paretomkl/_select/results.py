@@ -39,10 +39,10 @@ class TaskErrors:
     rmse: Array
 
     @property
-    def mean_r2(self) -> float:
-        """Mean R² over the tasks for which it is defined."""
-        known = self.r2[~np.isnan(self.r2)]
-        return float(known.mean()) if len(known) else math.nan
+    def overall_r2(self) -> float:
+        """Mean R² over the samples of the tasks for which it is defined: tasks with few samples count less."""
+        known = ~np.isnan(self.r2)
+        return float(np.average(self.r2[known], weights=self.rows[known])) if known.any() else math.nan
 
     @property
     def overall_rmse(self) -> float:
@@ -54,7 +54,7 @@ class TaskErrors:
         """Numbers by name, for JSON."""
         rows = zip(self.tasks, self.rows.tolist(), self.r2.tolist(), self.rmse.tolist(), strict=True)
         by_task = {name: {"rows": n, "r2": _number(r2), "rmse": _number(rmse)} for name, n, r2, rmse in rows}
-        return {"mean_r2": _number(self.mean_r2), "rmse": _number(self.overall_rmse), "tasks": by_task}
+        return {"r2": _number(self.overall_r2), "rmse": _number(self.overall_rmse), "tasks": by_task}
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.metrics import accuracy_score, mean_absolute_error, mean_squared_error, r2_score
 
-from .._data.labels import Labelling, Samples
+from .._data.labels import Decided, Labelling, Samples, TaskSet
 from .._data.numbers import Targets, r_squared
-from .._data.reading import PathReader, Reading
+from .._data.reading import PathReader, Reading, read_samples
 from .._data.tasks import array_of, equal_labels
 from .._fitting.models import share
 from .._tools.typing import AnyArray, Array, IntArray
@@ -69,6 +69,11 @@ class Judge:
     def of_variance(self) -> bool:
         """Whether the score is plain R²."""
         return self.metric.function is r2_score and not self.metric.arguments
+
+    @property
+    def of_variance_within_tasks(self) -> bool:
+        """Whether the score over all tasks is the share of their variance that is explained, as in searches."""
+        return self.measure == R2
 
     # -------------------------------------------------------------------------------------------- the tasks
     def of_samples(
@@ -155,6 +160,9 @@ class Judge:
 
     def score_model(self, model: Any, X: object, y: object, tasks: object = None) -> float:
         """Score of a fitted estimator; NaN if undefined. Pass ``tasks`` unless X has a task column."""
+        if self.of_variance_within_tasks:
+            samples = read_samples(model, X, tasks=tasks)
+            return explained(model.model_.tasks, model.model_.decided(samples), samples, y)
         if self.scoring is None:
             return float(model.score(X, y, tasks=tasks))
         found = self.scorer.score(model, X, y, tasks=tasks)
@@ -173,7 +181,9 @@ class Judge:
             scores = np.array([self.score(*part) for part in parts])
             errors = np.array([self.standard_error(*part) for part in parts])
         overall = self.overall(scores)
-        if self.measure == ACCURACY:
+        if self.of_variance_within_tasks:
+            overall = explained(tasks, Decided.of(decisions), samples, y)
+        elif self.measure == ACCURACY:
             overall = tasks.score(decisions, samples, y)
         elif len(tasks.distinct_sources) < tasks.n_tasks:  # the pairs of classes vote
             truth, labels = tasks.truth(y), tasks.predictions(decisions)
@@ -196,6 +206,11 @@ class Judge:
                 answer = array_of(pair)[(answer > 0).astype(int)]
             parts.append((plain_labels(labels), answer, pair))
         return parts
+
+
+def explained(tasks: TaskSet, decided: Decided, samples: Samples, y: object) -> float:
+    """The share of the variance within regression tasks that decisions explain, see :func:`unexplained`."""
+    return 1 - tasks.loss(samples, y)(decided)
 
 
 def standard_error_of_share(share: Any, n: Any) -> Any:

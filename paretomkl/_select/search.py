@@ -615,8 +615,8 @@ class ParetoMKLRegressorCV(RegressorKind, PathSearch):
     """:class:`ParetoMKLRegressor` with p, C, s, the capacity κ of its kernels, and ε chosen by cross-validation.
 
     It works like :class:`ParetoMKLClassifierCV`: each fold traces the path over all p for each C, κ and s (and ε) from
-    one pool of cuts. The highest mean score wins, by default the share of explained variance averaged over tasks; the
-    smallest squared error breaks ties. The folds cannot tell points within one standard error of it apart, so the
+    one pool of cuts. The highest mean score wins, by default the share of the variance within tasks that is explained;
+    the smallest squared error breaks ties. The folds cannot tell points within one standard error of it apart, so the
     search keeps those with p nearest to 1, and among those that hardly differ takes the one whose neighbours in C score
     well too.
 
@@ -636,9 +636,11 @@ class ParetoMKLRegressorCV(RegressorKind, PathSearch):
         (train, test) indices. "new tasks" leaves whole tasks out: the score is that for tasks not seen. "time" holds
         out later rows of each task, whose rows must be in the order of time.
     scoring : str, callable or None, default=None
-        A scikit-learn scorer, or one from :func:`~paretomkl.model_selection.make_multitask_scorer`. None is the mean
-        over tasks of 1 − MSE_t / v_t, where v_t is the variance of the task's targets in the training part. This is R²
-        with a denominator that does not depend on the few held-out samples. (``score`` is R² itself.)
+        A scikit-learn scorer, or one from :func:`~paretomkl.model_selection.make_multitask_scorer`. None is the
+        share of the variance within tasks that is explained, 1 − Σ (y − ŷ)² / Σ (y − ȳ_t)², where ȳ_t is the mean of
+        the task's training targets and each task is divided by their variance first. The sums run over all tasks, so
+        that tasks with few rows cannot spoil it; for a task not seen in training, ȳ_t is the mean over all tasks.
+        (``score`` is the mean R² over the tasks.)
     ps, s, share, max_search_rows, scalarization, weight_set, n_jobs, random_state, error_score
         As in :class:`ParetoMKLClassifierCV`.
     kernels, task_column, normalize_y, task_weight, solver, tol, verbose, max_iter, task_scale

@@ -222,6 +222,6 @@ def _report_errors(target: "Series", answers: "Answers", output: Output) -> Fact
     if len(names) > 1:
         say_errors({"R²": errors}, output)
     else:
-        found = f"R² {R2.text(errors.mean_r2)}, RMSE {in_digits(errors.overall_rmse)}"
+        found = f"R² {R2.text(errors.overall_r2)}, RMSE {in_digits(errors.overall_rmse)}"
         output.say(f"{found} against the target in the table.")
     return errors.facts()

@@ -112,11 +112,13 @@ def say_errors(errors: Mapping[str, TaskErrors], output: Output) -> None:
         grid.add_row(shorten(ours.tasks[t]), str(ours.rows[t]), *values, in_digits(ours.rmse[t]))
     if _listed(order) < len(order):
         grid.add_row(f"and {len(order) - _listed(order)} more, no worse")
-    mean = [R2.text(one.mean_r2) for one in (ours, *others)]
-    grid.add_row("mean", str(ours.rows.sum()), *mean, in_digits(ours.overall_rmse), style="bold")
+    overall = [R2.text(one.overall_r2) for one in (ours, *others)]
+    grid.add_row("all", str(ours.rows.sum()), *overall, in_digits(ours.overall_rmse), style="bold")
     output.say(grid)
     whose = "ours, " if others else ""
-    output.say(f"The mean R² is over the tasks; RMSE is {whose}in units of the target, in the last line over all rows.")
+    output.say(
+        f"RMSE is {whose}in units of the target. In the last line, R² is the mean over all rows of that of their task."
+    )
 
 
 def say_parts(model: ParetoMKLClassifier | ParetoMKLRegressor, output: Output) -> None:

@@ -1144,7 +1144,7 @@ def test_regression_fit_says_how_good_it_is(regressor):
     for name in ("one kernel ridge on all tasks together", "one kernel ridge per task", "the mean of each task"):
         assert name in done.stdout
     assert re.search(r"^ +St\. Bo +60( +−?\d\.\d{3}){4} +\d+\.\d+ +$", done.stdout, re.MULTILINE)
-    assert re.search(r"^ +mean +120( +−?\d\.\d{3}){4} +\d+\.\d+ +$", done.stdout, re.MULTILINE)
+    assert re.search(r"^ +all +120( +−?\d\.\d{3}){4} +\d+\.\d+ +$", done.stdout, re.MULTILINE)
     assert "accuracy" not in done.stdout
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.metrics import balanced_accuracy_score, f1_score, get_scorer, make_scorer, roc_auc_score
+from sklearn.model_selection import GroupKFold
 
-from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV
+from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV, ParetoMKLRegressorCV
 from paretomkl._data.labels import Samples
 from paretomkl._select.scores import make_judge
 from paretomkl._tools.wording import CLASS_MEASURES
 from paretomkl.model_selection import make_multitask_scorer
-from paretomkl.report import trade_off_page
+from paretomkl.report import compare, trade_off_page
+from tests.oracles import explained_within_tasks
 from tests.report.conftest import two_machines
 from tests.select.test_compare import three_sites
 
@@ -143,3 +146,24 @@ def test_scores_for_two_classes_refuse_three():
     assert str(error.value) == message
     with pytest.raises(ValueError, match="but task 'b' has 3; use"):
         make_judge("f1").of_samples(X[:120], y[:120].cumsum() % 3, tasks=["b"] * 120)
+
+
+def test_short_tasks_cannot_spoil_the_score_of_a_regression():
+    """The R² of two rows that happen to be alike is far below zero, and so is a mean over tasks with such rows."""
+    rng = np.random.default_rng(0)
+    X, tasks = rng.normal(size=(120, 3)), np.repeat(np.arange(20), 6)
+    y = X @ [1.0, 2.0, 3.0] + 2 * rng.normal(size=120)
+    folds = [(np.flatnonzero(np.arange(120) % 3 != k), np.flatnonzero(np.arange(120) % 3 == k)) for k in range(3)]
+    search = ParetoMKLRegressorCV(share="everything", ps=1.0, cv=folds).fit(X, y, tasks=tasks)
+    means = [search.score(X[test], y[test], tasks=tasks[test]) for _, test in folds]
+    assert np.mean(means) < -1
+    assert 0.3 < search.best_score_ < 1
+    found = compare(search, X, y, tasks=tasks)
+    assert all(-2 < one.mean < 1 for one in found.contenders)
+    new = ParetoMKLRegressorCV(share="everything", ps=1.0, cv="new tasks").fit(X, y, tasks=tasks)
+    plain, folds = new.estimator_at(new.best_index_), list(GroupKFold(5).split(X, groups=tasks))
+    scores = []
+    for train, test in folds:
+        predicted = clone(plain).fit(X[train], y[train], tasks=tasks[train]).predict(X, tasks=tasks)
+        scores.append(explained_within_tasks(y, predicted, tasks, train, test))
+    assert new.best_score_ == pytest.approx(np.mean(scores), rel=5e-3)
