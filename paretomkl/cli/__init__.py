@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import sys
 
+from ._interrupts import interrupts
+
 __all__ = ["main"]
 
 # Imports create many objects and no garbage: Python's default of looking for some after every few hundred new objects
@@ -14,6 +16,7 @@ _COLLECT_AFTER = 50_000
 
 def main() -> None:
     """Run the command line."""
+    interrupts.watch()
     try:
         if sys.argv[1:] == ["--version"]:
             from .. import __version__
@@ -21,6 +24,10 @@ def main() -> None:
             print(__version__)
             return
         _run()
+    except Exception:
+        if interrupts.pending:  # the error took its place
+            sys.exit(130)
+        raise
     except KeyboardInterrupt:  # nothing to clean up yet
         sys.exit(130)
 

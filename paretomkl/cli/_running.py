@@ -7,8 +7,8 @@ import shutil
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import wraps
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +21,7 @@ from .. import __version__
 from .._tools.files import FULL, WriteError
 from .._tools.wording import counted, literal, nearest
 from ..exceptions import GridEdgeWarning, RareLabelWarning, TaskDataError
+from ._interrupts import interrupts
 
 if TYPE_CHECKING:
     from .._tools.typing import Array
@@ -134,7 +135,7 @@ def _guarded(function: Function, resumable: bool) -> Function:
     def run(**given: Any) -> None:
         as_json = bool(given.get("as_json", False))
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _interruptible():
                 warnings.showwarning = Notes()
                 function(**given)
             sys.stdout.flush()  # fail here if the output goes to a file on a full disk
@@ -155,6 +156,19 @@ def _guarded(function: Function, resumable: bool) -> Function:
             raise typer.Exit(1 if not_theirs else 2) from None
 
     return run
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Raise KeyboardInterrupt in place of an error that took its place."""
+    try:
+        yield
+    except Exception:
+        if interrupts.pending:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        interrupts.handled()
 
 
 def _words_of(error: BaseException) -> str:

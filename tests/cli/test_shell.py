@@ -617,6 +617,29 @@ def test_an_interrupt_while_starting_prints_no_traceback(folder, tmp_path, delay
     assert not (tmp_path / "m.skops").exists()
 
 
+LOSES_INTERRUPTS = """
+import ctypes, os, signal, time
+from paretomkl.cli._interrupts import interrupts
+interrupts.watch()
+lost = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT))
+try:
+    lost()  # Python drops whatever a callback from C raises
+    print("lost")
+    time.sleep(20)
+except KeyboardInterrupt:
+    time.sleep(0.5)  # what cleans up is left in peace
+    print("raised again")
+interrupts.handled()
+time.sleep(0.5)
+"""
+
+
+def test_an_interrupt_that_others_lose_is_raised_again():
+    done = subprocess.run([sys.executable, "-c", LOSES_INTERRUPTS], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split("\n") == ["lost", "raised again", ""], done.stderr
+    assert done.stderr == ""
+
+
 def test_wrong_options_in_a_separate_process(folder):
     done = run_process("fit", folder / "good.csv", "--targt", "outcome")
     assert done.returncode == 2
