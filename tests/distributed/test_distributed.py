@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -418,7 +419,7 @@ def test_loaders_run_at_their_worker(client):
 
 @pytest.mark.parametrize("moment", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("stage", ["reading", "sweeps"])
-def test_an_interrupt_ends_at_once_and_leaves_no_worker_busy(client, stage, moment):
+def test_an_interrupt_ends_at_once_and_leaves_no_worker_busy(client, stage, moment, request):
     data = make_data(600, n=60)
     interrupted: list[float] = []
 
@@ -428,7 +429,15 @@ def test_an_interrupt_ends_at_once_and_leaves_no_worker_busy(client, stage, mome
         os.kill(os.getpid(), signal.SIGINT)
 
     machine = in_memory(data).machine("paper") if stage == "sweeps" else None
-    work = partial(sweep_on, machine) if machine else partial(pareto_path, in_memory(data), kernels="default", ps=PS)
+
+    def work():
+        if machine:
+            sweep_on(machine)
+        while not interrupted:
+            pareto_path(in_memory(data), kernels="default", ps=PS)
+
+    gc.disable()  # a callback of Dask's would lose the interrupt
+    request.addfinalizer(gc.enable)
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         work()
