@@ -35,6 +35,7 @@ DISPLAYS = [ObjectivesDisplay, KernelWeightsDisplay, FrontDisplay, ConvergenceDi
 
 @pytest.fixture(autouse=True)
 def _close_figures():
+    plt.close("all")  # those that other files left open
     yield
     plt.close("all")
 
