@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ChoosableGram",
     "ChoosingMachine",
+    "ExtendingMachine",
     "Gram",
     "GrowingMachine",
     "HingeMachine",
@@ -79,6 +80,9 @@ class Promises:
     chooses : bool
         a is concave in v, and G_m = v'K_m v of the duals that ``decisions`` returns. The machine is a
         :class:`ChoosingMachine`, and taking some of its kernels is cheap.
+    extends : bool
+        Samples may be added with a dual of zero: a cut of some of the samples of a task holds for all of them. The
+        machine is an :class:`ExtendingMachine`.
     hinge : bool
         The tasks are the paper's support vector machines over a Gram store. The machine is a :class:`HingeMachine`.
     """
@@ -90,6 +94,7 @@ class Promises:
     grows: bool = False
     homogeneous: bool = False
     chooses: bool = False
+    extends: bool = False
     hinge: bool = False
 
 
@@ -126,6 +131,14 @@ class GrowingMachine(Machine, Protocol):
 
     def grown_start(self, warm: Any, factor: float) -> Any:
         """A warm start for these tasks from one for costs that are smaller by ``factor``."""
+
+
+@runtime_checkable
+class ExtendingMachine(Machine, Protocol):
+    """A machine that can start from the duals of a fit to some of its samples."""
+
+    def start_from(self, dual: Array, intercepts: Array) -> Any:
+        """A warm start from feasible flat duals, which are zero for new samples, and intercepts (n_tasks,)."""
 
 
 @runtime_checkable
@@ -342,6 +355,7 @@ _DECLARED: dict[type, list[tuple[str, object, type]]] = {
     Machine: [
         ("promises.grows", True, GrowingMachine),
         ("promises.chooses", True, ChoosingMachine),
+        ("promises.extends", True, ExtendingMachine),
         ("promises.hinge", True, HingeMachine),
     ],
     Gram: [("streams", True, LargeGram), ("can_choose", True, ChoosableGram)],

@@ -65,6 +65,7 @@ class Training:
     labelling: Any  # a Labelling, Targets or Regions
     together: Together | None = None  # the tasks, if their samples form one problem
     share: Share = "kernel"  # what the tasks have in common; with a single task all ways are the same
+    earlier: Any = None  # a model of the first samples to continue from
 
     def bounds(self, C: Any) -> list[Array]:
         """C times weight for each sample of each task; C is one number, or one per sample of X.

@@ -23,6 +23,7 @@ from ..exceptions import NewTaskWarning
 from ..kernels._evaluation import as_matrix, side_by_side
 from ..kernels._fitted import FittedBank
 from ..sweep import Decisions
+from .continuing import Continuation
 
 BATCH_BYTES = 64 * 2**20  # size of the kernel values of one batch of samples
 TOGETHER = 8  # number of models whose kernels are combined in one product
@@ -130,6 +131,8 @@ class TaskModel(FittedTasks):
     intercepts : array of shape (n_tasks,)
     diagonal : float
         d, which is zero for all machines except SVDD.
+    continuation : Continuation, default=None
+        What a later fit with more rows can take over.
 
     Examples
     --------
@@ -148,6 +151,7 @@ class TaskModel(FittedTasks):
     dual: csr_matrix
     intercepts: Array
     diagonal: float = 0.0
+    continuation: Continuation | None = None
 
     def trimmed(self) -> TaskModel:
         """A copy with only the support vectors it needs; the models of a path share theirs."""
@@ -276,6 +280,10 @@ class SharedModel(FittedTasks):
         return self.whole.bank
 
     @property
+    def continuation(self) -> Continuation | None:
+        return self.whole.continuation
+
+    @property
     def theta(self) -> Array:
         return self.whole.theta
 
@@ -322,6 +330,11 @@ class SeparateModel(FittedTasks):
 
     def trimmed(self) -> SeparateModel:
         return replace(self, models=[model.trimmed() for model in self.models])
+
+    @property
+    def continuation(self) -> Continuation | None:
+        first = self.models[0].continuation
+        return None if first is None else replace(first, share="nothing")
 
     @property
     def bank(self) -> SeparateModel:

@@ -29,6 +29,7 @@ from ..solution import Solution
 from ..solvers import make_solver
 from ..solvers._base import Run
 from ..sweep import Decisions, Sweep
+from .continuing import Continuation, check_continuation
 from .models import Fit, SeparateModel, SharedModel, TaskModel, make_models
 
 if TYPE_CHECKING:
@@ -338,6 +339,7 @@ class Learned(NamedTuple):
     run: Run
     points: list[Solution]
     models: list[Any]  # FittedTasks
+    n_kept: int = 0  # tasks that took over duals and cuts of an earlier fit
 
 
 def learn(
@@ -355,10 +357,17 @@ def learn(
     """
     if training.share != "kernel" and parts.scalarization is not None:
         raise ValueError(f"With share={training.share!r} there are no objectives for a scalarization to combine.")
+    if training.earlier is not None:
+        check_continuation(training.earlier).check_kind(training, parts)
     if training.share == "nothing":
         return _learn_apart(training, C, kernels, parts, omega, verbose)
-    posed = fit_and_pose(training, training.bounds(C), kernels, parts, omega)
-    learned = solve(training, posed, exponents, parts, verbose)
+    before = training.earlier.whole if isinstance(training.earlier, SharedModel) else training.earlier
+    bounds = training.bounds(C)
+    posed = _pose_from(before, training, bounds, kernels, parts, omega)
+    with Progress(len(exponents), parts.solver.tol, verbose) as progress:
+        run = Run(progress.report)
+        points, models, n_kept = _trace_from(before, training, bounds, posed, exponents, parts, progress, run)
+    learned = Learned(run, points, models, n_kept)
     if training.together is None:
         return learned
     return learned._replace(models=[SharedModel(model, training.together) for model in learned.models])
@@ -372,6 +381,45 @@ def solve(training: Training, posed: Posed, exponents: Sequence[float], parts: P
     return Learned(run, points, models_of(training, points, posed.bank))
 
 
+def _pose_from(
+    earlier: TaskModel | None,
+    training: Training,
+    bounds: Sequence[Array],
+    kernels: KernelLike,
+    parts: Parts,
+    omega: Array | None,
+) -> Posed:
+    """The problem with fitted kernels, or with those of an earlier model."""
+    if earlier is None:
+        return fit_and_pose(training, bounds, kernels, parts, omega)
+    check_continuation(earlier).check_rows(training)
+    return pose(training, bounds, earlier.bank, parts, omega)
+
+
+def _trace_from(
+    earlier: TaskModel | None,
+    training: Training,
+    bounds: Sequence[Array],
+    posed: Posed,
+    exponents: Sequence[float],
+    parts: Parts,
+    progress: Progress,
+    run: Run,
+) -> tuple[list[Solution], list[TaskModel], int]:
+    """Solutions and models, which tell how a later fit can continue, and how many tasks continue ``earlier``."""
+    init, n_kept = None, 0
+    if earlier is not None:
+        init, n_kept = check_continuation(earlier).start(earlier, training, bounds, parts, posed.problem)
+    points = trace(posed.problem, exponents, parts.solver, progress, init, run)
+    models = models_of(training, points, posed.bank)
+    if posed.data is None:  # the samples are on a cluster
+        return points, models, n_kept
+    fullest = points[list(exponents).index(walking_order(exponents)[0])] if len(points) > 1 else points[0]
+    left = Continuation.of(training, bounds, parts, fullest)
+    distinct = {id(model): replace(model, continuation=left) for model in models}
+    return points, [distinct[id(model)] for model in models], n_kept
+
+
 def _learn_apart(
     training: Training, C: float, kernels: KernelLike, parts: Parts, omega: Array | None, verbose: int | None
 ) -> Learned:
@@ -381,9 +429,12 @@ def _learn_apart(
     alone = apart(training)
     with Progress(len(alone), parts.solver.tol, verbose) as progress:
         run = Run(progress.report)
-        point, models = solve_apart(alone, C, kernels, parts, omega, progress, run)
+        given = training.earlier
+        known = {} if given is None else dict(zip(given.tasks.distinct_sources, given.models, strict=True))
+        before = [known.get(source) for source in training.labelling.distinct_sources]
+        point, models, n_kept = solve_apart(alone, C, kernels, parts, omega, progress, run, before)
     run.n_sweeps = point.n_sweeps  # one pass over the tasks is one sweep of each task
-    return Learned(run, [point], [SeparateModel(models, training.labelling)])
+    return Learned(run, [point], [SeparateModel(models, training.labelling)], n_kept)
 
 
 def solve_apart(
@@ -394,23 +445,30 @@ def solve_apart(
     omega: Array | None,
     progress: Progress,
     run: Run,
-) -> tuple[Solution, list[TaskModel]]:
-    """Solve tasks that share nothing, each with its own bank and kernel weights; returns one solution and all models.
+    earlier: Sequence[TaskModel | None],
+) -> tuple[Solution, list[TaskModel], int]:
+    """Solve tasks that share nothing, each with its own bank and kernel weights; one solution and all models.
+
+    The last result is the number of tasks that continue an ``earlier`` model.
 
     It minimises Σ_t ω_t J_t(θ_t) for every ω > 0, so p has no effect. The relative gap of the sum is at most the
     largest gap of its parts.
     """
     counts = [len(own.tasks) for own in alone]
     omega = np.full(sum(counts), 1 / sum(counts)) if omega is None else omega
-    solutions, models = [], []
+    solutions: list[Solution] = []
+    models: list[TaskModel] = []
+    n_kept = 0
     first, bank = alone[0].samples, as_bank(kernels).for_blocks(alone[0].samples.blocks)
     if bank.made_from_data:  # so that all tasks have the same kernels
         kernels = bank.with_scaling(one_below_the_other([own.samples.data for own in alone]), first.names)
-    for own, weight in zip(alone, np.split(omega, np.cumsum(counts)[:-1]), strict=True):
-        problem, fitted, _ = fit_and_pose(own, own.bounds(C), kernels, parts, weight / weight.sum())
-        points = trace(problem, [1.0], parts.solver, progress, run=run)
+    for own, weight, before in zip(alone, np.split(omega, np.cumsum(counts)[:-1]), earlier, strict=True):
+        bounds = own.bounds(C)
+        posed = _pose_from(before, own, bounds, kernels, parts, weight / weight.sum())
+        points, made, kept = _trace_from(before, own, bounds, posed, [1.0], parts, progress, run)
         solutions += points
-        models += models_of(own, points, fitted)
+        models += made
+        n_kept += kept
     sweeps = [solution.sweep for solution in solutions]
     theta = np.concatenate([np.tile(sweep.theta, (count, 1)) for sweep, count in zip(sweeps, counts, strict=True)])
     names = "linear", "forms", "lower", "upper"
@@ -418,7 +476,7 @@ def solve_apart(
     whole = Sweep(theta, linear, forms, lower, upper)
     gap, n_sweeps = (max(getattr(solution, name) for solution in solutions) for name in ("gap", "n_sweeps"))
     converged = all(solution.converged for solution in solutions)
-    return Solution(1.0, whole, omega, float(omega @ whole.lower), gap, n_sweeps, converged), models
+    return Solution(1.0, whole, omega, float(omega @ whole.lower), gap, n_sweeps, converged), models, n_kept
 
 
 def trace_grid(

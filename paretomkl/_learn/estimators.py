@@ -8,12 +8,14 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from .._data.reading import Reading, Training, is_remote
 from .._fitting.tracing import Parts, Posed, check_parts, fit_and_pose, learn, solve
-from .._tools.checks import check_exponent, check_number, check_task_weight
+from .._tools.checks import check_exponent, check_number, check_task_weight, shown
 from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, ClassWeight, MultiClass, SolverLike, TaskScale
+from .._tools.wording import counted
 from ..kernels._fitted import FittedBank
 from ..kernels._kernels import KernelLike, as_bank, is_precomputed
 from ..machines import MACHINES, MachineKind
@@ -50,6 +52,7 @@ class ParetoLearner:
     weight_set: WeightSet | None = None
     task_weights_: Array
     common_share_: float
+    continued_: str
     _cost: Callable[[], float]  # of KernelFit
 
     @property
@@ -89,14 +92,61 @@ class ParetoLearner:
         exponents = self.exponents()
         parts, C = self.parts(exponents, self.n_jobs), self._cost()
         omega = check_task_weight(self.task_weight, training.tasks)
-        run, (point,), (model,) = learn(training, exponents, C, self.kernels, parts, omega, self.verbose)
+        run, (point,), (model,), n_kept = learn(training, exponents, C, self.kernels, parts, omega, self.verbose)
         keep_solution(self, point, run.n_sweeps)
+        if training.earlier is not None:
+            self.continued_ = (
+                "The kernels are those of the earlier fit, with their scaling and widths. "
+                f"{n_kept} of {counted(len(training.tasks), 'task')} took over their duals and cuts."
+            )
         if training.together is not None:
             self.common_share_ = model.common_share
         return model
 
 
-class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
+class ContinuingLearner(ParetoLearner):
+    """A learner that can continue from a fit to fewer rows."""
+
+    model_: Any
+    _forget: Callable[[], None]  # of MultiTaskEstimator
+
+    def fit(
+        self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None, warm_from: Any = None
+    ) -> Self:
+        """Learn the shared kernel and all tasks.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features), or a dict or list of these
+            Several blocks with the same rows are one source each. With ``task_column``, one of the columns names the
+            task of each row. With ``kernels="precomputed"``, a stack of shape (n_samples, n_samples, n_kernels). A
+            Dask array or frame with tasks, or :class:`~paretomkl.distributed.Sites` (without y), is solved on a
+            cluster.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            Labels, or numbers for regression; a matrix has one task per column, with NaN for missing values, and two
+            values in each column of labels.
+        tasks : array-like of shape (n_samples,), default=None
+            The task of each row, if no column of X names it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplies C for each sample.
+        warm_from : fitted estimator, default=None
+            A model of the first rows of X, from which to continue now that there are more rows. Its kernels are kept as
+            they are, with their scaling and widths. So are its duals, which are zero for new rows, and its cuts, for
+            tasks whose targets and costs are the same on the earlier rows. The certificate is that of a fit from the
+            start with these kernels. ``continued_`` says what was kept.
+
+        Returns
+        -------
+        self : object
+        """
+        earlier = None if warm_from is None else _model_of(warm_from)
+        self._forget()
+        training = self.read_data(X, y, tasks=tasks, sample_weight=sample_weight)
+        self.model_ = self._learn(training if earlier is None else replace(training, earlier=earlier))
+        return self
+
+
+class ParetoMKLClassifier(ContinuingLearner, KernelTaskClassifier):
     """Support vector classifiers that share one learned kernel, balanced by the power mean of their objectives.
 
         minimise over θ ≥ 0, ‖θ‖_s ≤ 1     M_p(J_1(θ), …, J_T(θ)),      M_p(g) = (Σ_t ω_t g_t^p)^(1/p)
@@ -243,7 +293,7 @@ class ParetoMKLClassifier(ParetoLearner, KernelTaskClassifier):
         return find_kind(MACHINES, self.loss, "loss", reads="labels")
 
 
-class ParetoMKLRegressor(ParetoLearner, KernelTaskRegressor):
+class ParetoMKLRegressor(ContinuingLearner, KernelTaskRegressor):
     """Kernel regressions that share one learned kernel, balanced by the power mean of their objectives.
 
         minimise over θ ≥ 0, ‖θ‖_s ≤ 1     M_p(J_1(θ), …, J_T(θ))
@@ -527,7 +577,7 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
         omega = check_task_weight(self.task_weight, training.tasks)
         posed = fit_and_pose(training, bounds, kernels, parts, omega)
         _warn_of_widths(posed.bank)
-        run, (point,), (model,) = solve(training, posed, exponents, parts, self.verbose)
+        run, (point,), (model,), _ = solve(training, posed, exponents, parts, self.verbose)
         keep_solution(self, point, run.n_sweeps)
         values = model.decided(training.samples).values[:, 0]  # each sample has a single task
         own = [(values[task.rows], weight) for task, weight in zip(training.tasks, training.weights, strict=True)]
@@ -559,6 +609,14 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
     def fit_predict(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> AnyArray:
         """``fit`` and then ``predict`` on the same samples."""
         return self.fit(X, tasks=tasks, sample_weight=sample_weight).predict(X, tasks=tasks)
+
+
+def _model_of(estimator: Any) -> Any:
+    """The model of a fitted estimator to continue from."""
+    if not isinstance(estimator, KernelFit):
+        raise ValueError(f"warm_from must be a fitted model of this library, got {shown(estimator)}.")
+    check_is_fitted(estimator)
+    return estimator.model_
 
 
 def _threshold(values: Array, weight: Array, share: float) -> float:

@@ -363,7 +363,7 @@ def pareto_path(
         cost = float(C)
     if training.share != "kernel" and scalarization is None:
         exponents = [1.0]
-    run, points, models = learn(training, exponents, cost, kernels, parts, omega, verbose)
+    run, points, models, _ = learn(training, exponents, cost, kernels, parts, omega, verbose)
     given: dict[str, Any] = {"s": s, "C": C, "solver": solver, "tol": parts.solver.tol, "tasks": tasks is not None}
     given |= {"sample_weight": sample_weight is not None, "loss": kind.loss or kind, **parts.own, "kernels": kernels}
     given |= {"task_column": task_column, "task_weight": task_weight, "task_scale": task_scale, "share": share}

@@ -21,7 +21,7 @@ MOST_STEPS = 100  # Newton steps of a task
 SHORTEST = 1e-6  # share of a Newton step below which rounding prevents any descent
 ARMIJO = 1e-4  # share of the predicted descent that a step must reach
 
-PROMISES = replace(BOX, shifts=True)
+PROMISES = replace(BOX, shifts=True, extends=True)
 CHOOSING = replace(PROMISES, chooses=True)
 
 
@@ -93,6 +93,10 @@ class LogisticTasks(KernelTasks):
     def grown_start(self, warm: LogisticStart, factor: float) -> LogisticStart:
         """A warm start for these tasks from one for costs that are smaller by ``factor``."""
         return warm._replace(dual=np.clip(factor * warm.dual, -self.C, self.C))  # rounding may exceed the bounds
+
+    def start_from(self, dual: Array, intercepts: Array) -> LogisticStart:
+        """A warm start from feasible duals."""
+        return LogisticStart(dual, intercepts)
 
 
 def solve(K: Array, y: Array, C: Array, v: Array, rtol: float) -> tuple[Array, Array, float]:

@@ -51,7 +51,7 @@ class RidgeTasks(KernelTasks):
     """
 
     # not homogeneous: the linear part α'y − ½ Σ α²/C depends on C, and grows with it
-    promises = Promises(nonnegative=True, shrinks=True, scales=True, shifts=True, grows=True)
+    promises = Promises(nonnegative=True, shrinks=True, scales=True, shifts=True, grows=True, extends=True)
     balanced: ClassVar[bool] = True
 
     def sweep(self, theta: Array, warm: RidgeStart | None = None, rtol: float = 1e-6) -> Sweep:
@@ -84,6 +84,10 @@ class RidgeTasks(KernelTasks):
         """f_t(x) = Σ_i α_ti k_θ(x_i, x) + b_t."""
         start: RidgeStart = sweep.warm
         return Decisions(np.split(start.dual, self.gram.layout.ptr[1:-1]), start.intercepts)
+
+    def start_from(self, dual: Array, intercepts: Array) -> RidgeStart:
+        """A warm start from feasible duals."""
+        return RidgeStart(dual, intercepts)
 
     def _same_systems(self) -> list[IntArray]:
         """Groups of tasks with the same samples and the same costs."""

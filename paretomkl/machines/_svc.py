@@ -13,7 +13,7 @@ from ..sweep import Decisions, Sweep
 from ._base import BOX, KernelTasks, MachineKind, solve_boxes
 from ._smo import classifier_box
 
-HINGE = replace(BOX, shifts=True, hinge=True)
+HINGE = replace(BOX, shifts=True, extends=True, hinge=True)
 CHOOSING = replace(HINGE, chooses=True)
 
 
@@ -70,6 +70,10 @@ class SVCTasks(KernelTasks):
     def grown_start(self, warm: SVCStart, factor: float) -> SVCStart:
         """A warm start for these tasks from one for bounds that are smaller by ``factor``."""
         return warm._replace(dual=np.clip(factor * warm.dual, -self.C, self.C))  # rounding may exceed the bounds
+
+    def start_from(self, dual: Array, intercepts: Array) -> SVCStart:
+        """A warm start from feasible duals."""
+        return SVCStart(dual, intercepts, np.zeros(self.n_tasks, dtype=np.int64))
 
 
 SVC = MachineKind("svc", SVCTasks, "labels", "hinge", promises=HINGE)

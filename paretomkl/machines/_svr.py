@@ -45,7 +45,7 @@ class SVRTasks(KernelTasks):
         Errors up to ε cost nothing. A cut is valid for every smaller ε.
     """
 
-    promises = replace(BOX, shifts=True)
+    promises = replace(BOX, shifts=True, extends=True)
     balanced: ClassVar[bool] = True
 
     def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None, epsilon: float | Array = 0.1):
@@ -75,6 +75,10 @@ class SVRTasks(KernelTasks):
     def grown_start(self, warm: SVRStart, factor: float) -> SVRStart:
         """A warm start for these tasks from one for costs that are smaller by ``factor``."""
         return warm._replace(dual=np.clip(factor * warm.dual, -self.C, self.C))  # rounding may exceed the bounds
+
+    def start_from(self, dual: Array, intercepts: Array) -> SVRStart:
+        """A warm start from feasible duals."""
+        return SVRStart(dual, intercepts, np.zeros(self.n_tasks, dtype=np.int64))
 
 
 SVR = MachineKind(

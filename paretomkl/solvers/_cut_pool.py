@@ -72,6 +72,11 @@ class CutStore:
         kept.linear, kept.slopes, kept.idle = self.linear[rows], self.slopes[rows], self.idle[rows]
         return kept
 
+    def of_all_tasks(self) -> tuple[Array, Array]:
+        """Intercepts and slopes of the sweeps whose cuts are live for some task, without the constant cuts."""
+        rows = 1 + np.flatnonzero(self.live[1:].any(axis=1))
+        return self.linear[rows], self.slopes[rows]
+
     def heights(self, theta: Array) -> Array:
         """The value of every cut at θ (n_kernels,); −∞ for dropped cuts."""
         return np.where(self.live, self.linear - self.slopes @ theta, -np.inf)
@@ -127,6 +132,15 @@ class Pool:
         self.upper = np.concatenate([self.upper, sweep.upper[None]])
         self.cuts.add(sweep)
         self.raise_floor(sweep.linear, 0.5 * sweep.forms)
+
+    def take_cuts(self, linear: Array, slopes: Array, tasks: Sequence[int]) -> None:
+        """Add cuts (n_cuts, n_tasks) that hold for these tasks only."""
+        idle = np.full(linear.shape, -1, dtype=np.int64)
+        idle[:, tasks] = 0
+        cuts = self.cuts
+        cuts.linear, cuts.slopes = np.concatenate([cuts.linear, linear]), np.concatenate([cuts.slopes, slopes])
+        cuts.idle = np.concatenate([cuts.idle, idle])
+        self.raise_floor(linear, slopes)
 
     def raise_floor(self, linear: Array, slopes: Array) -> None:
         """Raise the constant cuts, which keep the master's unknowns positive.
