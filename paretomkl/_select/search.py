@@ -34,6 +34,7 @@ from ..protocols import Scalarization, WeightSet
 from ..solvers._base import Run
 from .choice import Choice, ScoreTable, edge_of
 from .folds import Fold, PlainEstimator, one_number, own_score, routed, run_folds
+from .refolds import SearchFolds
 from .scorers import check_scorer
 from .splits import TrainTest, leave_tasks_out, make_splits, rows_to_search
 
@@ -68,6 +69,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
     n_splits_: int
     n_search_rows_: int
     search_rows_: IntArray | None
+    folds_: SearchFolds
     small_tasks_: bool
     refit_time_: float
 
@@ -117,6 +119,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         X, y, weight, groups = indexable(X, y, weight, groups)
         self.scorer_ = self._scorer(samples, y)
         examples = some = Examples(samples, y, weight)
+        again = {"cv": self.cv, "groups": groups, "random_state": self.random_state, "stratify": self.stratify}
         pooled = bool(grids.keys() & {"function", "everything"})
         rows = rows_to_search(samples, y, self.cv, self.max_search_rows, pooled, self.stratify)
         if rows is not None:
@@ -137,6 +140,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
             if self.best_share_ in refit:
                 self._refit(examples, grids[self.best_share_], reader, progress)
         self.n_splits_, self.n_search_rows_, self.search_rows_ = len(splits), len(seen), rows
+        self.folds_ = SearchFolds.of(splits, rows, examples, **again)
         return self
 
     # -------------------------------------------------------------------------------------------- parameters

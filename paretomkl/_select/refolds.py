@@ -1,0 +1,80 @@
+"""The folds of a search, to be fitted again at the chosen point: for sets, intervals and importances."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from joblib import hash as digest_of
+
+from .._data.labels import as_blocks
+from .._data.reading import Examples, read_samples
+from .._data.tasks import as_labels
+from .._learn.fold_models import FoldModel, fit_folds
+from .._tools.typing import IntArray
+from .splits import TrainTest, make_splits
+
+
+@dataclass(frozen=True)
+class SearchFolds:
+    """The folds of a fitted search, as rows of its training data.
+
+    searched: the folds on which the parameters were chosen; rows: the rows that the search saw, None for all; again:
+    the arguments of :func:`make_splits` that make folds of all rows; fingerprint: of the training data; examples: the
+    training data, which pickles and saved models leave out.
+    """
+
+    searched: list[TrainTest]
+    rows: IntArray | None
+    again: dict[str, Any]
+    fingerprint: str
+    examples: Examples | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "examples": None}
+
+    @classmethod
+    def of(cls, splits: list[TrainTest], rows: IntArray | None, examples: Examples, **again: Any) -> SearchFolds:
+        searched = splits if rows is None else [(rows[train], rows[test]) for train, test in splits]
+        return cls(searched, rows, {} if rows is None else again, fingerprint_of(examples), examples)
+
+    @cached_property
+    def splits(self) -> list[TrainTest]:
+        """Folds of all rows: those of the search, unless it saw only some rows; then new ones of the same kind."""
+        if self.rows is None:
+            return self.searched
+        seen = self.given
+        return make_splits(y=seen.y, X=seen.samples.data, tasks=seen.samples.sources, **self.again)
+
+    @property
+    def given(self) -> Examples:
+        """The training data; raise if they are not kept, or have changed."""
+        if self.examples is None:
+            raise ValueError("The search was pickled or saved, which leaves its training data out; fit it again.")
+        if fingerprint_of(self.examples) != self.fingerprint:
+            raise ValueError("The arrays of the training data have changed since the search was fitted; fit it again.")
+        return self.examples
+
+    def checked(self, search: Any, X: Any, y: Any, tasks: Any = None, sample_weight: Any = None) -> SearchFolds:
+        """The same folds with these data, after checking that they are the training data of the search."""
+        given = Examples(read_samples(copy(search), as_blocks(X), tasks=tasks, reset=True), y, sample_weight)
+        if fingerprint_of(given) != self.fingerprint:
+            raise ValueError("X and y are not the training data of the search; pass those given to fit, in full.")
+        return replace(self, examples=given)
+
+    def fitted(self, estimator: Any, n_jobs: int | None = None) -> list[FoldModel]:
+        """The estimator fitted to the training part of each fold of all rows, with its held-out decisions."""
+        return fit_folds(estimator, self.given, self.splits, n_jobs)
+
+
+def fingerprint_of(examples: Examples) -> str:
+    """A digest of X, y and the tasks."""
+    samples = examples.samples
+    parts = [samples.data]
+    for labels in (examples.y, samples.sources):
+        if labels is not None:
+            values = as_labels(labels, "y").reshape(len(samples), -1)
+            parts.append(values.astype(float if values.dtype.kind in "biuf" else str))
+    return str(digest_of(parts))
