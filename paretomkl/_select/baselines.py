@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar, Self
@@ -28,12 +28,12 @@ from .._tools.running import SMALL_SYSTEM, Progress, blas_threads, effective_job
 from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, IntArray
 from ..kernels._kernels import is_precomputed
-from .choice import best_of_ways, choose_way
+from .honest import best, choices, honest_points, honest_scores, splits_of
 from .results import OURS, Comparison, Contender, TaskErrors
 from .scorers import MultiTaskScorer, plain_labels
 from .scores import Answers, Judge, make_judge
 from .search import PathSearch
-from .splits import TrainTest, make_splits
+from .splits import TrainTest
 
 __all__ = ["compare"]
 
@@ -77,7 +77,7 @@ def compare(
     Parameters
     ----------
     search : fitted ParetoMKLClassifierCV or ParetoMKLRegressorCV
-        Its ``cv`` and ``random_state`` must reproduce its folds. With tasks, its ``scoring`` must be None or one from
+        Its folds are used again. With tasks, its ``scoring`` must be None or one from
         :func:`~paretomkl.model_selection.make_multitask_scorer`.
     X, y, tasks
         The data it was fitted to. With precomputed kernels, the majority class or the mean is the only baseline.
@@ -114,12 +114,9 @@ def compare(
     if with_tasks and not (search.scoring is None or isinstance(search.scoring, MultiTaskScorer)):
         raise ValueError(f"Tasks are compared one by one; use scoring=make_multitask_scorer({search.scoring!r}).")
     judge = make_judge(search.scoring, regression=regression).of_tasks(labelling)
-    splits = _same_splits(search, examples)
-    if len(splits) != search.n_splits_:
-        raise ValueError(
-            f"cv yields {len(splits)} folds now, but yielded {search.n_splits_} in the search; use a cv that repeats."
-        )
-    ours, points = _ours(search, share)
+    splits = splits_of(search, len(examples.samples))
+    points = honest_points(search, share)
+    ours = Contender(OURS, honest_scores(search, share))
     entries = Entries.of(examples, labelling)
     folds = [entries.fold(*split) for split in splits]
     if held_out is not None:
@@ -140,35 +137,6 @@ def compare(
 
 
 # --------------------------------------------------------------------------------------------------- the search
-def _same_splits(search: PathSearch, examples: Examples) -> list[TrainTest]:
-    """The folds of a search again; they may contain only some of the rows."""
-    rows = np.arange(len(examples.samples)) if search.search_rows_ is None else search.search_rows_
-    some = examples.take(rows)
-    given = some.samples.data, some.y, some.samples.sources
-    splits = make_splits(search.cv, *given, random_state=search.random_state, stratify=search.stratify)
-    return [(rows[train], rows[test]) for train, test in splits]
-
-
-def _ours(search: PathSearch, share: Share | None) -> tuple[Contender, IntArray]:
-    """The fold scores of a search, each at the point that the other folds choose; and these points."""
-    results = search.cv_results_
-    scores = np.array([results[f"split{k}_test_score"] for k in range(search.n_splits_)]).T
-    points = {name.removeprefix("param_"): results[name] for name in results if name.startswith("param_")}
-    losses = results[f"mean_test_{search.loss_name}"]
-
-    points.setdefault("share", np.full(len(losses), search.best_share_, dtype=object))
-
-    def chosen(kept: Array) -> int:
-        known = kept[:, ~np.isnan(kept).all(axis=0)]  # a fold may have failed
-        if not known.size:
-            return search.best_index_ if share is None else search.best_indices_[share]
-        best = best_of_ways(known.T, losses, points, search.by_loss)
-        return best[share or choose_way({way: known[k] for way, k in best.items()}, search.small_tasks_)]
-
-    rows = choices(scores, chosen)
-    return Contender(OURS, scores[rows, np.arange(scores.shape[1])]), rows
-
-
 def _our_errors(
     model: Baseline,
     targets: Targets,
@@ -198,22 +166,7 @@ def _our_errors(
     return task_errors(targets.names, parts)
 
 
-# ---------------------------------------------------------------------------------------------------- the choice
-def best(scores: Array) -> int:
-    """The candidate with the highest mean over the folds that have a score; the first one in a tie."""
-    known = ~np.isnan(scores)
-    total = np.where(known, scores, 0.0).sum(axis=1)
-    mean = np.divide(total, known.sum(axis=1), out=np.full(len(scores), -np.inf), where=known.any(axis=1))
-    return int(np.argmax(mean.round(12)))  # rounding errors must not break ties
-
-
-def choices(scores: Array, choice: Callable[[Array], int] = best) -> IntArray:
-    """For each fold, the candidate that the other folds choose, (n_folds,); scores (n_candidates, n_folds)."""
-    n_folds = scores.shape[1]
-    others = [[k for k in range(n_folds) if k != fold] or [fold] for fold in range(n_folds)]
-    return np.array([choice(scores[:, kept]) for kept in others])
-
-
+# ------------------------------------------------------------------------------------------------------- rows
 def thinned(entries: IntArray, strata: IntArray) -> IntArray:
     """At most about ``MOST_ROWS`` of the entries, with each stratum in proportion to within one."""
     if len(entries) <= MOST_ROWS:

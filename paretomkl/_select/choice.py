@@ -81,6 +81,7 @@ class ScoreTable:
             **{f"param_{name}": column for name, column in zip(searched, columns, strict=True)},
             "params": [dict(zip(searched, row, strict=True)) for row in rows],
             **{f"split{k}_test_score": of_fold for k, of_fold in enumerate(self.scores)},
+            **{f"split{k}_test_{loss_name}": of_fold for k, of_fold in enumerate(self.losses)},
             "mean_test_score": mean,
             "std_test_score": self.scores[self.counted].std(axis=0),
             "rank_test_score": rankdata(-filled, method="min").astype(np.int32),

@@ -12,6 +12,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
     balanced_accuracy_score,
     check_scoring,
     f1_score,
@@ -19,6 +21,7 @@ from sklearn.metrics import (
     matthews_corrcoef,
     precision_score,
     recall_score,
+    roc_auc_score,
 )
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length
@@ -35,12 +38,21 @@ from .._data.tasks import (
 )
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import literal
-from .splits import MATRIX_AND_TASKS, as_vector_or_matrix, rows_of_tasks
+from .cells import MATRIX_AND_TASKS, as_vector_or_matrix, rows_of_tasks
 
 AVERAGES = ("macro", "worst", None)
 RESPONSES = ("predict", "decision_function", "predict_proba")
 SCORES = ("decision_function", "predict_proba")
 COMPARE_CLASSES = (balanced_accuracy_score, f1_score, matthews_corrcoef, precision_score, recall_score)
+WITHIN_UNIT = (  # scores between 0 and 1
+    accuracy_score,
+    average_precision_score,
+    balanced_accuracy_score,
+    f1_score,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+)
 
 
 def make_multitask_scorer(
@@ -226,6 +238,12 @@ def scorer_takes(scorer: Any, argument: str) -> bool:
     if metric is None or (argument == "tasks" and isinstance(scorer, MultiTaskScorer)):
         return argument in _parameters(scorer)
     return argument == "sample_weight" and metric.takes(argument)
+
+
+def within_unit(scoring: Any) -> bool:
+    """Whether a score of classes is between 0 and 1; None is accuracy."""
+    metric = None if scoring is None else metric_of(get_scorer(scoring))
+    return scoring is None or (metric is not None and metric.function in WITHIN_UNIT and metric.sign > 0)
 
 
 # ------------------------------------------------------------------------------------------------------- metrics

@@ -34,9 +34,10 @@ from ..protocols import Scalarization, WeightSet
 from ..solvers._base import Run
 from .choice import Choice, ScoreTable, edge_of
 from .folds import Fold, PlainEstimator, one_number, own_score, routed, run_folds
+from .honest import honest_estimate, honest_html, honest_scores
 from .refolds import SearchFolds
 from .scorers import check_scorer
-from .splits import TrainTest, leave_tasks_out, make_splits, rows_to_search
+from .splits import TrainTest, group_codes, leave_tasks_out, make_splits, rows_to_search
 
 __all__ = ["ParetoMKLClassifierCV", "ParetoMKLRegressorCV"]
 
@@ -71,6 +72,9 @@ class PathSearch(KernelFit, MultiTaskEstimator):
     search_rows_: IntArray | None
     folds_: SearchFolds
     small_tasks_: bool
+    splits_: list[TrainTest]
+    groups_: IntArray | None
+    n_samples_: int
     refit_time_: float
 
     ps: float | Sequence[float]
@@ -102,7 +106,8 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Multiplies C for each sample, and weights the held-out samples if the scorer takes ``sample_weight``.
         groups : array-like of shape (n_samples,), default=None
-            Groups for a ``cv`` splitter that keeps groups together.
+            The group of each row, such as the patient it is from. Folds keep the rows of a group together; a ``cv``
+            that does not is refused.
         """
         return self.choose({"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight}, groups)
 
@@ -118,6 +123,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         grids = {way: self._grid(way) for way in ways}  # what "auto" stands for is known now
         X, y, weight, groups = indexable(X, y, weight, groups)
         self.scorer_ = self._scorer(samples, y)
+        self.n_samples_, self.groups_ = len(samples), None if groups is None else group_codes(groups, len(samples))
         examples = some = Examples(samples, y, weight)
         again = {"cv": self.cv, "groups": groups, "random_state": self.random_state, "stratify": self.stratify}
         pooled = bool(grids.keys() & {"function", "everything"})
@@ -141,6 +147,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
                 self._refit(examples, grids[self.best_share_], reader, progress)
         self.n_splits_, self.n_search_rows_, self.search_rows_ = len(splits), len(seen), rows
         self.folds_ = SearchFolds.of(splits, rows, examples, **again)
+        self.splits_ = self.folds_.searched
         return self
 
     # -------------------------------------------------------------------------------------------- parameters
@@ -370,6 +377,25 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         return one_number(self.scorer_(self.best_estimator_, X, y, **given))
 
     @property
+    def honest_scores_(self) -> Array:
+        """The score of each fold with the parameters that the other folds choose, (n_folds,)."""
+        return honest_scores(self)
+
+    @property
+    def honest_score_(self) -> float:
+        """The mean of ``honest_scores_``: what the search reaches, and not the best of all that it tried."""
+        return honest_estimate(self).score
+
+    @property
+    def honest_interval_(self) -> tuple[float, float]:
+        """The 95 % interval of ``honest_score_`` over the folds; NaN for a single fold."""
+        found = honest_estimate(self)
+        return found.low, found.high
+
+    def _tables(self) -> str:
+        return honest_html(self) + super()._tables()
+
+    @property
     def sharing_in_words_(self) -> str:
         """What the search found about the ways to share, in a sentence or two."""
         check_is_fitted(self)
@@ -432,7 +458,8 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         a capacity penalty, such as the default bank, and no search for others. With the squared loss it is (0.5,),
         since that already penalises fitting noise. If you pass numbers, the penalty applies to kernels of any kind.
     cv : int, splitter, iterable, "new tasks" or "time", default=None
-        Number of folds (None: 5), shuffled and stratified by task and label; or any scikit-learn splitter, or an
+        Number of folds (None: 5), shuffled and stratified by task and label, which keep ``groups`` together if you pass
+        them to ``fit``; or any scikit-learn splitter, or an
         iterable of (train, test) indices. "new tasks" leaves whole tasks out: the score is that for tasks not seen.
         "time" holds out later rows of each task, whose rows must be in the order of time.
     scoring : str, callable or None, default=None
@@ -479,8 +506,8 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         Fitted with ``best_params_`` on all samples.
     cv_results_ : dict of arrays of shape (n_points,)
         One row per point of the grid, as in GridSearchCV, ready for ``pandas.DataFrame``: ``params``, ``param_C``,
-        ``param_p`` …, ``split0_test_score`` …, ``mean_test_score``, ``std_test_score``, ``rank_test_score``,
-        ``mean_test_log_loss`` (``mean_test_squared_error`` for least squares), ``max_gap`` (the largest certified gap
+        ``param_p`` …, ``split0_test_score`` …, ``mean_test_score``, ``std_test_score``, ``rank_test_score``, the same
+        for ``test_log_loss`` (``test_squared_error`` for least squares), ``max_gap`` (the largest certified gap
         among the folds), and ``mean_fit_time`` and ``std_fit_time`` (the point's share of the time of its path).
     path_ : ParetoPath
         The whole path on all samples at the chosen C, s and capacity. Only if tasks share just their kernel.
@@ -498,6 +525,13 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         For each way to share, the row of its best point in ``cv_results_``.
     small_tasks_ : bool
         Whether tasks have fewer than 100 samples on average, see ``share``.
+    honest_score_, honest_interval_, honest_scores_ : float, pair of float, and array of shape (n_folds,)
+        Each fold is scored with the parameters that the *other* folds choose: unlike ``best_score_``, this is not the
+        best of many scores on the same rows. The mean, its 95 % interval over the folds, and the scores.
+    splits_ : list of (train, test)
+        The rows of each fold.
+    groups_ : array of int of shape (n_samples,), or None
+        The number of the group of each row, if you passed ``groups``.
     n_splits_, n_search_rows_ : int
         Number of folds, and number of rows in the search.
     search_rows_ : array of int, or None
@@ -652,7 +686,7 @@ class ParetoMKLRegressorCV(RegressorKind, PathSearch):
 
     Attributes
     ----------
-    best_params_, best_score_, best_index_, best_estimator_, cv_results_, path_, scorer_, n_splits_, refit_time_
+    best_params_, best_score_, honest_score_, best_index_, best_estimator_, cv_results_, path_, scorer_, n_splits_, …
         As in :class:`ParetoMKLClassifierCV`; ``cv_results_`` has ``mean_test_squared_error`` (targets scaled by the
         spread of the task) instead of the log-loss.
     theta_, objectives_, task_weights_, objective_, gap_, n_sweeps_, …

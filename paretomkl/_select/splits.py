@@ -5,27 +5,21 @@ from __future__ import annotations
 import copy
 import numbers
 import warnings
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
 from sklearn.model_selection import BaseShuffleSplit, GroupKFold, KFold, StratifiedKFold, check_cv
 from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples
 
 from .._data.labels import Samples
 from .._data.tasks import (
     as_labels,
-    as_sources,
     codes_of,
-    column_names,
     equal_labels,
     is_matrix,
     listed,
-    missing_labels,
     refuse_missing,
     rows_by_code,
     task_column_of,
@@ -34,13 +28,13 @@ from .._data.tasks import (
 from .._tools.typing import AnyArray, IntArray
 from .._tools.wording import literal
 from ..exceptions import RareLabelWarning
+from .cells import Cells, balance, cells_of, deal, rows_of_tasks
 
 FEWEST_TASKS = 10  # minimum number of tasks if parameters are chosen on some tasks only
 FEWEST_OF_CLASS = 10  # minimum rows per class, without tasks, if parameters are chosen on some rows only
 SEPARATELY = 4  # the limits on search rows and pairs of rows are this many times higher for separate tasks
 RandomState = int | np.random.RandomState | None
 TrainTest = tuple[IntArray, IntArray]  # rows for training and for testing
-MATRIX_AND_TASKS = "Pass a matrix y, whose columns are the tasks, or the task of each row, not both."
 
 
 class _TaskSplitter:
@@ -72,7 +66,7 @@ class _TaskSplitter:
         """
         tasks = _given_tasks(X, self.task_column, groups, tasks)
         check_consistent_length(X, y, tasks)
-        return self._splits(_cells(X, y, tasks, self.by_label))
+        return self._splits(cells_of(X, y, tasks, self.by_label))
 
     def get_n_splits(self, X: object = None, y: object = None, groups: object = None, tasks: object = None) -> int:
         """Number of splits; the arguments are for compatibility with scikit-learn and have no effect."""
@@ -98,12 +92,15 @@ class _TaskFolds(_TaskSplitter):
         super().__init__(n_splits, shuffle=shuffle, random_state=random_state)  # type: ignore[call-arg]
         self.task_column = task_column
 
-    def _splits(self, cells: Cells) -> Iterator[TrainTest]:
-        if self.n_splits > cells.n_samples:
-            raise ValueError(f"There are only {cells.n_samples} samples for {self.n_splits} folds.")
+    def _splits(self, cells: Cells, groups: IntArray | None = None) -> Iterator[TrainTest]:
+        """Folds that keep groups together, given the number of the group of each sample."""
+        n, units = (cells.n_samples, "samples") if groups is None else (int(groups.max()) + 1, "groups")
+        if self.n_splits > n:
+            raise ValueError(f"There are only {n} {units} for {self.n_splits} folds.")
         self._check_sizes(cells)
         rng = check_random_state(self.random_state) if self.shuffle else None
-        fold = _deal(cells, self.n_splits, rng) if cells.disjoint else _balance(cells, self.n_splits, rng)
+        dealt = cells.disjoint and groups is None
+        fold = deal(cells, self.n_splits, rng) if dealt else balance(cells, self.n_splits, rng, groups)
         self._check_spread(cells, fold)
         everyone = np.arange(cells.n_samples)
         return ((everyone[fold != f], everyone[fold == f]) for f in range(self.n_splits))
@@ -257,6 +254,108 @@ class MultiTaskKFold(_TaskFolds, KFold):
                 f"{cells.where(least)} has {cells.sizes[least]} samples, and with {self.n_splits} folds a training "
                 f"part keeps only {kept[least]} of them; regression needs two or more. Drop the task{more}."
             )
+
+
+class _GroupFolds(_TaskFolds):
+    """Base class of folds over tasks that keep groups together."""
+
+    def split(self, X: object, y: object = None, groups: object = None, tasks: object = None) -> Iterator[TrainTest]:
+        """Generate indices of training and test parts.
+
+        Parameters
+        ----------
+        X : array-like or frame of n_samples rows
+            Its values are used only with a ``task_column``.
+        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
+            Targets; a matrix has one task per column, with NaN or None for missing targets.
+        groups : array-like of shape (n_samples,)
+            The group of each row, such as the patient that it is from.
+        tasks : array-like of shape (n_samples,), default=None
+            The task of each row. A group may have rows in several tasks.
+
+        Yields
+        ------
+        train, test : arrays of int
+            In increasing order.
+        """
+        if groups is None:
+            raise ValueError(f"{type(self).__name__} needs the group of each row; pass groups=.")
+        tasks = _given_tasks(X, self.task_column, None, tasks)
+        check_consistent_length(X, y, tasks, groups)
+        return self._splits(cells_of(X, y, tasks, self.by_label), group_codes(groups, _num_samples(X)))
+
+
+class MultiTaskStratifiedGroupKFold(_GroupFolds, MultiTaskStratifiedKFold):
+    """Folds that keep the rows of a group together, and are stratified by task and label as far as that allows.
+
+    If several rows come from one patient, machine or document, they resemble each other, and a model that has learned
+    from some of them is tested on the others as if it had seen them. With these folds it is not. Searches take them by
+    default if you pass ``groups`` to ``fit``.
+
+    The tasks come from a column of X (``task_column``), from ``tasks=`` in :meth:`split`, or from a matrix y.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, at least 2 and at most the number of groups.
+    shuffle : bool, default=False
+        Whether to shuffle the groups before distributing them.
+    random_state : int, RandomState or None, default=None
+        Seed for shuffling.
+    task_column : int or str, default=None
+        The column of X, by index or by name, that names the task of each row.
+
+    Notes
+    -----
+    Groups, large ones first, go to the fold f where they add least to Σ_c Σ_f (n_cf / n_c)², where n_cf of the n_c
+    samples of cell c, a pair of task and label, are in fold f. Then single groups are moved as long as the sum
+    decreases.
+
+    It is an error if all samples of a cell are in one fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from paretomkl.model_selection import MultiTaskStratifiedGroupKFold
+    >>> y = np.array([0, 0, 1, 1, 0, 0, 1, 1])
+    >>> patients = np.array(["p", "p", "q", "q", "r", "r", "s", "s"])
+    >>> for train, test in MultiTaskStratifiedGroupKFold(2).split(np.zeros((8, 1)), y, groups=patients):
+    ...     print(patients[test], y[test])
+    ['p' 'p' 'q' 'q'] [0 0 1 1]
+    ['r' 'r' 's' 's'] [0 0 1 1]
+    """
+
+    __module__ = "paretomkl.model_selection"
+
+
+class MultiTaskGroupKFold(_GroupFolds, MultiTaskKFold):
+    """Folds that keep the rows of a group together, and spread every task evenly as far as that allows.
+
+    The same as :class:`MultiTaskStratifiedGroupKFold` for regression: a cell is a whole task.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, at least 2 and at most the number of groups.
+    shuffle : bool, default=False
+        Whether to shuffle the groups before distributing them.
+    random_state : int, RandomState or None, default=None
+        Seed for shuffling.
+    task_column : int or str, default=None
+        The column of X, by index or by name, that names the task of each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from paretomkl.model_selection import MultiTaskGroupKFold
+    >>> patients = np.array(["p", "p", "q", "q", "q", "r", "s", "s"])
+    >>> for train, test in MultiTaskGroupKFold(2).split(np.zeros((8, 1)), groups=patients):
+    ...     print(patients[test])
+    ['q' 'q' 'q' 'r']
+    ['p' 'p' 's' 's']
+    """
+
+    __module__ = "paretomkl.model_selection"
 
 
 class MultiTaskShuffleSplit(_TaskSplitter, BaseShuffleSplit):
@@ -418,32 +517,68 @@ def make_splits(
     """Training and test parts for any ``cv=`` that scikit-learn accepts; X has no task column.
 
     An int makes a :class:`MultiTaskStratifiedKFold` with that many folds, or for regression (``stratify=False``) a
-    :class:`MultiTaskKFold`; None means five. These are shuffled: rows of a file are often sorted, and folds of
-    neighbouring rows then resemble neither each other nor new data. "new tasks" leaves whole tasks out, and "time" the
-    last rows of each task.
+    :class:`MultiTaskKFold`, and with ``groups`` the variants of these that keep groups together; None means five. These
+    are shuffled: rows of a file are often sorted, and folds of neighbouring rows then resemble neither each other nor
+    new data. "new tasks" leaves whole tasks out, and "time" the last rows of each task. No split may have rows of a
+    group in both parts.
     """
+    splits = _splits_of(cv, X, y, tasks, groups, random_state, stratify)
+    if not splits:
+        raise ValueError("cv yields no splits.")
+    if groups is not None:
+        _check_groups(cv, splits, group_codes(groups, _num_samples(y)), groups)
+    return splits
+
+
+def _splits_of(
+    cv: Any, X: object, y: object, tasks: object, groups: object, random_state: RandomState, stratify: bool
+) -> list[TrainTest]:
     if isinstance(cv, str):
         return _named_splits(cv, tasks, _num_samples(y))
     if cv is None or isinstance(cv, numbers.Integral):
-        seed = 0 if random_state is None else random_state
-        folds = MultiTaskStratifiedKFold if stratify else MultiTaskKFold
-        cv = folds(5 if cv is None else int(cv), shuffle=True, random_state=seed)
-    of_tasks = isinstance(cv, _TaskSplitter)
-    if of_tasks and groups is not None:
+        seed, kept = 0 if random_state is None else random_state, groups is not None
+        plain, grouped = MultiTaskKFold, MultiTaskGroupKFold
+        if stratify:
+            plain, grouped = MultiTaskStratifiedKFold, MultiTaskStratifiedGroupKFold
+        cv = (grouped if kept else plain)(5 if cv is None else int(cv), shuffle=True, random_state=seed)
+    keeps_groups = isinstance(cv, _GroupFolds)
+    if isinstance(cv, _TaskSplitter) and not keeps_groups and groups is not None:
         raise ValueError(
-            f"The folds of {type(cv).__name__}, and of a number as cv=, do not keep groups together; pass a splitter "
-            "that does, such as GroupKFold."
+            f"The folds of {type(cv).__name__} do not keep groups together; leave cv out, or pass a splitter that "
+            "does, such as MultiTaskStratifiedGroupKFold or GroupKFold."
         )
-    if of_tasks and tasks is not None:
-        plain = copy.copy(cv)
-        plain.task_column = None  # no longer in X
-        return list(plain.split(X, y, tasks=tasks))
+    if isinstance(cv, _TaskSplitter) and (tasks is not None or keeps_groups):
+        plain_cv = copy.copy(cv)
+        plain_cv.task_column = None  # no longer in X
+        given = {"groups": groups} if keeps_groups else {}
+        return list(plain_cv.split(X, y, tasks=tasks, **given))
     everyone = np.arange(_num_samples(y))
     parts = check_cv(cv, y, classifier=stratify).split(X, y, groups)
-    splits = [(everyone[train], everyone[test]) for train, test in parts]
-    if not splits:
-        raise ValueError("cv yields no splits.")
-    return splits
+    return [(everyone[train], everyone[test]) for train, test in parts]
+
+
+def _check_groups(cv: Any, splits: Sequence[TrainTest], codes: IntArray, groups: Any) -> None:
+    """Raise if a split has rows of one group in both parts."""
+    for train, test in splits:
+        both = np.intersect1d(codes[train], codes[test])
+        if len(both):
+            group = as_labels(groups, "groups").ravel()[codes == both[0]][0]
+            name = repr(cv) if isinstance(cv, str) else type(cv).__name__
+            raise ValueError(
+                f"cv={name} has rows of group {literal(group)} both in a training part and in its test part; leave cv "
+                "out, or pass splits that keep groups together, such as those of GroupKFold."
+            )
+
+
+def group_codes(groups: object, n_samples: int) -> IntArray:
+    """The groups of the rows as numbers from 0, in order of appearance."""
+    labels = as_labels(groups, "groups")
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1 or len(labels) != n_samples:
+        raise ValueError(f"groups must have one value per row ({n_samples}), got shape {labels.shape}.")
+    refuse_missing(labels, "groups")
+    return codes_of(labels, list(dict.fromkeys(listed(labels))))
 
 
 def _named_splits(cv: str, tasks: object, n: int) -> list[TrainTest]:
@@ -518,133 +653,3 @@ def rows_to_search(
         return np.sort(rng.choice(n, most, replace=False))
     drawn = [rng.permutation(part)[: max(fewest, round(len(part) * most / n))] for part in parts]
     return np.sort(np.concatenate(drawn))
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Which samples have which label of which task; for regression, a cell is a whole task.
-
-    names: task (None if there are no tasks) and label (None for regression) of each cell; rows, columns: sample and
-    cell of each known label or target.
-    """
-
-    names: list[tuple[Hashable, Hashable]]
-    rows: IntArray
-    columns: IntArray
-    n_samples: int
-
-    @property
-    def disjoint(self) -> bool:
-        """Whether no sample is in two cells."""
-        return len(np.unique(self.rows)) == len(self.rows)
-
-    @property
-    def sizes(self) -> IntArray:
-        """Samples of each cell, (n_cells,)."""
-        return np.bincount(self.columns, minlength=len(self.names))
-
-    def count(self, fold: IntArray, n_folds: int) -> IntArray:
-        """Samples of each cell in each fold, (n_cells, n_folds); fold (n_samples,)."""
-        counts = np.zeros((len(self.names), n_folds), dtype=int)
-        np.add.at(counts, (self.columns, fold[self.rows]), 1)
-        return counts
-
-    def where(self, cell: int) -> str:
-        """The name of the task of a cell in messages."""
-        task = self.names[cell][0]
-        return "y" if task is None else f"Task {literal(task)}"
-
-
-def _cells(X: object, y: object, tasks: object, by_label: bool) -> Cells:
-    """One cell per task, or per label of each task; y is needed only for labels and for tasks in its columns."""
-    values = np.zeros(_num_samples(X)) if y is None and not by_label else as_vector_or_matrix(y)
-    parts: list[tuple[Hashable, IntArray, AnyArray]]
-    if values.ndim == 2:
-        if tasks is not None:
-            raise ValueError(MATRIX_AND_TASKS)
-        if values.shape[1] == 0:
-            raise ValueError("y has no columns.")
-        names, known = column_names(y) or range(values.shape[1]), ~missing_labels(values)
-        parts = [(name, np.flatnonzero(known[:, t]), values[:, t]) for t, name in enumerate(names)]
-    else:
-        if by_label and values.dtype.kind == "f":
-            check_classification_targets(values)
-        if by_label:
-            refuse_missing(values, "y")
-        parts = [(task, rows, values) for task, rows in rows_of_tasks(tasks, len(values))]
-    cells: list[tuple[Hashable, Hashable]] = []
-    columns = []
-    for task, rows, labels in parts:  # cells of one task are adjacent, so that tasks are distributed evenly too
-        found: dict[Hashable, int] = {} if by_label else {None: 0}
-        codes = [found.setdefault(label, len(found)) for label in listed(labels[rows])] if by_label else [0] * len(rows)
-        columns.append(len(cells) + np.array(codes, dtype=int))
-        cells += [(task, label) for label in found]
-    return Cells(cells, np.concatenate([rows for _, rows, _ in parts]), np.concatenate(columns), len(values))
-
-
-def _deal(cells: Cells, n_splits: int, rng: np.random.RandomState | None) -> IntArray:
-    """Folds of samples in one cell each: distribute cells in turn, with consecutive samples of a cell together."""
-    n_cells = len(cells.names) + 1
-    cell = np.full(cells.n_samples, n_cells - 1)  # the last cell has the samples without a label
-    cell[cells.rows] = cells.columns
-    in_order = np.sort(cell)
-    share = np.array([np.bincount(in_order[f::n_splits], minlength=n_cells) for f in range(n_splits)])
-    fold = np.empty(cells.n_samples, dtype=int)
-    for c, rows in enumerate(rows_by_code(cell, n_cells)):
-        folds = np.repeat(np.arange(n_splits), share[:, c])
-        if rng is not None:
-            rng.shuffle(folds)
-        fold[rows] = folds
-    return fold
-
-
-def _balance(cells: Cells, n_splits: int, rng: np.random.RandomState | None) -> IntArray:
-    """Folds of samples in several cells: minimise Σ_c Σ_f (n_cf / n_c)² by a greedy start and single moves."""
-    n, everyone = cells.n_samples, np.arange(cells.n_samples)
-    whole = len(cells.names)  # all samples form a cell too, for folds of even size
-    rows, columns = np.append(cells.rows, everyone), np.append(cells.columns, np.full(n, whole))
-    size = np.bincount(columns, minlength=whole + 1)
-    member = csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, whole + 1))
-    weight = 1.0 / size**2
-    weighted = csr_array((weight[columns], (rows, columns)), shape=member.shape)
-    rarest = np.full(n, n)
-    np.minimum.at(rarest, rows, size[columns])
-    order = everyone if rng is None else rng.permutation(n)
-
-    fold = np.zeros(n, dtype=int)
-    count = np.zeros((whole + 1, n_splits))
-    for i in order[np.argsort(rarest[order], kind="stable")]:
-        mine = member.indices[member.indptr[i] : member.indptr[i + 1]]
-        fold[i] = (weight[mine] @ count[mine]).argmin()
-        count[mine, fold[i]] += 1
-
-    # moving sample i from f to g changes half the cost by Σ_c (n_cg − n_cf + 1) / n_c² over its cells
-    load = weighted @ count
-    own = weighted.sum(axis=1)
-    while True:
-        change = load - (load[everyone, fold] - own)[:, None]
-        change[everyone, fold] = 0.0
-        i, g = divmod(int(change.argmin()), n_splits)
-        if change[i, g] > -1e-12:  # only rounding is left
-            return fold
-        shared = weighted @ member[[i]].toarray()[0]
-        load[:, fold[i]] -= shared
-        load[:, g] += shared
-        fold[i] = g
-
-
-def as_vector_or_matrix(y: object) -> AnyArray:
-    """Labels (n_samples,) or (n_samples, n_tasks); a matrix with one column becomes a vector."""
-    labels = as_labels(y, "y")
-    if labels.ndim not in (1, 2):
-        raise ValueError(f"y must have one or two dimensions, got {labels.ndim}.")
-    return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
-
-
-def rows_of_tasks(tasks: object, n_samples: int) -> list[tuple[Hashable, IntArray]]:
-    """The samples of each task, in order of appearance; without tasks, one task called None."""
-    sources = as_sources(tasks, n_samples)
-    if sources is None:
-        return [(None, np.arange(n_samples))]
-    known = list(dict.fromkeys(listed(sources)))
-    return list(zip(known, rows_by_code(codes_of(sources, known), len(known)), strict=True))

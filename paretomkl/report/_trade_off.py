@@ -494,7 +494,8 @@ def _compare(
         held_out = held_out.of_tasks_in(learn_from, best.task_column)
         judged, at = _judge(_trace(best, learn_from, [best.p], CutPool(tol=tol)), judge, held_out), 0
         search = copy(search)
-        search.search_rows_ = None
+        search.splits_ = [(np.searchsorted(rows, train), np.searchsorted(rows, test)) for train, test in search.splits_]
+        search.search_rows_, search.n_samples_ = None, len(rows)
     running = {"n_jobs": search.n_jobs, "verbose": search.verbose}
     found = compare(search, **learn_from._asdict(), held_out=tuple(held_out), **running, share="kernel")
     score, error = float(judged.scores_overall[at]), float(judged.errors_overall[at])

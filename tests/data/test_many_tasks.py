@@ -11,7 +11,7 @@ from paretomkl import ParetoMKLClassifier, ParetoMKLOutlierDetector, ParetoMKLRe
 from paretomkl._data.labels import log_loss
 from paretomkl._data.tasks import make_number_tasks, rows_by_label
 from paretomkl._fitting.models import as_samples, share
-from paretomkl._select.splits import rows_of_tasks
+from paretomkl._select.cells import rows_of_tasks
 from paretomkl.gram._blocks import _connected_blocks
 from paretomkl.kernels import Gaussian, KernelBank, Polynomial
 from paretomkl.machines._smo import HOPELESS, is_hopeless

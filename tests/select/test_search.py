@@ -484,13 +484,6 @@ def test_errors_name_the_culprit(wine, parameters, words):
         ParetoMKLClassifierCV(**parameters).fit(X, y)
 
 
-@pytest.mark.parametrize("cv", [None, 3, MultiTaskStratifiedKFold(3)], ids=str)
-def test_groups_are_refused_by_folds_that_would_split_them(wine, cv):
-    X, y = wine
-    with pytest.raises(ValueError, match="do not keep groups together; pass a splitter that does"):
-        ParetoMKLClassifierCV(cv=cv).fit(X, y, groups=np.arange(len(y)) % 7)
-
-
 def plain_count(estimator, X, y):
     """A scorer that does not take weights."""
     return float(np.sum(estimator.predict(X) == y))
