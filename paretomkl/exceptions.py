@@ -5,9 +5,18 @@ Convergence has its own: :class:`sklearn.exceptions.ConvergenceWarning` and :cla
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
-__all__ = ["GridEdgeWarning", "NewTaskWarning", "RareLabelWarning", "SourceWarning", "TaskDataError", "UntrustedError"]
+__all__ = [
+    "GridEdgeWarning",
+    "MissingValueWarning",
+    "NewTaskWarning",
+    "RareLabelWarning",
+    "SourceWarning",
+    "TaskDataError",
+    "UnseenLevelWarning",
+    "UntrustedError",
+]
 
 # All fields have defaults: a process that receives an error from another one first makes it from its message alone.
 
@@ -126,6 +135,76 @@ class SourceWarning(UserWarning):
     def __init__(self, message: str, source: str = "", columns: Sequence[Hashable] = ()):
         super().__init__(message)
         self.source, self.columns = source, tuple(columns)
+
+
+class MissingValueWarning(UserWarning):
+    """Some values of X are missing; the bank of kernels fills them in.
+
+    Parameters
+    ----------
+    message : str
+        The whole sentence.
+    n_rows : int, default=0
+        How many rows have a gap.
+    columns : mapping, default=None
+        The number of gaps of each column that has some.
+    sources : mapping, default=None
+        The number of rows that lack each source that some rows lack altogether.
+    share : float, default=0.0
+        The share of cells without a value.
+    unused : sequence, default=()
+        Columns with so few values in training that they are left out.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from paretomkl import ParetoMKLClassifier
+    >>> from paretomkl.exceptions import MissingValueWarning
+    >>> X = [[0.0, 1.0], [float("nan"), 2.0], [3.0, 1.0], [4.0, 3.0]]
+    >>> with warnings.catch_warnings(record=True, category=MissingValueWarning) as found:
+    ...     _ = ParetoMKLClassifier().fit(X, [0, 0, 1, 1])
+    >>> found[0].message.n_rows, found[0].message.columns, found[0].message.share
+    (1, {0: 1}, 0.125)
+    """
+
+    def __init__(
+        self,
+        message: str,
+        n_rows: int = 0,
+        columns: Mapping[Hashable, int] | None = None,
+        sources: Mapping[str, int] | None = None,
+        share: float = 0.0,
+        unused: Sequence[Hashable] = (),
+    ):
+        super().__init__(message)
+        self.n_rows, self.share, self.unused = n_rows, share, tuple(unused)
+        self.columns, self.sources = dict(columns or {}), dict(sources or {})
+
+
+class UnseenLevelWarning(UserWarning):
+    """A column of categories has levels that the training data did not have.
+
+    Parameters
+    ----------
+    message : str
+        The whole sentence.
+    column : str, default=""
+        The name of the column.
+    levels : sequence of str, default=()
+        The new levels.
+    n_rows : int, default=0
+        How many rows have them.
+
+    Examples
+    --------
+    >>> from paretomkl.exceptions import UnseenLevelWarning
+    >>> UnseenLevelWarning("Column 'colour' has a new level.", "colour", ["red"], 3).levels
+    ('red',)
+    """
+
+    def __init__(self, message: str, column: str = "", levels: Sequence[str] = (), n_rows: int = 0):
+        super().__init__(message)
+        self.column, self.levels, self.n_rows = column, tuple(levels), n_rows
 
 
 class TaskDataError(ValueError):

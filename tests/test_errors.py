@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone, is_regressor
 
 import paretomkl
@@ -52,8 +53,9 @@ def sometimes_nan(A, B):
 # what is wrong: the arguments, and what the message must say
 CASES = {
     # X
-    "NaN in X": ({"X": changed(X, (3, 1), NAN)}, "Input X contains NaN"),
+    "NaN in sparse X": ({"X": csr_array(changed(X, (3, 1), NAN))}, "Input X contains NaN"),
     "inf in X": ({"X": changed(X, (3, 1), INF)}, "Input X contains infinity"),
+    "inf in a column": ({"X": changed(X, (3, 1), INF)}, "(column '1')"),
     "X of three dimensions": ({"X": STACK}, "array with dim 3"),
     "X without samples": ({"X": X[:0], "y": []}, "0 sample(s)"),
     "X without columns": ({"X": X[:, :0]}, "0 feature(s)"),
@@ -181,9 +183,9 @@ CASES = {
     "overflowing kernel": ({"X": 1e4 * X, "kernels": [("poly", {"degree": 100})]}, "Kernel polynomial"),
     "X of one dimension": ({"X": X[:, 0]}, "X must have"),
     "X of text": ({"X": np.full((N, 2), "a")}, "X must contain only numbers"),
-    "text in a frame": (
-        {"X": pd.DataFrame(X).assign(site="pump")},
-        "could not convert string to float: 'pump'. Encode that column, or, if it names the tasks",
+    "dates in a frame": (
+        {"X": pd.DataFrame(X).assign(day=pd.Timestamp("2024-01-01"))},
+        "Column 'day' contains dates or times",
     ),
     "y of uneven rows": ({"y": [[0, 1]] * (N - 1) + [[0]]}, "y must"),
 }

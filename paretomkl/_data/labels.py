@@ -38,9 +38,13 @@ Groups = list[tuple[IntArray, IntArray]]
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks of columns by name, as the user passed them: arrays, frames or sparse matrices of the same rows."""
+    """Blocks of columns by name, as the user passed them: arrays, frames or sparse matrices of the same rows.
+
+    absent: the names of blocks that are None, which all rows lack.
+    """
 
     parts: Mapping[str, Any]
+    absent: tuple[str, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -53,7 +57,7 @@ class Blocks:
     def __getitem__(self, rows: slice | IntArray) -> Blocks:
         from sklearn.utils import _safe_indexing  # imported here because scikit-learn takes a second to import
 
-        return Blocks({name: _safe_indexing(part, rows) for name, part in self.parts.items()})
+        return Blocks({name: _safe_indexing(part, rows) for name, part in self.parts.items()}, self.absent)
 
 
 def as_blocks(X: Any) -> Any:
@@ -66,6 +70,8 @@ def as_blocks(X: Any) -> Any:
         parts = {f"block {k}": part for k, part in enumerate(X)}
     else:
         return X
+    absent = tuple(name for name, part in parts.items() if part is None)
+    parts = {name: part for name, part in parts.items() if part is not None}
     if not parts:
         raise ValueError("X has no blocks; pass one array or frame per source.")
     for name, part in parts.items():
@@ -83,7 +89,7 @@ def as_blocks(X: Any) -> Any:
             )
         if hasattr(one, "iloc") and hasattr(part, "iloc") and not part.index.equals(one.index):
             raise ValueError(f"Block {name!r} has other row labels than block {first!r}; align them with .loc first.")
-    return Blocks(parts)
+    return Blocks(parts, absent)
 
 
 def flat_stack(stack: Any, training: bool = False) -> Array:
@@ -98,7 +104,9 @@ def check_same_blocks(found: Mapping[str, Any], known: Mapping[str, tuple[int, .
         raise ValueError("X has blocks, but the model was fitted without; pass one array or frame as in fit.")
     missing, new = known.keys() - found.keys(), found.keys() - known.keys()
     if missing:
-        raise ValueError(f"X has no block {min(missing)!r}; the model was fitted with {quoted(known)}.")
+        raise ValueError(
+            f"X has no block {min(missing)!r}; the model was fitted with {quoted(known)}. Pass None if no row has it."
+        )
     if new:
         raise ValueError(f"X has the unknown block {min(new)!r}; the model was fitted with {quoted(known)}.")
     for name, shape in known.items():
@@ -116,13 +124,15 @@ def check_same_blocks(found: Mapping[str, Any], known: Mapping[str, tuple[int, .
 class Samples:
     """The content of X: features (or a stack of kernels) and the task label of each row, if there is one.
 
-    names: the names of the columns, if they have any; blocks: the columns of each block, if X came in blocks.
+    names: the names of the columns, if they have any; blocks: the columns of each block, if X came in blocks; n_levels:
+    the numbers of categories of the columns that hold their codes.
     """
 
     data: AnyArray
     sources: AnyArray | None = None
     names: list[str] | None = None
     blocks: Mapping[str, Block] = field(default_factory=dict)
+    n_levels: Mapping[int, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.data.shape[0])

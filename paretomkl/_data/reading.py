@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
@@ -20,9 +20,11 @@ from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, IntArray, MultiClass
 from .._tools.wording import literal, quoted
 from ..exceptions import SourceWarning
-from ..kernels._evaluation import as_matrix, is_constant, side_by_side
+from ..kernels._evaluation import as_matrix, gaps_in, is_constant, side_by_side
 from ..kernels._kernels import Block, KernelBank, as_bank, is_precomputed
 from ..machines import MACHINES, MachineKind
+from ..tables._coding import Coding, is_coded, is_frame
+from .gaps import note_gaps
 from .labels import Blocks, Kind, Labelling, Samples, as_blocks, check_same_blocks, flat_stack
 from .numbers import Regions, Targets, centre_and_spread, deviations, levels
 from .tasks import (
@@ -159,6 +161,7 @@ class Reader(Protocol):
     n_kernels_in_: int  # of a stack of kernels
     blocks_in_: Mapping[str, tuple[int, ...]]  # the shape of each block besides rows; not set if X had none
     feature_names_in_: AnyArray  # not set if X has no names
+    codings_: dict[str, Coding]  # of X or of its blocks; not set if X had only numbers
 
     @property
     def mixed_names(self) -> bool:
@@ -184,6 +187,7 @@ class PathReader(BaseEstimator):
     n_kernels_in_: int
     blocks_in_: Mapping[str, tuple[int, ...]]
     feature_names_in_: AnyArray
+    codings_: dict[str, Coding]
 
     def __init__(self, reading: Reading = Reading()):
         self.reading = reading
@@ -391,10 +395,51 @@ def read_samples(owner: Reader, X: Any, *, tasks: Any = None, reset: bool = Fals
         raise ValueError(f"The model was fitted with the blocks {quoted(owner.blocks_in_)}; pass X in the same blocks.")
     if is_precomputed(owner.kernels):
         return _read_stack(owner, X, tasks, reset)
-    samples = _read_features(owner, X, tasks, reset)
+    return _noted(owner, _read_features(owner, X, tasks, reset), reset)
+
+
+def _noted(owner: Reader, samples: Samples, reset: bool) -> Samples:
+    """The samples, with warnings about their sources and gaps."""
     if reset:
         note_sources(owner.kernels, samples)
+    if owner.kernels is not None and not issparse(samples.data) and gaps_in(samples.data):
+        note_gaps(owner.kernels, samples, reset)
     return samples
+
+
+def _numbers(owner: Reader, X: Any, reset: bool, called: str = "X") -> tuple[Any, Mapping[int, int]]:
+    """A frame with text or categories as numbers, and how many categories its columns have; or X itself."""
+    known: dict[str, Coding] = {} if reset else getattr(owner, "codings_", {})
+    coding = known.get(called)
+    if coding is None:
+        if owner.kernels is None or not (hasattr(X, "columns") and is_coded(X)):
+            return X, {}
+        coding = Coding.of(X) if reset else Coding.of_numbers(X.columns)
+        if reset:
+            owner.codings_ = {**getattr(owner, "codings_", {}), called: coding}
+    elif not is_frame(X):
+        raise ValueError(
+            f"{called} has text or categories in the columns {quoted(coding.levels, 5)}, so the model needs a frame "
+            "with the columns of training."
+        )
+    return coding(X), coding.n_levels
+
+
+def _checked_numbers(owner: Reader, X: Any, called: str, names: Sequence[object] | None = None) -> AnyArray:
+    """X as a matrix of numbers without infinity; NaN is a gap if the owner has kernels."""
+    dense, sparse = owner.kernels is not None and not issparse(X), _accepted(owner)
+    finite: Any = "allow-nan" if dense else True
+    with numbers_only(X, names, called):
+        return as_matrix(
+            check_array(
+                X,
+                accept_sparse=sparse,
+                dtype=np.float64,
+                input_name=called,
+                estimator=owner,
+                ensure_all_finite=finite,
+            )
+        )
 
 
 def _read_blocks(owner: Reader, X: Blocks, tasks: Any, reset: bool) -> Samples:
@@ -402,9 +447,18 @@ def _read_blocks(owner: Reader, X: Blocks, tasks: Any, reset: bool) -> Samples:
     if owner.task_column is not None or is_precomputed(owner.kernels):
         given = "task_column" if owner.task_column is not None else "kernels='precomputed'"
         raise ValueError(f"{given} needs one X, not blocks; with blocks, pass the tasks as tasks=.")
-    given_parts = dict(X.parts)
-    if not reset:
-        check_same_blocks(given_parts, getattr(owner, "blocks_in_", None))
+    given_parts, n_levels = dict(X.parts), dict[int, int]()
+    if reset:
+        vars(owner).pop("codings_", None)
+        if X.absent:
+            raise ValueError(f"Block {X.absent[0]!r} is None; training needs all blocks, with NaN for what is missing.")
+    else:
+        known = getattr(owner, "blocks_in_", None)
+        for name in X.absent:
+            shape = (known or {}).get(name, ())
+            if len(shape) == 1:
+                given_parts[name] = np.full((len(X), *shape), np.nan)
+        check_same_blocks(given_parts, known)
         given_parts = {name: given_parts[name] for name in owner.blocks_in_}
     found: dict[str, AnyArray] = {}
     for name, part in given_parts.items():
@@ -413,10 +467,10 @@ def _read_blocks(owner: Reader, X: Blocks, tasks: Any, reset: bool) -> Samples:
                 raise ValueError(f"Block {name!r} must be a stack of kernels (n, n, n_kernels), got {part.shape}.")
             found[name] = flat_stack(check_stack(part, square=reset), training=reset)
             continue
-        with numbers_only():
-            sparse, called = _accepted(owner), f"Block {name!r}"
-            read = check_array(part, accept_sparse=sparse, dtype=np.float64, input_name=called, estimator=owner)
-        found[name] = as_matrix(read)
+        first = sum(other.shape[1] for other in found.values())
+        numbers, own_levels = (part, {}) if name in X.absent else _numbers(owner, part, reset, name)
+        found[name] = _checked_numbers(owner, numbers, f"Block {name!r}", column_names(part))
+        n_levels |= {first + column: n for column, n in own_levels.items()}
     own = {name: column_names(part) or range(found[name].shape[1]) for name, part in given_parts.items()}
     names = [f"{block}: {column}" for block, columns in own.items() for column in columns]
     data = side_by_side(list(found.values()))
@@ -433,10 +487,7 @@ def _read_blocks(owner: Reader, X: Blocks, tasks: Any, reset: bool) -> Samples:
         name: Block(slice(end - part.shape[1], end), n_kernels)
         for (name, part), end, n_kernels in zip(found.items(), ends, kernels, strict=True)
     }
-    samples = Samples(data, as_sources(tasks, data.shape[0]), names, blocks)
-    if reset:
-        note_sources(owner.kernels, samples)
-    return samples
+    return _noted(owner, Samples(data, as_sources(tasks, data.shape[0]), names, blocks, n_levels), reset)
 
 
 def _accepted(owner: Reader) -> str | bool:
@@ -472,19 +523,35 @@ def note_sources(kernels: Any, samples: Samples) -> None:
 
 
 def _read_features(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
+    if reset:
+        vars(owner).pop("codings_", None)
     if owner.task_column is None:
         X = _named(owner, X)
-        with numbers_only():
-            data = validate_data(owner, X, dtype=np.float64, reset=reset, accept_sparse=_accepted(owner))
-        data = as_matrix(data)
+        numbers, n_levels = _numbers(owner, X, reset)
         names = column_names(X) or [None]
-        return Samples(data, as_sources(tasks, data.shape[0]), names if isinstance(names[0], str) else None)
+        if numbers is X:
+            finite: Any = "allow-nan" if owner.kernels is not None and not issparse(X) else True
+            with numbers_only(X, column_names(X)):
+                data = validate_data(
+                    owner,
+                    X,
+                    dtype=np.float64,
+                    reset=reset,
+                    accept_sparse=_accepted(owner),
+                    ensure_all_finite=finite,
+                )
+            data = as_matrix(data)
+        else:
+            validate_data(owner, X, reset=reset, skip_check_array=True)
+            data = _checked_numbers(owner, numbers, "X", names)
+        named = names if isinstance(names[0], str) else None
+        return Samples(data, as_sources(tasks, data.shape[0]), named, n_levels=n_levels)
     if tasks is not None:
         raise ValueError("Pass task_column or tasks=, not both.")
     if column_names(X) is not None:
         find_task_column(X, owner.task_column)  # first, so that an error names the task column, not the features
     validate_data(owner, _named(owner, X), reset=reset, skip_check_array=True)
-    return _split_task_column(owner, X, owner.task_column)
+    return _split_task_column(owner, X, owner.task_column, reset)
 
 
 def _named(owner: Reader, X: Any) -> Any:
@@ -507,7 +574,7 @@ def _read_stack(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
     return Samples(stack, as_sources(tasks, len(stack)))
 
 
-def _split_task_column(owner: Reader, X: Any, column: Any) -> Samples:
+def _split_task_column(owner: Reader, X: Any, column: Any, reset: bool) -> Samples:
     sources = task_column_of(X, column)
     if np.shape(X)[1] < 2:
         raise ValueError(f"X has no column besides task_column={column!r}; add feature columns.")
@@ -520,9 +587,9 @@ def _split_task_column(owner: Reader, X: Any, column: Any) -> Samples:
         features = X.iloc[:, others]
     else:  # polars and similar
         features = X[[names[k] for k in others]]
-    with numbers_only():
-        data = check_array(features, dtype=np.float64, input_name="X", estimator=owner)
-    return Samples(data, sources, None if names is None else [str(names[k]) for k in others])
+    numbers, n_levels = _numbers(owner, features, reset)
+    named = None if names is None else [str(names[k]) for k in others]
+    return Samples(_checked_numbers(owner, numbers, "X", named), sources, named, n_levels=n_levels)
 
 
 def _read_labels(y: Any) -> AnyArray:

@@ -167,11 +167,12 @@ def fit_and_measure(training: Training, kernels: KernelLike, centred: bool) -> t
     if all(np.array_equal(rows, groups[0][0]) and np.array_equal(w, groups[0][1]) for rows, w in groups[1:]):
         groups = groups[:1]  # all tasks have the same samples: measure the kernels once
     fitted: Any
+    weight, n_levels = training.sample_weight, samples.n_levels
     if training.share != "function":
         level = training.share == "everything"
-        fitted, known = bank.fit_and_measure(samples.data, samples.names, training.sample_weight, groups, level)
+        fitted, known = bank.fit_and_measure(samples.data, samples.names, weight, groups, level, n_levels)
     else:
-        base = bank.fit(samples.data[:, :-1], samples.names, training.sample_weight, groups)
+        base = bank.fit(samples.data[:, :-1], samples.names, weight, groups, n_levels)
         fitted = CoupledBank.of(base, samples.data, groups)
     return (fitted.for_shift_invariant() if centred else fitted), known
 
@@ -461,7 +462,8 @@ def solve_apart(
     n_kept = 0
     first, bank = alone[0].samples, as_bank(kernels).for_blocks(alone[0].samples.blocks)
     if bank.made_from_data:  # so that all tasks have the same kernels
-        kernels = bank.with_scaling(one_below_the_other([own.samples.data for own in alone]), first.names)
+        together = one_below_the_other([own.samples.data for own in alone])
+        kernels = bank.with_scaling(together, first.names, first.n_levels)
     for own, weight, before in zip(alone, np.split(omega, np.cumsum(counts)[:-1]), earlier, strict=True):
         bounds = own.bounds(C)
         posed = _pose_from(before, own, bounds, kernels, parts, weight / weight.sum())

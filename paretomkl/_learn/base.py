@@ -20,6 +20,7 @@ from ..kernels import KernelLike
 from ..kernels._kernels import as_bank, is_precomputed
 from ..machines import MACHINES
 from ..solution import Solution
+from ..tables._coding import Coding
 
 if TYPE_CHECKING:
 
@@ -61,6 +62,7 @@ class MultiTaskEstimator(_Estimator):
     n_kernels_in_: int
     blocks_in_: Mapping[str, tuple[int, ...]]
     feature_names_in_: AnyArray
+    codings_: dict[str, Coding]
 
     # With metadata routing on, tasks= is routed without set_fit_request and the like.
     __metadata_request__fit: ClassVar = {"tasks": True}
@@ -126,6 +128,7 @@ class MultiTaskEstimator(_Estimator):
         stack = is_precomputed(self.kernels)
         tags.input_tags.pairwise = tags.input_tags.three_d_array = stack
         tags.input_tags.sparse = self.kernels is not None and not stack
+        tags.input_tags.allow_nan = tags.input_tags.categorical = self.kernels is not None and not stack
         return tags
 
     # -------------------------------------------------------------------------------------------- predict

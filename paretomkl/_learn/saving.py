@@ -21,10 +21,11 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit
 
 from .. import __version__
-from .._fitting.models import FittedTasks
+from .._fitting.models import FittedTasks, Support
 from .._tools.files import Saved, check_writable, write_whole
 from ..exceptions import UntrustedError
 from ..kernels._fitted import Standardizer
+from ..kernels._preparing import Preparation, SourceRidge
 from ..machines import KernelTasks
 
 VERSIONS_FILE = "versions.json"  # beside skops' own files in the archive
@@ -212,9 +213,13 @@ def _refuse_nonfinite(model: Any, file: str | os.PathLike[str]) -> None:
 
     Only the limits and scales of a standardizer may be infinite: they leave values alone and make constants zero.
     """
-    fitted = [part for part in _parts(model) if isinstance(part, FittedTasks)]
-    for part in _parts(fitted):
-        bad = np.isnan if isinstance(part, Standardizer) else lambda values: ~np.isfinite(values)
+    fitted = list(_parts([part for part in _parts(model) if isinstance(part, FittedTasks)]))
+    with_gaps = any(isinstance(part, Preparation) for part in fitted)  # then training samples may have some
+    for part in fitted:
+        if with_gaps and isinstance(part, Support):
+            bad: Any = np.isinf
+        else:
+            bad = np.isnan if isinstance(part, Standardizer | SourceRidge) else lambda values: ~np.isfinite(values)
         for name, value in vars(part).items() if _is_own(part) else ():
             numbers = value.data if issparse(value) else value
             if isinstance(numbers, float | np.ndarray) and np.asarray(numbers).dtype.kind == "f" and bad(numbers).any():

@@ -15,7 +15,7 @@ import numpy as np
 
 from .shares import SHARES, Share
 from .typing import Array, MultiClass, TaskScale
-from .wording import literal
+from .wording import literal, quoted
 
 if TYPE_CHECKING:
     from .._data.tasks import Task
@@ -68,22 +68,34 @@ def check_count(name: str, value: Any) -> None:
 
 
 @contextmanager
-def numbers_only() -> Iterator[None]:
-    """Turn scikit-learn's errors about X into messages that say what to do."""
+def numbers_only(X: Any = None, names: Sequence[object] | None = None, called: str = "X") -> Iterator[None]:
+    """Turn scikit-learn's errors about X into messages that name columns and say what to do."""
     try:
         yield
     except ValueError as error:
         message = str(error)
         if "could not convert" in message:
             message = (
-                f"X must contain only numbers: {message}. Encode that column, or, if it names the tasks, use "
-                "task_column= or tasks=."
+                f"{called} must contain only numbers: {message}. Encode that column, or, if it names the tasks, use "
+                "task_column= or tasks=. In a frame, text and categories may stay."
             )
         elif "Reshape your data" in message:
             message = "X must have two dimensions, (n_samples, n_features). Reshape your data."
         elif "does not accept missing values" in message:  # scikit-learn's advice is a whole paragraph
-            message = f"{message.splitlines()[0]} Impute or remove missing values first."
+            message = f"{message.splitlines()[0]} Impute or remove missing values first{_where(X, names, np.isnan)}."
+        elif "contains infinity" in message:
+            message = f"{message.splitlines()[0].rstrip('.')}{_where(X, names, np.isinf)}."
         raise ValueError(message) from error
+
+
+def _where(X: Any, names: Sequence[object] | None, bad: Any) -> str:
+    """The columns of a dense X with such values, for the end of a sentence."""
+    try:
+        found = np.flatnonzero(bad(np.asarray(X, dtype=np.float64)).any(axis=0))
+    except (TypeError, ValueError):
+        return ""
+    columns = [k if names is None else names[k] for k in found.tolist()]
+    return f" (column{'s' * (len(columns) > 1)} {quoted(columns, 5)})" if columns else ""
 
 
 def check_task_scale(task_scale: Any) -> TaskScale:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+LONGEST_MESSAGE = 400  # characters
 MOST_LISTED = 30  # maximum number of names in a message: those most similar to the requested one
 LIKELY = 0.75  # similarity above which a name is worth a guess; …
 SHORT_NAME, SHORT_LIKELY = 4, 0.6  # … lower for names of up to four letters, where two swapped letters cost more
@@ -46,6 +47,11 @@ def joined(words: Iterable[str], word: str = "and") -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     *first, last = words
     return f"{', '.join(first)} {word} {last}" if first else last
+
+
+def bounded(message: str, most: int = LONGEST_MESSAGE) -> str:
+    """A message cut to a length that people read."""
+    return message if len(message) <= most else f"{message[: most - 1]}…"
 
 
 def quoted(names: Iterable[object], most: int | None = None) -> str:

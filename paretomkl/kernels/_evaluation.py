@@ -55,6 +55,12 @@ def as_matrix(X: Any) -> AnyArray:
     return made
 
 
+def gaps_in(X: Array) -> bool:
+    """Whether some value is NaN, in one quick pass if none is."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return not np.isfinite(np.sum(X)) and bool(np.isnan(X).any())
+
+
 def side_by_side(parts: Sequence[AnyArray]) -> AnyArray:
     """The columns of several matrices; sparse if one of them is."""
     return csr_array(hstack(parts, format="csr")) if any(map(issparse, parts)) else np.hstack(parts)

@@ -34,10 +34,12 @@ from ._evaluation import (
     cityblock,
     compile_program,
     dense,
+    gaps_in,
     squared_distances,
     sums_of_squares,
 )
 from ._many_kernels import MANY_PAIRS, WORTHWHILE, make_plan, split_pairs
+from ._preparing import Preparation
 
 if TYPE_CHECKING:
     from ._kernels import Kernel, Normalization
@@ -309,6 +311,17 @@ class Standardizer:
         varies = deviation > _CONSTANT * statistics.largest(np.abs)
         return cls(low, high, median + unit * centre, np.where(varies, deviation, np.inf))
 
+    def joining(self, groups: Sequence[IntArray]) -> Standardizer:
+        """With one scale for each group of columns, so that together they have the variance of one column.
+
+        So the indicators of a category count as one column, and a rare category is not far from all others.
+        """
+        scale = self.scale.copy()
+        for columns in groups:
+            varying = columns[np.isfinite(scale[columns])]
+            scale[varying] = np.sqrt(np.sum(scale[varying] ** 2))
+        return replace(self, scale=scale)
+
     def at(self, columns: IntArray) -> Standardizer:
         """The standardizer of some of the columns."""
         return Standardizer(self.low[columns], self.high[columns], self.mean[columns], self.scale[columns])
@@ -413,6 +426,8 @@ class Evaluator:
         Applied to the columns of the bases that are to be standardised.
     middle : array of shape (n_features,), or None
         The medians of the columns before standardising; None means that X is a precomputed stack.
+    preparation : Preparation or None
+        Fills gaps and makes indicators of categories, before anything else; None if the training samples had neither.
     """
 
     kernels: list[Kernel]
@@ -420,6 +435,7 @@ class Evaluator:
     unit: bool
     standardizer: Standardizer | None
     middle: Array | None
+    preparation: Preparation | None = None
 
     @classmethod
     def of(
@@ -430,21 +446,22 @@ class Evaluator:
         standardizer: Standardizer | None = None,
         middle: Array | None = None,
         scaling: list[Scaling] | None = None,
+        preparation: Preparation | None = None,
     ) -> Evaluator:
-        """The evaluator of kernels on the given columns; None means that X is a precomputed stack.
+        """The evaluator of kernels on the given prepared columns; None means that X is a precomputed stack.
 
         ``scaling`` tells what is done to the columns of each kernel; by default nothing.
         """
         bases = Bases.of(kernels, columns, ["none"] * len(kernels) if scaling is None else scaling)
         if len(kernels) >= MANY_PAIRS:
             bases = split_pairs(bases, np.array([kernel.code.kind == EXPONENTIAL for kernel in kernels]))
-        return cls(kernels, bases, unit, standardizer, middle)
+        return cls(kernels, bases, unit, standardizer, middle, preparation)
 
     def some(self, which: IntArray) -> Evaluator:
         """The evaluator of some of the kernels."""
         columns = [self.bases.columns[b] for b in self.bases.of_kernel[which]]
         kernels, scaling = [self.kernels[m] for m in which], [self.scaling[m] for m in which]
-        return self.of(kernels, columns, self.unit, self.standardizer, self.middle, scaling)
+        return self.of(kernels, columns, self.unit, self.standardizer, self.middle, scaling, self.preparation)
 
     def __getstate__(self) -> dict[str, object]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # not what was derived from them
@@ -510,9 +527,18 @@ class Evaluator:
         return np.zeros(len(middle)) if scaling == "standardize" else roots(middle) if scaling == "root" else middle
 
     # ------------------------------------------------------------------------------------------- samples
+    def prepared(self, X: AnyArray) -> AnyArray:
+        """Samples without gaps; if training had none, the mean of the column stands for a gap."""
+        if self.preparation is not None:
+            return self.preparation(X)
+        if issparse(X) or not gaps_in(X):
+            return X
+        middle: Any = self.middle if self.standardizer is None else self.standardizer.mean
+        return np.where(np.isnan(X), middle, X)
+
     def _parts(self, X: AnyArray) -> Callable[[int], AnyArray]:
         """Maps a base to its columns of the samples, scaled."""
-        X = as_matrix(X)
+        X = self.prepared(as_matrix(X))
         standard = X if self.standardizer is None or issparse(X) else self.standardizer(X)
 
         def part(base: int) -> AnyArray:

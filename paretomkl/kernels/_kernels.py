@@ -14,10 +14,11 @@ from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import literal
-from ._evaluation import EXPONENTIAL, POLYNOMIAL, VALUE, Scaling, as_matrix, dense
+from ._evaluation import EXPONENTIAL, POLYNOMIAL, VALUE, Scaling, as_matrix, dense, gaps_in
 from ._fitted import (
     BaseValues,
     ColumnStatistics,
@@ -37,6 +38,7 @@ from ._fitted import (
     roots,
     statistics_of,
 )
+from ._preparing import Preparation
 
 Columns: TypeAlias = int | str | slice | Sequence[int] | Sequence[str] | Sequence[int | str] | IntArray | None
 Normalization: TypeAlias = Literal["auto", "unit", "trace", "capacity", "none"]
@@ -762,13 +764,15 @@ class KernelBank:
         feature_names: Sequence[str] | None = None,
         weight: Array | None = None,
         groups: Groups | None = None,
+        n_levels: Mapping[int, int] | None = None,
     ) -> FittedBank:
         """Resolve names and columns for data X of shape (n, n_features), or a stack (n, n, n_kernels).
 
         ``weight`` (n,) enters all estimates; a sample of weight zero counts as absent. ``groups`` holds the rows and
-        the weights of each task; by default all samples form one group.
+        the weights of each task; by default all samples form one group. ``n_levels`` are the numbers of categories of
+        the columns that hold their codes 0, 1, …; NaN is a gap.
         """
-        return self.fit_and_measure(X, feature_names, weight, groups)[0]
+        return self.fit_and_measure(X, feature_names, weight, groups, n_levels=n_levels)[0]
 
     def fit_and_measure(
         self,
@@ -777,11 +781,12 @@ class KernelBank:
         weight: Array | None,
         groups: Groups | None,
         level: bool = False,
+        n_levels: Mapping[int, int] | None = None,
     ) -> tuple[FittedBank, BaseValues | None]:
         """``fit``, and the base values among all samples if the kernels were measured there, for a Gram store.
 
         With ``level``, the last column of X is the code of a task, and a further kernel [same task] gives each task a
-        penalised intercept.
+        penalised intercept. ``n_levels`` are the numbers of categories of the columns that hold their codes.
         """
         self.check()
         if weight is not None:  # by a power of two, which rounds nothing: sums of products must not underflow
@@ -792,8 +797,10 @@ class KernelBank:
             evaluator, statistics = Evaluator.of(kernels, None, False), None
         else:
             X = as_matrix(X)
-            statistics = statistics_of(X, weight)
-            evaluator = self._evaluator(statistics, X.shape[1] - level, names, level)
+            n_features = X.shape[1] - level
+            preparation = self._preparation(X, n_features, names, weight, n_levels)
+            statistics = statistics_of(X if preparation is None else preparation(X), weight)
+            evaluator = self._evaluator(statistics, n_features, names, level, preparation)
         n = X.shape[0]
         groups = groups or [(np.arange(n), np.ones(n) if weight is None else weight)]
         most = most_measured(evaluator.n_kernels, self.normalization)
@@ -820,15 +827,21 @@ class KernelBank:
         return self._fitted(evaluator, *spread, sizes)
 
     def _evaluator(
-        self, statistics: ColumnStatistics, n_features: int, names: Sequence[str] | None, level: bool = False
+        self,
+        statistics: ColumnStatistics,
+        n_features: int,
+        names: Sequence[str] | None,
+        level: bool = False,
+        preparation: Preparation | None = None,
     ) -> Evaluator:
         """The kernels and their columns, for samples with these statistics; ``level`` is as in ``fit_and_measure``."""
         made: list[tuple[Kernel, IntArray]] = []
         scaling: list[Scaling] = []
+        expanded = preparation.expanded if preparation is not None else lambda columns: columns
         if self.made_from_data:
-            blocks = self.columns_by_source(n_features, names)
+            blocks = [(name, about, expanded(seen)) for name, about, seen in self.columns_by_source(n_features, names)]
             done = self._scaling(statistics, blocks)
-            standardizer = self._standardizer(statistics, blocks, done)
+            standardizer = self._standardizer(statistics, blocks, done, preparation)
             scalers: dict[Scaling, Function | None] = {"standardize": standardizer, "root": roots, "none": None}
             for (source, about, seen), way in zip(blocks, done, strict=True):
                 where: dict[str, Any] = {"columns": seen, "source": source} if source else {}
@@ -843,20 +856,35 @@ class KernelBank:
                 if made and kernel.columns == made[-1][0].columns:
                     seen = made[-1][1]
                 else:
-                    seen = resolve_columns(kernel.columns, n_features, names, f"Kernel {kernel}")
+                    seen = expanded(resolve_columns(kernel.columns, n_features, names, f"Kernel {kernel}"))
                 made.append((kernel, seen))
             way = _SCALINGS[False if self.standardize == "auto" else self.standardize]
-            every = [("", Source(), np.arange(n_features))]
-            standardizer = self._standardizer(statistics, every, [way])
+            every = [("", Source(), expanded(np.arange(n_features)))]
+            standardizer = self._standardizer(statistics, every, [way], preparation)
             scaling = [way] * len(made)
         if level:
             # codes are whole numbers, so this is one within a task and zero (below 1e-300) between tasks
             made.append((Gaussian(0.02, name="level"), np.array([n_features])))
             scaling.append("none")
         # medians are values of the samples, so that subtracting them is exact if the samples are close together
-        middle = statistics.quantiles((0.5,))[0] if {*scaling} - {"standardize"} else np.zeros(n_features)
+        width = n_features if preparation is None else preparation.n_columns
+        middle = statistics.quantiles((0.5,))[0] if {*scaling} - {"standardize"} else np.zeros(width)
         kernels, columns = [kernel for kernel, _ in made], [seen for _, seen in made]
-        return Evaluator.of(kernels, columns, self.normalization == "unit", standardizer, middle, scaling)
+        return Evaluator.of(kernels, columns, self.normalization == "unit", standardizer, middle, scaling, preparation)
+
+    def _preparation(
+        self,
+        X: AnyArray,
+        n_features: int,
+        names: Sequence[str] | None,
+        weight: Array | None,
+        n_levels: Mapping[int, int] | None,
+    ) -> Preparation | None:
+        """What fills the gaps of samples X and makes indicators of their categories; None if nothing is to do."""
+        if issparse(X) or not (n_levels or gaps_in(X)):
+            return None
+        blocks = self.columns_by_source(n_features, names) if self.n_sources else []
+        return Preparation.of(X, weight, n_levels, [seen for _, _, seen in blocks])
 
     def columns_by_source(self, n_features: int, names: Sequence[str] | None) -> list[tuple[str, Source, IntArray]]:
         """The name, the description and the columns of each source; one without a name for a default bank."""
@@ -897,18 +925,29 @@ class KernelBank:
         return found
 
     def _standardizer(
-        self, statistics: ColumnStatistics, blocks: list[tuple[str, Source, IntArray]], scaling: list[Scaling]
+        self,
+        statistics: ColumnStatistics,
+        blocks: list[tuple[str, Source, IntArray]],
+        scaling: list[Scaling],
+        preparation: Preparation | None = None,
     ) -> Standardizer | None:
         if "standardize" not in scaling:
             return None
         if not isinstance(statistics, SparseStatistics):
-            return Standardizer.of(statistics)
+            categories = () if preparation is None else preparation.categories
+            return Standardizer.of(statistics).joining([category.columns for category in categories])
         seen = [seen for (_, _, seen), way in zip(blocks, scaling, strict=True) if way == "standardize"]
         return statistics.standardizer(np.unique(np.concatenate(seen)))
 
-    def with_scaling(self, X: AnyArray, names: Sequence[str] | None) -> KernelBank:
+    def with_scaling(
+        self, X: AnyArray, names: Sequence[str] | None, n_levels: Mapping[int, int] | None = None
+    ) -> KernelBank:
         """The bank with the scaling of each source decided for samples X, for parts of them that need the same one."""
         blocks = self.columns_by_source(X.shape[1], names)
+        preparation = self._preparation(X, X.shape[1], names, None, n_levels)
+        if preparation is not None:
+            X = preparation(X)
+            blocks = [(name, about, preparation.expanded(seen)) for name, about, seen in blocks]
         done: list[Any] = [
             {"standardize": True, "none": False}.get(way, way) for way in self._scaling(statistics_of(X), blocks)
         ]

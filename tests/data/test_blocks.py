@@ -99,7 +99,8 @@ def test_sources_may_name_blocks():
         ({"genes": GENES, "clinic": CLINIC[:50]}, "Block 'clinic' has 50 rows, but block 'genes' has 60"),
         ({"genes": GENES, "clinic": CLINIC[:, :0]}, "Block 'clinic' is empty"),
         ({"genes": GENES, "clinic": CLINIC[:, 0]}, "Block 'clinic' must have two dimensions"),
-        ({"genes": np.where(GENES > 2, np.nan, GENES)}, "Block 'genes' contains NaN"),
+        ({"genes": np.where(GENES > 2, np.inf, GENES)}, r"Block 'genes' contains infinity.* \(columns '"),
+        ({"genes": None, "clinic": CLINIC}, "Block 'genes' is None"),
     ],
 )
 def test_bad_blocks_are_refused(X, words):

@@ -291,9 +291,9 @@ def test_the_unknown_task_of_a_fold_is_explained(toy):
 
 
 def test_x_that_does_not_fit_is_named(toy):
-    frame = pd.DataFrame(toy.X, columns=["a", "b", "c"]).assign(site=toy.tasks)
+    objects = np.column_stack([toy.X.astype(object), toy.tasks])
     with pytest.raises(ValueError, match=r"could not convert string to float: 'task 0'\. Encode that column, or, if"):
-        make().fit(frame, toy.y)
+        make().fit(objects, toy.y)
     with pytest.raises(ValueError, match="task_column=0 needs a dense X, but X is sparse"):
         make(task_column=0).fit(scipy.sparse.csr_array(toy.X), toy.y)
     with pytest.raises(ValueError, match="X has no column besides task_column=0"):
