@@ -127,8 +127,7 @@ class MultiTaskEstimator(_Estimator):
         tags = super().__sklearn_tags__()
         stack = is_precomputed(self.kernels)
         tags.input_tags.pairwise = tags.input_tags.three_d_array = stack
-        tags.input_tags.sparse = self.kernels is not None and not stack
-        tags.input_tags.allow_nan = tags.input_tags.categorical = self.kernels is not None and not stack
+        tags.input_tags.sparse = tags.input_tags.allow_nan = self.kernels is not None and not stack
         return tags
 
     # -------------------------------------------------------------------------------------------- predict

@@ -1,9 +1,9 @@
 """Prepare samples for kernels: fill gaps, and turn the codes of categories into indicators.
 
-A :class:`Preparation` is fitted to training samples, like the scales of columns. It appends the indicators of categories
-to the columns of X, which keep their places. A category that no training sample has is a constant column, without
-effect. Cells without a value get a typical value of their column. A source that a sample lacks altogether is predicted
-from its other sources by ridge regression.
+A :class:`Preparation` is fitted to training samples, like the scales of columns. It appends the indicators of
+categories to the columns of X, which keep their places. A category that no training sample has is a constant column,
+without effect. Cells without a value get a typical value of their column. A source that a sample lacks altogether is
+predicted from its other sources by ridge regression.
 """
 
 from __future__ import annotations
