@@ -347,11 +347,7 @@ class Labelling(TaskSet):
         One-vs-rest: the decision of the class. Pairs: their votes, with ties broken by the sum of their confidences
         squeezed into (−⅓, ⅓). A class without any decision scores below all others.
         """
-        index = {label: k for k, label in enumerate(listed(self.classes))}
-        negative, positive = np.zeros((2, self.n_tasks, len(index)))
-        for t, (*minus, plus) in enumerate(self.pairs):
-            positive[t, index[plus]] = 1.0
-            negative[t, [index[label] for label in minus]] = 1.0
+        negative, positive = self.sides_of_classes
         asked = decided.times(~np.isnan(decided.values), negative + positive) > 0
         f = np.nan_to_num(decided.values)
         scores = decided.times(f, positive - negative)
@@ -360,6 +356,16 @@ class Labelling(TaskSet):
             scores = votes + scores / (3 * (np.abs(scores) + 1))
         lowest = np.where(asked, scores, np.inf).min(axis=1, keepdims=True, initial=0.0)
         return np.where(asked, scores, lowest - 1.0)
+
+    @property
+    def sides_of_classes(self) -> tuple[Array, Array]:
+        """One where a class is that of −1, or of +1, of a task: two arrays (n_tasks, n_classes)."""
+        index = {label: k for k, label in enumerate(listed(self.classes))}
+        negative, positive = np.zeros((2, self.n_tasks, len(index)))
+        for t, (*minus, plus) in enumerate(self.pairs):
+            positive[t, index[plus]] = 1.0
+            negative[t, [index[label] for label in minus]] = 1.0
+        return negative, positive
 
     @property
     def one_vs_rest(self) -> bool:

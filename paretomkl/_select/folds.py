@@ -23,10 +23,11 @@ from .._tools.checks import shown
 from .._tools.running import Progress, effective_jobs
 from .._tools.shares import Share
 from .._tools.typing import Array
-from .scorers import scorer_takes
+from .scorers import scorer_takes, wants_probabilities
 
 PlainEstimator = ParetoMKLClassifier | ParetoMKLRegressor
 Scorer = Callable[..., Any]
+MOST_KEPT = 64 * 2**20  # bytes of decisions that a fold keeps; beyond, the chosen point is fitted again to calibrate it
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Fold:
     """All that one fold needs to score a grid, also in another process.
 
     estimator: unfitted; train, test: the samples to learn from and those held out; asked: the arguments X and tasks of
-    a scorer, which are the held-out samples as the user passed them.
+    a scorer, which are the held-out samples as the user passed them; keeps: whether to return the decisions.
     """
 
     number: int
@@ -45,11 +46,23 @@ class Fold:
     test: Examples
     scorer: Scorer
     asked: dict[str, Any]
+    keeps: bool = False
+
+
+@dataclass(frozen=True)
+class FoldDecisions:
+    """The decisions of all points of a fold on its held-out samples, in the order of the grid."""
+
+    tasks: TaskSet
+    decided: list[Decided]
 
 
 @dataclass(frozen=True)
 class FoldScores:
-    """Scores, losses, gaps and seconds of all points of one fold, in the order of the grid; or the error of its fit."""
+    """Scores, losses, gaps and seconds of all points of one fold, in the order of the grid; or the error of its fit.
+
+    held_out: the decisions behind the scores, if the fold keeps them.
+    """
 
     number: int
     way: Share
@@ -58,6 +71,7 @@ class FoldScores:
     gaps: Array
     seconds: Array
     error: Exception | None = None
+    held_out: FoldDecisions | None = None
 
 
 def run_folds(
@@ -80,18 +94,20 @@ def run_folds(
 def _score_fold(fold: Fold, error_score: float | str, progress: Progress | None) -> FoldScores:
     """Score one fold; a failure is kept unless ``error_score`` is "raise"."""
     try:
-        found = _score_points(fold, progress or Progress(1, fold.estimator.tol, 0))
+        found, kept = _score_points(fold, progress or Progress(1, fold.estimator.tol, 0))
     except Exception as error:
         if isinstance(error_score, str):
             raise
         scores, unknown = np.full(fold.grid.size, error_score), np.full(fold.grid.size, np.nan)
         return FoldScores(fold.number, fold.way, scores, unknown, unknown, unknown, error)
     scores, losses, gaps, seconds = np.array([found[point] for point in fold.grid.points]).T
-    return FoldScores(fold.number, fold.way, scores, losses, gaps, seconds)
+    return FoldScores(fold.number, fold.way, scores, losses, gaps, seconds, held_out=kept)
 
 
-def _score_points(fold: Fold, progress: Progress) -> dict[Point, tuple[float, float, float, float]]:
-    """Fit one fold at all points of the grid: score, loss, gap and seconds of each."""
+def _score_points(
+    fold: Fold, progress: Progress
+) -> tuple[dict[Point, tuple[float, float, float, float]], FoldDecisions | None]:
+    """Fit one fold at all points of the grid: score, loss, gap and seconds of each; and the decisions, if kept."""
     estimator, grid, test = fold.estimator, fold.grid, fold.test
     training = fold.train.training(estimator.reading, strict=False)
     parts = estimator.parts(grid.ps)
@@ -101,16 +117,24 @@ def _score_points(fold: Fold, progress: Progress) -> dict[Point, tuple[float, fl
         training.bounds(C)  # raises before anything is computed
     tasks = training.together or training.labelling
     loss = tasks.loss(test.samples, test.y, test.sample_weight)
-    score = _own_score(tasks, test) if fold.scorer is own_score else partial(_foreign_score, fold, tasks)
+    if fold.scorer is own_score:
+        score = _own_score(tasks, test)
+    elif wants_probabilities(fold.scorer):  # which are calibrated once all folds have their decisions
+        score = _later
+    else:
+        score = partial(_foreign_score, fold, tasks)
     decide = _decide_apart if fold.way == "nothing" else _decide_together
     verdicts: dict[int, tuple[float, float]] = {}
-    found = {}
+    found, kept = {}, {}
     for point, gap, seconds, decided in decide(estimator, training, grid, parts, progress, test.samples):
         if id(decided) not in verdicts:  # points with the same sweep share their decisions
             lost = loss(decided)
             verdicts[id(decided)] = score(point, decided, lost), lost
         found[point] = *verdicts[id(decided)], gap, seconds
-    return found
+        kept[point] = decided
+    size = sum(one.values.nbytes for one in {id(one): one for one in kept.values()}.values())
+    keeps = fold.keeps and (size <= MOST_KEPT or score is _later)
+    return found, FoldDecisions(tasks, [kept[point] for point in grid.points]) if keeps else None
 
 
 # ------------------------------------------------------------------------------------------------------- scores
@@ -126,11 +150,22 @@ def _own_score(tasks: TaskSet, test: Examples) -> Callable[[Point, Decided, floa
     return lambda point, decided, lost: tasks.score(decided, test.samples, test.y, test.sample_weight)
 
 
+def _later(point: Point, decided: Decided, lost: float) -> float:
+    """In place of a score that needs probabilities."""
+    return np.nan
+
+
 def _foreign_score(fold: Fold, tasks: TaskSet, point: Point, decided: Decided, lost: float) -> float:
     """The score of a scorer that asks an estimator for its predictions."""
+    return scored_by_user(fold, tasks, point, decided)
+
+
+def scored_by_user(fold: Fold, tasks: TaskSet, point: Point, decided: Decided, **attributes: Any) -> float:
+    """The score of a scorer for known decisions; ``attributes`` are of the fitted estimator that it sees."""
     fitted = copy(fold.estimator)
     # its own function finds the samples of the given X without reading them again
-    vars(fitted).update(model_=_Decided(tasks, decided), p=point.p, C=point.C, _samples=partial(_held_out, fold))
+    known = {"model_": _Decided(tasks, decided), "p": point.p, "C": point.C, "_samples": partial(_held_out, fold)}
+    vars(fitted).update(known | attributes)
     given = {"tasks": fold.asked["tasks"], "sample_weight": fold.test.sample_weight}
     return one_number(fold.scorer(fitted, fold.asked["X"], fold.test.y, **routed(fold.scorer, given)))
 

@@ -232,6 +232,12 @@ def check_scorer(scoring: Any, estimator: Any) -> Callable[..., Any]:
     return scorer
 
 
+def wants_probabilities(scorer: Any) -> bool:
+    """Whether a scorer asks for probabilities first."""
+    metric = metric_of(scorer)
+    return metric is not None and metric.responses[0] == "predict_proba"
+
+
 def scorer_takes(scorer: Any, argument: str) -> bool:
     """Whether a scorer takes ``sample_weight`` or ``tasks``."""
     metric = metric_of(scorer)

@@ -6,6 +6,7 @@ import numbers
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar, Literal, Self
 
@@ -19,8 +20,10 @@ from .._data.tasks import as_labels, is_matrix, rows_by_label, unique_labels
 from .._data.together import numbered, sharing_in_words
 from .._fitting.tracing import Grid, models_of, trace
 from .._learn.base import ClassifierKind, KernelFit, MultiTaskEstimator, RegressorKind, fitted_at
+from .._learn.calibration import Calibration
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
 from .._learn.path import PAPER_PS, ParetoPath, parameters_of
+from .._learn.probabilities import predict_log_proba, predict_proba
 from .._tools.checks import check_count, check_exponents, check_grid, check_share, check_task_scale, shown
 from .._tools.running import Progress, effective_jobs
 from .._tools.shares import SHARES, Share
@@ -33,10 +36,11 @@ from ..machines._base import find_kind
 from ..protocols import Scalarization, WeightSet
 from ..solvers._base import Run
 from .choice import Choice, ScoreTable, edge_of
-from .folds import Fold, PlainEstimator, one_number, own_score, routed, run_folds
+from .folds import Fold, FoldScores, PlainEstimator, one_number, own_score, routed, run_folds
 from .honest import honest_estimate, honest_html, honest_scores
+from .probabilities import calibration_at, score_probabilities
 from .refolds import SearchFolds
-from .scorers import check_scorer
+from .scorers import check_scorer, wants_probabilities
 from .splits import TrainTest, group_codes, leave_tasks_out, make_splits, rows_to_search
 
 __all__ = ["ParetoMKLClassifierCV", "ParetoMKLRegressorCV"]
@@ -138,17 +142,24 @@ class PathSearch(KernelFit, MultiTaskEstimator):
             grids = _that_predict_new_tasks(grids)
         n_points = sum(grid.size for grid in grids.values())
         with Progress(len(splits) * n_points + len(self._exponents()), self.tol, self.verbose) as progress:
-            folds = self._folds(some, X, tasks is not None, splits, grids, reader)
-            scored = run_folds(folds, len(splits) * len(grids), self.n_jobs, self.error_score, progress)
+            folds = partial(self._folds, some, X, tasks is not None, splits, grids, reader)
+            scored = list(run_folds(folds(), len(splits) * len(grids), self.n_jobs, self.error_score, progress))
+            if self.scorer_ is not own_score and wants_probabilities(self.scorer_):
+                scored = score_probabilities(scored, list(folds()), self.error_score)
             table = ScoreTable.of(scored, grids, self.error_score)
             self.small_tasks_ = task_size < SMALL_TASK
             self._keep_choice(table, Choice.of(table, self.by_loss, self.small_tasks_))
             if self.best_share_ in refit:
                 self._refit(examples, grids[self.best_share_], reader, progress)
+                first = table.points["share"].tolist().index(self.best_share_)  # of the points of this way to share
+                self._calibrate(scored, some, splits, self.best_index_ - first)
         self.n_splits_, self.n_search_rows_, self.search_rows_ = len(splits), len(seen), rows
         self.folds_ = SearchFolds.of(splits, rows, examples, **again)
         self.splits_ = self.folds_.searched
         return self
+
+    def _calibrate(self, scored: list[FoldScores], searched: Examples, splits: list[TrainTest], point: int) -> None:
+        """Calibrate probabilities, if there are any, on the held-out decisions of the chosen point."""
 
     # -------------------------------------------------------------------------------------------- parameters
     def _checked(self, X: object) -> PlainEstimator:
@@ -290,7 +301,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         """The scorer of the held-out samples."""
         if self.scoring is None:
             return own_score
-        scorer = check_scorer(self.scoring, self.plain_estimator())
+        scorer = check_scorer(self.scoring, self)
         if isinstance(self.scoring, str):
             one_problem = self.stratify and samples.sources is None and not is_matrix(y)
             n_classes = len(unique_labels(as_labels(y, "y").ravel())) if one_problem else None
@@ -319,7 +330,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
                 estimator = _noted(self.plain_estimator(way), reader)
                 if learned.samples.data.ndim == 3:  # the features of a stack of kernels are its training samples
                     estimator.n_features_in_ = len(train)
-                yield Fold(k, way, grid, estimator, learned, held_out, self.scorer_, asked)
+                yield Fold(k, way, grid, estimator, learned, held_out, self.scorer_, asked, keeps=self.stratify)
 
     def _keep_choice(self, table: ScoreTable, choice: Choice) -> None:
         """Set the fitted attributes of the search, and warn of a grid that ends too early."""
@@ -538,6 +549,10 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         The rows used in the search; None if it used all.
     refit_time_ : float
         Time in seconds to fit the final path on all samples.
+    folds_ : SearchFolds
+        The folds, to be fitted again at the chosen point. It refers to the training data, which pickles leave out.
+    calibration_ : Calibration
+        How decisions become probabilities: slopes and offsets, fitted to the held-out decisions of the chosen point.
     theta_, objectives_, task_weights_, objective_, gap_, n_sweeps_, classes_, …
         As in ``best_estimator_``.
 
@@ -559,8 +574,12 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
 
     plain_type = ParetoMKLClassifier
     score = PathSearch.score  # before that of scikit-learn's mixin
+    predict_proba, predict_log_proba = predict_proba, predict_log_proba
+    calibration_: Calibration
 
     __metadata_request__decision_function: ClassVar = {"tasks": True}
+    __metadata_request__predict_proba: ClassVar = {"tasks": True}
+    __metadata_request__predict_log_proba: ClassVar = {"tasks": True}
 
     def __init__(
         self,
@@ -637,6 +656,15 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         """Signed distances of the best estimator, up to scale, as in :class:`ParetoMKLClassifier`."""
         samples = self._samples(X, tasks)
         return self.model_.tasks.scores(self.model_.decided(samples))
+
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether there are probabilities, once it is fitted: always, since it has folds."""
+        return True
+
+    def _calibrate(self, scored: list[FoldScores], searched: Examples, splits: list[TrainTest], point: int) -> None:
+        best = self.best_estimator_
+        best.calibration_ = self.calibration_ = calibration_at(best, point, scored, searched, splits)
 
     def _settled(self) -> dict[str, Any]:
         usual = {"multi_class": "one-vs-one", "loss": "hinge"}  # until the data are known

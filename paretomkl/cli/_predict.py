@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 UNKNOWN = ("refuse", "common", "mean")
 OTHER_FORMATS = (".parquet", ".arrow", ".feather", ".ipc", ".npy", ".npz", ".xlsx", ".xls", ".json")
 MOST_NAMED = 5  # tasks and classes that a note lists at most
-SCORE = "score: "  # begins the names of the columns with decision scores
+MARGIN, PROBABILITY = "margin", "probability"  # begin the names of the columns with decisions and with probabilities
 
 
 @command(
@@ -40,7 +40,8 @@ def predict(
     out: Annotated[Path | None, Option("--out", "-o", help="CSV file to write; default, or -: print.")] = None,
     keep: Annotated[str, Option(help="Table columns to copy to the output, separated by commas; or `all`.")] = "",
     unknown_tasks: Annotated[str | None, Option(help="`refuse`, `common` or `mean`; see below.")] = None,
-    scores: Annotated[bool | None, Option("--scores/--no-scores", help="With or without decision scores.")] = None,
+    scores: Annotated[bool | None, Option("--scores/--no-scores", help="With or without margins (decisions).")] = None,
+    proba: Annotated[bool, Option("--proba", help="Add the probabilities of the classes.")] = False,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     encoding: Encoding = None,
@@ -73,10 +74,13 @@ def predict(
         output.say(f"Read {called(file)}: {counted(len(frame), 'row')} to predict with {model.name}.")
     saved = SavedModel.load(model)
     if scores and saved.regression:
-        raise TableError("--scores adds the decision scores of classes, but this model predicts numbers; remove it.")
+        raise TableError("--scores adds the margins of classes, but this model predicts numbers; remove it.")
+    if proba and (saved.regression or not hasattr(saved.model, "predict_proba")):
+        why = "predicts numbers" if saved.regression else "has none; fit it again with this version"
+        raise TableError(f"--proba adds the probabilities of classes, but this model {why}; remove it.")
     inputs = saved.inputs(frame, file.name)
     far = saved.note_far_outside(inputs)
-    answers = saved.answer(inputs, unknown_tasks, scores is not False)
+    answers = saved.answer(inputs, unknown_tasks, scores is not False, proba)
     table = _beside(frame[kept], answers)
     facts: Facts = {"rows": len(table)} | ({"far_outside": far} if far else {})
     facts |= _report(table, kept, answers, out, output)
@@ -113,7 +117,10 @@ def _beside(kept: "Frame", answers: "Answers") -> "Frame":
     made[answers.name] = answers.labels
     if answers.scores is not None:
         names = saved.model.classes_[1:] if saved.two_classes else saved.model.classes_
-        made |= {f"{SCORE}{name}": column for name, column in zip(names, answers.scores.T, strict=True)}
+        made |= {f"{MARGIN}: {name}": column for name, column in zip(names, answers.scores.T, strict=True)}
+    if answers.probabilities is not None:
+        columns = zip(saved.model.classes_, answers.probabilities.T, strict=True)
+        made |= {f"{PROBABILITY}: {name}": column for name, column in columns}
     if answers.new_tasks:
         made[NEW_TASK] = answers.new
         if answers.handling != "refuse":
@@ -154,7 +161,9 @@ def _report(table: "Frame", kept: list[str], answers: "Answers", out: Path | Non
         table.to_csv(sys.stdout, index=False)
     facts["predictions"] = table[answers.name]
     if answers.scores is not None:
-        facts["scores"] = {name: table[name] for name in table.columns if name.startswith(SCORE)}
+        facts["scores"] = {name: table[name] for name in table.columns if name.startswith(f"{MARGIN}: ")}
+    if answers.probabilities is not None:
+        facts["probabilities"] = {name: table[name] for name in table.columns if name.startswith(f"{PROBABILITY}: ")}
     copied = dict.fromkeys([*kept, answers.saved.columns.task])
     return facts | {"columns": {name: table[name] for name in copied if name in table.columns}}
 

@@ -148,12 +148,13 @@ class SavedModel:
         return {self.columns.numbers[k]: int(far[:, k].sum()) for k in found}
 
     # -------------------------------------------------------------------------------------------- predictions
-    def answer(self, inputs: "Frame", handling: str | None, with_scores: bool) -> "Answers":
+    def answer(self, inputs: "Frame", handling: str | None, with_scores: bool, proba: bool = False) -> "Answers":
         """Predict the rows; ``handling`` says what to do with rows of new tasks, None means the default."""
         n, scored = len(inputs), with_scores and not self.regression
         labels = np.full(n, np.nan) if self.regression else np.full(n, None, dtype=object)
         scores = np.full((n, 1 if self.two_classes else len(self.model.classes_)), np.nan) if scored else None
-        answers = Answers(self, inputs, labels, scores, self._checked(handling))
+        probabilities = np.full((n, len(self.model.classes_)), np.nan) if proba else None
+        answers = Answers(self, inputs, labels, scores, self._checked(handling), probabilities)
         if not answers.given.any():
             raise TableError(answers.refusal())
         new = answers.new
@@ -164,6 +165,11 @@ class SavedModel:
             labels[new] = self._labels(mean)
             if scores is not None:
                 scores[new] = mean
+            if probabilities is not None:
+                from .._learn.calibration import led_by
+
+                found = np.mean([self.pipeline.predict_proba(rows) for rows in as_known], axis=0)
+                probabilities[new] = led_by(found, np.searchsorted(self.model.classes_, labels[new]))
         return answers
 
     def _checked(self, handling: str | None) -> str:
@@ -189,6 +195,8 @@ class SavedModel:
                 answers.labels[some] = self.pipeline.predict(inputs.iloc[some])
                 if answers.scores is not None:
                     answers.scores[some] = self._decisions(inputs.iloc[some])
+                if answers.probabilities is not None:
+                    answers.probabilities[some] = self.pipeline.predict_proba(inputs.iloc[some])
                 progress.done(len(some))
                 progress.show("predicted")
 
@@ -210,7 +218,7 @@ class SavedModel:
 
 @dataclass(frozen=True)
 class Answers:
-    """Predictions (n_rows,) for the inputs, and their scores (n_rows, n_scores) if requested.
+    """Predictions (n_rows,) for the inputs, and their scores (n_rows, n_scores) and probabilities if requested.
 
     handling: what happens to rows of tasks the model has not seen: "refuse", "common" or "mean".
     """
@@ -220,6 +228,7 @@ class Answers:
     labels: AnyArray
     scores: Array | None
     handling: str
+    probabilities: Array | None = None
 
     @property
     def name(self) -> str:

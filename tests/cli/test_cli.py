@@ -213,15 +213,29 @@ def test_a_saved_model_predicts_new_rows(folder, model, tmp_path):
     assert done.returncode == 0, done.stderr
     table = pd.read_csv(out)
     truth = patients(seed=1)["outcome"]
-    assert list(table.columns) == ["hospital", "predicted_outcome", "score: well"]
+    assert list(table.columns) == ["hospital", "predicted_outcome", "margin: well"]
     assert (table["hospital"] == patients(seed=1)["hospital"]).all()
     assert (table["predicted_outcome"] == truth).mean() > 0.8
-    assert ((table["score: well"] > 0) == (table["predicted_outcome"] == "well")).all()
+    assert ((table["margin: well"] > 0) == (table["predicted_outcome"] == "well")).all()
+
+
+def test_probabilities_beside_the_predictions(folder, model, tmp_path):
+    out = tmp_path / "predictions.csv"
+    assert run("predict", model, folder / "new.csv", "-o", out, "--proba", "--no-scores").returncode == 0
+    table = pd.read_csv(out)
+    names = ["probability: ill", "probability: well"]
+    assert list(table.columns) == ["hospital", "predicted_outcome", *names]
+    assert ((table[names[1]] > 0.5) == (table["predicted_outcome"] == "well")).all()
+    np.testing.assert_allclose(table[names].sum(axis=1), 1.0)
+    right = np.where(patients(seed=1)["outcome"] == "well", table[names[1]], table[names[0]])
+    assert -np.log(right).mean() < 0.5
+    facts = json.loads(run("predict", model, folder / "new.csv", "--json", "--proba").stdout)
+    np.testing.assert_allclose(facts["probabilities"][names[1]], table[names[1]])
 
 
 def test_predictions_without_a_file_are_printed(folder, model):
     done = run_process("predict", model, folder / "new.csv")
-    assert done.stdout.splitlines()[0] == "hospital,predicted_outcome,score: well"
+    assert done.stdout.splitlines()[0] == "hospital,predicted_outcome,margin: well"
     assert run("predict", model, folder / "new.csv", "--no-scores").stdout.startswith("hospital,predicted_outcome\n")
     assert len(done.stdout.splitlines()) == 121
     facts = json.loads(run("predict", model, folder / "new.csv", "--json").stdout)
@@ -704,7 +718,7 @@ def test_fit_finds_out_what_tasks_share(folder, tmp_path):
     done = run("predict", tmp_path / "m.skops", tmp_path / "clara.csv", "-o", tmp_path / "p.csv", "--scores")
     assert "2 of 120 rows belong to tasks the model has not seen, 'St. Clara'" in done.stderr
     table = pd.read_csv(tmp_path / "p.csv")
-    assert list(table.columns) == ["hospital", "predicted_outcome", "score: well", "new_task"]
+    assert list(table.columns) == ["hospital", "predicted_outcome", "margin: well", "new_task"]
     assert np.flatnonzero(table["new_task"]).tolist() == [1, 5]
     facts = json.loads(run("predict", tmp_path / "m.skops", tmp_path / "clara.csv", "--json").stdout)
     assert sum(facts["new_task"]) == 2

@@ -199,12 +199,12 @@ def test_only_rows_of_unknown_tasks_are_refused(model, strangers, tmp_path):
     assert "--unknown-tasks mean" in done.stderr
     assert "; 2 rows without a prediction. Written" in done.stdout
     table = pd.read_csv(tmp_path / "p.csv")
-    assert list(table.columns) == ["id", "hospital", "predicted_outcome", "score: well", "new_task"]
+    assert list(table.columns) == ["id", "hospital", "predicted_outcome", "margin: well", "new_task"]
     assert table["id"].tolist() == list(range(7000, 7120))
     assert np.flatnonzero(table["predicted_outcome"].isna()).tolist() == [1, 5]
     assert np.flatnonzero(table["new_task"]).tolist() == [1, 5]
     facts = json.loads(run("predict", model, strangers, "--json").stdout)
-    assert (facts["new_tasks"], facts["predictions"][1], facts["scores"]["score: well"][5]) == (
+    assert (facts["new_tasks"], facts["predictions"][1], facts["scores"]["margin: well"][5]) == (
         {"St Clara": 2},
         None,
         None,
@@ -229,7 +229,7 @@ def test_the_mean_of_known_tasks_is_a_fallback(folder, strangers, tmp_path, targ
     for name in found.columns if target == "age" else [name for name in found.columns if name.startswith("score")]:
         np.testing.assert_allclose(found[name], (of_tasks[0][name] + of_tasks[1][name]) / 2)
     if target == "outcome":
-        assert ((found["score: well"] > 0) == (found["predicted_outcome"] == "well")).all()
+        assert ((found["margin: well"] > 0) == (found["predicted_outcome"] == "well")).all()
 
 
 def test_the_common_part_is_for_models_that_have_one(folder, model, strangers, tmp_path):
@@ -261,7 +261,7 @@ def test_all_columns_can_be_kept_and_the_truth_is_compared(folder, model, tmp_pa
     assert facts["accuracy"] == pytest.approx(right.mean())
     assert list(facts["columns"]) == ["id", "age", "hospital"]
     beside = run("predict", model, folder / "new.csv", "--keep", "id")
-    assert beside.stdout.splitlines()[0] == "id,hospital,predicted_outcome,score: well"
+    assert beside.stdout.splitlines()[0] == "id,hospital,predicted_outcome,margin: well"
     assert len(beside.stdout.splitlines()) == 121
     assert "Accuracy by task" in beside.stderr, "what is printed stays a table"
     again = run("predict", model, tmp_path / "p.csv", "--keep", "all")
@@ -660,7 +660,7 @@ def test_many_rows_are_predicted_in_blocks(model, folder, monkeypatch):
     monkeypatch.setattr("paretomkl.cli._saved_model.BLOCK", 7)
     blocks = json.loads(run("predict", model, folder / "new.csv", "--json").stdout)
     assert blocks["predictions"] == whole["predictions"]
-    np.testing.assert_allclose(blocks["scores"]["score: well"], whole["scores"]["score: well"], atol=1e-9)
+    np.testing.assert_allclose(blocks["scores"]["margin: well"], whole["scores"]["margin: well"], atol=1e-9)
 
 
 def test_a_progress_line_fits_the_terminal(monkeypatch):

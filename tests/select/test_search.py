@@ -468,8 +468,6 @@ def _score_and_process(estimator, X, y):
         ({"scoring": {"a": "accuracy"}}, "scoring must return one number"),
         ({"scoring": make_multitask_scorer(average=None)}, "scoring must return one number"),
         ({"scoring": lambda estimator, X, y: {"a": 1.0}}, "scoring must return one number, got {'a': 1.0}"),
-        ({"scoring": "neg_log_loss"}, "ParetoMKLClassifier has no method predict_proba"),
-        ({"scoring": make_multitask_scorer("neg_log_loss")}, "ParetoMKLClassifier has no method predict_proba"),
         ({"cv": []}, "cv yields no splits"),
         ({"n_jobs": 0}, "n_jobs must be None"),
         ({"n_jobs": 1.5}, "n_jobs must be None"),
