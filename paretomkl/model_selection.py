@@ -9,6 +9,7 @@ from ._select.splits import (
     MultiTaskStratifiedKFold,
     split_by_time,
 )
+from ._select.task_scores import ScoresByTask, score_by_task
 
 __all__ = [
     "MultiTaskGroupKFold",
@@ -17,6 +18,8 @@ __all__ = [
     "MultiTaskShuffleSplit",
     "MultiTaskStratifiedGroupKFold",
     "MultiTaskStratifiedKFold",
+    "ScoresByTask",
     "make_multitask_scorer",
+    "score_by_task",
     "split_by_time",
 ]

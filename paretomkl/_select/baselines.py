@@ -28,9 +28,10 @@ from .._tools.running import SMALL_SYSTEM, Progress, blas_threads, effective_job
 from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, IntArray
 from ..kernels._kernels import is_precomputed
-from .honest import best, choices, honest_points, honest_scores, splits_of
+from .held_out import held_out_parts, joined_folds
+from .honest import best, choices, honest_scores, splits_of
 from .results import OURS, Comparison, Contender, TaskErrors
-from .scorers import MultiTaskScorer, plain_labels
+from .scorers import MultiTaskScorer, Part, plain_labels
 from .scores import Answers, Judge, make_judge
 from .search import PathSearch
 from .splits import TrainTest
@@ -115,7 +116,6 @@ def compare(
         raise ValueError(f"Tasks are compared one by one; use scoring=make_multitask_scorer({search.scoring!r}).")
     judge = make_judge(search.scoring, regression=regression).of_tasks(labelling)
     splits = splits_of(search, len(examples.samples))
-    points = honest_points(search, share)
     ours = Contender(OURS, honest_scores(search, share))
     entries = Entries.of(examples, labelling)
     folds = [entries.fold(*split) for split in splits]
@@ -129,7 +129,8 @@ def compare(
     groups, kind = np.arange(len(labelling.distinct_sources)), RegressionBaseline if regression else ClassBaseline
     model = kind(entries, groups, folds, len(splits), judge, search.reading.class_weight)
     if regression:
-        ours = replace(ours, errors=_our_errors(model, labelling, search, examples, splits, points, n_jobs))
+        predicted, _, _ = held_out_parts(search, X, y, tasks, n_jobs=n_jobs, share=share)
+        ours = replace(ours, errors=_our_errors(predicted, len(splits), labelling.names))
     some = search.search_rows_ is not None
     about = f"The folds are made of {search.n_search_rows_:,} of {len(examples.samples):,} rows." if some else ""
     found = contenders(model, labelling.names, is_precomputed(search.kernels), n_jobs, verbose)
@@ -137,33 +138,15 @@ def compare(
 
 
 # --------------------------------------------------------------------------------------------------- the search
-def _our_errors(
-    model: Baseline,
-    targets: Targets,
-    search: PathSearch,
-    examples: Examples,
-    splits: list[TrainTest],
-    points: IntArray,
-    n_jobs: int | None,
-) -> TaskErrors | None:
-    """Errors of a search, each fold at the point that the other folds choose; None if a fold has failed.
-
-    points (n_folds,): rows of ``cv_results_``.
-    """
-    entries, parts = model.entries, []
-    for k, ((train, test), point) in enumerate(zip(splits, points, strict=True)):
-        if np.isnan(search.cv_results_[f"split{k}_test_score"]).all():
-            return None
-        plain = search.estimator_at(point).set_params(n_jobs=n_jobs, verbose=0)
-        fitted = plain.learned(examples.take(train, train).training(plain.reading, strict=False)).model_
-        values = fitted.predict(examples.take(test, train).samples)
-        values = values.reshape(len(values), -1)
-        place = [fitted.tasks.sources.index(source) if values.shape[1] > 1 else 0 for source in targets.sources]
-        own = model.folds[k][1]
-        at = np.full(len(entries.data), -1)
-        at[test] = np.arange(len(test))
-        parts.append(model.parts(k, values[at[entries.rows[own]], np.array(place)[entries.groups[own]]]))
-    return task_errors(targets.names, parts)
+def _our_errors(folds: list[list[Part]], n_folds: int, names: list[str]) -> TaskErrors | None:
+    """Errors of a search, each fold at the point that the other folds choose; None if a fold has failed."""
+    if len(folds) < n_folds:
+        return None
+    known = {part.name: (part.truth.astype(float), part.response, None) for part in joined_folds(folds)}
+    if len(names) == 1:
+        known = {names[0]: next(iter(known.values()))}
+    parts = [known.get(name, (np.empty(0), np.empty(0), None)) for name in names]
+    return task_errors(names, [parts])
 
 
 # ------------------------------------------------------------------------------------------------------- rows

@@ -66,11 +66,12 @@ def of_folds(scores: Array, confidence: float = CONFIDENCE, n_rows: float | None
     return of_variance(mean, (error * reach / norm.ppf((1 + confidence) / 2)) ** 2, n_rows, confidence)
 
 
-def combined(parts: Sequence[Estimate], weights: Array) -> Estimate:
-    """The weighted mean of scores of different rows, with the interval that follows from theirs.
+def combined(parts: Sequence[Estimate], weights: Array, dependent: bool = False) -> Estimate:
+    """The weighted mean of scores, with the interval that follows from theirs.
 
     The ends are as far from the mean as independent errors of the parts carry it (the method of variance estimates
-    recovery); an end that is unknown for a part with weight is unknown for the mean.
+    recovery), or if they are ``dependent``, as far as errors that are all alike. An end that is unknown for a part is
+    unknown for the mean.
     """
     scores, low, high = np.array(parts, dtype=float).reshape(-1, 3).T
     known = ~np.isnan(scores) & (weights > 0)
@@ -78,6 +79,8 @@ def combined(parts: Sequence[Estimate], weights: Array) -> Estimate:
         return Estimate(math.nan)
     share = weights[known] / weights[known].sum()
     mean = float(share @ scores[known])
-    below = math.sqrt(float(np.sum((share * (scores - low)[known]) ** 2)))
-    above = math.sqrt(float(np.sum((share * (high - scores)[known]) ** 2)))
+    below, above = (
+        float(np.sum(part) if dependent else math.sqrt(np.sum(part**2)))
+        for part in (share * (scores - low)[known], share * (high - scores)[known])
+    )
     return Estimate(mean, mean - below, mean + above)

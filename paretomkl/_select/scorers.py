@@ -178,24 +178,10 @@ class MultiTaskScorer(BaseEstimator):
         """
         metric = metric_of(self)
         assert metric is not None
-        if tasks is not None and self.task_column is not None:
-            raise ValueError("Pass task_column or tasks=, not both.")
-        if sample_weight is not None and not metric.takes("sample_weight"):
-            raise ValueError(f"The metric {metric.name} takes no sample_weight.")
-        check_consistent_length(X, y, sample_weight, tasks)
-        by = tasks if self.task_column is None else task_column_of(X, self.task_column)
-        model, X = _unwrap(estimator, X)
-        method = _first_method(model, metric.responses)
-        answer = getattr(model, method)
-        pooled = getattr(model, "sources_", None) == [None]  # fitted without tasks: one model for all
-        by_task = tasks is not None and not pooled and "tasks" in _parameters(answer)
-        response = answer(X, tasks=tasks) if by_task else answer(X)
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        if by is None and getattr(model, "task_column", None) is not None:
-            by = task_column_of(X, model.task_column)
+        parts, method, weight = self.parts(metric, estimator, X, y, sample_weight, tasks)
         scores: dict[str, float] = {}
         undefined = []
-        for part in _parts(y, by, None if weight is None else weight != 0, response, method, model):
+        for part in parts:
             scores[part.name] = np.nan
             if len(part.rows):
                 scores[part.name] = metric.score(part, method, None if weight is None else weight[part.rows])
@@ -215,6 +201,27 @@ class MultiTaskScorer(BaseEstimator):
         return float(min(defined) if self.average == "worst" else np.mean(defined))
 
     __call__ = score
+
+    def parts(
+        self, metric: Metric, estimator: Any, X: object, y: object, sample_weight: object, tasks: object
+    ) -> tuple[list[Part], str, Array | None]:
+        """The samples of each task with the response of the estimator, the method that gave it, and the weights."""
+        if tasks is not None and self.task_column is not None:
+            raise ValueError("Pass task_column or tasks=, not both.")
+        if sample_weight is not None and not metric.takes("sample_weight"):
+            raise ValueError(f"The metric {metric.name} takes no sample_weight.")
+        check_consistent_length(X, y, sample_weight, tasks)
+        by = tasks if self.task_column is None else task_column_of(X, self.task_column)
+        model, X = _unwrap(estimator, X)
+        method = _first_method(model, metric.responses)
+        answer = getattr(model, method)
+        pooled = getattr(model, "sources_", None) == [None]  # fitted without tasks: one model for all
+        by_task = tasks is not None and not pooled and "tasks" in _parameters(answer)
+        response = answer(X, tasks=tasks) if by_task else answer(X)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        if by is None and getattr(model, "task_column", None) is not None:
+            by = task_column_of(X, model.task_column)
+        return _parts(y, by, None if weight is None else weight != 0, response, method, model), method, weight
 
 
 # --------------------------------------------------------------------------------------------- scorers of a search
@@ -287,10 +294,22 @@ class Metric:
 
     def score(self, part: Part, method: str, weight: Array | None) -> float:
         """Score of one task, greater is better; NaN if it is undefined."""
+        ready = self.prepared(part, method)
+        if ready is None:
+            return np.nan
+        truth, response, arguments = ready
+        return self.value(truth, response, arguments if weight is None else arguments | {"sample_weight": weight})
+
+    def value(self, truth: AnyArray, response: AnyArray, arguments: dict[str, Any]) -> float:
+        """What the function returns, with the sign of a score."""
+        return self.sign * float(self.function(truth, response, **arguments))
+
+    def prepared(self, part: Part, method: str) -> tuple[AnyArray, AnyArray, dict[str, Any]] | None:
+        """Truth, response and further arguments of the function for one task; None if the score is undefined."""
         truth, response, arguments = part.truth, part.response, dict(self.arguments)
         of_labels = method == "predict"
         if (not of_labels or self.compares_classes) and len(unique_labels(truth)) < 2:
-            return np.nan
+            return None
         parameters = _parameters(self.function)
         has_positive = "pos_label" in parameters
         if has_positive or not of_labels:
@@ -300,14 +319,12 @@ class Metric:
             is_binary = not of_labels or (got.get("average") or "binary") == "binary"
             if has_positive and "pos_label" not in arguments and is_binary and positive not in classes:
                 if len(classes) < 2:
-                    return np.nan  # with one label, the positive one is unknown
+                    return None  # with one label, the positive one is unknown
                 if len(classes) == 2:
                     positive = arguments["pos_label"] = classes[1]
             if not of_labels and len(classes) == 2:
                 response = _scores_of_pair(response, method, flip=positive == classes[0])
-        if weight is not None:
-            arguments["sample_weight"] = weight
-        return self.sign * float(self.function(truth, response, **arguments))
+        return truth, response, arguments
 
 
 def _scores_of_pair(response: Array, method: str, flip: bool) -> Array:
@@ -365,6 +382,13 @@ def _unwrap(estimator: Any, X: object) -> tuple[Any, Any]:
             estimator = estimator.best_estimator_
         else:
             return estimator, X
+
+
+def last_step(estimator: Any) -> Any:
+    """The final estimator inside pipelines and searches."""
+    while isinstance(estimator, Pipeline) or hasattr(estimator, "best_estimator_"):
+        estimator = estimator[-1] if isinstance(estimator, Pipeline) else estimator.best_estimator_
+    return estimator
 
 
 def _first_method(estimator: Any, names: tuple[str, ...]) -> str:

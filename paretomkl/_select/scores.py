@@ -248,8 +248,13 @@ def make_judge(scoring: Any = None, option: str = "scoring", regression: bool = 
     assert metric is not None
     if "predict_proba" in metric.responses and "decision_function" not in metric.responses:
         raise ValueError(needs_probabilities(metric.name, option))
-    unknown = Measure(metric.name.replace("_", " "), metric.name, metric.function is accuracy_score, regression)
-    measure = (REGRESSION_MEASURES if regression else CLASS_MEASURES).get(metric.name, unknown)
+    measure = measure_of(metric, regression)
     if scorer.average == "worst":
         measure = replace(measure, name=f"{measure.name} of the worst task", key=WORST + measure.key)
     return Judge(measure, scorer, metric, regression)
+
+
+def measure_of(metric: Metric, regression: bool) -> Measure:
+    """What a metric is called and how it is shown."""
+    unknown = Measure(metric.name.replace("_", " "), metric.name, metric.function is accuracy_score, regression)
+    return (REGRESSION_MEASURES if regression else CLASS_MEASURES).get(metric.name, unknown)

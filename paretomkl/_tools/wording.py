@@ -180,6 +180,19 @@ class Measure:
         """A standard error as text to follow a value, without a per cent sign."""
         return f"{100 * value:.1f}" if self.percent else self._number(value, 2)
 
+    def interval(self, low: float, high: float) -> str:
+        """The ends of an interval as text: "88.1 to 96.4", or "" if unknown."""
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return ""
+        return (
+            f"{100 * low:.1f} to {100 * high:.1f}" if self.percent else f"{self._number(low)} to {self._number(high)}"
+        )
+
+    def with_interval(self, value: float, low: float, high: float) -> str:
+        """A value and its interval if known: "91.2 % (88.1 to 96.4)"."""
+        interval = self.interval(low, high)
+        return self.text(value) + f" ({interval})" * bool(interval)
+
     def with_error(self, value: float, error: float) -> str:
         """A value and its standard error if known: "91.2 % ± 1.1"."""
         return self.text(value) + (f" ± {self.error(error)}" if math.isfinite(value + error) else "")
