@@ -12,7 +12,7 @@ from .._tools.shares import Share
 from .honest import honest_points, of_splits, splits_of
 from .intervals import CONFIDENCE
 from .scorers import MultiTaskScorer, Part, make_multitask_scorer, metric_of
-from .task_scores import ScoresByTask, judged, training_levels
+from .task_scores import ScoresByTask, judged, scorer_of, training_levels
 
 
 def held_out_parts(
@@ -64,11 +64,22 @@ def _joined(parts: Sequence[Part]) -> Part:
 
 
 def held_out_by_task(
-    search: Any, X: Any, y: Any, *, tasks: Any = None, scorer: MultiTaskScorer | None = None, n_jobs: int | None = None
+    search: Any,
+    X: Any,
+    y: Any,
+    *,
+    tasks: Any = None,
+    scorer: MultiTaskScorer | None = None,
+    n_jobs: int | None = None,
+    quick: bool = False,
 ) -> ScoresByTask:
-    """The scores of a search by task, over the rows of all folds, each predicted while held out."""
-    folds, method, fitted = held_out_parts(search, X, y, tasks, scorer, n_jobs)
-    metric = metric_of(scorer or make_multitask_scorer("accuracy" if search.stratify else "r2"))
+    """The scores of a search by task, over the rows of all folds, each predicted while held out.
+
+    ``scorer`` is by default that of the search; ``quick`` leaves out slow intervals.
+    """
+    scorer = scorer_of(search) if scorer is None else scorer
+    metric = metric_of(scorer)
     assert metric is not None
+    folds, method, fitted = held_out_parts(search, X, y, tasks, scorer, n_jobs)
     known = folds if method != "predict" else [joined_folds(folds)]  # decisions of two models are not comparable
-    return judged(metric, known, method, None, search.groups_, CONFIDENCE, training_levels(fitted))
+    return judged(metric, known, method, None, search.groups_, CONFIDENCE, training_levels(fitted), quick)

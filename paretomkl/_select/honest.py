@@ -91,6 +91,8 @@ def honest_html(search: Any) -> str:
         f"Score ({name}) over {search.n_splits_} folds, each with the parameters that the other folds choose: "
         f"{score}{between}"
     )
+    if hasattr(search, "p_value_"):
+        said += f"; permutation test: p = {search.p_value_:.3g}"
     return f"<p>{html.escape(said)}</p>"
 
 

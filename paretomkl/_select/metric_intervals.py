@@ -52,7 +52,7 @@ def estimate(
 ) -> Estimate:
     """The score of the samples of a task, with its interval; NaN where undefined.
 
-    weight, groups (n,): of these samples; quick: leave out intervals that need many calls of the metric.
+    weight, groups (n,): of these samples; quick: leave out intervals by bootstrap.
     """
     ready = metric.prepared(part, method) if len(part.rows) else None
     if ready is None:
@@ -68,9 +68,9 @@ def estimate(
     if found is not None:
         influence, most = found
         return of_variance(score, *_clustered(influence, most, groups), confidence)
-    formula = _formula(metric, truth, response, arguments)
-    if formula is None and quick:
+    if quick:
         return Estimate(score)
+    formula = _formula(metric, truth, response, arguments)
     if formula is None:
         draws = _evaluated(metric, ready, own, groups)
     else:

@@ -38,6 +38,7 @@ from ..solvers._base import Run
 from .choice import Choice, ScoreTable, edge_of
 from .folds import Fold, FoldScores, PlainEstimator, one_number, own_score, routed, run_folds
 from .honest import honest_estimate, honest_html, honest_scores
+from .permutation import permutation_test
 from .probabilities import calibration_at, score_probabilities
 from .refolds import SearchFolds
 from .scorers import check_scorer, wants_probabilities
@@ -79,6 +80,9 @@ class PathSearch(KernelFit, MultiTaskEstimator):
     splits_: list[TrainTest]
     groups_: IntArray | None
     n_samples_: int
+    p_value_: float
+    p_values_by_task_: dict[str, float]
+    permutation_scores_: Array
     refit_time_: float
 
     ps: float | Sequence[float]
@@ -97,6 +101,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
     max_search_rows: int | None
     scalarization: Scalarization | None
     weight_set: WeightSet | None
+    n_permutations: int
 
     def fit(
         self, X: object, y: object = None, *, tasks: object = None, sample_weight: object = None, groups: object = None
@@ -113,7 +118,14 @@ class PathSearch(KernelFit, MultiTaskEstimator):
             The group of each row, such as the patient it is from. Folds keep the rows of a group together; a ``cv``
             that does not is refused.
         """
-        return self.choose({"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight}, groups)
+        given = {"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight}
+        if self.n_permutations != 0:
+            check_count("n_permutations", self.n_permutations)
+        self.choose(given, groups)
+        if self.n_permutations:
+            test = permutation_test(self, given, groups, self.n_permutations)
+            self.p_value_, self.p_values_by_task_, self.permutation_scores_ = test.p_value, test.by_task, test.scores
+        return self
 
     def choose(self, given: dict[str, Any], groups: object = None, refit: Sequence[Share] = SHARES) -> Self:
         """Choose the parameters by folds; fit a model to all samples only if ``refit`` has the chosen way to share."""
@@ -504,6 +516,10 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         Seed for shuffling the folds if ``cv`` is a number; None is the same as 0.
     error_score : "raise" or float, default=nan
         Score of a fold whose fit fails. With NaN, you get a warning and the other folds decide.
+    n_permutations : int, default=0
+        Number of permutations of the labels, within tasks (and groups), for a test whether the search is better than
+        chance. Each one is a search of its own, without the final model. The smallest p-value possible is
+        1 / (1 + n_permutations).
 
     Attributes
     ----------
@@ -539,6 +555,12 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
     honest_score_, honest_interval_, honest_scores_ : float, pair of float, and array of shape (n_folds,)
         Each fold is scored with the parameters that the *other* folds choose: unlike ``best_score_``, this is not the
         best of many scores on the same rows. The mean, its 95 % interval over the folds, and the scores.
+    p_value_, p_values_by_task_ : float, and dict from task name to float
+        With ``n_permutations``: the share of ``permutation_scores_`` at least as large as ``honest_score_``, which
+        itself counts as one of them; and the same for the held-out score of each task. If labels have nothing to do
+        with X, a p-value is at most a with probability at most a.
+    permutation_scores_ : array of shape (n_permutations,)
+        The honest score with permuted labels.
     splits_ : list of (train, test)
         The rows of each fold.
     groups_ : array of int of shape (n_samples,), or None
@@ -607,6 +629,7 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         multi_class: MultiClass | Literal["auto"] = "auto",
         scalarization: Scalarization | None = None,
         weight_set: WeightSet | None = None,
+        n_permutations: int = 0,
     ):
         self.ps = ps
         self.Cs = Cs
@@ -632,6 +655,7 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         self.multi_class = multi_class
         self.scalarization = scalarization
         self.weight_set = weight_set
+        self.n_permutations = n_permutations
 
     def _settle(self, samples: Samples, y: object) -> None:
         """Resolve "auto": one-vs-rest least squares with several sources, else support vector machines for pairs."""
@@ -707,7 +731,7 @@ class ParetoMKLRegressorCV(RegressorKind, PathSearch):
         the task's training targets and each task is divided by their variance first. The sums run over all tasks, so
         that tasks with few rows cannot spoil it; for a task not seen in training, ȳ_t is the mean over all tasks.
         (``score`` is the mean R² over the tasks.)
-    ps, s, share, max_search_rows, scalarization, weight_set, n_jobs, random_state, error_score
+    ps, s, share, max_search_rows, scalarization, weight_set, n_jobs, random_state, error_score, n_permutations
         As in :class:`ParetoMKLClassifierCV`.
     kernels, task_column, normalize_y, task_weight, solver, tol, verbose, max_iter, task_scale
         As in :class:`ParetoMKLRegressor`.
@@ -766,6 +790,7 @@ class ParetoMKLRegressorCV(RegressorKind, PathSearch):
         max_search_rows: int | None = 3000,
         scalarization: Scalarization | None = None,
         weight_set: WeightSet | None = None,
+        n_permutations: int = 0,
     ):
         self.loss = loss
         self.epsilon = epsilon
@@ -791,6 +816,7 @@ class ParetoMKLRegressorCV(RegressorKind, PathSearch):
         self.max_search_rows = max_search_rows
         self.scalarization = scalarization
         self.weight_set = weight_set
+        self.n_permutations = n_permutations
 
     @property
     def machine_kind(self) -> MachineKind:

@@ -201,7 +201,7 @@ def score_by_task(
     all rows    75    96.0 %   88.9 to 98.6
     """
     check_number("confidence", confidence, lambda v: 0 < v < 1, "between 0 and 1")
-    scorer = _scorer(model, scoring)
+    scorer = scorer_of(model, scoring)
     metric = metric_of(scorer)
     assert metric is not None
     parts, method, weight = scorer.parts(metric, model, X, y, sample_weight, tasks)
@@ -210,7 +210,7 @@ def score_by_task(
     return judged(metric, [parts], method, weight, codes, confidence, training_levels(model))
 
 
-def _scorer(model: Any, scoring: Any) -> MultiTaskScorer:
+def scorer_of(model: Any, scoring: Any = None) -> MultiTaskScorer:
     """The scorer of a model, or the one that was asked for."""
     if scoring is None:
         own = getattr(model, "scoring", None)
@@ -250,8 +250,9 @@ def judged(
     groups: IntArray | None = None,
     confidence: float = CONFIDENCE,
     levels_of: Levels = lambda name: None,
+    quick: bool = False,
 ) -> ScoresByTask:
-    """The table of some parts; weight, groups (n_samples,): of all samples.
+    """The table of some parts; weight, groups (n_samples,): of all samples; ``quick`` leaves out slow intervals.
 
     If there are several folds, the score of a task is the mean over its folds, weighted by rows.
     """
@@ -260,7 +261,7 @@ def judged(
         of_task.setdefault("" if part.name == "score" else part.name, []).append(part)
 
     def of_fold(part: Part) -> Estimate:
-        return estimate(metric, part, method, *_of(part.rows, weight, groups), confidence)
+        return estimate(metric, part, method, *_of(part.rows, weight, groups), confidence, quick)
 
     sizes = {name: [float(len(part.rows)) for part in own] for name, own in of_task.items()}
     found = [combined([of_fold(part) for part in own], np.array(sizes[name])) for name, own in of_task.items()]
@@ -273,11 +274,11 @@ def judged(
     if len(found) == 1:
         pooled = found[0]
     elif metric.function is r2_score and not metric.arguments:
-        pooled = _explained(parts, weights, codes, confidence, levels_of)
+        pooled = _explained(parts, weights, codes, confidence, levels_of, quick)
     elif method != "predict":
         pooled = combined(found, np.array(rows, dtype=float), dependent)
     else:
-        pooled = estimate(metric, _joined(parts), method, weights, codes, confidence)
+        pooled = estimate(metric, _joined(parts), method, weights, codes, confidence, quick)
     mean = combined(found, np.ones(len(found)), dependent)
     measure = measure_of(metric, metric.name in REGRESSION_MEASURES)
     names = [name or POOLED for name in of_task]
@@ -297,7 +298,12 @@ def _joined(parts: Sequence[Part]) -> Part:
 
 
 def _explained(
-    parts: Sequence[Part], weights: Array | None, groups: IntArray | None, confidence: float, levels_of: Levels
+    parts: Sequence[Part],
+    weights: Array | None,
+    groups: IntArray | None,
+    confidence: float,
+    levels_of: Levels,
+    quick: bool,
 ) -> Estimate:
     """The share of the variance within tasks that is explained; one weight per row of all parts."""
     some = [part for part in parts if len(part.rows)]
@@ -309,5 +315,8 @@ def _explained(
     errors = np.concatenate([(part.truth - part.response) / unit for part, (_, unit) in zip(some, scales, strict=True)])
     varied = np.concatenate([(part.truth - level) / unit for part, (level, unit) in zip(some, scales, strict=True)])
     weights = np.ones(len(errors)) if weights is None else weights
+    score = 1 - unexplained(errors, varied, weights)
+    if quick:
+        return Estimate(score)
     draws = drawn(lambda w: 1 - (w @ errors**2) / np.maximum(w @ varied**2, 1e-300), weights, groups)
-    return of_draws(1 - unexplained(errors, varied, weights), draws, confidence)
+    return of_draws(score, draws, confidence)
