@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from . import baselines, datasets, distributed, model_selection, plotting, report, tables
+    from . import baselines, datasets, distributed, inspection, model_selection, plotting, report, tables
     from ._data.tasks import stack_tasks
     from ._fitting.models import TaskModel
     from ._learn.estimators import ParetoMKLClassifier, ParetoMKLOutlierDetector, ParetoMKLRegressor
@@ -50,6 +50,7 @@ __all__ = [
     "baselines",
     "datasets",
     "distributed",
+    "inspection",
     "load_model",
     "model_selection",
     "pareto_path",

@@ -14,6 +14,7 @@ __all__ = [
     "RareLabelWarning",
     "SourceWarning",
     "TaskDataError",
+    "UnlikeTrainingWarning",
     "UnseenLevelWarning",
     "UntrustedError",
 ]
@@ -84,7 +85,39 @@ class GridEdgeWarning(UserWarning):
         self.parameter, self.value, self.beyond, self.edge = parameter, value, beyond, edge
 
 
-class NewTaskWarning(UserWarning):
+class UnlikeTrainingWarning(UserWarning):
+    """Samples to predict are unlike what the model has seen, such as values far outside the training range.
+
+    Parameters
+    ----------
+    message : str
+        The whole sentence.
+    rows : sequence of int, default=()
+        The samples, at most the first thousand.
+    columns : sequence, default=()
+        The names, or the positions, of the columns.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import ParetoMKLClassifier
+    >>> from paretomkl.exceptions import UnlikeTrainingWarning
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = ParetoMKLClassifier().fit(X, y)
+    >>> X[3, 2] = 140.0  # millimetres, where all others are centimetres
+    >>> with warnings.catch_warnings(record=True, category=UnlikeTrainingWarning) as found:
+    ...     _ = clf.predict(X)
+    >>> found[0].message.rows, found[0].message.columns
+    ((3,), (2,))
+    """
+
+    def __init__(self, message: str, rows: Sequence[int] = (), columns: Sequence[Hashable] = ()):
+        super().__init__(message)
+        self.rows, self.columns = tuple(rows), tuple(columns)
+
+
+class NewTaskWarning(UnlikeTrainingWarning):
     """Some samples belong to tasks that were not in the training data; the common function predicts them.
 
     Parameters
@@ -95,6 +128,8 @@ class NewTaskWarning(UserWarning):
         The new tasks.
     n_samples : int, default=0
         How many samples belong to them.
+    rows : sequence of int, default=()
+        These samples, at most the first thousand.
 
     Examples
     --------
@@ -104,8 +139,8 @@ class NewTaskWarning(UserWarning):
     ...     warnings.simplefilter("ignore", NewTaskWarning)
     """
 
-    def __init__(self, message: str, tasks: Sequence[Hashable] = (), n_samples: int = 0):
-        super().__init__(message)
+    def __init__(self, message: str, tasks: Sequence[Hashable] = (), n_samples: int = 0, rows: Sequence[int] = ()):
+        super().__init__(message, rows)
         self.tasks, self.n_samples = tuple(tasks), n_samples
 
 
@@ -181,7 +216,7 @@ class MissingValueWarning(UserWarning):
         self.columns, self.sources = dict(columns or {}), dict(sources or {})
 
 
-class UnseenLevelWarning(UserWarning):
+class UnseenLevelWarning(UnlikeTrainingWarning):
     """A column of categories has levels that the training data did not have.
 
     Parameters

@@ -20,7 +20,7 @@ from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, IntArray, MultiClass
 from .._tools.wording import literal, quoted
 from ..exceptions import SourceWarning
-from ..kernels._evaluation import as_matrix, gaps_in, is_constant, side_by_side
+from ..kernels._evaluation import as_matrix, dense, gaps_in, is_constant, side_by_side
 from ..kernels._kernels import Block, KernelBank, as_bank, is_precomputed
 from ..machines import MACHINES, MachineKind
 from ..tables._coding import Coding, is_coded, is_frame
@@ -162,6 +162,7 @@ class Reader(Protocol):
     blocks_in_: Mapping[str, tuple[int, ...]]  # the shape of each block besides rows; not set if X had none
     feature_names_in_: AnyArray  # not set if X has no names
     codings_: dict[str, Coding]  # of X or of its blocks; not set if X had only numbers
+    ranges_in_: Array | None  # smallest and largest value of each column; None for a stack of kernels
 
     @property
     def mixed_names(self) -> bool:
@@ -188,6 +189,7 @@ class PathReader(BaseEstimator):
     blocks_in_: Mapping[str, tuple[int, ...]]
     feature_names_in_: AnyArray
     codings_: dict[str, Coding]
+    ranges_in_: Array | None
 
     def __init__(self, reading: Reading = Reading()):
         self.reading = reading
@@ -388,6 +390,27 @@ def _sample_weights(tasks: list[Task], samples: Samples, sample_weight: Any) -> 
 
 def read_samples(owner: Reader, X: Any, *, tasks: Any = None, reset: bool = False) -> Samples:
     """Split X into features and task labels and check both, against the fitted data unless ``reset``."""
+    samples = _checked_samples(owner, X, tasks, reset)
+    if reset:
+        owner.ranges_in_ = _ranges_of(samples)
+    return samples
+
+
+def _ranges_of(samples: Samples) -> Array | None:
+    """The smallest and the largest value of each column, (2, n_features); infinite for codes and stacks of kernels."""
+    X: Any = samples.data
+    if X.ndim != 2 or not X.shape[0]:
+        return None
+    ends = (X.min(axis=0), X.max(axis=0)) if issparse(X) else (np.fmin.reduce(X), np.fmax.reduce(X))
+    ranges = np.array([dense(end).ravel() for end in ends])
+    ranges[:, list(samples.n_levels)] = [[-np.inf], [np.inf]]
+    for block in samples.blocks.values():
+        if block.n_kernels:
+            ranges[:, block.columns] = [[-np.inf], [np.inf]]
+    return ranges
+
+
+def _checked_samples(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
     X = as_blocks(X)
     if isinstance(X, Blocks):
         return _read_blocks(owner, X, tasks, reset)

@@ -259,7 +259,7 @@ class SharedModel(FittedTasks):
             )
             rest = f"the common function predicts {counted(len(rows), 'row')}, with a level of zero."
             said = f"{named} not seen in training; {rest}"
-            warnings.warn(NewTaskWarning(said, new, len(rows)), stacklevel=4)
+            warnings.warn(NewTaskWarning(said, new, len(rows), rows[:1000].tolist()), stacklevel=4)
 
     def contributions(self, samples: Any, tasks: Any = None) -> Array:
         """What each kernel adds to each decision, (n_samples, n_columns, n_kernels)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from itertools import product
@@ -226,6 +226,10 @@ class TaskData:
     def paying(self, capacity: float | None) -> TaskData:
         """The same tasks at another capacity exponent of the kernels; None keeps that of the bank."""
         return self if capacity is None else replace(self, gram=self.gram.paying(capacity))
+
+    def with_bank(self, bank: Any) -> TaskData:
+        """The same tasks with a bank that differs only in the factors of its kernels."""
+        return replace(self, gram=self.gram.with_bank(bank))
 
 
 class Posed(NamedTuple):
@@ -523,6 +527,24 @@ def _trace_costs(
             points = trace(here, grid.ps, solver, progress, init, run)
             last, last_C, last_bank = points[first], C, bank
             yield Stretch(C, capacity, epsilon, s, bank, run, points)
+
+
+def trace_without(
+    posed: Posed, left_out: Iterable[AnyArray], ps: Sequence[float], parts: Parts, progress: Progress
+) -> Iterator[tuple[Any, Solution]]:
+    """The bank and the solution with all kernels, at one p, and without each of these sets of kernels (n_kernels,).
+
+    Leaving kernels out sets their weights to zero, so all problems share the cuts of the first. The factors of the
+    other kernels stay as they are.
+    """
+    problem, bank, data = posed
+    (whole,) = trace(problem, ps, parts.solver, progress)
+    yield bank, whole
+    for which in left_out:
+        rest = bank.without(which)
+        here = replace(problem, machine=data.with_bank(rest).machine())
+        init = parts.solver.rescaled(whole, here, np.where(which, 0.0, 1.0))
+        yield rest, trace(here, ps, parts.solver, progress, init)[0]
 
 
 def walking_order(ps: Sequence[float]) -> list[float]:

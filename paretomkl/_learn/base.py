@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._data.labels import Samples
+from .._data.ranges import warn_if_far
 from .._data.reading import Reader, Reading, Training, is_remote, read_data, read_samples
 from .._fitting.models import FittedTasks, TaskModel, by_columns
 from .._tools.checks import check_number
@@ -63,6 +64,7 @@ class MultiTaskEstimator(_Estimator):
     blocks_in_: Mapping[str, tuple[int, ...]]
     feature_names_in_: AnyArray
     codings_: dict[str, Coding]
+    ranges_in_: Array | None
 
     # With metadata routing on, tasks= is routed without set_fit_request and the like.
     __metadata_request__fit: ClassVar = {"tasks": True}
@@ -172,7 +174,11 @@ class MultiTaskEstimator(_Estimator):
 
     def _samples(self, X: Any, tasks: Any) -> Samples:
         check_is_fitted(self)
-        return read_samples(self, X, tasks=tasks)
+        samples = read_samples(self, X, tasks=tasks)
+        ranges = getattr(self, "ranges_in_", None)
+        if ranges is not None:
+            warn_if_far(samples, ranges, samples.names, stacklevel=4)
+        return samples
 
     @property
     def n_tasks_(self) -> int:

@@ -122,7 +122,7 @@ def _score_points(
     elif wants_probabilities(fold.scorer):  # which are calibrated once all folds have their decisions
         score = _later
     else:
-        score = partial(_foreign_score, fold, tasks)
+        score = partial(foreign_score, fold, tasks)
     decide = _decide_apart if fold.way == "nothing" else _decide_together
     verdicts: dict[int, tuple[float, float]] = {}
     found, kept = {}, {}
@@ -155,7 +155,7 @@ def _later(point: Point, decided: Decided, lost: float) -> float:
     return np.nan
 
 
-def _foreign_score(fold: Fold, tasks: TaskSet, point: Point, decided: Decided, lost: float) -> float:
+def foreign_score(fold: Fold, tasks: TaskSet, point: Point, decided: Decided, lost: float) -> float:
     """The score of a scorer that asks an estimator for its predictions."""
     return scored_by_user(fold, tasks, point, decided)
 

@@ -38,7 +38,7 @@ class SearchFolds:
     @classmethod
     def of(cls, splits: list[TrainTest], rows: IntArray | None, examples: Examples, **again: Any) -> SearchFolds:
         searched = splits if rows is None else [(rows[train], rows[test]) for train, test in splits]
-        return cls(searched, rows, {} if rows is None else again, fingerprint_of(examples), examples)
+        return cls(searched, rows, again, fingerprint_of(examples), examples)
 
     @cached_property
     def splits(self) -> list[TrainTest]:

@@ -434,7 +434,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
 
 def _noted(estimator: PlainEstimator, reader: PlainEstimator) -> PlainEstimator:
     """An estimator with the notes about the features of another one that has read them."""
-    notes = "n_features_in_", "n_kernels_in_", "feature_names_in_", "blocks_in_", "codings_"
+    notes = "n_features_in_", "n_kernels_in_", "feature_names_in_", "blocks_in_", "codings_", "ranges_in_"
     vars(estimator).update({name: value for name, value in vars(reader).items() if name in notes})
     return estimator
 

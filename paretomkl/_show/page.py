@@ -475,7 +475,7 @@ def summary_table(path: ParetoPath, overall: Sequence[str] | None = None, overal
         if overall is not None:
             line.insert(-1, overall[i])
         lines.append(line)
-    return _table(header, lines)
+    return table(header, lines)
 
 
 def estimator_html(estimator: Any) -> str:
@@ -503,9 +503,9 @@ def estimator_html(estimator: Any) -> str:
     return (
         f"<div><p>{html.escape(said)}</p>"
         '<div style="display:flex;flex-wrap:wrap;gap:1.5em;align-items:flex-start">'
-        f"{_table(['task', 'objective', 'weight'], _first(of_tasks)) if of_tasks else ''}"
-        f"{_table(['source', 'share'], _first(of_sources)) if of_sources else ''}"
-        f"{_table(['kernel', 'share'], _first(of_kernels))}</div></div>"
+        f"{table(['task', 'objective', 'weight'], _first(of_tasks)) if of_tasks else ''}"
+        f"{table(['source', 'share'], _first(of_sources)) if of_sources else ''}"
+        f"{table(['kernel', 'share'], _first(of_kernels))}</div></div>"
     )
 
 
@@ -525,7 +525,9 @@ def _some_points(ps: Array) -> IntArray:
     return known if len(known) >= 5 else rows[np.linspace(0, len(rows) - 1, MOST_ROWS).round().astype(int)]
 
 
-def _table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+def table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Lines of text as an HTML table."""
+
     def line(cells: Sequence[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 

@@ -14,7 +14,7 @@ import numpy as np
 from .. import __version__
 from .._tools.typing import AnyArray, Array
 from .._tools.wording import counted, hint, joined, quoted
-from ..exceptions import NewTaskWarning, UntrustedError
+from ..exceptions import UnlikeTrainingWarning, UntrustedError
 from ..tables._files import TableError
 from ..tables._tables import Columns, Table
 from ._running import note
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 MODEL_KIND = "paretomkl model"
 MOST_NAMED = 5  # words, tasks and columns that a note lists at most
 BLOCK = 2000  # rows predicted at a time
-FAR = 1.0  # a number is far outside if it is beyond the training range by more than this many widths of the range
 
 
 def save_fitted(table: Table, model: "BaseEstimator", out: Path) -> None:
@@ -128,24 +127,18 @@ class SavedModel:
         """Count the rows with numbers far outside the training range, by column, and print notes about them."""
         if not self.columns.numbers:
             return {}
+        from .._data.ranges import far_outside  # imported here because it needs SciPy
+
         scaler = self.pipeline[0].named_transformers_["numbers"][-1]
-        values, low, high = inputs[self.columns.numbers].to_numpy(), scaler.data_min_, scaler.data_max_
-        width = FAR * np.where(high > low, high - low, np.where(low == 0, 1.0, np.abs(low)))
-        far = (values < low - width) | (values > high + width)
-        found = np.flatnonzero(far.any(axis=0))
-        for k in found[:MOST_NAMED]:
-            row = int(far[:, k].argmax())
-            seen = f"{low[k]:g} to {high[k]:g}" if high[k] > low[k] else f"{low[k]:g}"
-            where = f"{counted(far[:, k].sum(), 'row')}, such as {values[row, k]:g} in row {row + 1}"
-            note(
-                f"column {self.columns.numbers[k]!r} is far outside what the model has seen ({seen}) in {where}; "
-                "predictions there are guesses."
-            )
+        ranges = np.array([scaler.data_min_, scaler.data_max_])
+        found = far_outside(inputs[self.columns.numbers].to_numpy(), ranges)
+        for far in found[:MOST_NAMED]:
+            note(f"{far.in_words(self.columns.numbers[far.position], 1)}; predictions there are guesses.")
         if len(found) > MOST_NAMED:
             rest = len(found) - MOST_NAMED
             has = "has" if rest == 1 else "have"
             note(f"{counted(rest, 'more column')} {has} numbers far outside what the model has seen.")
-        return {self.columns.numbers[k]: int(far[:, k].sum()) for k in found}
+        return {self.columns.numbers[far.position]: len(far.rows) for far in found}
 
     # -------------------------------------------------------------------------------------------- predictions
     def answer(self, inputs: "Frame", handling: str | None, with_scores: bool, proba: bool = False) -> "Answers":
@@ -189,7 +182,7 @@ class SavedModel:
 
         rows = np.flatnonzero(chosen)
         with Progress(len(rows), 0.0, None, "rows") as progress, warnings.catch_warnings():
-            warnings.simplefilter("ignore", NewTaskWarning)  # the command prints its own note
+            warnings.simplefilter("ignore", UnlikeTrainingWarning)  # the command prints its own notes
             for first in range(0, len(rows), BLOCK):
                 some = rows[first : first + BLOCK]
                 answers.labels[some] = self.pipeline.predict(inputs.iloc[some])

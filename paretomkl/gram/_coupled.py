@@ -50,6 +50,10 @@ class CoupledSide:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def take(self, which: IntArray) -> CoupledSide:
+        """A side with the given samples."""
+        return CoupledSide(self.features.take(which), self.own.take(which), self.codes[which])
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CoupledBank(KernelShares):
@@ -212,13 +216,14 @@ class CoupledGram:
 
     def paying(self, capacity: float) -> CoupledGram:
         """A copy with another capacity exponent κ."""
+        return self.with_bank(self.bank.paying(capacity))
+
+    def with_bank(self, bank: CoupledBank) -> CoupledGram:
+        """A copy with a bank that differs only in the factors of its kernels."""
         other = copy(self)
-        other.bank = self.bank.paying(capacity)
+        other.bank = bank
         vars(other).pop("rounding", None)  # it has the old factors
-        other.common_part, other.own_part = (
-            self.common_part.with_bank(other.bank.common),
-            self.own_part.with_bank(other.bank.own),
-        )
+        other.common_part, other.own_part = self.common_part.with_bank(bank.common), self.own_part.with_bank(bank.own)
         return other
 
     @contextmanager

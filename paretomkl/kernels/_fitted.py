@@ -518,9 +518,9 @@ class Evaluator:
     @property
     def has_offset(self) -> bool:
         """Whether a linear kernel has columns that are not centred."""
-        return self.middle is not None and any(self._centre(b).any() for b in self._linear_bases)
+        return self.middle is not None and any(self.centre_of(b).any() for b in self._linear_bases)
 
-    def _centre(self, base: int) -> Array:
+    def centre_of(self, base: int) -> Array:
         """What is subtracted from the columns of a base to centre them; standardised columns are centred already."""
         assert self.middle is not None
         middle, scaling = self.middle[self.bases.columns[base]], self.bases.scaling[base]
@@ -561,7 +561,7 @@ class Evaluator:
         centred_squares: list[Array] = []
         squares = np.zeros((len(self.bases.kernels) + len(self._linear_bases), X.shape[0]))
         for b, kernel in enumerate(self.bases.kernels):
-            part, centre, squared = part_of(b), self._centre(b), kernel.metric == "sqeuclidean"
+            part, centre, squared = part_of(b), self.centre_of(b), kernel.metric == "sqeuclidean"
             if squared:
                 squares[b] = sums_of_squares(part)
             off_centre = (squared or kernel.metric == "cityblock") and centre.any()
@@ -860,8 +860,20 @@ class KernelShares:
 
     def by_source(self, share: Array) -> dict[str, Array]:
         """Shares of kernels (…, n_kernels) summed over each named source, in the order of the bank."""
+        return {name: share[..., own].sum(axis=-1) for name, own in self.by_name().items()}
+
+    def by_name(self) -> dict[str, AnyArray]:
+        """Which kernels belong to each named source, (n_kernels,), in the order of the bank."""
         names = [name for name in dict.fromkeys(self._sources) if name is not None]
-        return {name: share[..., [source == name for source in self._sources]].sum(axis=-1) for name in names}
+        return {name: np.array([source == name for source in self._sources]) for name in names}
+
+    def without(self, left_out: AnyArray) -> Any:
+        """The bank without some of the kernels (n_kernels,), and the factors of the others as they are.
+
+        The kernels stay in their places, with a factor of zero.
+        """
+        this: Any = self
+        return replace(this, factor=np.where(left_out, 0.0, self.factor))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -204,6 +204,13 @@ class Preparation:
         """The number of prepared columns."""
         return len(self.fill) + sum(len(category.shares) for category in self.categories)
 
+    def origins(self, columns: IntArray) -> IntArray:
+        """The columns of X that some prepared columns are made of."""
+        origin = np.arange(self.n_columns)
+        for category in self.categories:
+            origin[category.columns] = category.column
+        return np.unique(origin[columns])
+
     def expanded(self, columns: IntArray) -> IntArray:
         """The prepared columns of some columns of X."""
         made = {category.column: category.columns for category in self.categories}

@@ -7,7 +7,15 @@ any axes. Drawing needs matplotlib: ``pip install 'paretomkl[plot]'``.
 from ._accuracy import AccuracyDisplay
 from ._convergence import ConvergenceDisplay
 from ._front import FrontDisplay
+from ._importance import ImportanceDisplay
 from ._kernel_weights import KernelWeightsDisplay
 from ._objectives import ObjectivesDisplay
 
-__all__ = ["AccuracyDisplay", "ConvergenceDisplay", "FrontDisplay", "KernelWeightsDisplay", "ObjectivesDisplay"]
+__all__ = [
+    "AccuracyDisplay",
+    "ConvergenceDisplay",
+    "FrontDisplay",
+    "ImportanceDisplay",
+    "KernelWeightsDisplay",
+    "ObjectivesDisplay",
+]

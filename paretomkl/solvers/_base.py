@@ -113,8 +113,12 @@ class BaseSolver:
         return replace(solution, sweep=sweep, machine=machine, state=None)
 
     def rescaled(self, solution: Solution, problem: MultiTaskProblem, ratio: Array) -> Solution:
-        """A start for ``problem``, which differs only in kernels that are ``ratio`` (n_kernels,) times as large."""
-        sweep = replace(solution.sweep, theta=solution.sweep.theta / ratio)
+        """A start for ``problem``, which differs only in kernels that are ``ratio`` (n_kernels,) times as large.
+
+        A ratio of zero leaves a kernel out.
+        """
+        theta = solution.sweep.theta
+        sweep = replace(solution.sweep, theta=np.divide(theta, ratio, out=np.zeros_like(theta), where=ratio > 0))
         machine = problem.machine if problem.machine.promises.scales else None
         return replace(solution, sweep=sweep, machine=machine, state=None)
 
