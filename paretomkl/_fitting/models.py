@@ -20,7 +20,7 @@ from .._tools.running import blas_threads
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import counted, literal
 from ..exceptions import NewTaskWarning
-from ..kernels._evaluation import as_matrix, side_by_side
+from ..kernels._evaluation import as_matrix, gaps_in, side_by_side
 from ..kernels._fitted import FittedBank
 from ..sweep import Decisions
 from .continuing import Continuation
@@ -114,6 +114,19 @@ class Support:
 
 
 @dataclass(frozen=True)
+class StandIn:
+    """The tasks solved with the kernels of some sources only, for samples that lack the others.
+
+    there (n_sources,): the sources it uses; theta, dual, intercepts: as in :class:`TaskModel`.
+    """
+
+    there: tuple[bool, ...]
+    theta: Array
+    dual: csr_matrix
+    intercepts: Array
+
+
+@dataclass(frozen=True)
 class TaskModel(FittedTasks):
     """The functions f_t(x) = Σ_i dual_ti k_θ(x_i, x) + d k_θ(x, x) + b_t of all tasks.
 
@@ -133,6 +146,10 @@ class TaskModel(FittedTasks):
         d, which is zero for all machines except SVDD.
     continuation : Continuation, default=None
         What a later fit with more rows can take over.
+    stand_ins : sequence of StandIn
+        If some training samples lack sources: a model for each source alone, and one for each set of sources that
+        training samples have. A sample that lacks sources gets the mean of the decisions by each of its sources alone,
+        averaged with the decision by its set of sources if there is one.
 
     Examples
     --------
@@ -152,12 +169,44 @@ class TaskModel(FittedTasks):
     intercepts: Array
     diagonal: float = 0.0
     continuation: Continuation | None = None
+    stand_ins: Sequence[StandIn] = ()
 
     def trimmed(self) -> TaskModel:
         """A copy with only the support vectors it needs; the models of a path share theirs."""
-        used = np.unique(self.dual.indices)
+        duals = [self.dual, *(own.dual for own in self.stand_ins)]
+        used = np.unique(np.concatenate([dual.indices for dual in duals]))
         vectors = None if self.support.vectors is None else self.support.vectors[used]
-        return replace(self, support=Support(self.support.rows[used], vectors), dual=self.dual[:, used])
+        stand_ins = [replace(own, dual=own.dual[:, used]) for own in self.stand_ins]
+        support = Support(self.support.rows[used], vectors)
+        return replace(self, support=support, dual=self.dual[:, used], stand_ins=stand_ins)
+
+    def decided(self, samples: Samples) -> Decided:
+        decided = super().decided(samples)
+        for rows, models, weights in self._standing_in(samples):
+            values = np.tensordot(weights, [model.decided(samples[rows]).values for model in models], axes=1)
+            decided.values[rows[:, None], np.arange(values.shape[1])] = values
+        return decided
+
+    def _standing_in(self, samples: Samples) -> Iterator[tuple[IntArray, list[TaskModel], Array]]:
+        """For each set of sources that some samples lack: their rows, the models that decide, and their weights."""
+        if not self.stand_ins or not gaps_in(samples.data):
+            return
+        assert self.bank.preparation is not None
+        known = {own.there: own for own in self.stand_ins}
+        lacks = self.bank.preparation.lacking(samples.data)
+        some = lacks.any(axis=1) & ~lacks.all(axis=1)
+        for pattern in np.unique(lacks[some], axis=0):
+            rows = np.flatnonzero((lacks == pattern).all(axis=1))
+            there = [tuple(one.tolist()) for one in np.eye(len(pattern), dtype=bool)[~pattern]]
+            weights = np.full(len(there), 1 / len(there))
+            whole = tuple((~pattern).tolist())
+            if whole in known and len(there) > 1:
+                there, weights = [*there, whole], np.append(weights / 2, 0.5)
+            own = [known[one] for one in there]
+            models = [
+                replace(self, theta=one.theta, dual=one.dual, intercepts=one.intercepts, stand_ins=()) for one in own
+            ]
+            yield rows, models, weights
 
     def joined(self, groups: Groups) -> Iterator[Joint]:
         """Join consecutive small groups: evaluating a few pairs too many costs less than another call."""
@@ -229,6 +278,9 @@ class TaskModel(FittedTasks):
                 if self.diagonal:
                     values = values + self.diagonal * (bank.diagonals(part) / bank.factor[:, None]).T[:, None]
                 parts[batch, : len(asked)] = values * weights
+        for rows, models, weights in self._standing_in(samples):
+            values = np.tensordot(weights, [model.parts(samples[rows])[0] for model in models], axes=1)
+            parts[rows[:, None], np.arange(values.shape[1])] = values
         return parts, slots.tasks, self.tasks.n_tasks
 
 
@@ -438,7 +490,7 @@ def make_models(data: AnyArray, tasks: Sequence[Task], labelling: TaskSet, fits:
 def decide_all(models: Sequence[TaskModel], samples: Samples) -> list[Decided]:
     """Decisions of several models on the same samples; base kernels are computed once for all of them."""
     one = models[0]
-    if len(models) == 1 or one.diagonal or one.theta.ndim == 2:
+    if len(models) == 1 or one.diagonal or one.theta.ndim == 2 or any(model.stand_ins for model in models):
         return [model.decided(samples) for model in models]
     large = len(samples) * one.dual.shape[1] > LARGE
     # the products are thin, so threads would mostly wait for each other

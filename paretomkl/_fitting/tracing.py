@@ -30,11 +30,12 @@ from ..solvers import make_solver
 from ..solvers._base import Run
 from ..sweep import Decisions, Sweep
 from .continuing import Continuation, check_continuation
-from .models import Fit, SeparateModel, SharedModel, TaskModel, make_models
+from .models import Fit, SeparateModel, SharedModel, StandIn, TaskModel, make_models
 
 if TYPE_CHECKING:
     from .._data.reading import Training
 
+MOST_STAND_INS = 16  # sets of sources that get a model of their own
 FAR_ABOVE = 1e8  # ratio of k(x, x) to its median at which pair steps become too short to solve a task
 
 
@@ -288,6 +289,43 @@ def models_of(training: Training, points: Sequence[Solution], *banks: Any) -> li
     return [model_of[id(point.sweep)] for point in points]
 
 
+def with_stand_ins(training: Any, points: Sequence[Solution], models: list[TaskModel]) -> list[TaskModel]:
+    """The models, with others for samples that lack sources, if some training samples do.
+
+    Each set of sources has its own duals, at the same kernel weights without those of the other sources, scaled so that
+    the variance of the functions stays the same.
+    """
+    bank = models[0].bank
+    if bank.preparation is None or bank.preparation.ridge is None:
+        return models
+    names, data = [name for name in dict.fromkeys(bank.sources) if name], training.samples.data
+    seen, counts = np.unique(~bank.preparation.lacking(data), axis=0, return_counts=True)
+    frequent = seen[np.argsort(-counts, kind="stable")][:MOST_STAND_INS]
+    sets = dict.fromkeys(tuple(one.tolist()) for one in [*np.eye(len(names), dtype=bool), *frequent])
+    wanted = [one for one in sets if any(one) and not all(one)]
+    made: dict[int, TaskModel] = {}
+    for key, point in {id(point.sweep): point for point in points}.items():
+        machine: Any = point.machine
+        fits = []
+        for one in wanted:
+            theta = _without(bank, point.sweep.theta, [name for name, has in zip(names, one, strict=True) if not has])
+            fits.append(Fit(bank, theta, machine.decisions(machine.sweep(theta))))
+        all_of_them = [Fit(bank, point.sweep.theta, machine.decisions(point.sweep)), *fits]
+        whole, *others = make_models(data, training.tasks, training.labelling, all_of_them)
+        stand_ins = [StandIn(one, own.theta, own.dual, own.intercepts) for one, own in zip(wanted, others, strict=True)]
+        made[key] = replace(whole, stand_ins=stand_ins)
+    return [made[id(point.sweep)] for point in points]
+
+
+def _without(bank: Any, theta: Array, sources: Sequence[str]) -> Array:
+    """Kernel weights without those of some sources; equal ones if the others have none."""
+    kept = np.array([source not in sources for source in bank.sources], dtype=float)
+    own, size = theta * kept, bank.variance * bank.factor
+    if not own @ size > 0:
+        own = kept
+    return own * (theta @ size) / max(own @ size, 1e-300)
+
+
 def _warn_of_scales(bank: Any, data: AnyArray) -> None:
     """Warn of a sample whose kernel values are so far above all others that pair steps cannot solve its tasks."""
     sizes = bank.diagonals(data)
@@ -383,7 +421,8 @@ def solve(training: Training, posed: Posed, exponents: Sequence[float], parts: P
     with Progress(len(exponents), parts.solver.tol, verbose) as progress:
         run = Run(progress.report)
         points = trace(posed.problem, exponents, parts.solver, progress, run=run)
-    return Learned(run, points, models_of(training, points, posed.bank))
+    models = models_of(training, points, posed.bank)
+    return Learned(run, points, with_stand_ins(training, points, models))
 
 
 def _pose_from(
@@ -416,7 +455,7 @@ def _trace_from(
     if earlier is not None:
         init, n_kept = check_continuation(earlier).start(earlier, training, bounds, parts, posed.problem)
     points = trace(posed.problem, exponents, parts.solver, progress, init, run)
-    models = models_of(training, points, posed.bank)
+    models = with_stand_ins(training, points, models_of(training, points, posed.bank))
     if posed.data is None:  # the samples are on a cluster
         return points, models, n_kept
     fullest = points[list(exponents).index(walking_order(exponents)[0])] if len(points) > 1 else points[0]

@@ -18,7 +18,7 @@ from .._data.labels import Samples, as_blocks
 from .._data.reading import Examples, Reading, Training, is_remote, read_samples, take_rows
 from .._data.tasks import as_labels, is_matrix, rows_by_label, unique_labels
 from .._data.together import numbered, sharing_in_words
-from .._fitting.tracing import Grid, models_of, trace
+from .._fitting.tracing import Grid, models_of, trace, with_stand_ins
 from .._learn.base import ClassifierKind, KernelFit, MultiTaskEstimator, RegressorKind, fitted_at
 from .._learn.calibration import Calibration
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
@@ -387,7 +387,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         by_argument = self.task_column is None and training.samples.sources is not None
         code = parameters_of(plain, self.tol, by_argument)
         spent = perf_counter() - began
-        models = models_of(training, points, bank)
+        models = with_stand_ins(training, points, models_of(training, points, bank))
         given = training, plain, run, self.tol, spent, code, self.task_scale
         self.path_ = ParetoPath.from_solutions(points, models, *given)
         k = ps.index(p) if self.scalarization is None else 0

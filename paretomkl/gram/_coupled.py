@@ -32,6 +32,7 @@ from ..kernels._fitted import (
     most_measured,
     spreads,
 )
+from ..kernels._preparing import Preparation
 from ..kernels._rounding import Rounding, rounding_of
 from ._blocks import CombinedGram, GramBlocks, TaskLayout
 
@@ -85,7 +86,7 @@ class CoupledBank(KernelShares):
         return bank.paying(base.capacity) if base.normalize == "capacity" else bank
 
     def paying(self, capacity: float) -> CoupledBank:
-        factor = capacity_factor(self.variance, self.effective_rank, self._sources, capacity)
+        factor = capacity_factor(self.variance, self.effective_rank, self.sources, capacity)
         return replace(self, capacity=capacity, factor=factor)
 
     @property
@@ -93,7 +94,7 @@ class CoupledBank(KernelShares):
         return [*(f"{part}: {name}" for part in (COMMON, OWN) for name in self.base.names), LEVEL]
 
     @property
-    def _sources(self) -> list[str | None]:
+    def sources(self) -> list[str | None]:
         sources = [kernel.source for kernel in self.base.kernels]
         return [*sources, *sources, None]
 
@@ -104,6 +105,10 @@ class CoupledBank(KernelShares):
     @property
     def scaling(self) -> dict[str, Scaling]:
         return self.base.scaling
+
+    @property
+    def preparation(self) -> Preparation | None:
+        return self.base.preparation
 
     @property
     def n_kernels(self) -> int:

@@ -848,7 +848,7 @@ class KernelShares:
     factor: Array
 
     @property
-    def _sources(self) -> list[str | None]:
+    def sources(self) -> list[str | None]:
         """The source of each kernel."""
         raise NotImplementedError
 
@@ -864,8 +864,8 @@ class KernelShares:
 
     def by_name(self) -> dict[str, AnyArray]:
         """Which kernels belong to each named source, (n_kernels,), in the order of the bank."""
-        names = [name for name in dict.fromkeys(self._sources) if name is not None]
-        return {name: np.array([source == name for source in self._sources]) for name in names}
+        names = [name for name in dict.fromkeys(self.sources) if name is not None]
+        return {name: np.array([source == name for source in self.sources]) for name in names}
 
     def without(self, left_out: AnyArray) -> Any:
         """The bank without some of the kernels (n_kernels,), and the factors of the others as they are.
@@ -919,7 +919,7 @@ class FittedBank(KernelShares):
         return self.evaluator.names
 
     @property
-    def _sources(self) -> list[str | None]:
+    def sources(self) -> list[str | None]:
         return [kernel.source for kernel in self.kernels]
 
     @property
@@ -931,6 +931,11 @@ class FittedBank(KernelShares):
         return len(self.evaluator.bases.kernels)
 
     @property
+    def preparation(self) -> Preparation | None:
+        """What fills gaps and makes indicators of categories, if training samples had some."""
+        return self.evaluator.preparation
+
+    @property
     def precomputed(self) -> bool:
         """Whether samples are rows of a stack of kernels."""
         return self.evaluator.precomputed
@@ -939,12 +944,12 @@ class FittedBank(KernelShares):
     def scaling(self) -> dict[str, Scaling]:
         """What is done to the columns of each source; without sources, the only key is "X"."""
         done = self.evaluator.scaling
-        named = {source: way for source, way in zip(self._sources, done, strict=True) if source}
+        named = {source: way for source, way in zip(self.sources, done, strict=True) if source}
         return named or {"X": done[0]}
 
     def paying(self, capacity: float) -> FittedBank:
         """The bank with another exponent κ of the effective rank."""
-        factor = capacity_factor(self.variance, self.effective_rank, self._sources, capacity)
+        factor = capacity_factor(self.variance, self.effective_rank, self.sources, capacity)
         return replace(self, capacity=capacity, factor=factor)
 
     def some(self, which: IntArray) -> FittedBank:

@@ -1,9 +1,9 @@
 """Prepare samples for kernels: fill gaps, and turn the codes of categories into indicators.
 
-A :class:`Preparation` is fitted to training samples, like the scales of columns. It appends the indicators of
-categories to the columns of X, which keep their places. A category that no training sample has is a constant column,
-without effect. Cells without a value get a typical value of their column. A source that a sample lacks altogether is
-predicted from its other sources by ridge regression.
+A :class:`Preparation` is fitted to training samples, like the scales of columns. It appends indicators of categories to
+the columns of X, which keep their places. A category that no training sample has is a constant column, without effect.
+Cells without a value get a typical value of their column. A source that a sample lacks altogether is predicted from its
+other sources by ridge regression.
 """
 
 from __future__ import annotations
@@ -198,6 +198,10 @@ class Preparation:
         if self.ridge is not None:
             self.ridge.fill(full, lacking(gaps, self.ridge.raw))
         return full
+
+    def lacking(self, X: Array) -> AnyArray:
+        """Which sources each sample lacks, (n, n_sources); without columns if all training samples have all of them."""
+        return lacking(np.isnan(X), () if self.ridge is None else self.ridge.raw)
 
     @property
     def n_columns(self) -> int:
