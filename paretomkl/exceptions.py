@@ -12,6 +12,7 @@ __all__ = [
     "MissingValueWarning",
     "NewTaskWarning",
     "RareLabelWarning",
+    "SharingWarning",
     "SourceWarning",
     "TaskDataError",
     "UnlikeTrainingWarning",
@@ -144,6 +145,31 @@ class NewTaskWarning(UnlikeTrainingWarning):
         self.tasks, self.n_samples = tuple(tasks), n_samples
 
 
+class SharingWarning(UserWarning):
+    """A search leaves out some ways to share, since the data or the folds do not allow them.
+
+    Parameters
+    ----------
+    message : str
+        The whole sentence.
+    ways : sequence of str, default=()
+        The ways that are left out.
+    task : hashable, default=None
+        The first task that does not allow them; None if no single task is the reason.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from paretomkl.exceptions import SharingWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", SharingWarning)
+    """
+
+    def __init__(self, message: str, ways: Sequence[str] = (), task: Hashable = None):
+        super().__init__(message)
+        self.ways, self.task = tuple(ways), task
+
+
 class SourceWarning(UserWarning):
     """A source of columns is constant or slow, or some columns are in no source.
 
@@ -251,6 +277,8 @@ class TaskDataError(ValueError):
         What is wrong.
     advice : str, default=""
         What to change in Python code; the message is both.
+    task : hashable, default=None
+        The task, None if there is only one.
 
     Examples
     --------
@@ -263,9 +291,9 @@ class TaskDataError(ValueError):
     y has only one class, 'a'; a task needs two classes or more.
     """
 
-    def __init__(self, problem: str, advice: str = ""):
+    def __init__(self, problem: str, advice: str = "", task: Hashable = None):
         super().__init__(f"{problem} {advice}".strip())
-        self.problem, self.advice = problem, advice
+        self.problem, self.advice, self.task = problem, advice, task
 
 
 class UntrustedError(ValueError):

@@ -256,7 +256,8 @@ class Examples:
             return _samples_only(samples, weight)
         if share in ("function", "everything") and (samples.sources is not None or is_matrix(self.y)):
             training = _as_one_problem(reading, samples, self.y, weight)
-            if training.together is not None and training.together.n_tasks > 1:
+            # a fold may learn from a single task and be tested on others
+            if training.together is not None and (training.together.n_tasks > 1 or not strict):
                 return replace(training, share=share)
         if reads == "numbers":
             training = _with_targets(reading, samples, self.y, weight, strict)

@@ -103,9 +103,11 @@ def make_number_tasks(y: Any, tasks: Any = None, strict: bool = True) -> list[Ta
     for task in made if strict else ():
         where = "y" if task.source is None else f"Task {task.name!r}"
         if len(task.rows) < 2:
-            raise ValueError(f"{where} has only one sample; a task needs two samples or more to learn from.")
+            problem = f"{where} has only one sample; a task needs two samples or more to learn from."
+            raise TaskDataError(problem, task=task.source)
         if (task.targets == task.targets[0]).all():
-            raise ValueError(f"{where} has the same target, {task.targets[0]:g}, in all samples; nothing to learn.")
+            problem = f"{where} has the same target, {task.targets[0]:g}, in all samples; nothing to learn."
+            raise TaskDataError(problem, task=task.source)
     return made
 
 
@@ -274,7 +276,7 @@ def _tasks_of_classes(labels: AnyArray, rows: IntArray, source: Hashable, multi_
     where = "y" if source is None else f"Task {literal(source)}"
     if len(classes) < 2:
         raise TaskDataError(
-            f"{where} has only one class, {literal(classes[0])}; a task needs two classes or more.", FOLDS
+            f"{where} has only one class, {literal(classes[0])}; a task needs two classes or more.", FOLDS, source
         )
     of_class = {label: equal_labels(labels[rows], label) for label in classes}
     if multi_class == "one-vs-rest" and len(classes) > 2:
@@ -306,6 +308,7 @@ def _tasks_of_matrix(labels: AnyArray, sources: list[Any]) -> list[Task]:
                 f"Task {literal(source)} needs two classes in its column of y, got {len(classes)}: "
                 f"{literal(classes[:5])}.",
                 FOLDS if len(classes) < 2 else "",
+                source,
             )
         signs = np.where(equal_labels(values[rows], classes[1]), 1.0, -1.0)
         made.append(Task(str(source), rows, signs, (classes[0], classes[1]), source))

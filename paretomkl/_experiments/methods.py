@@ -96,7 +96,7 @@ def pareto(split: Split, settings: Settings) -> Outcome:
     The tables decide which C and p to report; p = 1 is traditional multi-task MKL.
     """
     ps, train, test = list(settings.ps), split.train, split.test
-    fixed: dict[str, Any] = {"s": PAPER_S, "kernels": split.kernels}
+    fixed: dict[str, Any] = {"s": PAPER_S, "kernels": split.kernels, "share": "kernel"}
     search = ParetoMKLClassifierCV(ps, list(settings.Cs), cv=split.folds, tol=settings.tol, **fixed)
     results = search.fit(train.X, train.y, tasks=train.tasks).cv_results_
     pairs = [(params["C"], params["p"]) for params in results["params"]]

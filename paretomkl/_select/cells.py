@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -54,6 +54,20 @@ class Cells:
         counts = np.zeros((len(self.names), n_folds), dtype=int)
         np.add.at(counts, (self.columns, fold[self.rows]), 1)
         return counts
+
+    def by_label(self) -> Cells:
+        """The same cells with those of a label next to each other, so that labels are distributed evenly."""
+        labels = [label for _, label in self.names]
+        order = sorted(range(len(labels)), key=lambda cell: labels.index(labels[cell]))
+        place = np.empty(len(order), dtype=int)
+        place[order] = np.arange(len(order))
+        return replace(self, names=[self.names[cell] for cell in order], columns=place[self.columns])
+
+    def of_all(self) -> Cells:
+        """One cell for each label, or a single one for regression, whatever the task."""
+        known = list(dict.fromkeys(label for _, label in self.names))
+        place = np.array([known.index(label) for _, label in self.names], dtype=int)
+        return replace(self, names=[(None, label) for label in known], columns=place[self.columns])
 
     def where(self, cell: int) -> str:
         """The name of the task of a cell in messages."""

@@ -23,6 +23,7 @@ from .._tools.checks import shown
 from .._tools.running import Progress, effective_jobs
 from .._tools.shares import Share
 from .._tools.typing import Array
+from ..exceptions import TaskDataError
 from .scorers import scorer_takes, wants_probabilities
 
 PlainEstimator = ParetoMKLClassifier | ParetoMKLRegressor
@@ -92,13 +93,15 @@ def run_folds(
 
 
 def _score_fold(fold: Fold, error_score: float | str, progress: Progress | None) -> FoldScores:
-    """Score one fold; a failure is kept unless ``error_score`` is "raise"."""
+    """Score one fold; a failure is kept unless ``error_score`` is "raise" and the data are not the reason."""
     try:
         found, kept = _score_points(fold, progress or Progress(1, fold.estimator.tol, 0))
     except Exception as error:
-        if isinstance(error_score, str):
+        raising = isinstance(error_score, str)
+        if raising and not isinstance(error, TaskDataError):  # other ways to share may learn from such data
             raise
-        scores, unknown = np.full(fold.grid.size, error_score), np.full(fold.grid.size, np.nan)
+        unknown = np.full(fold.grid.size, np.nan)
+        scores = unknown if raising else np.full(fold.grid.size, error_score)
         return FoldScores(fold.number, fold.way, scores, unknown, unknown, unknown, error)
     scores, losses, gaps, seconds = np.array([found[point] for point in fold.grid.points]).T
     return FoldScores(fold.number, fold.way, scores, losses, gaps, seconds, held_out=kept)

@@ -17,23 +17,24 @@ from sklearn.utils.validation import check_is_fitted
 from .._data.labels import Samples, as_blocks
 from .._data.reading import Examples, Reading, Training, is_remote, read_samples, take_rows
 from .._data.tasks import as_labels, is_matrix, rows_by_label, unique_labels
-from .._data.together import numbered, sharing_in_words
+from .._data.together import sharing_in_words
 from .._fitting.tracing import Grid, models_of, trace, with_stand_ins
 from .._learn.base import ClassifierKind, KernelFit, MultiTaskEstimator, RegressorKind, fitted_at
 from .._learn.calibration import Calibration
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
 from .._learn.path import PAPER_PS, ParetoPath, parameters_of
 from .._learn.probabilities import predict_log_proba, predict_proba
-from .._tools.checks import check_count, check_exponents, check_grid, check_share, check_task_scale, shown
+from .._tools.checks import check_count, check_exponents, check_grid, check_task_scale, shown
 from .._tools.running import Progress, effective_jobs
-from .._tools.shares import SHARES, Share
+from .._tools.shares import SHARES, TOGETHER, Share
 from .._tools.typing import Array, ClassWeight, IntArray, MultiClass, SolverLike, TaskScale
 from .._tools.wording import check_score_fits
-from ..exceptions import GridEdgeWarning
+from ..exceptions import GridEdgeWarning, TaskDataError
 from ..kernels._kernels import KernelLike, as_bank
 from ..machines import MACHINES, MachineKind
 from ..machines._base import find_kind
 from ..protocols import Scalarization, WeightSet
+from ..solution import Solution
 from ..solvers._base import Run
 from .choice import Choice, ScoreTable, edge_of
 from .folds import Fold, FoldScores, PlainEstimator, one_number, own_score, routed, run_folds
@@ -42,7 +43,17 @@ from .permutation import permutation_test
 from .probabilities import calibration_at, score_probabilities
 from .refolds import SearchFolds
 from .scorers import check_scorer, wants_probabilities
-from .splits import TrainTest, group_codes, leave_tasks_out, make_splits, rows_to_search
+from .splits import TrainTest, group_codes, make_splits, rows_to_search
+from .ways import (
+    MOST_THOROUGH,
+    AutoShare,
+    is_auto,
+    that_predict_new_tasks,
+    ways_asked,
+    ways_possible,
+    without,
+    without_failures,
+)
 
 __all__ = ["ParetoMKLClassifierCV", "ParetoMKLRegressorCV"]
 
@@ -70,7 +81,6 @@ class PathSearch(KernelFit, MultiTaskEstimator):
     best_indices_: dict[Share, int]
     best_estimator_: Any
     cv_results_: dict[str, Any]
-    path_: ParetoPath
     scorer_: Callable[..., Any]
     n_splits_: int
     n_search_rows_: int
@@ -84,6 +94,8 @@ class PathSearch(KernelFit, MultiTaskEstimator):
     p_values_by_task_: dict[str, float]
     permutation_scores_: Array
     refit_time_: float
+    _path: ParetoPath | None = None
+    _along_p: tuple[PlainEstimator, list[float]] | None = None  # what to trace the path with
 
     ps: float | Sequence[float]
     Cs: float | Sequence[float]
@@ -97,7 +109,8 @@ class PathSearch(KernelFit, MultiTaskEstimator):
     n_jobs: int | None
     error_score: float | Literal["raise"]
     task_scale: TaskScale
-    share: Share | Sequence[Share]
+    share: AutoShare | Share | Sequence[Share]
+    task_weight: Any
     max_search_rows: int | None
     scalarization: Scalarization | None
     weight_set: WeightSet | None
@@ -134,38 +147,38 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         X = as_blocks(X)
         reader = self._checked(X)
         samples = read_samples(reader, X, tasks=tasks, reset=True)
-        ways, task_size = self._possible(Examples(samples, y, weight))
+        ways, task_size = ways_possible(self, ways_asked(self), Examples(samples, y, weight))
         self._settle(samples, y)
-        grids = {way: self._grid(way) for way in ways}  # what "auto" stands for is known now
         X, y, weight, groups = indexable(X, y, weight, groups)
         self.scorer_ = self._scorer(samples, y)
         self.n_samples_, self.groups_ = len(samples), None if groups is None else group_codes(groups, len(samples))
         examples = some = Examples(samples, y, weight)
         again = {"cv": self.cv, "groups": groups, "random_state": self.random_state, "stratify": self.stratify}
-        pooled = bool(grids.keys() & {"function", "everything"})
+        pooled = not TOGETHER.isdisjoint(ways)
         rows = rows_to_search(samples, y, self.cv, self.max_search_rows, pooled, self.stratify)
         if rows is not None:
             some, X, groups = examples.take(rows), take_rows(X, rows), take_rows(groups, rows)
-        seen = some.samples
-        splits = make_splits(
-            self.cv, seen.data, some.y, seen.sources, groups, self.random_state, stratify=self.stratify
-        )
-        if leave_tasks_out(splits, seen.sources):
-            grids = _that_predict_new_tasks(grids)
+        ways, splits = self._splits(ways, some, groups)
+        grids = {way: self._grid(way) for way in ways}  # what "auto" stands for is known now
+        if is_auto(self.share) and self.s == NORMS and len(some.samples) > MOST_THOROUGH:
+            grids = {way: grid if way == "kernel" else replace(grid, norms=NORMS[:1]) for way, grid in grids.items()}
         n_points = sum(grid.size for grid in grids.values())
         with Progress(len(splits) * n_points + len(self._exponents()), self.tol, self.verbose) as progress:
             folds = partial(self._folds, some, X, tasks is not None, splits, grids, reader)
-            scored = list(run_folds(folds(), len(splits) * len(grids), self.n_jobs, self.error_score, progress))
+            found = list(run_folds(folds(), len(splits) * len(grids), self.n_jobs, self.error_score, progress))
+            scored, ways = without_failures(found, ways, self.error_score)
+            grids = {way: grids[way] for way in ways}
             if self.scorer_ is not own_score and wants_probabilities(self.scorer_):
-                scored = score_probabilities(scored, list(folds()), self.error_score)
+                scored = score_probabilities(scored, [fold for fold in folds() if fold.way in ways], self.error_score)
             table = ScoreTable.of(scored, grids, self.error_score)
             self.small_tasks_ = task_size < SMALL_TASK
             self._keep_choice(table, Choice.of(table, self.by_loss, self.small_tasks_))
             if self.best_share_ in refit:
-                self._refit(examples, grids[self.best_share_], reader, progress)
+                self._refit(examples, reader, progress)
                 first = table.points["share"].tolist().index(self.best_share_)  # of the points of this way to share
                 self._calibrate(scored, some, splits, self.best_index_ - first)
-        self.n_splits_, self.n_search_rows_, self.search_rows_ = len(splits), len(seen), rows
+        self.n_splits_, self.n_search_rows_, self.search_rows_ = len(splits), len(some.samples), rows
+        again["together"] = TOGETHER.issuperset(ways)
         self.folds_ = SearchFolds.of(splits, rows, examples, **again)
         self.splits_ = self.folds_.searched
         return self
@@ -178,8 +191,9 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         """A plain estimator to read X with, after checking what can be checked before."""
         if is_remote(X):
             raise ValueError("A search splits the samples into folds and needs them in one place; use X.compute().")
-        first, *_ = [self._grid(way) for way in self._ways()]
-        if self.scalarization is not None and self._ways() != ["kernel"]:
+        ways = ways_asked(self)
+        first, *_ = [self._grid(way) for way in ways]
+        if self.scalarization is not None and ways != ["kernel"]:
             raise ValueError("A scalarization combines objectives of tasks that share a kernel; use share='kernel'.")
         effective_jobs(self.n_jobs)
         check_task_scale(self.task_scale)
@@ -189,40 +203,6 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         plain = self.plain_estimator()
         plain.parts(first.ps)
         return plain
-
-    def _ways(self) -> list[Share]:
-        """What the tasks may share, from nothing to everything."""
-        given: Any = [self.share] if isinstance(self.share, str) or not np.iterable(self.share) else list(self.share)
-        if not given:
-            raise ValueError("share is empty; pass at least one of 'nothing', 'kernel', 'function', 'everything'.")
-        return sorted({check_share(way) for way in given}, key=SHARES.index)
-
-    def _possible(self, examples: Examples) -> tuple[list[Share], float]:
-        """The ways to share that these data allow, and the mean size of a task.
-
-        With a single task, all ways are the same. A task with a single class cannot have its own function.
-        """
-        ways, sources = self._ways(), examples.samples.sources
-        several = is_matrix(examples.y) or (sources is not None and len(numbered(sources)[0]) > 1)
-        if len(ways) > 1 and not several:
-            ways = ["kernel"] if "kernel" in ways else ways[:1]
-        size, refused = 0.0, {}
-        for way in ways:
-            try:
-                reading = self.plain_estimator(way).reading
-                reading.check(examples.y)
-                training = examples.training(reading)
-            except ValueError as error:
-                refused[way] = error
-            else:
-                pooled = training.together.n_tasks if training.together else 1
-                size = size or float(training.task_sizes.mean()) / pooled
-        if len(refused) == len(ways):
-            raise next(iter(refused.values()))
-        if refused:
-            skipped, first = " and ".join(map(repr, refused)), next(iter(refused.values()))
-            warnings.warn(f"The search skips share={skipped}: {first}", UserWarning, stacklevel=4)
-        return [way for way in ways if way not in refused], size
 
     def _settle(self, samples: Samples, y: object) -> None:
         """Resolve "auto" parameters from the data."""
@@ -321,6 +301,17 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         return scorer
 
     # -------------------------------------------------------------------------------------- folds and choice
+    def _splits(self, ways: list[Share], examples: Examples, groups: object) -> tuple[list[Share], list[TrainTest]]:
+        """The folds, and the ways to share that can be judged on them."""
+        samples, together = examples.samples, TOGETHER.issuperset(ways)
+        given: Any = self.cv, samples.data, examples.y, samples.sources, groups, self.random_state
+        try:
+            splits = make_splits(*given, stratify=self.stratify, together=together)
+        except TaskDataError as error:  # a label of a task, or a whole task, is too small to be divided
+            ways = without(ways, {way: error for way in ways if together or way not in TOGETHER}, stacklevel=6)
+            splits = make_splits(*given, stratify=self.stratify, together=True)
+        return that_predict_new_tasks(ways, splits, samples.sources), splits
+
     def _folds(
         self,
         examples: Examples,
@@ -346,7 +337,8 @@ class PathSearch(KernelFit, MultiTaskEstimator):
 
     def _keep_choice(self, table: ScoreTable, choice: Choice) -> None:
         """Set the fitted attributes of the search, and warn of a grid that ends too early."""
-        fixed = {*self._fixed(), *["share"] * isinstance(self.share, str), *["s"] * (self.weight_set is not None)}
+        one_way = isinstance(self.share, str) and not (is_auto(self.share) and len(choice.sharing) > 1)
+        fixed = {*self._fixed(), *["share"] * one_way, *["s"] * (self.weight_set is not None)}
         searched = sorted(table.points.keys() - fixed)
         self.cv_results_ = table.cv_results(searched, self.loss_name)
         self.best_share_, self.best_indices_, self.sharing_ = choice.share, choice.rows, choice.sharing
@@ -361,27 +353,33 @@ class PathSearch(KernelFit, MultiTaskEstimator):
             warnings.warn(GridEdgeWarning(message, "C", C, beyond, edge), stacklevel=4)
 
     # ------------------------------------------------------------------------------------------- final model
-    def _refit(self, examples: Examples, grid: Grid, reader: PlainEstimator, progress: Progress) -> None:
+    def _refit(self, examples: Examples, reader: PlainEstimator, progress: Progress) -> None:
         """Learn from all samples at the chosen point, and take over the fitted attributes."""
         began = perf_counter()
         plain = _noted(self.estimator_at(self.best_index_), reader)
         training = examples.training(plain.reading)
+        ps = self._exponents()
         if self.best_share_ == "kernel":
-            self.best_estimator_ = self._refit_path(plain, training, list(grid.ps), progress, began)
+            points, self._path = self._traced(plain, training, ps, progress)
+            k = ps.index(plain.p) if self.scalarization is None else 0
+            fitted = fitted_at(plain, points[k], self._path.models[k].trimmed(), plain.C, self._path.n_sweeps)
+            self.best_estimator_ = fitted.set_params(p=plain.p)
         else:
             self.best_estimator_ = plain.set_params(n_jobs=self.n_jobs).learned(training)
+            at = self.estimator_at(self.best_indices_.get("kernel", self.best_index_)).set_params(share="kernel")
+            self._along_p = _noted(at, reader), ps
         self.refit_time_ = perf_counter() - began
         best = self.best_estimator_
         for name in vars(best).keys() - best.get_params(deep=False).keys():
             setattr(self, name, getattr(best, name))
 
-    def _refit_path(
-        self, plain: PlainEstimator, training: Training, ps: list[float], progress: Progress, began: float
-    ) -> PlainEstimator:
-        """Trace the whole path at the chosen C, s and capacity, and return the estimator at the chosen p."""
-        C, p = plain.C, plain.p
+    def _traced(
+        self, plain: PlainEstimator, training: Training, ps: list[float], progress: Progress
+    ) -> tuple[list[Solution], ParetoPath]:
+        """The whole path on all samples at the C, s and capacity of an estimator."""
+        began = perf_counter()
         parts = plain.parts(ps)
-        problem, bank, _ = plain.posed(training, training.bounds(C), parts)
+        problem, bank, _ = plain.posed(training, training.bounds(plain.C), parts)
         run = Run(progress.report)
         points = trace(problem, ps, parts.solver, progress, run=run)
         by_argument = self.task_column is None and training.samples.sources is not None
@@ -389,9 +387,30 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         spent = perf_counter() - began
         models = with_stand_ins(training, points, models_of(training, points, bank))
         given = training, plain, run, self.tol, spent, code, self.task_scale
-        self.path_ = ParetoPath.from_solutions(points, models, *given)
-        k = ps.index(p) if self.scalarization is None else 0
-        return fitted_at(plain, points[k], self.path_.models[k].trimmed(), C, run.n_sweeps).set_params(p=p)
+        return points, ParetoPath.from_solutions(points, models, *given)
+
+    @property
+    def path_(self) -> ParetoPath:
+        """The path over p on all samples, for tasks that share their kernel; traced on first use if they share more."""
+        check_is_fitted(self)
+        if self._path is None:
+            if self._along_p is None or self.folds_.examples is None:
+                raise AttributeError(
+                    "The path_ of this search was not traced before it was pickled or saved, which leaves its training "
+                    "data out; use paretomkl.pareto_path(X, y, …), or fit it again."
+                )
+            plain, ps = self._along_p
+            try:
+                training = self.folds_.given.training(plain.reading)
+            except ValueError as error:
+                raise AttributeError(f"There is no path_ of a shared kernel: {error}") from error
+            with Progress(len(ps), self.tol, self.verbose) as progress:
+                _, self._path = self._traced(plain, training, ps, progress)
+        return self._path
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._path, self._along_p = None, None
 
     def score(self, X: object, y: object, *, tasks: object = None, sample_weight: object = None) -> float:
         """Score these samples with ``scoring``, or like the plain estimator if ``scoring`` is None."""
@@ -439,18 +458,6 @@ def _noted(estimator: PlainEstimator, reader: PlainEstimator) -> PlainEstimator:
     return estimator
 
 
-def _that_predict_new_tasks(grids: dict[Share, Grid]) -> dict[Share, Grid]:
-    """The ways to share that can be judged on folds without some of the tasks; the others are skipped with a note."""
-    able: dict[Share, Grid] = {way: grid for way, grid in grids.items() if way in ("function", "everything")}
-    why = "the folds leave tasks out, and only 'function' and 'everything' predict for tasks not seen in training"
-    if not able:
-        raise ValueError(f"share={' and '.join(map(repr, grids))} cannot be searched: {why}.")
-    skipped = [way for way in grids if way not in able]
-    if skipped:
-        warnings.warn(f"The search skips share={' and '.join(map(repr, skipped))}: {why}.", UserWarning, stacklevel=4)
-    return able
-
-
 class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
     """:class:`ParetoMKLClassifier` with p, C, s and the capacity κ of its kernels chosen by cross-validation.
 
@@ -493,15 +500,19 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
     loss : {"auto", "hinge", "squared", "logistic"} or MachineKind, default="auto"
         As in :class:`ParetoMKLClassifier`. "auto" is "squared" if the kernels have several
         :func:`~paretomkl.kernels.sources` and no task has more than 3000 samples, else "hinge".
-    share : str or sequence of str, default="kernel"
+    share : "auto", str or sequence of str, default="auto"
         What tasks have in common: "nothing", "kernel", "function" or "everything", see :class:`ParetoMKLClassifier`.
         From a sequence, the search takes the way to share with the highest score on the same folds; if tasks have fewer
-        than 100 samples on average, the way that shares most among those within one standard error of it.
+        than 100 samples on average, the way that shares most among those within one standard error of it. "auto" tries
+        all four if there are tasks, except what takes long and hardly ever wins: "nothing" with more than 20 tasks or
+        fewer than 30 samples per task, and "function" and "everything" with more than ``max_search_rows`` rows. With
+        more than 400 rows it tries only the first s for ways other than "kernel". With ``task_weight`` or a
+        ``scalarization``, it is "kernel"; with a ``weight_set`` or precomputed kernels, "nothing" and "kernel".
     max_search_rows : int or None, default=3000
         With more rows than this, the parameters are chosen on folds of this many rows: the rows of some tasks, or a
-        sample from each task and class if fewer than ten tasks would be left. If ``share`` includes neither "function"
-        nor "everything", which make one problem of all tasks, the search uses all rows up to four times this limit, or
-        twice the limit for a single task. The final model is fitted on all rows. None always uses all rows.
+        sample from each task and class if fewer than ten tasks would be left. If neither "function" nor "everything",
+        which make one problem of all tasks, is among the ways to share, the search uses all rows up to four times this
+        limit, or twice the limit for a single task. The final model is fitted on all rows. None always uses all rows.
     multi_class : {"auto", "one-vs-one", "one-vs-rest"}, default="auto"
         As in :class:`ParetoMKLClassifier`. "auto" is "one-vs-rest" where ``loss="auto"`` is "squared", else
         "one-vs-one".
@@ -537,11 +548,13 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         for ``test_log_loss`` (``test_squared_error`` for least squares), ``max_gap`` (the largest certified gap
         among the folds), and ``mean_fit_time`` and ``std_fit_time`` (the point's share of the time of its path).
     path_ : ParetoPath
-        The whole path on all samples at the chosen C, s and capacity. Only if tasks share just their kernel.
+        The whole path over p on all samples, for tasks that share their kernel, at the best C, s and capacity for that.
+        If tasks share in another way, it is traced on first use, from the training data that the search keeps; pickles
+        and saved models leave these out.
     best_share_ : str
         What the tasks share.
     sharing_ : dict
-        For each way to share, the mean score of its best point and its standard error over the folds.
+        For each way to share that was tried, the mean score of its best point and its standard error over the folds.
     sharing_in_words_ : str
         The same as a sentence.
     multi_class_, loss_ : str
@@ -624,7 +637,7 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         max_iter: int | None = None,
         task_scale: TaskScale = "none",
         loss: str | MachineKind = "auto",
-        share: Share | Sequence[Share] = "kernel",
+        share: AutoShare | Share | Sequence[Share] = "auto",
         max_search_rows: int | None = 3000,
         multi_class: MultiClass | Literal["auto"] = "auto",
         scalarization: Scalarization | None = None,
@@ -786,7 +799,7 @@ class ParetoMKLRegressorCV(RegressorKind, PathSearch):
         error_score: float | Literal["raise"] = np.nan,
         max_iter: int | None = None,
         task_scale: TaskScale = "none",
-        share: Share | Sequence[Share] = "kernel",
+        share: AutoShare | Share | Sequence[Share] = "auto",
         max_search_rows: int | None = 3000,
         scalarization: Scalarization | None = None,
         weight_set: WeightSet | None = None,

@@ -27,7 +27,7 @@ from .._data.tasks import (
 )
 from .._tools.typing import AnyArray, IntArray
 from .._tools.wording import literal
-from ..exceptions import RareLabelWarning
+from ..exceptions import RareLabelWarning, TaskDataError
 from .cells import Cells, balance, cells_of, deal, rows_of_tasks
 
 FEWEST_TASKS = 10  # minimum number of tasks if parameters are chosen on some tasks only
@@ -94,14 +94,29 @@ class _TaskFolds(_TaskSplitter):
 
     def _splits(self, cells: Cells, groups: IntArray | None = None) -> Iterator[TrainTest]:
         """Folds that keep groups together, given the number of the group of each sample."""
+        return self._spread(cells, cells, groups)
+
+    def split_all(self, X: object, y: object, tasks: object, groups: IntArray | None) -> Iterator[TrainTest]:
+        """Folds for models of all tasks together: only labels, not those of each task, must be in every training part.
+
+        They are those of :meth:`split` if these exist.
+        """
+        cells = cells_of(X, y, tasks, self.by_label)
+        try:
+            return self._splits(cells, groups)
+        except TaskDataError:
+            return self._spread(cells.by_label(), cells.of_all(), groups)
+
+    def _spread(self, cells: Cells, needed: Cells, groups: IntArray | None) -> Iterator[TrainTest]:
+        """Folds with the cells spread evenly, and with some of each needed cell in every training part."""
         n, units = (cells.n_samples, "samples") if groups is None else (int(groups.max()) + 1, "groups")
         if self.n_splits > n:
             raise ValueError(f"There are only {n} {units} for {self.n_splits} folds.")
-        self._check_sizes(cells)
+        self._check_sizes(needed)
         rng = check_random_state(self.random_state) if self.shuffle else None
         dealt = cells.disjoint and groups is None
         fold = deal(cells, self.n_splits, rng) if dealt else balance(cells, self.n_splits, rng, groups)
-        self._check_spread(cells, fold)
+        self._check_spread(needed, fold)
         everyone = np.arange(cells.n_samples)
         return ((everyone[fold != f], everyone[fold == f]) for f in range(self.n_splits))
 
@@ -171,9 +186,10 @@ class MultiTaskStratifiedKFold(_TaskFolds, StratifiedKFold):
         smallest = int(sizes.argmin())
         (task, label), where = cells.names[smallest], cells.where(smallest)
         if sizes[smallest] == 1:
-            raise ValueError(
+            raise TaskDataError(
                 f"{where} has a single sample with label {literal(label)}; cross-validation needs two or more, so that "
-                "every training part has one."
+                "every training part has one.",
+                task=task,
             )
         if sizes[smallest] < self.n_splits:
             message = (
@@ -181,7 +197,7 @@ class MultiTaskStratifiedKFold(_TaskFolds, StratifiedKFold):
                 f"n_splits={self.n_splits}; some test parts will have none."
             )
             rare = RareLabelWarning(message, task, label, int(sizes[smallest]), self.n_splits)
-            warnings.warn(rare, stacklevel=4)
+            warnings.warn(rare, stacklevel=5)
 
     def _check_spread(self, cells: Cells, fold: IntArray) -> None:
         """Every training part must contain every cell; samples in many cells may make that impossible."""
@@ -189,9 +205,10 @@ class MultiTaskStratifiedKFold(_TaskFolds, StratifiedKFold):
         n_folds = present.sum(axis=1)
         if (n_folds < 2).any():
             task, label = cells.names[int(n_folds.argmin())]
-            raise ValueError(
+            raise TaskDataError(
                 f"All samples with label {literal(label)} in task {literal(task)} fall into one fold, so its training "
-                "part has none; use more folds, or shuffle=True with another random_state."
+                "part has none; use more folds, or shuffle=True with another random_state.",
+                task=task,
             )
 
 
@@ -250,9 +267,10 @@ class MultiTaskKFold(_TaskFolds, KFold):
         least = int(kept.argmin())
         if kept[least] < 2:
             more = " or use more folds" if cells.sizes[least] > 2 else ""
-            raise ValueError(
+            raise TaskDataError(
                 f"{cells.where(least)} has {cells.sizes[least]} samples, and with {self.n_splits} folds a training "
-                f"part keeps only {kept[least]} of them; regression needs two or more. Drop the task{more}."
+                f"part keeps only {kept[least]} of them; regression needs two or more. Drop the task{more}.",
+                task=cells.names[least][0],
             )
 
 
@@ -513,6 +531,7 @@ def make_splits(
     random_state: RandomState = 0,
     *,
     stratify: bool = True,
+    together: bool = False,
 ) -> list[TrainTest]:
     """Training and test parts for any ``cv=`` that scikit-learn accepts; X has no task column.
 
@@ -520,9 +539,10 @@ def make_splits(
     :class:`MultiTaskKFold`, and with ``groups`` the variants of these that keep groups together; None means five. These
     are shuffled: rows of a file are often sorted, and folds of neighbouring rows then resemble neither each other nor
     new data. "new tasks" leaves whole tasks out, and "time" the last rows of each task. No split may have rows of a
-    group in both parts.
+    group in both parts. ``together`` is for models of all tasks together, which need not have learned from every label
+    of every task.
     """
-    splits = _splits_of(cv, X, y, tasks, groups, random_state, stratify)
+    splits = _splits_of(cv, X, y, tasks, groups, random_state, stratify, together)
     if not splits:
         raise ValueError("cv yields no splits.")
     if groups is not None:
@@ -531,7 +551,14 @@ def make_splits(
 
 
 def _splits_of(
-    cv: Any, X: object, y: object, tasks: object, groups: object, random_state: RandomState, stratify: bool
+    cv: Any,
+    X: object,
+    y: object,
+    tasks: object,
+    groups: object,
+    random_state: RandomState,
+    stratify: bool,
+    together: bool,
 ) -> list[TrainTest]:
     if isinstance(cv, str):
         return _named_splits(cv, tasks, _num_samples(y))
@@ -547,6 +574,8 @@ def _splits_of(
             f"The folds of {type(cv).__name__} do not keep groups together; leave cv out, or pass a splitter that "
             "does, such as MultiTaskStratifiedGroupKFold or GroupKFold."
         )
+    if together and isinstance(cv, _TaskFolds):
+        return list(cv.split_all(X, y, tasks, None if groups is None else group_codes(groups, _num_samples(y))))
     if isinstance(cv, _TaskSplitter) and (tasks is not None or keeps_groups):
         plain_cv = copy.copy(cv)
         plain_cv.task_column = None  # no longer in X

@@ -7,6 +7,8 @@ from typing import Literal, TypeAlias, get_args
 Share: TypeAlias = Literal["nothing", "kernel", "function", "everything"]
 SHARES: tuple[Share, ...] = get_args(Share)
 """From nothing to everything."""
+TOGETHER: frozenset[Share] = frozenset({"function", "everything"})
+"""These make one problem of the samples of all tasks: they learn even from tiny tasks, and predict for new ones."""
 CALLED = {
     "nothing": "separate models",
     "kernel": "a shared kernel alone",

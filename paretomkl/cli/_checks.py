@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .._select.scores import Judge
     from ..tables._tables import Table
 
+ROWS_IN_TIME = 10  # rows that a task needs for folds in time
 RARE = 0.1  # a class with a smaller share hardly changes the accuracy
 
 
@@ -56,6 +57,21 @@ def check_rare(table: "Table", share: float, why: str) -> None:
         skip = f"; to skip small {'tasks' if table.regression else 'classes'}, use {skipping(table, needed)}"
         advice = skip if table.columns.task is not None or not table.regression else ""
         raise TableError(f"{small[0].upper()}{small[1:]} but needs {needed}: {why}{advice}.")
+
+
+def check_named_folds(table: "Table", cv: str) -> None:
+    """Refuse folds that leave tasks out without tasks, and folds in time with tasks that are too short."""
+    sizes = Counter(table.tasks)
+    if cv == "new tasks" and len(sizes) < 2:
+        raise TableError("--cv new-tasks leaves tasks out, and needs several (--task).")
+    short = [(task, n) for task, n in sizes.items() if n < ROWS_IN_TIME]
+    if cv == "time" and short:
+        task, n = short[0]
+        where = f"task {task!r} has" if task else "the table has"
+        skip = f"; to skip short tasks, use --min-task-rows {ROWS_IN_TIME}" if task else ""
+        raise TableError(
+            f"--cv time cuts each task into five parts and needs {ROWS_IN_TIME} rows, but {where} only {n}{skip}."
+        )
 
 
 def lone_tasks(table: "Table") -> list[str]:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from .._tools.files import check_writable
-from .._tools.shares import SHARES, Share
+from .._tools.shares import SHARES, TOGETHER, Share
 from .._tools.wording import counted, joined, quoted
 from ..tables._files import TableError
-from ._checks import check_rare, folds_for, lone_tasks, note_target, rows_needed, skipping, too_small
+from ._checks import check_named_folds, check_rare, folds_for, lone_tasks, note_target, rows_needed, skipping, too_small
 from ._options import (
     ABOUT_KERNELS,
     ABOUT_SCORES,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from ..tables._tables import Table
 
 DEFAULT_NORM = 1.1  # s of a model fitted without cross-validation
-TOGETHER = frozenset({"function", "everything"})  # these learn even from tiny tasks and tasks with one class
 
 
 @command(
@@ -56,7 +55,6 @@ def fit(
     ps: Annotated[
         str, Option(help="Exponents to choose from; if several tie, the one nearest to 1.")
     ] = "1,0.5,2,0.1,10,0.01,inf",
-    cv: Annotated[int, Option(min=2, help="Number of cross-validation folds.")] = 5,
     tol: Tolerance = 1e-3,
 ) -> None:
     """Fit a model and save it; cross-validation chooses p, C, s and capacity unless you give them.
@@ -74,7 +72,7 @@ def fit(
     asked: Sequence[Share] = SHARES if p is None else ["kernel"]  # p matters only for a shared kernel
     ways = parse_ways(options.share) if options.share else asked
     table = options.load(file, target, any_tasks=options.task is not None and not TOGETHER.isdisjoint(ways))
-    plan = plan_search(table, options, options.ways(table, asked), exponents, cv)
+    plan = plan_search(table, options, options.ways(table, asked), exponents)
     if p is not None and "kernel" not in plan.ways:
         note(f"--p has no effect with --share {joined(plan.ways)}; it matters only if tasks share just their kernel.")
     kernels = options.bank(table)
@@ -93,25 +91,25 @@ def fit(
 class SearchPlan:
     """What to choose from, and how.
 
-    ways: what tasks may share; without: requested ways that cannot learn from this table; folds: their number, or None
-    if there is nothing to choose; lone: tasks with a single class or number; apart: whether each task is divided into
-    folds, or all rows together, because some tasks are too small to have rows in every fold.
+    ways: what tasks may share; without: requested ways that cannot learn from this table; folds: their number or name,
+    or None if there is nothing to choose; lone: tasks with a single class or number; apart: whether each task is
+    divided into folds, or all rows together, because some tasks are too small to have rows in every fold.
     """
 
     ps: list[float]
     Cs: list[float] | None
     ways: list[Share]
     without: list[Share]
-    folds: int | None
+    folds: int | str | None
     lone: list[str]
     apart: bool = True
 
 
-def plan_search(table: "Table", options: Options, ways: list[Share], ps: list[float], cv: int) -> SearchPlan:
+def plan_search(table: "Table", options: Options, ways: list[Share], ps: list[float]) -> SearchPlan:
     """Drop the ways to share that cannot learn from small tasks, with a note, and divide the rows into folds."""
-    lone, Cs = lone_tasks(table), options.costs()
+    lone, Cs, cv = lone_tasks(table), options.costs(), options.folds()
     together = [way for way in ways if way in TOGETHER]
-    small = too_small(table, rows_needed(table))
+    small = None if isinstance(cv, str) else too_small(table, rows_needed(table))
 
     def searching(ways: list[Share]) -> bool:
         return Cs is None or (len(ps) if "kernel" in ways else 1) * len(Cs) * len(ways) > 1
@@ -124,6 +122,9 @@ def plan_search(table: "Table", options: Options, ways: list[Share], ps: list[fl
         _note_without(table, without, lone, small)
     if not searching(kept):
         return SearchPlan(ps, Cs, kept, without, None, lone)
+    if isinstance(cv, str):
+        check_named_folds(table, cv)
+        return SearchPlan(ps, Cs, kept, without, cv, lone)
     if not TOGETHER.issuperset(kept):
         check_rare(table, 1.0, "cross-validation divides the rows into folds; --p with --C needs no cross-validation")
     if cv > len(table.y):
@@ -200,12 +201,16 @@ def _fit_table(
     note_target(table, options)
     if plan.folds is None:
         return FittedTable(_fit_one(table, plan, options, kernels, tol), judge)
-    folds = folds_for(table, plan.folds, judge) if plan.apart else plan.folds
-    cv, share = folds if plan.apart else _divide(table, folds), plan.ways if len(plan.ways) > 1 else plan.ways[0]
+    cv: Any = plan.folds
+    if not isinstance(cv, str):
+        cv = folds_for(table, cv, judge) if plan.apart else _divide(table, cv)
+    share = options.share_among(plan.ways)
     search = options.search(table, kernels=kernels, ps=plan.ps, share=share, cv=cv, scoring=judge.scoring, tol=tol)
     model = search.fit(table.X, table.y).best_estimator_
     comparison = None
-    if plan.lone and not options.no_rivals:
+    if plan.folds == "new tasks" and not options.no_rivals:
+        note("simpler models are not compared: most of them cannot predict tasks that they have not seen.")
+    elif plan.lone and not options.no_rivals:
         note("simpler models are not compared: they cannot learn a task on its own from one class or one number.")
     elif not options.no_rivals:
         comparison = compare(search, table.X, table.y, n_jobs=options.jobs_for(table), verbose=None)

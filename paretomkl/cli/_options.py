@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MOST_NAMED = 12  # columns that a note lists at most
 LARGE, LARGE_REGRESSION = 5000, 2500  # rows above which commands use all cores by default, and pages have fewer points
 SEARCH_ROWS = 3000  # rows that parameters are chosen on at most, the default of the searches
+FOLDS = {"new-tasks": "new tasks", "time": "time"}  # what --cv takes besides a number, and what searches call it
 NEW_TASK = "new_task"  # column that marks predictions for tasks the model has not seen
 ABOUT_KERNELS = (
     "`--kernels` takes `default` (fitted to the table: linear, quadratic, Gaussians and Laplacians with widths around "
@@ -97,6 +98,18 @@ class Options:
         str | None,
         Option(help="What tasks share: `nothing`, `kernel`, `function`, `everything`, several, or `auto`; see below."),
     ] = None
+    cv: Annotated[
+        str,
+        Option(
+            "--cv",
+            help="Number of cross-validation folds; or `new-tasks`, which leaves whole tasks out, or `time`, which "
+            "holds out later rows of each task.",
+        ),
+    ] = "5"
+    time_column: Annotated[
+        str | None,
+        Option(help="Column with the time of each row, which is no input; default: the rows of a task are in order."),
+    ] = None
     no_rivals: Annotated[bool, Option("--no-rivals", help="Do not compare with simpler models.")] = False
     impute: Annotated[bool, Option("--impute", help="Fill gaps with the median or most common value.")] = False
     drop_missing: Annotated[
@@ -132,6 +145,7 @@ class Options:
 
         parse_ways(self.share or "auto")
         self.costs()
+        self.folds()
         effective_jobs(self.jobs)
         self._check_loss()
         table = load_table(file, target, **self.table_keywords(), any_tasks=any_tasks)
@@ -209,6 +223,21 @@ class Options:
         if self.share is not None:
             note("--share has no effect: it needs several tasks (--task).")
         return ["kernel"]
+
+    def share_among(self, ways: Sequence[Share]) -> Any:
+        """``share`` of a search over these ways; unless --share names them, it leaves out those that take too long."""
+        if len(ways) == 1:
+            return ways[0]
+        return "auto" if list(ways) == list(SHARES) and self.share in (None, "auto") else list(ways)
+
+    def folds(self) -> Any:
+        """``cv`` of a search: a number, or the name of folds."""
+        if self.cv in FOLDS:
+            return FOLDS[self.cv]
+        if not (self.cv.isdecimal() and int(self.cv) >= 2):
+            meant = did_you_mean(self.cv, FOLDS)
+            raise TableError(f"--cv takes a number of at least 2, {joined(FOLDS, 'or')}, got {self.cv!r}{meant}")
+        return int(self.cv)
 
     def kind(self, table: "Table") -> "MachineKind":
         """The kind of machine for a table."""

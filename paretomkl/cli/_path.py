@@ -12,7 +12,7 @@ from .._tools.files import check_writable, write_whole
 from .._tools.shares import SHARES, Share
 from .._tools.wording import counted
 from ..tables._files import STANDARD_INPUT, TableError
-from ._checks import check_rare, folds_for, note_target
+from ._checks import check_named_folds, check_rare, folds_for, note_target
 from ._options import (
     ABOUT_KERNELS,
     ABOUT_SCORES,
@@ -41,8 +41,8 @@ DENSE_WORK = 6e10  # limit on the sum of rows³ over the tasks, for machines who
 
 @command(
     "Example: `paretomkl path patients.csv --target outcome --task hospital --out patients`, then open "
-    f"`patients/page.html`.\n\n{ABOUT_KERNELS}\n\n{ABOUT_SCORES}\n\n{ABOUT_SHARING} The page is about a shared kernel; "
-    "it compares the other ways with it.",
+    f"`patients/page.html`.\n\n{ABOUT_KERNELS}\n\n{ABOUT_SCORES}\n\n{ABOUT_SHARING} The default is `auto` if there "
+    "are tasks. The page shows the trade-off of a shared kernel, and says which way to share is best.",
     options=Options,
 )
 def path(
@@ -62,6 +62,14 @@ def path(
     folder = _check_folder(out or Path(f"{stem}-path"))
     table = options.load(file, target)
     check_rare(table, 1 - test_size, "path holds some rows out and divides the others into folds")
+    cv = options.folds()
+    if cv == "new tasks":
+        raise TableError(
+            "--cv new-tasks cannot judge a shared kernel, which the page is about: it has no function for tasks that "
+            "were left out; use fit."
+        )
+    if isinstance(cv, str):
+        check_named_folds(table, cv)
     kernels = options.bank(table)
     options.say_read(file, table)
     from ..report import trade_off_page  # imported after the first line is printed: it takes a second
@@ -71,15 +79,15 @@ def path(
     kind, large = options.kind(table), is_large(table)
     tol = LARGE_TOL if large else PAGE_TOL
     task_rows, seen = _rows_to_learn_from(table, kind, 1 - test_size)
-    ways: list[Share] = sorted({"kernel", *options.ways(table, ["kernel"])}, key=SHARES.index)
+    ways: list[Share] = sorted({"kernel", *options.ways(table, SHARES)}, key=SHARES.index)
     few = OF_REGRESSION if table.regression else FEWER_SEARCH_ROWS
     search = options.search(
         table,
         kernels=kernels,
         loss=kind.loss,
         scoring=judge.scoring,
-        share=ways if len(ways) > 1 else "kernel",
-        cv=folds_for(table, 5, judge, 1 - test_size),
+        share=options.share_among(ways),
+        cv=cv if isinstance(cv, str) else folds_for(table, cv, judge, 1 - test_size),
         max_search_rows=few if large else SEARCH_ROWS,
     )
     with one_blas_thread():
@@ -139,7 +147,7 @@ def _loading_code(file: Path, target: str, options: Options) -> str:
 def _fitting_command(file: Path, target: str, options: Options, chosen: "TradeOff", tol: float) -> str:
     """The command that fits the model again, with the placeholder {p}."""
     words = ["paretomkl", "fit", str(file), "--target", target]
-    found = replace(options, C=None, Cs=None, s=None, capacity=None, epsilon=None, share=None)
+    found = replace(options, C=None, Cs=None, s=None, capacity=None, epsilon=None, share=None, cv="5")
     for name, value in replace(found, scoring=None, no_rivals=False, jobs=None, as_json=False).given().items():
         option = "--classification" if name == "regression" and not value else "--" + name.replace("_", "-")
         for one in value if isinstance(value, list) else [value]:

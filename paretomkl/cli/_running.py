@@ -19,8 +19,8 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from .._tools.files import FULL, WriteError
-from .._tools.wording import counted, literal, nearest
-from ..exceptions import GridEdgeWarning, RareLabelWarning, TaskDataError
+from .._tools.wording import counted, joined, literal, nearest
+from ..exceptions import GridEdgeWarning, RareLabelWarning, SharingWarning, TaskDataError
 from ._interrupts import interrupts
 
 if TYPE_CHECKING:
@@ -200,6 +200,8 @@ def in_the_shell(said: BaseException) -> str:
         option = f"--{said.parameter}s"
         chosen = f"The chosen {said.parameter}={said.value:g} is the {said.edge} of {option}"
         words = f"{chosen} and scores better than all others; add {said.beyond:g} to {option}."
+    elif isinstance(said, SharingWarning):
+        words = f"skipped --share {joined(said.ways)}: {words.partition(': ')[2]}"
     cause = said if isinstance(said, TaskDataError) else said.__cause__
     if isinstance(cause, TaskDataError) and cause.advice:  # it is for programmers
         words = words.replace(cause.advice, "")

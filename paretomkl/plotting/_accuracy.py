@@ -150,7 +150,7 @@ class AccuracyDisplay:
             With p among the parameters searched.
         by : str, default=None
             A parameter with one line for each of its values, such as "C". None draws one line. Each point is the best
-            score over all parameters that are not shown.
+            score over all parameters that are not shown; if tasks share in several ways, of those that share a kernel.
         relative_to, ax
             See ``plot``.
         """
@@ -162,6 +162,9 @@ class AccuracyDisplay:
         score = np.asarray(results["mean_test_score"], dtype=float)
         spread = np.asarray(results["std_test_score"], dtype=float)
         worked = [k for k in np.argsort(score) if np.isfinite(score[k])]  # best last, so that it overwrites the others
+        ways = results.get("param_share", ["kernel"] * len(score))
+        if by != "share" and "kernel" in ways:  # p has no effect on the other ways
+            worked = [k for k in worked if ways[k] == "kernel"]
         if not worked:
             raise ValueError("No setting of the search has a score: all its fits failed.")
         ps = np.unique(exponents[worked])

@@ -28,11 +28,11 @@ from .._data.tasks import as_labels, as_sources, is_matrix, listed, missing_labe
 from .._fitting.models import decide_all
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
 from .._learn.path import ParetoPath, parameters_of, pareto_path
-from .._select.baselines import compare
 from .._select.results import Comparison, CrossValidation, Sharing
 from .._select.scores import Judge, make_judge, standard_error_of_share
 from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
 from .._select.splits import MultiTaskKFold, MultiTaskStratifiedKFold, make_splits
+from .._select.ways import is_auto, ways_asked
 from .._show.code import with_loading
 from .._show.page import TITLE, PageData, build_page, dense_ps
 from .._show.words import parameters
@@ -199,8 +199,8 @@ def trade_off_page(
     model : search, estimator or ParetoPath
         - :class:`~paretomkl.ParetoMKLClassifierCV` or :class:`~paretomkl.ParetoMKLRegressorCV`, fitted or not: its
           parameters say how to choose. ``scoring`` also judges the held-out samples, for each task and as the mean over
-          the tasks; names of scores that begin with ``worst_`` are the score of the worst task. From a list of ways
-          to ``share``, the others are compared with the shared kernel, which the page is about.
+          the tasks; names of scores that begin with ``worst_`` are the score of the worst task. If there are several
+          ways to ``share``, the chosen one is compared with simpler models; the path is that of the shared kernel.
         - :class:`~paretomkl.ParetoMKLClassifier` or :class:`~paretomkl.ParetoMKLRegressor`: nothing is chosen, and the
           page shows no simpler models; p is not used.
         - :class:`~paretomkl.ParetoPath`: its models are scored on all of X and y, which they should not have seen.
@@ -314,7 +314,7 @@ def _check_model(model: object, ps: Sequence[float]) -> list[float]:
             "trade_off_page takes a search (ParetoMKLClassifierCV, ParetoMKLRegressorCV), an estimator or a ParetoPath "
             f"before X and y, got {shown(model)}."
         )
-    ways = [model.share] if isinstance(model.share, str) else list(model.share)
+    ways = [model.share] if isinstance(model, Estimator) else ways_asked(model)
     if [check_share(way) for way in ways] != ["kernel"] and not (isinstance(model, Search) and len(ways) > 1):
         raise ValueError(
             f"The page is about tasks that share their kernel, but share={model.share!r}; use a search with "
@@ -458,11 +458,17 @@ def _judge_path(path: ParetoPath, samples: _Given, about: dict[str, Any]) -> Tra
 
 def _chosen(model: Search, samples: _Given, judge: Judge) -> Search:
     """A clone of the search that has chosen; the page itself traces the path of a shared kernel."""
-    ways = {"kernel", *([model.share] if isinstance(model.share, str) else model.share)}
-    share = model.share if ways == {"kernel"} else sorted(ways, key=SHARES.index)
-    search: Search = clone(model).set_params(scoring=judge.scoring, share=share)
+    search: Search = clone(model).set_params(scoring=judge.scoring)
+    ways = sorted({"kernel", *ways_asked(model)}, key=SHARES.index)
+    if not is_auto(model.share):
+        search.set_params(share=ways if len(ways) > 1 else "kernel")
     others = [way for way in SHARES if way != "kernel"]  # the page has no path for these
-    return search.choose(samples._asdict(), refit=others)
+    search.choose(samples._asdict(), refit=others)
+    if "kernel" not in search.best_indices_:
+        raise ValueError(
+            "The page is about tasks that share their kernel, which cannot be judged on folds that leave tasks out."
+        )
+    return search
 
 
 def _trace(estimator: Estimator, samples: _Given, ps: Sequence[float], solver: CutPool) -> ParetoPath:
@@ -483,7 +489,10 @@ def _compare(
     ps: Array,
     tol: float,
 ) -> Comparison:
-    """The chosen model and simpler ones; if parameters were chosen on some samples, all learn from these only."""
+    """The chosen model, however its tasks share, and simpler ones.
+
+    If parameters were chosen on some samples, all learn from these only.
+    """
     rows, about, at = search.search_rows_, "", list(ps).index(best.p)
     if rows is not None:
         about = (
@@ -492,15 +501,21 @@ def _compare(
         )
         learn_from = learn_from.take(rows, rows, best.kernels)
         held_out = held_out.of_tasks_in(learn_from, best.task_column)
-        judged, at = _judge(_trace(best, learn_from, [best.p], CutPool(tol=tol)), judge, held_out), 0
+        search = copy(search)
         search = copy(search)
         search.splits_ = [(np.searchsorted(rows, train), np.searchsorted(rows, test)) for train, test in search.splits_]
         search.search_rows_, search.n_samples_ = None, len(rows)
-    running = {"n_jobs": search.n_jobs, "verbose": search.verbose}
-    found = compare(search, **learn_from._asdict(), held_out=tuple(held_out), **running, share="kernel")
+        if search.best_share_ == "kernel":
+            judged, at = _judge(_trace(best, learn_from, [best.p], CutPool(tol=tol)), judge, held_out), 0
+        else:
+            search.best_estimator_ = search.estimator_at(search.best_index_).fit(**learn_from._asdict())
+    running: dict[str, Any] = {"n_jobs": search.n_jobs, "verbose": search.verbose}
+    found = replace(compare(search, **learn_from._asdict(), held_out=tuple(held_out), **running), about=about)
+    if search.best_share_ != "kernel":  # the path has no model of it
+        return found
     score, error = float(judged.scores_overall[at]), float(judged.errors_overall[at])
     ours = replace(found.ours, held_out=score, held_out_error=error)
-    return replace(found, ours=ours, about=about)
+    return replace(found, ours=ours)
 
 
 def _judge(path: ParetoPath, judge: Judge, given: _Given) -> HeldOutResults:

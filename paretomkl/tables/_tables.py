@@ -79,6 +79,9 @@ class Columns:
         return pd.DataFrame(read, index=frame.index)
 
 
+ROLES = {"--target": "target", "--task": "task", "--time-column": "time"}
+
+
 def _choose_columns(
     frame: Frame, target: str, task: str | None, categorical: Sequence[str], drop: Sequence[str], impute: bool
 ) -> Columns:
@@ -103,10 +106,18 @@ def _choose_columns(
     return Columns(target, task, numbers, words)
 
 
-def _check_roles(frame: Frame, target: str, task: str | None, categorical: Sequence[str], drop: Sequence[str]) -> None:
+def _check_roles(
+    frame: Frame, target: str, task: str | None, categorical: Sequence[str], drop: Sequence[str], time: str | None
+) -> None:
     """Check that every named column exists and has one role."""
-    tasks = [] if task is None else [task]
-    named = {"--target": [target], "--task": tasks, "--categorical": categorical, "--drop": drop}
+    tasks, times = ([] if name is None else [name] for name in (task, time))
+    named = {
+        "--target": [target],
+        "--task": tasks,
+        "--time-column": times,
+        "--categorical": categorical,
+        "--drop": drop,
+    }
     absent = {name: option for option, names in named.items() for name in names if name not in frame.columns}
     if absent:
         said = joined([f"{name!r} ({option})" for name, option in absent.items()], "or")
@@ -114,10 +125,14 @@ def _check_roles(frame: Frame, target: str, task: str | None, categorical: Seque
         raise TableError(f"There is no column {said}; {known}")
     if task == target:
         raise TableError(f"Column {target!r} cannot be both the target and the task.")
-    for role in ("--target", "--task"):
+    if time in (target, *tasks):
+        raise TableError(f"Column {time!r} (--time-column) cannot be the target or the task too.")
+    for role in ("--target", "--task", "--time-column"):
         for option in ("--drop", "--categorical"):
             for name in set(named[role]).intersection(named[option]):
-                raise TableError(f"Column {name!r} is the {role[2:]} ({role}), not an input; remove it from {option}.")
+                raise TableError(
+                    f"Column {name!r} is the {ROLES[role]} ({role}), not an input; remove it from {option}."
+                )
     for name in set(categorical).intersection(drop):
         raise TableError(f"Column {name!r} is both in --categorical and in --drop.")
 
@@ -410,6 +425,7 @@ def load_table(
     max_rows: int = MAX_ROWS,
     sample: int | None = None,
     seed: int = 0,
+    time_column: str | None = None,
 ) -> Table:
     """Read a file and prepare it for learning, as the commands ``path`` and ``fit`` do.
 
@@ -436,6 +452,8 @@ def load_table(
         Whether the target contains numbers to predict, or classes. With None, these are numbers: values with decimals,
         whole numbers with more than 20 different values, and whole numbers with more than 10 different values and fewer
         than 10 rows per value on average. Everything else is classes.
+    time_column : str, default=None
+        A column of numbers or dates (2026-01-31) by which to sort the rows; it is not an input.
 
     Returns
     -------
@@ -456,7 +474,9 @@ def load_table(
 
     form: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
     frame = read_table(file, **form, max_rows=max_rows, sample=sample, seed=seed)
-    _check_roles(frame, target, task, categorical, drop)
+    _check_roles(frame, target, task, categorical, drop, time_column)
+    if time_column is not None:
+        frame, drop = frame.iloc[_order_of(frame[time_column])], [*drop, time_column]
     rows = Selection(frame, None if task is None else as_text(frame[task]))
     if drop_missing:
         needed = [target] if task is None else [target, task]
@@ -474,6 +494,21 @@ def load_table(
     inputs = columns.read(frame).reset_index(drop=True)
     ids = tuple(name for name in columns.numbers if _looks_like_ids(inputs[name]))
     return Table(inputs, y.to_numpy(), columns, impute, regression, tuple(rows.left_out), ids)
+
+
+def _order_of(time: Series) -> Any:
+    """The order of the rows in time."""
+    import pandas as pd
+
+    name = f"Column {time.name!r} (--time-column)"
+    if time.isna().any():
+        raise TableError(f"{name} has gaps, in {int(time.isna().sum())} rows; leave those rows out.")
+    if not (pd.api.types.is_numeric_dtype(time) or pd.api.types.is_datetime64_any_dtype(time)):
+        try:
+            time = pd.to_datetime(as_text(time), format="ISO8601")
+        except ValueError as error:
+            raise TableError(f"{name} needs numbers, or dates such as 2026-01-31, got {time.iloc[0]!r}.") from error
+    return np.argsort(time.to_numpy(), kind="stable")
 
 
 def _looks_like_ids(numbers: Series) -> bool:

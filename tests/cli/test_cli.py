@@ -772,9 +772,9 @@ def test_sharing_needs_no_folds_when_there_is_nothing_to_choose(folder, tmp_path
 def test_path_compares_the_ways_with_the_kernel(folder, tmp_path):
     words = ("path", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--C", "1", "--points", "15")
     words += ("--no-rivals", "--kernels", "linear,rbf:1", "--out", tmp_path / "out")
-    plain = json.loads(run(*words, "--json").stdout)
+    plain = json.loads(run(*words, "--share", "kernel", "--json").stdout)
     assert plain["sharing"] is None
-    done = run(*words, "--share", "auto")
+    done = run(*words)
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines() if " % ± " in line] == WAYS
     facts = json.loads(run(*words, "--share", "auto", "--json").stdout)
@@ -783,6 +783,41 @@ def test_path_compares_the_ways_with_the_kernel(folder, tmp_path):
     for same in ("C", "s", "best_p", "shares", "held_out_score"):
         assert facts[same] == plain[same], "the path stays that of the kernel"
     assert 'id="sharing"' in (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
+
+
+def test_folds_in_time_and_of_new_tasks(folder, tmp_path):
+    frame = pd.read_csv(folder / "patients.csv")
+    frame["day"] = pd.date_range("2026-01-01", periods=len(frame)).strftime("%Y-%m-%d")
+    frame.to_csv(tmp_path / "sorted.csv", index=False)
+    frame.iloc[np.random.default_rng(0).permutation(len(frame))].to_csv(tmp_path / "t.csv", index=False)
+    words = ("-y", "outcome", "-t", "hospital", "--C", "1", "--ps", "1", "--kernels", "linear", "--no-rivals", "--json")
+    words += ("--time-column", "day", "-o", tmp_path / "m.skops")
+    found = [json.loads(run("fit", tmp_path / name, *words, "--cv", "time").stdout) for name in ("sorted.csv", "t.csv")]
+    assert found[0]["cv_score"] == found[1]["cv_score"], "the column sorts the rows"
+    assert found[0]["sharing"]["folds"] == 3
+    done = run("fit", tmp_path / "t.csv", *words, "--cv", "new-tasks")
+    assert "skipped --share nothing and kernel: the folds leave tasks out" in done.stderr
+    assert set(json.loads(done.stdout)["sharing"]["scores"]) == {"function", "everything"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("fit", "-t", "hospital", "--cv", "tim"), "new-tasks or time, got 'tim'; did you mean 'time'"),
+        (("fit", "-t", "hospital", "--cv", "1"), "--cv takes a number of at least 2"),
+        (("fit", "--cv", "new-tasks"), "needs several (--task)"),
+        (("path", "-t", "hospital", "--cv", "new-tasks"), "cannot judge a shared kernel"),
+        (("fit", "-t", "hospital", "--time-column", "outcome"), "cannot be the target or the task too"),
+        (("fit", "-t", "hospital", "--time-column", "ward"), "needs numbers, or dates such as 2026-01-31"),
+        (("fit", "-t", "hospital", "--time-column", "when"), "no column 'when' (--time-column)"),
+        (("fit", "-t", "bmi", "--cv", "time", "--share", "function"), "needs 10 rows, but task"),
+    ],
+)
+def test_folds_that_cannot_be_made_are_refused(folder, tmp_path, words, said):
+    out = () if words[0] == "path" else ("-o", tmp_path / "m.skops")
+    done = run(words[0], folder / "patients.csv", "-y", "outcome", *words[1:], *out)
+    assert done.returncode == 2
+    assert said in done.stderr
 
 
 def test_the_number_of_folds_suits_the_score(tmp_path):

@@ -307,7 +307,9 @@ def test_scores_of_the_search_are_those_of_plain_estimators(toy, way):
             own.append(explained_within_tasks(z, predicted, tasks, train, test))
         assert score == pytest.approx(np.mean(own), abs=2e-3)
     assert search.best_estimator_.share == way
-    assert hasattr(search, "path_") == (way == "kernel")
+    path = search.path_  # along p, whatever was chosen
+    assert path.share == "kernel"
+    assert path.fitted_with["C"] == search.best_params_["C"]
 
 
 @pytest.mark.parametrize("way", ["kernel", "function"])

@@ -166,7 +166,7 @@ def test_scale_keeps_duals_and_decisions(unlike):
 
 def test_search_chooses_among_scaled_models(unlike, tmp_path):
     given = {"kernels": unlike.kernels, "tol": 1e-6, "task_scale": "samples"}
-    search = ParetoMKLClassifierCV([0.1, 1.0, np.inf], [1.0, 5.0], cv=2, **given)
+    search = ParetoMKLClassifierCV([0.1, 1.0, np.inf], [1.0, 5.0], cv=2, share="kernel", **given)
     search.fit(unlike.X, unlike.y, tasks=unlike.tasks)
     best = ParetoMKLClassifier(**search.best_params_, **given).fit(unlike.X, unlike.y, tasks=unlike.tasks)
     assert_allclose(search.objectives_, best.objectives_, rtol=1e-4)

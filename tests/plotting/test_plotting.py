@@ -336,7 +336,7 @@ def test_cross_validated_scores(toy):
     assert_allclose(drawn(best.lines_[0]), score.max(axis=0))
     assert best.mean_line_ is None
     assert best.labels_[0].get_text() == "best C"
-    own = ParetoMKLClassifierCV(ps=grid["p"], Cs=grid["C"], kernels=toy.kernels, cv=2).fit(
+    own = ParetoMKLClassifierCV(ps=grid["p"], Cs=grid["C"], kernels=toy.kernels, cv=2, share="kernel").fit(
         toy.X, toy.y, tasks=toy.tasks
     )
     assert_allclose(AccuracyDisplay.from_cv_results(own).scores.max(), own.best_score_)
@@ -518,7 +518,7 @@ for draw in (
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_a_search_is_drawn_by_its_path(display):
     toy = make_toy(n_tasks=2, n=30)
-    search = ParetoMKLClassifierCV(ps=[0.1, 1.0, np.inf], Cs=[1.0], cv=2, kernels=toy.kernels)
+    search = ParetoMKLClassifierCV(ps=[0.1, 1.0, np.inf], Cs=[1.0], cv=2, kernels=toy.kernels, share="everything")
     search.fit(toy.X, toy.y, tasks=toy.tasks)
     lines = [display.from_path(one).ax_.lines for one in (search, search.path_)]
     assert len(lines[0]) == len(lines[1])

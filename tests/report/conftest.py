@@ -77,7 +77,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> TradeOff:
 def two(tmp_path_factory: pytest.TempPathFactory) -> TradeOff:
     X, y, tasks = two_machines()
     file = tmp_path_factory.mktemp("pages") / "two.html"
-    search = ParetoMKLClassifierCV(Cs=[1.0, 10.0])
+    search = ParetoMKLClassifierCV(Cs=[1.0, 10.0], share="kernel")
     return trade_off_page(search, X, y, tasks=tasks, file=file, title="Two <machines> & more")
 
 
@@ -87,7 +87,7 @@ def sourced(tmp_path_factory: pytest.TempPathFactory) -> TradeOff:
     X, y, tasks = two_machines(40)
     file = tmp_path_factory.mktemp("pages") / "sourced.html"
     kernels = sources({"A & B": [0, 1], "</script>": slice(2, 4)})
-    search = ParetoMKLClassifierCV(kernels=kernels, Cs=[1.0, 10.0], cv=3)
+    search = ParetoMKLClassifierCV(kernels=kernels, Cs=[1.0, 10.0], cv=3, share="kernel")
     return trade_off_page(search, X, y, tasks=tasks, n_points=20, file=file)
 
 

@@ -58,7 +58,7 @@ def test_fitted_estimator_shows_its_weights():
 
 def test_fitted_search_shows_its_weights():
     X, y, tasks = two_machines(20)
-    search = ParetoMKLClassifierCV(ps=[0.5, 1.0], Cs=[1.0], cv=2).fit(X, y, tasks=tasks)
+    search = ParetoMKLClassifierCV(ps=[0.5, 1.0], Cs=[1.0], cv=2, share="kernel").fit(X, y, tasks=tasks)
     assert f"<td>{np.max(search.kernel_shares_):.1%}</td>" in search._repr_html_()
 
 

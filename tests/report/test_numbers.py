@@ -33,7 +33,9 @@ def three_pumps(n: int = 150) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def pumps(tmp_path_factory):
     X, y, tasks = three_pumps()
     file = tmp_path_factory.mktemp("pages") / "pumps.html"
-    return trade_off_page(ParetoMKLRegressorCV(Cs=[1.0, 10.0], cv=3), X, y, tasks=tasks, n_points=20, file=file)
+    return trade_off_page(
+        ParetoMKLRegressorCV(Cs=[1.0, 10.0], cv=3, share="kernel"), X, y, tasks=tasks, n_points=20, file=file
+    )
 
 
 def test_scores_match_models_fitted_by_hand(pumps):
@@ -78,7 +80,7 @@ def test_many_predictions_are_drawn_from_all_tasks(monkeypatch):
 def test_other_scores_losses_and_forms_of_y():
     X, y, tasks = three_pumps(60)
     given = {"Cs": 10.0, "s": 1.1, "capacity": 1.0, "ps": 1.0, "scoring": "neg_mean_absolute_error", "cv": 2}
-    search = ParetoMKLRegressorCV(loss="epsilon_insensitive", epsilon=0.3, **given)
+    search = ParetoMKLRegressorCV(loss="epsilon_insensitive", epsilon=0.3, share="kernel", **given)
     found = trade_off_page(search, X, y, tasks=tasks, n_points=15, baselines=False)
     assert "loss='epsilon_insensitive', epsilon=0.3" in found.path.refit
     assert (found.epsilon, found.measure.in_units) == (0.3, True)
@@ -95,7 +97,9 @@ def test_other_scores_losses_and_forms_of_y():
 def test_cross_validation_chooses_epsilon():
     X, y, tasks = three_pumps(60)
     given = {"loss": "epsilon_insensitive", "epsilon": [0.1, 0.5], "Cs": 10.0, "s": 1.1, "capacity": 1.0, "cv": 2}
-    found = trade_off_page(ParetoMKLRegressorCV(**given), X, y, tasks=tasks, n_points=15, baselines=False)
+    found = trade_off_page(
+        ParetoMKLRegressorCV(**given, share="kernel"), X, y, tasks=tasks, n_points=15, baselines=False
+    )
     assert found.epsilon == found.cv.best_epsilon
     assert found.epsilon in (0.1, 0.5)
     assert f"epsilon = {found.epsilon:g}" in found.html

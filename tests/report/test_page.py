@@ -406,7 +406,8 @@ def test_pages_without_ways_have_no_panel(two):
 def test_page_follows_the_measure(driver, tmp_path):
     """Another score, shown as a number, and a task whose held-out samples have one class."""
     X, y, tasks = two_machines()
-    result = trade_off_page(ParetoMKLClassifierCV(Cs=1.0, cv=3, scoring="roc_auc"), X, y, tasks=tasks, n_points=15)
+    search = ParetoMKLClassifierCV(Cs=1.0, cv=3, scoring="roc_auc", share="kernel")
+    result = trade_off_page(search, X, y, tasks=tasks, n_points=15)
     scores = result.scores.copy()
     scores[:, 0] = np.nan
     shown = {"scores": scores, "measure": result.measure, "cv": result.cv, "comparison": result.comparison}

@@ -57,7 +57,7 @@ def test_every_point_is_certified(many):
 
 def test_ways_to_share_are_compared_with_the_kernel():
     X, y, tasks = two_machines(30)
-    search = ParetoMKLClassifierCV(Cs=[1.0, 10.0], s=1.1, cv=3)
+    search = ParetoMKLClassifierCV(Cs=[1.0, 10.0], s=1.1, cv=3, share="kernel")
     sharing = clone(search).set_params(share=["function", "everything"])
     plain, result = (trade_off_page(one, X, y, tasks=tasks, **QUICK) for one in (search, sharing))
     assert plain.sharing is None
@@ -67,8 +67,13 @@ def test_ways_to_share_are_compared_with_the_kernel():
         "the path is that of the kernel"
     )
     assert_allclose(result.path.theta, plain.path.theta)
-    assert_allclose(result.comparison.ours.folds, plain.comparison.ours.folds)
-    assert result.comparison.ours.held_out == plain.comparison.ours.held_out
+    ways = ["kernel", "function", "everything"]
+    chosen = sharing.set_params(share=ways).fit(X[result.train], y[result.train], tasks=tasks[result.train])
+    expected = chosen.score(X[result.test], y[result.test], tasks=tasks[result.test])
+    assert result.comparison.ours.held_out == pytest.approx(expected), "the verdict is about the chosen way"
+    assert result.sharing.best == chosen.best_share_
+    rivals, others = result.comparison.rivals, plain.comparison.rivals
+    assert [one.held_out for one in rivals] == [one.held_out for one in others]
     assert trade_off_page(sharing, X, y, **QUICK).sharing is None, "there is only one task"
 
 
@@ -105,7 +110,8 @@ def test_a_path_is_scored_on_all_samples():
 
 def test_exponents_of_the_search_are_on_the_page():
     X, y, tasks = two_machines(20)
-    found = trade_off_page(ParetoMKLClassifierCV(ps=[-1.0, 0.7], Cs=1.0, s=1.1, cv=2), X, y, tasks=tasks, **QUICK)
+    search = ParetoMKLClassifierCV(ps=[-1.0, 0.7], Cs=1.0, s=1.1, cv=2, share="kernel")
+    found = trade_off_page(search, X, y, tasks=tasks, **QUICK)
     assert len(found.path) == 17
     assert found.cv.best_p in found.path.ps[[0, 7, 8]] or found.cv.best_p in (-1.0, 0.7)
 
@@ -121,7 +127,7 @@ def test_a_search_may_choose_one_class_against_the_rest():
 
 def test_given_cost_is_kept():
     X, y, tasks = two_machines(20)
-    result = trade_off_page(ParetoMKLClassifierCV(Cs=3.0, cv=2), X, y, tasks=tasks, **QUICK)
+    result = trade_off_page(ParetoMKLClassifierCV(Cs=3.0, cv=2, share="kernel"), X, y, tasks=tasks, **QUICK)
     assert result.C == result.cv.best_C == 3.0
     assert len(result.cv.ps) == 13
     assert result.file is None
@@ -133,7 +139,7 @@ def test_norm_and_capacity_are_chosen_or_given():
     X, y, tasks = two_machines(20)
 
     def page(**given):
-        search = ParetoMKLClassifierCV(Cs=3.0, cv=2, **given)
+        search = ParetoMKLClassifierCV(Cs=3.0, cv=2, share="kernel", **given)
         return trade_off_page(search, X, y, tasks=tasks, baselines=False, **QUICK)
 
     searched = page(s=[1.0, 3.0], capacity=[0.0, 0.7])
@@ -283,7 +289,7 @@ def test_a_page_may_learn_from_some_of_the_rows_and_says_so():
 def test_methods_are_compared_on_the_rows_that_parameters_are_chosen_on():
     """All methods learn from the same rows, and a sentence says so."""
     X, y, tasks = two_machines(120)
-    search = ParetoMKLClassifierCV(Cs=[1.0, 10.0], s=1.1, capacity=0.5, cv=3, max_search_rows=40)
+    search = ParetoMKLClassifierCV(Cs=[1.0, 10.0], s=1.1, capacity=0.5, cv=3, max_search_rows=40, share="kernel")
     found = trade_off_page(search, X, y, tasks=tasks, **QUICK)
     about = f"learn from the same {found.cv.n_rows} of {len(found.train)} samples"
     assert found.cv.n_rows < len(found.train)

@@ -27,7 +27,7 @@ from paretomkl.report import Comparison, Contender, Measure, compare
 from tests.oracles import explained_within_tasks
 
 KERNELS = [("rbf", {"sigma": 0.5}), ("linear", {})]
-QUICK = {"ps": [1.0, 10.0], "Cs": [1.0, 10.0], "kernels": KERNELS}
+QUICK = {"ps": [1.0, 10.0], "Cs": [1.0, 10.0], "kernels": KERNELS, "share": "kernel"}
 GRID = ClassBaseline.grid
 FEW = GRID[::3]  # pairs that differ in both numbers
 
@@ -145,7 +145,8 @@ def test_the_first_wins_a_tie_and_undefined_scores_do_not_count():
 @pytest.mark.usefixtures("few_pairs")
 def test_ours_is_chosen_by_the_rule_of_the_search_and_by_the_other_folds():
     X, y, sites = three_sites()
-    search = ParetoMKLClassifierCV(cv=4, ps=[0.5, 1.0, 10.0], Cs=[0.1, 1.0, 10.0]).fit(X, y, tasks=sites)
+    search = ParetoMKLClassifierCV(cv=4, ps=[0.5, 1.0, 10.0], Cs=[0.1, 1.0, 10.0], share="kernel")
+    search.fit(X, y, tasks=sites)
     results = search.cv_results_
     scores = np.array([results[f"split{k}_test_score"] for k in range(4)])
     points = {name: results[f"param_{name}"] for name in ("C", "capacity", "p", "s")}

@@ -36,7 +36,7 @@ def test_a_search_scores_tasks_that_it_has_not_seen(machines, cv):
 def test_a_shared_kernel_cannot_be_judged_on_new_tasks(machines):
     X, y, tasks = machines
     with pytest.raises(ValueError, match="share='kernel' cannot be searched: the folds leave tasks out"):
-        ParetoMKLRegressorCV(cv="new tasks", ps=1).fit(X, y, tasks=tasks)
+        ParetoMKLRegressorCV(share="kernel", cv="new tasks", ps=1).fit(X, y, tasks=tasks)
 
 
 def test_folds_in_time_learn_only_from_earlier_rows(machines):

@@ -255,7 +255,7 @@ def test_all_ways_to_give_the_tasks_agree(sites):
     for t, name in enumerate(["loop", "stroke"]):
         matrix[task == name, t] = y[task == name]
     with_column = np.column_stack([X.astype(object), task])
-    common = {"ps": PS, "Cs": CS}
+    common = {"ps": PS, "Cs": CS, "share": "kernel"}
     cv = list(MultiTaskStratifiedKFold(3).split(X, y, tasks=task))
     by_argument = ParetoMKLClassifierCV(**common, cv=cv).fit(X, y, tasks=task)
     by_column = ParetoMKLClassifierCV(**common, cv=cv, task_column=64).fit(with_column, y)
@@ -275,7 +275,8 @@ def test_folds_are_stratified_by_task_and_label(sites):
         seen.append((set(y_test), set(tasks)))
         return estimator.score(X_test, y_test, tasks=tasks)
 
-    ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], s=1.1, capacity=0.5, cv=4, scoring=note).fit(X, y, tasks=task)
+    given = {"ps": [1.0], "Cs": [1.0], "s": 1.1, "capacity": 0.5, "share": "kernel"}
+    ParetoMKLClassifierCV(**given, cv=4, scoring=note).fit(X, y, tasks=task)
     assert seen == [({1, 2, 7, 8}, {"stroke", "loop"})] * 4
 
 
@@ -284,7 +285,7 @@ def test_scorers_of_several_tasks(sites, average):
     X, y, task = sites
     scorer = make_multitask_scorer("balanced_accuracy", average=average)
     cv = list(MultiTaskStratifiedKFold(3).split(X, y, tasks=task))
-    given = {"ps": [0.1, np.inf], "Cs": [0.01, 1.0], "s": 1.1, "capacity": 0.5}
+    given = {"ps": [0.1, np.inf], "Cs": [0.01, 1.0], "s": 1.1, "capacity": 0.5, "share": "kernel"}
     ours = ParetoMKLClassifierCV(**given, cv=cv, scoring=scorer).fit(X, y, tasks=task)
     column = np.column_stack([X.astype(object), task])
     grid = GridSearchCV(
@@ -298,7 +299,7 @@ def test_scorers_of_several_tasks(sites, average):
 
 def test_string_scorers_reach_models_whose_tasks_are_an_argument(sites):
     X, y, task = sites
-    search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=3, scoring="accuracy").fit(X, y, tasks=task)
+    search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=3, scoring="accuracy", share="kernel").fit(X, y, tasks=task)
     assert 0.9 < search.best_score_ <= 1
 
 
@@ -356,7 +357,7 @@ def test_cuts_of_a_smaller_cost_certify_the_larger_one(toy):
 def test_parts_of_the_user_replace_ps_and_s(sites):
     """The power mean and the ball of the library, passed as parts, give the scores of their p and s."""
     X, y, task = sites
-    usual = ParetoMKLClassifierCV(ps=[2.0], Cs=CS, s=[3.0], cv=3).fit(X, y, tasks=task)
+    usual = ParetoMKLClassifierCV(ps=[2.0], Cs=CS, s=[3.0], cv=3, share="kernel").fit(X, y, tasks=task)
     own = ParetoMKLClassifierCV(Cs=CS, cv=3, scalarization=PowerMean(2.0), weight_set=LsBall(3.0)).fit(X, y, tasks=task)
     assert_allclose(own.cv_results_["mean_test_score"], usual.cv_results_["mean_test_score"], atol=1e-12)
     assert_allclose(own.cv_results_["mean_test_log_loss"], usual.cv_results_["mean_test_log_loss"], rtol=1e-2)
