@@ -59,18 +59,22 @@ def check_rare(table: "Table", share: float, why: str) -> None:
         raise TableError(f"{small[0].upper()}{small[1:]} but needs {needed}: {why}{advice}.")
 
 
-def check_named_folds(table: "Table", cv: str) -> None:
-    """Refuse folds that leave tasks out without tasks, and folds in time with tasks that are too short."""
+def check_named_folds(table: "Table", cv: str, share: float = 1.0) -> None:
+    """Refuse folds that leave tasks out without tasks, and folds in time with tasks that are too short.
+
+    The folds get ``share`` of the rows.
+    """
+    needed = ceil(ROWS_IN_TIME / share)
     sizes = Counter(table.tasks)
     if cv == "new tasks" and len(sizes) < 2:
         raise TableError("--cv new-tasks leaves tasks out, and needs several (--task).")
-    short = [(task, n) for task, n in sizes.items() if n < ROWS_IN_TIME]
+    short = [(task, n) for task, n in sizes.items() if n < needed]
     if cv == "time" and short:
         task, n = short[0]
         where = f"task {task!r} has" if task else "the table has"
-        skip = f"; to skip short tasks, use --min-task-rows {ROWS_IN_TIME}" if task else ""
+        skip = f"; to skip short tasks, use --min-task-rows {needed}" if task else ""
         raise TableError(
-            f"--cv time cuts each task into five parts and needs {ROWS_IN_TIME} rows, but {where} only {n}{skip}."
+            f"--cv time cuts each task into five parts and needs {needed} rows, but {where} only {n}{skip}."
         )
 
 

@@ -29,6 +29,7 @@ from ._running import Output, command, named, one_blas_thread
 if TYPE_CHECKING:
     from pandas import DataFrame as Frame
 
+    from .._select.scores import Judge
     from ..machines import MachineKind
     from ..report import TradeOff
     from ..tables._tables import Table
@@ -62,14 +63,6 @@ def path(
     folder = _check_folder(out or Path(f"{stem}-path"))
     table = options.load(file, target)
     check_rare(table, 1 - test_size, "path holds some rows out and divides the others into folds")
-    cv = options.folds()
-    if cv == "new tasks":
-        raise TableError(
-            "--cv new-tasks cannot judge a shared kernel, which the page is about: it has no function for tasks that "
-            "were left out; use fit."
-        )
-    if isinstance(cv, str):
-        check_named_folds(table, cv)
     kernels = options.bank(table)
     options.say_read(file, table)
     from ..report import trade_off_page  # imported after the first line is printed: it takes a second
@@ -87,7 +80,7 @@ def path(
         loss=kind.loss,
         scoring=judge.scoring,
         share=options.share_among(ways),
-        cv=cv if isinstance(cv, str) else folds_for(table, cv, judge, 1 - test_size),
+        cv=_folds(table, options, judge, 1 - test_size),
         max_search_rows=few if large else SEARCH_ROWS,
     )
     with one_blas_thread():
@@ -110,6 +103,20 @@ def path(
         f"{100 * seen:.0f} % of them.",
     )
     _report_path(table, found, *_write_path(folder, found, page), Output(options.as_json))
+
+
+def _folds(table: "Table", options: Options, judge: "Judge", share: float) -> Any:
+    """``cv`` of a search on this share of the rows."""
+    cv = options.folds()
+    if cv == "new tasks":
+        raise TableError(
+            "--cv new-tasks cannot judge a shared kernel, which the page is about: it has no function for tasks that "
+            "were left out; use fit."
+        )
+    if not isinstance(cv, str):
+        return folds_for(table, cv, judge, share)
+    check_named_folds(table, cv, share)
+    return cv
 
 
 def _rows_to_learn_from(table: "Table", kind: "MachineKind", share: float) -> tuple[int | None, float]:

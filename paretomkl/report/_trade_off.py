@@ -28,6 +28,7 @@ from .._data.tasks import as_labels, as_sources, is_matrix, listed, missing_labe
 from .._fitting.models import decide_all
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
 from .._learn.path import ParetoPath, parameters_of, pareto_path
+from .._select.baselines import compare
 from .._select.results import Comparison, CrossValidation, Sharing
 from .._select.scores import Judge, make_judge, standard_error_of_share
 from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
