@@ -67,6 +67,12 @@ def test_the_regression_tables_match_their_results():
     assert found.strip() == tables.strip()
 
 
+def test_the_table_of_rules_matches_its_results():
+    table = load("sharing_rule").report(ROOT / "doc" / "experiments" / "sharing-rule.json.gz")
+    page = (ROOT / "doc" / "sharing_results.md").read_text(encoding="utf-8")
+    assert page.partition("<!-- begin rules -->")[2].partition("<!-- end rules -->")[0].strip() == table.strip()
+
+
 # ------------------------------------------------------------------------------- regressors of scikit-learn, by task
 @pytest.fixture(scope="module")
 def taskwise():

@@ -503,7 +503,7 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
     share : "auto", str or sequence of str, default="auto"
         What tasks have in common: "nothing", "kernel", "function" or "everything", see :class:`ParetoMKLClassifier`.
         From a sequence, the search takes the way to share with the highest score on the same folds; if tasks have fewer
-        than 100 samples on average, the way that shares most among those within one standard error of it. "auto" tries
+        than 100 samples on average, the way that shares most among those within half a standard error. "auto" tries
         all four if there are tasks, except what takes long and hardly ever wins: "nothing" with more than 20 tasks or
         fewer than 30 samples per task, and "function" and "everything" with more than ``max_search_rows`` rows. With
         more than 400 rows it tries only the first s for ways other than "kernel". With ``task_weight`` or a

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold
 
 from paretomkl import ParetoMKLClassifierCV, ParetoMKLRegressorCV, load_model, pareto_path, save_model
+from paretomkl._select.choice import choose_way
 from paretomkl._select.splits import make_splits
 from paretomkl.exceptions import SharingWarning
 from paretomkl.model_selection import make_multitask_scorer
@@ -40,7 +41,7 @@ def test_tasks_are_searched_in_all_ways(sites, search):
     named = ParetoMKLClassifierCV(share=WAYS, **QUICK).fit(X, y, tasks=tasks)
     assert list(search.sharing_) == WAYS
     assert search.best_params_ == named.best_params_
-    assert search.best_params_["share"] == search.best_share_ == "everything"
+    assert search.best_params_["share"] == search.best_share_ == named.best_share_
     assert_array_equal(search.decision_function(X, tasks=tasks), named.decision_function(X, tasks=tasks))
 
 
@@ -147,6 +148,7 @@ def test_folds_may_leave_tasks_out(sites, scoring):
 def test_the_path_is_there_whatever_was_chosen(sites, search):
     """It is that of a shared kernel at its own best C; a copy has it too."""
     X, y, _, tasks = sites
+    assert search.best_share_ != "kernel"
     at = search.cv_results_["params"][search.best_indices_["kernel"]]
     path = search.path_
     again = pickle.loads(pickle.dumps(search))
@@ -179,3 +181,18 @@ def test_tasks_without_a_path_say_why(uneven):
         search.fit(X, y, tasks=tasks)
     with pytest.raises(AttributeError, match="no path_ of a shared kernel: Task 'a' has only one class"):
         search.path_  # noqa: B018
+
+
+# ----------------------------------------------------------------------------------------------------------- the rule
+@pytest.mark.parametrize(
+    ("behind", "small", "chosen"),
+    [
+        ([0.02, 0.0, 0.01, 0.01], True, "kernel"),  # by 2.4 standard errors
+        ([0.03, -0.02, 0.02, -0.01], True, "everything"),  # by 0.4
+        ([0.03, -0.02, 0.02, 0.0], True, "kernel"),  # by 0.7
+        ([0.03, -0.02, 0.02, -0.01], False, "kernel"),
+    ],
+)
+def test_small_tasks_share_more_if_the_folds_hardly_object(behind, small, chosen):
+    kernel = np.array([0.8, 0.9, 0.7, 0.8])
+    assert choose_way({"kernel": kernel, "everything": kernel - behind}, small) == chosen
