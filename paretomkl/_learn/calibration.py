@@ -176,8 +176,7 @@ class Calibration:
         cls, tasks: Tasks, decisions: str, parts: Sequence[HeldOut], class_weight: ClassWeight = None
     ) -> Calibration:
         """Fit to the held-out decisions of folds; ``tasks`` are those of the model of all samples."""
-        size = np.sqrt(np.nanmean(np.concatenate([part.decided.values.ravel() ** 2 for part in parts])))
-        start = cls.plain(tasks, decisions, float(size) or 1.0)
+        start = cls.plain(tasks, decisions, _root_mean_square(parts))
         known = Labelled.joined([Labelled.of(part, tasks, start, class_weight) for part in parts])
         if not len(known.labels):
             return start
@@ -209,6 +208,17 @@ class Calibration:
             predicted = (decided.values.T.ravel() > 0).astype(np.int64)
             return list(led_by(found, predicted).reshape(tasks.n_tasks, len(samples), 2))
         return led_by(found, codes_of(tasks.predictions(decided), listed(tasks.classes)))
+
+
+def _root_mean_square(parts: Sequence[HeldOut]) -> float:
+    """Of the decisions, by the weights of their samples; one if all are zero."""
+    total = count = 0.0
+    for part in parts:
+        known = ~np.isnan(part.decided.values)
+        weight = known * (1.0 if part.weight is None else np.asarray(part.weight, dtype=float)[:, None])
+        total += float(np.sum(weight * np.where(known, part.decided.values, 0.0) ** 2))
+        count += float(weight.sum())
+    return float(np.sqrt(total / count)) if total > 0 else 1.0
 
 
 def led_by(found: Array, chosen: IntArray) -> Array:
