@@ -292,14 +292,15 @@ class SharedModel(FittedTasks):
     tasks: Together
 
     def decided(self, samples: Samples) -> Decided:
-        self._note_new_tasks(samples)
+        self.note_new_tasks(samples)
         return self.tasks.shaped(self.whole.decided(self.tasks.coded_samples(samples)))
 
     def decisions(self, samples: Any, tasks: Any = None) -> Array:
         """f(x) of the one problem for every sample, or for a matrix y of every task."""
         return self.decided(as_samples(samples, tasks)).values
 
-    def _note_new_tasks(self, samples: Samples) -> None:
+    def note_new_tasks(self, samples: Samples) -> None:
+        """Warn of samples of tasks not seen in training."""
         rows = self.tasks.unknown(samples)
         if len(rows):
             assert samples.sources is not None

@@ -109,18 +109,13 @@ class Labelled:
     def of(cls, part: HeldOut, tasks: Tasks, start: Calibration, class_weight: ClassWeight) -> Labelled:
         """The cases of one fold, with the classes and tasks of the model of all samples."""
         own = part.tasks
-        cases = start.cases(own, part.decided, part.samples)
+        cases = start.cases(own, part.decided, part.samples, tasks)
         weight = np.ones(len(part.samples)) if part.weight is None else np.asarray(part.weight, dtype=float)
         if own.kind == "matrix":
             columns = list(labels_by_task(part.y, list(own.sources)).T)
             known, weight = own.classes, np.tile(weight, own.n_tasks)
         else:
             columns, known = [np.asarray(part.y).ravel()], [tasks.classes]
-            place = codes_of(np.asarray(own.classes), listed(tasks.classes))  # a fold may lack some classes
-            evidence = np.zeros((len(weight), len(tasks.classes), cases.evidence.shape[2]))
-            possible = np.zeros(evidence.shape[:2], dtype=bool)
-            evidence[:, place], possible[:, place] = cases.evidence, cases.possible
-            cases = Cases(evidence, possible, _source(tasks, part.samples))
         labels = np.concatenate([codes_of(one, listed(those)) for one, those in zip(columns, known, strict=True)])
         if isinstance(class_weight, Mapping):
             given = [class_weight.get(label, 1.0) for one in columns for label in listed(one)]
@@ -193,21 +188,30 @@ class Calibration:
                     slopes[t], offsets[t] = _fit(own, slope, offset, OWN_SLOPE, OWN_OFFSET)
         return cls(slopes, offsets, start.steepness, start.scale)
 
-    def cases(self, tasks: Tasks, decided: Decided, samples: Samples) -> Cases:
-        """The evidence of samples."""
-        return Cases.of(tasks, replace(decided, values=decided.values / self.scale), samples, self.steepness)
+    def cases(self, tasks: Tasks, decided: Decided, samples: Samples, whole: Tasks) -> Cases:
+        """The evidence in decisions of the ``whole`` tasks, or of a fold, which may lack some of their classes."""
+        cases = Cases.of(tasks, replace(decided, values=decided.values / self.scale), samples, self.steepness)
+        if tasks is whole or tasks.kind == "matrix":
+            return cases
+        place = codes_of(np.asarray(tasks.classes), listed(whole.classes))
+        evidence = np.zeros((len(samples), len(whole.classes), cases.evidence.shape[2]))
+        possible = np.zeros(evidence.shape[:2], dtype=bool)
+        evidence[:, place], possible[:, place] = cases.evidence, cases.possible
+        return Cases(evidence, possible, _source(whole, samples))
 
-    def probabilities(self, tasks: Tasks, decided: Decided, samples: Samples) -> Any:
+    def probabilities(self, tasks: Tasks, decided: Decided, samples: Samples, whole: Tasks | None = None) -> Any:
         """Probabilities of the classes, (n_samples, n_classes); for a matrix y a list with (n_samples, 2) per task.
 
-        The predicted class gets the largest probability: where the softmax favours others, they share theirs with it.
+        The classes are those of the ``whole``, if ``tasks`` are those of a fold. The predicted class gets the largest
+        probability: where the softmax favours others, they share theirs with it.
         """
-        cases = self.cases(tasks, decided, samples)
+        whole = whole or tasks
+        cases = self.cases(tasks, decided, samples, whole)
         found = softmax(cases.log_odds(self.slopes[cases.source], self.offsets[cases.source]), axis=1)
         if tasks.kind == "matrix":
             predicted = (decided.values.T.ravel() > 0).astype(np.int64)
             return list(led_by(found, predicted).reshape(tasks.n_tasks, len(samples), 2))
-        return led_by(found, codes_of(tasks.predictions(decided), listed(tasks.classes)))
+        return led_by(found, codes_of(tasks.predictions(decided), listed(whole.classes)))
 
 
 def _root_mean_square(parts: Sequence[HeldOut]) -> float:

@@ -34,7 +34,7 @@ from .base import (
     read_anywhere,
 )
 from .calibration import Calibration
-from .probabilities import calibrated, predict_log_proba, predict_proba
+from .probabilities import calibrated, of_searches, predict_log_proba, predict_proba
 
 __all__ = ["ParetoMKLClassifier", "ParetoMKLOutlierDetector", "ParetoMKLRegressor"]
 
@@ -266,6 +266,7 @@ class ParetoMKLClassifier(ContinuingLearner, KernelTaskClassifier):
 
     calibration_: Calibration
     predict_proba, predict_log_proba = predict_proba, predict_log_proba
+    predict_set = of_searches("ParetoMKLClassifierCV")
 
     __metadata_request__predict_proba: ClassVar = {"tasks": True}
     __metadata_request__predict_log_proba: ClassVar = {"tasks": True}
@@ -425,6 +426,8 @@ class ParetoMKLRegressor(ContinuingLearner, KernelTaskRegressor):
     >>> reg.contributions(X[:2]).shape
     (2, 13)
     """
+
+    predict_interval = of_searches("ParetoMKLRegressorCV")
 
     def __init__(
         self,

@@ -55,6 +55,21 @@ class offered:
         return MethodType(self.method, estimator)
 
 
+class of_searches:
+    """In place of a method that only a search has, since it needs folds: the error names the search."""
+
+    def __init__(self, search: str):
+        self.search = search
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, estimator: Any, owner: type) -> Any:
+        raise AttributeError(
+            f"{owner.__name__} has no {self.name}, which needs the folds of a search; use {self.search}."
+        )
+
+
 # methods of the classifiers, which share no base class of their own
 
 

@@ -23,7 +23,8 @@ class SearchFolds:
 
     searched: the folds on which the parameters were chosen; rows: the rows that the search saw, None for all; again:
     the arguments of :func:`make_splits` that make folds of all rows; fingerprint: of the training data; examples: the
-    training data, which pickles and saved models leave out.
+    training data, which pickles and saved models leave out; conformal: what sets and intervals need, from their first
+    use on, by whether it is for tasks not seen in training ("new" or "known").
     """
 
     searched: list[TrainTest]
@@ -31,6 +32,7 @@ class SearchFolds:
     again: dict[str, Any]
     fingerprint: str
     examples: Examples | None = field(default=None, repr=False)
+    conformal: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "examples": None}
@@ -52,7 +54,10 @@ class SearchFolds:
     def given(self) -> Examples:
         """The training data; raise if they are not kept, or have changed."""
         if self.examples is None:
-            raise ValueError("The search was pickled or saved, which leaves its training data out; fit it again.")
+            raise ValueError(
+                "The search was pickled or saved, which leaves its training data out; fit it again. For sets and "
+                "intervals, call predict_set or predict_interval once before saving."
+            )
         if fingerprint_of(self.examples) != self.fingerprint:
             raise ValueError("The arrays of the training data have changed since the search was fitted; fit it again.")
         return self.examples
@@ -64,9 +69,11 @@ class SearchFolds:
             raise ValueError("X and y are not the training data of the search; pass those given to fit, in full.")
         return replace(self, examples=given)
 
-    def fitted(self, estimator: Any, n_jobs: int | None = None) -> list[FoldModel]:
-        """The estimator fitted to the training part of each fold of all rows, with its held-out decisions."""
-        return fit_folds(estimator, self.given, self.splits, n_jobs)
+    def fitted(
+        self, estimator: Any, n_jobs: int | None = None, splits: list[TrainTest] | None = None
+    ) -> list[FoldModel]:
+        """The estimator fitted to the training part of each fold, with its held-out decisions; default: ``splits``."""
+        return fit_folds(estimator, self.given, self.splits if splits is None else splits, n_jobs)
 
 
 def fingerprint_of(examples: Examples) -> str:

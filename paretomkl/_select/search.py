@@ -37,6 +37,7 @@ from ..protocols import Scalarization, WeightSet
 from ..solution import Solution
 from ..solvers._base import Run
 from .choice import Choice, ScoreTable, edge_of
+from .conformal import predict_interval, predict_set
 from .folds import Fold, FoldScores, PlainEstimator, one_number, own_score, routed, run_folds
 from .honest import honest_estimate, honest_html, honest_scores
 from .permutation import permutation_test
@@ -610,11 +611,13 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
     plain_type = ParetoMKLClassifier
     score = PathSearch.score  # before that of scikit-learn's mixin
     predict_proba, predict_log_proba = predict_proba, predict_log_proba
+    predict_set = predict_set
     calibration_: Calibration
 
     __metadata_request__decision_function: ClassVar = {"tasks": True}
     __metadata_request__predict_proba: ClassVar = {"tasks": True}
     __metadata_request__predict_log_proba: ClassVar = {"tasks": True}
+    __metadata_request__predict_set: ClassVar = {"tasks": True}
 
     def __init__(
         self,
@@ -771,6 +774,9 @@ class ParetoMKLRegressorCV(RegressorKind, PathSearch):
 
     plain_type = ParetoMKLRegressor
     score = PathSearch.score
+    predict_interval = predict_interval
+
+    __metadata_request__predict_interval: ClassVar = {"tasks": True}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
