@@ -41,20 +41,22 @@ class Conformal:
     """Scores of samples by models that have not seen them.
 
     models: fitted; model, source, scores (n_cases,): the number of the model, the position of the task (−1 for a new
-    one) and the score of each case; spread (n_sources + 1,): the unit of the errors of each task, the last that of new
-    tasks. For a matrix y, a sample is one case in each of its tasks.
+    one) and the score of each case; relative (n_cases,): the scores of numbers in units of the spread of their task as
+    the other cases tell it; spread (n_sources + 1,): these units for new samples, the last for new tasks. For a matrix
+    y, a sample is one case in each of its tasks.
     """
 
     models: list[FittedTasks]
     model: IntArray
     source: IntArray
     scores: Array
+    relative: Array
     spread: Array
 
     def compared(self, source: int, coverage: float) -> IntArray:
         """The cases that a sample of a task is compared with: those of its own task if they are enough, else all."""
         own = np.flatnonzero(self.source == source)
-        return own if len(own) * (1 - coverage) >= ENOUGH else np.arange(len(self.scores))
+        return own if len(own) * (1 - coverage) >= ENOUGH else np.arange(len(self.source))
 
     def intervals(self, samples: Samples, coverage: float) -> Array:
         """Lower and upper ends, (n_samples, 2), or (n_samples, n_tasks, 2) for a matrix y."""
@@ -63,7 +65,8 @@ class Conformal:
         source, ends = sources_of(samples, tasks), np.empty((predicted.shape[1], 2))
         for s in np.unique(source).tolist():
             cases, mine = self.compared(s, coverage), np.flatnonzero(source == s)
-            n, errors = len(cases), self.scores[cases] * self.spread[s]
+            n, alone = len(cases), (self.source[cases] == s).all()
+            errors = self.scores[cases] if alone else self.relative[cases] * self.spread[s]
             k = int(np.floor((1 - coverage) * (n + 1) + 1e-9)) - 1  # so many of n + 1 lie below the lower end
             if k < 0:
                 ends[mine] = -np.inf, np.inf
@@ -114,12 +117,11 @@ def _scored(search: Any, fitted: Sequence[FoldModel], examples: Examples) -> Con
     model = np.concatenate([np.full(len(source), k) for k, (source, _) in enumerate(parts)])
     source, scores = (np.concatenate(values) for values in zip(*parts, strict=True))
     tasks = search.model_.tasks
-    spread = np.ones(len(tasks.distinct_sources) + 1)
+    relative, spread = scores, np.ones(0)
     if not search.stratify:
-        spread = _spread_of_errors(source, scores, _deviations(tasks))
-        scores = scores / spread[source]
+        relative, spread = _in_units(source, scores, _deviations(tasks))
     models = with_one_support([fold.model for fold in fitted], [fold.train for fold in fitted])
-    return Conformal(models, model, source, scores, spread)
+    return Conformal(models, model, source, scores, relative, spread)
 
 
 def from_rows(search: Any, held_out: Any) -> Conformal:
@@ -131,9 +133,8 @@ def from_rows(search: Any, held_out: Any) -> Conformal:
     source, scores = _scores(search, search.model_, Examples(samples, y))
     spread = np.ones(len(search.model_.tasks.distinct_sources) + 1)
     if not search.stratify:
-        spread = _deviations(search.model_.tasks)
-        scores = scores / spread[source]
-    return Conformal([search.model_], np.zeros(len(source), dtype=int), source, scores, spread)
+        spread = _deviations(search.model_.tasks)  # known before these rows
+    return Conformal([search.model_], np.zeros(len(source), dtype=int), source, scores, scores / spread[source], spread)
 
 
 def _scores(search: Any, model: FittedTasks, test: Examples) -> tuple[IntArray, Array]:
@@ -188,15 +189,20 @@ def _deviations(tasks: Targets | Together) -> Array:
     return np.append(own, own.mean())
 
 
-def _spread_of_errors(source: IntArray, errors: Array, deviation: Array) -> Array:
-    """Root mean squared error of each task, and of a new one; drawn to the share of the variance left in all tasks."""
+def _in_units(source: IntArray, errors: Array, deviation: Array) -> tuple[Array, Array]:
+    """Errors in units of the root mean squared error of their task, and this unit for each task and for a new one.
+
+    The unit of a task with few rows is drawn to the share of the variance that is left in all tasks. The unit of a case
+    leaves its own error out, as that of a new sample does.
+    """
     square = (errors / deviation[source]) ** 2
-    overall = square.mean() if len(square) else 1.0
+    overall = max(square.mean(), np.finfo(float).tiny) if len(square) else 1.0
     known = source >= 0
-    total = np.bincount(source[known], square[known], minlength=len(deviation))
-    n = np.bincount(source[known], minlength=len(deviation))
-    share = (total + PRIOR_ROWS * overall) / (n + PRIOR_ROWS)
-    return deviation * np.sqrt(np.maximum(share, np.finfo(float).tiny))
+    n, total = (np.bincount(source[known], values, len(deviation)) for values in (known[known], square[known]))
+    unit = deviation * np.sqrt((total + PRIOR_ROWS * overall) / (n + PRIOR_ROWS))
+    others = np.where(known, total[source] - square, 0.0), np.where(known, n[source] - 1, 0.0)
+    without = deviation[source] * np.sqrt((others[0] + PRIOR_ROWS * overall) / (others[1] + PRIOR_ROWS))
+    return errors / without, unit
 
 
 def with_one_support(models: Sequence[FittedTasks], rows: Sequence[IntArray]) -> list[FittedTasks]:
