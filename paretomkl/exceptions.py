@@ -264,7 +264,7 @@ class UnseenLevelWarning(UnlikeTrainingWarning):
     """
 
     def __init__(self, message: str, column: str = "", levels: Sequence[str] = (), n_rows: int = 0):
-        super().__init__(message)
+        super().__init__(message, columns=[column] if column else [])
         self.column, self.levels, self.n_rows = column, tuple(levels), n_rows
 
 

@@ -371,6 +371,27 @@ class KernelFit(_Estimator):
         several = (~np.isnan(parts[:, :, 0])).sum(axis=1).max(initial=0) > 1
         return by_columns(parts, asked, n_columns) if several else np.nansum(parts, axis=1)
 
+    def novelty(self, X: Any, *, tasks: Any = None) -> Array:
+        """How far each sample is from everything the model has seen, in its learned kernel.
+
+        The distance is √(k(x, x) + k(z, z) − 2 k(x, z)) under the learned kernel k, to the nearest support vector z:
+        the other training samples are not kept. It is divided by the 99th percentile of the distances of support
+        vectors from the nearest other one. So samples like those in training rarely have a novelty above 1, and
+        predictions far above 1 are guesses.
+
+        Parameters
+        ----------
+        X, tasks
+            As in ``predict``.
+
+        Returns
+        -------
+        novelty : array of shape (n_samples,)
+        """
+        from .._fitting.novelty import novelty
+
+        return novelty(self.model_, self._samples(X, tasks))  # type: ignore[attr-defined]
+
     # ------------------------------------------------------------------------------------------- notebooks
     @property
     def _repr_html_(self) -> Any:

@@ -80,6 +80,7 @@ class Kernel:
     metric: ClassVar[str] = "sqeuclidean"
     scaling: ClassVar[Literal["always", "never", "bank"]] = "bank"
     semidefinite: ClassVar[bool] = True
+    measures_itself: ClassVar[bool] = True  # whether there is k(x, x) of new samples
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", _plain_columns(self.columns))
@@ -350,6 +351,7 @@ class _Precomputed(Kernel):
     position: int = 0
     metric: ClassVar[str] = "precomputed"
     semidefinite: ClassVar[bool] = False
+    measures_itself: ClassVar[bool] = False
 
     @property
     def code(self) -> Code:
@@ -371,6 +373,7 @@ class _OfStack(Kernel):
     metric: ClassVar[str] = "custom"
     scaling: ClassVar = "never"
     semidefinite: ClassVar[bool] = False
+    measures_itself: ClassVar[bool] = False
 
     @property
     def code(self) -> Code:

@@ -1,8 +1,10 @@
 """Decisions with exchanged columns are those for samples whose columns were exchanged."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
@@ -19,10 +21,11 @@ from paretomkl import (
     Polynomial,
     sources,
 )
+from paretomkl._data.reading import read_samples
 from paretomkl._fitting import exchange
 from paretomkl._fitting.exchange import exchanged
 from paretomkl._fitting.models import as_samples
-from paretomkl.exceptions import SourceWarning
+from paretomkl.exceptions import MissingValueWarning, SourceWarning
 
 RNG = np.random.default_rng(0)
 N, D = 60, 5
@@ -76,6 +79,21 @@ def test_every_way_to_share(share, monkeypatch):
     check(clf.model_, as_samples(X, TASKS), TASKS)
     reg = ParetoMKLRegressor(share=share).fit(X, np.column_stack([Y, np.where(Y > 1, np.nan, Y**2)]))
     check(reg.model_, as_samples(X, None))
+
+
+def test_gaps_and_categories():
+    """A column of categories is exchanged with its indicators, and a gap as a gap."""
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(kind=np.array(["x", "y", "z"])[np.arange(N) % 3])
+    frame.loc[::7, "b"] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MissingValueWarning)
+        clf = ParetoMKLClassifier().fit(frame, LABELS)
+        samples = read_samples(clf, frame)
+    columns, donors = [np.array([1]), np.array([5]), np.array([0, 5])], RNG.permutation(N)
+    for some, found in zip(columns, exchanged(clf.model_, samples, columns, donors), strict=True):
+        given = samples.data.copy()
+        given[:, some] = given[np.ix_(donors, some)]
+        assert_allclose(found.values, clf.model_.decided(replace(samples, data=given)).values, atol=1e-9)
 
 
 def test_distances_keep_their_digits_when_an_outlier_moves_away():

@@ -1,0 +1,64 @@
+"""How far samples are from everything a model has seen, in its learned kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._data.labels import Samples
+from .._tools.typing import AnyArray, Array, IntArray
+from ..kernels._fitted import draw
+from .models import BATCH_BYTES, SeparateModel, SharedModel, TaskModel
+
+MOST_DRAWN = 256  # support vectors whose distances from each other are the measure of all others
+USUAL = 0.99  # share of them that are nearer to another one than one unit
+
+
+def novelty(model: Any, samples: Samples) -> Array:
+    """The distance of each sample from the nearest support vector, in units of the usual one, (n_samples,)."""
+    if isinstance(model, SharedModel):
+        found = novelty(model.whole, model.tasks.coded_samples(samples))
+        return found.reshape(-1, len(samples)).min(axis=0)  # a matrix y repeats the samples for each task
+    if isinstance(model, SeparateModel):
+        values = np.full(len(samples), np.inf)
+        place = {source: k for k, source in enumerate(model.tasks.distinct_sources)}
+        for rows, tasks in model.tasks.groups(samples):
+            for k in dict.fromkeys(place[model.tasks.sources[t]] for t in tasks.tolist()):
+                values[rows] = np.minimum(values[rows], novelty(model.models[k], Samples(samples.data[rows])))
+        return values
+    _check(model)
+    vectors: Any = model.support.vectors
+    drawn = draw(vectors.shape[0], MOST_DRAWN)
+    apart = nearest(model, vectors[drawn], drawn)
+    usual = float(np.quantile(apart, USUAL)) if vectors.shape[0] > 1 else 0.0
+    return nearest(model, samples.data) / (usual or 1.0)
+
+
+def nearest(model: TaskModel, data: AnyArray, numbers: IntArray | None = None) -> Array:
+    """The distance of each sample from the nearest support vector in the learned kernel, (n_samples,).
+
+    ``numbers`` are those of support vectors, which are not compared with themselves.
+    """
+    bank, theta = model.bank, model.theta
+    vectors: Any = model.support.vectors
+    right, squares = bank.side(vectors), theta @ bank.diagonals(vectors)
+    found, own = np.empty(data.shape[0]), np.arange(vectors.shape[0])
+    step = max(1, int(BATCH_BYTES // (8 * max(1, len(own)) * max(1, bank.n_bases))))
+    for first in range(0, len(found), step):
+        part = data[first : first + step]
+        distances = (theta @ bank.diagonals(part))[:, None] + squares - 2 * bank.cross(bank.side(part), right, theta)
+        if numbers is not None:
+            distances[numbers[first : first + step][:, None] == own] = np.inf
+        found[first : first + step] = np.sqrt(np.maximum(distances.min(axis=1, initial=np.inf), 0.0))
+    return found
+
+
+def _check(model: Any) -> None:
+    """Raise unless the model has one kernel, with a value k(x, x) of every sample."""
+    known = isinstance(model, TaskModel) and model.theta.ndim == 1 and model.support.vectors is not None
+    if known:
+        one: Any = model.bank.base if model.bank.coupled else model.bank
+        known = all(kernel.measures_itself for kernel in one.kernels)
+    if not known:
+        raise AttributeError("There is no novelty: the model has precomputed kernels, or a kernel for each task.")
