@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from .._data.labels import Decided, Samples, TaskSet
 from .._data.reading import Examples, Training, apart
-from .._fitting.models import FittedTasks, decide_all
+from .._fitting.models import FittedTasks, TaskModel, decide_all
 from .._fitting.tracing import Grid, Parts, Point, models_of, trace_grid
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
 from .._tools.checks import shown
@@ -29,6 +29,7 @@ from .scorers import scorer_takes, wants_probabilities
 PlainEstimator = ParetoMKLClassifier | ParetoMKLRegressor
 Scorer = Callable[..., Any]
 MOST_KEPT = 64 * 2**20  # bytes of decisions that a fold keeps; beyond, the chosen point is fitted again to calibrate it
+MOST_SHARES = 1_000_000  # shares of kernels that a fold keeps
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,18 @@ class FoldDecisions:
 
 
 @dataclass(frozen=True)
+class FoldShares:
+    """The names of the kernels of a fold, and their shares (n_points, n_kernels) in the learned ones."""
+
+    kernels: list[str]
+    values: Array
+
+
+@dataclass(frozen=True)
 class FoldScores:
     """Scores, losses, gaps and seconds of all points of one fold, in the order of the grid; or the error of its fit.
 
-    held_out: the decisions behind the scores, if the fold keeps them.
+    held_out: the decisions behind the scores, if the fold keeps them; shares: what the learned kernels are made of.
     """
 
     number: int
@@ -73,6 +82,7 @@ class FoldScores:
     seconds: Array
     error: Exception | None = None
     held_out: FoldDecisions | None = None
+    shares: FoldShares | None = None
 
 
 def run_folds(
@@ -95,7 +105,7 @@ def run_folds(
 def _score_fold(fold: Fold, error_score: float | str, progress: Progress | None) -> FoldScores:
     """Score one fold; a failure is kept unless ``error_score`` is "raise" and the data are not the reason."""
     try:
-        found, kept = _score_points(fold, progress or Progress(1, fold.estimator.tol, 0))
+        return _score_points(fold, progress or Progress(1, fold.estimator.tol, 0))
     except Exception as error:
         raising = isinstance(error_score, str)
         if raising and not isinstance(error, TaskDataError):  # other ways to share may learn from such data
@@ -103,14 +113,10 @@ def _score_fold(fold: Fold, error_score: float | str, progress: Progress | None)
         unknown = np.full(fold.grid.size, np.nan)
         scores = unknown if raising else np.full(fold.grid.size, error_score)
         return FoldScores(fold.number, fold.way, scores, unknown, unknown, unknown, error)
-    scores, losses, gaps, seconds = np.array([found[point] for point in fold.grid.points]).T
-    return FoldScores(fold.number, fold.way, scores, losses, gaps, seconds, held_out=kept)
 
 
-def _score_points(
-    fold: Fold, progress: Progress
-) -> tuple[dict[Point, tuple[float, float, float, float]], FoldDecisions | None]:
-    """Fit one fold at all points of the grid: score, loss, gap and seconds of each; and the decisions, if kept."""
+def _score_points(fold: Fold, progress: Progress) -> FoldScores:
+    """Fit one fold at all points of the grid."""
     estimator, grid, test = fold.estimator, fold.grid, fold.test
     training = fold.train.training(estimator.reading, strict=False)
     parts = estimator.parts(grid.ps)
@@ -128,16 +134,40 @@ def _score_points(
         score = partial(foreign_score, fold, tasks)
     decide = _decide_apart if fold.way == "nothing" else _decide_together
     verdicts: dict[int, tuple[float, float]] = {}
-    found, kept = {}, {}
-    for point, gap, seconds, decided in decide(estimator, training, grid, parts, progress, test.samples):
+    found, kept, models = {}, {}, {}
+    for point, gap, seconds, decided, model in decide(estimator, training, grid, parts, progress, test.samples):
         if id(decided) not in verdicts:  # points with the same sweep share their decisions
             lost = loss(decided)
             verdicts[id(decided)] = score(point, decided, lost), lost
         found[point] = *verdicts[id(decided)], gap, seconds
-        kept[point] = decided
+        kept[point], models[point] = decided, model
     size = sum(one.values.nbytes for one in {id(one): one for one in kept.values()}.values())
     keeps = fold.keeps and (size <= MOST_KEPT or score is _later)
-    return found, FoldDecisions(tasks, [kept[point] for point in grid.points]) if keeps else None
+    held_out = FoldDecisions(tasks, [kept[point] for point in grid.points]) if keeps else None
+    shares = _shares_of([models[point] for point in grid.points])
+    scores, losses, gaps, seconds = np.array([found[point] for point in grid.points]).T
+    return FoldScores(fold.number, fold.way, scores, losses, gaps, seconds, held_out=held_out, shares=shares)
+
+
+def _shares_of(models: list[TaskModel | None]) -> FoldShares | None:
+    """The shares of the kernels in each model; None if each task has its own kernels, or if there are very many."""
+    known = [model for model in models if model is not None]
+    if len(known) < len(models) or len(known) * known[0].bank.n_kernels > MOST_SHARES:
+        return None
+    shares = np.empty((len(known), known[0].bank.n_kernels))
+    for bank in {id(model.bank): model.bank for model in known}.values():
+        mine = [k for k, model in enumerate(known) if model.bank is bank]
+        shares[mine] = bank.variance_share(np.array([known[k].theta for k in mine]))
+    return FoldShares(list(known[0].bank.names), shares)
+
+
+def shares_by_fold(scored: Iterable[FoldScores], way: Share, point: int, names: Sequence[str]) -> Array | None:
+    """The shares of these kernels at a point of a grid, (n_folds, n_kernels), zero for a kernel that a fold lacks."""
+    parts = [one.shares for one in sorted(scored, key=lambda one: one.number) if one.way == way and one.error is None]
+    if any(part is None for part in parts):
+        return None
+    found = [dict(zip(part.kernels, part.values[point], strict=True)) for part in parts if part is not None]
+    return np.array([[of_fold.get(name, 0.0) for name in names] for of_fold in found])
 
 
 # ------------------------------------------------------------------------------------------------------- scores
@@ -205,12 +235,16 @@ def one_number(score: Any) -> float:
 
 # ---------------------------------------------------------------------------------------------------- decisions
 class _DecidedPoint(NamedTuple):
-    """A point of the grid: its gap, its share of the seconds, and its decisions on the held-out samples."""
+    """A point of the grid: its gap, its share of the seconds, and its decisions on the held-out samples.
+
+    model: None if there is one for each task.
+    """
 
     point: Point
     gap: float
     seconds: float
     decided: Decided
+    model: TaskModel | None
 
 
 def _decide_together(
@@ -230,7 +264,7 @@ def _decide_together(
     )
     of_point = iter(models)
     return [
-        _DecidedPoint(stretch.at(p), point.gap, seconds, decided[id(model)])
+        _DecidedPoint(stretch.at(p), point.gap, seconds, decided[id(model)], model)
         for stretch in stretches
         for seconds in [sum(stretch.run.seconds.values()) / len(grid.ps)]
         for p, point, model in zip(grid.ps, stretch.points, of_point, strict=False)
@@ -252,8 +286,8 @@ def _decide_apart(
         rows = rows_of.get(mine[0], np.arange(0))
         slots = mine if tasks.kind == "matrix" else range(len(mine))
         alone = Samples(held_out.data[rows])
-        for point, gap, spent, found in _decide_together(estimator, own, grid, parts, quiet, alone):
+        for point, gap, spent, found, _ in _decide_together(estimator, own, grid, parts, quiet, alone):
             gaps[point], seconds[point] = max(gaps[point], gap), seconds[point] + spent
             decided[point].values[np.ix_(rows, slots)] = found.values
     progress.done(grid.size)
-    return [_DecidedPoint(point, gaps[point], seconds[point], decided[point]) for point in grid.points]
+    return [_DecidedPoint(point, gaps[point], seconds[point], decided[point], None) for point in grid.points]

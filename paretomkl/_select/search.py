@@ -38,7 +38,7 @@ from ..solution import Solution
 from ..solvers._base import Run
 from .choice import Choice, ScoreTable, edge_of
 from .conformal import predict_interval, predict_set
-from .folds import Fold, FoldScores, PlainEstimator, one_number, own_score, routed, run_folds
+from .folds import Fold, FoldScores, PlainEstimator, one_number, own_score, routed, run_folds, shares_by_fold
 from .honest import honest_estimate, honest_html, honest_scores
 from .permutation import permutation_test
 from .probabilities import calibration_at, score_probabilities
@@ -88,6 +88,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
     search_rows_: IntArray | None
     folds_: SearchFolds
     small_tasks_: bool
+    kernel_shares_by_fold_: Array | None
     splits_: list[TrainTest]
     groups_: IntArray | None
     n_samples_: int
@@ -178,6 +179,8 @@ class PathSearch(KernelFit, MultiTaskEstimator):
                 self._refit(examples, reader, progress)
                 first = table.points["share"].tolist().index(self.best_share_)  # of the points of this way to share
                 self._calibrate(scored, some, splits, self.best_index_ - first)
+                names = self.best_estimator_.kernel_names_
+                self.kernel_shares_by_fold_ = shares_by_fold(scored, self.best_share_, self.best_index_ - first, names)
         self.n_splits_, self.n_search_rows_, self.search_rows_ = len(splits), len(some.samples), rows
         again["together"] = TOGETHER.issuperset(ways)
         self.folds_ = SearchFolds.of(splits, rows, examples, **again)
@@ -439,6 +442,21 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         return honest_html(self) + super()._tables()
 
     @property
+    def kernel_shares_std_(self) -> Array:
+        """The standard deviation of ``kernel_shares_`` over the folds, (n_kernels,): how steady they are."""
+        check_is_fitted(self)
+        if self.kernel_shares_by_fold_ is None:
+            raise AttributeError("Folds keep no shares if each task has its own kernels, or with very many kernels.")
+        return self.kernel_shares_by_fold_.std(axis=0)
+
+    @property
+    def source_shares_std_(self) -> dict[str, float]:
+        """The standard deviation of ``source_shares_`` over the folds."""
+        _ = self.source_shares_, self.kernel_shares_std_  # raise if there are none
+        by_fold = self.model_.bank.by_source(self.kernel_shares_by_fold_)
+        return {name: float(shares.std()) for name, shares in by_fold.items()}
+
+    @property
     def sharing_in_words_(self) -> str:
         """What the search found about the ways to share, in a sentence or two."""
         check_is_fitted(self)
@@ -589,6 +607,11 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         The folds, to be fitted again at the chosen point. It refers to the training data, which pickles leave out.
     calibration_ : Calibration
         How decisions become probabilities: slopes and offsets, fitted to the held-out decisions of the chosen point.
+    kernel_shares_by_fold_ : array of shape (n_folds, n_kernels), or None
+        ``kernel_shares_`` of the chosen point in each fold; None if each task has its own kernels.
+    kernel_shares_std_, source_shares_std_ : array of shape (n_kernels,), dict
+        The standard deviation over the folds of ``kernel_shares_`` and ``source_shares_``. Steady shares are not
+        important ones, see :func:`paretomkl.inspection.importance`.
     theta_, objectives_, task_weights_, objective_, gap_, n_sweeps_, classes_, …
         As in ``best_estimator_``.
 

@@ -14,7 +14,7 @@ from .._data.labels import Decided, Samples
 from .._data.reading import Examples, Training, apart
 from .._data.tasks import rows_by_label
 from .._fitting.exchange import exchanged
-from .._fitting.models import decide_all
+from .._fitting.models import SeparateModel, SharedModel, decide_all
 from .._fitting.tracing import Grid, models_of, trace_without
 from .._select.folds import Fold, foreign_score, own_score
 from .._tools.running import Progress
@@ -138,9 +138,18 @@ def _learned_without(job: Job, training: Training, held_out: Samples) -> Iterato
 def _permuted(job: Job, training: Training) -> Iterator[Decided]:
     """Decisions of the learned model, then with the columns of each unit permuted among the held-out samples."""
     estimator, held_out = copy(job.estimator), job.held_out.samples
-    model = estimator.learned(training).model_
+    model = _alone(estimator.learned(training).model_)
     yield model.decided(held_out)
     yield from exchanged(model, held_out, job.units.columns, donors_of(held_out, job.seed))
+
+
+def _alone(model: Any) -> Any:
+    """The model without those that stand in for it where samples lack sources: searches score it without them too."""
+    if isinstance(model, SharedModel):
+        return replace(model, whole=_alone(model.whole))
+    if isinstance(model, SeparateModel):
+        return replace(model, models=[_alone(one) for one in model.models])
+    return replace(model, stand_ins=())
 
 
 def donors_of(samples: Samples, seed: int) -> IntArray:

@@ -417,7 +417,10 @@ def _shares(search: Any, by: By) -> tuple[Array | None, Array | None]:
     if by == "column":
         return None, None
     shares = search.kernel_shares_ if by == "kernel" else np.stack(list(search.source_shares_.values()), axis=-1)
-    return shares.reshape(-1, shares.shape[-1]).mean(axis=0), None
+    spread = None
+    if search.kernel_shares_by_fold_ is not None:
+        spread = search.kernel_shares_std_ if by == "kernel" else np.array(list(search.source_shares_std_.values()))
+    return shares.reshape(-1, shares.shape[-1]).mean(axis=0), spread
 
 
 def _measure_of(search: PathSearch) -> Measure:
