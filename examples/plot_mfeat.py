@@ -80,7 +80,8 @@ for name in methods:
 # are useless, learning helps (:ref:`sphx_glr_auto_examples_plot_sources.py`). Three splits are few; the guide's page on
 # kernels has figures from twenty.
 #
-# The right panel shows what each source contributes to the learned kernel, as its share of a prediction's variance.
+# The right panel shows what the learned kernel is made of: the share of each source in a prediction's variance. It does
+# not show which sources are needed; :func:`paretomkl.inspection.importance` measures that.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained", width_ratios=[1.4, 1])
 place = np.arange(len(methods))
@@ -98,6 +99,6 @@ for k, n in enumerate(per_class):
     right.barh(rows + 0.27 * (k - 1), share, height=0.27, color=plt.cm.Blues(0.35 + 0.25 * k), label=f"{n} per class")
 right.set_yticks(rows, list(mfeat.sources))
 right.invert_yaxis()
-right.set(xlabel="share of the variance", title="Which sources matter")
+right.set(xlabel="share of the variance", title="What the kernel is made of")
 right.legend()
 plt.show()

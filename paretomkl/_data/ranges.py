@@ -15,7 +15,8 @@ from ..exceptions import UnlikeTrainingWarning
 from ..kernels._evaluation import dense
 from .labels import Samples
 
-FAR = 1.0  # a value is far outside if it is beyond the training range by more than this many widths of the range
+FAR = 1.0  # a value is far outside if it is beyond the training range by more than this many widths of the range, …
+FAR_IF_RARE = 10.0  # … or this many if most training values are the same, since a few others then make the range
 MOST_NAMED = 2  # columns that a warning names at most
 MOST_ROWS = 1000  # rows that a warning lists at most
 
@@ -34,17 +35,25 @@ class FarColumn(NamedTuple):
 
         ``start`` is the number of the first row.
         """
-        seen = f"{self.low:g} to {self.high:g}" if self.high > self.low else f"{self.low:g}"
         where = f"{counted(len(self.rows), 'row')}, such as {self.first:g} in row {self.rows[0] + start}"
+        seen = f"{self.low:g} to {self.high:g}"
         return f"column {str(name)[:60]!r} is far outside what the model has seen ({seen}) in {where}"
 
 
-def far_outside(X: AnyArray, ranges: Array) -> list[FarColumn]:
-    """The columns of X with values far outside their ranges (2, n_features)."""
-    low, high = ranges
-    with np.errstate(invalid="ignore"):  # infinite ranges have no width
-        width = FAR * np.where(high > low, high - low, np.where(low == 0, 1.0, np.abs(low)))
-        least, most = low - width, high + width
+def ranges(low: Array, high: Array, same: Array | float = 0.0) -> Array:
+    """Smallest and largest value of each column, and by how much others must be beyond to be far, (3, n_features).
+
+    ``same`` is the share of the training samples with the smallest or with the largest value. A column with a single
+    value has no range to measure by, and no effect once it is standardised.
+    """
+    widths = np.where(np.asarray(same) > 0.5, FAR_IF_RARE, FAR)
+    return np.array([low, high, np.where(high > low, widths * (high - low), np.inf)])
+
+
+def far_outside(X: AnyArray, known: Array) -> list[FarColumn]:
+    """The columns of X with values far outside the training range, see :func:`ranges`."""
+    low, high, reach = known
+    least, most = low - reach, high + reach
     some: Any = X
     if issparse(some):
         bottom, top = dense(some.min(axis=0)).ravel(), dense(some.max(axis=0)).ravel()
@@ -58,11 +67,11 @@ def far_outside(X: AnyArray, ranges: Array) -> list[FarColumn]:
     return found
 
 
-def warn_if_far(samples: Samples, ranges: Array, names: Sequence[object] | None, stacklevel: int) -> None:
+def warn_if_far(samples: Samples, known: Array, names: Sequence[object] | None, stacklevel: int) -> None:
     """Warn of values far outside the training range, once for all of them."""
-    if samples.data.ndim != 2 or samples.data.shape[1] != ranges.shape[1] or not len(samples):
+    if samples.data.ndim != 2 or samples.data.shape[1] != known.shape[1] or not len(samples):
         return
-    found = far_outside(samples.data, ranges)
+    found = far_outside(samples.data, known)
     if not found:
         return
     labels = [far.position if names is None else names[far.position] for far in found]

@@ -27,6 +27,7 @@ from ..tables._coding import Coding, is_coded, is_frame
 from .gaps import note_gaps
 from .labels import Blocks, Kind, Labelling, Samples, as_blocks, check_same_blocks, flat_stack
 from .numbers import Regions, Targets, centre_and_spread, deviations, levels
+from .ranges import ranges
 from .tasks import (
     Task,
     as_labels,
@@ -162,7 +163,7 @@ class Reader(Protocol):
     blocks_in_: Mapping[str, tuple[int, ...]]  # the shape of each block besides rows; not set if X had none
     feature_names_in_: AnyArray  # not set if X has no names
     codings_: dict[str, Coding]  # of X or of its blocks; not set if X had only numbers
-    ranges_in_: Array | None  # smallest and largest value of each column; None for a stack of kernels
+    ranges_in_: Array | None  # of the values of each column; None for a stack of kernels
 
     @property
     def mixed_names(self) -> bool:
@@ -398,17 +399,22 @@ def read_samples(owner: Reader, X: Any, *, tasks: Any = None, reset: bool = Fals
 
 
 def _ranges_of(samples: Samples) -> Array | None:
-    """The smallest and the largest value of each column, (2, n_features); infinite for codes and stacks of kernels."""
+    """The ranges of the columns, see :func:`ranges`; infinite for codes and stacks of kernels."""
     X: Any = samples.data
     if X.ndim != 2 or not X.shape[0]:
         return None
-    ends = (X.min(axis=0), X.max(axis=0)) if issparse(X) else (np.fmin.reduce(X), np.fmax.reduce(X))
-    ranges = np.array([dense(end).ravel() for end in ends])
-    ranges[:, list(samples.n_levels)] = [[-np.inf], [np.inf]]
+    if issparse(X):
+        low, high = (dense(end).ravel() for end in (X.min(axis=0), X.max(axis=0)))
+        same = 1 - np.bincount(X.indices, minlength=X.shape[1]) / X.shape[0]
+    else:
+        low, high = np.fmin.reduce(X), np.fmax.reduce(X)
+        same = np.maximum(np.equal(X, low).mean(axis=0), np.equal(X, high).mean(axis=0))
+    found = ranges(low, high, same)
+    found[2, list(samples.n_levels)] = np.inf
     for block in samples.blocks.values():
         if block.n_kernels:
-            ranges[:, block.columns] = [[-np.inf], [np.inf]]
-    return ranges
+            found[2, block.columns] = np.inf
+    return found
 
 
 def _checked_samples(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -209,6 +209,8 @@ class CrossValidation:
         The other chosen values; None if there was nothing to choose.
     n_rows : int, default=None
         Number of rows in the folds.
+    kernel_spread, source_spread : mapping of str to float, default={}
+        The standard deviation over the folds of the share of each kernel and source, at the chosen point.
     """
 
     ps: Sequence[float]
@@ -222,6 +224,8 @@ class CrossValidation:
     best_capacity: float | None = None
     best_epsilon: float | None = None
     n_rows: int | None = None
+    kernel_spread: Mapping[str, float] = field(default_factory=dict)
+    source_spread: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def from_search(cls, search: Any, measure: Measure = ACCURACY) -> CrossValidation:
@@ -240,7 +244,12 @@ class CrossValidation:
         ps, mean, std = (results[name][rows].tolist() for name in ("param_p", "mean_test_score", "std_test_score"))
         chosen = float(best["p"]), float(best["C"])
         others_chosen = {f"best_{name}": best.get(name) for name in ("s", "capacity", "epsilon")}
-        return cls(ps, mean, std, *chosen, search.n_splits_, measure, **others_chosen, n_rows=search.n_search_rows_)
+        spread: dict[str, Any] = {}
+        if getattr(search, "kernel_shares_by_fold_", None) is not None:
+            kernels = dict(zip(search.kernel_names_, search.kernel_shares_std_.tolist(), strict=True))
+            spread = {"kernel_spread": kernels, "source_spread": getattr(search, "source_shares_std_", {})}
+        others_chosen |= {"n_rows": search.n_search_rows_, **spread}
+        return cls(ps, mean, std, *chosen, search.n_splits_, measure, **others_chosen)
 
     @property
     def best_score(self) -> float:

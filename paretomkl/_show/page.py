@@ -333,6 +333,7 @@ def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutScores | None, cv: 
         "shares": _rounded(shares.T),
         "sources": [{"name": name, "share": _rounded(share[rows])} for name, share in path.source_shares.items()],
         "sourceOf": _source_of(path, kernels),
+        "spread": _spread(path, kernels, cv),
         "gap": _rounded(path.gap[rows]),
         "tol": path.tol,
         "difficulty": _rounded(path.difficulty[rows].mean(axis=0)),
@@ -359,6 +360,14 @@ def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutScores | None, cv: 
             "words": words.choice(cv, _overall_name(path, cv.measure), len(path.task_names)),
         }
     return data
+
+
+def _spread(path: ParetoPath, kernels: list[str], cv: CrossValidation | None) -> dict[str, list[float | None]] | None:
+    """The standard deviations over folds of the shares of kernels and sources, None where they are unknown."""
+    if cv is None or not cv.kernel_spread:
+        return None
+    known = {"kernel": (cv.kernel_spread, kernels), "source": (cv.source_spread, path.source_shares)}
+    return {kind: [spread.get(name) for name in names] for kind, (spread, names) in known.items()}
 
 
 def _source_of(path: ParetoPath, kernels: Sequence[str]) -> list[int | None]:
@@ -491,8 +500,11 @@ def estimator_html(estimator: Any) -> str:
     of_tasks = [[names[t], f"{objectives[t]:#.5g}", f"{weights[t]:.1%}"] for t in tasks if names]
     kernels = np.argsort(-share, kind="stable")
     kernel_names = shorten_all(estimator.kernel_names_)
-    of_kernels = [[kernel_names[m], f"{share[m]:.1%}"] for m in kernels]
-    of_sources = [[shorten(name), f"{part:.1%}"] for name, part in getattr(estimator, "source_shares_", {}).items()]
+    spread = getattr(estimator, "kernel_shares_std_", None)  # of searches
+    of_kernels = [[kernel_names[m], _steady(share[m], None if spread is None else spread[m])] for m in kernels]
+    spreads = getattr(estimator, "source_shares_std_", {})
+    shares = getattr(estimator, "source_shares_", {}).items()
+    of_sources = [[shorten(name), _steady(part, spreads.get(name))] for name, part in shares]
     sweeps = f"{estimator.n_sweeps_} sweep" + "s" * (estimator.n_sweeps_ != 1)
     said = f"M_p = {estimator.objective_:#.5g}, certified gap {estimator.gap_:.0e}, {sweeps}"
     if common is not None:
@@ -507,6 +519,11 @@ def estimator_html(estimator: Any) -> str:
         f"{table(['source', 'share'], _first(of_sources)) if of_sources else ''}"
         f"{table(['kernel', 'share'], _first(of_kernels))}</div></div>"
     )
+
+
+def _steady(share: float, spread: float | None) -> str:
+    """A share, and its standard deviation over folds if that is known."""
+    return f"{share:.1%}" + ("" if spread is None else f" ± {100 * spread:.1f}")
 
 
 def _first(lines: list[list[str]]) -> list[list[str]]:

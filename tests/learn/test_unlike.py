@@ -48,6 +48,15 @@ def test_values_far_outside_are_said_once_per_call():
     assert said(clf.predict, edge - 1e-9) == []
 
 
+def test_rare_and_constant_values_have_no_sharp_range():
+    counts = np.zeros((50, 3))
+    counts[:5, 0], counts[:, 1] = 1.0, np.arange(50)
+    clf = ParetoMKLClassifier().fit(counts, np.arange(50) % 2)
+    assert said(clf.predict, [[11.0, 98.0, 1e6]]) == []
+    (warning,) = said(clf.predict, [[12.0, 99.0, 1e6]])
+    assert warning.columns == (0, 1)
+
+
 def test_the_message_is_short_however_many_columns_there_are():
     wide = np.random.default_rng(0).standard_normal((40, 300))
     names = [f"{'x' * 200}{k}" for k in range(300)]

@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
-from paretomkl import PAPER_PS, ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
+from paretomkl import PAPER_PS, ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path, sources
+from paretomkl.inspection import importance
 from paretomkl.model_selection import MultiTaskStratifiedKFold
 from paretomkl.plotting import (
     AccuracyDisplay,
@@ -520,7 +521,11 @@ def test_a_search_is_drawn_by_its_path(display):
     toy = make_toy(n_tasks=2, n=30)
     search = ParetoMKLClassifierCV(ps=[0.1, 1.0, np.inf], Cs=[1.0], cv=2, kernels=toy.kernels, share="everything")
     search.fit(toy.X, toy.y, tasks=toy.tasks)
-    lines = [display.from_path(one).ax_.lines for one in (search, search.path_)]
+    shown = display.from_path(search)
+    if display is KernelWeightsDisplay:  # only a search knows how steady the shares are
+        assert_array_equal(shown.errors_.lines[1][0].get_xdata(), shown.errors_.lines[1][1].get_xdata())
+        shown.errors_.remove()
+    lines = [one.ax_.lines for one in (shown, display.from_path(search.path_))]
     assert len(lines[0]) == len(lines[1])
     for one, other in zip(*lines, strict=True):
         assert_array_equal(one.get_xydata(), other.get_xydata())
@@ -548,3 +553,29 @@ def test_regressions_are_drawn_by_r2():
     alone = pareto_path(X, ps=[1.0], machine="one-class", kernels=[("rbf", {"sigma": 1.0})], verbose=0)
     with pytest.raises(ValueError, match="no score to draw"):
         AccuracyDisplay.from_path(alone, X, None)
+
+
+# ------------------------------------------------------------------------------------------------ of searches
+def test_shares_and_importances_show_how_sure_they_are():
+    X, y = load_iris(return_X_y=True)
+    kernels = sources({"sepal": [0, 1], "petal": [2, 3]})
+    search = ParetoMKLClassifierCV(ps=[0.5, 1.0, 2.0], Cs=[1.0], cv=3, kernels=kernels).fit(X, y)
+    display = KernelWeightsDisplay.from_path(search, by="source")
+    (lines,) = display.errors_.lines[2]
+    p = search.best_params_["p"]
+    segments = np.array(lines.get_segments())
+    assert_allclose(np.ptp(segments[:, :, 1], axis=1), 2 * np.array(list(search.source_shares_std_.values())))
+    of_path = KernelWeightsDisplay.from_path(search.path_, by="source")
+    assert of_path.errors_ is None
+    assert p in search.path_.ps
+
+    found = importance(search, X, y, n_repeats=1)
+    shown = found.plot()
+    assert [label.get_text() for label in shown.share_ax_.get_yticklabels()] == ["petal", "sepal"]
+    assert [bar.get_width() for bar in shown.share_ax_.patches] == pytest.approx(found.shares[::-1].tolist())
+    (bars,) = shown.ax_.containers[0].lines[2]
+    ends = np.array(bars.get_segments())[:, :, 0]
+    assert_allclose(ends, 100 * np.column_stack([found.low, found.high])[::-1])
+    alone = importance(search, X, y, by="column", n_repeats=1).plot(most=2)
+    assert alone.share_ax_ is None
+    assert len(alone.order_) == 2

@@ -59,7 +59,9 @@ def test_fitted_estimator_shows_its_weights():
 def test_fitted_search_shows_its_weights():
     X, y, tasks = two_machines(20)
     search = ParetoMKLClassifierCV(ps=[0.5, 1.0], Cs=[1.0], cv=2, share="kernel").fit(X, y, tasks=tasks)
-    assert f"<td>{np.max(search.kernel_shares_):.1%}</td>" in search._repr_html_()
+    heaviest = int(np.argmax(search.kernel_shares_))
+    share, spread = search.kernel_shares_[heaviest], 100 * search.kernel_shares_std_[heaviest]
+    assert f"<td>{share:.1%} ± {spread:.1f}</td>" in search._repr_html_()
 
 
 def test_sources_have_their_own_table():

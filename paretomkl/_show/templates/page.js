@@ -706,7 +706,9 @@ function sharingCard() {
 function kernelsFigure() {
   const figure = $("fig-kernels"), list = $("kernels");
   const spec = { stacked: true, format: share, tick: percentTick, bottom: 0 };
-  const choice = (kind, names, rows, colors) => [`by ${kind}`, { kind, names, rows, colors }, `Share of each ${kind} in the variance of the predictions${N > 1 ? ", stacked" : ""}.`];
+  const steady = D.spread ? ` At the p that the search has chosen, ± is the standard deviation over its folds.` : "";
+  const choice = (kind, names, rows, colors) => [`by ${kind}`, { kind, names, rows, colors }, `Share of each ${kind} in the variance of the predictions${N > 1 ? ", stacked" : ""}: what the model uses, not what it needs.${steady}`];
+  const error = m => D.spread && S.i === D.start && D.spread[spec.kind][m] != null ? ` ± ${(100 * D.spread[spec.kind][m]).toFixed(1)}` : "";
   const choices = [choice("kernel", D.kernels, D.shares, kernelColors())];
   if (D.sources.length) {
     const rows = D.sources.map(one => one.share);
@@ -735,7 +737,7 @@ function kernelsFigure() {
   const move = () => {
     const most = Math.max(...spec.rows.map(row => row[S.i]));
     buttons.forEach((button, m) => {
-      button.lastChild.textContent = share(spec.rows[m][S.i]);
+      button.lastChild.textContent = share(spec.rows[m][S.i]) + error(m);
       button.style.setProperty("--w", spec.rows[m][S.i] / most);
     });
   };
