@@ -40,19 +40,16 @@ class FarColumn(NamedTuple):
         return f"column {str(name)[:60]!r} is far outside what the model has seen ({seen}) in {where}"
 
 
-def ranges(low: Array, high: Array, same: Array | float = 0.0) -> Array:
-    """Smallest and largest value of each column, and by how much others must be beyond to be far, (3, n_features).
-
-    ``same`` is the share of the training samples with the smallest or with the largest value. A column with a single
-    value has no range to measure by, and no effect once it is standardised.
-    """
-    widths = np.where(np.asarray(same) > 0.5, FAR_IF_RARE, FAR)
-    return np.array([low, high, np.where(high > low, widths * (high - low), np.inf)])
-
-
 def far_outside(X: AnyArray, known: Array) -> list[FarColumn]:
-    """The columns of X with values far outside the training range, see :func:`ranges`."""
-    low, high, reach = known
+    """The columns of X with values far outside the training range.
+
+    ``known`` (3, n_features) are the smallest and the largest value in training, and the share of samples with one of
+    them. A column with a single value has no range to measure by, and no effect once it is standardised.
+    """
+    low, high, same = known
+    with np.errstate(invalid="ignore"):  # infinite ranges have no width
+        width = np.where(high > low, high - low, np.inf)
+    reach = np.where(same > 0.5, FAR_IF_RARE, FAR) * width
     least, most = low - reach, high + reach
     some: Any = X
     if issparse(some):

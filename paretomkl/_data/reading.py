@@ -27,7 +27,6 @@ from ..tables._coding import Coding, is_coded, is_frame
 from .gaps import note_gaps
 from .labels import Blocks, Kind, Labelling, Samples, as_blocks, check_same_blocks, flat_stack
 from .numbers import Regions, Targets, centre_and_spread, deviations, levels
-from .ranges import ranges
 from .tasks import (
     Task,
     as_labels,
@@ -399,7 +398,7 @@ def read_samples(owner: Reader, X: Any, *, tasks: Any = None, reset: bool = Fals
 
 
 def _ranges_of(samples: Samples) -> Array | None:
-    """The ranges of the columns, see :func:`ranges`; infinite for codes and stacks of kernels."""
+    """What :func:`far_outside` needs to know of each column; infinite ranges for codes and stacks of kernels."""
     X: Any = samples.data
     if X.ndim != 2 or not X.shape[0]:
         return None
@@ -409,11 +408,10 @@ def _ranges_of(samples: Samples) -> Array | None:
     else:
         low, high = np.fmin.reduce(X), np.fmax.reduce(X)
         same = np.maximum(np.equal(X, low).mean(axis=0), np.equal(X, high).mean(axis=0))
-    found = ranges(low, high, same)
-    found[2, list(samples.n_levels)] = np.inf
-    for block in samples.blocks.values():
-        if block.n_kernels:
-            found[2, block.columns] = np.inf
+    found = np.array([low, high, same])
+    codes: list[Any] = [list(samples.n_levels)]
+    for columns in codes + [block.columns for block in samples.blocks.values() if block.n_kernels]:
+        found[:2, columns] = [[-np.inf], [np.inf]]
     return found
 
 

@@ -127,10 +127,11 @@ class SavedModel:
         """Count the rows with numbers far outside the training range, by column, and print notes about them."""
         if not self.columns.numbers:
             return {}
-        from .._data.ranges import far_outside, ranges  # imported here because it needs SciPy
+        from .._data.ranges import far_outside  # imported here because it needs SciPy
 
         scaler = self.pipeline[0].named_transformers_["numbers"][-1]
-        known = ranges(scaler.data_min_, scaler.data_max_)
+        low, high = scaler.data_min_, scaler.data_max_
+        known = np.array([low, high, np.zeros(len(low))])
         found = far_outside(inputs[self.columns.numbers].to_numpy(), known)
         for far in found[:MOST_NAMED]:
             note(f"{far.in_words(self.columns.numbers[far.position], 1)}; predictions there are guesses.")

@@ -69,11 +69,23 @@ class Importances:
         What was measured, and how.
     score : float
         The held-out score of the search as it is, at its chosen point, over the same folds.
-    score_name : str
+    score_measure : Measure
+        The name of the score, and how it is shown.
     confidence : float
         The coverage that the intervals aim for.
     n_folds, n_repeats, n_samples : int
         The folds of each repeat, the repeats, and the held-out samples.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from paretomkl import ParetoMKLClassifierCV
+    >>> from paretomkl.inspection import importance
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> search = ParetoMKLClassifierCV(ps=1.0, Cs=[1.0, 10.0]).fit(X, y)
+    >>> found = importance(search, X, y, by="column", n_repeats=1)
+    >>> found.to_frame().shape
+    (4, 4)
     """
 
     names: list[str]
