@@ -15,7 +15,7 @@ from ..exceptions import UnlikeTrainingWarning
 from ..kernels._evaluation import dense
 from .labels import Samples
 
-FAR = 1.0  # a value is far outside if it is beyond the training range by more than this many widths of the range, …
+FAR = 3.0  # a value is far outside if it is beyond the training range by more than this many widths of the range, …
 FAR_IF_RARE = 10.0  # … or this many if most training values are the same, since a few others then make the range
 MOST_NAMED = 2  # columns that a warning names at most
 MOST_ROWS = 1000  # rows that a warning lists at most

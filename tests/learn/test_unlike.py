@@ -44,7 +44,7 @@ def test_values_far_outside_are_said_once_per_call():
         assert warning.rows == (3, 7)
         assert warning.columns == ("a", "c")
         assert "'c' is far outside what the model has seen (1 to 6.9) in 2 rows, such as 69 in row 3" in str(warning)
-    edge = frame + frame.max() - frame.min()  # by one width of the range, which is not far
+    edge = frame + 3 * (frame.max() - frame.min())  # by three widths of the range, which is not far
     assert said(clf.predict, edge - 1e-9) == []
 
 
@@ -52,8 +52,8 @@ def test_rare_and_constant_values_have_no_sharp_range():
     counts = np.zeros((50, 3))
     counts[:5, 0], counts[:, 1] = 1.0, np.arange(50)
     clf = ParetoMKLClassifier().fit(counts, np.arange(50) % 2)
-    assert said(clf.predict, [[11.0, 98.0, 1e6]]) == []
-    (warning,) = said(clf.predict, [[12.0, 99.0, 1e6]])
+    assert said(clf.predict, [[11.0, 196.0, 1e6]]) == []
+    (warning,) = said(clf.predict, [[12.0, 197.0, 1e6]])
     assert warning.columns == (0, 1)
 
 
@@ -74,7 +74,7 @@ def test_searches_regressions_and_sparse_samples_know_their_ranges(form):
     assert warning.columns == (0, 1, 2, 3)
     blocks = {"left": X[:, :2], "right": X[:, 2:]}
     clf = ParetoMKLClassifier().fit(blocks, Y)
-    (warning,) = said(clf.predict, blocks | {"right": 10 * X[:, 2:]})
+    (warning,) = said(clf.predict, blocks | {"right": 50 * X[:, 2:]})
     assert set(warning.columns) == {"right: 0", "right: 1"}
 
 
