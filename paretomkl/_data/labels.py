@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -181,31 +182,32 @@ class Decided:
             return self.values
         matrix = np.full((len(self), n_tasks), np.nan)
         row, slot = np.nonzero(~np.isnan(self.values))
-        matrix[row, self._slots[row, slot]] = self.values[row, slot]
+        matrix[row, self.task_of_each[row, slot]] = self.values[row, slot]
         return matrix
 
     @property
-    def _slots(self) -> IntArray:
+    def task_of_each(self) -> IntArray:
+        """The task of each value, (n_samples, n_slots)."""
         return np.broadcast_to(self.tasks, self.values.shape)
 
-    def times(self, values: AnyArray, weights: Array) -> Array:
+    def times(self, values: AnyArray, weights: csr_matrix) -> Array:
         """Σ_t values_it weights_t over the tasks t of sample i, from one row of weights for each task."""
         if len(self.tasks) == 1:
-            return values @ weights[self.tasks[0]]
+            return np.asarray(values.astype(float) @ weights[self.tasks[0]])
         n, n_slots = values.shape
         parts = values.ravel().astype(float), self.tasks.ravel(), n_slots * np.arange(n + 1)
-        return np.asarray(csr_matrix(parts, shape=(n, len(weights))) @ weights)
+        return np.asarray((csr_matrix(parts, shape=(n, weights.shape[0])) @ weights).toarray())
 
     def sums(self, values: AnyArray, n_tasks: int = 0) -> AnyArray:
         """The sum of values over the samples of each task, (n_tasks,); the default may leave out tasks without any."""
         if len(self.tasks) == 1 and n_tasks in (0, self.tasks.shape[1]):
             return values.sum(axis=0)
-        return np.bincount(self._slots.ravel(), values.ravel(), minlength=n_tasks)
+        return np.bincount(self.task_of_each.ravel(), values.ravel(), minlength=n_tasks)
 
     def rows_by_task(self, known: AnyArray, n_tasks: int) -> list[tuple[IntArray, IntArray]]:
         """Rows and slots of the decisions of each task where ``known`` (n_samples or one, n_slots)."""
         row, slot = np.nonzero(known & ~np.isnan(self.values))
-        return [(row[mine], slot[mine]) for mine in rows_by_code(self._slots[row, slot], n_tasks)]
+        return [(row[mine], slot[mine]) for mine in rows_by_code(self.task_of_each[row, slot], n_tasks)]
 
 
 Decisions = Array | Decided  # a matrix (n_samples, n_tasks), NaN for samples of other tasks, or its entries only
@@ -358,19 +360,18 @@ class Labelling(TaskSet):
         return np.where(asked, scores, lowest - 1.0)
 
     @property
-    def sides_of_classes(self) -> tuple[Array, Array]:
-        """One where a class is that of −1, or of +1, of a task: two arrays (n_tasks, n_classes)."""
-        index = {label: k for k, label in enumerate(listed(self.classes))}
-        negative, positive = np.zeros((2, self.n_tasks, len(index)))
-        for t, (*minus, plus) in enumerate(self.pairs):
-            positive[t, index[plus]] = 1.0
-            negative[t, [index[label] for label in minus]] = 1.0
+    def sides_of_classes(self) -> tuple[csr_matrix, csr_matrix]:
+        """One where a class is that of −1, or of +1, of a task: two sparse matrices (n_tasks, n_classes)."""
+        minus, plus = self._codes
+        shape, tasks, pairs = (self.n_tasks, len(self.classes)), np.arange(self.n_tasks), minus != plus
+        positive = csr_matrix((np.ones(len(tasks)), (tasks, plus)), shape)
+        negative = csr_matrix((np.ones(pairs.sum()), (tasks[pairs], minus[pairs])), shape)
         return negative, positive
 
     @property
     def one_vs_rest(self) -> bool:
         """Whether some task has one class against the rest."""
-        return any(len(pair) == 1 for pair in self.pairs)
+        return bool(np.equal(*self._codes).any())
 
     def predictions(self, decisions: Decisions) -> AnyArray:
         """Predicted labels, (n_samples,), or (n_samples, n_tasks) for a matrix."""
@@ -455,7 +456,7 @@ class Labelling(TaskSet):
         sides = np.where(code == plus, 1.0, np.where((code == minus) | (plus == minus), -1.0, 0.0))
         return np.where(missing_labels(labels)[:, None], 0.0, sides)
 
-    @property
+    @cached_property
     def _codes(self) -> tuple[IntArray, IntArray]:
         """The positions in ``classes`` of the labels of −1 and of +1 of each task; both of +1 if −1 is the rest."""
         minus, plus = (codes_of(array_of([pair[k] for pair in self.pairs]), listed(self.classes)) for k in (0, -1))
@@ -503,7 +504,9 @@ def squared_error(decisions: Decisions, sides: Array, weight: Array | None = Non
 def _mean_loss(loss: Callable[[Array], Array], decisions: Decisions, sides: Array, weight: Array | None) -> float:
     decided = Decided.of(decisions)
     counts = (sides != 0) & ~np.isnan(decided.values)
-    weighed = counts if weight is None else counts * np.asarray(weight, dtype=float)[:, None]
-    total = decided.sums(weighed)
-    lost = decided.sums(weighed * loss(sides * np.where(counts, decided.values, 0.0)))
+    row, slot = np.nonzero(counts)  # a sample belongs to few of the pairs of many classes
+    task, weighed = decided.task_of_each[row, slot], None if weight is None else np.asarray(weight, dtype=float)[row]
+    each = loss(sides[row, slot] * decided.values[row, slot])
+    total = np.bincount(task, weighed)
+    lost = np.bincount(task, each if weighed is None else weighed * each)
     return float(np.mean(lost[total > 0] / total[total > 0])) if (total > 0).any() else np.nan

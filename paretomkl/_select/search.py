@@ -565,7 +565,8 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         One row per point of the grid, as in GridSearchCV, ready for ``pandas.DataFrame``: ``params``, ``param_C``,
         ``param_p`` …, ``split0_test_score`` …, ``mean_test_score``, ``std_test_score``, ``rank_test_score``, the same
         for ``test_log_loss`` (``test_squared_error`` for least squares), ``max_gap`` (the largest certified gap
-        among the folds), and ``mean_fit_time`` and ``std_fit_time`` (the point's share of the time of its path).
+        among the folds: at most 0.003, or ``tol`` if you ask for less than 0.001), and ``mean_fit_time`` and
+        ``std_fit_time`` (the point's share of the time of its path).
     path_ : ParetoPath
         The whole path over p on all samples, for tasks that share their kernel, at the best C, s and capacity for that.
         If tasks share in another way, it is traced on first use, from the training data that the search keeps; pickles

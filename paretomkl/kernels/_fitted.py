@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from scipy.sparse import issparse
 
+from .._tools.compiled import njit
 from .._tools.typing import AnyArray, Array, IntArray
 from ._evaluation import (
     EXPONENTIAL,
@@ -57,6 +58,7 @@ _SMALLEST = -900  # exponent of two below which a value counts as zero in a sum
 # limit on tasks, and on samples per task, for measuring kernels: for normalisation, and only to display shares
 _MOST_MEASURED, _MOST_LOOKED_AT = 1000, 256
 _MOST_VALUES = 3e7  # limit on all kernel values computed to display shares
+_CALL = 10_000  # pairs of samples that cost as much as one more call
 _STACK_BYTES = 64 * 2**20  # size of the matrices measured at a time
 _NO_VARIANCE = 1e-13  # relative variance that rounding leaves in a constant kernel
 
@@ -741,20 +743,18 @@ def measure(
     """
     drawn = draw_samples(groups, most)
     everyone = np.unique(np.concatenate([rows for rows, _ in drawn]))
-    # if groups overlap a lot, as pairs of classes do, computing kernels among all samples at once is less work
-    together = len(everyone) <= most and sum(len(rows) ** 2 for rows, _ in drawn) >= len(everyone) ** 2
+    # if groups overlap a lot, as pairs of classes do, or are tiny, computing kernels among all samples at once is less
+    together = len(everyone) <= most and sum(len(rows) ** 2 + _CALL for rows, _ in drawn) >= len(everyone) ** 2
     sums, known = SpreadSums.empty(evaluator.n_kernels), None
     for among, members in [(everyone, drawn)] if together else [(np.unique(part[0]), [part]) for part in drawn]:
         places = [(np.searchsorted(among, rows), weight / weight.sum()) for rows, weight in members]
-        pairs = [at[:, None] * len(among) + at for at, _ in places]
         measured = np.empty((2, len(places), evaluator.plan.n_evaluated))
         stacks, found = _evaluated_stacks(evaluator, X, among, keep_bytes, centred=codes is None)
         known = found if len(among) == X.shape[0] else None
-        same = None if codes is None else codes[among][:, None] == codes[among]
+        own = None if codes is None else codes[among]
         for some, Ks in stacks:
-            flat = (Ks if same is None else Ks * same).reshape(len(Ks), -1)
-            for t, (_, weight) in enumerate(places):
-                measured[:, t, some] = spreads(np.take(flat, pairs[t], axis=1), weight)
+            for t, (at, weight) in enumerate(places):
+                measured[:, t, some] = spreads(Ks, weight, at, own)
         for v, r in zip(*measured, strict=True):
             sums.add(*_spread_of_kernels(evaluator.plan, v, r), len(drawn))
     return *sums.means(), known
@@ -801,21 +801,51 @@ def _spread_of_kernels(plan: EvaluationPlan, v: Array, r: Array) -> tuple[Array,
     return np.where(own_r > 0, own_v, 0.0), own_r
 
 
-def spreads(Ks: Array, weight: Array) -> tuple[Array, Array]:
-    """v and r of each of the matrices (k, n, n), which are overwritten.
+def spreads(Ks: Array, weight: Array, at: IntArray | None = None, codes: Array | None = None) -> tuple[Array, Array]:
+    """v and r of each of the matrices (k, n, n) among the samples ``at``, by default all, with their weights.
 
     With m_i = Σ_j w_j K_ij and g = w'Kw: tr(K_c) = Σ w_i K_ii − g, ‖K_c‖² = Σ w_i w_j K_ij² − 2 Σ w_i m_i² + g².
+    ``codes`` (n,) are as in :func:`measure`.
     """
-    flat = Ks.reshape(len(Ks), -1)
-    size = np.maximum(flat.max(axis=1), -flat.min(axis=1))
-    Ks /= np.where(size > 0, size, 1.0)[:, None, None]  # so that squares neither overflow nor underflow
-    Ks -= Ks[:, :1, :1].copy()  # centring removes a constant anyway; doing it now keeps digits if K hardly varies
-    sums, trace = Ks @ weight, np.einsum("kii,i->k", Ks, weight)
-    mean = sums @ weight
-    v = trace - mean
-    norm = np.square(Ks, out=Ks) @ weight @ weight - 2 * sums**2 @ weight + mean**2
-    varies = (v > _NO_VARIANCE) & (norm > 0)
-    return np.where(varies, size * v, 0.0), np.divide(v**2, norm, out=np.zeros_like(v), where=varies)
+    n, found = Ks.shape[1], np.zeros((2, len(Ks)))
+    at, codes = np.arange(n) if at is None else at, np.zeros(n) if codes is None else codes
+    _spreads(Ks, np.ascontiguousarray(weight), at, codes[at], *found)
+    return found[0], found[1]
+
+
+@njit(fastmath={"contract", "reassoc", "nsz"})
+def _spreads(Ks: Array, weight: Array, at: IntArray, codes: Array, v: Array, r: Array) -> None:
+    n = len(at)
+    row = np.empty(n)
+    whole = n == Ks.shape[1]
+    for m in range(len(Ks)):
+        K = Ks[m]
+        size = 0.0
+        for i in range(n):
+            size = max(size, abs(K[at[i], at[i]]))  # no entry of a positive semidefinite matrix is larger
+        if size == 0.0:
+            continue
+        shift = K[at[0], at[0]] / size  # centring removes a constant anyway; now, it keeps digits if K hardly varies
+        trace, mean, squares, of_means = 0.0, 0.0, 0.0, 0.0
+        for i in range(n):
+            own = K[at[i]]
+            if not whole:
+                for j in range(n):
+                    row[j] = own[at[j]]
+                own = row
+            total, square, code = 0.0, 0.0, codes[i]
+            for j in range(n):  # scaled, so that squares neither overflow nor underflow
+                x = (own[j] / size if codes[j] == code else 0.0) - shift
+                total += weight[j] * x
+                square += weight[j] * x * x
+            trace += weight[i] * (own[i] / size - shift)
+            mean += weight[i] * total
+            squares += weight[i] * square
+            of_means += weight[i] * total * total
+        variance, norm = trace - mean, squares - 2.0 * of_means + mean * mean
+        if variance > _NO_VARIANCE and norm > 0.0:
+            v[m] = size * variance
+            r[m] = variance * variance / norm
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -175,6 +176,10 @@ class KernelTasks:
     def of_tasks(self, values: Array) -> Array:
         """Sums over the samples of each task, (n_tasks,)."""
         return np.add.reduceat(values, self.gram.layout.ptr[:-1])
+
+    def by_task(self, flat: Array) -> list[Array]:
+        """The parts of a flat array that belong to each task."""
+        return [flat[first:last] for first, last in pairwise(self.gram.layout.ptr.tolist())]
 
     def swept(
         self, theta: Array, linear: Array, size: Array, gap: Array, forms: Array, errors: Errors, warm: Any

@@ -88,7 +88,7 @@ class LogisticTasks(KernelTasks):
     def decisions(self, sweep: Sweep) -> Decisions:
         """f_t(x) = Σ_i y_i α_ti k_θ(x_i, x) + b_t."""
         start: LogisticStart = sweep.warm
-        return Decisions(np.split(start.dual, self.gram.layout.ptr[1:-1]), start.intercepts)
+        return Decisions(self.by_task(start.dual), start.intercepts)
 
     def grown_start(self, warm: LogisticStart, factor: float) -> LogisticStart:
         """A warm start for these tasks from one for costs that are smaller by ``factor``."""

@@ -54,7 +54,7 @@ class OneClassTasks(KernelTasks):
     def decisions(self, sweep: Sweep) -> Decisions:
         """f_t(x) − 1 = Σ_i α_ti k_θ(x_i, x) − 1, which is ≥ 0 inside."""
         start: OneClassStart = sweep.warm
-        return Decisions(np.split(start.dual, self.gram.layout.ptr[1:-1]), np.full(self.n_tasks, -1.0))
+        return Decisions(self.by_task(start.dual), np.full(self.n_tasks, -1.0))
 
     def grown_start(self, warm: OneClassStart, factor: float) -> OneClassStart:
         """A warm start for these tasks from one for bounds that are smaller by ``factor``."""

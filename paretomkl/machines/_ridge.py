@@ -83,7 +83,7 @@ class RidgeTasks(KernelTasks):
     def decisions(self, sweep: Sweep) -> Decisions:
         """f_t(x) = Σ_i α_ti k_θ(x_i, x) + b_t."""
         start: RidgeStart = sweep.warm
-        return Decisions(np.split(start.dual, self.gram.layout.ptr[1:-1]), start.intercepts)
+        return Decisions(self.by_task(start.dual), start.intercepts)
 
     def start_from(self, dual: Array, intercepts: Array) -> RidgeStart:
         """A warm start from feasible duals."""

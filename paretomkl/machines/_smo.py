@@ -340,7 +340,10 @@ def solve_tasks(
 
     def work(first: int, last: int) -> None:
         if solve_range(first, last, *problem):
-            for t in range(first, last):
+            some = slice(first, last)
+            exhausted = solved.steps[some] >= PATIENCE * np.diff(layout.ptr)[some]
+            late = exhausted & (solved.gap[some] > np.maximum(rtol * solved.value[some], floor))
+            for t in (first + np.flatnonzero(late)).tolist():
                 finish_task(t, *problem)
 
     run_chunks(work, [(0, n_tasks)] if n_jobs == 1 else [(t, t + 1) for t in range(n_tasks)], n_jobs)

@@ -65,7 +65,7 @@ class SVCTasks(KernelTasks):
     def decisions(self, sweep: Sweep) -> Decisions:
         """f_t(x) = Σ_i y_i α_ti k_θ(x_i, x) + b_t."""
         start: SVCStart = sweep.warm
-        return Decisions(np.split(start.dual, self.gram.layout.ptr[1:-1]), start.intercepts)
+        return Decisions(self.by_task(start.dual), start.intercepts)
 
     def grown_start(self, warm: SVCStart, factor: float) -> SVCStart:
         """A warm start for these tasks from one for bounds that are smaller by ``factor``."""

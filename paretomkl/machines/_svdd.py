@@ -115,7 +115,7 @@ class SVDDTasks(KernelTasks):
     def decisions(self, sweep: Sweep) -> Decisions:
         """f_t(x) = R² − ‖φ_θ(x) − a‖² = 2 Σ_i α_ti k_θ(x_i, x) − k_θ(x, x) + b_t with b = R² − α'K_θα."""
         start: SVDDStart = sweep.warm
-        return Decisions(np.split(2 * start.dual, self.gram.layout.ptr[1:-1]), 2 * start.offsets, -1.0)
+        return Decisions(self.by_task(2 * start.dual), 2 * start.offsets, -1.0)
 
 
 def simplex(s: float) -> LsBall:

@@ -70,7 +70,7 @@ class SVRTasks(KernelTasks):
     def decisions(self, sweep: Sweep) -> Decisions:
         """f_t(x) = Σ_i β_ti k_θ(x_i, x) + b_t."""
         start: SVRStart = sweep.warm
-        return Decisions(np.split(start.dual, self.gram.layout.ptr[1:-1]), start.intercepts)
+        return Decisions(self.by_task(start.dual), start.intercepts)
 
     def grown_start(self, warm: SVRStart, factor: float) -> SVRStart:
         """A warm start for these tasks from one for costs that are smaller by ``factor``."""

