@@ -382,7 +382,7 @@ class Learned(NamedTuple):
     run: Run
     points: list[Solution]
     models: list[Any]  # FittedTasks
-    n_kept: int = 0  # tasks that took over duals and cuts of an earlier fit
+    n_kept: int = 0  # as in Traced
 
 
 def learn(
@@ -404,13 +404,9 @@ def learn(
         check_continuation(training.earlier).check_kind(training, parts)
     if training.share == "nothing":
         return _learn_apart(training, C, kernels, parts, omega, verbose)
-    before = training.earlier.whole if isinstance(training.earlier, SharedModel) else training.earlier
-    bounds = training.bounds(C)
-    posed = _pose_from(before, training, bounds, kernels, parts, omega)
     with Progress(len(exponents), parts.solver.tol, verbose) as progress:
         run = Run(progress.report)
-        points, models, n_kept = _trace_from(before, training, bounds, posed, exponents, parts, progress, run)
-    learned = Learned(run, points, models, n_kept)
+        learned = Learned(run, *pose_and_trace(training, C, kernels, parts, omega, exponents, progress, run))
     if training.together is None:
         return learned
     return learned._replace(models=[SharedModel(model, training.together) for model in learned.models])
@@ -425,43 +421,42 @@ def solve(training: Training, posed: Posed, exponents: Sequence[float], parts: P
     return Learned(run, points, with_stand_ins(training, points, models))
 
 
-def _pose_from(
-    earlier: TaskModel | None,
+class Traced(NamedTuple):
+    """The solutions of a problem, their models, and how many tasks took over duals and cuts of an earlier fit."""
+
+    points: list[Solution]
+    models: list[TaskModel]
+    n_kept: int
+
+
+def pose_and_trace(
     training: Training,
-    bounds: Sequence[Array],
+    C: float,
     kernels: KernelLike,
     parts: Parts,
     omega: Array | None,
-) -> Posed:
-    """The problem with fitted kernels, or with those of an earlier model."""
-    if earlier is None:
-        return fit_and_pose(training, bounds, kernels, parts, omega)
-    check_continuation(earlier).check_rows(training)
-    return pose(training, bounds, earlier.bank, parts, omega)
-
-
-def _trace_from(
-    earlier: TaskModel | None,
-    training: Training,
-    bounds: Sequence[Array],
-    posed: Posed,
     exponents: Sequence[float],
-    parts: Parts,
     progress: Progress,
     run: Run,
-) -> tuple[list[Solution], list[TaskModel], int]:
-    """Solutions and models, which tell how a later fit can continue, and how many tasks continue ``earlier``."""
-    init, n_kept = None, 0
-    if earlier is not None:
-        init, n_kept = check_continuation(earlier).start(earlier, training, bounds, parts, posed.problem)
+) -> Traced:
+    """Solve the tasks at each exponent, as one problem; their models tell how a later fit can continue."""
+    earlier = training.earlier.whole if isinstance(training.earlier, SharedModel) else training.earlier
+    bounds, init, n_kept = training.bounds(C), None, 0
+    if earlier is None:
+        posed = fit_and_pose(training, bounds, kernels, parts, omega)
+    else:
+        before = check_continuation(earlier)
+        before.check_rows(training)
+        posed = pose(training, bounds, earlier.bank, parts, omega)
+        init, n_kept = before.start(earlier, training, bounds, parts, posed.problem)
     points = trace(posed.problem, exponents, parts.solver, progress, init, run)
     models = with_stand_ins(training, points, models_of(training, points, posed.bank))
     if posed.data is None:  # the samples are on a cluster
-        return points, models, n_kept
+        return Traced(points, models, n_kept)
     fullest = points[list(exponents).index(walking_order(exponents)[0])] if len(points) > 1 else points[0]
     left = Continuation.of(training, bounds, parts, fullest)
     distinct = {id(model): replace(model, continuation=left) for model in models}
-    return points, [distinct[id(model)] for model in models], n_kept
+    return Traced(points, [distinct[id(model)] for model in models], n_kept)
 
 
 def _learn_apart(
@@ -476,7 +471,8 @@ def _learn_apart(
         given = training.earlier
         known = {} if given is None else dict(zip(given.tasks.distinct_sources, given.models, strict=True))
         before = [known.get(source) for source in training.labelling.distinct_sources]
-        point, models, n_kept = solve_apart(alone, C, kernels, parts, omega, progress, run, before)
+        alone = [replace(own, earlier=model) for own, model in zip(alone, before, strict=True)]
+        point, models, n_kept = solve_apart(alone, C, kernels, parts, omega, progress, run)
     run.n_sweeps = point.n_sweeps  # one pass over the tasks is one sweep of each task
     return Learned(run, [point], [SeparateModel(models, training.labelling)], n_kept)
 
@@ -489,11 +485,10 @@ def solve_apart(
     omega: Array | None,
     progress: Progress,
     run: Run,
-    earlier: Sequence[TaskModel | None],
 ) -> tuple[Solution, list[TaskModel], int]:
     """Solve tasks that share nothing, each with its own bank and kernel weights; one solution and all models.
 
-    The last result is the number of tasks that continue an ``earlier`` model.
+    The last result is the number of tasks that continue an earlier model.
 
     It minimises Σ_t ω_t J_t(θ_t) for every ω > 0, so p has no effect. The relative gap of the sum is at most the
     largest gap of its parts.
@@ -507,10 +502,9 @@ def solve_apart(
     if bank.made_from_data:  # so that all tasks have the same kernels
         together = one_below_the_other([own.samples.data for own in alone])
         kernels = bank.with_scaling(together, first.names, first.n_levels)
-    for own, weight, before in zip(alone, np.split(omega, np.cumsum(counts)[:-1]), earlier, strict=True):
-        bounds = own.bounds(C)
-        posed = _pose_from(before, own, bounds, kernels, parts, weight / weight.sum())
-        points, made, kept = _trace_from(before, own, bounds, posed, [1.0], parts, progress, run)
+    for own, weight in zip(alone, np.split(omega, np.cumsum(counts)[:-1]), strict=True):
+        given = C, kernels, parts, weight / weight.sum()
+        points, made, kept = pose_and_trace(own, *given, [1.0], progress, run)
         solutions += points
         models += made
         n_kept += kept

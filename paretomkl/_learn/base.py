@@ -17,6 +17,7 @@ from .._data.reading import Reader, Reading, Training, is_remote, read_data, rea
 from .._fitting.models import FittedTasks, TaskModel, by_columns
 from .._tools.checks import check_number
 from .._tools.typing import AnyArray, Array, ClassWeight, IntArray
+from .._tools.wording import counted
 from ..kernels import KernelLike
 from ..kernels._kernels import as_bank, is_precomputed
 from ..machines import MACHINES
@@ -455,6 +456,14 @@ def keep_solution(estimator: Any, solution: Solution, n_sweeps: int) -> None:
     """Copy the values of a solution into fitted attributes."""
     estimator.task_weights_, estimator.objectives_ = solution.task_weights, solution.sweep.lower
     estimator.objective_, estimator.gap_, estimator.n_sweeps_ = solution.objective, solution.gap, n_sweeps
+
+
+def what_continued(training: Training, n_kept: int) -> str:
+    """What a fit took over from an earlier one, in words."""
+    return (
+        "The kernels are those of the earlier fit, with their scaling and widths. "
+        f"{n_kept} of {counted(len(training.tasks), 'task')} took over their duals and cuts."
+    )
 
 
 def fitted_at(plain: E, solution: Solution, model: TaskModel, C: float, n_sweeps: int) -> E:

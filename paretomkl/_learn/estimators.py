@@ -17,7 +17,6 @@ from .._fitting.tracing import Parts, Posed, check_parts, fit_and_pose, learn, s
 from .._tools.checks import check_exponent, check_number, check_task_weight, shown
 from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, ClassWeight, MultiClass, SolverLike, TaskScale
-from .._tools.wording import counted
 from ..exceptions import SourceWarning
 from ..kernels._fitted import FittedBank
 from ..kernels._kernels import KernelLike, as_bank, is_precomputed
@@ -32,6 +31,7 @@ from .base import (
     OutlierKind,
     keep_solution,
     read_anywhere,
+    what_continued,
 )
 from .calibration import Calibration
 from .probabilities import calibrated, of_searches, predict_log_proba, predict_proba
@@ -100,10 +100,7 @@ class ParetoLearner:
         run, (point,), (model,), n_kept = learn(training, exponents, C, self.kernels, parts, omega, self.verbose)
         keep_solution(self, point, run.n_sweeps)
         if training.earlier is not None:
-            self.continued_ = (
-                "The kernels are those of the earlier fit, with their scaling and widths. "
-                f"{n_kept} of {counted(len(training.tasks), 'task')} took over their duals and cuts."
-            )
+            self.continued_ = what_continued(training, n_kept)
         if training.together is not None:
             self.common_share_ = model.common_share
         return model

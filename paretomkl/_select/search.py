@@ -18,13 +18,13 @@ from .._data.labels import Samples, as_blocks
 from .._data.reading import Examples, Reading, Training, is_remote, read_samples, take_rows
 from .._data.tasks import as_labels, is_matrix, rows_by_label, unique_labels
 from .._data.together import sharing_in_words
-from .._fitting.tracing import Grid, models_of, trace, with_stand_ins
-from .._learn.base import ClassifierKind, KernelFit, MultiTaskEstimator, RegressorKind, fitted_at
+from .._fitting.tracing import Grid, pose_and_trace
+from .._learn.base import ClassifierKind, KernelFit, MultiTaskEstimator, RegressorKind, fitted_at, what_continued
 from .._learn.calibration import Calibration
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
 from .._learn.path import PAPER_PS, ParetoPath, parameters_of
 from .._learn.probabilities import predict_log_proba, predict_proba
-from .._tools.checks import check_count, check_exponents, check_grid, check_task_scale, shown
+from .._tools.checks import check_count, check_exponents, check_grid, check_task_scale, check_task_weight, shown
 from .._tools.running import Progress, effective_jobs
 from .._tools.shares import SHARES, TOGETHER, Share
 from .._tools.typing import Array, ClassWeight, IntArray, MultiClass, SolverLike, TaskScale
@@ -88,6 +88,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
     search_rows_: IntArray | None
     folds_: SearchFolds
     small_tasks_: bool
+    continued_: str
     kernel_shares_by_fold_: Array | None
     splits_: list[TrainTest]
     groups_: IntArray | None
@@ -119,7 +120,14 @@ class PathSearch(KernelFit, MultiTaskEstimator):
     n_permutations: int
 
     def fit(
-        self, X: object, y: object = None, *, tasks: object = None, sample_weight: object = None, groups: object = None
+        self,
+        X: object,
+        y: object = None,
+        *,
+        tasks: object = None,
+        sample_weight: object = None,
+        groups: object = None,
+        warm_from: Any = None,
     ) -> Self:
         """Choose the parameters, then learn the path on all samples with the chosen C, s and capacity.
 
@@ -132,14 +140,37 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         groups : array-like of shape (n_samples,), default=None
             The group of each row, such as the patient it is from. Folds keep the rows of a group together; a ``cv``
             that does not is refused.
+        warm_from : fitted search, default=None
+            A search on the first rows of X, from which to continue now that there are more rows. What it chose stays,
+            with its scores and folds; the model of the chosen point learns from all rows, as with ``warm_from`` of
+            the plain estimator.
         """
         given = {"X": X, "y": y, "tasks": tasks, "sample_weight": sample_weight}
+        if warm_from is not None:
+            return self._continue(warm_from, given)
         if self.n_permutations != 0:
             check_count("n_permutations", self.n_permutations)
         self.choose(given, groups)
         if self.n_permutations:
             test = permutation_test(self, given, groups, self.n_permutations)
             self.p_value_, self.p_values_by_task_, self.permutation_scores_ = test.p_value, test.by_task, test.scores
+        return self
+
+    def _continue(self, earlier: Self, given: dict[str, Any]) -> Self:
+        """Keep what an earlier search chose, and learn from all rows."""
+        if type(earlier) is not type(self):
+            raise ValueError(f"warm_from must be a fitted {type(self).__name__}, got {shown(earlier)}.")
+        check_is_fitted(earlier)
+        kept = {name: value for name, value in vars(earlier).items() if name.endswith("_")}
+        self._forget()
+        X = as_blocks(given["X"])
+        reader = self._checked(X)
+        examples = Examples(
+            read_samples(reader, X, tasks=given["tasks"], reset=True), given["y"], given["sample_weight"]
+        )
+        vars(self).update(kept | {"n_samples_": len(examples.samples)})
+        with Progress(len(self._exponents()), self.tol, self.verbose) as progress:
+            self._refit(examples, reader, progress, earlier.model_)
         return self
 
     def choose(self, given: dict[str, Any], groups: object = None, refit: Sequence[Share] = SHARES) -> Self:
@@ -357,11 +388,11 @@ class PathSearch(KernelFit, MultiTaskEstimator):
             warnings.warn(GridEdgeWarning(message, "C", C, beyond, edge), stacklevel=4)
 
     # ------------------------------------------------------------------------------------------- final model
-    def _refit(self, examples: Examples, reader: PlainEstimator, progress: Progress) -> None:
+    def _refit(self, examples: Examples, reader: PlainEstimator, progress: Progress, earlier: Any = None) -> None:
         """Learn from all samples at the chosen point, and take over the fitted attributes."""
         began = perf_counter()
         plain = _noted(self.estimator_at(self.best_index_), reader)
-        training = examples.training(plain.reading)
+        training = replace(examples.training(plain.reading), earlier=earlier)
         ps = self._exponents()
         if self.best_share_ == "kernel":
             points, self._path = self._traced(plain, training, ps, progress)
@@ -382,16 +413,16 @@ class PathSearch(KernelFit, MultiTaskEstimator):
     ) -> tuple[list[Solution], ParetoPath]:
         """The whole path on all samples at the C, s and capacity of an estimator."""
         began = perf_counter()
-        parts = plain.parts(ps)
-        problem, bank, _ = plain.posed(training, training.bounds(plain.C), parts)
-        run = Run(progress.report)
-        points = trace(problem, ps, parts.solver, progress, run=run)
+        run, omega = Run(progress.report), check_task_weight(plain.task_weight, training.tasks)
+        given = training, plain.C, plain.kernels, plain.parts(ps), omega
+        points, models, n_kept = pose_and_trace(*given, ps, progress, run)
+        if training.earlier is not None:
+            self.continued_ = what_continued(training, n_kept)
         by_argument = self.task_column is None and training.samples.sources is not None
         code = parameters_of(plain, self.tol, by_argument)
         spent = perf_counter() - began
-        models = with_stand_ins(training, points, models_of(training, points, bank))
-        given = training, plain, run, self.tol, spent, code, self.task_scale
-        return points, ParetoPath.from_solutions(points, models, *given)
+        about = training, plain, run, self.tol, spent, code, self.task_scale
+        return points, ParetoPath.from_solutions(points, models, *about)
 
     @property
     def path_(self) -> ParetoPath:

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 
-from paretomkl import ParetoMKLClassifier, ParetoMKLRegressor, load_model, save_model
+from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV, ParetoMKLRegressor, load_model, save_model
 from paretomkl.datasets import make_multitask
 from paretomkl.kernels import Gaussian, KernelBank, Linear
 
@@ -149,3 +149,22 @@ def test_models_that_learned_something_else_are_refused(data):
             other.fit(X, y, tasks=tasks, warm_from=old)
     with pytest.raises(ValueError, match="fitted model of this library, got 'old'"):
         ParetoMKLClassifier().fit(X, y, tasks=tasks, warm_from="old")
+
+
+@pytest.mark.parametrize("share", ["kernel", "everything", "nothing"])
+def test_a_search_keeps_its_choice(data, share):
+    X, y, tasks = data
+    plain = ParetoMKLClassifierCV(ps=[0.5, 1.0, 2.0], Cs=[1.0, 10.0], s=2.0, capacity=0.5, cv=2, share=share)
+    old = clone(plain).fit(X[:110], y[:110], tasks=tasks[:110])
+    new = clone(plain).fit(X, y, tasks=tasks, warm_from=old)
+    assert new.best_params_ == old.best_params_
+    assert new.cv_results_ is old.cv_results_
+    bank = (new.model_.models[0] if share == "nothing" else new.model_).bank
+    assert bank is (old.model_.models[0] if share == "nothing" else old.model_).bank
+    cold = clone(new.best_estimator_).fit(X, y, tasks=tasks)
+    assert new.n_sweeps_ < cold.n_sweeps_
+    assert "took over their duals" in new.continued_
+    assert abs(new.objective_ / cold.objective_ - 1) < 0.05  # the kernels are scaled as before
+    assert (new.predict(X, tasks=tasks) == cold.predict(X, tasks=tasks)).mean() > 0.95
+    with pytest.raises(ValueError, match="must be a fitted ParetoMKLClassifierCV"):
+        clone(plain).fit(X, y, tasks=tasks, warm_from=new.best_estimator_)
