@@ -30,11 +30,13 @@ from .._tools.typing import AnyArray, Array, IntArray
 from ..kernels._kernels import is_precomputed
 from .held_out import held_out_parts, joined_folds
 from .honest import best, choices, honest_scores, splits_of
+from .intervals import Estimate
 from .results import OURS, Comparison, Contender, TaskErrors
 from .scorers import MultiTaskScorer, Part, plain_labels
-from .scores import Answers, Judge, make_judge
+from .scores import Answers, Judge, explained_estimate, make_judge
 from .search import PathSearch
 from .splits import TrainTest
+from .task_scores import judged, training_levels
 
 __all__ = ["compare"]
 
@@ -128,13 +130,17 @@ def compare(
             ours = replace(ours, held_out=judge.score_model(search.best_estimator_, *held_out))
     groups, kind = np.arange(len(labelling.distinct_sources)), RegressionBaseline if regression else ClassBaseline
     model = kind(entries, groups, folds, len(splits), judge, search.reading.class_weight)
+    by_task = None
     if regression:
-        predicted, _, _ = held_out_parts(search, X, y, tasks, n_jobs=n_jobs, share=share)
+        predicted, method, fitted = held_out_parts(search, X, y, tasks, n_jobs=n_jobs, share=share)
+        by_task = judged(
+            judge.metric, [joined_folds(predicted)], method, None, search.groups_, levels_of=training_levels(fitted)
+        )
         ours = replace(ours, errors=_our_errors(predicted, len(splits), labelling.names))
     some = search.search_rows_ is not None
     about = f"The folds are made of {search.n_search_rows_:,} of {len(examples.samples):,} rows." if some else ""
     found = contenders(model, labelling.names, is_precomputed(search.kernels), n_jobs, verbose)
-    return Comparison(ours, found, judge.measure, about)
+    return Comparison(ours, found, judge.measure, about, sum(len(test) for _, test in splits), by_task)
 
 
 # --------------------------------------------------------------------------------------------------- the search
@@ -284,6 +290,17 @@ class Baseline(ABC):
         """The score of a fold over all tasks, from what the judge needs of each."""
         if not self.judge.of_variance_within_tasks:
             return self.judge.overall([self.judge.score(*part) for part in parts])
+        errors, varied = self._scaled(k, parts)
+        return 1 - unexplained(errors, varied, np.ones(len(errors)))
+
+    def overall_estimate(self, k: int, parts: Sequence[Answers]) -> Estimate:
+        """The same with its interval."""
+        if not self.judge.of_variance_within_tasks:
+            return self.judge.overall_estimate([self.judge.estimate(*part) for part in parts])
+        return explained_estimate(*self._scaled(k, parts))
+
+    def _scaled(self, k: int, parts: Sequence[Answers]) -> tuple[Array, Array]:
+        """Errors and differences from the mean, in units of the deviation, all of the training targets of the task."""
         train = self.folds[k][0]
         everyone, group = self.entries.values[train], self.entries.groups[train]
         known = [everyone[group == one] for one in self.groups]
@@ -295,8 +312,7 @@ class Baseline(ABC):
             level, deviation = next(scales) if len(own) else new
             errors.append((truth - response) / deviation)
             varied.append((truth - level) / deviation)
-        together = np.concatenate(errors)
-        return 1 - unexplained(together, np.concatenate(varied), np.ones(len(together)))
+        return np.concatenate(errors), np.concatenate(varied)
 
     def chosen(self, grid: Sequence[Pair], n_jobs: int | None, progress: Progress) -> list[list[Answers]]:
         """What the judge needs in each fold, with the parameters that the other folds choose."""
@@ -420,15 +436,14 @@ def contenders(
 
 def _contender(name: str, names: list[str], parts: list[list[Answers]], model: Baseline) -> Contender:
     """A contender from what the judge needs in each fold."""
-    judge, errors = model.judge, None
+    errors = None
     scores = np.array([model.overall(k, of_fold) for k, of_fold in enumerate(parts)])
     if isinstance(model, RegressionBaseline):
         errors = task_errors(names, parts[: model.n_folds])
     if len(parts) == model.n_folds:
         return Contender(name, scores, errors=errors)
-    of_tasks = [(judge.score(*part), judge.standard_error(*part)) for part in parts[-1]]
-    error = judge.overall_error(*zip(*of_tasks, strict=True))
-    return Contender(name, scores[:-1], float(scores[-1]), errors, error)
+    held_out = model.overall_estimate(len(parts) - 1, parts[-1])
+    return Contender(name, scores[:-1], held_out.score, errors, (held_out.low, held_out.high))
 
 
 def task_errors(names: list[str], parts: Sequence[Sequence[Answers]]) -> TaskErrors:

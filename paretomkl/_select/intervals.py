@@ -45,7 +45,8 @@ def wilson(share: Any, n: Any, confidence: float = CONFIDENCE) -> tuple[Any, Any
 
 def of_variance(score: float, variance: float, most: float, confidence: float = CONFIDENCE) -> Estimate:
     """The interval of a score in [0, 1] with a known variance, of at most as many rows as ``most``."""
-    n = min(most, score * (1 - score) / variance) if variance > 0 else most
+    score, spread = min(1.0, max(0.0, score)), score * (1 - score)  # which may be off by a rounding error
+    n = min(most, spread / variance) if min(spread, variance) > 1e-12 else most
     low, high = wilson(score, n, confidence)
     return Estimate(score, float(low), float(high))
 

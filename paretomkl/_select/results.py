@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._data.together import CALLED, Share, sharing_in_words
 from .._tools.typing import Array, IntArray
 from .._tools.wording import ACCURACY, Measure, in_digits
+from .intervals import wilson
+
+if TYPE_CHECKING:
+    from .task_scores import ScoresByTask
 
 OURS = "paretomkl"
-HOW = (
-    "In each fold every method uses parameters chosen on the other folds; ± is the standard error, over the folds or "
-    "over the held-out rows."
-)
+HOW = "In each fold every method uses parameters chosen on the other folds; ± is the standard error over the folds."
 
 
 @dataclass(frozen=True)
@@ -70,15 +71,15 @@ class Contender:
         Score on samples that are in no fold.
     errors : TaskErrors, default=None
         Errors of predicted numbers.
-    held_out_error : float, default=NaN
-        Standard error of ``held_out``; NaN if unknown.
+    held_out_interval : pair of float, default=NaN
+        The 95 % interval of ``held_out``; NaN if unknown.
     """
 
     name: str
     folds: Array
     held_out: float | None = None
     errors: TaskErrors | None = None
-    held_out_error: float = math.nan
+    held_out_interval: tuple[float, float] = (math.nan, math.nan)
 
     @property
     def mean(self) -> float:
@@ -107,12 +108,18 @@ class Comparison:
         What the scores are.
     about : str, default=""
         Which samples the methods learn from, in a sentence, where these are not all.
+    n_rows : int, default=0
+        Number of rows in the folds; 0 if unknown.
+    by_task : ScoresByTask, default=None
+        For regression, our scores of each task over the rows of all folds.
     """
 
     ours: Contender
     rivals: Sequence[Contender]
     measure: Measure = ACCURACY
     about: str = ""
+    n_rows: int = 0
+    by_task: ScoresByTask | None = None
 
     def __str__(self) -> str:
         return "\n".join([*(f"{c.name}: {self.text(c)}" for c in self.contenders), self.verdict])
@@ -135,7 +142,13 @@ class Comparison:
 
     def text(self, contender: Contender) -> str:
         """Mean and standard error: "91.2 % ± 1.1" or "0.912 ± 0.011"."""
-        return self.measure.with_error(contender.mean, contender.standard_error)
+        return with_error(self.measure, contender.mean, contender.standard_error, self.n_rows)
+
+    def held_out_text(self, contender: Contender) -> str | None:
+        """Score on samples that are in no fold, and its interval: "91.2 % (88.1 to 94.0)"."""
+        if contender.held_out is None:
+            return None
+        return self.measure.with_interval(contender.held_out, *contender.held_out_interval)
 
     @property
     def verdict(self) -> str:
@@ -165,7 +178,7 @@ class Comparison:
             "scores": {
                 c.name: {"mean": _number(c.mean), "standard_error": _number(c.standard_error)}
                 | ({} if c.held_out is None else {"held_out": _number(c.held_out)})
-                | ({} if math.isnan(c.held_out_error) else {"held_out_standard_error": c.held_out_error})
+                | ({} if math.isnan(c.held_out_interval[0]) else {"held_out_interval": list(c.held_out_interval)})
                 | ({} if c.errors is None else c.errors.facts())
                 for c in self.contenders
             },
@@ -183,7 +196,7 @@ class Comparison:
                 "name": c.name,
                 "text": self.text(c),
                 "bar": None if math.isnan(c.mean) else round((c.mean - low) / width, 4),
-                "heldOut": None if c.held_out is None else self.measure.with_error(c.held_out, c.held_out_error),
+                "heldOut": self.held_out_text(c),
             }
             | ({} if c.errors is None else {"rmse": in_digits(c.errors.overall_rmse)})
             for c in self.contenders
@@ -301,7 +314,7 @@ class Sharing:
 
     def text(self, way: Share) -> str:
         """Mean and standard error: "91.2 % ± 1.1"."""
-        return self.measure.with_error(*self.scores[way])
+        return with_error(self.measure, *self.scores[way], self.n_rows)
 
     def facts(self) -> dict[str, Any]:
         """Numbers by name, for JSON."""
@@ -331,6 +344,16 @@ class Sharing:
         ]
         ends = {"start": self.measure.text(start), "end": self.measure.text(top)}
         return {"rows": rows, "words": self.in_words, "folds": self.n_splits, "rowsOfFolds": self.n_rows, **ends}
+
+
+def with_error(measure: Measure, mean: float, error: float, n_rows: int) -> str:
+    """A mean over folds and its standard error; for a share of 0 or 1 in all folds, the interval of ``n_rows`` rows.
+
+    Folds without any error say nothing about how rare errors are.
+    """
+    if measure.percent and n_rows and mean in (0.0, 1.0):
+        return measure.with_interval(mean, *wilson(mean, n_rows))
+    return measure.with_error(mean, error)
 
 
 def _standard_error(values: Array) -> float:

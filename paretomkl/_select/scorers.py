@@ -420,7 +420,7 @@ def _parts(y: object, tasks: object, counted: AnyArray | None, response: Any, me
     labels = as_vector_or_matrix(y if known is None else labels_by_task(y, known))
     counted = np.ones(len(labels), dtype=bool) if counted is None else counted
     if labels.ndim == 1:
-        return _parts_of_vector(labels, tasks, counted, response, method, model)
+        return parts_by_task(labels, tasks, counted, response, method, model)
     if tasks is not None:
         raise ValueError(MATRIX_AND_TASKS)
     by_task = isinstance(response, list)  # predict_proba of several outputs: a list of (n_samples, n_classes)
@@ -438,7 +438,7 @@ def _parts(y: object, tasks: object, counted: AnyArray | None, response: Any, me
     return parts
 
 
-def _parts_of_vector(
+def parts_by_task(
     labels: AnyArray, tasks: object, counted: AnyArray, response: AnyArray, method: str, model: Any
 ) -> list[Part]:
     """One part per task; tasks that the model knows but that have no samples come last."""

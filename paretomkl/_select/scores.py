@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.metrics import accuracy_score, mean_absolute_error, mean_squared_error, r2_score
 
 from .._data.labels import Decided, Labelling, Samples, TaskSet
-from .._data.numbers import Targets, r_squared
+from .._data.numbers import Targets, r_squared, unexplained
 from .._data.reading import PathReader, Reading, read_samples
 from .._data.tasks import array_of, equal_labels
 from .._fitting.models import share
@@ -28,19 +29,24 @@ from .._tools.wording import (
     needs_probabilities,
 )
 from ..machines import MACHINES
+from .intervals import CONFIDENCE, Estimate, combined, wilson
+from .metric_intervals import estimate
 from .scorers import Metric, MultiTaskScorer, Part, make_multitask_scorer, metric_of, plain_labels
+
+TWO_SIDED = float(norm.ppf((1 + CONFIDENCE) / 2))  # standard errors between a score and the ends of its interval
 
 Labels = list[Any]  # all labels of a task
 Answers = tuple[AnyArray, AnyArray, Labels | None]  # truth, response and labels of a task
 
 
 class TaskScores(NamedTuple):
-    """Scores of each task, their standard errors (NaN if there is no formula) and sample counts; and of all tasks."""
+    """Scores of each task, the ends of their intervals (NaN without a formula), sample counts; and of all tasks."""
 
     scores: Array
-    errors: Array
+    low: Array
+    high: Array
     counts: IntArray
-    overall: float
+    overall: Estimate
 
 
 @dataclass(frozen=True)
@@ -122,10 +128,23 @@ class Judge:
             warnings.simplefilter("ignore", UserWarning)  # labels that are predicted but absent, or never predicted
             return self.metric.score(part, "predict" if self.metric.of_labels else "decision_function", None)
 
-    def standard_error(self, truth: AnyArray, response: AnyArray, classes: Labels | None = None) -> float:
-        """Standard error of :meth:`score` over samples: of a mean, or of R², which is a mean to first order; or NaN."""
-        if self.of_shares and len(truth):
-            return float(standard_error_of_share(self.score(truth, response, classes), len(truth)))
+    def estimate(self, truth: AnyArray, response: AnyArray, classes: Labels | None = None) -> Estimate:
+        """The same with its interval, where there is a formula for it."""
+        if self.regression or not len(truth):
+            score, error = self.score(truth, response, classes), self.standard_error(truth, response)
+            return self._around(score, error)
+        part = Part("", np.arange(len(truth)), truth, response, classes)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return estimate(self.metric, part, "predict" if self.metric.of_labels else "decision_function", quick=True)
+
+    def _around(self, score: float, error: float) -> Estimate:
+        """The interval of a score of numbers, which is below 1, or below 0 for errors."""
+        most = 0.0 if self.measure.key.removeprefix(WORST).startswith("neg_") else 1.0
+        return Estimate(score, score - TWO_SIDED * error, min(most, score + TWO_SIDED * error))
+
+    def standard_error(self, truth: AnyArray, response: AnyArray) -> float:
+        """Standard error of the score of numbers: of a mean, or of R², which is a mean to first order; or NaN."""
         if len(truth) < 2 or not self.regression:
             return np.nan
         errors = truth - response
@@ -148,15 +167,12 @@ class Judge:
             return np.nan
         return min(known) if self.scorer.average == "worst" else float(np.mean(known))
 
-    def overall_error(self, scores: Sequence[float] | Array, errors: Sequence[float] | Array) -> float:
-        """Standard error of :meth:`overall`, from task scores and their standard errors."""
-        known = ~np.isnan(np.asarray(scores, dtype=float))
-        if not known.any():
-            return np.nan
-        values, spread = np.asarray(scores)[known], np.asarray(errors)[known]
-        if self.scorer.average == "worst":
-            return float(spread[values.argmin()])
-        return float(np.sqrt(np.sum(spread**2)) / len(spread))
+    def overall_estimate(self, found: Sequence[Estimate]) -> Estimate:
+        """The same with its interval."""
+        known = [one for one in found if not np.isnan(one.score)]
+        if known and self.scorer.average == "worst":
+            return min(known, key=lambda one: one.score)
+        return combined(known, np.ones(len(known)))
 
     def score_model(self, model: Any, X: object, y: object, tasks: object = None) -> float:
         """Score of a fitted estimator; NaN if undefined. Pass ``tasks`` unless X has a task column."""
@@ -174,22 +190,21 @@ class Judge:
         if isinstance(tasks, Labelling) and self.of_shares and not self.metric.arguments:
             right, belongs = tasks.right(decisions, y)  # all tasks at once, much faster than scikit-learn's
             counts, scores = belongs.sum(axis=0), share(right, belongs)
-            errors = standard_error_of_share(scores, counts)
+            found = [Estimate(*one) for one in zip(scores.tolist(), *map(list, wilson(scores, counts)), strict=True)]
         else:
             parts = self._parts(tasks, decisions, y)
             counts = np.array([len(part[0]) for part in parts])
-            scores = np.array([self.score(*part) for part in parts])
-            errors = np.array([self.standard_error(*part) for part in parts])
-        overall = self.overall(scores)
-        if self.of_variance_within_tasks:
-            overall = explained(tasks, Decided.of(decisions), samples, y)
-        elif self.measure == ACCURACY:
-            overall = tasks.score(decisions, samples, y)
+            found = [self.estimate(*part) for part in parts]
+        if isinstance(tasks, Targets) and self.of_variance_within_tasks:
+            overall = _explained_by(tasks, decisions, y)
         elif len(tasks.distinct_sources) < tasks.n_tasks:  # the pairs of classes vote
             truth, labels = tasks.truth(y), tasks.predictions(decisions)
             groups = [(plain_labels(truth[rows]), plain_labels(labels[rows])) for rows, _ in tasks.groups(samples)]
-            overall = self.overall([self.score(*group) for group in groups])
-        return TaskScores(scores, errors, counts, overall)
+            overall = self.overall_estimate([self.estimate(*group) for group in groups])
+        else:
+            overall = self.overall_estimate(found)
+        scores, low, high = np.array(found, dtype=float).reshape(-1, 3).T
+        return TaskScores(scores, low, high, counts, overall)
 
     def _parts(self, tasks: Labelling | Targets, decisions: Array, y: object) -> Sequence[Answers]:
         """Truth, response and classes of each task."""
@@ -213,14 +228,21 @@ def explained(tasks: TaskSet, decided: Decided, samples: Samples, y: object) -> 
     return 1 - tasks.loss(samples, y)(decided)
 
 
-def standard_error_of_share(share: Any, n: Any) -> Any:
-    """Standard error of a share of n samples, √(q (1 − q) / (n + 1)) with q = (n share + ½) / (n + 1); NaN if n = 0.
+def _explained_by(targets: Targets, decisions: Array, y: object) -> Estimate:
+    """The same, with its interval, from decisions (n_samples, n_tasks)."""
+    parts = list(zip(targets.by_task(decisions, y), targets.level, targets.deviation, strict=True))
+    errors = np.concatenate([(truth - predicted) / unit for (truth, predicted, _), _, unit in parts])
+    varied = np.concatenate([(truth - level) / unit for (truth, _, _), level, unit in parts])
+    return explained_estimate(errors, varied)
 
-    The extra half sample on either side keeps the error of a share of 0 or 1 positive.
-    """
-    share, n = np.asarray(share, dtype=float), np.asarray(n, dtype=float)
-    inner = (n * share + 0.5) / (n + 1)
-    return np.where(n > 0, np.sqrt(inner * (1 - inner) / (n + 1)), np.nan)
+
+def explained_estimate(errors: Array, varied: Array) -> Estimate:
+    """The share of the variance within tasks that is explained, with the interval of a ratio of sums."""
+    score = 1 - unexplained(errors, varied, np.ones(len(errors)))
+    of_samples = errors**2 - (1 - score) * varied**2
+    spread = float(np.sum(varied**2))
+    error = np.sqrt(len(errors)) * np.std(of_samples, ddof=1) / spread if len(errors) > 1 and spread > 0 else np.nan
+    return Estimate(score, score - TWO_SIDED * error, min(1.0, score + TWO_SIDED * error))
 
 
 def make_judge(scoring: Any = None, option: str = "scoring", regression: bool = False) -> Judge:

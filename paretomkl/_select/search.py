@@ -365,7 +365,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
                 "tasks": held_out.samples.sources if by_argument else None,
             }
             for way, grid in grids.items():
-                estimator = _noted(self.plain_estimator(way), reader)
+                estimator = noted(self.plain_estimator(way), reader)
                 if learned.samples.data.ndim == 3:  # the features of a stack of kernels are its training samples
                     estimator.n_features_in_ = len(train)
                 yield Fold(k, way, grid, estimator, learned, held_out, self.scorer_, asked, keeps=self.stratify)
@@ -391,7 +391,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
     def _refit(self, examples: Examples, reader: PlainEstimator, progress: Progress, earlier: Any = None) -> None:
         """Learn from all samples at the chosen point, and take over the fitted attributes."""
         began = perf_counter()
-        plain = _noted(self.estimator_at(self.best_index_), reader)
+        plain = noted(self.estimator_at(self.best_index_), reader)
         training = replace(examples.training(plain.reading), earlier=earlier)
         ps = self._exponents()
         if self.best_share_ == "kernel":
@@ -402,7 +402,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         else:
             self.best_estimator_ = plain.set_params(n_jobs=self.n_jobs).learned(training)
             at = self.estimator_at(self.best_indices_.get("kernel", self.best_index_)).set_params(share="kernel")
-            self._along_p = _noted(at, reader), ps
+            self._along_p = noted(at, reader), ps
         self.refit_time_ = perf_counter() - began
         best = self.best_estimator_
         for name in vars(best).keys() - best.get_params(deep=False).keys():
@@ -501,7 +501,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         return sharing_in_words(self.sharing_, self.best_share_, getattr(self, "common_share_", None), size)
 
 
-def _noted(estimator: PlainEstimator, reader: PlainEstimator) -> PlainEstimator:
+def noted(estimator: PlainEstimator, reader: object) -> PlainEstimator:
     """An estimator with the notes about the features of another one that has read them."""
     notes = "n_features_in_", "n_kernels_in_", "feature_names_in_", "blocks_in_", "codings_", "ranges_in_"
     vars(estimator).update({name: value for name, value in vars(reader).items() if name in notes})

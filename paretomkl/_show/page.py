@@ -122,8 +122,10 @@ def build_page(
     n_held_out: ArrayLike | None = None,
     predictions: Predictions | None = None,
     confusion: Confusion | None = None,
-    errors: ArrayLike | None = None,
-    errors_overall: ArrayLike | None = None,
+    low: ArrayLike | None = None,
+    high: ArrayLike | None = None,
+    low_overall: ArrayLike | None = None,
+    high_overall: ArrayLike | None = None,
     cv: CrossValidation | None = None,
     comparison: Comparison | None = None,
     sharing: Sharing | None = None,
@@ -150,8 +152,8 @@ def build_page(
         Predicted and true numbers of held-out samples at each exponent.
     confusion : Confusion, default=None
         Which classes the models confuse, at each exponent.
-    errors, errors_overall : array-like of the shapes of ``scores`` and ``scores_overall``, default=None
-        Standard errors of the scores; NaN where unknown.
+    low, high, low_overall, high_overall : array-like of the shapes of ``scores`` and ``scores_overall``, default=None
+        Ends of the 95 % intervals of the scores; NaN where unknown.
     cv : CrossValidation, default=None
         Which p and C cross-validation would pick.
     comparison : Comparison, default=None
@@ -188,7 +190,8 @@ def build_page(
     n_rows = confusion.n_rows if confusion is not None else None if predictions is None else predictions.n_all
     held_out = None
     if scores is not None:
-        held_out = HeldOutScores.of(path, scores, scores_overall, measure, n_held_out, errors, errors_overall, n_rows)
+        ends = {"low": low, "high": high, "low_overall": low_overall, "high_overall": high_overall}
+        held_out = HeldOutScores.of(path, scores, scores_overall, measure, n_held_out, ends, n_rows)
     data = _data(path, rows, held_out, cv)
     overall = _overall_name(path, measure) if held_out is None else held_out.name
     data["overallName"] = overall
@@ -245,15 +248,14 @@ def _without_scores(kind: MachineKind, measure: Measure) -> str:
 # ------------------------------------------------------------------------------------------- what the page knows
 @dataclass(frozen=True)
 class HeldOutScores:
-    """Scores of the tasks (n_points, n_tasks) and overall (n_points,), with their standard errors.
+    """Scores of the tasks (n_points, n_tasks) and overall (n_points,), with the ends of their intervals.
 
     Also the number of samples, per task and in all, if known; the measure; and the name of the overall score.
     """
 
     tasks: Array
     overall: Array
-    errors: Array
-    errors_overall: Array
+    ends: dict[str, Array]
     n_samples: list[int] | None
     n_rows: int | None
     measure: Measure
@@ -267,8 +269,7 @@ class HeldOutScores:
         overall: ArrayLike | None,
         measure: Measure,
         n_held_out: ArrayLike | None,
-        errors: ArrayLike | None,
-        errors_overall: ArrayLike | None,
+        ends: dict[str, ArrayLike | None],
         n_rows: int | None,
     ) -> HeldOutScores:
         """Build the scores and check them against the path."""
@@ -276,18 +277,22 @@ class HeldOutScores:
         found = _of_shape("scores", scores, of_tasks)
         of_all = np.nanmean(found, axis=1) if overall is None else _of_shape("scores_overall", overall, of_points)
         counts = None if n_held_out is None else _of_shape("n_held_out", n_held_out, of_tasks[1:]).astype(int).tolist()
-        spread = _of_shape("errors", errors, of_tasks)
-        spread_of_all = _of_shape("errors_overall", errors_overall, of_points)
+        shapes = {name: of_points if name.endswith("_overall") else of_tasks for name in ends}
+        checked = {name: _of_shape(name, values, shapes[name]) for name, values in ends.items()}
         name = _overall_name(path, measure, by_votes=overall is not None)
-        return cls(found, of_all, spread, spread_of_all, counts, n_rows, measure, name)
+        return cls(found, of_all, checked, counts, n_rows, measure, name)
+
+    def overall_interval(self, row: int) -> tuple[float, float]:
+        """The interval of the overall score at a point."""
+        return float(self.ends["low_overall"][row]), float(self.ends["high_overall"][row])
 
     def texts(self) -> list[str]:
-        """The overall score at each point, with its standard error."""
-        return [self.measure.with_error(*pair) for pair in zip(self.overall, self.errors_overall, strict=True)]
+        """The overall score at each point, with its interval."""
+        return [self.measure.with_interval(v, *self.overall_interval(row)) for row, v in enumerate(self.overall)]
 
 
 def _of_shape(name: str, values: ArrayLike | None, shape: tuple[int, ...]) -> Array:
-    """Scores, or their errors, as an array of this shape; NaN if they are not given."""
+    """Scores, or ends of their intervals, as an array of this shape; NaN if they are not given."""
     array = np.full(shape, np.nan) if values is None else np.asarray(values, dtype=float)
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape} to fit the path, got shape {array.shape}.")
@@ -343,9 +348,11 @@ def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutScores | None, cv: 
     if held_out is not None:
         data |= {
             "scores": _rounded(held_out.tasks[rows].T),
-            "errors": _rounded(held_out.errors[rows].T),
+            "low": _rounded(held_out.ends["low"][rows].T),
+            "high": _rounded(held_out.ends["high"][rows].T),
             "overall": _rounded(held_out.overall[rows]),
-            "overallErrors": _rounded(held_out.errors_overall[rows]),
+            "overallLow": _rounded(held_out.ends["low_overall"][rows]),
+            "overallHigh": _rounded(held_out.ends["high_overall"][rows]),
             "heldOut": held_out.n_samples,
             "heldOutRows": held_out.n_rows,
         }
@@ -401,7 +408,7 @@ def _words(path: ParetoPath, rows: IntArray, reference: int, held_out: HeldOutSc
         if held_out is not None:
             there = (None, None) if row == at else (float(held_out.overall[at]), held_out.tasks[at])
             here = float(held_out.overall[row]), there[0], held_out.tasks[row], there[1]
-            about = held_out.name, float(held_out.errors_overall[row]), held_out.n_rows
+            about = held_out.name, held_out.overall_interval(row), held_out.n_rows
             sentences.append(words.change_of_score(p_there, *here, held_out.measure, *about))
         sentences.append(words.source_shares({name: share[row] for name, share in by_source.items()}))
         sentences.append(words.heaviest_kernel(by_kernel[row], kernels))

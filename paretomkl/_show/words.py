@@ -256,15 +256,18 @@ def change_of_score(
     scores_there: Array | None,
     measure: Measure = ACCURACY,
     name: str = "",
-    error: float = math.nan,
+    interval: tuple[float, float] = (math.nan, math.nan),
     n_rows: int | None = None,
 ) -> str:
     """The held-out score and its difference from the score at another p (None at that p itself).
 
-    name: the name of the score, by default that of the measure; error, n_rows: standard error and held-out rows.
+    name: the name of the score, by default that of the measure; interval, n_rows: its interval and the held-out rows.
     """
-    rows = f" ({n_rows} row{'' if n_rows == 1 else 's'})" if n_rows else ""
-    sentence = f"Held-out {name or measure.name} is {measure.with_error(overall, error)}{rows}"
+    said = [f"{n_rows} row{'' if n_rows == 1 else 's'}"] if n_rows else []
+    ends = measure.interval(*interval)
+    said += [f"95 % interval {ends}"] if ends else []
+    about = f" ({', '.join(said)})" if said else ""
+    sentence = f"Held-out {name or measure.name} is {measure.text(overall)}{about}"
     if overall_there is None or scores_there is None or not math.isfinite(overall - overall_there):
         return sentence + "."
     at = f"at p = {exponent_label(reference_p)}"

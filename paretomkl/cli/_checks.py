@@ -110,10 +110,14 @@ def note_target(table: "Table", options: Options) -> None:
 
 
 def folds_for(table: "Table", folds: int, judge: "Judge", share: float = 1.0) -> int:
-    """The number of folds, reduced if the score compares classes and a fold would not get two classes of any task.
+    """The number of folds, reduced if there are fewer groups, or two classes of no task for each fold to compare.
 
     The folds get ``share`` of the rows.
     """
+    n_groups = folds if table.groups is None else max(2, int(share * len(set(table.groups.tolist()))))
+    if n_groups < folds:
+        note(f"{n_groups} folds instead of {folds}: there are no more groups.")
+        folds = n_groups
     if table.regression or not judge.metric.compares_classes:
         return folds
     rarest: dict[str, int] = {}

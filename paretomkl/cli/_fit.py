@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .._select.results import Comparison
     from .._select.scores import Judge
     from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
+    from .._select.task_scores import ScoresByTask
     from .._tools.typing import Array
     from ..kernels._kernels import KernelLike
     from ..tables._tables import Table
@@ -82,7 +83,7 @@ def fit(
         fitted = _fit_table(table, plan, judge, options, kernels, tol)
     from ._saved_model import save_fitted
 
-    save_fitted(table, fitted.model, out)
+    save_fitted(table, fitted.model, judge.measure.key, out)
     _report_fit(table, plan, fitted, out, Output(options.as_json))
 
 
@@ -158,21 +159,21 @@ def _folds_of_all(table: "Table", cv: int) -> int:
 
 def _divide(table: "Table", folds: int) -> list[Any]:
     """Folds of all rows together: a list of (train, test)."""
-    from sklearn.model_selection import KFold, StratifiedKFold
+    from .._select.splits import make_splits
 
-    splitter = KFold if table.regression else StratifiedKFold
-    return list(splitter(folds, shuffle=True, random_state=0).split(table.X, table.y))
+    return make_splits(folds, table.X, table.y, None, table.groups, stratify=not table.regression)
 
 
 # ------------------------------------------------------------------------------------------------ fitting
 @dataclass(frozen=True)
 class FittedTable:
-    """A model, its judge, the search that chose it (None if there was nothing to choose), and its rivals."""
+    """A model, its judge, the search that chose it (None if there was nothing to choose), its rivals and its scores."""
 
     model: "ParetoMKLClassifier | ParetoMKLRegressor"
     judge: "Judge"
     search: "ParetoMKLClassifierCV | ParetoMKLRegressorCV | None" = None
     comparison: "Comparison | None" = None
+    by_task: "ScoresByTask | None" = None
 
     @property
     def capacity(self) -> float | None:
@@ -193,6 +194,7 @@ def _fit_table(
 ) -> FittedTable:
     """Fit one model, or search for the best by cross-validation and compare it with simpler ones."""
     from .._select.baselines import compare
+    from .._select.held_out import held_out_by_task
 
     if plan.lone:  # scores that compare classes are undefined for a task with one class
         judge = judge.of_samples(table.X[table.features], table.y)
@@ -200,13 +202,15 @@ def _fit_table(
         judge = judge.of_samples(table.X, table.y, task_column=table.columns.task)
     note_target(table, options)
     if plan.folds is None:
+        if table.groups is not None:
+            note("--group has no effect: there is nothing to choose by folds.")
         return FittedTable(_fit_one(table, plan, options, kernels, tol), judge)
     cv: Any = plan.folds
     if not isinstance(cv, str):
         cv = folds_for(table, cv, judge) if plan.apart else _divide(table, cv)
     share = options.share_among(plan.ways)
     search = options.search(table, kernels=kernels, ps=plan.ps, share=share, cv=cv, scoring=judge.scoring, tol=tol)
-    model = search.fit(table.X, table.y).best_estimator_
+    model = search.fit(table.X, table.y, groups=table.groups).best_estimator_
     comparison = None
     if plan.folds == "new tasks" and not options.no_rivals:
         note("simpler models are not compared: most of them cannot predict tasks that they have not seen.")
@@ -214,7 +218,10 @@ def _fit_table(
         note("simpler models are not compared: they cannot learn a task on its own from one class or one number.")
     elif not options.no_rivals:
         comparison = compare(search, table.X, table.y, n_jobs=options.jobs_for(table), verbose=None)
-    return FittedTable(model, judge, search, comparison)
+    by_task = None if comparison is None else comparison.by_task
+    if by_task is None:
+        by_task = held_out_by_task(search, table.X, table.y, scorer=judge.scorer, n_jobs=options.jobs_for(table))
+    return FittedTable(model, judge, search, comparison, by_task)
 
 
 def _fit_one(
@@ -238,7 +245,7 @@ def _report_fit(table: "Table", plan: SearchPlan, fitted: FittedTable, out: Path
 
     from .._select.results import Sharing
     from .._show.words import parameters, source_shares
-    from ._showing import say_comparison, say_parts, say_sharing
+    from ._showing import say_comparison, say_parts, say_sharing, say_task_scores
 
     model, measure, search = fitted.model, fitted.judge.measure, fitted.search
     train = fitted.judge.score_model(model, table.X, table.y)
@@ -259,6 +266,7 @@ def _report_fit(table: "Table", plan: SearchPlan, fitted: FittedTable, out: Path
     if by_source:
         output.say(source_shares({name: float(np.mean(share)) for name, share in by_source.items()}))
     say_comparison(fitted.comparison, output)
+    say_task_scores(fitted.by_task, fitted.comparison, output)
     on_training = f"{measure.name} on the training rows {measure.text(train)}"
     output.say(f"Certified gap {model.gap_:.1e}; {on_training}. Written: {out}.")
     output.finish(
@@ -276,6 +284,9 @@ def _report_fit(table: "Table", plan: SearchPlan, fitted: FittedTable, out: Path
             "score_name": measure.name,
             "cv_score": None if search is None else search.best_score_,
             "train_score": train,
+            "by_task": None if fitted.by_task is None else fitted.by_task.facts(),
+            "honest_score": None if search is None else search.honest_score_,
+            "honest_interval": None if search is None else list(search.honest_interval_),
             "comparison": None if fitted.comparison is None else fitted.comparison.facts(),
             "gap": model.gap_,
             "tasks": model.task_names_,

@@ -64,6 +64,10 @@ class Options:
     """The options of every command that learns from a table, as typed."""
 
     task: Annotated[str | None, Option("--task", "-t", help="Column that names the task of each row.")] = None
+    group: Annotated[
+        str | None,
+        Option(help="Column that names the patient, machine … of each row; folds keep its rows together."),
+    ] = None
     kernels: Annotated[str, Option(help="Base kernels, see below.")] = "default"
     source: Annotated[
         list[str] | None, Option(metavar="NAME=PATTERN", help="Group of columns, see below; repeatable.")

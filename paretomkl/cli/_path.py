@@ -88,6 +88,7 @@ def path(
             search,
             table.X,
             table.y,
+            groups=table.groups,
             test_size=test_size,
             random_state=options.seed,
             n_points=points or (FEWER_POINTS if large else POINTS),
@@ -196,7 +197,7 @@ def _path_frame(found: "TradeOff") -> "Frame":
 def _report_path(table: "Table", found: "TradeOff", page: Path, numbers: Path, output: Output) -> None:
     from .._learn.path import PAPER_PS
     from .._show.words import choice, parameters, source_shares
-    from ._showing import path_table, say_comparison, say_sharing
+    from ._showing import path_table, say_comparison, say_scores, say_sharing
 
     assert found.train is not None  # neither is None after a search
     assert found.s is not None
@@ -212,6 +213,8 @@ def _report_path(table: "Table", found: "TradeOff", page: Path, numbers: Path, o
         output.say(source_shares(by_source))
     say_sharing(found.sharing, output)
     say_comparison(found.comparison, output)
+    if found.by_task is not None:
+        say_scores(found.by_task, f"of the chosen model on the {counted(len(found.test), 'row')} held out", output)
     output.say(f"Written: {page} (open it in a browser) and {numbers}.")
     output.finish(
         {
@@ -231,6 +234,7 @@ def _report_path(table: "Table", found: "TradeOff", page: Path, numbers: Path, o
             "score_name": found.measure.name,
             "held_out_score": found.scores_overall[here],
             "task_scores": named(path.task_names, found.scores[here]),
+            "by_task": None if found.by_task is None else found.by_task.facts(),
             "comparison": None if found.comparison is None else found.comparison.facts(),
             "sharing": None if found.sharing is None else found.sharing.facts(),
             "largest_gap": float(path.gap.max()),

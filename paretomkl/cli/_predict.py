@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame as Frame
     from pandas import Series
 
+    from .._select.scorers import Part
     from .._tools.typing import AnyArray
     from ._saved_model import Answers
 
@@ -80,13 +81,13 @@ def predict(
         raise TableError(f"--proba adds the probabilities of classes, but this model {why}; remove it.")
     inputs = saved.inputs(frame, file.name)
     far = saved.note_far_outside(inputs)
-    answers = saved.answer(inputs, unknown_tasks, scores is not False, proba)
-    table = _beside(frame[kept], answers)
+    judges = saved.columns.target in frame.columns and not saved.judge.metric.of_labels  # which needs the margins
+    answers = saved.answer(inputs, unknown_tasks, judges or scores is not False, proba)
+    table = _beside(frame[kept], answers, scores is not False)
     facts: Facts = {"rows": len(table)} | ({"far_outside": far} if far else {})
     facts |= _report(table, kept, answers, out, output)
     if saved.columns.target in frame.columns:
-        report = _report_errors if saved.regression else _report_accuracy
-        facts |= report(frame[saved.columns.target], answers, output)
+        facts |= _report_scores(frame[saved.columns.target], answers, output)
     if answers.given.all():
         output.finish(facts)
         return
@@ -108,14 +109,14 @@ def _kept_columns(keep: str, frame: "Frame") -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _beside(kept: "Frame", answers: "Answers") -> "Frame":
+def _beside(kept: "Frame", answers: "Answers", with_scores: bool) -> "Frame":
     """Kept columns, task, prediction and scores, and a column that marks rows of new tasks if there are any."""
     import pandas as pd
 
     saved, task = answers.saved, answers.saved.columns.task
     made: dict[str, AnyArray] = {} if task is None or task in kept.columns else {task: answers.tasks}
     made[answers.name] = answers.labels
-    if answers.scores is not None:
+    if answers.scores is not None and with_scores:
         names = saved.model.classes_[1:] if saved.two_classes else saved.model.classes_
         made |= {f"{MARGIN}: {name}": column for name, column in zip(names, answers.scores.T, strict=True)}
     if answers.probabilities is not None:
@@ -160,8 +161,9 @@ def _report(table: "Frame", kept: list[str], answers: "Answers", out: Path | Non
     if not output.as_json:
         table.to_csv(sys.stdout, index=False)
     facts["predictions"] = table[answers.name]
-    if answers.scores is not None:
-        facts["scores"] = {name: table[name] for name in table.columns if name.startswith(f"{MARGIN}: ")}
+    with_scores = {name: table[name] for name in table.columns if name.startswith(f"{MARGIN}: ")}
+    if with_scores and answers.scores is not None:
+        facts["scores"] = with_scores
     if answers.probabilities is not None:
         facts["probabilities"] = {name: table[name] for name in table.columns if name.startswith(f"{PROBABILITY}: ")}
     copied = dict.fromkeys([*kept, answers.saved.columns.task])
@@ -187,50 +189,69 @@ def _summary(answers: "Answers", counts: dict[str, int] | None) -> str:
     return ", ".join([f"{counted(n, 'row')} of class {label}", *(f"{m:,} of class {one}" for one, m in rest)]) + without
 
 
-def _report_accuracy(target: "Series", answers: "Answers", output: Output) -> Facts:
-    """If the table has the classes, report how good the predictions are for each task, new tasks included."""
+def _report_scores(target: "Series", answers: "Answers", output: Output) -> Facts:
+    """If the table has the target, report the score of each task, new tasks included, and errors of numbers."""
+    from .._select.baselines import task_errors
+    from .._select.task_scores import judged, training_levels
+    from ._showing import say_scores
+
+    saved = answers.saved
+    parts, method = (_numbers if saved.regression else _classes)(target, answers)
+    if not parts:
+        return {}
+    table = judged(saved.judge.metric, [parts], method, levels_of=training_levels(saved.model))
+    errors = None
+    if saved.regression:
+        names = table.tasks
+        errors = task_errors(names, [[(part.truth, part.response, None) for part in parts]])
+    say_scores(table, "against the target in the table", output, errors)
+    return {"score": table.facts()} | ({} if errors is None else {"errors": errors.facts()})
+
+
+def _classes(target: "Series", answers: "Answers") -> tuple[list["Part"], str]:
+    """The true classes of each task, with the predictions or decisions that the score needs, and which of these."""
+    from types import SimpleNamespace
+
     import pandas as pd
 
+    from .._select.scorers import parts_by_task
     from ..tables._tables import as_text
-    from ._showing import say_accuracy
 
-    truth = as_text(target).to_numpy()
-    judged = pd.notna(truth) & answers.given
-    if not judged.any():
-        return {}
-    known = set(as_text(pd.Series(answers.saved.model.classes_)))
-    unknown = [label for label in truth[judged] if label not in known]
-    if unknown:
-        names, rows_are = quoted(sorted(set(unknown)), MOST_NAMED), counted(len(unknown), "row")
-        classes = "a class" if len(set(unknown)) == 1 else "classes"
-        note(f"{rows_are} of {classes} that the model has not seen count as wrong: {names}.")
-    said = as_text(pd.Series(answers.labels[judged])).to_numpy()
-    right = pd.Series(said == truth[judged]).groupby(answers.tasks[judged], sort=False)
-    rows, share = right.size(), right.mean()
-    say_accuracy(share.to_dict(), rows.to_dict(), output)
-    by_task = {name: {"rows": int(rows[name]), "accuracy": float(share[name])} for name in rows.index}
-    return {"mean_accuracy": float(share.mean()), "accuracy": float((said == truth[judged]).mean()), "tasks": by_task}
+    truth, model = as_text(target).to_numpy(), answers.saved.model
+    counts = pd.notna(truth) & answers.given
+    known = as_text(pd.Series(model.classes_)).to_numpy()
+    unknown = counts & ~pd.Series(truth).isin(known).to_numpy()
+    of_labels = answers.saved.judge.metric.of_labels
+    if unknown.any():
+        names, rows_are = quoted(sorted(set(truth[unknown])), MOST_NAMED), counted(int(unknown.sum()), "row")
+        classes = "a class" if len(set(truth[unknown])) == 1 else "classes"
+        how = "count as wrong" if of_labels else "are left out of the score"
+        note(f"{rows_are} of {classes} that the model has not seen {how}: {names}.")
+    if not of_labels:
+        counts &= ~unknown
+    if not counts.any():
+        return [], "predict"
+    if of_labels:
+        response = as_text(pd.Series(answers.labels)).to_numpy()
+    else:
+        assert answers.scores is not None
+        response = answers.scores[:, 0] if answers.saved.two_classes else answers.scores
+    tasks = None if answers.saved.columns.task is None else answers.tasks
+    method = "predict" if of_labels else "decision_function"
+    parts = parts_by_task(truth, tasks, counts, response, method, SimpleNamespace(classes_=known))
+    return [part for part in parts if len(part.rows)], method
 
 
-def _report_errors(target: "Series", answers: "Answers", output: Output) -> Facts:
-    """If the table has the numbers, report R² and errors for each task, new tasks included."""
+def _numbers(target: "Series", answers: "Answers") -> tuple[list["Part"], str]:
+    """The true numbers of each task, with the predictions."""
     import numpy as np
     import pandas as pd
 
-    from .._select.baselines import task_errors
-    from .._tools.wording import R2, in_digits
-    from ._showing import say_errors
+    from .._select.scorers import Part
 
     truth = pd.to_numeric(target, errors="coerce").to_numpy(dtype=float)
-    judged = np.isfinite(truth) & answers.given
-    if not judged.any():
-        return {}
-    names = list(dict.fromkeys(answers.tasks[judged].tolist()))
-    parts = [(truth[mine], answers.labels[mine], None) for mine in (judged & (answers.tasks == name) for name in names)]
-    errors = task_errors(names, [parts])
-    if len(names) > 1:
-        say_errors({"R²": errors}, output)
-    else:
-        found = f"R² {R2.text(errors.overall_r2)}, RMSE {in_digits(errors.overall_rmse)}"
-        output.say(f"{found} against the target in the table.")
-    return errors.facts()
+    counts, parts = np.isfinite(truth) & answers.given, []
+    for name in dict.fromkeys(answers.tasks[counts].tolist()):
+        rows = np.flatnonzero(counts & (answers.tasks == name))
+        parts.append(Part(str(name), rows, truth[rows], answers.labels[rows], None))
+    return parts, "predict"

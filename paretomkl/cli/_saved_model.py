@@ -24,19 +24,22 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
     from sklearn.pipeline import Pipeline
 
+    from .._select.scores import Judge
+
 MODEL_KIND = "paretomkl model"
 MOST_NAMED = 5  # words, tasks and columns that a note lists at most
 BLOCK = 2000  # rows predicted at a time
 
 
-def save_fitted(table: Table, model: "BaseEstimator", out: Path) -> None:
-    """Save a pipeline of encoder and model, and the columns it needs."""
+def save_fitted(table: Table, model: "BaseEstimator", scoring: str, out: Path) -> None:
+    """Save a pipeline of encoder and model, the columns it needs, and the name of the score it was chosen by."""
     from sklearn.pipeline import make_pipeline
 
     from .._learn.saving import save_model
 
     pipeline = make_pipeline(table.encoder, model)
-    save_model({"kind": MODEL_KIND, "version": __version__, **vars(table.columns), "model": pipeline}, out)
+    about = {"kind": MODEL_KIND, "version": __version__, "scoring": scoring}
+    save_model({**about, **vars(table.columns), "model": pipeline}, out)
 
 
 def columns_of(file: Path) -> Columns | None:
@@ -73,6 +76,7 @@ class SavedModel:
 
     pipeline: "Pipeline"
     columns: Columns
+    scoring: str | None = None  # None for files written before it was kept
 
     @classmethod
     def load(cls, file: Path) -> "SavedModel":
@@ -88,7 +92,8 @@ class SavedModel:
             ) from None
         if not (isinstance(saved, dict) and saved.get("kind") == MODEL_KIND):
             raise TableError(f"{file.name} is a saved model, but `paretomkl fit` did not write it.")
-        return cls(saved["model"], Columns(*(saved[field.name] for field in fields(Columns))))
+        columns = Columns(*(saved[field.name] for field in fields(Columns)))
+        return cls(saved["model"], columns, saved.get("scoring"))
 
     @property
     def model(self) -> Any:
@@ -100,6 +105,13 @@ class SavedModel:
         from sklearn.base import is_regressor
 
         return bool(is_regressor(self.model))
+
+    @cached_property
+    def judge(self) -> "Judge":
+        """What judges predictions: the score the model was fitted with."""
+        from .._select.scores import make_judge
+
+        return make_judge(self.scoring, regression=self.regression)
 
     @property
     def known_tasks(self) -> list[str]:

@@ -13,13 +13,15 @@ from rich.text import Text
 
 from .._show.words import shorten
 from .._tools.shares import CALLED
-from .._tools.wording import ACCURACY, R2, counted, in_digits, percent, short_kernel
+from .._tools.wording import R2, counted, in_digits, percent, short_kernel
 from ._running import Output
 
 if TYPE_CHECKING:
     from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
     from .._learn.path import ParetoPath
+    from .._select.intervals import Estimate
     from .._select.results import Comparison, Sharing, TaskErrors
+    from .._select.task_scores import ScoresByTask
 
 MOST_TASKS = 12  # that a table lists at most
 LIGHT = 0.02  # kernels with a smaller share are not listed by name
@@ -90,35 +92,71 @@ def say_comparison(comparison: Comparison | None, output: Output) -> None:
     columns = [f"{len(comparison.ours.folds)} folds"] + ["held out"] * held_out + ["RMSE"] * all_have
     grid = _grid(measure.name[0].upper() + measure.name[1:], *columns)
     for one in comparison.contenders:
-        further = [] if one.held_out is None else [measure.with_error(one.held_out, one.held_out_error)]
+        further = [text] if (text := comparison.held_out_text(one)) is not None else []
         further += [in_digits(errors[one.name].overall_rmse)] if all_have else []
         grid.add_row(one.name, comparison.text(one), *further)
     output.say(grid)
     output.say(comparison.verdict)
     output.say(comparison.how)
-    if all_have and len(errors[comparison.ours.name].tasks) > 1:
-        say_errors(errors, output)
 
 
-def say_errors(errors: Mapping[str, TaskErrors], output: Output) -> None:
-    """Print R² of each task and method, and the root mean squared error of the first method."""
-    ours, *others = errors.values()
-    short = {"one kernel ridge on all tasks together": "one for all", "one kernel ridge per task": "one each"}
-    names = [short.get(name, name.removesuffix(" of each task")) for name in errors]
-    grid = _grid("R² by task", "rows", *names, "RMSE")
-    order = np.argsort(ours.r2, kind="stable").tolist()  # worst first, NaN last
+def say_scores(
+    table: ScoresByTask,
+    where: str,
+    output: Output,
+    errors: TaskErrors | None = None,
+    others: Mapping[str, TaskErrors] | None = None,
+) -> None:
+    """Print the score of each task, worst first, and of all, with intervals; a sentence if there is only one.
+
+    errors: how far numbers are off; others: the same of simpler models.
+    """
+    measure, others = table.measure, others or {}
+    heading, certain = measure.name[0].upper() + measure.name[1:], f"{100 * table.confidence:g} % interval"
+    if len(table.tasks) == 1:
+        _, rows, one = table.lines()[0]
+        ends = measure.interval(one.low, one.high)
+        said = f"{counted(rows, 'row')}, {certain} {ends}" if ends else counted(rows, "row")
+        also = "" if errors is None else f"; RMSE {in_digits(errors.overall_rmse)}"
+        output.say(f"{heading} {where}: {measure.text(one.score)} ({said}){also}.")
+        return
+    place = {} if errors is None else {task: t for t, task in enumerate(errors.tasks)}
+    grid = _grid(f"{heading} by task", "rows", "score", certain, *others, *["RMSE"] * (errors is not None))
+
+    def row(name: str, rows: int, one: Estimate, further: Sequence[float], style: str | None = None) -> None:
+        *of_others, rmse = further
+        cells = [f"{rows:,}", measure.text(one.score), measure.interval(one.low, one.high)]
+        cells += [measure.text(value) for value in of_others] + [in_digits(rmse)] * (errors is not None)
+        grid.add_row(name, *cells, style=style)
+
+    order = np.argsort(table.scores, kind="stable").tolist()  # worst first, NaN last
+    lines = table.lines()
     for t in order[: _listed(order)]:
-        values = [R2.text(one.r2[t]) for one in (ours, *others)]
-        grid.add_row(shorten(ours.tasks[t]), str(ours.rows[t]), *values, in_digits(ours.rmse[t]))
+        k = place.get(table.tasks[t], 0)
+        far = [own.r2[k] for own in others.values()] + [np.nan if errors is None else errors.rmse[k]]
+        name, n, one = lines[t]
+        row(shorten(name), n, one, far)
     if _listed(order) < len(order):
         grid.add_row(f"and {len(order) - _listed(order)} more, no worse")
-    overall = [R2.text(one.overall_r2) for one in (ours, *others)]
-    grid.add_row("all", str(ours.rows.sum()), *overall, in_digits(ours.overall_rmse), style="bold")
+    overall = [own.overall_r2 for own in others.values()] + [np.nan if errors is None else errors.overall_rmse]
+    for name, n, one in lines[len(order) :]:
+        row(name, n, one, overall, style="bold")
     output.say(grid)
-    whose = "ours, " if others else ""
-    output.say(
-        f"RMSE is {whose}in units of the target. In the last line, R² is the mean over all rows of that of their task."
-    )
+    output.say(f"Scores {where}." + " RMSE is in units of the target." * (errors is not None))
+
+
+def say_task_scores(table: ScoresByTask | None, comparison: Comparison | None, output: Output) -> None:
+    """Print the scores of a search over the rows of its folds, and for numbers the errors, also of simpler models."""
+    if table is None:
+        return
+    errors: dict[str, TaskErrors] = {}
+    if comparison is not None:
+        errors = {one.name: one.errors for one in comparison.contenders if one.errors is not None}
+    short = {"one kernel ridge on all tasks together": "one for all", "one kernel ridge per task": "one each"}
+    comparable = {short[name]: own for name, own in errors.items() if name in short and table.measure == R2}
+    ours = None if comparison is None else comparison.ours.errors
+    where = "on the rows of the folds, each predicted by a model that did not see it"
+    say_scores(table, where, output, ours, comparable)
 
 
 def say_parts(model: ParetoMKLClassifier | ParetoMKLRegressor, output: Output) -> None:
@@ -140,22 +178,3 @@ def say_parts(model: ParetoMKLClassifier | ParetoMKLRegressor, output: Output) -
     grid.add_row("all", percent(common.sum()), percent(own.sum()), style="bold")
     output.say(grid)
     output.say(f"{percent(model.common_share_)} of the function is common to the tasks.")
-
-
-def say_accuracy(share: Mapping[str, float], rows: Mapping[str, int], output: Output) -> None:
-    """Print the share of correct predictions of each task, worst first, and of all rows."""
-    n_rows = sum(rows.values())
-    overall = sum(share[name] * rows[name] for name in share) / n_rows
-    if len(share) == 1:
-        right = f"{ACCURACY.text(overall)} of {counted(n_rows, 'row')}"
-        output.say(f"Accuracy against the target in the table: {right}.")
-        return
-    grid = _grid("Accuracy by task", "rows", "right")
-    order = sorted(share, key=lambda name: share[name])
-    for name in order[: _listed(order)]:
-        grid.add_row(shorten(name), f"{rows[name]:,}", ACCURACY.text(share[name]))
-    if _listed(order) < len(order):
-        grid.add_row(f"and {len(order) - _listed(order)} more, no worse")
-    grid.add_row("mean over the tasks", "", ACCURACY.text(float(np.mean(list(share.values())))), style="bold")
-    grid.add_row("all rows", f"{n_rows:,}", ACCURACY.text(overall), style="bold")
-    output.say(grid)

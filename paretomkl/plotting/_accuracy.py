@@ -70,6 +70,7 @@ class AccuracyDisplay:
         mean: ArrayLike | None = None,
         std: ArrayLike | None = None,
         score_name: str = "accuracy",
+        mean_name: str = "mean",
     ):
         self.ps = np.asarray(ps, dtype=float)
         self.scores = np.asarray(scores, dtype=float)
@@ -82,6 +83,7 @@ class AccuracyDisplay:
         self.mean = None if mean is None else np.asarray(mean, dtype=float)
         self.std = None if std is None else np.asarray(std, dtype=float)
         self.score_name = score_name
+        self.mean_name = mean_name
 
     # -------------------------------------------------------------------------------------------- computing
     @classmethod
@@ -95,7 +97,9 @@ class AccuracyDisplay:
         relative_to: float | None = None,
         ax: Axes | None = None,
     ) -> AccuracyDisplay:
-        """Draw the accuracies of the classifiers on a path, or R² of the regressors, and their mean over the tasks.
+        """Draw the accuracies of the classifiers on a path, or R² of the regressors, and in bold that of all tasks.
+
+        For accuracies this is their mean; for R², the share of the variance within tasks that is explained.
 
         Parameters
         ----------
@@ -129,8 +133,14 @@ class AccuracyDisplay:
             if n < needed:
                 few = counted(n, "sample")
                 raise ValueError(f"Task {name!r} has {few} in the test data; {label} needs {needed} or more.")
-        mean = scores.mean(axis=1) if len(path.task_names) > 1 else None
-        display = cls(ps=path.ps, scores=scores, names=path.task_names, mean=mean, score_name=label)
+        mean, mean_name = None, "mean"
+        if len(path.task_names) > 1:
+            mean = scores.mean(axis=1)
+            if reads == "numbers":  # the variance within all tasks, which short tasks cannot spoil
+                mean, mean_name = np.array([each.overall.score for each in judged]), "all tasks"
+        display = cls(
+            ps=path.ps, scores=scores, names=path.task_names, mean=mean, score_name=label, mean_name=mean_name
+        )
         return display.plot(ax, relative_to=relative_to)
 
     @classmethod
@@ -202,14 +212,14 @@ class AccuracyDisplay:
         ax = _style.axes_or_new(ax)
         values, names = self.scores[:, shown], [self.names[t] for t in shown]
         order, order_name = np.nanmean(values, axis=0), f"mean {self.score_name} along the path"
-        mean, mean_name, label = self.mean, "mean", self.score_name
+        mean, mean_name, label = self.mean, self.mean_name, self.score_name
         if start is not None:
             at = _style.at_exponent(relative_to)
             order, order_name = values[start], f"{self.score_name} at {at}"
             names = [f"{name} ({score:.3f})" for name, score in zip(names, order, strict=True)]
             values, label = values - order, f"{self.score_name}, difference from {at}"
             if mean is not None:
-                mean, mean_name = mean - mean[start], f"mean ({mean[start]:.3f})"
+                mean, mean_name = mean - mean[start], f"{mean_name} ({mean[start]:.3f})"
             ax.axhline(0.0, **_style.GUIDE)
         bold = None if mean is None else (mean, mean_name)
         std = None if self.std is None or start is not None else self.std[:, shown]

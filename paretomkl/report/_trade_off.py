@@ -30,9 +30,16 @@ from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
 from .._learn.path import ParetoPath, parameters_of, pareto_path
 from .._select.baselines import compare
 from .._select.results import Comparison, CrossValidation, Sharing
-from .._select.scores import Judge, make_judge, standard_error_of_share
-from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
-from .._select.splits import MultiTaskKFold, MultiTaskStratifiedKFold, make_splits
+from .._select.scores import Judge, make_judge
+from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV, noted
+from .._select.splits import (
+    MultiTaskGroupKFold,
+    MultiTaskKFold,
+    MultiTaskStratifiedGroupKFold,
+    MultiTaskStratifiedKFold,
+    make_splits,
+)
+from .._select.task_scores import ScoresByTask, score_by_task
 from .._select.ways import is_auto, ways_asked
 from .._show.code import with_loading
 from .._show.page import TITLE, PageData, build_page, dense_ps
@@ -66,8 +73,10 @@ class HeldOutResults:
     scores_overall: Array
     measure: Measure
     n_held_out: IntArray
-    errors: Array
-    errors_overall: Array
+    low: Array
+    high: Array
+    low_overall: Array
+    high_overall: Array
     predictions: Predictions | None = None
     confusion: Confusion | None = None
 
@@ -88,8 +97,8 @@ class TradeOff(HeldOutResults):
     measure : Measure
         What the scores are.
     n_held_out : array of shape (n_tasks,)
-    errors, errors_overall : arrays of the shapes of ``scores`` and ``scores_overall``
-        Standard errors over the held-out samples; NaN for scores without a formula for it.
+    low, high, low_overall, high_overall : arrays of the shapes of ``scores`` and ``scores_overall``
+        Ends of the 95 % intervals over the held-out samples; NaN for scores without a formula for it.
     predictions : Predictions or None
         Predicted and true numbers of held-out samples; None for classification.
     confusion : Confusion or None
@@ -104,6 +113,8 @@ class TradeOff(HeldOutResults):
         The scores of simpler models.
     sharing : Sharing or None
         The scores of the ways to share; None if they were not compared.
+    by_task : ScoresByTask or None
+        The scores of the chosen model on the held-out samples, per task and over all, with intervals.
     seconds : dict
         Where the time went: ``"cross-validation"``, ``"path"``, ``"scores"`` and ``"baselines"``.
     title, facts, refit_note : str, tuple of str, and str
@@ -122,6 +133,7 @@ class TradeOff(HeldOutResults):
     cv: CrossValidation | None = None
     comparison: Comparison | None = None
     sharing: Sharing | None = None
+    by_task: ScoresByTask | None = None
     seconds: dict[str, float]
     title: str = TITLE
     facts: tuple[str, ...] = ()
@@ -179,6 +191,7 @@ def trade_off_page(
     y: Any,
     *,
     tasks: Any = None,
+    groups: Any = None,
     test_size: float = 0.25,
     random_state: Seed = 0,
     n_points: int = 121,
@@ -208,6 +221,9 @@ def trade_off_page(
           Nothing is held out, chosen or traced, so only ``tasks``, ``title`` and ``file`` matter.
     X, y, tasks
         As in the ``fit`` of the estimators.
+    groups : array-like of shape (n_samples,), default=None
+        The group of each row, such as the patient that it is from: rows of a group are held out, and divided into
+        folds, together.
     test_size : float, default=0.25
         Share of the samples to hold out, rounded to a fraction with a denominator of at most ten.
     random_state : int, RandomState or None, default=0
@@ -251,12 +267,16 @@ def trade_off_page(
             check_count("max_task_rows", max_task_rows)
         by: dict[str, Any] = {"task_column": model.task_column, "test_size": test_size, "random_state": random_state}
         by["stratify"] = model.machine_kind.reads == "labels"
-        train, test = held_out_split(X, y, tasks=tasks, **by)
+        train, test = held_out_split(X, y, tasks=tasks, groups=groups, **by)
         drawn = samples.draw(train, model.task_column, max_task_rows, by["stratify"])
-        about |= {"train": drawn, "test": test, "refit_note": _how_to_split(tasks is not None, **by)}
+        about |= {
+            "train": drawn,
+            "test": test,
+            "refit_note": _how_to_split(tasks is not None, groups is not None, **by),
+        }
         about["facts"] = (_sizes_in_words(len(train), len(drawn), len(test)),)
         learn_from, held_out = (samples.take(rows, drawn, model.kernels) for rows in (drawn, test))
-        found = _learn_and_judge(model, learn_from, held_out, ps, tol, baselines, about)
+        found = _learn_and_judge(model, learn_from, held_out, take_rows(groups, drawn), ps, tol, baselines, about)
     if found.file is not None:
         write_whole(found.file, found.html)
     return found
@@ -329,6 +349,7 @@ def held_out_split(
     y: Any,
     *,
     tasks: Any = None,
+    groups: Any = None,
     task_column: int | str | None = None,
     test_size: float = 0.25,
     random_state: Seed = 0,
@@ -338,8 +359,8 @@ def held_out_split(
 
     Parameters
     ----------
-    X, y, tasks, task_column : as in :func:`trade_off_page`
-        The samples and their tasks.
+    X, y, tasks, groups, task_column : as in :func:`trade_off_page`
+        The samples, their tasks and their groups.
     test_size : float, default=0.25
         Share of the samples to hold out, rounded to a fraction with a denominator of at most ten.
     random_state : int, RandomState or None, default=0
@@ -365,20 +386,23 @@ def held_out_split(
         raise ValueError(f"test_size must be from 0.1 to 0.9, got {test_size}.")
     if task_column is not None:
         tasks = task_column_of(X, task_column)
-    kind = MultiTaskStratifiedKFold if stratify else MultiTaskKFold
+    kind: Any = MultiTaskStratifiedKFold if stratify else MultiTaskKFold
+    if groups is not None:
+        kind = MultiTaskStratifiedGroupKFold if stratify else MultiTaskGroupKFold
     folds = kind(share.denominator, shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
         # a label with fewer samples than parts is missing from some parts; for a single split that does no harm
         warnings.simplefilter("ignore", RareLabelWarning)
-        parts = make_splits(folds, X, y, tasks, stratify=stratify)
+        parts = make_splits(folds, X, y, tasks, groups, stratify=stratify)
     test = np.sort(np.concatenate([held_out for _, held_out in parts[: share.numerator]]))
     return np.setdiff1d(np.concatenate(parts[0]), test), test
 
 
 def _how_to_split(
-    tasks: bool, task_column: int | str | None, test_size: float, random_state: Seed, stratify: bool
+    tasks: bool, groups: bool, task_column: int | str | None, test_size: float, random_state: Seed, stratify: bool
 ) -> str:
-    given = ["X", "y"] + ["tasks=tasks"] * tasks + [f"task_column={task_column!r}"] * (task_column is not None)
+    given = ["X", "y"] + ["tasks=tasks"] * tasks + ["groups=groups"] * groups
+    given += [f"task_column={task_column!r}"] * (task_column is not None)
     seed = random_state if isinstance(random_state, numbers.Integral) or random_state is None else "random_state"
     given += [f"test_size={test_size!r}", f"random_state={seed}"] + ["stratify=False"] * (not stratify)
     return (
@@ -403,6 +427,7 @@ def _learn_and_judge(
     model: Search | Estimator,
     learn_from: _Given,
     held_out: _Given,
+    groups: Any,
     ps: Sequence[float],
     tol: float,
     baselines: bool,
@@ -419,7 +444,7 @@ def _learn_and_judge(
         if not isinstance(model, Search):
             best = model
         else:
-            search = _chosen(model, learn_from, judge)
+            search = _chosen(model, learn_from, judge, groups)
             best = search.estimator_at(search.best_indices_["kernel"])
             best.set_params(n_jobs=model.n_jobs, verbose=model.verbose)
             about |= {"cv": CrossValidation.from_search(search, judge.measure)}
@@ -433,6 +458,12 @@ def _learn_and_judge(
     with _timed(seconds, "baselines"):
         if baselines and search is not None:
             about["comparison"] = _compare(search, best, learn_from, held_out, judge, judged, path.ps, tol)
+    if search is not None and search.best_share_ != "kernel":
+        fitted = search.best_estimator_
+    else:
+        fitted = noted(copy(best), path.reader)
+        fitted.model_ = path.models[list(path.ps).index(1.0 if search is None else best.p)]
+    about["by_task"] = score_by_task(fitted, held_out.X, held_out.y, tasks=held_out.tasks, scoring=judge.scorer)
     given, bank, own = best.get_params(deep=False), as_bank(best.kernels), best.machine_kind.parameters
     chosen: dict[str, Any] = {
         "C": float(given["C"]),
@@ -457,14 +488,14 @@ def _judge_path(path: ParetoPath, samples: _Given, about: dict[str, Any]) -> Tra
     return TradeOff(path=path, test=np.arange(n_samples), seconds=seconds, facts=facts, **vars(judged), **about)
 
 
-def _chosen(model: Search, samples: _Given, judge: Judge) -> Search:
+def _chosen(model: Search, samples: _Given, judge: Judge, groups: Any) -> Search:
     """A clone of the search that has chosen; the page itself traces the path of a shared kernel."""
     search: Search = clone(model).set_params(scoring=judge.scoring)
     ways = sorted({"kernel", *ways_asked(model)}, key=SHARES.index)
     if not is_auto(model.share):
         search.set_params(share=ways if len(ways) > 1 else "kernel")
     others = [way for way in SHARES if way != "kernel"]  # the page has no path for these
-    search.choose(samples._asdict(), refit=others)
+    search.choose(samples._asdict(), groups, refit=others)
     if "kernel" not in search.best_indices_:
         raise ValueError(
             "The page is about tasks that share their kernel, which cannot be judged on folds that leave tasks out."
@@ -514,8 +545,8 @@ def _compare(
     found = replace(compare(search, **learn_from._asdict(), held_out=tuple(held_out), **running), about=about)
     if search.best_share_ != "kernel":  # the path has no model of it
         return found
-    score, error = float(judged.scores_overall[at]), float(judged.errors_overall[at])
-    ours = replace(found.ours, held_out=score, held_out_error=error)
+    score, low, high = (float(v[at]) for v in (judged.scores_overall, judged.low_overall, judged.high_overall))
+    ours = replace(found.ours, held_out=score, held_out_interval=(low, high))
     return replace(found, ours=ours)
 
 
@@ -535,20 +566,18 @@ def _judge(path: ParetoPath, judge: Judge, given: _Given) -> HeldOutResults:
         for model, decided in zip(some, decide_all(some, samples), strict=True):
             decisions = decided.matrix(tasks.n_tasks)
             judged[id(model)] = *judge.judge(tasks, decisions, samples, y), answers.of_model(tasks, decided)
-    scores, errors, counts, overall, drawn = zip(*(judged[id(model)] for model in path.models), strict=True)
+    scores, low, high, counts, overall, drawn = zip(*(judged[id(model)] for model in path.models), strict=True)
     answers = answers.along(drawn)
-    of_groups = np.array(scores), np.array(errors)
-    if not numeric:  # votes decide if the tasks are pairs of classes
-        shares, sizes = answers.right
-        of_shares = judge.of_shares
-        of_groups = shares, standard_error_of_share(shares, sizes) if of_shares else np.full(shares.shape, np.nan)
+    of_all, low_of_all, high_of_all = np.array(overall, dtype=float).T
     return HeldOutResults(
         scores=np.array(scores),
-        scores_overall=np.array(overall),
+        scores_overall=of_all,
         measure=judge.measure,
         n_held_out=counts[0],
-        errors=np.array(errors),
-        errors_overall=np.array([judge.overall_error(*of_point) for of_point in zip(*of_groups, strict=True)]),
+        low=np.array(low),
+        high=np.array(high),
+        low_overall=low_of_all,
+        high_overall=high_of_all,
         predictions=answers if numeric else None,
         confusion=None if numeric else answers,
     )

@@ -79,7 +79,7 @@ class Columns:
         return pd.DataFrame(read, index=frame.index)
 
 
-ROLES = {"--target": "target", "--task": "task", "--time-column": "time"}
+ROLES = {"--target": "target", "--task": "task", "--time-column": "time", "--group": "group"}
 
 
 def _choose_columns(
@@ -106,15 +106,33 @@ def _choose_columns(
     return Columns(target, task, numbers, words)
 
 
+def _groups_of(column: Series) -> AnyArray:
+    """The groups as text; every row needs one."""
+    missing = int(column.isna().sum())
+    if missing:
+        raise TableError(
+            f"Column {column.name!r} (--group) has no value in {counted(missing, 'row')}; leave those rows out with "
+            "--drop-missing."
+        )
+    return as_text(column).to_numpy()
+
+
 def _check_roles(
-    frame: Frame, target: str, task: str | None, categorical: Sequence[str], drop: Sequence[str], time: str | None
+    frame: Frame,
+    target: str,
+    task: str | None,
+    categorical: Sequence[str],
+    drop: Sequence[str],
+    time: str | None,
+    group: str | None,
 ) -> None:
-    """Check that every named column exists and has one role."""
-    tasks, times = ([] if name is None else [name] for name in (task, time))
+    """Check that every named column exists and has one role; the tasks may be the groups."""
+    tasks, times, groups = ([] if name is None else [name] for name in (task, time, group))
     named = {
         "--target": [target],
         "--task": tasks,
         "--time-column": times,
+        "--group": groups,
         "--categorical": categorical,
         "--drop": drop,
     }
@@ -123,11 +141,12 @@ def _check_roles(
         said = joined([f"{name!r} ({option})" for name, option in absent.items()], "or")
         known = hint(list(absent), list(frame.columns), "column")
         raise TableError(f"There is no column {said}; {known}")
-    if task == target:
-        raise TableError(f"Column {target!r} cannot be both the target and the task.")
-    if time in (target, *tasks):
-        raise TableError(f"Column {time!r} (--time-column) cannot be the target or the task too.")
-    for role in ("--target", "--task", "--time-column"):
+    for name, role in ((task, "task"), (group, "group")):
+        if name == target:
+            raise TableError(f"Column {target!r} cannot be both the target and the {role}.")
+    if time is not None and time in (target, *tasks, *groups):
+        raise TableError(f"Column {time!r} (--time-column) cannot be the target, the task or the group too.")
+    for role in ("--target", "--task", "--time-column", "--group"):
         for option in ("--drop", "--categorical"):
             for name in set(named[role]).intersection(named[option]):
                 raise TableError(
@@ -367,6 +386,8 @@ class Table:
         Rows of the file that were left out on request, and why.
     look_like_ids : list of str
         Numeric columns with a different value in every row, such as row or patient numbers.
+    groups : array of shape (n_samples,), or None
+        The group of each row as text.
     """
 
     inputs: Frame
@@ -376,6 +397,7 @@ class Table:
     regression: bool = False
     left_out: tuple[LeftOut, ...] = ()
     look_like_ids: tuple[str, ...] = ()
+    groups: AnyArray | None = None
 
     # X is made on first use: scikit-learn takes a second to import, and the checks before learning do not need it
     @cached_property
@@ -411,6 +433,7 @@ def load_table(
     target: str,
     task: str | None = None,
     *,
+    group: str | None = None,
     categorical: Sequence[str] = (),
     drop: Sequence[str] = (),
     impute: bool = False,
@@ -435,6 +458,8 @@ def load_table(
         As in :func:`read_table`.
     target, task : str
         The column to predict, and the column with the task of each row (None if there are no tasks).
+    group : str, default=None
+        The column with the group of each row, such as the patient that it is from; it is not an input.
     categorical, drop : sequences of str
         Categorical columns that look like numbers or names, and columns to leave out.
     impute : bool
@@ -474,12 +499,12 @@ def load_table(
 
     form: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
     frame = read_table(file, **form, max_rows=max_rows, sample=sample, seed=seed)
-    _check_roles(frame, target, task, categorical, drop, time_column)
+    _check_roles(frame, target, task, categorical, drop, time_column, group)
     if time_column is not None:
         frame, drop = frame.iloc[_order_of(frame[time_column])], [*drop, time_column]
     rows = Selection(frame, None if task is None else as_text(frame[task]))
     if drop_missing:
-        needed = [target] if task is None else [target, task]
+        needed = [name for name in (target, task, group) if name is not None]
         rows.drop_missing(needed if impute else [name for name in frame.columns if name not in drop])
     regression = _measures(rows.frame[target]) if regression is None else regression
     if min_class_rows is not None:
@@ -489,11 +514,13 @@ def load_table(
     if min_task_rows is not None:
         rows.drop_small_tasks(min_task_rows)
     frame, tasks = rows.frame, rows.tasks
-    columns = _choose_columns(frame, target, task, categorical, drop, impute)
+    groups = None if group is None else _groups_of(frame[group])
+    no_inputs = [*drop, *([] if group is None or group == task else [group])]
+    columns = _choose_columns(frame, target, task, categorical, no_inputs, impute)
     y = (_numbers_of if regression else _classes_of)(frame[target], None if any_tasks else tasks)
     inputs = columns.read(frame).reset_index(drop=True)
     ids = tuple(name for name in columns.numbers if _looks_like_ids(inputs[name]))
-    return Table(inputs, y.to_numpy(), columns, impute, regression, tuple(rows.left_out), ids)
+    return Table(inputs, y.to_numpy(), columns, impute, regression, tuple(rows.left_out), ids, groups)
 
 
 def _order_of(time: Series) -> Any:

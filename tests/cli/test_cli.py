@@ -20,6 +20,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
+from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 import paretomkl
@@ -683,7 +684,8 @@ def test_simpler_models_are_compared(folder, tmp_path):
     for line, scores in zip(lines, facts["scores"].values(), strict=True):
         assert f"{100 * scores['mean']:.1f} % ± {100 * scores['standard_error']:.1f}" in line
     done = run("path", *words, "--points", "15", "--out", tmp_path / "out")
-    assert sum(line.count(" %") == 2 for line in done.stdout.splitlines() if " % ± " in line) == 4, "folds and held out"
+    held_out = re.findall(r" % ± \d\.\d +\d+\.\d % \(\d+\.\d to \d+\.\d\)", done.stdout)
+    assert len(held_out) == 4, "folds and held out"
     for command in (("fit", *words, "-o", tmp_path / "m.skops"), ("path", *words, "--points", "15", "--out", tmp_path)):
         done = run(*command, "--no-rivals")
         assert done.returncode == 0, done.stderr
@@ -807,7 +809,7 @@ def test_folds_in_time_and_of_new_tasks(folder, tmp_path):
         (("fit", "-t", "hospital", "--cv", "1"), "--cv takes a number of at least 2"),
         (("fit", "--cv", "new-tasks"), "needs several (--task)"),
         (("path", "-t", "hospital", "--cv", "new-tasks"), "cannot judge a shared kernel"),
-        (("fit", "-t", "hospital", "--time-column", "outcome"), "cannot be the target or the task too"),
+        (("fit", "-t", "hospital", "--time-column", "outcome"), "cannot be the target, the task or the group too"),
         (("fit", "-t", "hospital", "--time-column", "ward"), "needs numbers, or dates such as 2026-01-31"),
         (("fit", "-t", "hospital", "--time-column", "when"), "no column 'when' (--time-column)"),
         (("fit", "-t", "bmi", "--cv", "time", "--share", "function"), "needs 10 rows, but task"),
@@ -1191,8 +1193,10 @@ def test_regression_fit_says_how_good_it_is(regressor):
     assert re.search(r"Chosen by 3-fold cross-validation: share = .*, C = .*; R² 0\.\d{3}\.", done.stdout)
     for name in ("one kernel ridge on all tasks together", "one kernel ridge per task", "the mean of each task"):
         assert name in done.stdout
-    assert re.search(r"^ +St\. Bo +60( +−?\d\.\d{3}){4} +\d+\.\d+ +$", done.stdout, re.MULTILINE)
-    assert re.search(r"^ +all +120( +−?\d\.\d{3}){4} +\d+\.\d+ +$", done.stdout, re.MULTILINE)
+    interval, others = r" +\d\.\d{3} +−?\d\.\d{3} to \d\.\d{3}", r"( +−?\d\.\d{3}){2} +\d+\.\d+ +$"
+    assert re.search(rf"^ +St\. Bo +60{interval}{others}", done.stdout, re.MULTILINE)
+    assert re.search(rf"^ +all rows +120{interval}{others}", done.stdout, re.MULTILINE)
+    assert all(len(line) <= 80 for line in done.stdout.splitlines() if " to 0." in line)
     assert "accuracy" not in done.stdout
 
 
@@ -1248,14 +1252,58 @@ def test_a_saved_regressor_predicts_numbers(regressor, folder, tmp_path):
     for task, rows in truth.groupby("hospital").groups.items():
         error = predicted[rows] - truth["cost"][rows]
         r2 = 1 - (error**2).sum() / ((truth["cost"][rows] - truth["cost"][rows].mean()) ** 2).sum()
-        assert facts["tasks"][task]["r2"] == pytest.approx(r2)
-        assert facts["tasks"][task]["rmse"] == pytest.approx(np.sqrt((error**2).mean()))
+        assert facts["score"]["tasks"][task]["score"] == pytest.approx(r2)
+        assert facts["errors"]["tasks"][task]["rmse"] == pytest.approx(np.sqrt((error**2).mean()))
         assert re.search(rf"{re.escape(task)} +20 +{r2:.3f}", done.stdout)
     costs(40, seed=1).drop(columns="cost").to_csv(tmp_path / "blind.csv", index=False)
     blind = run("predict", model, tmp_path / "blind.csv")
     assert blind.stderr == ""
     assert_allclose([float(line.rpartition(",")[2]) for line in blind.stdout.splitlines()[1:]], predicted)
     assert "--scores adds" in run("predict", model, tmp_path / "blind.csv", "--scores").stderr
+
+
+def test_predictions_are_judged_by_the_score_of_the_model(folder, tmp_path):
+    """The area under the curve of the decisions in each hospital, and its interval; accuracy for older files."""
+    words = (folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--p", "1", "--C", "1", "--balanced")
+    truth, new = patients(seed=1), tmp_path / "known.csv"
+    truth.to_csv(new, index=False)
+    for scoring, name in (("roc_auc", "ROC AUC"), ("worst_roc_auc", "ROC AUC"), (None, "Balanced accuracy")):
+        given = [] if scoring is None else ["--scoring", scoring]
+        assert run("fit", *words, *given, "-o", tmp_path / "m.skops").returncode == 0
+        done = run("predict", tmp_path / "m.skops", new, "-o", tmp_path / "p.csv")
+        assert f"{name} by task" in done.stdout
+    assert run("fit", *words, "--scoring", "roc_auc", "-o", tmp_path / "m.skops").returncode == 0
+    facts = json.loads(run("predict", tmp_path / "m.skops", new, "--json").stdout)
+    (decisions,) = facts["scores"].values()
+    assert facts["score"]["scoring"] == "roc_auc"
+    for hospital, found in facts["score"]["tasks"].items():
+        mine = (truth["hospital"] == hospital).to_numpy()
+        assert found["score"] == pytest.approx(roc_auc_score(truth["outcome"][mine], np.array(decisions)[mine]))
+        assert found["low"] < found["score"] < found["high"]
+    quiet = json.loads(run("predict", tmp_path / "m.skops", new, "--json", "--no-scores").stdout)
+    assert "scores" not in quiet
+    assert quiet["score"] == facts["score"]
+
+
+def test_groups_of_rows_stay_together(tmp_path):
+    """Three rows of each patient, nearly the same: folds that keep them together tell what a new patient is like."""
+    rng = np.random.default_rng(0)
+    own = rng.normal(size=(40, 4)).repeat(3, axis=0) + 0.01 * rng.normal(size=(120, 4))
+    frame = pd.DataFrame(own, columns=list("abcd")).assign(patient=[f"p{k // 3}" for k in range(120)])
+    frame["ill"] = np.where(rng.permutation(np.arange(40) % 2).repeat(3), "yes", "no")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = (tmp_path / "t.csv", "-y", "ill", "--s", "1.1", "--capacity", "0.5")
+    fit = ("fit", *words, "--ps", "1", "--Cs", "1,10", "-o", tmp_path / "m.skops", "--no-rivals", "--json")
+    apart = json.loads(run(*fit, "--group", "patient").stdout)
+    divided = json.loads(run(*fit, "--drop", "patient").stdout)
+    assert apart["cv_score"] < 0.65 < 0.9 < divided["cv_score"]
+    assert apart["by_task"]["all_rows"]["high"] - apart["by_task"]["all_rows"]["low"] > 0.2
+    assert "--group has no effect" in run(*fit[:-1], "--C", "1", "--group", "patient").stderr
+    done = run("path", *words, "--C", "1", "--group", "patient", "--points", "15", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    frame.assign(patient=frame["patient"].where(frame.index > 3)).to_csv(tmp_path / "t.csv", index=False)
+    assert "Column 'patient' (--group) has no value in 4 rows" in run(*fit[:-1], "--group", "patient").stderr
+    assert "cannot be both the target and the group" in run(*fit[:-1], "--group", "ill").stderr
 
 
 def test_path_of_a_regression(priced, tmp_path, monkeypatch):

@@ -258,7 +258,7 @@ def test_all_columns_can_be_kept_and_the_truth_is_compared(folder, model, tmp_pa
         assert f"{task}" in done.stdout
         assert f"{100 * share:.1f} %" in done.stdout
     facts = json.loads(run("predict", model, folder / "new.csv", "--keep", "id,age", "--json").stdout)
-    assert facts["accuracy"] == pytest.approx(right.mean())
+    assert facts["score"]["all_rows"]["score"] == pytest.approx(right.mean())
     assert list(facts["columns"]) == ["id", "age", "hospital"]
     beside = run("predict", model, folder / "new.csv", "--keep", "id")
     assert beside.stdout.splitlines()[0] == "id,hospital,predicted_outcome,margin: well"

@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import confusion_matrix
 
 from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
+from paretomkl._select.intervals import wilson
 from paretomkl._show.words import shorten_all
 from paretomkl.cli._demo import LOADING, digits
 from paretomkl.report import trade_off_page, write_page
@@ -312,17 +313,15 @@ def test_means_over_tasks_are_labelled_as_means(driver, two, many):
     assert Page(driver, many.file).text("#fig-overall h2") == "accuracy over all 10 classes"
 
 
-def test_standard_errors_of_shares_match_many_draws(two):
-    """Compared with repeated draws of samples; never 0, even if all predictions are correct."""
-    from paretomkl._select.scores import standard_error_of_share
-
-    rng = np.random.default_rng(0)
-    for n, p in [(200, 0.9), (50, 0.5)]:
-        drawn = rng.binomial(n, p, 100_000) / n
-        assert standard_error_of_share(p, n) == pytest.approx(drawn.std(), rel=0.05)
-    assert standard_error_of_share(1.0, 25) == pytest.approx(0.027, abs=0.001)
-    assert np.isnan(standard_error_of_share(np.nan, 0))
-    assert_allclose(two.errors_overall, np.sqrt((two.errors**2).sum(axis=1)) / 2)
+def test_held_out_scores_have_intervals_that_respect_their_range(two):
+    """Wilson's for each task, and for the mean as far as independent errors carry it."""
+    for t, n in enumerate(two.n_held_out):
+        assert_allclose(np.transpose([two.low[:, t], two.high[:, t]]), np.transpose(wilson(two.scores[:, t], n)))
+    mean, low, high = two.scores_overall, two.low_overall, two.high_overall
+    assert_allclose(mean - low, np.sqrt(np.sum((two.scores - two.low) ** 2, axis=1)) / 2)
+    assert_allclose(high - mean, np.sqrt(np.sum((two.high - two.scores) ** 2, axis=1)) / 2)
+    assert (low < mean).all()
+    assert two.high.max() <= 1
 
 
 def test_standard_errors_of_numbers_match_many_draws():
@@ -430,7 +429,8 @@ def test_data_are_saved_as_csv(driver, sites, tmp_path):
         assert (float(row["p"]), row["task"]) == (path.ps[i], path.task_names[t])
         assert float(row["objective"]) == pytest.approx(path.objectives[i, t], rel=1e-5)
         assert float(row["held-out accuracy"]) == pytest.approx(sites.scores[i, t], rel=1e-5)
-        assert float(row["standard error"]) == pytest.approx(sites.errors[i, t], rel=1e-5)
+        assert float(row["low"]) == pytest.approx(sites.low[i, t], rel=1e-5)
+        assert float(row["high"]) == pytest.approx(sites.high[i, t], rel=1e-5)
         assert int(row["held-out rows"]) == sites.n_held_out[t]
     page.click("#fig-kernels .tools button")
     table = list(csv.reader(io.StringIO(saved(tmp_path, "kernels.csv"))))
@@ -508,6 +508,6 @@ def test_pages_in_a_notebook_can_save_files(sites):
     assert 'sandbox="allow-scripts allow-downloads"' in sites._repr_html_()
 
 
-def test_errors_are_checked(two):
-    with pytest.raises(ValueError, match=r"errors must have shape .*, got shape \(3, 2\)"):
-        write_page("never.html", two.path, scores=two.scores, errors=np.ones((3, 2)))
+def test_intervals_are_checked(two):
+    with pytest.raises(ValueError, match=r"low must have shape .*, got shape \(3, 2\)"):
+        write_page("never.html", two.path, scores=two.scores, low=np.ones((3, 2)))

@@ -319,7 +319,9 @@ def assert_shows(page: Page, result, index: int) -> None:
         assert_allclose(number(change), 100 * (path.objectives[index, t] / path.objectives[one, t] - 1), atol=0.0501)
         assert_allclose(number(weight), 100 * path.task_weights[index, t], atol=0.0501)
         assert_allclose(number(right), 100 * accuracy[index, t], atol=0.0501)
-        assert_allclose(number(right.split(" ± ")[1]), 100 * result.errors[index, t], atol=0.0501)
+        assert right.replace("\u00a0", " ").endswith(
+            f"({result.measure.interval(result.low[index, t], result.high[index, t])})"
+        )
         assert int(rows) == result.n_held_out[t]
         assert_allclose(number(gain), 100 * (accuracy[index, t] - accuracy[one, t]), atol=0.0501)
     assert_shares(page.shares(), path.kernel_shares[index])
@@ -327,8 +329,8 @@ def assert_shows(page: Page, result, index: int) -> None:
     assert_allclose(number(gap), path.gap[index], rtol=0.06)
     said, overall = page.text("#fig-overall .legend .key:first-child").split(": ")
     assert said == f"held out ({len(result.test)} rows)"
-    shown = [number(text) for text in overall.split(" ± ")]
-    assert_allclose(shown, [100 * result.scores_overall[index], 100 * result.errors_overall[index]], atol=0.0501)
+    of_all = result.scores_overall[index], result.low_overall[index], result.high_overall[index]
+    assert overall.replace("\u00a0", " ") == result.measure.with_interval(*of_all)
 
 
 @pytest.mark.parametrize("problem", ["many", "two"])
@@ -363,14 +365,14 @@ def test_simpler_models_are_compared_with_ours(driver, two):
     page, found = Page(driver, two.file), two.comparison
     script = "return [...document.querySelectorAll('#rivals tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
     rows = [[text.replace("\u00a0", " ") for text in row] for row in driver.execute_script(script)]
-    held_out = [found.measure.with_error(one.held_out, one.held_out_error) for one in found.contenders]
+    held_out = [found.held_out_text(one) for one in found.contenders]
     assert rows == [[one.name, found.text(one), last] for one, last in zip(found.contenders, held_out, strict=True)]
     assert [one.name for one in found.rivals] == [
         "one SVM on all tasks together",
         "one SVM per task",
         "the majority class",
     ]
-    assert all(" ± " in text for text in held_out)
+    assert all(" to " in text for text in held_out)
     note = page.text("#rivals .note")
     assert note.startswith("Mean accuracy over the 2 tasks of models you could use instead, on the same 5 folds")
     assert f"({len(two.train)} rows)" in note
@@ -733,8 +735,9 @@ def test_one_task_with_held_out_rows(driver, tmp_path):
     found = trade_off_page(ParetoMKLClassifierCV(Cs=1.0, cv=3), X[pump], y[pump], n_points=15, file=file)
     page = Page(driver, file)
     text = page.find("main").text.replace("\u00a0", " ")
-    score = found.measure.with_error(found.scores_overall[0], found.errors_overall[0])
-    assert f"Held-out accuracy is {score} ({len(found.test)} rows)." in text
+    ends = found.measure.interval(found.low_overall[0], found.high_overall[0])
+    score = f"{found.measure.text(found.scores_overall[0])} ({len(found.test)} rows, 95 % interval {ends})"
+    assert f"Held-out accuracy is {score}." in text
     assert "would pick C = 1" in text
     assert "p = " not in text
     assert len(driver.find_elements("css selector", "#rivals tbody tr")) == 3

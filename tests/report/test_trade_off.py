@@ -102,7 +102,7 @@ def test_a_path_is_scored_on_all_samples():
     rows = traced.test
     found = trade_off_page(traced.path, X[rows], y[rows], tasks=tasks[rows])
     assert_array_equal(found.scores, traced.scores)
-    assert_array_equal(found.errors_overall, traced.errors_overall)
+    assert_array_equal(found.low_overall, traced.low_overall)
     assert_array_equal(found.test, np.arange(len(rows)))
     assert (found.C, found.train, found.cv, found.comparison) == (None, None, None, None)
     assert f"tested on {len(rows)} samples</li>" in found.html
@@ -303,7 +303,7 @@ def test_methods_are_compared_on_the_rows_that_parameters_are_chosen_on():
     plain.fit(X[rows], y[rows], tasks=tasks[rows])
     expected = plain.score(X[found.test], y[found.test], tasks=tasks[found.test])
     assert ours.held_out == pytest.approx(expected, abs=0.02)
-    assert ours.held_out_error > 0
+    assert ours.held_out_interval[0] < ours.held_out < ours.held_out_interval[1]
     all_rows = trade_off_page(search.set_params(max_search_rows=None), X, y, tasks=tasks, **QUICK)
     at = list(all_rows.path.ps).index(all_rows.cv.best_p)
     assert all_rows.comparison.ours.held_out == all_rows.scores_overall[at]

@@ -35,8 +35,10 @@ const UNDEFINED = "not defined";
 const MEASURE = D.measure.name, SHARE_OF_ONE = D.measure.percent, IN_UNITS = D.measure.inUnits;
 const scoreText = v => IN_UNITS ? digits(v, 4) : minus(v.toFixed(3));
 const score = v => v == null ? UNDEFINED : SHARE_OF_ONE ? (100 * v).toFixed(1) + "\u00a0%" : scoreText(v);
-const errorText = v => SHARE_OF_ONE ? (100 * v).toFixed(1) : IN_UNITS ? digits(v, 2) : v.toFixed(3);
-const withError = (v, error) => score(v) + (v == null || error == null ? "" : "\u00a0±\u00a0" + errorText(error));
+const endText = v => SHARE_OF_ONE ? (100 * v).toFixed(1) : scoreText(v);
+const withInterval = (v, low, high) => score(v) + (v == null || low == null || high == null ? "" : ` (${endText(low)}\u00a0to\u00a0${endText(high)})`);
+const ofTask = (t, i) => withInterval(D.scores[t][i], D.low[t][i], D.high[t][i]);
+const ofAll = i => withInterval(D.overall[i], D.overallLow[i], D.overallHigh[i]);
 const rowsText = n => n == null ? "" : `${n}\u00a0row${n === 1 ? "" : "s"}`;
 const points = v => v == null ? NONE : plus(v, (SHARE_OF_ONE ? minus((100 * v).toFixed(1)) : scoreText(v)).replace(/^−(0\.0+)$/, "$1"));
 const share = v => (v >= 0.0005 ? (100 * v).toFixed(1) : v > 0 ? "<0.1" : "0") + "\u00a0%";
@@ -282,9 +284,9 @@ function picture(figure, spec) {
       if (!drawn(row[S.i]) || (chosen ? !chosen.has(k) : many)) return;
       colored(draw(dots, "circle", { class: "dot", cx: at, cy: scale.y(row[S.i]), r: 4.5 }), spec.colors[k]);
     });
-    const error = spec.boldErrors && spec.boldErrors[S.i];
-    if (error != null && drawn(spec.bold[S.i])) {
-      const [low, high] = [spec.bold[S.i] - error, spec.bold[S.i] + error].map(v => scale.y(v).toFixed(1));
+    const ends = spec.boldEnds && spec.boldEnds(S.i);
+    if (ends && drawn(spec.bold[S.i])) {
+      const [low, high] = ends.map(v => scale.y(v).toFixed(1));
       draw(dots, "path", { class: "error-bar", d: `M${at} ${low}V${high}M${at - 4} ${low}h8M${at - 4} ${high}h8` });
     }
     if (spec.bold && drawn(spec.bold[S.i])) draw(dots, "circle", { class: "dot bold-dot", cx: at, cy: scale.y(spec.bold[S.i]), r: 5 });
@@ -581,15 +583,16 @@ function weightsFigure() {
   picture(figure, spec);
   legend(figure, spec);
 }
-const HAS_ERRORS = !!D.scores && D.errors.some(row => row.some(v => v != null));
+const HAS_INTERVALS = !!D.scores && D.low.some(row => row.some(v => v != null));
+const overallEnds = i => D.overallLow && D.overallLow[i] != null ? [D.overallLow[i], D.overallHigh[i]] : null;
 function accuracyFigure() {
   const figure = $("fig-accuracy");
   if (!D.scores || N === 1) return figure.remove();
   const spec = { ...ofTasks, more: (t, i) => [D.heldOut ? `${rowsText(D.heldOut[t])} held out` : "", `weight ${percent(D.weights[t][i])}`].filter(Boolean) };
   const rowsOf = t => D.heldOut ? ` (${rowsText(D.heldOut[t])})` : "";
   spec.label = label(`Held-out ${MEASURE} of each task`, lowHigh(() => spec.rows, () => spec.format));
-  const value = [MEASURE, { rows: D.scores, format: score, text: (t, i) => withError(D.scores[t][i], D.errors[t][i]) + rowsOf(t), tick: scoreTick, zero: null, least: SMALL, include: [] },
-    `${MEASURE === "accuracy" ? "Share of the held-out rows of each task that are predicted correctly" : `${initial(MEASURE)} on the held-out rows of each task`}${HAS_ERRORS ? "; ± is the standard error." : "."}`];
+  const value = [MEASURE, { rows: D.scores, format: score, text: (t, i) => ofTask(t, i) + rowsOf(t), tick: scoreTick, zero: null, least: SMALL, include: [] },
+    `${MEASURE === "accuracy" ? "Share of the held-out rows of each task that are predicted correctly" : `${initial(MEASURE)} on the held-out rows of each task`}${HAS_INTERVALS ? ", with their 95 % intervals." : "."}`];
   const gains = [`difference from p = ${D.p[ONE]}`, { rows: GAIN, text: null, format: v => points(v) + (SHARE_OF_ONE && v != null ? " points" : ""), tick: pointsTick, zero: 0, least: SMALL, include: [0] },
     `How much better (above zero) or worse each task is than at p = ${D.p[ONE]}${SHARE_OF_ONE ? ", in percentage points" : ""}${D.numbers ? "." : "; each step is at least one held-out row."}`];
   const onChange = modes(figure, spec, N > 1 ? [gains, value] : [value]);
@@ -600,8 +603,8 @@ function accuracyFigure() {
 function overallFigure() {
   const figure = $("fig-overall");
   if ((!D.overall && !D.cv) || N === 1) return figure.remove();
-  const spec = { rows: [], colors: [], names: [], bold: D.overall || null, boldErrors: D.overallErrors, boldName: `held-out ${D.overallName}`, format: score, tick: scoreTick, least: SMALL,
-    include: (D.overall ? D.overall.flatMap((v, i) => [v - D.overallErrors[i], v + D.overallErrors[i]]) : []).concat(D.cv ? D.cv.mean.flatMap((v, k) => [v - D.cv.error[k], v + D.cv.error[k]]) : []) };
+  const spec = { rows: [], colors: [], names: [], bold: D.overall || null, boldEnds: overallEnds, boldName: `held-out ${D.overallName}`, format: score, tick: scoreTick, least: SMALL,
+    include: (D.overall ? D.overall.flatMap((v, i) => overallEnds(i) || [v]) : []).concat(D.cv ? D.cv.mean.flatMap((v, k) => [v - D.cv.error[k], v + D.cv.error[k]]) : []) };
   spec.label = label(initial(D.overallName), () => (D.overall ? score(D.overall[S.i]) : NONE));
   spec.extra = (layer, { x, y }) => {
     if (!D.cv) return;
@@ -611,18 +614,18 @@ function overallFigure() {
     draw(layer, "path", { class: "cv", d: "M" + order.map(k => at(k) + y(D.cv.mean[k]).toFixed(1)).join("L") });
     order.forEach(k => draw(layer, "circle", { class: "cv-dot", cx: x(D.cv.x[k]), cy: y(D.cv.mean[k]), r: 3 }));
   };
-  const ofHeldOut = `On the held-out rows${D.overallErrors?.[S.i] == null ? "" : "; the bar is the standard error"}.`;
+  const ofHeldOut = `On the held-out rows${overallEnds(S.i) ? "; the bar is the 95 % interval" : ""}.`;
   figure.querySelector(".note").textContent = [D.overall ? ofHeldOut : "", D.cv
     ? "The band is the cross-validated score on the training part with its standard error over the folds; ▲ below the axis marks its choice." : ""].join(" ").trim();
   spec.table = () => {
     const found = D.cv ? D.cv.x : [], at = i => found.findIndex(x => Math.abs(x - D.x[i]) < 1e-6);
     const of = (values, k) => k < 0 || !values ? null : values[k];
-    return asCsv(["p", "held out", "standard error", ...D.cv ? ["cross-validation", "standard error of cross-validation"] : []],
-      range(N).map(i => [addressOf(i), of(D.overall, i), of(D.overallErrors, i), ...D.cv ? [of(D.cv.mean, at(i)), of(D.cv.error, at(i))] : []]));
+    return asCsv(["p", "held out", "low", "high", ...D.cv ? ["cross-validation", "standard error of cross-validation"] : []],
+      range(N).map(i => [addressOf(i), of(D.overall, i), of(D.overallLow, i), of(D.overallHigh, i), ...D.cv ? [of(D.cv.mean, at(i)), of(D.cv.error, at(i))] : []]));
   };
   picture(figure, spec);
   const keysShown = [];
-  if (D.overall) keysShown.push(["bold-key", () => `held out${D.heldOutRows ? ` (${rowsText(D.heldOutRows)})` : ""}: ${withError(D.overall[S.i], D.overallErrors[S.i])}`]);
+  if (D.overall) keysShown.push(["bold-key", () => `held out${D.heldOutRows ? ` (${rowsText(D.heldOutRows)})` : ""}: ${ofAll(S.i)}`]);
   if (D.cv) keysShown.push(["cv-key", () => "cross-validation"]);
   legend(figure, spec, keysShown);
 }
@@ -838,7 +841,7 @@ function truthFigure() {
   tools(figure, () => asCsv(["p", "task", "truth", "prediction"],
     [[addressOf(S.i), D.numbers.predicted[S.i]]].flatMap(([p, here]) => truth.map((v, k) => [p, D.tasks[D.numbers.task[k]], +v.toPrecision(6), +valueOf(here[k]).toPrecision(6)]))), svg);
   views.push({ redraw, move, paint });
-  legend(figure, { ...ofTasks, rows: D.scores, dots: true, text: (t, i) => withError(D.scores[t][i], D.errors[t][i]) });
+  legend(figure, { ...ofTasks, rows: D.scores, dots: true, text: ofTask });
 }
 function residualsFigure() {
   const figure = $("fig-residuals");
@@ -1048,13 +1051,13 @@ function tasksTable() {
     { title: "weight", rows: D.weights, text: percent, bar: true, needs: T > 1 },
   ].filter(column => column.needs !== false);
   if (D.scores) {
-    columns.push({ short: `held-out ${MEASURE}`, title: `held-out ${MEASURE}${HAS_ERRORS ? " ± standard\u00a0error" : ""}`, rows: D.scores, text: (v, t) => withError(v, D.errors[t][S.i]) });
+    columns.push({ short: `held-out ${MEASURE}`, title: `held-out ${MEASURE}${HAS_INTERVALS ? " (95\u00a0% interval)" : ""}`, rows: D.scores, text: (v, t) => ofTask(t, S.i), wide: HAS_INTERVALS });
     if (D.heldOut) columns.push({ title: "held-out rows", rows: D.heldOut.map(n => Array(N).fill(n)), text: String });
     if (N > 1) columns.push({ title: `${SHARE_OF_ONE ? "points" : "difference"} against ${atOne}`, rows: GAIN, text: points });
   }
   let sorted = 1, up = false, shown = "";
   const heads = columns.map((column, c) => {
-    const head = make("th", { scope: "col", role: "columnheader" }, make("button", { type: "button", textContent: unbroken(column.title) }));
+    const head = make("th", { scope: "col", role: "columnheader", className: column.wide ? "wide" : "" }, make("button", { type: "button", textContent: unbroken(column.title) }));
     head.firstChild.addEventListener("click", () => { [sorted, up] = [c, sorted === c ? !up : !!column.up]; sort(); });
     table.tHead.rows[0].append(head);
     return head;
@@ -1062,7 +1065,7 @@ function tasksTable() {
   const rows = range(T).map(t => {
     const button = make("button", { type: "button", className: "name" }, T <= FEW ? lineKey(taskColors[t]) : swatch(taskColors[t]), make("span", { textContent: D.tasks[t] }));
     linked(button, "task", t);
-    const row = make("tr", { role: "row" }, make("td", { role: "cell" }, button), ...columns.slice(1).map(column => make("td", { role: "cell", className: column.bar ? "bar" : "" })));
+    const row = make("tr", { role: "row" }, make("td", { role: "cell" }, button), ...columns.slice(1).map(column => make("td", { role: "cell", className: column.bar ? "bar" : column.wide ? "wide" : "" })));
     columns.forEach((column, c) => { row.cells[c].dataset.label = unbroken(column.short || column.title); });  // shown if rows become cards
     row.dataset.task = t;
     colored(row, taskColors[t]);
@@ -1103,9 +1106,9 @@ function tasksTable() {
     $("clear").hidden = !Object.values(S.marked).some(set => set.size);
   }
   tools($("tasks-card"), () => asCsv(
-    ["p", "task", "objective", ...T > 1 ? ["weight"] : [], ...D.scores ? [`held-out ${MEASURE}`, "standard error", "held-out rows"] : []],
+    ["p", "task", "objective", ...T > 1 ? ["weight"] : [], ...D.scores ? [`held-out ${MEASURE}`, "low", "high", "held-out rows"] : []],
     range(N).flatMap(i => range(T).map(t => [addressOf(i), D.tasks[t], D.objectives[t][i], ...T > 1 ? [D.weights[t][i]] : [],
-      ...D.scores ? [D.scores[t][i], D.errors[t][i], D.heldOut ? D.heldOut[t] : null] : []])),
+      ...D.scores ? [D.scores[t][i], D.low[t][i], D.high[t][i], D.heldOut ? D.heldOut[t] : null] : []])),
   ), null);
   $("clear").addEventListener("click", () => { Object.values(S.marked).forEach(set => set.clear()); repaint(); });
   const find = $("find");
