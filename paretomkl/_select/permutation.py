@@ -72,7 +72,8 @@ def permutation_test(search: Any, given: Mapping[str, Any], groups: Any, n: int)
             progress.done()
             progress.show("permuted labels")
     truth = _by_task(search, given, given["y"]) if several else {}
-    by_task = {name: p_value(own, [one.get(name, math.inf) for one in of_tasks]) for name, own in truth.items()}
+    names = [name for name in search.task_names_ if name in truth] if len(truth) > 1 else []
+    by_task = {name: p_value(truth[name], [one.get(name, math.inf) for one in of_tasks]) for name in names}
     return PermutationTest(np.array(scores), p_value(search.honest_score_, scores), by_task)
 
 

@@ -146,7 +146,7 @@ def test_fit_learns_from_tasks_of_one_class_if_functions_are_shared(folder, tmp_
     assert "skipped --share nothing and kernel, because task 'mono' has only one class" in done.stderr
     assert "To compare all ways without these tasks, use --min-class-rows 2" in done.stderr
     done = run("predict", tmp_path / "m.skops", folder / "mono.csv", "--json")
-    assert json.loads(done.stdout)["tasks"]["mono"]["rows"] == 20
+    assert json.loads(done.stdout)["score"]["tasks"]["mono"]["rows"] == 20
     for way in ("nothing", "kernel"):
         assert "Task 'mono' has only one class" in run(*words, "--share", way).stderr
     facts = json.loads(run(*words, "--share", "function").stdout)
