@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from .._data.reading import Examples, read_samples, take_rows
 from .._tools.shares import Share
+from ..exceptions import NewTaskWarning
 from .honest import honest_points, of_splits, splits_of
 from .intervals import CONFIDENCE
 from .scorers import MultiTaskScorer, Part, make_multitask_scorer, metric_of
@@ -43,7 +45,9 @@ def held_out_parts(
         read_samples(plain, take_rows(X, train, train, search.kernels), tasks=take_rows(tasks, train), reset=True)
         fitted = plain.learned(examples.take(train, train).training(plain.reading, strict=False))
         asked = take_rows(X, test, train, search.kernels), take_rows(y, test), None, take_rows(tasks, test)
-        parts, method, _ = scorer.parts(metric, fitted, *asked)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NewTaskWarning)  # folds may leave tasks out on purpose
+            parts, method, _ = scorer.parts(metric, fitted, *asked)
         folds.append([part._replace(rows=test[part.rows]) for part in parts])
     return folds, method, fitted
 
