@@ -77,7 +77,9 @@ def honest_estimate(search: Any) -> Estimate:
     """Their mean over the folds, and its interval."""
     bounded = search.stratify and within_unit(search.scoring)
     n_rows = sum(len(test) for _, test in search.splits_) if bounded else None
-    return of_folds(honest_scores(search), n_rows=n_rows)
+    found = of_folds(honest_scores(search), n_rows=n_rows)
+    of_variance = not search.stratify and search.scoring in (None, "r2")  # which is at most 1
+    return found._replace(high=float(np.minimum(found.high, 1.0))) if of_variance else found
 
 
 def honest_html(search: Any) -> str:
