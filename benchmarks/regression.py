@@ -21,6 +21,7 @@ import numpy as np
 import sklearn
 from joblib import Parallel, delayed
 from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import MultiTaskLasso, Ridge
 from sklearn.model_selection import GridSearchCV
@@ -50,6 +51,8 @@ METHODS = {
     "svr": "`SVR` per task, one choice for all",
     "svr pooled": "`SVR` pooled",
     "lasso": "`MultiTaskLasso`",
+    "extra trees": "extremely randomised trees, pooled",
+    "boosted": "boosted trees, pooled",
     "uniform": "uniform kernels",
     "independent": "independent MKL",
     "ours": "**ours**, the default search",
@@ -115,6 +118,7 @@ def make(method: str, train: Part, folds: Folds) -> Any:
     banks = {"kernels": [KernelBank("default", normalize="capacity", capacity=capacity) for capacity in (0.5, 1.0)]}
     few = _fewer(folds) if method in ("krr pooled", "svr pooled") else folds
     own: dict[str, Any] = {"cv": few, "scoring": "neg_mean_squared_error"}
+    leaves: dict[str, Any] = {"max_features": 1 / 3, "min_samples_leaf": 5}  # usual for noisy numbers
     ridge = {"alpha": [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]}
     made = {
         "mean": lambda: TaskwiseRegressor(DummyRegressor()),
@@ -126,6 +130,8 @@ def make(method: str, train: Part, folds: Folds) -> Any:
         "svr": lambda: TaskwiseRegressor(SVR(), tubes, **own),
         "svr pooled": lambda: TaskwiseRegressor(SVR(), tubes, form="pooled", **own),
         "lasso": lambda: TaskwiseRegressor(MultiTaskLasso(), {"alpha": np.logspace(-2, 1, 10)}, form="joint", **own),
+        "extra trees": lambda: TaskwiseRegressor(ExtraTreesRegressor(300, **leaves, random_state=0), form="pooled"),
+        "boosted": lambda: TaskwiseRegressor(HistGradientBoostingRegressor(random_state=0), form="pooled"),
         "uniform": lambda: GridSearchCV(UniformKernelRegressor(), {"C": COSTS, **banks}, cv=folds),
         "independent": lambda: GridSearchCV(IndependentMKLRegressor(), {"C": COSTS, **banks}, cv=folds),
         "ours": lambda: ParetoMKLRegressorCV(cv=folds),
