@@ -42,8 +42,8 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=200, strati
 print({name: values.shape[1] for name, values in flat.items()})
 
 # %%
-# A pattern selects all columns whose names match. Each source gets eight kernels of the default bank, computed from
-# its own columns. They share two distance matrices, so eight kernels cost little more than two.
+# A pattern selects all columns whose names match. Each source gets seven kernels of its own, computed from its
+# columns. They share two distance matrices, so seven kernels cost little more than two.
 
 kernels = sources({"upper": "upper_*", "lower": "lower_*", "frequency": "frequency_*", "noise": "noise_*"})
 search = ParetoMKLClassifierCV(ps=1.0, kernels=kernels).fit(X_train, y_train)

@@ -534,9 +534,10 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         Norms of the kernel weights to choose from, at least 1: 1 gives sparse weights, infinity equal weights. A single
         number is fixed and does not appear in ``best_params_``.
     capacity : "auto", sequence of float, or float, default="auto"
-        Exponents κ of the effective rank to choose from, see :class:`KernelBank`. "auto" is (0.5, 1.0) for kernels with
-        a capacity penalty, such as the default bank, and no search for others. With the squared loss it is (0.5,),
-        since that already penalises fitting noise. If you pass numbers, the penalty applies to kernels of any kind.
+        Exponents κ of the effective rank to choose from, see :class:`KernelBank`. "auto" is (0.5, 1.0, 1.5) for kernels
+        with a capacity penalty, such as the default bank, and no search for others. With the squared loss it is (0.5,),
+        since that already penalises fitting noise, and with the logistic loss (0.5, 1.0). If you pass numbers, the
+        penalty applies to kernels of any kind.
     cv : int, splitter, iterable, "new tasks" or "time", default=None
         Number of folds (None: 5), shuffled and stratified by task and label, which keep ``groups`` together if you pass
         them to ``fit``; or any scikit-learn splitter, or an

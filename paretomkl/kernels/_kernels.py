@@ -474,14 +474,15 @@ def default_kernels(
         Sample weights for the median.
     several_sources : bool, default=False
         Whether other sources get kernels too. Then the widths are only ½, 1 and 2 times the typical distance, because
-        the narrow kernels of many sources add up to an identity matrix, which fits anything.
+        the narrow kernels of many sources add up to an identity matrix, which fits anything. A cosine kernel takes the
+        place of the linear and the quadratic one, whose values depend most on the samples farthest from the mean.
     **where : dict
         ``columns`` and ``source`` of the kernels.
 
     Returns
     -------
     list of kernels
-        Thirteen kernels: linear, quadratic, six Gaussians, five Laplacians. With several sources, eight for each.
+        Thirteen kernels: linear, quadratic, six Gaussians, five Laplacians. With several sources, seven for each.
 
     Examples
     --------
@@ -492,9 +493,11 @@ def default_kernels(
     """
     euclidean, cityblock, n_varying = X if isinstance(X, Scale) else Scale.of(X, weight)
     gaussians, laplacians = (SOURCE_WIDTHS,) * 2 if several_sources else (GAUSSIAN_WIDTHS, LAPLACIAN_WIDTHS)
+    products: list[Kernel] = [Linear(**where), Polynomial(degree=2, gamma=1 / n_varying, name="quadratic", **where)]
+    if several_sources:  # the cosine of a single column is just its sign
+        products = [Cosine(**where)] if n_varying > 1 else products[:1]
     return [
-        Linear(**where),
-        Polynomial(degree=2, gamma=1 / n_varying, name="quadratic", **where),
+        *products,
         *(Gaussian(euclidean * width, name=f"gaussian ×{width:g}", **where) for width in gaussians),
         *(Laplacian(1 / (cityblock * width), name=f"laplacian ×{width:g}", **where) for width in laplacians),
     ]

@@ -76,4 +76,5 @@ class SVCTasks(KernelTasks):
         return SVCStart(dual, intercepts, np.zeros(self.n_tasks, dtype=np.int64))
 
 
-SVC = MachineKind("svc", SVCTasks, "labels", "hinge", promises=HINGE)
+# κ = 1.5 is for smooth decisions of many samples: it leaves little to the kernels that can fit anything
+SVC = MachineKind("svc", SVCTasks, "labels", "hinge", promises=HINGE, capacities=(0.5, 1.0, 1.5))

@@ -245,16 +245,23 @@ def test_each_source_has_its_own_default_bank():
         ParetoMKLClassifier(C=10, kernels=bank).fit(x, y) for bank, x in ((by_pattern, frame), (by_index, data))
     )
     assert_allclose(one.decision_function(frame), other.decision_function(data), atol=1e-3)
-    assert one.kernel_names_[0] == "sepal: linear"
-    assert one.kernel_names_[8:11] == ["petal: linear", "petal: quadratic", "petal: gaussian ×0.5"]
+    assert one.kernel_names_[0] == "sepal: cosine"
+    assert one.kernel_names_[7:10] == ["petal: cosine", "petal: gaussian ×0.5", "petal: gaussian ×1"]
     alone = {kernel.name: kernel.code.rate for kernel in KernelBank().fit(data[:, 2:]).kernels}
-    petal = {kernel.name: kernel.code.rate for kernel in one.model_.bank.kernels[8:]}
+    petal = {kernel.name: kernel.code.rate for kernel in one.model_.bank.kernels[8:]}  # all but the cosine
     assert petal == pytest.approx({name: alone[name] for name in petal}, rel=1e-12)
     shares = one.source_shares_
     assert list(shares) == ["sepal", "petal"]
     assert sum(shares.values()) == pytest.approx(1)
-    assert shares["petal"] == pytest.approx(one.kernel_shares_[8:].sum())
+    assert shares["petal"] == pytest.approx(one.kernel_shares_[7:].sum())
     assert shares["petal"] > shares["sepal"]
+
+
+def test_a_source_of_one_column_has_a_linear_kernel_where_others_have_a_cosine():
+    bank = sources({"age": 0, "constant": [1, 2], "genes": [2, 3]}).fit(RNG.normal(size=(30, 4)) * [1, 0, 1, 1])
+    first = {kernel.source: kernel for kernel in reversed(bank.kernels)}
+    first = {source: type(kernel).__name__ for source, kernel in first.items()}
+    assert first == {"age": "Linear", "constant": "Linear", "genes": "Cosine"}
 
 
 def test_one_source_has_the_whole_bank():
@@ -266,10 +273,10 @@ def test_one_source_has_the_whole_bank():
 def test_kernels_pay_within_their_source():
     data = np.random.default_rng(0).normal(size=(60, 30))
     bank = sources({"few": [0, 1], "many": range(2, 30)}).fit(data)
-    for kernels in (slice(0, 8), slice(8, 16)):
+    for kernels in (slice(0, 7), slice(7, 14)):
         rank = bank.effective_rank[kernels] / bank.effective_rank[kernels].min()
         assert_allclose(bank.factor[kernels], 1 / (bank.variance[kernels] * rank**0.5), rtol=1e-12)
-    assert bank.effective_rank[8:].min() > 3 * bank.effective_rank[:8].min()
+    assert bank.effective_rank[7:].min() > 3 * bank.effective_rank[:7].min()
 
 
 def test_shares_do_not_depend_on_the_scale_of_a_kernel():

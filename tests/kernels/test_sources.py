@@ -50,6 +50,7 @@ def test_each_source_decides_for_itself():
     side = bank.side(BOTH)
     for name, own in alone.items():
         there = [m for m, kernel in enumerate(bank.kernels) if kernel.source == name]
+        there = [m for m in there if name == "words" or m != there[0]]  # the cosine, which one source lacks
         names = [bank.names[m] for m in there]
         mine = own.some(np.array([own.names.index(n) for n in names]))
         X = BOTH[:, BLOCKS[name]]
