@@ -313,7 +313,7 @@ def test_sources_are_shown_saved_and_used(folder, tmp_path):
     assert done.stderr == ""
     facts = json.loads(run(*words, "--p", "1", *SOURCES, "--json").stdout)
     assert facts["sources"].keys() == {"body", "place"}
-    assert len(facts["theta"]) == 8 + 3  # indicators of a category are not standardised and have fewer kernels
+    assert len(facts["theta"]) == 7 + 3  # indicators of a category are not standardised and have fewer kernels
     for source, share in facts["sources"].items():
         assert share == pytest.approx(sum(v for name, v in facts["shares"].items() if name.startswith(f"{source}: ")))
         assert f"{source} {100 * share:.0f} %" in done.stdout
