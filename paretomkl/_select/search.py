@@ -60,6 +60,7 @@ __all__ = ["ParetoMKLClassifierCV", "ParetoMKLRegressorCV"]
 
 Grids = dict[Share, Grid]  # of each way to share
 NORMS = (1.1, 2.0)
+USUAL_CAPACITIES = 2  # capacities of a machine that "auto" tries with more than MOST_THOROUGH rows
 SMALL_TASK = 100  # mean samples per task below which the search prefers to share more, if the folds allow
 _MOST_SQUARED = 3000  # samples of a task up to which "auto" takes least squares, which factorise its whole matrix
 
@@ -192,9 +193,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         if rows is not None:
             some, X, groups = examples.take(rows), take_rows(X, rows), take_rows(groups, rows)
         ways, splits = self._splits(ways, some, groups)
-        grids = {way: self._grid(way) for way in ways}  # what "auto" stands for is known now
-        if is_auto(self.share) and self.s == NORMS and len(some.samples) > MOST_THOROUGH:
-            grids = {way: grid if way == "kernel" else replace(grid, norms=NORMS[:1]) for way, grid in grids.items()}
+        grids = self._grids(ways, len(some.samples))  # what "auto" stands for is known now
         n_points = sum(grid.size for grid in grids.values())
         with Progress(len(splits) * n_points + len(self._exponents()), self.tol, self.verbose) as progress:
             folds = partial(self._folds, some, X, tasks is not None, splits, grids, reader)
@@ -270,6 +269,20 @@ class PathSearch(KernelFit, MultiTaskEstimator):
     def loss_name(self) -> str:
         """Name of the loss of the held-out decisions in ``cv_results_``."""
         return "squared_error" if self.machine_kind.decisions in ("estimates", "numbers") else "log_loss"
+
+    def _grids(self, ways: Sequence[Share], n_rows: int) -> Grids:
+        """The grid of each way; with many rows, "auto" leaves out what brings little there."""
+        grids = {way: self._grid(way) for way in ways}
+        if n_rows <= MOST_THOROUGH:
+            return grids
+        if is_auto(self.capacity):
+            grids = {
+                way: replace(grid, capacities=grid.capacities and grid.capacities[:USUAL_CAPACITIES])
+                for way, grid in grids.items()
+            }
+        if is_auto(self.share) and self.s == NORMS:
+            grids = {way: grid if way == "kernel" else replace(grid, norms=NORMS[:1]) for way, grid in grids.items()}
+        return grids
 
     def _grid(self, way: Share = "kernel") -> Grid:
         """The checked grid to choose from; p is searched only for tasks that share just their kernel."""
@@ -535,9 +548,9 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         number is fixed and does not appear in ``best_params_``.
     capacity : "auto", sequence of float, or float, default="auto"
         Exponents κ of the effective rank to choose from, see :class:`KernelBank`. "auto" is (0.5, 1.0, 1.5) for kernels
-        with a capacity penalty, such as the default bank, and no search for others. With the squared loss it is (0.5,),
-        since that already penalises fitting noise, and with the logistic loss (0.5, 1.0). If you pass numbers, the
-        penalty applies to kernels of any kind.
+        with a capacity penalty, such as the default bank (without 1.5 for more than 400 rows), and no search for
+        others. With the squared loss it is (0.5,), since that already penalises fitting noise, and with the logistic
+        loss (0.5, 1.0). If you pass numbers, the penalty applies to kernels of any kind.
     cv : int, splitter, iterable, "new tasks" or "time", default=None
         Number of folds (None: 5), shuffled and stratified by task and label, which keep ``groups`` together if you pass
         them to ``fit``; or any scikit-learn splitter, or an
