@@ -237,8 +237,8 @@ class CrossValidation:
     best_capacity: float | None = None
     best_epsilon: float | None = None
     n_rows: int | None = None
-    kernel_spread: Mapping[str, float] = field(default_factory=dict)
-    source_spread: Mapping[str, float] = field(default_factory=dict)
+    kernel_spread: Mapping[str, float] = field(default_factory=dict, compare=False)
+    source_spread: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     @classmethod
     def from_search(cls, search: Any, measure: Measure = ACCURACY) -> CrossValidation:
@@ -258,7 +258,7 @@ class CrossValidation:
         chosen = float(best["p"]), float(best["C"])
         others_chosen = {f"best_{name}": best.get(name) for name in ("s", "capacity", "epsilon")}
         spread: dict[str, Any] = {}
-        if getattr(search, "kernel_shares_by_fold_", None) is not None:
+        if search.best_share_ == "kernel" and getattr(search, "kernel_shares_by_fold_", None) is not None:
             kernels = dict(zip(search.kernel_names_, search.kernel_shares_std_.tolist(), strict=True))
             spread = {"kernel_spread": kernels, "source_spread": getattr(search, "source_shares_std_", {})}
         others_chosen |= {"n_rows": search.n_search_rows_, **spread}
