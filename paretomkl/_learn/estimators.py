@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._data.labels import as_blocks
 from .._data.reading import Examples, Reading, Training, is_remote, read_samples
+from .._data.tasks import as_labels
 from .._fitting.tracing import Parts, Posed, check_parts, fit_and_pose, learn, solve
 from .._tools.checks import check_exponent, check_number, check_task_weight, shown
 from .._tools.shares import Share
@@ -313,7 +314,9 @@ class ParetoMKLClassifier(ContinuingLearner, KernelTaskClassifier):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SourceWarning)  # the first reading has said so
             samples = read_samples(copy(self), as_blocks(X), tasks=tasks, reset=True)
-        self.calibration_ = calibrated(self, Examples(samples, y, sample_weight))
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        given = y if hasattr(y, "columns") else as_labels(y, "y")
+        self.calibration_ = calibrated(self, Examples(samples, given, weight))
 
     @property
     def gives_probabilities(self) -> bool:

@@ -266,4 +266,4 @@ def check_score_fits(name: str, regression: bool, n_classes: int | None) -> None
 
 def needs_probabilities(name: str, option: str) -> str:
     """A message about a score that needs probabilities."""
-    return f"The score {name} needs probabilities ({option}), which support vector machines do not have; try roc_auc."
+    return f"The score {name} needs probabilities ({option}), which the baselines do not have; try roc_auc."

@@ -43,7 +43,7 @@ def posterior(f, y):
 def test_a_search_calibrates_on_its_held_out_decisions():
     X, y, new, _ = cancer(120)
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
-    search = ParetoMKLClassifierCV(**ONE_POINT, cv=folds).fit(X, y)
+    search = ParetoMKLClassifierCV(**ONE_POINT, cv=folds, tol=1e-6).fit(X, y)
     held_out = np.empty(len(y))
     for train, test in folds.split(X, y):
         held_out[test] = clone(search.best_estimator_).fit(X[train], y[train]).decision_function(X[test])
@@ -51,20 +51,20 @@ def test_a_search_calibrates_on_its_held_out_decisions():
     f = search.decision_function(new)
     agree = (a * f + b > 0) == (f > 0)
     assert agree.mean() > 0.9
-    assert_allclose(search.predict_proba(new)[agree, 1], expit(a * f + b)[agree], atol=1e-4)
+    assert_allclose(search.predict_proba(new)[agree, 1], expit(a * f + b)[agree], atol=2e-4)
 
 
 def test_a_search_scores_each_fold_with_the_calibration_of_the_others():
     X, y, _, _ = cancer(120)
     folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
-    search = ParetoMKLClassifierCV(**ONE_POINT, cv=folds, scoring="neg_log_loss").fit(X, y)
+    search = ParetoMKLClassifierCV(**ONE_POINT, cv=folds, scoring="neg_log_loss", tol=1e-6).fit(X, y)
     f = [clone(search.best_estimator_).fit(X[train], y[train]).decision_function(X[test]) for train, test in folds]
     for k, (_, test) in enumerate(folds):
         others = [j for j in range(3) if j != k]
         a, b = posterior(np.concatenate([f[j] for j in others]), np.concatenate([y[folds[j][1]] for j in others]))
         z = a * f[k] + b
         z = np.where((z > 0) == (f[k] > 0), z, 0.0)
-        assert_allclose(search.cv_results_[f"split{k}_test_score"][0], -log_loss(y[test], expit(z)), atol=1e-5)
+        assert_allclose(search.cv_results_[f"split{k}_test_score"][0], -log_loss(y[test], expit(z)), atol=1e-4)
 
 
 def labelling(kind, pairs, sources):
@@ -154,9 +154,9 @@ FORMS = {
     "matrix": lambda X, y: (X, np.stack([y > 0, np.where(np.arange(len(y)) % 5, y == 2, np.nan)], axis=1), None),
 }
 MODELS = {
-    "search": ParetoMKLClassifierCV(ps=1.0, Cs=[0.1, 1.0], s=2.0, cv=3),
+    "search": ParetoMKLClassifierCV(ps=1.0, Cs=[0.1, 1.0], s=2.0, cv=3, share="kernel"),
     "search by log-loss": ParetoMKLClassifierCV(
-        ps=1.0, Cs=[0.1, 1.0], s=2.0, cv=3, scoring=make_multitask_scorer("neg_log_loss")
+        share="kernel", ps=1.0, Cs=[0.1, 1.0], s=2.0, cv=3, scoring=make_multitask_scorer("neg_log_loss")
     ),
     "apart": ParetoMKLClassifierCV(**ONE_POINT, cv=3, share="nothing"),
     "everything": ParetoMKLClassifierCV(**ONE_POINT, cv=3, share="everything"),

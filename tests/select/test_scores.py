@@ -128,7 +128,7 @@ def test_scorers_are_used_unchanged():
         ("auc", "'auc' is not a score for classes (scoring); did you mean 'roc_auc'?"),
         ("magic", "'magic' is not a score for classes (scoring); use one of accuracy, balanced_accuracy"),
         ("r2", "'r2' is not a score for classes (scoring); use one of accuracy, balanced_accuracy"),
-        ("neg_log_loss", "The score neg_log_loss needs probabilities (scoring), which support vector machines do not"),
+        ("neg_log_loss", "The score neg_log_loss needs probabilities (scoring), which the baselines do not"),
         (make_scorer(f1_score, response_method="predict_proba"), "The score f1_score needs probabilities"),
         (make_multitask_scorer(average=None), "scoring must be the name of a score, a scikit-learn scorer, or a make"),
         (lambda *_: 0.0, "scoring must be the name of a score"),
