@@ -1,4 +1,4 @@
-"""Probabilities in searches: calibrated on the held-out decisions of folds, and scored on folds left out of that."""
+"""Scores of probabilities in searches: those of a fold are calibrated on the decisions of the others."""
 
 from __future__ import annotations
 
@@ -8,35 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._data.reading import Examples
-from .._learn.calibration import Calibration, HeldOut
-from .._learn.fold_models import fit_folds
-from .._learn.probabilities import held_out
+from .._learn.calibration import Calibration
 from .folds import Fold, FoldScores, scored_by_user
-from .splits import TrainTest
-
-
-def calibration_at(
-    best: Any, point: int, scored: Sequence[FoldScores], searched: Examples, splits: Sequence[TrainTest]
-) -> Calibration:
-    """The calibration of the best estimator at a point of the grid of its way to share.
-
-    The decisions are those of the search; where it has not kept them, the folds are fitted again at this point.
-    """
-    kept = [(one.number, one.held_out) for one in scored if one.way == best.share and one.error is None]
-    if all(decisions is not None for _, decisions in kept):
-        parts = [
-            _part(decisions.tasks, decisions.decided[point], searched.take(splits[number][1]))
-            for number, decisions in sorted(kept, key=lambda pair: pair[0])
-            if decisions is not None
-        ]
-    else:
-        parts = held_out(fit_folds(best, searched, splits), searched)
-    return Calibration.of(best.model_.tasks, best.machine_kind.decisions, parts, best.class_weight)
-
-
-def _part(tasks: Any, decided: Any, test: Examples) -> HeldOut:
-    return HeldOut(tasks, decided, test.samples, test.y, test.sample_weight)
+from .refolds import held_out_part
 
 
 def score_probabilities(
@@ -63,7 +37,7 @@ def _scored(fold: Fold, found: dict[Any, FoldScores], folds: dict[Any, Fold], er
         for k, (point, decided) in enumerate(zip(fold.grid.points, mine.held_out.decided, strict=True)):
             if id(decided) not in known:
                 parts = [
-                    _part(one.held_out.tasks, one.held_out.decided[k], folds[one.number, one.way].test)
+                    held_out_part(one.held_out.tasks, one.held_out.decided[k], folds[one.number, one.way].test)
                     for one in others
                     if one.held_out is not None
                 ]

@@ -1,7 +1,8 @@
-"""The folds of a search, to be fitted again at the chosen point: for sets, intervals and importances."""
+"""The folds of a search at the chosen point: fitted again for sets, intervals and importances, and calibrated."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,8 +13,11 @@ from joblib import hash as digest_of
 from .._data.labels import as_blocks
 from .._data.reading import Examples, read_samples
 from .._data.tasks import as_labels
+from .._learn.calibration import Calibration, HeldOut
 from .._learn.fold_models import FoldModel, fit_folds
+from .._learn.probabilities import held_out
 from .._tools.typing import IntArray
+from .folds import FoldScores
 from .splits import TrainTest, make_splits
 
 
@@ -85,3 +89,26 @@ def fingerprint_of(examples: Examples) -> str:
             values = as_labels(labels, "y").reshape(len(samples), -1)
             parts.append(values.astype(float if values.dtype.kind in "biuf" else str))
     return str(digest_of(parts))
+
+
+def calibration_at(
+    best: Any, point: int, scored: Sequence[FoldScores], searched: Examples, splits: Sequence[TrainTest]
+) -> Calibration:
+    """The calibration of the best estimator at a point of the grid of its way to share.
+
+    The decisions are those of the search; where it has not kept them, the folds are fitted again at this point.
+    """
+    kept = [(one.number, one.held_out) for one in scored if one.way == best.share and one.error is None]
+    if all(decisions is not None for _, decisions in kept):
+        parts = [
+            held_out_part(decisions.tasks, decisions.decided[point], searched.take(splits[number][1]))
+            for number, decisions in sorted(kept, key=lambda pair: pair[0])
+            if decisions is not None
+        ]
+    else:
+        parts = held_out(fit_folds(best, searched, splits), searched)
+    return Calibration.of(best.model_.tasks, best.machine_kind.decisions, parts, best.class_weight)
+
+
+def held_out_part(tasks: Any, decided: Any, test: Examples) -> HeldOut:
+    return HeldOut(tasks, decided, test.samples, test.y, test.sample_weight)

@@ -41,8 +41,8 @@ from .conformal import predict_interval, predict_set
 from .folds import Fold, FoldScores, PlainEstimator, one_number, own_score, routed, run_folds, shares_by_fold
 from .honest import honest_estimate, honest_html, honest_scores
 from .permutation import permutation_test
-from .probabilities import calibration_at, score_probabilities
-from .refolds import SearchFolds
+from .probabilities import score_probabilities
+from .refolds import SearchFolds, calibration_at
 from .scorers import check_scorer, wants_probabilities
 from .splits import TrainTest, group_codes, make_splits, rows_to_search
 from .ways import (
