@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from . import baselines, datasets, distributed, inspection, model_selection, plotting, report, tables
     from ._data.tasks import stack_tasks
     from ._fitting.models import TaskModel
+    from ._learn.encoder import TableEncoder
     from ._learn.estimators import ParetoMKLClassifier, ParetoMKLOutlierDetector, ParetoMKLRegressor
     from ._learn.path import PAPER_PS, ParetoPath, pareto_path
     from ._learn.saving import load_model, save_model
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "._fitting.models": "TaskModel",
+    "._learn.encoder": "TableEncoder",
     "._learn.saving": "load_model save_model",
     "._data.tasks": "stack_tasks",
     ".estimators": "ParetoMKLClassifier ParetoMKLOutlierDetector ParetoMKLRegressor",
@@ -46,6 +48,7 @@ __all__ = [
     "ParetoPath",
     "Polynomial",
     "Source",
+    "TableEncoder",
     "TaskModel",
     "baselines",
     "datasets",

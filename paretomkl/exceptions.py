@@ -253,19 +253,19 @@ class UnseenLevelWarning(UnlikeTrainingWarning):
         The name of the column.
     levels : sequence of str, default=()
         The new levels.
-    n_rows : int, default=0
-        How many rows have them.
+    rows : sequence of int, default=()
+        The samples that have them, at most the first thousand.
 
     Examples
     --------
     >>> from paretomkl.exceptions import UnseenLevelWarning
-    >>> UnseenLevelWarning("Column 'colour' has a new level.", "colour", ["red"], 3).levels
+    >>> UnseenLevelWarning("Column 'colour' has a new level.", "colour", ["red"], [3]).levels
     ('red',)
     """
 
-    def __init__(self, message: str, column: str = "", levels: Sequence[str] = (), n_rows: int = 0):
-        super().__init__(message, columns=[column] if column else [])
-        self.column, self.levels, self.n_rows = column, tuple(levels), n_rows
+    def __init__(self, message: str, column: str = "", levels: Sequence[str] = (), rows: Sequence[int] = ()):
+        super().__init__(message, rows, (column,) if column else ())
+        self.column, self.levels = column, tuple(levels)
 
 
 class TaskDataError(ValueError):

@@ -37,7 +37,6 @@ LEAVES = {"__main__", "_experiments", "_show", "cli", "datasets", "plotting", "r
 OWN_FUNCTIONS = {
     "paretomkl._select.folds.own_score",
     "paretomkl.machines._svdd.simplex",
-    "paretomkl.tables._tables.name_of_indicator",
 }
 """The only functions of this library that a model refers to by name."""
 

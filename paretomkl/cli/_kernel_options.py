@@ -20,7 +20,7 @@ OTHERS = "other columns"  # the source of the columns that are in no other sourc
 def parse_kernels(text: str, names: Sequence[str]) -> Any:
     """Kernels from text: ``default``, ``paper``, or ``rbf:0.5,linear,laplacian:2@age+bmi`` with columns after the @.
 
-    ``names`` are the columns after encoding; the name of a text column selects all its indicators.
+    ``names`` are the columns of the file.
     """
     if text in ("default", "paper"):
         return text
@@ -38,7 +38,11 @@ def parse_kernels(text: str, names: Sequence[str]) -> Any:
             raise TableError(f"No column follows the @ in {item!r} (--kernels).")
         if chosen:
             columns = [chosen] if chosen in names else chosen.split("+")
-            parameters["columns"] = [found for column in columns for found in _encoded(column, names)]
+            for column in columns:
+                if column not in names:
+                    known = hint([column], names, "column")
+                    raise TableError(f"There is no column {column!r} (--kernels); {known}")
+            parameters["columns"] = columns
         # compare classes, since a kernel can have several names
         if any(NAMED_KERNELS[name] is NAMED_KERNELS[other] and parameters == its for other, its in kernels):
             raise TableError(f"--kernels names {item!r} twice.")
@@ -62,22 +66,14 @@ def _kernel_parameter(name: str, value: str, item: str) -> dict[str, Any]:
     return {"degree": int(number)}
 
 
-def _encoded(column: str, names: Sequence[str]) -> list[str]:
-    found = [name for name in names if name == column] or [name for name in names if name.startswith(f"{column}=")]
-    if not found:
-        raise TableError(f"There is no column {column!r} (--kernels); {hint([column], names, 'column')}")
-    return found
-
-
 def parse_sources(given: Sequence[str], table: Table) -> tuple[KernelBank, list[str]]:
     """Sources from texts such as ``genes=g_*`` and ``clinic=age+ward``, and the columns of the file in none of them.
 
-    A pattern can match columns of the file and indicators; the name of a text column selects all its indicators.
     The remaining columns form one more source.
     """
     from ..kernels._kernels import sources
 
-    owner = table.origins
+    features = table.features
     blocks: dict[str, list[str]] = {}
     taken: set[str] = set()
     for item in given:
@@ -86,32 +82,21 @@ def parse_sources(given: Sequence[str], table: Table) -> tuple[KernelBank, list[
             raise TableError(f"--source takes a name and columns, such as genes=g_* or clinic=age+bmi; got {item!r}.")
         if name in blocks:
             raise TableError(f"--source {name!r} is given twice; join the columns with a +.")
-        patterns = [typed] if typed in owner.values() else [part.strip() for part in typed.split("+")]
-        found = {pattern: _fitting(pattern, name, owner) for pattern in patterns}
-        # keep a pattern if it selects the same columns in a bank: it is shorter than the list of names
-        blocks[name] = [
-            column
-            for pattern, columns in found.items()
-            for column in ([pattern] if columns == _matches(pattern, {c: c for c in owner}) else columns)
-        ]
+        patterns = [typed] if typed in features else [part.strip() for part in typed.split("+")]
+        found = {pattern: _fitting(pattern, name, features) for pattern in patterns}
+        blocks[name] = list(found)  # a bank selects the same columns, and a pattern is shorter than a list of names
         taken.update(*found.values())
-    rest = [column for column in owner if column not in taken]
+    rest = [column for column in features if column not in taken]
     if rest:
         blocks[OTHERS] = blocks.get(OTHERS, []) + rest
     short = {name: columns[0] if len(columns) == 1 else columns for name, columns in blocks.items()}
-    return sources(short), list(dict.fromkeys(owner[column] for column in rest))
+    return sources(short), rest
 
 
-def _matches(pattern: str, owner: dict[str, str]) -> list[str]:
-    """Encoded columns whose name or owner equals the pattern; if there are none, those whose name or owner matches."""
-    exact = [column for column, of_file in owner.items() if pattern in (column, of_file)]
-    return exact or [c for c, of_file in owner.items() if fnmatchcase(c, pattern) or fnmatchcase(of_file, pattern)]
-
-
-def _fitting(pattern: str, source: str, owner: dict[str, str]) -> list[str]:
-    found = _matches(pattern, owner)
+def _fitting(pattern: str, source: str, features: Sequence[str]) -> list[str]:
+    """The column with this name, or those that match the pattern."""
+    found = [name for name in features if name == pattern] or [n for n in features if fnmatchcase(n, pattern)]
     if not found:
-        names = list(dict.fromkeys(owner.values()))
-        known = hint([pattern.strip("*?")], names, "column")
+        known = hint([pattern.strip("*?")], features, "column")
         raise TableError(f"No feature column matches {pattern!r} (--source {source}); {known}")
     return found

@@ -115,7 +115,7 @@ class Options:
         Option(help="Column with the time of each row, which is no input; default: the rows of a task are in order."),
     ] = None
     no_rivals: Annotated[bool, Option("--no-rivals", help="Do not compare with simpler models.")] = False
-    impute: Annotated[bool, Option("--impute", help="Fill gaps with the median or most common value.")] = False
+    impute: Annotated[bool, Option("--impute", help="Fill gaps from the rows learned from.")] = False
     drop_missing: Annotated[
         bool, Option("--drop-missing", help="Skip rows without a target or task, or with other gaps.")
     ] = False
@@ -211,7 +211,12 @@ class Options:
         from ._kernel_options import OTHERS, parse_kernels, parse_sources
 
         if not self.source:
-            return parse_kernels(self.kernels, table.features)
+            kernels = parse_kernels(self.kernels, table.features)
+            if isinstance(kernels, str) and kernels == "default":
+                return "default"
+            from ..kernels._kernels import KernelBank
+
+            return KernelBank(kernels, standardize="range")
         if self.kernels != "default":
             raise TableError("--source gives each source the default kernels; do not use it with --kernels.")
         made, rest = parse_sources(self.source, table)

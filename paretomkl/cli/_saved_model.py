@@ -13,8 +13,8 @@ import numpy as np
 
 from .. import __version__
 from .._tools.typing import AnyArray, Array
-from .._tools.wording import counted, hint, joined, quoted
-from ..exceptions import UnlikeTrainingWarning, UntrustedError
+from .._tools.wording import counted, hint, joined, percent, quoted
+from ..exceptions import MissingValueWarning, UnlikeTrainingWarning, UntrustedError
 from ..tables._files import TableError
 from ..tables._tables import Columns, Table
 from ._running import note
@@ -22,7 +22,6 @@ from ._running import note
 if TYPE_CHECKING:
     from pandas import DataFrame as Frame
     from sklearn.base import BaseEstimator
-    from sklearn.pipeline import Pipeline
 
     from .._select.scores import Judge
 
@@ -32,14 +31,16 @@ BLOCK = 2000  # rows predicted at a time
 
 
 def save_fitted(table: Table, model: "BaseEstimator", scoring: str, out: Path) -> None:
-    """Save a pipeline of encoder and model, the columns it needs, and the name of the score it was chosen by."""
-    from sklearn.pipeline import make_pipeline
+    """Save a model, and what is needed to use it.
 
+    That is the columns, the ranges of numbers, whether gaps may be filled in, and the score it was chosen by.
+    """
     from .._learn.saving import save_model
 
-    pipeline = make_pipeline(table.encoder, model)
-    about = {"kind": MODEL_KIND, "version": __version__, "scoring": scoring}
-    save_model({**about, **vars(table.columns), "model": pipeline}, out)
+    numbers = table.inputs[table.columns.numbers]
+    about = {"kind": MODEL_KIND, "version": __version__, "scoring": scoring, "impute": table.impute}
+    about |= {"low": numbers.min().to_numpy(), "high": numbers.max().to_numpy()}
+    save_model({**about, **vars(table.columns), "model": model}, out)
 
 
 def columns_of(file: Path) -> Columns | None:
@@ -70,13 +71,32 @@ def check_columns(columns: Columns, frame: "Frame", file_name: str) -> None:
         raise TableError(f"{said}; {hint(absent, others, 'other column')}" if others else f"{said}.")
 
 
+def _note_gaps(inputs: "Frame") -> None:
+    """Print how many values of the inputs are missing, and in which columns."""
+    gaps = inputs.isna()
+    if gaps.to_numpy().any():
+        which = quoted(gaps.columns[gaps.any()], MOST_NAMED)
+        share = percent(float(gaps.to_numpy().mean()))
+        note(
+            f"{counted(int(gaps.any(axis=1).sum()), 'row')} of {len(gaps):,} have gaps, {share} of all values, which "
+            f"the model fills in from what it learned from: {which}."
+        )
+
+
 @dataclass(frozen=True)
 class SavedModel:
-    """What ``paretomkl fit`` wrote: a pipeline of encoder and model, and the columns it needs."""
+    """What ``paretomkl fit`` wrote.
 
-    pipeline: "Pipeline"
+    model: the fitted estimator; columns: the columns it needs; low, high: the ranges of the columns of numbers; impute:
+    whether gaps are filled in; scoring: the name of the score it was chosen by.
+    """
+
+    model: Any
     columns: Columns
-    scoring: str | None = None  # None for files written before it was kept
+    low: Array
+    high: Array
+    impute: bool
+    scoring: str | None
 
     @classmethod
     def load(cls, file: Path) -> "SavedModel":
@@ -93,12 +113,9 @@ class SavedModel:
         if not (isinstance(saved, dict) and saved.get("kind") == MODEL_KIND):
             raise TableError(f"{file.name} is a saved model, but `paretomkl fit` did not write it.")
         columns = Columns(*(saved[field.name] for field in fields(Columns)))
-        return cls(saved["model"], columns, saved.get("scoring"))
-
-    @property
-    def model(self) -> Any:
-        """The fitted estimator."""
-        return self.pipeline[-1]
+        if "low" not in saved:
+            raise TableError(f"{file.name} is of an earlier version of paretomkl; fit the model again.")
+        return cls(saved["model"], columns, *(saved[name] for name in ("low", "high", "impute", "scoring")))
 
     @property
     def regression(self) -> bool:
@@ -122,15 +139,16 @@ class SavedModel:
         """The columns of a table that the model needs; a note lists words it has not seen."""
         columns = self.columns
         check_columns(columns, frame, file_name)
-        inputs, encoders = columns.read(frame), self.pipeline[0].named_transformers_
-        imputes = any("simpleimputer" in getattr(part, "named_steps", {}) for part in encoders.values())
+        inputs = columns.read(frame)
         for name in columns.inputs:
             missing = int(inputs[name].isna().sum())
-            if missing and (name == columns.task or not imputes):
+            if missing and (name == columns.task or not self.impute):
                 advice = "remove those rows" if name == columns.task else "fill the gaps, or fit with --impute"
                 raise TableError(f"Column {name!r} has no value in {counted(missing, 'row')}; {advice}.")
-        known = encoders["words"][-1].categories_ if columns.words else []
-        for name, words in zip(columns.words, known, strict=True):
+        _note_gaps(inputs)
+        codings = getattr(self.model, "codings_", {})
+        for name in columns.words:
+            words = codings["X"].levels[name]
             if new := sorted(set(inputs[name].dropna()) - set(words)):
                 note(f"column {name!r} has words that the model has not seen and ignores: {quoted(new, MOST_NAMED)}.")
         return inputs
@@ -141,9 +159,7 @@ class SavedModel:
             return {}
         from .._data.ranges import far_outside  # imported here because it needs SciPy
 
-        scaler = self.pipeline[0].named_transformers_["numbers"][-1]
-        low, high = scaler.data_min_, scaler.data_max_
-        known = np.array([low, high, np.zeros(len(low))])
+        known = np.array([self.low, self.high, np.zeros(len(self.low))])
         found = far_outside(inputs[self.columns.numbers].to_numpy(), known)
         for far in found[:MOST_NAMED]:
             note(f"{far.in_words(self.columns.numbers[far.position], 1)}; predictions there are guesses.")
@@ -174,7 +190,7 @@ class SavedModel:
             if probabilities is not None:
                 from .._learn.calibration import led_by
 
-                found = np.mean([self.pipeline.predict_proba(rows) for rows in as_known], axis=0)
+                found = np.mean([self.model.predict_proba(rows) for rows in as_known], axis=0)
                 probabilities[new] = led_by(found, np.searchsorted(self.model.classes_, labels[new]))
         return answers
 
@@ -195,14 +211,15 @@ class SavedModel:
 
         rows = np.flatnonzero(chosen)
         with Progress(len(rows), 0.0, None, "rows") as progress, warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnlikeTrainingWarning)  # the command prints its own notes
+            for own in (MissingValueWarning, UnlikeTrainingWarning):  # the command prints its own notes
+                warnings.simplefilter("ignore", own)
             for first in range(0, len(rows), BLOCK):
                 some = rows[first : first + BLOCK]
-                answers.labels[some] = self.pipeline.predict(inputs.iloc[some])
+                answers.labels[some] = self.model.predict(inputs.iloc[some])
                 if answers.scores is not None:
                     answers.scores[some] = self._decisions(inputs.iloc[some])
                 if answers.probabilities is not None:
-                    answers.probabilities[some] = self.pipeline.predict_proba(inputs.iloc[some])
+                    answers.probabilities[some] = self.model.predict_proba(inputs.iloc[some])
                 progress.done(len(some))
                 progress.show("predicted")
 
@@ -212,7 +229,7 @@ class SavedModel:
 
     def _decisions(self, inputs: "Frame") -> Array:
         """Decision scores with one column for two classes and else one per class, or the predicted numbers."""
-        decide = self.pipeline.predict if self.regression else self.pipeline.decision_function
+        decide = self.model.predict if self.regression else self.model.decision_function
         return np.asarray(decide(inputs)).reshape(len(inputs), -1)
 
     def _labels(self, decisions: Array) -> AnyArray:

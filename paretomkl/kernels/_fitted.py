@@ -313,6 +313,13 @@ class Standardizer:
         varies = deviation > _CONSTANT * statistics.largest(np.abs)
         return cls(low, high, median + unit * centre, np.where(varies, deviation, np.inf))
 
+    @classmethod
+    def of_ranges(cls, statistics: ColumnStatistics) -> Standardizer:
+        """Maps the range of each column to [0, 1]."""
+        low, high = -statistics.largest(np.negative), statistics.largest(np.positive)
+        everything = np.full(len(low), np.inf)
+        return cls(-everything, everything, low, np.where(high > low, high - low, np.inf))
+
     def joining(self, groups: Sequence[IntArray]) -> Standardizer:
         """With one scale for each group of columns, so that together they have the variance of one column.
 

@@ -51,7 +51,8 @@ COUNT_WIDTHS = (0.5, 1.0, 2.0)
 SOURCE_WIDTHS = (0.5, 1.0, 2.0)  # with several sources, whose narrow kernels would add up to an identity matrix
 
 
-_SCALINGS: dict[bool | str, Scaling] = {True: "standardize", False: "none", "root": "root"}  # by ``standardize``
+# by ``standardize``
+_SCALINGS: dict[bool | str, Scaling] = {True: "standardize", False: "none", "root": "root", "range": "standardize"}
 
 
 # ------------------------------------------------------------------------------------------------ kernels
@@ -679,10 +680,12 @@ class KernelBank:
     capacity : float, default=0.5
         κ of ``normalize="capacity"``, at least 0. With 0, all kernels have the same variance; a larger κ puts a higher
         penalty on kernels that can fit anything.
-    standardize : bool, "root" or "auto", default="auto"
+    standardize : bool, "root", "range" or "auto", default="auto"
         Whether to scale columns to mean zero and standard deviation one first, and to pull in outliers. ``"auto"`` does
         so for the default bank and for sources, except that blocks of counts and the like get square roots (``"root"``)
-        instead. A :class:`~paretomkl.kernels.Source` can decide for itself.
+        instead. ``"range"`` maps the range of each column in the training samples to [0, 1], as the kernels of the
+        paper expect, and needs a list of kernels or ``"paper"``. A :class:`~paretomkl.kernels.Source` can decide for
+        itself.
     cache_mb : float, default=512
         Base matrices (distances, values of callables, a reordered copy of a precomputed stack) are kept in memory up to
         this size. Beyond it, they are recomputed, a few rows at a time, whenever they are needed. Large tasks,
@@ -701,7 +704,7 @@ class KernelBank:
     kernels: Literal["default", "paper", "precomputed", "one width"] | Sources | Iterable[KernelSpec] = "default"
     normalize: Normalization = "auto"
     capacity: float = 0.5
-    standardize: bool | Literal["root", "auto"] = "auto"
+    standardize: bool | Literal["root", "range", "auto"] = "auto"
     cache_mb: float = 512.0
 
     def __post_init__(self) -> None:
@@ -940,6 +943,8 @@ class KernelBank:
         if "standardize" not in scaling:
             return None
         if not isinstance(statistics, SparseStatistics):
+            if self.standardize == "range":
+                return Standardizer.of_ranges(statistics)
             categories = () if preparation is None else preparation.categories
             return Standardizer.of(statistics).joining([category.columns for category in categories])
         seen = [seen for (_, _, seen), way in zip(blocks, scaling, strict=True) if way == "standardize"]
@@ -992,9 +997,10 @@ class KernelBank:
             )
         if not (isinstance(self.capacity, numbers.Real) and 0 <= self.capacity < np.inf):
             raise ValueError(f"capacity must be a number of at least 0, got {literal(self.capacity)}.")
-        _check_standardize(self.standardize)
-        if self.standardize is True and is_precomputed(self):
-            raise ValueError("standardize=True needs features; a precomputed stack has none.")
+        if self.made_from_data or self.standardize != "range":
+            _check_standardize(self.standardize)
+        if self.standardize in (True, "range") and is_precomputed(self):
+            raise ValueError(f"standardize={self.standardize!r} needs features; a precomputed stack has none.")
         if not (isinstance(self.cache_mb, numbers.Real) and self.cache_mb >= 0):
             raise ValueError(f"cache_mb must be a number of at least 0, got {literal(self.cache_mb)}.")
         if not (self.made_from_data or is_precomputed(self)):

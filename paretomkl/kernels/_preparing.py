@@ -15,7 +15,6 @@ import numpy as np
 
 from .._tools.typing import AnyArray, Array, IntArray
 
-UNSEEN = -1.0  # code of a category that was not in the table that codes were made from
 NEARLY_EMPTY = 0.05  # share of values below which a column is left out
 _MOST_BASIS = 500  # maximum number of samples that missing sources are predicted from
 _RIDGES = 10.0 ** np.arange(-2, 2, 0.5)  # in units of the mean squared norm
@@ -44,7 +43,7 @@ class Category:
     def indicators(self, codes: Array) -> Array:
         """One column per code; codes that no training sample has have the shares of training."""
         missing = np.isnan(codes)
-        known = np.where(missing, UNSEEN if self.missing is None else float(self.missing), codes)
+        known = np.where(missing, np.nan if self.missing is None else float(self.missing), codes)
         made = np.asarray((known[:, None] == np.arange(len(self.shares))) & (self.shares > 0), dtype=np.float64)
         made[~made.any(axis=1)] = self.shares
         return made

@@ -21,8 +21,8 @@ import numpy as np
 from .._tools.typing import AnyArray, Array
 from .._tools.wording import counted, quoted
 from ..exceptions import UnseenLevelWarning
-from ..kernels._preparing import UNSEEN
 
+UNSEEN = -1.0  # code of a level that training did not have
 MOST_CATEGORIES = 50  # a text column with more distinct values looks like names
 MOST_OWN, OF_ROWS = 20, 0.5  # … and so does one with more than this if they are so large a share of the rows
 MOSTLY_NUMBERS = 0.5  # share of numbers in a column above which text looks like a mistake
@@ -30,6 +30,8 @@ DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d.*)?")
 DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 NESTED = (list, dict, set, tuple, np.ndarray)
 LONGEST = 40  # characters of a value in a message
+MOST_LEVELS = 4  # levels that a warning names at most
+MOST_ROWS = 1000  # rows that a warning lists at most
 
 
 def is_frame(X: object) -> bool:
@@ -83,12 +85,13 @@ class ColumnCoding:
         new = sorted({text_of(value) for value in codes if text_of(value) not in place})
         made = np.array([np.nan if value is None else codes[value] for value in values.cells], dtype=np.float64)
         if new:
-            n = sum(value is not None and text_of(value) in new for value in values.cells)
+            rows = [row for row, value in enumerate(values.cells) if value is not None and text_of(value) in new]
+            which, levels = quoted(map(short, new), MOST_LEVELS), "a level" if len(new) == 1 else "levels"
             message = (
-                f"Column {self.name!r} has {'a level' if len(new) == 1 else 'levels'} in {counted(n, 'row')} that "
-                f"training did not have and that say nothing: {quoted((short(level) for level in new), 5)}."
+                f"Column {short(self.name)!r} has {levels} that training did not have, in {counted(len(rows), 'row')}: "
+                f"{which}; predictions there use the other columns."
             )
-            warnings.warn(UnseenLevelWarning(message, self.name, new, n), stacklevel=6)
+            warnings.warn(UnseenLevelWarning(message, self.name, new, rows[:MOST_ROWS]), stacklevel=6)
         return made
 
 

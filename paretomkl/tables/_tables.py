@@ -19,27 +19,22 @@ import numpy as np
 
 from .._tools.typing import AnyArray
 from .._tools.wording import counted, hint, joined, quoted
+from ._coding import DATE, DECIMAL_COMMA, MOST_CATEGORIES, MOSTLY_NUMBERS, NESTED, text_of
 from ._files import MAX_ROWS, TableError, read_table
 
 if TYPE_CHECKING:  # pandas is imported where it is used
     from pandas import DataFrame as Frame
     from pandas import Series
-    from sklearn.compose import ColumnTransformer
 
 __all__ = ["Columns", "Table", "TableError", "load_table", "read_table"]
 
 MAX_LABELS = 20  # a target with more distinct whole numbers than this is numeric …
 FEW_LABELS = 10  # … and so is one with more than this …
 FEW_ROWS = 10  # … and fewer rows per value
-MOST_CATEGORIES = 50  # a text column with more distinct values looks like names
-MOSTLY_NUMBERS = 0.5  # share of numbers in a column above which text looks like a mistake
 MOST_NAMED = 12  # maximum number of tasks or columns listed in a message
 FEW_IDS = 20  # minimum number of rows for distinct whole numbers to look like ids
 ID_NAME = re.compile(r"(^|.*[_\W])(id|ids|nr|no|num|number|index|idx|key|row|rownum)", re.IGNORECASE)
-DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d.*)?")
-DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 NAMELESS = re.compile(r"Unnamed: \d+")  # pandas' name for a column without a name
-NESTED = (list, dict, set, tuple, np.ndarray)
 
 
 # ------------------------------------------------------------------------------------------------ columns
@@ -100,9 +95,6 @@ def _choose_columns(
     numbers = [name for name in inputs if name not in words]
     if not numbers and not words:
         raise TableError("No column is left to learn from.")
-    for word in words:
-        for taken in {name_of_indicator(word, text) for text in as_text(frame[word]).dropna()}.intersection(numbers):
-            raise TableError(f"Column {taken!r} has the name of an indicator of column {word!r}; rename one of them.")
     return Columns(target, task, numbers, words)
 
 
@@ -231,46 +223,10 @@ def _quoted(name: str) -> str:
     return shlex.quote(text.getvalue())
 
 
-# ----------------------------------------------------------------------------------------------- encoding
-def _make_encoder(columns: Columns, impute: bool) -> ColumnTransformer:
-    """A transformer that scales numbers to [0, 1], turns categories into indicators, and passes the task through."""
-    from sklearn.compose import ColumnTransformer
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
-
-    parts: list[tuple[str, Any, list[str]]] = []
-    if columns.numbers:
-        fill = [SimpleImputer(strategy="median")] * impute
-        parts.append(("numbers", make_pipeline(*fill, MinMaxScaler()), columns.numbers))
-    if columns.words:
-        fill = [SimpleImputer(strategy="most_frequent")] * impute
-        encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False, feature_name_combiner=name_of_indicator)
-        parts.append(("words", make_pipeline(*fill, encoder), columns.words))
-    if columns.task is not None:
-        parts.append(("task", "passthrough", [columns.task]))
-    encoder = ColumnTransformer(parts, verbose_feature_names_out=False)
-    return encoder.set_output(transform="pandas")
-
-
-def name_of_indicator(column: str, word: object) -> str:
-    """The name of the indicator of a category; saved models refer to this function by name."""
-    return f"{column}={word}"
-
-
+# ------------------------------------------------------------------------------------------------- cells
 def as_text(column: Series) -> Series:
     """Categories as text: 1, 1.0 and "1" are the same category, whatever type a file gave it."""
-    return column.map({value: _text(value) for value in column.dropna().unique()}).astype(object)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bytes):
-        value = value.decode(errors="replace")
-    elif isinstance(value, (float, np.floating)) and float(value).is_integer():
-        value = int(value)
-    elif isinstance(value, datetime.datetime) and value.time() == datetime.time():
-        value = value.date()
-    return str(value).strip()
+    return column.map({value: text_of(value) for value in column.dropna().unique()}).astype(object)
 
 
 def _as_numbers(column: Series, purpose: str = "") -> Series:
@@ -379,7 +335,7 @@ class Table:
     columns : Columns
         The roles of the columns of the file.
     impute : bool
-        Whether the encoder fills in missing inputs.
+        Whether missing inputs are filled in; otherwise there are none.
     regression : bool
         Whether y contains numbers to predict.
     left_out : tuple of LeftOut
@@ -399,28 +355,15 @@ class Table:
     look_like_ids: tuple[str, ...] = ()
     groups: AnyArray | None = None
 
-    # X is made on first use: scikit-learn takes a second to import, and the checks before learning do not need it
-    @cached_property
-    def encoder(self) -> ColumnTransformer:
-        """The transformer that makes X from the inputs, also for new rows."""
-        return _make_encoder(self.columns, self.impute).fit(self.inputs)
-
     @cached_property
     def X(self) -> Frame:
-        """Numbers scaled to [0, 1], one indicator per category, and the task column, if there is one, as text."""
-        return self.encoder.transform(self.inputs)
-
-    @cached_property
-    def origins(self) -> dict[str, str]:
-        """For each column of X that kernels use, the column of the file that it comes from."""
-        words = {name: sorted(self.inputs[name].dropna().unique()) for name in self.columns.words}
-        indicators = {name_of_indicator(name, text): name for name, texts in words.items() for text in texts}
-        return {name: name for name in self.columns.numbers} | indicators
+        """The inputs for estimators, which encode them; categories have a type that may have many levels."""
+        return self.inputs.astype(dict.fromkeys(self.columns.words, "category"))
 
     @property
     def features(self) -> list[str]:
         """Columns of X that kernels use."""
-        return list(self.origins)
+        return self.columns.numbers + self.columns.words
 
     @property
     def tasks(self) -> list[str]:
@@ -463,7 +406,7 @@ def load_table(
     categorical, drop : sequences of str
         Categorical columns that look like numbers or names, and columns to leave out.
     impute : bool
-        Whether to fill in missing values with the median or the most common category; otherwise they are an error.
+        Whether to accept missing values, which estimators fill in; otherwise they are an error.
     drop_missing : bool, default=False
         Whether to leave out rows without a target or a task, and rows with other gaps unless they are imputed.
     min_class_rows : int, default=None
@@ -483,7 +426,7 @@ def load_table(
     Returns
     -------
     Table
-        Inputs, classes or numbers, and how they were encoded.
+        Inputs, and classes or numbers.
 
     Examples
     --------
@@ -494,7 +437,7 @@ def load_table(
     ...     _ = file.write_text("size,colour,kind\\n1,red,a\\n2,blue,b\\n3,red,a\\n")
     ...     table = load_table(file, "kind")
     >>> table.X.columns.tolist(), table.y.tolist()
-    (['size', 'colour=blue', 'colour=red'], ['a', 'b', 'a'])
+    (['size', 'colour'], ['a', 'b', 'a'])
     """
 
     form: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}

@@ -87,7 +87,7 @@ def test_skipped_rows_are_listed(folder, tmp_path):
 def test_imputed_inputs_are_kept_and_rows_without_a_target_are_not(folder):
     kept = load_table(folder / "gaps.csv", "outcome", "hospital", drop_missing=True, impute=True, any_tasks=True)
     assert (len(kept.y), kept.left_out[0].total) == (157, 3)
-    assert kept.X["bmi"].notna().all()
+    assert kept.X["bmi"].isna().any(), "the model fills gaps in, from the rows that it learns from"
     whole = load_table(folder / "gaps.csv", "outcome", "hospital", drop_missing=True, any_tasks=True)
     assert len(whole.y) == 156
 
@@ -378,7 +378,7 @@ def test_encodings(tmp_path, encoding):
     with pytest.raises(TableError, match=rf"is not encoded in UTF-8; pass .* --encoding {encoding}"):
         load_table(file, "outcome")
     table = load_table(file, "outcome", encoding=encoding)
-    assert "ward=östlich" in table.features
+    assert "östlich" in set(table.X["ward"])
     with gzip.open(tmp_path / "t.csv.gz", "wb") as packed:
         packed.write(file.read_bytes())
     pd.testing.assert_frame_equal(load_table(tmp_path / "t.csv.gz", "outcome", encoding=encoding).X, table.X)
