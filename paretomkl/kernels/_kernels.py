@@ -819,7 +819,7 @@ class KernelBank:
             sizes = (
                 np.average(evaluator.diagonals(X), axis=1, weights=weight)
                 if statistics is None
-                else statistics.mean(evaluator.diagonals_by_sample)
+                else statistics_of(X, weight).mean(evaluator.diagonals_by_sample)  # the evaluator prepares X itself
             )
         return self._fitted(evaluator, variance, rank, sizes), known
 
