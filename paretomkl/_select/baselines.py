@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, ClassVar, Self
 
@@ -27,7 +27,9 @@ from .._data.tasks import codes_of, listed, missing_labels, rows_by_code
 from .._tools.running import SMALL_SYSTEM, Progress, blas_threads, effective_jobs
 from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, IntArray
+from ..kernels._evaluation import gaps_in
 from ..kernels._kernels import is_precomputed
+from ..kernels._preparing import Preparation
 from .held_out import held_out_parts, joined_folds
 from .honest import best, choices, honest_scores, splits_of
 from .intervals import Estimate
@@ -181,6 +183,7 @@ class Entries:
     values: AnyArray
     labels: AnyArray
     matrix: bool  # whether the tasks are columns of y
+    n_levels: Mapping[int, int] = field(default_factory=dict)  # of the columns that hold codes of categories
 
     @classmethod
     def of(cls, examples: Examples, tasks: Labelling | Targets) -> Entries:
@@ -201,7 +204,7 @@ class Entries:
                 rows, values = rows[codes >= 0], codes[codes >= 0]
             parts.append((rows, np.full(len(rows), g), values))
         rows, groups, values = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return cls(samples.data, rows, groups, values, labels, truth.ndim == 2)
+        return cls(samples.data, rows, groups, values, labels, truth.ndim == 2, samples.n_levels)
 
     def fold(self, train: IntArray, test: IntArray) -> TrainTest:
         """The entries of the training samples and of the test samples."""
@@ -214,7 +217,7 @@ class Entries:
         rows, groups, values = map(np.concatenate, pairs)
         # kernel values of other samples cannot be appended to a stack, and are not needed
         data = self.data if self.data.ndim > 2 else np.concatenate([self.data, other.data])
-        return Entries(data, rows, groups, values, self.labels, self.matrix)
+        return Entries(data, rows, groups, values, self.labels, self.matrix, self.n_levels)
 
     def truth(self, entries: IntArray) -> AnyArray:
         """Labels or targets of some entries."""
@@ -230,9 +233,17 @@ class Entries:
         return self.labels[group, codes].tolist() if self.labels.size and len(codes) == 2 else None
 
     def features(self, fold: TrainTest, groups: IntArray) -> list[Array]:
-        """Columns of both parts, standardised on the first, plus an indicator per group if there are several."""
-        scaler = StandardScaler().fit(self.data[self.rows[fold[0]]])
-        columns = [scaler.transform(self.data[self.rows[part]]) for part in fold]
+        """Columns of both parts, standardised on the first, plus an indicator per group if there are several.
+
+        Gaps and categories become numbers as in a bank of kernels, fitted to the first part too.
+        """
+        columns = [self.data[self.rows[part]] for part in fold]
+        if self.n_levels or any(map(gaps_in, columns)):
+            preparation = Preparation.of(columns[0], n_levels=self.n_levels)
+            kept = preparation.expanded(np.arange(self.data.shape[1]))
+            columns = [preparation(own)[:, kept] for own in columns]
+        scaler = StandardScaler().fit(columns[0])
+        columns = [scaler.transform(own) for own in columns]
         if len(groups) == 1:
             return columns
         return [np.hstack([own, self.groups[part, None] == groups]) for own, part in zip(columns, fold, strict=True)]

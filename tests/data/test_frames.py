@@ -26,6 +26,7 @@ from paretomkl import (
 from paretomkl.exceptions import MissingValueWarning, UnseenLevelWarning
 from paretomkl.kernels import KernelBank
 from paretomkl.kernels._preparing import Preparation
+from paretomkl.report import compare
 
 N = 90
 GAPS = pytest.mark.filterwarnings("ignore::paretomkl.exceptions.MissingValueWarning")
@@ -138,6 +139,22 @@ def test_numbers_have_no_preparation():
     X = np.random.default_rng(0).normal(size=(40, 3))
     assert KernelBank().fit(X).evaluator.preparation is None
     assert not hasattr(ParetoMKLClassifier().fit(pd.DataFrame(X).add_prefix("x"), X[:, 0] > 0), "codings_")
+
+
+@GAPS
+def test_baselines_see_the_same_table():
+    """Without gaps, indicators made beforehand give the same scores; with gaps, there are scores too."""
+    given = {"Cs": [1.0], "s": 1.1, "cv": 2}
+    names: list[dict[str, list[float]]] = []
+    frame, y = table(gaps=False)
+    X = frame.drop(columns="site")
+    for some in (X, TableEncoder().fit_transform(X)):
+        comparison = compare(ParetoMKLClassifierCV(**given).fit(some, y), some, y)
+        names.append({rival.name: rival.folds.tolist() for rival in comparison.rivals})
+    assert names[0] == names[1]
+    with_gaps = table()[0].drop(columns="site")
+    comparison = compare(ParetoMKLClassifierCV(**given).fit(with_gaps, y), with_gaps, y)
+    assert all(np.isfinite(rival.folds).all() for rival in comparison.rivals)
 
 
 @GAPS
