@@ -19,7 +19,7 @@ import numpy as np
 
 from .._tools.typing import AnyArray
 from .._tools.wording import counted, hint, joined, quoted
-from ._coding import DATE, DECIMAL_COMMA, MOST_CATEGORIES, MOSTLY_NUMBERS, NESTED, text_of
+from ._coding import DATE, DECIMAL_COMMA, MOST_CATEGORIES, MOSTLY_NUMBERS, NESTED, short, text_of
 from ._files import MAX_ROWS, TableError, read_table
 
 if TYPE_CHECKING:  # pandas is imported where it is used
@@ -31,7 +31,8 @@ __all__ = ["Columns", "Table", "TableError", "load_table", "read_table"]
 MAX_LABELS = 20  # a target with more distinct whole numbers than this is numeric …
 FEW_LABELS = 10  # … and so is one with more than this …
 FEW_ROWS = 10  # … and fewer rows per value
-MOST_NAMED = 12  # maximum number of tasks or columns listed in a message
+MOST_NAMED = 12  # maximum number of tasks listed in a message
+MOST_GAPS = 3  # maximum number of columns with gaps listed in a message
 FEW_IDS = 20  # minimum number of rows for distinct whole numbers to look like ids
 ID_NAME = re.compile(r"(^|.*[_\W])(id|ids|nr|no|num|number|index|idx|key|row|rownum)", re.IGNORECASE)
 NAMELESS = re.compile(r"Unnamed: \d+")  # pandas' name for a column without a name
@@ -161,12 +162,14 @@ def _check_missing(frame: Frame, needed: Sequence[str], impute: bool) -> None:
         ((name, n),) = refused.items()
         said = f"Column {name!r} is missing in {n:,} of {counted(len(frame), 'row')}"
     else:
-        listed = [f"{name!r} in {counted(n, 'row')}" for name, n in refused.items()]
-        rest = len(listed) - MOST_NAMED
-        said = f"Values are missing: {joined(listed[:MOST_NAMED] + [f'{rest:,} more'] * (rest > 0))}"
-    inputs = ",".join(_quoted(name) for name in refused if name not in needed)
-    fill = f", leave the column out with --drop {inputs}, or let --impute fill in the median or the most common value"
-    advice = f"leave those rows out with --drop-missing{fill * (bool(inputs) and len(refused) <= MOST_NAMED)}"
+        listed = [f"{short(name)!r} in {counted(n, 'row')}" for name, n in refused.items()]
+        rest = len(listed) - MOST_GAPS
+        said = f"Values are missing: {joined(listed[:MOST_GAPS] + [f'{rest:,} more'] * (rest > 0))}"
+    inputs = [_quoted(name) for name in refused if name not in needed]
+    advice = "leave those rows out with --drop-missing"
+    if inputs:
+        which = f"the column out with --drop {inputs[0]}" if len(inputs) == 1 else "columns out with --drop"
+        advice = f"let --impute fill the gaps in, {advice}, or leave {which}"
     raise TableError(f"{said} (NA, None and the like count as missing); {advice}.")
 
 

@@ -109,3 +109,13 @@ def test_arrow_streams_are_read_like_files(tmp_path):
     with pyarrow.ipc.new_stream(tmp_path / "t.arrow", table.schema) as stream:
         stream.write_table(table)
     assert read_table(tmp_path / "t.arrow").to_dict("list") == {"age": [1, 2], "kind": ["a", "b"]}
+
+
+def test_the_message_about_many_gaps_is_short_and_says_what_to_do(tmp_path):
+    """With so many columns with gaps, --drop-missing would leave no row."""
+    frame = patients().assign(**{f"a long name of a laboratory value, number {k}": np.nan for k in range(40)})
+    frame.iloc[::7, 5:] = 1.0
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(TableError, match=r"37 more .* let --impute fill the gaps in") as caught:
+        load_table(tmp_path / "t.csv", "outcome")
+    assert len(str(caught.value)) <= 400
