@@ -37,7 +37,7 @@ print(X_train["hospital"].value_counts(sort=False).to_dict())
 
 settings = {"kernels": kernels, "task_column": "hospital"}
 ps, Cs = [0.01, 0.1, 0.5, 1, 2, 5, 10, 50, np.inf], [0.3, 1.0, 3.0, 10.0, 30.0]
-search = ParetoMKLClassifierCV(ps, Cs, s=1.1, **settings).fit(X_train, y_train)
+search = ParetoMKLClassifierCV(ps, Cs, s=1.1, share="kernel", **settings).fit(X_train, y_train)
 print(f"chosen {search.best_params_}, score {search.best_score_:.3f}")
 
 # %%

@@ -66,7 +66,7 @@ def kernel_ridge(X, y):
     return TransformedTargetRegressor(ridge, transformer=StandardScaler()).fit(X, y)  # it has no intercept
 
 
-given = {"kernels": kernels, "cv": 3, "ps": 1.0}
+given = {"kernels": kernels, "cv": 3, "ps": 1.0, "share": "kernel"}
 learned = ParetoMKLRegressorCV(s=1.1, Cs=[0.03, 0.1, 0.3, 1.0], **given)
 uniform = ParetoMKLRegressorCV(s=np.inf, Cs=[0.003, 0.01, 0.03, 0.1, 0.3, 1.0], **given)
 for search in (learned, uniform):

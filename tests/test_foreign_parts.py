@@ -251,7 +251,7 @@ def test_searches_with_foreign_parts_are_those_of_our_own(kind, foreign, request
     X, y, tasks = small_data(kind)
     given = {"ps": [0.5], "Cs": [0.3, 3.0], "s": [1.0, 2.0], "cv": 2, "kernels": "default", "tol": 1e-6}
     search = ParetoMKLClassifierCV if MACHINES[kind].reads == "labels" else ParetoMKLRegressorCV
-    search = search(**given, loss=MACHINES[kind].loss)
+    search = search(**given, loss=MACHINES[kind].loss, share="kernel")
     ours = search.fit(X, y, tasks=tasks)
     scores, decisions = ours.cv_results_["mean_test_score"].copy(), ours.predict(X, tasks=tasks)
     request.getfixturevalue(foreign)
@@ -343,7 +343,7 @@ def test_a_plain_solver_works_everywhere_and_starts_cold():
     assert theirs.n_sweeps == 80
     fitted = ParetoMKLClassifier(solver=solver, kernels="paper", s=2.0).fit(X, y, tasks=tasks)
     assert fitted.gap_ <= 1e-3
-    search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0, 3.0], cv=2, solver=solver, kernels="paper", s=2.0)
+    search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0, 3.0], cv=2, solver=solver, kernels="paper", s=2.0, share="kernel")
     assert search.fit(X, y, tasks=tasks).gap_ <= 1e-3
     assert search.cv_results_["mean_test_score"].shape == (2,)
 

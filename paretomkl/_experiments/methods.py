@@ -20,7 +20,7 @@ from sklearn.svm import SVC
 
 from .._data.labels import Labelling, Samples
 from .._data.reading import Training, read_samples
-from .._fitting.models import FittedTasks, share
+from .._fitting.models import FittedTasks, SharedModel, share
 from .._learn.base import MultiTaskClassifier
 from .._learn.path import pareto_path
 from .._select.search import ParetoMKLClassifierCV
@@ -82,7 +82,11 @@ class Outcome:
 def put_to_test(model: FittedTasks, samples: Samples, y: AnyArray, point: Candidate, outcome: Outcome) -> None:
     """Fill in the scores of a fitted model on the test part."""
     decisions = model.decisions(samples)
-    right, belongs = model.tasks.right(decisions, y)
+    if isinstance(model, SharedModel):  # one function: a task is right where the function is
+        belongs = np.asarray(samples.sources)[:, None] == np.array(model.tasks.sources)
+        right = belongs & (model.predict(samples) == y)[:, None]
+    else:
+        right, belongs = model.tasks.right(decisions, y)
     by_votes = model.tasks.kind == "classes"  # else the mean over the tasks
     point.accuracy = float(np.mean(model.tasks.predictions(decisions) == y if by_votes else share(right, belongs)))
     point.right = right.sum(axis=0).tolist()

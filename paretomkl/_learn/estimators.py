@@ -110,8 +110,8 @@ class ParetoLearner:
 class ContinuingLearner(ParetoLearner):
     """A learner that can continue from a fit to fewer rows."""
 
-    model_: Any
     _forget: Callable[[], None]  # of MultiTaskEstimator
+    learned: Callable[..., Any]
 
     def fit(
         self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None, warm_from: Any = None
@@ -143,9 +143,11 @@ class ContinuingLearner(ParetoLearner):
         self : object
         """
         earlier = None if warm_from is None else _model_of(warm_from)
+        if earlier is not None and is_remote(X):
+            raise ValueError("warm_from needs all samples in one place, not on a cluster; use X.compute().")
         self._forget()
         training = self.read_data(X, y, tasks=tasks, sample_weight=sample_weight)
-        self.model_ = self._learn(training if earlier is None else replace(training, earlier=earlier))
+        self.learned(training if earlier is None else replace(training, earlier=earlier))
         self._calibrate(X, y, tasks, sample_weight)
         return self
 

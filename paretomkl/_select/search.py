@@ -670,7 +670,7 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
     >>> sorted(search.best_params_)
     ['C', 'capacity', 'p']
     >>> len(search.path_), len(search.cv_results_["mean_test_score"])
-    (3, 12)
+    (3, 18)
     """
 
     best_estimator_: ParetoMKLClassifier

@@ -339,8 +339,8 @@ class MultiTaskStratifiedGroupKFold(_GroupFolds, MultiTaskStratifiedKFold):
     >>> patients = np.array(["p", "p", "q", "q", "r", "r", "s", "s"])
     >>> for train, test in MultiTaskStratifiedGroupKFold(2).split(np.zeros((8, 1)), y, groups=patients):
     ...     print(patients[test], y[test])
-    ['p' 'p' 'q' 'q'] [0 0 1 1]
-    ['r' 'r' 's' 's'] [0 0 1 1]
+    ['p' 'p' 's' 's'] [0 0 1 1]
+    ['q' 'q' 'r' 'r'] [1 1 0 0]
     """
 
     __module__ = "paretomkl.model_selection"

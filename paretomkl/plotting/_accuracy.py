@@ -39,6 +39,8 @@ class AccuracyDisplay:
         Half the height of a band around each line; plots of differences have no bands.
     score_name : str, default="accuracy"
         Label of the vertical axis.
+    mean_name : str, default="mean"
+        Name shown next to the bold line.
 
     Attributes
     ----------

@@ -62,6 +62,7 @@ SEARCHES = [ParetoMKLClassifierCV, ParetoMKLRegressorCV]
 REFUSED = {
     "share": (["nothing", "function", "everything"], "in one place"),
     "kernels": (["precomputed"], "in one place"),
+    "probability": ([True], "in one place"),
     "solver": (["tseng"], "'tseng' needs"),
     "machine": (["one-class", "svdd"], "labels or targets"),
     "C": ([np.ones(62)], "one number"),
@@ -154,12 +155,22 @@ def test_every_parameter_is_changed_or_refused(learner):
     known = signature(learner).parameters
     data_of_fit = {"X", "y", "tasks", "sample_weight"}
     if learner is not pareto_path:
-        assert signature(learner.fit).parameters.keys() == {"self", *data_of_fit}
+        assert signature(learner.fit).parameters.keys() == {"self", "warm_from", *data_of_fit}
     changed = {name for params in CHANGES[learner] for name in params}
-    refused = {"share", "task_column"}  # every other value of share; Dask arrays below all have a task column
+    refused = {
+        "share",
+        "task_column",
+        "probability",
+    }  # every other value of the first and last; Dask arrays below all have a task column
     assert not known.keys() - changed - refused - data_of_fit, "add these parameters to CHANGES"
     for params in CHANGES[learner]:
         assert not [name for name, value in params.items() if value is known[name].default], "these are the defaults"
+
+
+def test_a_fit_on_a_cluster_continues_no_other(data, client):
+    old = ParetoMKLClassifier().fit(**data.here(ParetoMKLClassifier, {}))
+    with pytest.raises(ValueError, match="warm_from needs all samples in one place"):
+        ParetoMKLClassifier().fit(**data.sites(ParetoMKLClassifier, {}), warm_from=old)
 
 
 def test_every_estimator_is_here():

@@ -173,7 +173,8 @@ def test_several_outputs_share_one_factorisation(toy, monkeypatch):
 def test_search_matches_a_grid_search_over_the_plain_estimator(toy):
     X, y, tasks = toy
     folds = [(np.arange(90)[np.arange(90) % 3 != k], np.arange(90)[np.arange(90) % 3 == k]) for k in range(3)]
-    search = ParetoMKLRegressorCV(ps=[0.5, 1.0, 5.0], Cs=[1.0, 10.0], s=1.1, capacity=0.5, cv=folds, tol=1e-8)
+    grid = {"ps": [0.5, 1.0, 5.0], "Cs": [1.0, 10.0], "s": 1.1, "capacity": 0.5}
+    search = ParetoMKLRegressorCV(**grid, cv=folds, tol=1e-8, share="kernel")
     search.fit(X, y, tasks=tasks)
     scores = []
     for params in search.cv_results_["params"]:
@@ -194,7 +195,7 @@ def test_search_matches_a_grid_search_over_the_plain_estimator(toy):
 def test_search_for_epsilon(toy):
     X, y, tasks = toy
     search = ParetoMKLRegressorCV(
-        loss="epsilon_insensitive", epsilon=[0.01, 0.2], ps=[1.0, 2.0], Cs=[1.0, 10.0], s=1.1, cv=3
+        loss="epsilon_insensitive", epsilon=[0.01, 0.2], ps=[1.0, 2.0], Cs=[1.0, 10.0], s=1.1, cv=3, share="kernel"
     ).fit(X, y, tasks=tasks)
     assert set(search.best_params_) == {"C", "capacity", "epsilon", "p"}
     assert search.best_estimator_.epsilon == search.best_params_["epsilon"]
