@@ -25,7 +25,10 @@ rows = np.sort(np.concatenate(by_digit)[np.argsort(turn, kind="stable")[:{n_samp
 X, y = X[rows] / 16, y[rows]"""
 
 
-@command("Example: `paretomkl demo --samples 500 --page digits.html`, then open `digits.html`.")
+@command(
+    "Example: `paretomkl demo --samples 500 --page digits.html`, then open `digits.html`.",
+    summary="Trace the Pareto path on scikit-learn's digits.",
+)
 def demo(
     samples: Annotated[int, Option(min=20, max=1797, help="How many digits to learn from.")] = 200,
     C: Annotated[float, Option("--C", min=1e-6, help="Cost of a margin violation.")] = 10.0,

@@ -44,6 +44,7 @@ DEFAULT_NORM = 1.1  # s of a model fitted without cross-validation
     f"Example: `paretomkl fit patients.csv --target outcome --task hospital --out model.skops`.\n\n{ABOUT_KERNELS}\n\n"
     f"{ABOUT_SCORES}\n\n{ABOUT_SHARING} The default is `auto` if there are tasks, and `kernel` with `--p`.",
     options=Options,
+    summary="Fit a model and save it.",
 )
 def fit(
     file: TableArgument,
@@ -167,7 +168,7 @@ def _divide(table: "Table", folds: int) -> list[Any]:
 # ------------------------------------------------------------------------------------------------ fitting
 @dataclass(frozen=True)
 class FittedTable:
-    """A model, its judge, the search that chose it (None if there was nothing to choose), its rivals and its scores."""
+    """A model, its judge, the search that chose it (None if nothing was chosen), its baselines and its scores."""
 
     model: "ParetoMKLClassifier | ParetoMKLRegressor"
     judge: "Judge"

@@ -17,10 +17,10 @@ PACKAGES = (
     *("matplotlib", "skops", "cvxpy", "distributed"),
 )
 EXAMPLE = "Example: `paretomkl reproduce --quick --jobs 2`, then open `experiments/tables.md`."
-command(EXAMPLE, resumable=True)(reproduce)
+command(EXAMPLE, resumable=True, summary="Run the paper's experiments.")(reproduce)
 
 
-@command()
+@command(summary="Show versions, threads and data sets on this computer.")
 def info(
     warm_up: Annotated[bool, Option("--warm-up", help="Compile now, once per machine, not at first use.")] = False,
     as_json: AsJson = False,

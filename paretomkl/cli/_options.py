@@ -76,7 +76,7 @@ class Options:
         None
     )
     capacity: Annotated[
-        float | None, Option(min=0.0, help="How much flexible kernels pay; default: cross-validated.")
+        float | None, Option(min=0.0, help="How strongly to penalise flexible kernels; default: cross-validated.")
     ] = None
     C: Annotated[float | None, Option("--C", min=1e-9, help="Cost of an error; default: cross-validated.")] = None
     Cs: Annotated[
@@ -157,7 +157,7 @@ class Options:
             check_score_name(self.scoring.removeprefix(WORST), "--scoring", table.regression)
         self._check_loss(table)
         if table.regression and self.balanced:
-            raise TableError(f"--balanced weights classes, but {target!r} holds numbers; remove it.")
+            raise TableError(f"--balanced weights classes, but {target!r} is numeric; remove it.")
         if table.left_out:
             note(in_words(table.left_out, len(table.y)))
         if table.look_like_ids:
@@ -199,9 +199,9 @@ class Options:
         """Print how the table was understood: the first line, shown before the libraries that learn are loaded."""
         tasks = [counted(len(set(table.tasks)), "task")] * (table.columns.task is not None)
         inputs = counted(len(table.columns.numbers + table.columns.words), "column")
-        kind = "numbers" if table.regression else f"{len(set(table.y.tolist())):,} classes"
+        kind = "is numeric" if table.regression else f"has {len(set(table.y.tolist())):,} classes"
         size = ", ".join([counted(len(table.y), "row"), *tasks, f"{inputs} to learn from"])
-        Output(self.as_json).say(f"Read {called(file)}: {size}; {table.columns.target!r} holds {kind}.")
+        Output(self.as_json).say(f"Read {called(file)}: {size}; {table.columns.target!r} {kind}.")
         if is_large(table):
             note("so many rows may take minutes; --sample uses a random part of them, --jobs more cores.")
 

@@ -45,6 +45,7 @@ DENSE_WORK = 6e10  # limit on the sum of rows³ over the tasks, for machines who
     f"`patients/page.html`.\n\n{ABOUT_KERNELS}\n\n{ABOUT_SCORES}\n\n{ABOUT_SHARING} The default is `auto` if there "
     "are tasks. The page shows the trade-off of a shared kernel, and says which way to share is best.",
     options=Options,
+    summary="Write a page that shows the trade-off between tasks.",
 )
 def path(
     file: TableArgument,
@@ -100,7 +101,7 @@ def path(
     again = _fitting_command(file, target, options, found, tol).replace("`", "``")
     page = found.page(
         loading=_loading_code(file, target, options),
-        refit_note=f"Or in the shell: `{again}`. Both learn from all rows; the models on this page learned from "
+        refit_note=f"Or on the command line: `{again}`. Both learn from all rows; the models on this page learned from "
         f"{100 * seen:.0f} % of them.",
     )
     _report_path(table, found, *_write_path(folder, found, page), Output(options.as_json))

@@ -33,7 +33,8 @@ MARGIN, PROBABILITY = "margin", "probability"  # begin the names of the columns 
     "`--unknown-tasks` says what to do with rows of tasks that the model has not seen: `refuse` leaves them without a "
     "prediction, `common` predicts with the part that all tasks share, `mean` takes the mean decision of all known "
     f"tasks. The column `{NEW_TASK}` marks these rows. The default is `common` if the model has a common part, "
-    "otherwise `refuse`."
+    "otherwise `refuse`.",
+    summary="Predict the rows of a table with a saved model.",
 )
 def predict(
     model: Annotated[Path, Argument(help="Model that `paretomkl fit` wrote.")],

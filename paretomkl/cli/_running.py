@@ -71,7 +71,7 @@ app = typer.Typer(
     help="Multi-task multiple kernel learning along the Pareto front.",
     no_args_is_help=True,
     add_completion=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,  # tables of options need more than 80 columns
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with: `paretomkl demo`, then `paretomkl path data.csv --target y`.",
@@ -94,12 +94,15 @@ def about(
 
 
 def command(
-    epilog: str | None = None, resumable: bool = False, options: type | None = None
+    epilog: str | None = None, resumable: bool = False, options: type | None = None, summary: str | None = None
 ) -> Callable[[Function], Function]:
-    """Turn a function into a command that handles errors and takes the fields of ``options`` as options."""
+    """Turn a function into a command that handles errors and takes the fields of ``options`` as options.
+
+    The list of commands shows ``summary``, at most 60 characters; by default the first sentence of its docstring.
+    """
 
     def register(function: Function) -> Function:
-        app.command(epilog=epilog)(_guarded(_spelt_out(function, options), resumable))
+        app.command(epilog=epilog, short_help=summary)(_guarded(_spelt_out(function, options), resumable))
         return function
 
     return register
@@ -195,7 +198,7 @@ def in_the_shell(said: BaseException) -> str:
     if isinstance(said, RareLabelWarning):
         whose = "" if said.task is None else f" of task {str(said.task)!r}"
         few = f"{counted(said.n_samples, 'row')} for {said.n_splits} folds"
-        words = f"class {literal(said.label)}{whose} has only {few}; some test parts will have none."
+        words = f"class {literal(said.label)}{whose} has only {few}; some test sets will have none."
     elif isinstance(said, GridEdgeWarning):
         option = f"--{said.parameter}s"
         chosen = f"The chosen {said.parameter}={said.value:g} is the {said.edge} of {option}"

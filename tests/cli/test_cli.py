@@ -21,6 +21,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 from sklearn.metrics import roc_auc_score
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import paretomkl
@@ -146,6 +147,19 @@ def test_help_names_the_commands_and_gives_examples():
     assert run("--version").stdout.strip() == paretomkl.__version__
 
 
+@pytest.mark.parametrize("words", [[], *([name] for name in sorted(get_command(app).commands))], ids=" ".join)
+def test_help_fits_eighty_columns(words):
+    """Every option is spelt out, no line is wider, and no text is cut."""
+    shown = run(*words, "--help").stdout
+    command = get_command(app)
+    for word in words:
+        command = command.commands[word]
+    for option in command.params:
+        assert all(re.search(rf"(?<!\S){name}(?![\w-])", shown) for name in (*option.opts, *option.secondary_opts))
+    assert max(map(len, shown.splitlines())) <= 80
+    assert not re.search(r"\w(…|\.\.\.)", shown)
+
+
 def test_bad_options_are_refused():
     done = run("demo", "--samples", "3")
     assert done.returncode == 2
@@ -164,7 +178,7 @@ def test_path_writes_a_page_and_numbers(folder, tmp_path):
     assert (table["gap"] <= 1e-5).all()
     assert table[["weight: St. Anna", "weight: St. Bo"]].sum(axis=1).round(6).eq(1).all()
     assert table["accuracy"].between(0.5, 1).all()
-    assert "of the training part) would pick p" in done.stdout
+    assert "of the training set) would pick p" in done.stdout
     assert "St. Anna" in (out / "page.html").read_text(encoding="utf-8")
 
 
@@ -1329,7 +1343,7 @@ def test_path_of_a_regression(priced, tmp_path, monkeypatch):
     assert table["r2"].gt(0.5).all()
     assert {"r2: St. Bo", "objective: St. Bo"} <= set(table.columns)
     page = (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
-    assert "Predictions against the truth" in page
+    assert "Predicted vs. observed" in page
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1])
     names: dict[str, object] = {}
     exec(data["code"].replace("{p}", "1.0"), names)

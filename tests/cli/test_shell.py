@@ -567,7 +567,7 @@ SLOW_TO_IMPORT = {"scipy", "sklearn", "numba", "llvmlite", "skops", "joblib", "t
             "Read good.csv: 120 rows, 2 tasks, 3 columns to learn from",
         ),
         ("fit mono.csv -y outcome -t hospital -o m2.skops", "Note: skipped --share"),
-        ("path good.csv -y age", "Read good.csv: 120 rows, 4 columns to learn from; 'age' holds numbers."),
+        ("path good.csv -y age", "Read good.csv: 120 rows, 4 columns to learn from; 'age' is numeric."),
         ("predict m.skops new.csv -o p.csv", "Read new.csv: 120 rows to predict with m.skops."),
         ("demo --no-page", "Learning from 200 of scikit-learn's handwritten digits."),
         ("fit good.csv -y outcom -o m2.skops", "Error: There is no column 'outcom'"),
