@@ -3,9 +3,9 @@
     python benchmarks/accuracy.py run RESULTS.json --runs 20 --jobs 2     # resumable
     python benchmarks/accuracy.py report RESULTS.json                     # the tables of doc/accuracy.md
 
-There are three collections: seven of the paper's data sets with their smallest training parts; raw public data sets,
+There are three collections: seven of the paper's data sets with their smallest training sets; raw public data sets,
 from scikit-learn and from the paper, with columns multiplied by random powers of ten; and the six sources of mfeat.
-Each method chooses its parameters by cross-validation on the training part. Where a data set has tasks, the baselines
+Each method chooses its parameters by cross-validation on the training set. Where a data set has tasks, the baselines
 get a model for each task.
 """
 
@@ -74,7 +74,7 @@ def _large_classes(X: Any, y: Any) -> tuple[Any, Any]:
 
 # ---------------------------------------------------------------------------------------------------- the sets
 def draw(name: str, run: int) -> Split:
-    """The training part and the test part of a set."""
+    """The training set and the test set of a set."""
     if name in SEVEN:
         return _split(*_of_paper(name, run))
     if name in RAW:
@@ -98,7 +98,7 @@ def _of_paper(name: str, run: int) -> tuple[LabelledSamples, LabelledSamples]:
 
 
 def raw_split(name: str, run: int) -> tuple[LabelledSamples, LabelledSamples]:
-    """A training and a test part of a raw public data set."""
+    """A training and a test set of a raw public data set."""
     loader, size = RAW[name]
     X, y = loader(return_X_y=True)
     units = 10.0 ** np.random.default_rng(_seed(name, 0)).integers(-3, 4, size=np.shape(X)[1])  # as if in other units

@@ -36,7 +36,7 @@ Matrix = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Split:
-    """A training part and a test part of the same columns."""
+    """A training set and a test set of the same columns."""
 
     X: Matrix
     y: Matrix

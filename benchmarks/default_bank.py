@@ -3,8 +3,8 @@
     python benchmarks/default_bank.py run FOLDER --runs 20      # resumable: one file per bank, data set and split
     python benchmarks/default_bank.py report FOLDER             # the tables of doc/accuracy.md
 
-We use seven of the paper's data sets with their smallest training part, at p = 1. For each bank and split, all points
-C × κ × s are scored by five-fold cross-validation, fitted to the whole training part and tested. The rules are compared
+We use seven of the paper's data sets with their smallest training set, at p = 1. For each bank and split, all points
+C × κ × s are scored by five-fold cross-validation, fitted to the whole training set and tested. The rules are compared
 on these numbers.
 """
 

@@ -75,7 +75,7 @@ def ours(file: str) -> None:
         return found, best
 
     path, (seconds, cpu) = timed(lambda: pareto_path(X, Y, machine="ridge", kernels="precomputed", verbose=0))
-    show("ours, path of 13 p at C = 1", seconds, cpu, path)
+    show("paretomkl, path of 13 p at C = 1", seconds, cpu, path)
     # scale kernels by capacity, as the default bank does, and choose C and κ by cross-validation
     choice, (seconds, cpu) = timed(
         lambda: ParetoMKLRegressorCV(ps=1.0, s=1.1, capacity=(0.5, 1.0), kernels="precomputed").fit(X, Y), 1
@@ -83,7 +83,7 @@ def ours(file: str) -> None:
     C, capacity = choice.best_params_["C"], choice.best_params_["capacity"]
     bank = KernelBank("precomputed", normalize="capacity", capacity=capacity)
     path, own = timed(lambda: pareto_path(X, Y, machine="ridge", kernels=bank, C=C, verbose=0))
-    show(f"ours, path of 13 p at the C = {C:g} and κ = {capacity:g} that folds choose", *own, path)
+    show(f"paretomkl, path of 13 p at the C = {C:g} and κ = {capacity:g} that folds choose", *own, path)
     show("the same with the choice by folds, at p = 1", seconds + own[0], cpu + own[1], path)
 
 

@@ -25,7 +25,7 @@ C = 10.0
 
 
 def make(name: str, n: int) -> dict[str, Any]:
-    """Training samples as the arguments X, y and maybe tasks, plus ``test`` if the data set has a test part."""
+    """Training samples as the arguments X, y and maybe tasks, plus ``test`` if the data set has a test set."""
     from paretomkl.datasets import fetch
 
     if name == "blobs":

@@ -3,7 +3,7 @@
     python benchmarks/regression.py run RESULTS.json --runs 10 --jobs 2     # resumable
     python benchmarks/regression.py report RESULTS.json                     # the tables of doc/regression.md
 
-Each method chooses its parameters by cross-validation on the training part, with the same folds for all.
+Each method chooses its parameters by cross-validation on the training set, with the same folds for all.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ METHODS = {
     "boosted": "boosted trees, pooled",
     "uniform": "uniform kernels",
     "independent": "independent MKL",
-    "ours": "**ours**, the default search",
-    "ours svr": "ours, ε-insensitive (ε = 0.1)",
+    "ours": "**paretomkl**, the default search",
+    "ours svr": "paretomkl, ε-insensitive (ε = 0.1)",
 }
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)  # those of ParetoMKLRegressorCV, for all methods with our kernels
 STEPS = (-6, -4, -2, 0, 2)
@@ -77,7 +77,7 @@ Folds = list[tuple[np.ndarray, np.ndarray]]
 
 # ---------------------------------------------------------------------------------------------------- the sets
 def draw(name: str, run: int) -> tuple[Part, Part, Folds]:
-    """Draw the training part, the test part and the folds of the training part."""
+    """Draw the training set, the test set and the folds of the training set."""
     kind, _, how = name.partition(" ")
     if kind == "computer":
         return _computer(run)
@@ -219,14 +219,14 @@ def report(file: Path) -> str:
 
 
 def _table(title: str, rows: list[dict[str, Any]]) -> Iterator[str]:
-    """One line per method, over the runs that all methods have finished; paired differences to ours."""
+    """One line per method, over the runs that all methods have finished; paired differences from paretomkl."""
     of = {(row["method"], row["run"]): row for row in rows}
     methods = [method for method in METHODS if any(row["method"] == method for row in rows)]
     runs = [run for run in range(1000) if all((method, run) in of for method in methods)]
     if not rows or not runs:
         return
     yield from (f"\n### {title}\n", f"{len(runs)} split{'s' if len(runs) > 1 else ''}.\n")
-    yield "| | squared error | to ours | tasks from … to | worst task | R² of tasks | s |"
+    yield "| | squared error | difference | tasks from … to | worst task | R² of tasks | s |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     ours = np.array([of["ours", run]["mse"] for run in runs]) if "ours" in methods else None
     for method in methods:

@@ -3,7 +3,7 @@
     python benchmarks/sharing.py run RESULTS.json --runs 20 --jobs 2     # resumable
     python benchmarks/sharing.py report RESULTS.json                     # the tables of doc/sharing_results.md
 
-For every way, C, s and κ are chosen by the same five folds of the training part, at p = 1. "chosen" is the way that the
+For every way, C, s and κ are chosen by the same five folds of the training set, at p = 1. "chosen" is the way that the
 search's rule picks from the fold scores.
 """
 
@@ -49,7 +49,7 @@ class Part(NamedTuple):
 
 
 def sets(run: int) -> Iterator[tuple[str, Callable[[], tuple[Part, Part]]]]:
-    """Yield each data set's name and a function that draws its training and test part."""
+    """Yield each data set's name and a function that draws its training and test set."""
     for name in ("landmine", "letter"):
         for fraction in STUDIES[name].fractions:
             yield f"{name} {fraction}", lambda name=name, fraction=fraction: _of_paper(name, fraction, run)

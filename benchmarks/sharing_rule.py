@@ -5,7 +5,7 @@
 
 Small tables are public sets cut into three tasks by the terciles of a column, another column in each run, with at most
 40 training rows per task. The data are read from the folder that PARETOMKL_DATA names. For every way, C, s and κ are
-chosen by the same five folds of the training part, at p = 1.
+chosen by the same five folds of the training set, at p = 1.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SETS = ("stemcells", "landmine 20", "letter 10", *TABLES)
 
 # ---------------------------------------------------------------------------------------------------- the sets
 def parts(name: str, run: int) -> tuple[Part, Part]:
-    """A training part and a test part."""
+    """A training set and a test set."""
     if name in TABLES:
         return _cut(name, run)
     if name == "stemcells":

@@ -5,7 +5,7 @@
 
 Public tables are cut into three tasks by the terciles of a column, another column in each split, with about 40 training
 rows per task. The data are read from scikit-learn and from the folder that PARETOMKL_DATA names. Every method chooses
-its parameters by cross-validation on the training part; accuracies are means over the tasks.
+its parameters by cross-validation on the training set; accuracies are means over the tasks.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ TABLES: dict[str, Callable[[], tuple[Any, Any]]] = {
 
 
 def draw(name: str, run: int) -> Split:
-    """Three tasks by the terciles of a column, and a training part of each with at least two classes."""
+    """Three tasks by the terciles of a column, and a training set of each with at least two classes."""
     X, y = (np.asarray(values) for values in TABLES[name]())
     X = X.astype(float)
     rng = np.random.default_rng(zlib.crc32(f"small tasks {name} {run}".encode()))

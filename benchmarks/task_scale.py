@@ -20,11 +20,11 @@ PS = [0.1, 1.0, 10.0, np.inf]
 RUNS = 10
 NEW = 400  # test samples per task, with correct labels
 
-Parts = tuple[tuple, tuple, dict]  # training and test part as (X, y, tasks), options of the path
+Parts = tuple[tuple, tuple, dict]  # training and test set as (X, y, tasks), options of the path
 
 
 def synthetic(seed: int, sizes: list[int], noise: list[float], relatedness: float = 1.0) -> Parts:
-    """Six tasks on ten sources, two of which matter to all; wrong labels in the training part only."""
+    """Six tasks on ten sources, two of which matter to all; wrong labels in the training set only."""
     made = make_multitask(
         len(sizes), np.array(sizes) + NEW, n_sources=10, relatedness=relatedness, sigma=2.0, random_state=seed
     )

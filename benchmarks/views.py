@@ -5,7 +5,7 @@
     python benchmarks/views.py run LOSSES.json --first 0 --runs 5 --methods losses    # each loss, on other splits
 
 The data are read from the folder that PARETOMKL_DATA names. Every method chooses its parameters by cross-validation on
-the training part. Word counts are compared as they are and as tf-idf, always the same on both sides.
+the training set. Word counts are compared as they are and as tf-idf, always the same on both sides.
 """
 
 from __future__ import annotations

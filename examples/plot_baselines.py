@@ -3,8 +3,8 @@ Every method on one data set
 ============================
 
 Take six machines with 40 labelled samples each. Two of eight groups of sensors matter, the same two for all machines,
-and one machine's labels are half noise. We fit every method of the library, choose its parameters by cross-validation
-on the training samples, and score it task by task on held-out samples.
+and 30 % of one machine's labels are flipped. We fit every method of the library, choose its parameters by
+cross-validation on the training samples, and score it task by task on held-out samples.
 """
 
 # %%
@@ -49,7 +49,7 @@ def chosen(estimator, **grid):
 methods = {
     "Pareto path, p, C and s by\ncross-validation": ParetoMKLClassifierCV(Cs=Cs, kernels=kernels, cv=3, **common),
     "average (p = 1)": chosen(ParetoMKLClassifier(kernels=kernels, **common), C=Cs),
-    "worst task (p = ∞)": chosen(ParetoMKLClassifier(p=np.inf, kernels=kernels, **common), C=Cs),
+    "largest objective (p = ∞)": chosen(ParetoMKLClassifier(p=np.inf, kernels=kernels, **common), C=Cs),
     "PartiallySharedMKL": chosen(PartiallySharedMKL(kernels=kernels, **common), C=Cs, beta=[0.5, 2.0]),
     "SparseMTL": chosen(SparseMTL(kernels=kernels, **common), C=Cs, q=[1.0, 2.0]),
     "IndependentMKL": chosen(IndependentMKL(kernels=kernels, **common), C=Cs),

@@ -1,6 +1,6 @@
 """
-What a kernel pays
-==================
+Penalising flexible kernels
+===========================
 
 A narrow Gaussian kernel is almost the identity matrix: it fits any labels, right or wrong. A fit that can choose its
 kernels prefers it, and overfits. So the default bank divides every kernel by v r^κ before it learns the weights, where

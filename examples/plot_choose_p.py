@@ -63,10 +63,10 @@ for p in (0.01, 1, np.inf):
 
 # %%
 # On the left are the cross-validated scores, with a band of one standard deviation between the folds. On the right are
-# the accuracies on new patients. A mean that protects the worst task follows the wrong labels, and the small hospitals
-# pay for it. A small p is best, and p = 1 is close. The folds can't tell the two apart, so the search takes p = 1: a
-# difference within one standard error is no reason to leave the average. If you know that a hospital has bad labels,
-# you do have a reason, and can set ``ps=0.01``.
+# the accuracies on new patients. At p = ∞ only the largest objective counts, which is that of the wrong labels, and the
+# small hospitals pay for it. A small p is best, and p = 1 is close. The folds can't tell the two apart, so the search
+# takes p = 1: a difference within one standard error is no reason to leave the average. If you know that a hospital has
+# bad labels, you do have a reason, and can set ``ps=0.01``.
 
 features, hospital = X_train.drop(columns="hospital"), X_train["hospital"]
 path = pareto_path(features, y_train, tasks=hospital, ps=ps, C=C, kernels=kernels)

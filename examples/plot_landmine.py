@@ -35,7 +35,7 @@ X, y, field = landmine.data[rows], landmine.target[rows], landmine.tasks[rows]
 print(f"{len(y)} echoes of {len(np.unique(field))} fields")
 
 # %%
-# One search fits all four ways to share on the same folds of the training part: ``nothing``, the ``kernel``, part of
+# One search fits all four ways to share on the same folds of the training set: ``nothing``, the ``kernel``, part of
 # the ``function``, ``everything``. We record what it finds there, and how each way does on the held-out echoes.
 
 warnings.filterwarnings("ignore", message="The chosen C=")  # some searches reach an edge of this short grid

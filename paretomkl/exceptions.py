@@ -24,7 +24,7 @@ __all__ = [
 
 
 class RareLabelWarning(UserWarning):
-    """A label of a task has fewer samples than there are folds, so some test parts have none.
+    """A label of a task has fewer samples than there are folds, so some test sets have none.
 
     Parameters
     ----------

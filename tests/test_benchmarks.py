@@ -63,7 +63,7 @@ def test_the_regression_tables_match_their_results():
     tables = load("regression").report(ROOT / "doc" / "experiments" / "regression.json.gz")
     page = (ROOT / "doc" / "regression.md").read_text(encoding="utf-8")
     found = page.partition("<!-- begin regression -->")[2].partition("<!-- end regression -->")[0]
-    assert "| **ours**, the default search |" in found
+    assert "| **paretomkl**, the default search |" in found
     assert found.strip() == tables.strip()
 
 

@@ -1,4 +1,4 @@
-"""himalaya: MultipleKernelRidgeCV with its default random search on several outputs; R² on a test part.
+"""himalaya: MultipleKernelRidgeCV with its default random search on several outputs; R² on a test set.
 
 python run_himalaya_ridge.py KERNELS.npz        # prints one JSON line for each setting
 """

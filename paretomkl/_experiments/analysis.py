@@ -65,7 +65,7 @@ class PathScores:
 
     @property
     def best_below_one(self) -> float:
-        """The p < 1 with the highest mean accuracy on the test parts, which is what the paper reports."""
+        """The p < 1 with the highest mean accuracy on the test sets, which is what the paper reports."""
         below = np.flatnonzero(self.ps < 1)
         return float(self.ps[below[self.overall[:, below].mean(axis=0).argmax()]])
 
@@ -145,7 +145,7 @@ class Findings:
         """Accuracies at "p=…", at the best "p<1", with p by cross-validation ("cv"), or of a method; empty if not run.
 
         Cross-validation chooses among the candidates of a method, except that Minimax MTL is reported as in the paper,
-        with the α of higher mean accuracy on the test parts.
+        with the α of higher mean accuracy on the test sets.
         """
         if what in ("pareto", "cv") or not what.startswith("p"):
             outcomes = self.outcomes(dataset, fraction, "pareto" if what == "cv" else what)

@@ -41,7 +41,7 @@ SVC_GAMMAS = tuple(2.0**k for k in range(-6, 7, 2))  # divided by the number of 
 class Candidate:
     """One candidate of a method.
 
-    params: its parameters; cv: mean score over the folds. If it was fitted on the whole training part and tested,
+    params: its parameters; cv: mean score over the folds. If it was fitted on the whole training set and tested,
     also accuracy: of the votes, or the mean over the tasks; right: number of correct test samples of each task; gap:
     its certificate (SVMs of scikit-learn have none); objectives: for "pareto".
     """
@@ -80,7 +80,7 @@ class Outcome:
 
 # ------------------------------------------------------------------------------------------------ testing
 def put_to_test(model: FittedTasks, samples: Samples, y: AnyArray, point: Candidate, outcome: Outcome) -> None:
-    """Fill in the scores of a fitted model on the test part."""
+    """Fill in the scores of a fitted model on the test set."""
     decisions = model.decisions(samples)
     if isinstance(model, SharedModel):  # one function: a task is right where the function is
         belongs = np.asarray(samples.sources)[:, None] == np.array(model.tasks.sources)
@@ -125,7 +125,7 @@ Make = Callable[..., MultiTaskClassifier]  # from parameters
 def choose_and_test(
     split: Split, make: Make, grid: Sequence[dict[str, float]], settings: Settings, apart: str = ""
 ) -> Outcome:
-    """Score every candidate in every fold, fit the best on the whole training part, and test it.
+    """Score every candidate in every fold, fit the best on the whole training set, and test it.
 
     ``make(tol=…, **candidate)`` is the classifier. If ``apart`` names a parameter, the best candidate for each of its
     values is tested.
@@ -139,8 +139,8 @@ def choose_and_test(
             scores.append(model.score(rest.X, rest.y, tasks=rest.tasks))
         outcome.points.append(Candidate(candidate, float(np.mean(scores))))
     for value in dict.fromkeys(point.params.get(apart) for point in outcome.points):
-        rivals = [point for point in outcome.points if point.params.get(apart) == value]
-        best = max(rivals, key=lambda point: point.cv)
+        candidates = [point for point in outcome.points if point.params.get(apart) == value]
+        best = max(candidates, key=lambda point: point.cv)
         fit_and_test(split, make(tol=settings.final_tol, **best.params), best, outcome)
     return outcome
 

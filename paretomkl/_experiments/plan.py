@@ -36,7 +36,7 @@ class Study:
     """A data set as the paper uses it.
 
     name: of the study; source and options: what to fetch; pool: number of samples in the balanced pool from which the
-    training and test parts are drawn; fractions: percentages of it used for training; methods: the methods to run;
+    training and test sets are drawn; fractions: percentages of it used for training; methods: the methods to run;
     classes: the classes to use, None for all; scaled: whether to scale attributes to [0, 1]; per_class: samples of each
     class of each task, 0 for the size of the rarest class.
     """
@@ -84,8 +84,8 @@ class Settings:
 
     ps: exponents; Cs: costs of a margin violation, for all methods except "sparse", whose penalty is a norm and not its
     square; shares: β/T of "tang"; sparse_Cs, sparse_ps, sparse_qs: the grid of "sparse"; mus, lams: the grids of
-    "mm-aep" and "mm-ep"; alphas: their α/T; n_folds: folds within the training part; most_in_folds: the most samples of
-    the training part that go into folds; tol and final_tol: relative gaps of the models in cross-validation and of the
+    "mm-aep" and "mm-ep"; alphas: their α/T; n_folds: folds within the training set; most_in_folds: the most samples of
+    the training set that go into folds; tol and final_tol: relative gaps of the models in cross-validation and of the
     tested models.
     """
 
@@ -207,7 +207,7 @@ class LabelledSamples:
 class Split:
     """What a method learns from, and what it is tested on.
 
-    folds: rows of the training part to learn from and to score candidates on; n_tasks: number of tasks or pairs of
+    folds: rows of the training set to learn from and to score candidates on; n_tasks: number of tasks or pairs of
     classes; kernels: for the methods of the paper that use kernels.
     """
 
@@ -260,7 +260,7 @@ def draw_parts(data: LabelledSamples, fraction: int, seed: int, per_class: int =
 
 
 def make_folds(train: LabelledSamples, seed: int, settings: Settings) -> list[tuple[IntArray, IntArray]]:
-    """Folds of the training part, or of ``most_in_folds`` of its samples if it is larger, by task and class."""
+    """Folds of the training set, or of ``most_in_folds`` of its samples if it is larger, by task and class."""
     rows = np.arange(len(train))
     if len(train) > settings.most_in_folds:
         rng = np.random.default_rng(seed)

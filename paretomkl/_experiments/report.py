@@ -148,7 +148,7 @@ def _blocks(make: Callable[[Findings, list[Column], list[str]], str], by_fractio
 
 # ------------------------------------------------------------------------------------------------ further tables
 def honest_table(found: Findings) -> str:
-    """Accuracy without looking at the test part; marks compare with p = 1, and second marks are as in methods_table."""
+    """Accuracy without looking at the test set; marks compare with p = 1, and second marks are as in methods_table."""
     shown = ("p=1", "cv", "p=0.01", "p=inf", "independent", "independent-svc", "uniform", *BEYOND)
 
     def row(*column: *Column) -> list[str]:
@@ -210,7 +210,7 @@ def _along_p(paths: dict[str, PathScores], ps: Sequence[float] = SHOWN_PS, corne
 
 
 def cost_tables(found: Findings) -> str:
-    """The effect of p at each fixed C, on the smallest training part of each data set; marks compare with p = 1."""
+    """The effect of p at each fixed C, on the smallest training set of each data set; marks compare with p = 1."""
     tables = []
     for title, column in _smallest(found).items():
         first = next(iter(found.outcomes(*column, "pareto").values()))
@@ -289,7 +289,7 @@ TABLES: dict[str, tuple[str, Callable[[Findings], str], str]] = {
     "table-4": ("Table IV: other methods, multi-task", partial(_blocks, methods_table, False), "letter"),
     "robot-tasks": ("Robot, 5 % for training, by task", robot_tasks_table, "robot-figures"),
     "gains": ("Gains over p = 1, in points", gains_table, ""),
-    "honest": ("Without looking at the test part", honest_table, ""),
+    "honest": ("Without looking at the test set", honest_table, ""),
     "choices": ("What cross-validation chooses", choices_table, ""),
     "costs": ("The role of C", cost_tables, ""),
     "duplicates": ("Segment without duplicates", partial(_variants_table, ROWS), "segment-distinct"),
@@ -362,11 +362,11 @@ def _overall(path: PathScores, ax: Axes) -> str:
 
 
 def _all_sets(found: Findings, ax: Axes) -> str:
-    """Overall accuracy against p on the smallest training part of each data set, minus that at p = 1."""
+    """Overall accuracy against p on the smallest training set of each data set, minus that at p = 1."""
     paths = {title: found.path(*which) for title, which in _smallest(found).items()}
     scores = np.column_stack([path.overall.mean(axis=0) for path in paths.values()])
     AccuracyDisplay(ps=next(iter(paths.values())).ps, scores=scores, names=list(paths)).plot(ax, relative_to=1.0)
-    return "overall accuracy, smallest training part of each data set"
+    return "overall accuracy, smallest training set of each data set"
 
 
 # --------------------------------------------------------------------------------------------------------- all

@@ -168,7 +168,7 @@ class ParetoMKLClassifier(ContinuingLearner, KernelTaskClassifier):
     ----------
     p : float, default=1.0
         Exponent of the mean: 1 averages the tasks, p < 1 gives more weight to tasks with small objectives, p > 1 to
-        tasks with large ones, and ``inf`` protects the worst task.
+        tasks with large ones, and ``inf`` minimises the largest training objective.
     s : float, default=1.1
         Norm of the kernel weights, at least 1; s = 1 gives sparse weights.
     C : float, default=1.0
@@ -355,7 +355,7 @@ class ParetoMKLRegressor(ContinuingLearner, KernelTaskRegressor):
         Cost of an error.
     p : float, default=1.0
         Exponent of the mean: 1 averages the tasks, p < 1 gives more weight to tasks with small objectives, p > 1 to
-        tasks with large ones, and ``inf`` protects the worst task.
+        tasks with large ones, and ``inf`` minimises the largest training objective.
     s : float, default=1.1
         Norm of the kernel weights, at least 1; s = 1 gives sparse weights.
     kernels : "default", "paper", "precomputed", sequence or KernelBank, default="default"

@@ -1,4 +1,4 @@
-"""Fit an estimator to the training part of each fold, and decide the samples held out."""
+"""Fit an estimator to the training set of each fold, and decide the samples held out."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ def pareto_path(
         minimise over θ ≥ 0, ‖θ‖_s ≤ 1     M_p(J_1(θ), …, J_T(θ)),      M_p(g) = (Σ_t ω_t g_t^p)^(1/p)
 
     where J_t(θ) is the optimum of task t under the kernel Σ_m θ_m K_m. p = 1 averages the tasks, p < 1 gives more
-    weight to tasks with small objectives, p = ∞ protects the worst task; every finite p gives a Pareto-optimal point.
+    weight to tasks with small objectives, p = ∞ minimises the largest one; every finite p gives a Pareto-optimal point.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class SearchFolds:
     def fitted(
         self, estimator: Any, n_jobs: int | None = None, splits: list[TrainTest] | None = None
     ) -> list[FoldModel]:
-        """The estimator fitted to the training part of each fold, with its held-out decisions; default: ``splits``."""
+        """The estimator fitted to the training set of each fold, with its held-out decisions; default: ``splits``."""
         return fit_folds(estimator, self.given, self.splits if splits is None else splits, n_jobs)
 
 

@@ -98,7 +98,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A model and its rivals on the same folds.
+    """A model and its baselines on the same folds.
 
     Parameters
     ----------
@@ -126,16 +126,16 @@ class Comparison:
 
     @property
     def contenders(self) -> list[Contender]:
-        """Ours first, then the rivals."""
+        """The model first, then the baselines."""
         return [self.ours, *self.rivals]
 
     @property
     def best_rival(self) -> Contender:
-        """The rival with the highest mean."""
+        """The baseline with the highest mean."""
         return max(self.rivals, key=lambda rival: -math.inf if math.isnan(rival.mean) else rival.mean)
 
     def lead(self, rival: Contender) -> tuple[float, float]:
-        """Our score minus a rival's: the mean over the folds, and the standard error of the differences per fold."""
+        """Our score minus a baseline's: the mean over the folds, and the standard error of the differences per fold."""
         difference = self.ours.folds - rival.folds
         difference = difference[~np.isnan(difference)]
         return (float(difference.mean()), _standard_error(difference)) if len(difference) else (math.nan, math.nan)
@@ -152,7 +152,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """One sentence that says whether our model beats the best rival by more than the scatter of the folds."""
+        """One sentence that says whether our model beats the best baseline by more than the scatter of the folds."""
         rival, measure = self.best_rival, self.measure
         lead, error = self.lead(rival)
         if math.isnan(lead):

@@ -47,7 +47,7 @@ class _TaskSplitter:
     by_label: ClassVar[bool] = False  # whether a cell is a label of a task, or a whole task
 
     def split(self, X: object, y: object = None, groups: object = None, tasks: object = None) -> Iterator[TrainTest]:
-        """Generate indices of training and test parts.
+        """Generate indices of training and test sets.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class _TaskFolds(_TaskSplitter):
         return self._spread(cells, cells, groups)
 
     def split_all(self, X: object, y: object, tasks: object, groups: IntArray | None) -> Iterator[TrainTest]:
-        """Folds for models of all tasks together: only labels, not those of each task, must be in every training part.
+        """Folds for models of all tasks together: only labels, not those of each task, must be in every training set.
 
         They are those of :meth:`split` if these exist.
         """
@@ -108,7 +108,7 @@ class _TaskFolds(_TaskSplitter):
             return self._spread(cells.by_label(), cells.of_all(), groups)
 
     def _spread(self, cells: Cells, needed: Cells, groups: IntArray | None) -> Iterator[TrainTest]:
-        """Folds with the cells spread evenly, and with some of each needed cell in every training part."""
+        """Folds with the cells spread evenly, and with some of each needed cell in every training set."""
         n, units = (cells.n_samples, "samples") if groups is None else (int(groups.max()) + 1, "groups")
         if self.n_splits > n:
             raise ValueError(f"There are only {n} {units} for {self.n_splits} folds.")
@@ -158,8 +158,8 @@ class MultiTaskStratifiedKFold(_TaskFolds, StratifiedKFold):
     goes to the fold f where it adds least to Σ_c Σ_f (n_cf / n_c)² (n_cf of the n_c samples of cell c are in fold f;
     the whole data set counts as a cell). Single samples are then moved as long as this sum decreases.
 
-    A cell with a single sample is an error, since some training part would lack that label of that task. A cell with
-    fewer samples than folds triggers a warning, since some test parts will lack it.
+    A cell with a single sample is an error, since some training set would lack that label of that task. A cell with
+    fewer samples than folds triggers a warning, since some test sets will lack it.
 
     With metadata routing, ``groups`` and ``tasks`` are requested by default.
 
@@ -188,19 +188,19 @@ class MultiTaskStratifiedKFold(_TaskFolds, StratifiedKFold):
         if sizes[smallest] == 1:
             raise TaskDataError(
                 f"{where} has a single sample with label {literal(label)}; cross-validation needs two or more, so that "
-                "every training part has one.",
+                "every training set has one.",
                 task=task,
             )
         if sizes[smallest] < self.n_splits:
             message = (
                 f"{where} has only {sizes[smallest]} samples with label {literal(label)}, fewer than "
-                f"n_splits={self.n_splits}; some test parts will have none."
+                f"n_splits={self.n_splits}; some test sets will have none."
             )
             rare = RareLabelWarning(message, task, label, int(sizes[smallest]), self.n_splits)
             warnings.warn(rare, stacklevel=5)
 
     def _check_spread(self, cells: Cells, fold: IntArray) -> None:
-        """Every training part must contain every cell; samples in many cells may make that impossible."""
+        """Every training set must contain every cell; samples in many cells may make that impossible."""
         present = cells.count(fold, self.n_splits) > 0
         n_folds = present.sum(axis=1)
         if (n_folds < 2).any():
@@ -233,11 +233,11 @@ class MultiTaskKFold(_TaskFolds, KFold):
     Notes
     -----
     If each sample belongs to one task, the sizes of a task and of the folds differ by at most one between folds. A task
-    may have fewer samples than there are folds; then some test parts have none of it. If samples have targets of
+    may have fewer samples than there are folds; then some test sets have none of it. If samples have targets of
     several tasks, the folds are balanced over the tasks as :class:`MultiTaskStratifiedKFold` balances labels; if every
     sample has all targets, they are even.
 
-    It is an error if a training part has fewer than two samples of a task.
+    It is an error if a training set has fewer than two samples of a task.
 
     With metadata routing, ``groups`` and ``tasks`` are requested by default.
 
@@ -262,7 +262,7 @@ class MultiTaskKFold(_TaskFolds, KFold):
         self._check_kept(cells, cells.count(fold, self.n_splits).max(axis=1))
 
     def _check_kept(self, cells: Cells, most: IntArray) -> None:
-        """Raise if a training part is too small; most (n_cells,) is the largest count of each task in one fold."""
+        """Raise if a training set is too small; most (n_cells,) is the largest count of each task in one fold."""
         kept = cells.sizes - most
         least = int(kept.argmin())
         if kept[least] < 2:
@@ -278,7 +278,7 @@ class _GroupFolds(_TaskFolds):
     """Base class of folds over tasks that keep groups together."""
 
     def split(self, X: object, y: object = None, groups: object = None, tasks: object = None) -> Iterator[TrainTest]:
-        """Generate indices of training and test parts.
+        """Generate indices of training and test sets.
 
         Parameters
         ----------
@@ -397,7 +397,7 @@ class MultiTaskShuffleSplit(_TaskSplitter, BaseShuffleSplit):
     -----
     If samples have targets of several tasks (a matrix y), ``train_size`` is the fraction or number of all samples.
 
-    It is an error if a training part has fewer than two samples of a task, or a test part none.
+    It is an error if a training set has fewer than two samples of a task, or a test set none.
 
     Examples
     --------
@@ -445,7 +445,7 @@ class MultiTaskShuffleSplit(_TaskSplitter, BaseShuffleSplit):
         for c, (n_train, n_test) in enumerate(cells.count(in_test, 2).tolist()):
             if n_train < 2 or n_test < 1:
                 raise ValueError(
-                    f"{cells.where(c)} has {n_train} samples in a training part and {n_test} in its test part, but "
+                    f"{cells.where(c)} has {n_train} samples in a training set and {n_test} in its test set, but "
                     "needs at least two and one; drop the task or change train_size."
                 )
         return train, test
@@ -491,7 +491,7 @@ def split_by_time(tasks: object, time: object, train_size: float = 0.75) -> Trai
         first_of_test = np.sort(own)[_n_train(train_size, len(rows), where)]
         in_train[rows] = own < first_of_test
         if in_train[rows].sum() < 2:
-            raise ValueError(f"{where} has fewer than two samples before {first_of_test}, where its test part begins.")
+            raise ValueError(f"{where} has fewer than two samples before {first_of_test}, where its test set begins.")
     return np.flatnonzero(in_train), np.flatnonzero(~in_train)
 
 
@@ -533,7 +533,7 @@ def make_splits(
     stratify: bool = True,
     together: bool = False,
 ) -> list[TrainTest]:
-    """Training and test parts for any ``cv=`` that scikit-learn accepts; X has no task column.
+    """Training and test sets for any ``cv=`` that scikit-learn accepts; X has no task column.
 
     An int makes a :class:`MultiTaskStratifiedKFold` with that many folds, or for regression (``stratify=False``) a
     :class:`MultiTaskKFold`, and with ``groups`` the variants of these that keep groups together; None means five. These
@@ -594,7 +594,7 @@ def _check_groups(cv: Any, splits: Sequence[TrainTest], codes: IntArray, groups:
             group = as_labels(groups, "groups").ravel()[codes == both[0]][0]
             name = repr(cv) if isinstance(cv, str) else type(cv).__name__
             raise ValueError(
-                f"cv={name} has rows of group {literal(group)} both in a training part and in its test part; leave cv "
+                f"cv={name} has rows of group {literal(group)} both in a training set and in its test set; leave cv "
                 "out, or pass splits that keep groups together, such as those of GroupKFold."
             )
 
@@ -639,7 +639,7 @@ def _named_splits(cv: str, tasks: object, n: int) -> list[TrainTest]:
 
 
 def leave_tasks_out(splits: Sequence[TrainTest], sources: AnyArray | None) -> bool:
-    """Whether some test part has a task that its training part lacks."""
+    """Whether some test set has a task that its training set lacks."""
     if sources is None:
         return False
     codes = codes_of(sources, unique_labels(sources))

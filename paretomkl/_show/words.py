@@ -21,10 +21,9 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight",
 HEADLINES = {
     0: "the geometric mean: equal relative gains count the same",
     1: "the plain average: every task counts the same",
-    math.inf: "only the worst task counts",
-    -math.inf: "only the easiest task counts",
+    math.inf: "only the largest training objective counts",
+    -math.inf: "only the smallest training objective counts",
 }
-BY_OBJECTIVE = {math.inf: "only the largest objective counts", -math.inf: "only the smallest objective counts"}
 NAMED = 3  # a sentence names at most this many tasks
 MEASURES = {"labels": ACCURACY, "numbers": R2, "nothing": ACCURACY}  # by what a machine reads
 CALLED = {  # a machine, by what its decisions mean
@@ -136,7 +135,7 @@ def headline(p: float, n_tasks: int = 2, preferences: bool = False, large_is_har
     if large_is_hard:
         return HEADLINES.get(p, "hard tasks get more weight" if p > 1 else "easy tasks get more weight")
     kind = "large objectives (hard, or many samples)" if p > 1 else "small objectives (easy, or few samples)"
-    return (HEADLINES | BY_OBJECTIVE).get(p, f"tasks with {kind} get more weight")
+    return HEADLINES.get(p, f"tasks with {kind} get more weight")
 
 
 def who_carries(
@@ -342,7 +341,7 @@ def choice(cv: CrossValidation, name: str = "", n_tasks: int = 2) -> str:
     what = f"{name} " if name not in ("", ACCURACY.name) else "" if measure == ACCURACY else f"{measure.name} "
     others = parameters({"C": cv.best_C, "capacity": cv.best_capacity, "s": cv.best_s, "epsilon": cv.best_epsilon})
     picked = others if n_tasks == 1 else f"p = {exponent_label(cv.best_p)} with {others}"
-    rows = "the training part" if cv.n_rows is None else f"{cv.n_rows} rows of the training part"
+    rows = "the training set" if cv.n_rows is None else f"{cv.n_rows} rows of the training set"
     sentence = (
         f"Cross-validation ({cv.n_splits} folds of {rows}) would pick {picked}: "
         f"{what}{measure.text(cv.best_score)}, standard error {measure.size(cv.standard_error)}."

@@ -254,10 +254,10 @@ def check_score_name(name: str, option: str, regression: bool) -> None:
 
 
 def check_score_fits(name: str, regression: bool, n_classes: int | None) -> None:
-    """Raise if a score is for numbers but y holds classes, or the reverse, or if it compares two of several classes."""
+    """Raise if a score is for numbers but y has classes, or the reverse, or if it compares two of several classes."""
     if name in (CLASS_MEASURES if regression else REGRESSION_MEASURES):
-        held, other, instead = ("numbers", "classes", "r2") if regression else ("classes", "numbers", "accuracy")
-        raise ValueError(f"scoring={name!r} is for {other}, but y holds {held}; use {instead!r}.")
+        held, other, instead = ("is numeric", "classes", "r2") if regression else ("has classes", "numbers", "accuracy")
+        raise ValueError(f"scoring={name!r} is for {other}, but y {held}; use {instead!r}.")
     if n_classes is not None and n_classes > 2 and name in OF_TWO_CLASSES:
         raise ValueError(
             f"scoring={name!r} compares two classes, but y has {n_classes}; use 'balanced_accuracy' or 'f1_macro'."

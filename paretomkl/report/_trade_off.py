@@ -88,7 +88,7 @@ class TradeOff(HeldOutResults):
     Attributes
     ----------
     path : ParetoPath
-        The dense path on the training part, or the path that you gave.
+        The dense path on the training set, or the path that you gave.
     scores : array of shape (n_points, n_tasks)
         Score on the held-out samples of each task; NaN where undefined. If a task is a pair of classes, only samples of
         these classes count. Accuracy, or R² for regression, unless the search has ``scoring``.
@@ -406,7 +406,7 @@ def _how_to_split(
     seed = random_state if isinstance(random_state, numbers.Integral) or random_state is None else "random_state"
     given += [f"test_size={test_size!r}", f"random_state={seed}"] + ["stratify=False"] * (not stratify)
     return (
-        "This code learns from all samples. The models on this page learned only from the training part: "
+        "This code learns from all samples. The models on this page learned only from the training set: "
         f"`train, test = paretomkl.report.held_out_split({', '.join(given)})`."
     )
 

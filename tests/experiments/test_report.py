@@ -105,7 +105,7 @@ def test_cross_validation_chooses_C_at_each_p_and_the_smallest_on_a_tie():
         Candidate({"C": 0.1, "p": 2.0}, 0.8, 0.3, [1]),
     ]
     outcome = Outcome(points, ["t"], [1])
-    assert pick(outcome, 1.0) is points[1], "never by the accuracy on the test part"
+    assert pick(outcome, 1.0) is points[1], "never by the accuracy on the test set"
     assert pick(outcome, 2.0) is points[3]
     assert pick(outcome, 1.0, C=0.1) is points[2]
     with pytest.raises(ValueError, match="p=3"):

@@ -1,4 +1,4 @@
-"""The page of a regression: R² instead of accuracy, predictions against the truth, residuals by task."""
+"""The page of a regression: R² instead of accuracy, predicted vs. observed, residuals by task."""
 
 from __future__ import annotations
 

@@ -357,7 +357,7 @@ def test_words_and_lines_of_a_point(driver, many):
         assert page.text("#sentences") == "".join(told["said"])
         assert page.text("#certificate-words") == told["certificate"]
     assert page.text("#cv-words").startswith(
-        f"Cross-validation (3 folds of {len(many.train)} rows of the training part) would pick p = "
+        f"Cross-validation (3 folds of {len(many.train)} rows of the training set) would pick p = "
     )
 
 

@@ -96,7 +96,7 @@ def test_models_without_a_page_are_refused(model, message):
 
 
 def test_a_path_is_scored_on_all_samples():
-    """A path that was traced on the training part gives the scores of the page that traces it."""
+    """A path that was traced on the training set gives the scores of the page that traces it."""
     X, y, tasks = two_machines(30)
     traced = trade_off_page(PLAIN, X, y, tasks=tasks, **QUICK)
     rows = traced.test

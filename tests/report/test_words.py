@@ -21,8 +21,8 @@ NAMES = ["a", "b", "c", "d", "e", "f", "g", "h", "i"]
         (1.0, "the plain average: every task counts the same"),
         (0.5, "easy tasks get more weight"),
         (2.0, "hard tasks get more weight"),
-        (math.inf, "only the worst task counts"),
-        (-math.inf, "only the easiest task counts"),
+        (math.inf, "only the largest training objective counts"),
+        (-math.inf, "only the smallest training objective counts"),
         (0.0, "the geometric mean: equal relative gains count the same"),
     ],
 )
@@ -186,7 +186,7 @@ def make_cv(mean, best=0.2, std=0.02):
 
 def test_choice_of_cross_validation():
     assert words.choice(make_cv([0.9, 0.87, 0.5])) == (
-        "Cross-validation (4 folds of the training part) would pick p = 0.2 with C = 10: 90.0 %, standard error "
+        "Cross-validation (4 folds of the training set) would pick p = 0.2 with C = 10: 90.0 %, standard error "
         "1.0 point. The average, p = 1, is 3.0 points behind. One of 3 exponents tried is within that error."
     )
 
@@ -224,8 +224,8 @@ def test_names_in_a_sentence():
         (1.0, "the plain average: every task counts the same"),
         (0.5, "tasks with small objectives (easy, or few samples) get more weight"),
         (2.0, "tasks with large objectives (hard, or many samples) get more weight"),
-        (math.inf, "only the largest objective counts"),
-        (-math.inf, "only the smallest objective counts"),
+        (math.inf, "only the largest training objective counts"),
+        (-math.inf, "only the smallest training objective counts"),
     ],
 )
 def test_headline_where_large_tasks_are_not_the_hard_ones(p, said):

@@ -155,7 +155,7 @@ def test_ours_is_chosen_by_the_rule_of_the_search_and_by_the_other_folds():
 
 
 def test_folds_match_the_search():
-    """However it was shuffled: the majority class of each training part, on its test part."""
+    """However it was shuffled: the majority class of each training set, on its test set."""
     X, y, _ = three_sites()
     y = np.where(np.random.default_rng(0).random(len(y)) < 0.2, "rare", y)
     for seed in (None, 7):

@@ -103,7 +103,7 @@ def test_regressions_keep_groups_together():
 @pytest.mark.parametrize(
     ("cv", "words"),
     [
-        (KFold(3), "cv=KFold has rows of group 'p0' both in a training part and in its test part"),
+        (KFold(3), "cv=KFold has rows of group 'p0' both in a training set and in its test set"),
         (StratifiedKFold(3), "cv=StratifiedKFold has rows of group 'p0' both"),
         (MultiTaskStratifiedKFold(3), "The folds of MultiTaskStratifiedKFold do not keep groups together"),
         ("time", "cv='time' has rows of group 'p0' both"),

@@ -397,7 +397,7 @@ def test_random_splits_of_a_matrix_take_a_share_of_all_samples():
         assert (len(train), len(test)) == (24, 16)
         assert not set(train) & set(test)
     matrix[3:, 2] = np.nan
-    with pytest.raises(ValueError, match=r"Task 2 has \d samples in a training part and \d in its test part"):
+    with pytest.raises(ValueError, match=r"Task 2 has \d samples in a training set and \d in its test set"):
         MultiTaskShuffleSplit(20, train_size=0.6, random_state=0).split(matrix, matrix)
 
 

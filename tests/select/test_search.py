@@ -590,8 +590,8 @@ def test_bad_kernels_are_refused_before_the_folds(kernels):
     [
         (ParetoMKLClassifierCV, "roc_auc", "compares two classes, but y has 3; use 'balanced_accuracy' or 'f1_macro'"),
         (ParetoMKLClassifierCV, "f1", "compares two classes, but y has 3"),
-        (ParetoMKLClassifierCV, "r2", "is for numbers, but y holds classes; use 'accuracy'"),
-        (ParetoMKLRegressorCV, "accuracy", "is for classes, but y holds numbers; use 'r2'"),
+        (ParetoMKLClassifierCV, "r2", "is for numbers, but y has classes; use 'accuracy'"),
+        (ParetoMKLRegressorCV, "accuracy", "is for classes, but y is numeric; use 'r2'"),
     ],
 )
 def test_scores_that_do_not_fit_are_refused_before_the_folds(search, scoring, message):

@@ -616,7 +616,7 @@ function overallFigure() {
   };
   const ofHeldOut = `On the held-out rows${overallEnds(S.i) ? "; the bar is the 95 % interval" : ""}.`;
   figure.querySelector(".note").textContent = [D.overall ? ofHeldOut : "", D.cv
-    ? "The band is the cross-validated score on the training part with its standard error over the folds; ▲ below the axis marks its choice." : ""].join(" ").trim();
+    ? "The band is the cross-validated score on the training set with its standard error over the folds; ▲ below the axis marks its choice." : ""].join(" ").trim();
   spec.table = () => {
     const found = D.cv ? D.cv.x : [], at = i => found.findIndex(x => Math.abs(x - D.x[i]) < 1e-6);
     const of = (values, k) => k < 0 || !values ? null : values[k];
@@ -679,7 +679,7 @@ function rivalsCard() {
   const errors = C.rows.some(row => row.rmse != null);
   const cells = (tag, texts) => texts.map((textContent, k) => make(tag, { textContent, className: k === 3 ? "rmse" : "" }))
     .filter((_, k) => k < 2 || (k === 2 ? heldOut : errors));
-  card.querySelector(".note").textContent = `${initial(D.overallName)} of models you could use instead, on the same ${C.folds} folds of the training part${D.cv && D.cv.rows ? ` (${rowsText(D.cv.rows)})` : ""}${heldOut ? ` and on the same held-out rows${D.heldOutRows ? ` (${D.heldOutRows})` : ""}` : ""}.`;
+  card.querySelector(".note").textContent = `${initial(D.overallName)} of models you could use instead, on the same ${C.folds} folds of the training set${D.cv && D.cv.rows ? ` (${rowsText(D.cv.rows)})` : ""}${heldOut ? ` and on the same held-out rows${D.heldOutRows ? ` (${D.heldOutRows})` : ""}` : ""}.`;
   card.querySelector("thead tr").append(...cells("th", ["", `${C.folds} folds`, "held out", "RMSE"]));
   card.querySelector("tbody").append(...C.rows.map((row, k) => {
     const line = make("tr", { className: k ? "" : "ours" }, ...cells("td", [row.name, row.text, row.heldOut || "", row.rmse || ""].map(unbroken)));
@@ -694,7 +694,7 @@ function rivalsCard() {
 function sharingCard() {
   const card = $("sharing"), C = D.sharing;
   if (!C) return;
-  card.querySelector(".note").textContent = `${initial(MEASURE)} of the four ways to share, each with its own best parameters, on the same ${C.folds} folds of the training part (${rowsText(C.rowsOfFolds)}).`
+  card.querySelector(".note").textContent = `${initial(MEASURE)} of the four ways to share, each with its own best parameters, on the same ${C.folds} folds of the training set (${rowsText(C.rowsOfFolds)}).`
     .replace("four", C.rows.length < 4 ? String(C.rows.length) : "four");
   card.querySelector("tbody").append(...C.rows.map(row => {
     const bar = make("span", { className: "way" });
@@ -818,7 +818,7 @@ function truthFigure() {
   function move() {
     const here = D.numbers.predicted[S.i];
     entries.forEach((ks, t) => dots[t].setAttribute("d", ks.map(k => `M${x.y(truth[k]).toFixed(1)} ${y.y(valueOf(here[k])).toFixed(1)}h0`).join("")));
-    svg.setAttribute("aria-label", `Predictions of ${D.numbers.task.length} held-out samples against the truth. ${pText(S.i)}: ${MEASURE} ${score(D.overall[S.i])}. Arrow keys move p and step through the tasks.`);
+    svg.setAttribute("aria-label", `Predictions of ${D.numbers.task.length} held-out samples against the observed values. ${pText(S.i)}: ${MEASURE} ${score(D.overall[S.i])}. Arrow keys move p and step through the tasks.`);
   }
   const paint = () => paintTasks(svg, dots);
   svg.addEventListener("pointermove", event => {
@@ -1174,7 +1174,7 @@ function control() {
   };
   markAt(ONE, "");
   if (D.cv) markAt(D.cv.index, "pick");
-  const jumps = [[0, pText(0)], [ONE, D.p[ONE] === "1" ? "p = 1, the average" : pText(ONE)], [N - 1, D.p[N - 1] === "∞" ? "p = ∞, the worst task" : pText(N - 1)]];
+  const jumps = [[0, pText(0)], [ONE, D.p[ONE] === "1" ? "p = 1, the average" : pText(ONE)], [N - 1, D.p[N - 1] === "∞" ? "p = ∞, the largest objective" : pText(N - 1)]];
   if (D.cv) jumps.push([D.cv.index, `p = ${D.cv.p}, cross-validation's choice`, "pick"]);
   jumps.filter(([i, , pick], k) => pick || jumps.findIndex(other => other[0] === i) === k).forEach(([i, text, className = ""]) => {
     const button = make("button", { type: "button", textContent: unbroken(text), className });
