@@ -808,8 +808,8 @@ function truthFigure() {
       draw(svg, "text", { x: at, y: base + 15, "text-anchor": "middle" }, numberTick(v));
     });
     draw(svg, "path", { class: "axis", d: `M${left + 0.5} ${top}V${base + 0.5}H${width - 8}` });
-    draw(svg, "text", { x: (left + width) / 2, y: height - 5, "text-anchor": "middle" }, "truth");
-    draw(svg, "text", { transform: `translate(11 ${(top + base) / 2}) rotate(-90)`, "text-anchor": "middle" }, "prediction");
+    draw(svg, "text", { x: (left + width) / 2, y: height - 5, "text-anchor": "middle" }, "observed");
+    draw(svg, "text", { transform: `translate(11 ${(top + base) / 2}) rotate(-90)`, "text-anchor": "middle" }, "predicted");
     draw(svg, "path", { class: "exact", d: `M${x.y(ends[0])} ${y.y(ends[0])}L${x.y(ends[1])} ${y.y(ends[1])}` });
     dots = entries.map((_, t) => colored(draw(svg, "path", { class: "dots" }), taskColors[t]));
     move();
@@ -831,7 +831,7 @@ function truthFigure() {
     });
     hover("task", found == null ? null : D.numbers.task[found]);
     if (found == null) return hideTip();
-    showTip(event.clientX, event.clientY, D.tasks[D.numbers.task[found]], [`predicted ${number(valueOf(here[found]))}`, `true ${number(truth[found])}`]);
+    showTip(event.clientX, event.clientY, D.tasks[D.numbers.task[found]], [`predicted ${number(valueOf(here[found]))}`, `observed ${number(truth[found])}`]);
   });
   svg.addEventListener("pointerleave", () => { hover("task", null); hideTip(); });
   taskKeys(svg, range(T), t => {
@@ -860,7 +860,7 @@ function residualsFigure() {
     return isFew(sorted) ? [sorted[0], sorted.at(-1)] : [quantile(sorted, 0.05), quantile(sorted, 0.95)];
   })).reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [0, 0]);  // over all p, so that the axis stays fixed
   let x, width, tall, top, rows = [];
-  figure.querySelector(".note").textContent = `Truth minus prediction: each box shows the median and the middle half of a task's residuals, the line their 5 % to 95 % range.${T > FEW ? " The hardest task is at the top." : ""}${drawnOf()}`;
+  figure.querySelector(".note").textContent = `Observed minus predicted: each box shows the median and the middle half of a task's residuals, the line their 5 % to 95 % range.${T > FEW ? " The hardest task is at the top." : ""}${drawnOf()}`;
   function redraw() {
     width = drawingWidth(host);
     tall = clamp(400 / order.length, 3.5, 64);
@@ -878,7 +878,7 @@ function residualsFigure() {
     });
     draw(svg, "path", { class: "zero", d: `M${Math.round(x.y(0)) + 0.5} ${top}V${base}` });
     draw(svg, "path", { class: "axis", d: `M${left} ${base + 0.5}H${width - 8}` });
-    draw(svg, "text", { x: (left + width) / 2, y: base + 32, "text-anchor": "middle" }, "truth − prediction");
+    draw(svg, "text", { x: (left + width) / 2, y: base + 32, "text-anchor": "middle" }, "observed − predicted");
     rows = [];
     order.forEach((t, k) => {
       const group = colored(draw(svg, "g", { class: "box" }), taskColors[t]), y = top + tall * (k + 0.5);
