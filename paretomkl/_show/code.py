@@ -13,7 +13,8 @@ import numpy as np
 from ..kernels._kernels import Kernel, KernelBank, Source, Sources
 
 P = "{p}"  # placeholder for the exponent
-LONGEST = 400  # maximum length of a parameter that is written out
+LONGEST = 400  # characters of a parameter in the line that fits; longer ones get a line of their own
+MOST_ENTRIES = 50_000  # of a parameter that is written out
 DEFAULTS = {  # of the estimators, in the order in which the code has them
     "class_weight": None,
     "multi_class": "one-vs-one",
@@ -44,8 +45,8 @@ def refit_code(
     """Python code with ``{p}`` for the exponent, which :func:`exponent_code` formats.
 
     An array C becomes ``sample_weight``. ``tasks`` and ``sample_weight`` tell whether the samples have any; ``others``
-    are more parameters of the estimator; those in ``DEFAULTS`` matter. A value without a short literal is written as a
-    variable of the same name.
+    are more parameters of the estimator; those in ``DEFAULTS`` matter. A long value is assigned to a variable of the
+    same name first, and a value without code, such as a function, is a variable that is not assigned.
 
     Examples
     --------
@@ -61,14 +62,17 @@ def refit_code(
     parameters += [] if others.get("weight_set") is not None else [f"s={exponent_code(s)}"]
     parameters.append(f"C={1.0 if each else float(C)!r}")
     needed: set[str] = set()
+    assigned: list[str] = []
     for name in [name for name in usual if name in others]:
         names: set[str] = set()
         text = _code(others[name], names)
-        if text is None or len(text) > LONGEST:
-            parameters.append(f"{name}={name}")
-        elif text != repr(usual[name]):
-            parameters.append(f"{name}={text}")
+        if text == repr(usual[name]):
+            continue
+        long = text is None or len(text) > LONGEST
+        parameters.append(f"{name}={name if long else text}")
+        if text is not None:
             needed |= names
+            assigned += [f"{name} = {text}"] * long
     if tol != 1e-3:
         parameters.append(f"tol={float(tol)!r}".replace("e-0", "e-"))
     weight = " * ".join(["C"] * each + ["sample_weight"] * sample_weight)
@@ -78,13 +82,19 @@ def refit_code(
     imports = [f"from paretomkl import {estimator}"]
     if needed:
         imports.append(f"from paretomkl.kernels import {', '.join(sorted(needed))}")
-    return "\n".join([*imports, "", line])
+    return "\n".join([*imports, "", *assigned, line])
 
 
-def with_loading(code: str, loading: str) -> str:
-    """The code with lines that create X, y and tasks, imports first, before the line that fits."""
-    imports, _, line = code.rpartition("\n\n")
-    return f"{imports}\n{loading}\n{line}" if imports else code
+def with_loading(code: str, loading: str, predicting: str = "") -> str:
+    """The code with lines that create X, y and tasks, imports first, before those that fit, and lines that predict.
+
+    Lines that predict have ``{model}`` for the name of the model.
+    """
+    imports, _, lines = code.rpartition("\n\n")
+    if not imports:
+        return code
+    name = lines.rpartition("\n")[2].partition(" = ")[0]
+    return "\n".join(part for part in (imports, loading, lines, predicting.replace("{model}", name)) if part)
 
 
 def exponent_code(p: float) -> str:
@@ -103,7 +113,7 @@ def _code(value: Any, names: set[str]) -> str | None:
         return _call(value, names)
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
-    if isinstance(value, list | tuple | Mapping) and len(value) > LONGEST:
+    if isinstance(value, list | tuple | Mapping) and len(value) > MOST_ENTRIES:
         return None
     if isinstance(value, Mapping):
         pairs = [(_code(key, names), _code(item, names)) for key, item in value.items()]
@@ -126,10 +136,8 @@ def _bank(bank: KernelBank, names: set[str]) -> str | None:
     kernels = given.pop("kernels", bank.kernels)
     if isinstance(kernels, Sources):
         blocks, rest = _code(kernels.blocks, names), _arguments(given, names)
-        too_long = blocks is None or len(blocks) > LONGEST - 100
-        made = "kernels" if too_long else f"sources({blocks})"
-        names |= set() if too_long else {"sources"}
-        return made + (f".set_params({rest})" if rest else "")
+        names.add("sources")
+        return None if blocks is None else f"sources({blocks})" + (f".set_params({rest})" if rest else "")
     first = _code(kernels, names)
     if not given or first is None:
         return first

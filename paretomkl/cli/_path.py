@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 PAGE_TOL, POINTS = 1e-6, 121  # enough for smooth curves on the page
 LARGE_TOL, FEWER_POINTS = 1e-3, 31  # for large tables
 FEWER_SEARCH_ROWS, OF_REGRESSION = 2000, 1500  # rows that parameters are chosen on in large tables
+FORM = ("delimiter", "decimal", "encoding", "max_rows")  # how a file is read, whichever rows it has
 DENSE_WORK = 6e10  # limit on the sum of rows³ over the tasks, for machines whose duals have no zeros
 
 
@@ -100,7 +101,7 @@ def path(
         )
     again = _fitting_command(file, target, options, found, tol).replace("`", "``")
     page = found.page(
-        loading=_loading_code(file, target, options),
+        **_reading_code(file, target, options),
         refit_note=f"Or on the command line: `{again}`. Both learn from all rows; the models on this page learned from "
         f"{100 * seen:.0f} % of them.",
     )
@@ -143,14 +144,18 @@ def _check_folder(out: Path) -> Path:
     return out
 
 
-def _loading_code(file: Path, target: str, options: Options) -> str:
-    """Python code that reads the table as the command did."""
-    parameters = "".join(f", {name}={value!r}" for name, value in options.table_keywords().items())
-    return (
-        "from paretomkl.tables import load_table\n\n"
+def _reading_code(file: Path, target: str, options: Options) -> dict[str, str]:
+    """Python code that reads the table as the command did, and code that predicts the rows of a file."""
+    given = options.table_keywords()
+    parameters = "".join(f", {name}={value!r}" for name, value in given.items())
+    how = "".join(f", {name}={given[name]!r}" for name in FORM if name in given)
+    return {
+        "loading": "from paretomkl.tables import load_table, read_table\n\n"
         f"table = load_table({str(file)!r}, {target!r}{parameters})\n"
-        "X, y = table.X, table.y"
-    )
+        "X, y = table.X, table.y",
+        "predicting": f"\nnew = read_table({str(file)!r}{how})  # or another file with these columns\n"
+        "print({model}.predict(table.columns.read(new)))",
+    }
 
 
 def _fitting_command(file: Path, target: str, options: Options, chosen: "TradeOff", tol: float) -> str:

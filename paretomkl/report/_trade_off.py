@@ -149,13 +149,15 @@ class TradeOff(HeldOutResults):
     def html(self) -> str:
         return self.page()
 
-    def page(self, *, loading: str = "", refit_note: str | None = None) -> str:
+    def page(self, *, loading: str = "", predicting: str = "", refit_note: str | None = None) -> str:
         """Build the page.
 
         Parameters
         ----------
         loading : str
             Lines of Python that create X, y and tasks, shown before the line that fits the model again.
+        predicting : str
+            Lines of Python shown after it, with ``{model}`` for the name of the model.
         refit_note : str, default=None
             Shown below that line, see :func:`build_page`; None says how the samples were split.
 
@@ -173,7 +175,7 @@ class TradeOff(HeldOutResults):
             sharing=self.sharing,
             title=self.title,
             facts=self.facts,
-            refit=with_loading(self.path.refit, loading),
+            refit=with_loading(self.path.refit, loading, predicting),
             refit_note=self.refit_note if refit_note is None else refit_note,
         )
 

@@ -220,10 +220,13 @@ def test_refit_code_writes_banks(kernels, written):
     assert_allclose(one.factor, other.factor)
 
 
-def test_sources_too_long_to_write_keep_their_capacity():
-    bank = sources({"genes": [f"gene {k}" for k in range(100)]})
-    assert "kernels=kernels)" in refit_code(kernels=bank)
-    assert "kernels=kernels.set_params(capacity=1.0))" in refit_code(kernels=replace(bank, capacity=1.0))
+def test_long_sources_are_assigned_before_they_are_used():
+    bank = replace(sources({"genes": [f"gene {k}" for k in range(1000)]}), capacity=1.0)
+    *lines, last = refit_code(kernels=bank).splitlines()
+    assert "kernels=kernels)" in last
+    names: dict[str, Any] = {}
+    exec("\n".join(lines), names)
+    assert names["kernels"] == bank
 
 
 # ------------------------------------------------------------------------------------------------ in a browser
