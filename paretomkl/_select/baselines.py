@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -24,6 +25,7 @@ from .._data.labels import Labelling
 from .._data.numbers import Targets, deviations, levels, unexplained
 from .._data.reading import Examples, PathReader, read_samples
 from .._data.tasks import codes_of, listed, missing_labels, rows_by_code
+from .._tools.checks import shown
 from .._tools.running import SMALL_SYSTEM, Progress, blas_threads, effective_jobs
 from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, IntArray
@@ -48,6 +50,7 @@ Pair = tuple[float, float]  # the parameters of a model: its cost or penalty, an
 
 
 SIMPLEST: list[Any] = [None]  # the grid of a model that ignores the features
+AS_GIVEN: list[Any] = [()]  # the grid of a model of one's own
 
 
 def _simplest_first(costs: Sequence[float], widths: Sequence[float]) -> list[Pair]:
@@ -65,6 +68,7 @@ def compare(
     n_jobs: int | None = None,
     verbose: int | None = 0,
     share: Share | None = None,
+    baselines: Mapping[str, Any] | None = None,
 ) -> Comparison:
     """Compare a search with simple baselines, on the same folds and by the same score.
 
@@ -95,6 +99,10 @@ def compare(
     share : str, default=None
         If the search covers several ways to share, compare only this one. With None, the search has in each fold the
         way that the other folds choose.
+    baselines : mapping of str to estimator, default=None
+        More models to compare with, by name: classifiers or regressors of scikit-learn. A clone of each learns from the
+        training rows of each fold, of all tasks together, in the same columns as the SVMs, which contain the indicators
+        of the tasks; a search such as :class:`~sklearn.model_selection.GridSearchCV` chooses within these rows.
 
     Returns
     -------
@@ -112,6 +120,7 @@ def compare(
     ['one SVM', 'the majority class']
     """
     regression = not search.stratify
+    own = _check_own(baselines or {}, regression, is_precomputed(search.kernels))
     reader = PathReader(replace(search.reading, share="kernel", multi_class="one-vs-one"))
     examples = Examples(read_samples(reader, X, tasks=tasks, reset=True), y)
     labelling = examples.training(reader.reading).labelling
@@ -141,8 +150,25 @@ def compare(
         ours = replace(ours, errors=_our_errors(predicted, len(splits), labelling.names))
     some = search.search_rows_ is not None
     about = f"The folds are made of {search.n_search_rows_:,} of {len(examples.samples):,} rows." if some else ""
-    found = contenders(model, labelling.names, is_precomputed(search.kernels), n_jobs, verbose)
+    found = contenders(model, labelling.names, is_precomputed(search.kernels), n_jobs, verbose, own)
     return Comparison(ours, found, judge.measure, about, sum(len(test) for _, test in splits), by_task)
+
+
+def _check_own(baselines: Mapping[str, Any], regression: bool, precomputed: bool) -> Mapping[str, Any]:
+    """Raise if a model of one's own cannot be compared."""
+    if not isinstance(baselines, Mapping):
+        raise TypeError(f"baselines must map names to estimators, such as {{'GP': model}}, got {shown(baselines)}.")
+    if baselines and precomputed:
+        raise ValueError("Models in baselines learn from columns, but the kernels of the search are precomputed.")
+    kind, fits = ("regressor", is_regressor) if regression else ("classifier", is_classifier)
+    for name, model in baselines.items():
+        if not isinstance(name, str) or name == OURS:
+            raise ValueError(f"Names in baselines must be texts other than {OURS!r}, got {shown(name)}.")
+        if isinstance(model, type) or not (hasattr(model, "get_params") and fits(model)):
+            raise TypeError(
+                f"Baseline {name!r} must be a {kind} with the interface of scikit-learn, got {shown(model)}."
+            )
+    return baselines
 
 
 # --------------------------------------------------------------------------------------------------- the search
@@ -268,6 +294,7 @@ class Baseline(ABC):
     n_folds: int
     judge: Judge
     class_weight: Any
+    own: Any = None  # a model to clone instead of those of the grid
 
     grid: ClassVar[Sequence[Pair]]
     name: ClassVar[str]
@@ -340,12 +367,14 @@ class Baseline(ABC):
         table = np.array(scores).T
         parts = []
         for k, (fold, pair) in enumerate(zip(self.folds, [*choices(table), best(table)], strict=False)):
-            known = k < self.n_folds and len(fold[0]) <= MOST_ROWS
+            known = k < self.n_folds and (self.own is not None or len(fold[0]) <= MOST_ROWS)
             parts.append(self.parts(k, responses[k][pair] if known else self._responses(fold, [grid[pair]])[0]))
         return parts
 
     def _thinned_responses(self, fold: TrainTest, grid: Sequence[Pair]) -> list[AnyArray]:
         """Responses for all pairs of the grid, learned from at most ``MOST_ROWS`` rows."""
+        if self.own is not None:
+            return self._responses(fold, grid)
         strata = self.entries.groups if not self.entries.labels.size else self.entries.values
         return self._responses((thinned(fold[0], strata), fold[1]), grid)
 
@@ -370,6 +399,8 @@ class ClassBaseline(Baseline):
 
     def learned(self, fold: TrainTest, grid: Sequence[Pair]) -> list[AnyArray]:
         (train, test), codes = self.entries.features(fold, self.groups), self.entries.values[fold[0]]
+        if self.own is not None:
+            return [self._of_own(fold, train, test)]
         weight, scale = self._weights(fold[0]), usual_gamma(train)
         found: list[AnyArray] = []
         for C, width in grid:
@@ -379,6 +410,18 @@ class ClassBaseline(Baseline):
             else:
                 found.append(self._differences(fold[1], model.decision_function(test), model.classes_))
         return found
+
+    def _of_own(self, fold: TrainTest, train: Array, test: Array) -> AnyArray:
+        """The response of a model of one's own; it sees codes if columns of y have labels of their own."""
+        entries, matrix = self.entries, self.entries.matrix
+        targets = entries.values[fold[0]] if matrix else plain_labels(entries.truth(fold[0]))
+        model = clone(self.own).fit(train, targets)
+        if self.judge.metric.of_labels:
+            predicted = model.predict(test)
+            return entries.labelled(fold[1], predicted) if matrix else np.asarray(predicted, dtype=object)
+        decide = model.decision_function if hasattr(model, "decision_function") else model.predict_proba
+        codes = model.classes_ if matrix else codes_of(model.classes_, listed(entries.labels[0]))
+        return self._differences(fold[1], np.asarray(decide(test)), codes)
 
     def _differences(self, test: IntArray, decisions: Array, codes: IntArray) -> Array:
         """The score of the second label of each task minus that of the first; unknown labels score lowest."""
@@ -412,21 +455,30 @@ class RegressionBaseline(Baseline):
         (train, test), targets = self.entries.features(fold, self.groups), self.entries.values[fold[0]]
         learned, asked = (self.entries.groups[part] for part in fold)
         # each column of a matrix has its own units; tasks in one column share theirs, and perhaps their level
-        level, unit = np.full(self.groups.max() + 1, targets.mean()), np.ones(self.groups.max() + 1)
+        middle = targets.mean() if self.own is None else 0.0  # models of one's own get the targets as they are
+        level, unit = np.full(self.groups.max() + 1, middle), np.ones(self.groups.max() + 1)
         if self.entries.matrix:
             for group in np.unique(learned):
                 own = targets[learned == group]
                 level[group], unit[group] = own.mean(), own.std() or 1.0
         scaled, scale = (targets - level[learned]) / unit[learned], usual_gamma(train)
-        models = (KernelRidge(alpha=penalty, kernel="rbf", gamma=width * scale) for penalty, width in grid)
+        if self.own is None:
+            models = [KernelRidge(alpha=penalty, kernel="rbf", gamma=width * scale) for penalty, width in grid]
+        else:
+            models = [clone(self.own)]
         with blas_threads(1 if len(targets) <= SMALL_SYSTEM else None):
             return [level[asked] + unit[asked] * model.fit(train, scaled).predict(test) for model in models]
 
 
 def contenders(
-    model: Baseline, names: list[str], precomputed: bool, n_jobs: int | None, verbose: int | None
+    model: Baseline,
+    names: list[str],
+    precomputed: bool,
+    n_jobs: int | None,
+    verbose: int | None,
+    own: Mapping[str, Any],
 ) -> list[Contender]:
-    """All baselines, the simplest last, from the model of all tasks; with precomputed kernels it is the only one."""
+    """All baselines, own ones first and the simplest last; with precomputed kernels, the simplest is the only one."""
     together, each = [model], [model.of_task(group) for group in model.groups]
     several, one = len(each) > 1, f"one {model.name}"
     models: dict[str, tuple[list[Baseline], Sequence[Pair]]] = {}
@@ -435,6 +487,10 @@ def contenders(
     if not precomputed and several:
         models[f"{one} per task"] = each, model.grid
     models[model.simplest if several else model.simplest.removesuffix(" of each task")] = each, SIMPLEST
+    for name in own:
+        if name in models:
+            raise ValueError(f"{name!r} in baselines is the name of another baseline; choose another name.")
+    models = {name: ([replace(model, own=given)], AS_GIVEN) for name, given in own.items()} | models
     n_steps = sum(len(teams) for teams, _ in models.values()) * model.n_folds
     found = []
     with Progress(n_steps, math.nan, verbose, unit="folds") as progress:

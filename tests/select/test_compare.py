@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics import balanced_accuracy_score, get_scorer, r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 from paretomkl import ParetoMKLClassifierCV, ParetoMKLRegressor, ParetoMKLRegressorCV
 from paretomkl._select import baselines
@@ -496,3 +498,67 @@ def test_without_tasks_there_is_one_kernel_ridge_and_one_mean():
     assert found.measure.name == "negative mean squared error"
     mean = found.rivals[-1]
     assert mean.mean == pytest.approx(-(mean.errors.overall_rmse**2), rel=1e-9)  # folds of one size
+
+
+# ---------------------------------------------------------------------------------------- models of one's own
+def columns_with_indicators(X, sites, train):
+    scaled = StandardScaler().fit(X[train]).transform(X)
+    return np.hstack([scaled, np.array(sites)[:, None] == np.unique(sites)])
+
+
+@pytest.mark.usefixtures("few_pairs")
+@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"])
+def test_own_classifiers_learn_from_the_training_rows_of_each_fold(scoring):
+    X, y, sites = three_sites()
+    folds, tree = (
+        folds_of(y, sites, 3),
+        DecisionTreeClassifier(max_depth=3, random_state=0, class_weight={"no": 1, "yes": 3}),
+    )
+    search = ParetoMKLClassifierCV(**QUICK, s=1.1, capacity=1.0, cv=folds, scoring=make_multitask_scorer(scoring))
+    search.fit(X, y, tasks=sites)
+    found = compare(search, X, y, tasks=sites, held_out=(X[:30], y[:30], sites[:30]), baselines={"tree": tree})
+    assert found.rivals[0].name == "tree"
+    assert not hasattr(tree, "tree_")  # clones were fitted
+    everyone = np.arange(len(y))
+    for score, (train, test) in zip(
+        [*rival(found, "tree").folds, rival(found, "tree").held_out], [*folds, (everyone, everyone[:30])], strict=True
+    ):
+        columns = columns_with_indicators(X, sites, train)
+        model = clone(tree).fit(columns[train], y[train])
+        scorer = get_scorer(scoring)
+        own = [scorer(model, columns[rows], y[rows]) for rows in (test[sites[test] == site] for site in "abc")]
+        assert score == pytest.approx(np.mean(own))
+
+
+def test_own_regressors_get_the_targets_as_they_are():
+    X, _, sites = three_sites(90)
+    y = np.exp(X[:, 0] / 4 + (sites == "a"))
+    folds = folds_of(y, sites, 3)
+    gamma = TransformedTargetRegressor(LinearRegression(), func=np.log, inverse_func=np.exp)
+    search = ParetoMKLRegressorCV(share="kernel", ps=1.0, Cs=[1.0], s=1.1, capacity=1.0, cv=folds)
+    found = compare(search.fit(X, y, tasks=sites), X, y, tasks=sites, baselines={"log-linear": gamma})
+    predicted = np.empty(90)
+    for train, test in folds:
+        columns = columns_with_indicators(X, sites, train)
+        predicted[test] = clone(gamma).fit(columns[train], y[train]).predict(columns[test])
+    errors = rival(found, "log-linear").errors
+    assert_allclose(errors.r2, [r2_score(y[sites == site], predicted[sites == site]) for site in errors.tasks])
+    assert found.best_rival.name == "log-linear"
+    assert "log-linear" in found.verdict.lower()
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ([SVC()], TypeError, "baselines must map names to estimators"),
+        ({"GP": SVC}, TypeError, "'GP' must be a classifier"),
+        ({"ridge": KernelRidge()}, TypeError, "'ridge' must be a classifier"),
+        ({"paretomkl": SVC()}, ValueError, "texts other than 'paretomkl'"),
+        ({"one SVM": SVC()}, ValueError, "'one SVM' in baselines is the name of another"),
+    ],
+)
+def test_models_that_cannot_be_compared_are_named(given, error, message):
+    X, y = load_iris(return_X_y=True)
+    search = ParetoMKLClassifierCV(ps=1.0, Cs=[1.0], s=1.1, capacity=1.0, cv=2, kernels=KERNELS).fit(X, y)
+    with pytest.raises(error, match=message):
+        compare(search, X, y, baselines=given)
