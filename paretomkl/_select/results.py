@@ -12,7 +12,7 @@ import numpy as np
 from .._data.together import CALLED, Share, sharing_in_words
 from .._tools.typing import Array, IntArray
 from .._tools.wording import ACCURACY, Measure, in_digits
-from .intervals import wilson
+from .intervals import Estimate, of_folds, wilson
 
 if TYPE_CHECKING:
     from .task_scores import ScoresByTask
@@ -139,6 +139,10 @@ class Comparison:
         difference = self.ours.folds - rival.folds
         difference = difference[~np.isnan(difference)]
         return (float(difference.mean()), _standard_error(difference)) if len(difference) else (math.nan, math.nan)
+
+    def lead_interval(self, rival: Contender) -> Estimate:
+        """Our score minus a rival's: the mean over the folds, and Student's 95 % interval of the differences."""
+        return of_folds(self.ours.folds - rival.folds)
 
     def text(self, contender: Contender) -> str:
         """Mean and standard error: "91.2 % ± 1.1" or "0.912 ± 0.011"."""
@@ -272,6 +276,12 @@ class CrossValidation:
     def standard_error(self) -> float:
         """Standard error of the best mean score."""
         return self.std[list(self.ps).index(self.best_p)] / math.sqrt(self.n_splits)
+
+    @property
+    def near(self) -> list[float]:
+        """The exponents whose mean is within the standard error of the best."""
+        least = self.best_score - self.standard_error - 1e-12
+        return [p for p, mean in zip(self.ps, self.mean, strict=True) if mean >= least]
 
 
 @dataclass(frozen=True)

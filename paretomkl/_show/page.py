@@ -131,6 +131,7 @@ def build_page(
     sharing: Sharing | None = None,
     title: str = TITLE,
     facts: Sequence[str] = (),
+    verdict: Sequence[str] = (),
     refit: str | None = None,
     refit_note: str = "",
 ) -> str:
@@ -164,6 +165,8 @@ def build_page(
         Title of the page.
     facts : sequence of str
         Shown below the title, after the numbers of tasks, kernels and exponents.
+    verdict : sequence of str, default=()
+        Sentences at the top of the page: what to take home. Text between backticks is shown as code.
     refit : str, default=None
         Python code that fits the model, with ``{p}`` for the exponent; None means ``path.refit``.
     refit_note : str
@@ -208,6 +211,7 @@ def build_page(
     parts = {
         "title": html.escape(title),
         "facts": "".join(f"<li>{html.escape(fact)}</li>" for fact in [*_counts(path, len(rows)), *facts]),
+        "verdict": "" if not verdict else f'<ul class="verdict">{"".join(map(_sentence, verdict))}</ul>',
         "fallback": summary_table(path, *(() if held_out is None else (held_out.texts(), f"held-out {held_out.name}"))),
         "measure": html.escape(measure.name),
         "overall": html.escape(overall),
@@ -221,6 +225,12 @@ def build_page(
         "js": _template("page.js"),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _template("page.html"))
+
+
+def _sentence(text: str) -> str:
+    """A list item, with text between backticks as code."""
+    marked = re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(text))
+    return f"<li>{marked}</li>"
 
 
 def _counts(path: ParetoPath, n_points: int) -> list[str]:

@@ -6,16 +6,18 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._tools.shares import CALLED as WAYS
+from .._tools.shares import Share
 from .._tools.typing import Array
 from .._tools.wording import ACCURACY, R2, SAME, Measure, percent
 
 if TYPE_CHECKING:
-    from .._select.results import CrossValidation
+    from .._select.results import Comparison, CrossValidation
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 HEADLINES = {
@@ -348,7 +350,7 @@ def choice(cv: CrossValidation, name: str = "", n_tasks: int = 2) -> str:
     )
     if len(cv.ps) == 1 or n_tasks == 1:
         return sentence
-    near = [p for p, mean in zip(cv.ps, cv.mean, strict=True) if mean >= cv.best_score - cv.standard_error - 1e-12]
+    near = cv.near
     if 1.0 in cv.ps and cv.best_p != 1.0:
         behind = cv.best_score - cv.mean[list(cv.ps).index(1.0)]
         as_good = behind <= 0 or measure.same(behind, cv.best_score)
@@ -357,6 +359,61 @@ def choice(cv: CrossValidation, name: str = "", n_tasks: int = 2) -> str:
         return sentence + f" All {len(near)} exponents tried are within that error: the choice hardly matters."
     are = "is" if len(near) == 1 else "are"
     return sentence + f" {number_word(len(near)).capitalize()} of {len(cv.ps)} exponents tried {are} within that error."
+
+
+def verdict(
+    way: Share,
+    chosen: Mapping[str, Any],
+    cv: CrossValidation | None,
+    comparison: Comparison | None,
+    n_tasks: int,
+    several: bool = True,
+) -> list[str]:
+    """What to take home: the model, its p and the reason for it, and whether it is better than the best baseline.
+
+    chosen: its parameters; cv: the scores along p of tasks that share their kernel; several: whether several ways to
+    share were tried.
+    """
+    named = parameters({name: chosen.get(name) for name in ("C", "capacity", "s", "epsilon")})
+    model = f"Chosen: {WAYS[way]} (share = {way}), {named}." if several else f"Chosen: {named}."
+    said = [model, _why_p(way, cv, n_tasks)]
+    if comparison is not None and comparison.rivals:
+        said.append(_against_the_best(comparison))
+    return said
+
+
+def _why_p(way: Share, cv: CrossValidation | None, n_tasks: int) -> str:
+    if way != "kernel":
+        return "p plays no role: it balances tasks that share only their kernel."
+    if n_tasks == 1:
+        return "p plays no role: there is one task."
+    if cv is None or len(cv.ps) == 1:
+        return "p was given." if cv is None else f"p = {exponent_label(cv.best_p)}, the only one tried."
+    n_near, best = len(cv.near), exponent_label(cv.best_p)
+    if n_near == len(cv.ps):
+        all_of = "both" if n_near == 2 else f"all {n_near}"
+        return f"p = {best}, and the choice hardly matters: {all_of} exponents tried are within the standard error."
+    are = "is" if n_near == 1 else "are"
+    return f"p = {best} has the best score in the folds; {n_near} of {len(cv.ps)} exponents {are} within its error."
+
+
+def _against_the_best(comparison: Comparison) -> str:
+    """Whether our model is better than the best baseline, and by how much."""
+    rival, measure = comparison.best_rival, comparison.measure
+    lead, low, high = comparison.lead_interval(rival)
+    if math.isnan(lead):
+        return "The folds do not show whether it is better than simpler models."
+    worse = high < 0  # never true for NaN
+    ends = measure.interval(-high, -low) if worse else measure.interval(low, high)
+    certain = f" (95 % interval of the difference over the folds: {ends})".replace("-", "−") * bool(ends)
+    if worse:
+        return (
+            f"Worse than {rival.name}, the best baseline, by {measure.size(lead)}{certain}: use that, or other kernels."
+        )
+    if low > 0:
+        return f"Better than {rival.name}, the best baseline, by {measure.size(lead)}{certain}."
+    by = f"{measure.size(lead)} {'ahead' if lead >= 0 else 'behind'}"
+    return f"Not shown to be better than {rival.name}, the best baseline: {by}{certain}."
 
 
 # --------------------------------------------------------------------------------------------- the axis of exponents

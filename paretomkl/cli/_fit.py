@@ -1,5 +1,6 @@
 """``paretomkl fit``."""
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -244,9 +245,9 @@ def _fit_one(
 def _report_fit(table: "Table", plan: SearchPlan, fitted: FittedTable, out: Path, output: Output) -> None:
     import numpy as np
 
-    from .._select.results import Sharing
-    from .._show.words import parameters, source_shares
-    from ._showing import say_comparison, say_parts, say_sharing, say_task_scores
+    from .._select.results import CrossValidation, Sharing
+    from .._show.words import parameters, source_shares, verdict
+    from ._showing import say_comparison, say_parts, say_sharing, say_task_scores, say_verdict
 
     model, measure, search = fitted.model, fitted.judge.measure, fitted.search
     train = fitted.judge.score_model(model, table.X, table.y)
@@ -270,6 +271,12 @@ def _report_fit(table: "Table", plan: SearchPlan, fitted: FittedTable, out: Path
     say_task_scores(fitted.by_task, fitted.comparison, output)
     on_training = f"{measure.name} on the training rows {measure.text(train)}"
     output.say(f"Certified gap {model.gap_:.1e}; {on_training}. Written: {out}.")
+    conclusion: list[str] = []
+    if search is not None:
+        along = CrossValidation.from_search(search, measure) if model.share == "kernel" else None
+        n_tasks, several = len(model.task_names_), sharing is not None
+        conclusion = verdict(model.share, used, along, fitted.comparison, n_tasks, several)
+    say_verdict(conclusion, f"Next: `{shlex.join(['paretomkl', 'predict', str(out), 'new.csv'])}`.", output)
     output.finish(
         {
             "model": str(out),
@@ -289,6 +296,7 @@ def _report_fit(table: "Table", plan: SearchPlan, fitted: FittedTable, out: Path
             "honest_score": None if search is None else search.honest_score_,
             "honest_interval": None if search is None else list(search.honest_interval_),
             "comparison": None if fitted.comparison is None else fitted.comparison.facts(),
+            "verdict": conclusion,
             "gap": model.gap_,
             "tasks": model.task_names_,
             "theta": _by_kernel(model, model.theta_),

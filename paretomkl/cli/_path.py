@@ -99,13 +99,16 @@ def path(
             max_task_rows=task_rows,
             title=f"{target} in {name}",
         )
-    again = _fitting_command(file, target, options, found, tol).replace("`", "``")
+    again = _fitting_command(file, target, options, found, tol)
+    noted = again.replace("`", "``")  # as the page needs it
+    next_step = f"Next: `{_next_command(file, target, options, found, again)}`."
     page = found.page(
+        next_step=next_step,
         **_reading_code(file, target, options),
-        refit_note=f"Or on the command line: `{again}`. Both learn from all rows; the models on this page learned from "
+        refit_note=f"Or on the command line: `{noted}`. Both learn from all rows; the models on this page learned from "
         f"{100 * seen:.0f} % of them.",
     )
-    _report_path(table, found, *_write_path(folder, found, page), Output(options.as_json))
+    _report_path(table, found, *_write_path(folder, found, page), next_step, Output(options.as_json))
 
 
 def _folds(table: "Table", options: Options, judge: "Judge", share: float) -> Any:
@@ -160,15 +163,29 @@ def _reading_code(file: Path, target: str, options: Options) -> dict[str, str]:
 
 def _fitting_command(file: Path, target: str, options: Options, chosen: "TradeOff", tol: float) -> str:
     """The command that fits the model again, with the placeholder {p}."""
-    words = ["paretomkl", "fit", str(file), "--target", target]
-    found = replace(options, C=None, Cs=None, s=None, capacity=None, epsilon=None, share=None, cv="5")
-    for name, value in replace(found, scoring=None, no_rivals=False, jobs=None, as_json=False).given().items():
-        option = "--classification" if name == "regression" and not value else "--" + name.replace("_", "-")
-        for one in value if isinstance(value, list) else [value]:
-            words += [option] if isinstance(one, bool) else [option, str(one)]
+    found = replace(options, C=None, Cs=None, s=None, capacity=None, epsilon=None, share=None)
+    words = _fit_words(file, target, replace(found, scoring=None, cv="5"))
     values = {name: getattr(chosen, name) for name in ("C", "s", "capacity", "epsilon")}
     said = "".join(f" --{name} {value!r}" for name, value in values.items() if value is not None)
     return f"{shlex.join(words)} --tol {tol:g} --out model.skops --p {{p}}{said}"
+
+
+def _next_command(file: Path, target: str, options: Options, found: "TradeOff", again: str) -> str:
+    """The command that fits the chosen model: at the best p if the tasks share their kernel."""
+    if found.sharing is None or found.sharing.best == "kernel":
+        return again.replace("{p}", f"{1.0 if found.cv is None else found.cv.best_p:g}")
+    words = _fit_words(file, target, replace(options, share=found.sharing.best))
+    return shlex.join([*words, "--out", "model.skops"])
+
+
+def _fit_words(file: Path, target: str, options: Options) -> list[str]:
+    """The words of a command that fits the table with these options, without its output."""
+    words = ["paretomkl", "fit", str(file), "--target", target]
+    for name, value in replace(options, no_rivals=False, jobs=None, as_json=False).given().items():
+        option = "--classification" if name == "regression" and not value else "--" + name.replace("_", "-")
+        for one in value if isinstance(value, list) else [value]:
+            words += [option] if isinstance(one, bool) else [option, str(one)]
+    return words
 
 
 def _write_path(folder: Path, found: "TradeOff", html: str) -> tuple[Path, Path]:
@@ -200,10 +217,10 @@ def _path_frame(found: "TradeOff") -> "Frame":
     return pd.DataFrame(columns)
 
 
-def _report_path(table: "Table", found: "TradeOff", page: Path, numbers: Path, output: Output) -> None:
+def _report_path(table: "Table", found: "TradeOff", page: Path, numbers: Path, next_step: str, output: Output) -> None:
     from .._learn.path import PAPER_PS
     from .._show.words import choice, parameters, source_shares
-    from ._showing import path_table, say_comparison, say_scores, say_sharing
+    from ._showing import path_table, say_comparison, say_scores, say_sharing, say_verdict
 
     assert found.train is not None  # neither is None after a search
     assert found.s is not None
@@ -222,6 +239,7 @@ def _report_path(table: "Table", found: "TradeOff", page: Path, numbers: Path, o
     if found.by_task is not None:
         say_scores(found.by_task, f"of the chosen model on the {counted(len(found.test), 'row')} held out", output)
     output.say(f"Written: {page} (open it in a browser) and {numbers}.")
+    say_verdict(found.verdict, next_step, output)
     output.finish(
         {
             "page": str(page),
@@ -243,6 +261,7 @@ def _report_path(table: "Table", found: "TradeOff", page: Path, numbers: Path, o
             "by_task": None if found.by_task is None else found.by_task.facts(),
             "comparison": None if found.comparison is None else found.comparison.facts(),
             "sharing": None if found.sharing is None else found.sharing.facts(),
+            "verdict": list(found.verdict),
             "largest_gap": float(path.gap.max()),
             "rows": {"train": len(found.train), "held_out": len(found.test)},
             "left_out": [part.facts() for part in table.left_out],

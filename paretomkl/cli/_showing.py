@@ -159,6 +159,11 @@ def say_task_scores(table: ScoresByTask | None, comparison: Comparison | None, o
     say_scores(table, where, output, ours, comparable)
 
 
+def say_verdict(verdict: Sequence[str], next_step: str, output: Output) -> None:
+    """Print what to take home: a line for each sentence, and what to do next."""
+    output.say("\n".join(["", *verdict, next_step]))
+
+
 def say_parts(model: ParetoMKLClassifier | ParetoMKLRegressor, output: Output) -> None:
     """Print which kernels make up the common part of the function and the parts of the tasks."""
     if model.share != "function" or not hasattr(model, "common_share_"):

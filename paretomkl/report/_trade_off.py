@@ -43,7 +43,7 @@ from .._select.task_scores import ScoresByTask, score_by_task
 from .._select.ways import is_auto, ways_asked
 from .._show.code import with_loading
 from .._show.page import TITLE, PageData, build_page, dense_ps
-from .._show.words import parameters
+from .._show.words import parameters, verdict
 from .._tools.checks import check_count, check_exponents, check_number, check_share, shown
 from .._tools.files import check_writable, write_whole
 from .._tools.shares import SHARES
@@ -117,7 +117,7 @@ class TradeOff(HeldOutResults):
         The scores of the chosen model on the held-out samples, per task and over all, with intervals.
     seconds : dict
         Where the time went: ``"cross-validation"``, ``"path"``, ``"scores"`` and ``"baselines"``.
-    title, facts, refit_note : str, tuple of str, and str
+    title, facts, verdict, refit_note : str, tuples of str, and str
         Texts of the page, see :func:`build_page`.
     html, file : str, and pathlib.Path or None
         The page, and the file it was written to.
@@ -137,6 +137,7 @@ class TradeOff(HeldOutResults):
     seconds: dict[str, float]
     title: str = TITLE
     facts: tuple[str, ...] = ()
+    verdict: tuple[str, ...] = ()
     refit_note: str = ""
     file: Path | None = None
 
@@ -149,7 +150,9 @@ class TradeOff(HeldOutResults):
     def html(self) -> str:
         return self.page()
 
-    def page(self, *, loading: str = "", predicting: str = "", refit_note: str | None = None) -> str:
+    def page(
+        self, *, loading: str = "", predicting: str = "", refit_note: str | None = None, next_step: str = ""
+    ) -> str:
         """Build the page.
 
         Parameters
@@ -160,6 +163,8 @@ class TradeOff(HeldOutResults):
             Lines of Python shown after it, with ``{model}`` for the name of the model.
         refit_note : str, default=None
             Shown below that line, see :func:`build_page`; None says how the samples were split.
+        next_step : str
+            A sentence that ends the verdict on top of the page.
 
         Returns
         -------
@@ -175,6 +180,7 @@ class TradeOff(HeldOutResults):
             sharing=self.sharing,
             title=self.title,
             facts=self.facts,
+            verdict=[*self.verdict, next_step] if next_step else self.verdict,
             refit=with_loading(self.path.refit, loading, predicting),
             refit_note=self.refit_note if refit_note is None else refit_note,
         )
@@ -460,6 +466,10 @@ def _learn_and_judge(
     with _timed(seconds, "baselines"):
         if baselines and search is not None:
             about["comparison"] = _compare(search, best, learn_from, held_out, judge, judged, path.ps, tol)
+    if search is not None:
+        several, compared = about["sharing"] is not None, about.get("comparison")
+        found = verdict(search.best_share_, search.best_params_, about["cv"], compared, len(path.task_names), several)
+        about["verdict"] = tuple(found)
     if search is not None and search.best_share_ != "kernel":
         fitted = search.best_estimator_
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import os
@@ -61,8 +62,15 @@ def test_program_on_the_page_predicts_raw_rows(make, words, tmp_path, monkeypatc
     ).stdout
     found = re.sub(r"[\[\]'\s]+", " ", printed).split()
 
+    (top,) = re.findall('<ul class="verdict">(.*?)</ul>', page)
+    next_command = html.unescape(re.findall("<code>(.*?)</code>", top)[-1])
+    assert done.stdout.endswith(f"Next: `{next_command}`.\n")
+    assert "--p" in next_command
+
     (command,) = re.findall("`(.*?)`", data["codeNote"])
-    assert run(*shlex.split(command.replace("{p}", data["codeP"][0]))[1:]).returncode == 0
+    assert run(*shlex.split(command.replace("{p}", data["codeP"][0]))[1:]).stdout.endswith(
+        "Next: `paretomkl predict model.skops new.csv`.\n"
+    )
     done = run("predict", "model.skops", "rows.csv", *words[1:3])
     assert done.returncode == 0, done.stderr
     expected = pd.read_csv(io.StringIO(done.stdout))["predicted_outcome"]

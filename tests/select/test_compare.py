@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import ttest_rel
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.datasets import load_iris
@@ -23,6 +24,8 @@ from paretomkl import ParetoMKLClassifierCV, ParetoMKLRegressor, ParetoMKLRegres
 from paretomkl._select import baselines
 from paretomkl._select.baselines import ClassBaseline, RegressionBaseline, best, choices
 from paretomkl._select.choice import choose
+from paretomkl._select.results import CrossValidation
+from paretomkl._show.words import verdict
 from paretomkl.kernels import KernelBank
 from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer
 from paretomkl.report import Comparison, Contender, Measure, compare
@@ -562,3 +565,36 @@ def test_models_that_cannot_be_compared_are_named(given, error, message):
     search = ParetoMKLClassifierCV(ps=1.0, Cs=[1.0], s=1.1, capacity=1.0, cv=2, kernels=KERNELS).fit(X, y)
     with pytest.raises(error, match=message):
         compare(search, X, y, baselines=given)
+
+
+# ------------------------------------------------------------------------------------------------- the verdict
+def along(ps: list[float], mean: list[float], best_p: float) -> CrossValidation:
+    return CrossValidation(ps, mean, [0.02] * len(ps), best_p, 10.0, 4)
+
+
+def test_the_verdict_gives_the_interval_of_the_lead():
+    ours, theirs = np.array([0.9, 0.92, 0.88, 0.94]), np.array([0.8, 0.86, 0.8, 0.84])
+    found = Comparison(Contender("paretomkl", ours), [Contender("GP", theirs), Contender("SVM", theirs - 0.1)])
+    half = ttest_rel(ours, theirs).confidence_interval(0.95)
+    said = verdict("kernel", {"C": 10.0}, along([1.0, 2.0], [0.91, 0.8], 1.0), found, 2)
+    ends = f"{100 * half.low:.1f} to {100 * half.high:.1f}"
+    assert said[-1] == (
+        f"Better than GP, the best baseline, by 8.5 points (95 % interval of the difference over the folds: {ends})."
+    )
+    swapped = Comparison(Contender("paretomkl", theirs), [Contender("GP", ours)])
+    assert verdict("kernel", {}, None, swapped, 2)[-1].startswith("Worse than GP, the best baseline, by 8.5 points")
+    same = Comparison(Contender("paretomkl", ours), [Contender("GP", ours[::-1] - 1e-3)])
+    assert verdict("kernel", {}, None, same, 2)[-1].startswith("Not shown to be better than GP")
+
+
+def test_the_verdict_says_why_this_p():
+    def why(cv, n_tasks=2, way="kernel"):
+        return verdict(way, {"C": 10.0}, cv, None, n_tasks)[1]
+
+    assert why(along([1.0, 2.0, 5.0], [0.8, 0.9, 0.895], 2.0)).startswith(
+        "p = 2 has the best score in the folds; 2 of 3"
+    )
+    assert why(along([1.0, 2.0], [0.9, 0.9], 1.0)).startswith("p = 1, and the choice hardly matters: both exponents")
+    assert why(along([2.0], [0.9], 2.0)) == "p = 2, the only one tried."
+    assert "one task" in why(along([1.0, 2.0], [0.9, 0.9], 1.0), n_tasks=1)
+    assert "no role" in why(None, way="function")
