@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
@@ -36,6 +37,7 @@ from .tasks import (
     find_task_column,
     is_matrix,
     labels_of,
+    listed,
     make_number_tasks,
     make_sample_tasks,
     make_tasks,
@@ -163,6 +165,7 @@ class Reader(Protocol):
     feature_names_in_: AnyArray  # not set if X has no names
     codings_: dict[str, Coding]  # of X or of its blocks; not set if X had only numbers
     ranges_in_: Array | None  # of the values of each column; None for a stack of kernels
+    rows_in_: dict[str, int]  # of each task
 
     @property
     def mixed_names(self) -> bool:
@@ -190,6 +193,7 @@ class PathReader(BaseEstimator):
     feature_names_in_: AnyArray
     codings_: dict[str, Coding]
     ranges_in_: Array | None
+    rows_in_: dict[str, int]
 
     def __init__(self, reading: Reading = Reading()):
         self.reading = reading
@@ -393,8 +397,15 @@ def read_samples(owner: Reader, X: Any, *, tasks: Any = None, reset: bool = Fals
     """Split X into features and task labels and check both, against the fitted data unless ``reset``."""
     samples = _checked_samples(owner, X, tasks, reset)
     if reset:
-        owner.ranges_in_ = _ranges_of(samples)
+        owner.ranges_in_, owner.rows_in_ = _ranges_of(samples), _rows_of(samples)
     return samples
+
+
+def _rows_of(samples: Samples) -> dict[str, int]:
+    """The number of rows of each task; without a task for each row, of all of them."""
+    if samples.sources is None:
+        return {"all rows": len(samples)}
+    return {str(source): n for source, n in Counter(listed(samples.sources)).items()}
 
 
 def _ranges_of(samples: Samples) -> Array | None:

@@ -66,6 +66,7 @@ class MultiTaskEstimator(_Estimator):
     feature_names_in_: AnyArray
     codings_: dict[str, Coding]
     ranges_in_: Array | None
+    rows_in_: dict[str, int]
 
     # With metadata routing on, tasks= is routed without set_fit_request and the like.
     __metadata_request__fit: ClassVar = {"tasks": True}
@@ -392,6 +393,12 @@ class KernelFit(_Estimator):
         from .._fitting.novelty import novelty
 
         return novelty(self.model_, self._samples(X, tasks))  # type: ignore[attr-defined]
+
+    def card(self) -> str:
+        """A model card in Markdown: rows per task, parameters, held-out scores with intervals, and what to know."""
+        from .card import model_card
+
+        return model_card(self)
 
     # ------------------------------------------------------------------------------------------- notebooks
     @property

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 from scipy.sparse import issparse
@@ -29,6 +29,7 @@ from ..kernels._preparing import Preparation, SourceRidge
 from ..machines import KernelTasks
 
 VERSIONS_FILE = "versions.json"  # beside skops' own files in the archive
+FORMAT = 1  # of the files; it grows when files of earlier versions can no longer be read
 
 
 LEAVES = {"__main__", "_experiments", "_show", "cli", "datasets", "plotting", "report"}
@@ -88,7 +89,7 @@ def save_model(model: Any, file: str | os.PathLike[str]) -> None:
     True
     """
     skops, target, archive = _skops(), check_writable(file), io.BytesIO()
-    skops.dump(model, archive)
+    skops.dump(model, archive, compression=ZIP_DEFLATED)
     try:
         skops.load(archive, trusted=skops.get_untrusted_types(file=archive))
     except Exception as error:  # such as a lambda, which has no name under which to find it
@@ -96,13 +97,15 @@ def save_model(model: Any, file: str | os.PathLike[str]) -> None:
             f"The model cannot be saved, since loading it would fail ({error}); define your functions and classes at "
             "the top level of a module."
         ) from error
-    with ZipFile(archive, "a") as added:
-        added.writestr(VERSIONS_FILE, json.dumps(_versions(), indent=2))
+    with ZipFile(archive, "a", compression=ZIP_DEFLATED) as added:
+        added.writestr(VERSIONS_FILE, json.dumps({"format": FORMAT, **_versions()}, indent=2))
     write_whole(target, archive.getvalue())
 
 
 def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any:
-    """Load a model that :func:`save_model` wrote.
+    """Load a model that :func:`save_model` or ``paretomkl fit`` wrote.
+
+    What the command wrote predicts raw rows: ``load_model("model.skops").predict(pandas.read_csv("new.csv"))``.
 
     It creates only estimators and data types of this library, types that skops trusts (NumPy, SciPy, scikit-learn), and
     the kernels, folds, scorers and calibrators of scikit-learn. It rejects a file with any other type, so loading a
@@ -112,7 +115,7 @@ def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any
     Parameters
     ----------
     file : path
-        A file that :func:`save_model` wrote.
+        A file that :func:`save_model` or ``paretomkl fit`` wrote.
     trusted : sequence of str, default=()
         More types to allow, as named in the error message, such as the function of a custom kernel.
 
@@ -146,6 +149,7 @@ def load_model(file: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Any
             "pass them as trusted=.",
             foreign,
         )
+    _check_format(file)
     try:
         model = skops.load(file, trusted=needed)
     except Exception as error:  # a type has other fields now, or the file was edited
@@ -196,6 +200,21 @@ def _sklearn_types() -> frozenset[str]:
 def _versions() -> dict[str, str]:
     """Versions of the libraries whose types and numbers are in the file."""
     return {"paretomkl": __version__, **{name: version(name) for name in ("scikit-learn", "numpy", "scipy", "skops")}}
+
+
+def _check_format(file: str | os.PathLike[str]) -> None:
+    """Raise for a file in another format than that of this version."""
+    try:
+        with ZipFile(file) as archive:
+            found = json.loads(archive.read(VERSIONS_FILE)).get("format", 0)
+    except KeyError:
+        raise ValueError(f"{os.fspath(file)!r} has no {VERSIONS_FILE}: save_model did not write it.") from None
+    if found != FORMAT:
+        do = "update paretomkl" if found > FORMAT else "fit the model again, and save it"
+        raise ValueError(
+            f"{os.fspath(file)!r} has format {found}, and {__version__} reads format {FORMAT}: {_writer(file)} wrote "
+            f"it; {do}."
+        )
 
 
 def _writer(file: str | os.PathLike[str]) -> str:

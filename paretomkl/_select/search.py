@@ -516,7 +516,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
 
 def noted(estimator: PlainEstimator, reader: object) -> PlainEstimator:
     """An estimator with the notes about the features of another one that has read them."""
-    notes = "n_features_in_", "n_kernels_in_", "feature_names_in_", "blocks_in_", "codings_", "ranges_in_"
+    notes = "n_features_in_", "n_kernels_in_", "feature_names_in_", "blocks_in_", "codings_", "ranges_in_", "rows_in_"
     vars(estimator).update({name: value for name, value in vars(reader).items() if name in notes})
     return estimator
 

@@ -393,8 +393,11 @@ def _why_p(way: Share, cv: CrossValidation | None, n_tasks: int) -> str:
     if n_near == len(cv.ps):
         all_of = "both" if n_near == 2 else f"all {n_near}"
         return f"p = {best}, and the choice hardly matters: {all_of} exponents tried are within the standard error."
-    are = "is" if n_near == 1 else "are"
-    return f"p = {best} has the best score in the folds; {n_near} of {len(cv.ps)} exponents {are} within its error."
+    top = cv.ps[int(np.argmax(cv.mean))]
+    if cv.best_score >= max(cv.mean) - 1e-12:
+        are = "is" if n_near == 1 else "are"
+        return f"p = {best} has the best score in the folds; {n_near} of {len(cv.ps)} exponents {are} within its error."
+    return f"p = {best}: the folds hardly tell it from the best, p = {exponent_label(top)}, and prefer p near 1."
 
 
 def _against_the_best(comparison: Comparison) -> str:

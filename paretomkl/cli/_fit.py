@@ -85,7 +85,7 @@ def fit(
         fitted = _fit_table(table, plan, judge, options, kernels, tol)
     from ._saved_model import save_fitted
 
-    save_fitted(table, fitted.model, judge.measure.key, out)
+    save_fitted(table, fitted.model, judge.measure.key, fitted.by_task, out)
     _report_fit(table, plan, fitted, out, Output(options.as_json))
 
 
@@ -245,8 +245,8 @@ def _fit_one(
 def _report_fit(table: "Table", plan: SearchPlan, fitted: FittedTable, out: Path, output: Output) -> None:
     import numpy as np
 
-    from .._select.results import CrossValidation, Sharing
-    from .._show.words import parameters, source_shares, verdict
+    from .._select.results import Sharing
+    from .._show.words import parameters, source_shares
     from ._showing import say_comparison, say_parts, say_sharing, say_task_scores, say_verdict
 
     model, measure, search = fitted.model, fitted.judge.measure, fitted.search
@@ -271,11 +271,7 @@ def _report_fit(table: "Table", plan: SearchPlan, fitted: FittedTable, out: Path
     say_task_scores(fitted.by_task, fitted.comparison, output)
     on_training = f"{measure.name} on the training rows {measure.text(train)}"
     output.say(f"Certified gap {model.gap_:.1e}; {on_training}. Written: {out}.")
-    conclusion: list[str] = []
-    if search is not None:
-        along = CrossValidation.from_search(search, measure) if model.share == "kernel" else None
-        n_tasks, several = len(model.task_names_), sharing is not None
-        conclusion = verdict(model.share, used, along, fitted.comparison, n_tasks, several)
+    conclusion = _conclusion(fitted, used, sharing is not None)
     say_verdict(conclusion, f"Next: `{shlex.join(['paretomkl', 'predict', str(out), 'new.csv'])}`.", output)
     output.finish(
         {
@@ -283,11 +279,7 @@ def _report_fit(table: "Table", plan: SearchPlan, fitted: FittedTable, out: Path
             "share": model.share,
             "common_share": getattr(model, "common_share_", None),
             "sharing": None if sharing is None else sharing.facts(),
-            "p": p,
-            "C": model.C,
-            "s": model.s,
-            "capacity": fitted.capacity,
-            "epsilon": fitted.epsilon,
+            **used,
             "scoring": measure.key,
             "score_name": measure.name,
             "cv_score": None if search is None else search.best_score_,
@@ -307,6 +299,18 @@ def _report_fit(table: "Table", plan: SearchPlan, fitted: FittedTable, out: Path
             "ways_left_out": plan.without,
         }
     )
+
+
+def _conclusion(fitted: FittedTable, used: dict[str, Any], several: bool) -> list[str]:
+    """The verdict on a model that a search chose, perhaps among several ways to share."""
+    from .._select.results import CrossValidation
+    from .._show.words import verdict
+
+    model, search = fitted.model, fitted.search
+    if search is None:
+        return []
+    along = CrossValidation.from_search(search, fitted.judge.measure) if model.share == "kernel" else None
+    return verdict(model.share, used, along, fitted.comparison, len(model.task_names_), several)
 
 
 def _by_kernel(model: "ParetoMKLClassifier | ParetoMKLRegressor", values: "Array") -> dict[str, Any]:

@@ -37,7 +37,7 @@ MARGIN, PROBABILITY = "margin", "probability"  # begin the names of the columns 
     summary="Predict the rows of a table with a saved model.",
 )
 def predict(
-    model: Annotated[Path, Argument(help="Model that `paretomkl fit` wrote.")],
+    model: Annotated[Path, Argument(help="Model that `paretomkl fit` or `save_model` wrote.")],
     file: TableArgument,
     out: Annotated[Path | None, Option("--out", "-o", help="CSV file to write; default, or -: print.")] = None,
     keep: Annotated[str, Option(help="Table columns to copy to the output, separated by commas; or `all`.")] = "",
@@ -65,7 +65,8 @@ def predict(
     form: dict[str, Any] = {"delimiter": parse_delimiter(delimiter), "decimal": decimal, "encoding": encoding}
     frame = read_table(file, **form, max_rows=sys.maxsize - 1)
     kept = _kept_columns(keep, frame)
-    from ._saved_model import SavedModel, check_columns, columns_of  # imported here because it needs NumPy
+    from .._learn.table_model import check_columns
+    from ._saved_model import SavedModel, columns_of  # imported here because it needs NumPy
 
     needed = columns_of(model)
     if needed is not None:

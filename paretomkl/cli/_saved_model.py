@@ -11,10 +11,11 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from .. import __version__
+from .._learn.table_model import TableModel
 from .._tools.typing import AnyArray, Array
-from .._tools.wording import counted, hint, joined, percent, quoted
+from .._tools.wording import counted, hint, percent, quoted
 from ..exceptions import MissingValueWarning, UnlikeTrainingWarning, UntrustedError
+from ..tables._coding import Coding
 from ..tables._files import TableError
 from ..tables._tables import Columns, Table
 from ._running import note
@@ -25,22 +26,44 @@ if TYPE_CHECKING:
 
     from .._select.scores import Judge
 
-MODEL_KIND = "paretomkl model"
 MOST_NAMED = 5  # words, tasks and columns that a note lists at most
 BLOCK = 2000  # rows predicted at a time
 
 
-def save_fitted(table: Table, model: "BaseEstimator", scoring: str, out: Path) -> None:
-    """Save a model, and what is needed to use it.
-
-    That is the columns, the ranges of numbers, whether gaps may be filled in, and the score it was chosen by.
-    """
+def save_fitted(table: Table, model: "BaseEstimator", scoring: str, by_task: Any, out: Path) -> None:
+    """Save a model with what is needed to use it on raw rows, and with its scores."""
     from .._learn.saving import save_model
 
     numbers = table.inputs[table.columns.numbers]
-    about = {"kind": MODEL_KIND, "version": __version__, "scoring": scoring, "impute": table.impute}
-    about |= {"low": numbers.min().to_numpy(), "high": numbers.max().to_numpy()}
-    save_model({**about, **vars(table.columns), "model": model}, out)
+    low, high = numbers.min().to_numpy(), numbers.max().to_numpy()
+    save_model(TableModel(model, table.columns, low, high, table.impute, scoring, by_task), out)
+
+
+def _of_a_frame(model: Any, name: str) -> TableModel:
+    """What predicts the rows of a table with an estimator that was fitted to a frame."""
+    from .._learn.base import MultiTaskEstimator
+
+    if not isinstance(model, MultiTaskEstimator):
+        raise TableError(
+            f"{name} holds a {type(model).__name__}, but predict reads models of `paretomkl fit`, and estimators and "
+            "searches of paretomkl that save_model wrote."
+        )
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        raise TableError(f"The model in {name} was fitted to an array, which names no columns; fit it to a frame.")
+    task = getattr(model, "task_column", None)
+    if task is None and len(getattr(model, "sources_", [])) > 1:
+        raise TableError(
+            f"The model in {name} was fitted with tasks=, so no column names the task of a row; fit it with "
+            "task_column=."
+        )
+    task = None if task is None else str(names[task] if isinstance(task, int) else task)
+    levels = getattr(model, "codings_", {"X": Coding(())})["X"].levels
+    features = [str(one) for one in names if str(one) != task]
+    numbers = [one for one in features if one not in levels]
+    no_end = np.full(len(numbers), np.inf)
+    columns = Columns("", task, numbers, [one for one in features if one in levels])
+    return TableModel(model, columns, -no_end, no_end, impute=True)
 
 
 def columns_of(file: Path) -> Columns | None:
@@ -50,7 +73,7 @@ def columns_of(file: Path) -> Columns | None:
     """
     try:
         with ZipFile(file) as archive:
-            saved = json.loads(archive.read("schema.json"))["content"]
+            saved = json.loads(archive.read("schema.json"))["content"]["content"]["columns"]["content"]["content"]
         return Columns(*(_plain(saved[field.name]) for field in fields(Columns)))
     except (BadZipFile, OSError, ValueError, KeyError, TypeError):
         return None
@@ -60,15 +83,6 @@ def _plain(node: dict[str, Any]) -> Any:
     """A text, None, or a list of texts, as skops writes them."""
     content = node["content"]
     return [_plain(one) for one in content] if isinstance(content, list) else json.loads(content)
-
-
-def check_columns(columns: Columns, frame: "Frame", file_name: str) -> None:
-    """Raise if a table does not have the columns that a model needs."""
-    absent = [name for name in columns.inputs if name not in frame.columns]
-    if absent:
-        others = [name for name in frame.columns if name not in columns.inputs]
-        said = f"{file_name} has no column {joined(map(repr, absent), 'or')}, which the model needs"
-        raise TableError(f"{said}; {hint(absent, others, 'other column')}" if others else f"{said}.")
 
 
 def _note_gaps(inputs: "Frame") -> None:
@@ -84,22 +98,12 @@ def _note_gaps(inputs: "Frame") -> None:
 
 
 @dataclass(frozen=True)
-class SavedModel:
-    """What ``paretomkl fit`` wrote.
-
-    model: the fitted estimator; columns: the columns it needs; low, high: the ranges of the columns of numbers; impute:
-    whether gaps are filled in; scoring: the name of the score it was chosen by.
-    """
-
-    model: Any
-    columns: Columns
-    low: Array
-    high: Array
-    impute: bool
-    scoring: str | None
+class SavedModel(TableModel):
+    """A model of a table, with what ``paretomkl predict`` says about its rows."""
 
     @classmethod
     def load(cls, file: Path) -> "SavedModel":
+        """Read a file of ``paretomkl fit``, or one of ``save_model`` if its model was fitted to a frame."""
         from .._learn.saving import load_model
 
         try:
@@ -110,12 +114,8 @@ class SavedModel:
                 f"{file.name} is refused: it holds {found}, which models of `paretomkl fit` never contain and which "
                 "could run code written by whoever made the file. None of it was run."
             ) from None
-        if not (isinstance(saved, dict) and saved.get("kind") == MODEL_KIND):
-            raise TableError(f"{file.name} is a saved model, but `paretomkl fit` did not write it.")
-        columns = Columns(*(saved[field.name] for field in fields(Columns)))
-        if "low" not in saved:
-            raise TableError(f"{file.name} is of an earlier version of paretomkl; fit the model again.")
-        return cls(saved["model"], columns, *(saved[name] for name in ("low", "high", "impute", "scoring")))
+        model = saved if isinstance(saved, TableModel) else _of_a_frame(saved, file.name)
+        return cls(**vars(model))
 
     @property
     def regression(self) -> bool:
@@ -135,23 +135,24 @@ class SavedModel:
         return [] if self.columns.task is None else [str(source) for source in self.model.sources_]
 
     # ----------------------------------------------------------------------------------------------- inputs
-    def inputs(self, frame: "Frame", file_name: str) -> "Frame":
-        """The columns of a table that the model needs; a note lists words it has not seen."""
-        columns = self.columns
-        check_columns(columns, frame, file_name)
-        inputs = columns.read(frame)
-        for name in columns.inputs:
-            missing = int(inputs[name].isna().sum())
-            if missing and (name == columns.task or not self.impute):
-                advice = "remove those rows" if name == columns.task else "fill the gaps, or fit with --impute"
-                raise TableError(f"Column {name!r} has no value in {counted(missing, 'row')}; {advice}.")
+    def inputs(self, frame: "Frame", file_name: str = "The table") -> "Frame":
+        """The columns of a table that the model needs; notes list gaps and words it has not seen."""
+        inputs = super().inputs(frame, file_name)
         _note_gaps(inputs)
         codings = getattr(self.model, "codings_", {})
-        for name in columns.words:
+        for name in self.columns.words:
             words = codings["X"].levels[name]
             if new := sorted(set(inputs[name].dropna()) - set(words)):
                 note(f"column {name!r} has words that the model has not seen and ignores: {quoted(new, MOST_NAMED)}.")
-        return inputs
+        return self._with_known_tasks(inputs)
+
+    def _with_known_tasks(self, inputs: "Frame") -> "Frame":
+        """The inputs with tasks of the type that the model knows, such as numbers; names of others stay text."""
+        task = self.columns.task
+        if task is None or all(isinstance(source, str) for source in self.model.sources_):
+            return inputs
+        known = {str(source): source for source in self.model.sources_}
+        return inputs.assign(**{task: [known.get(text, text) for text in inputs[task]]})
 
     def note_far_outside(self, inputs: "Frame") -> dict[str, int]:
         """Count the rows with numbers far outside the training range, by column, and print notes about them."""
@@ -256,7 +257,7 @@ class Answers:
     @property
     def name(self) -> str:
         """The name of the column with the predictions."""
-        return f"predicted_{self.saved.columns.target}"
+        return f"predicted_{self.saved.columns.target}" if self.saved.columns.target else "prediction"
 
     @cached_property
     def tasks(self) -> AnyArray:

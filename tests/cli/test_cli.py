@@ -279,7 +279,7 @@ def test_every_loss_for_classes_is_offered(folder, tmp_path, loss):
     words = (folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--loss", loss, "--C", "1")
     done = run("fit", *words, "--p", "1", "-o", tmp_path / "m.skops")
     assert done.returncode == 0, done.stderr
-    assert paretomkl.load_model(tmp_path / "m.skops")["model"].loss == loss
+    assert paretomkl.load_model(tmp_path / "m.skops").model.loss == loss
     kernels = ("--kernels", "linear,rbf:1", "--points", "15", "--no-rivals")
     done = run("path", *words, *kernels, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
@@ -1068,7 +1068,10 @@ def test_a_file_that_is_not_a_model_is_refused(folder, tmp_path):
     assert "is not a saved model" in done.stderr
     other = paretomkl.ParetoMKLClassifier().fit(*load_iris(return_X_y=True))
     paretomkl.save_model(other, tmp_path / "other.skops")
-    assert "`paretomkl fit` did not write it" in run("predict", tmp_path / "other.skops", folder / "new.csv").stderr
+    assert (
+        "was fitted to an array, which names no columns"
+        in run("predict", tmp_path / "other.skops", folder / "new.csv").stderr
+    )
 
 
 def test_columns_that_a_model_needs_are_named(folder, model, tmp_path):
@@ -1209,7 +1212,7 @@ def test_regression_fit_says_how_good_it_is(regressor):
     interval, others = r" +\d\.\d{3} +−?\d\.\d{3} to \d\.\d{3}", r"( +−?\d\.\d{3}){2} +\d+\.\d+ +$"
     assert re.search(rf"^ +St\. Bo +60{interval}{others}", done.stdout, re.MULTILINE)
     assert re.search(rf"^ +all rows +120{interval}{others}", done.stdout, re.MULTILINE)
-    assert all(len(line) <= 80 for line in done.stdout.splitlines() if " to 0." in line)
+    assert all(len(line) <= 80 for line in done.stdout.splitlines() if line.startswith("  "))
     assert "accuracy" not in done.stdout
 
 
@@ -1251,7 +1254,7 @@ def test_regression_fit_prints_json(priced, tmp_path):
         assert ours["tasks"][task]["rmse"] < 0.5 * spread
         assert mean["tasks"][task]["rmse"] == pytest.approx(spread, rel=0.05)
         assert mean["tasks"][task]["r2"] < 0
-    assert paretomkl.load_model(tmp_path / "m.skops")["model"].loss == "epsilon_insensitive"
+    assert paretomkl.load_model(tmp_path / "m.skops").model.loss == "epsilon_insensitive"
 
 
 def test_a_saved_regressor_predicts_numbers(regressor, folder, tmp_path):
@@ -1369,7 +1372,7 @@ def test_wide_tables_are_fitted_and_predicted(tmp_path):
 
 def test_a_damaged_model_is_refused_in_one_sentence(regressor, folder, tmp_path):
     saved = paretomkl.load_model(regressor[0])
-    saved["model"].model_.theta[:] = np.nan
+    saved.model.model_.theta[:] = np.nan
     paretomkl.save_model(saved, tmp_path / "m.skops")
     done = run("predict", tmp_path / "m.skops", folder / "new_costs.csv", "--out", tmp_path / "p.csv")
     assert done.returncode == 2

@@ -16,6 +16,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.linear_model import Ridge
+
+from paretomkl import ParetoMKLClassifier, load_model, save_model
 
 from .test_cli import patients, run
 
@@ -79,3 +82,48 @@ def test_program_on_the_page_predicts_raw_rows(make, words, tmp_path, monkeypatc
         assert_allclose([float(one) for one in found], expected, rtol=1e-7)
     else:
         assert found == expected.tolist()
+
+
+def test_one_format_for_the_command_line_and_python(tmp_path):
+    """load_model on a file of `fit` predicts raw rows, and `predict` reads what save_model wrote."""
+    frame = gaps().assign(site=np.arange(60) % 2 + 7).drop(columns="hospital")
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    frame = pd.read_csv(tmp_path / "rows.csv")
+    words = ("-y", "outcome", "-t", "site", "--impute", "--p", 1, "--C", 1, "-o", tmp_path / "fit.skops")
+    assert run("fit", tmp_path / "rows.csv", *words).returncode == 0
+    inputs = frame.drop(columns="outcome")
+    clf = ParetoMKLClassifier(C=1.0, task_column="site").fit(inputs, frame["outcome"])
+    save_model(clf, tmp_path / "python.skops")
+    assert (tmp_path / "python.skops").stat().st_size < 100_000
+
+    def predicted(name: str) -> pd.DataFrame:
+        done = run("predict", tmp_path / name, tmp_path / "rows.csv", "--scores")
+        assert done.returncode == 0, done.stderr
+        return pd.read_csv(io.StringIO(done.stdout))
+
+    of_fit, of_python, loaded = predicted("fit.skops"), predicted("python.skops"), load_model(tmp_path / "fit.skops")
+    assert_allclose(loaded.decision_function(frame), of_fit["margin: well"], atol=1e-12)
+    assert list(loaded.predict(frame)) == list(of_fit["predicted_outcome"])
+    assert_allclose(clf.decision_function(inputs), of_python["margin: well"], atol=1e-12)
+    assert list(of_python) == ["site", "prediction", "margin: well"]
+    card = loaded.card()
+    assert "| 7 | 30 |\n| 8 | 30 |" in card
+    assert "It predicts `outcome`, one of ill and well, from 4 columns: age, bmi, ward_code and ward." in card
+    with pytest.raises(ValueError, match="The table has no column 'bmi', which the model needs"):
+        loaded.predict(frame.drop(columns="bmi"))
+
+
+def test_models_that_no_table_fits_are_refused(tmp_path):
+    frame = classes()
+    numbers = frame[["age", "bmi"]]
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    made = {
+        "was fitted to an array": ParetoMKLClassifier().fit(numbers.to_numpy(), frame["outcome"]),
+        "was fitted with tasks=": ParetoMKLClassifier().fit(numbers, frame["outcome"], tasks=frame["hospital"]),
+        "holds a Ridge": Ridge().fit(numbers, frame["age"]),
+    }
+    for message, model in made.items():
+        save_model(model, tmp_path / "m.skops")
+        done = run("predict", tmp_path / "m.skops", tmp_path / "rows.csv")
+        assert done.returncode == 2
+        assert message in " ".join(done.stderr.split())

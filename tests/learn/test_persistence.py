@@ -176,15 +176,23 @@ def test_models_with_nan_or_infinity_are_refused(kind, field, value, tmp_path):
         paretomkl.load_model(tmp_path / "model.skops")
 
 
-def test_files_record_versions_and_files_without_them_load(tmp_path):
+def test_files_record_versions_and_other_formats_are_refused(tmp_path):
     model = ParetoMKLClassifier().fit(X, y)
     paretomkl.save_model(model, tmp_path / "model.skops")
     with ZipFile(tmp_path / "model.skops") as archive:
         recorded = json.loads(archive.read("versions.json"))
     assert recorded["paretomkl"] == paretomkl.__version__
     assert recorded["numpy"] == np.__version__
-    skops.dump(model, tmp_path / "older.skops")
-    assert_array_equal(paretomkl.load_model(tmp_path / "older.skops").predict(X), model.predict(X))
+    skops.dump(model, tmp_path / "foreign.skops")
+    with pytest.raises(ValueError, match=r"has no versions\.json: save_model did not write it"):
+        paretomkl.load_model(tmp_path / "foreign.skops")
+    for number, advice in ((0, "fit the model again"), (99, "update paretomkl")):
+        with ZipFile(tmp_path / "foreign.skops") as whole, ZipFile(tmp_path / "other.skops", "w") as other:
+            for name in whole.namelist():
+                other.writestr(name, whole.read(name))
+            other.writestr("versions.json", json.dumps(recorded | {"format": number}))
+        with pytest.raises(ValueError, match=f"has format {number}, and .* reads format 1: .* wrote it; {advice}"):
+            paretomkl.load_model(tmp_path / "other.skops")
 
 
 def test_a_file_of_another_version_is_named(tmp_path):

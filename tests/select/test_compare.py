@@ -595,6 +595,8 @@ def test_the_verdict_says_why_this_p():
         "p = 2 has the best score in the folds; 2 of 3"
     )
     assert why(along([1.0, 2.0], [0.9, 0.9], 1.0)).startswith("p = 1, and the choice hardly matters: both exponents")
+    chosen_near_one = why(along([1.0, 2.0, 5.0], [0.895, 0.9, 0.8], 1.0))
+    assert chosen_near_one.startswith("p = 1: the folds hardly tell it from the best, p = 2")
     assert why(along([2.0], [0.9], 2.0)) == "p = 2, the only one tried."
     assert "one task" in why(along([1.0, 2.0], [0.9, 0.9], 1.0), n_tasks=1)
     assert "no role" in why(None, way="function")
