@@ -45,6 +45,8 @@ class TableModel:
     def inputs(self, frame: Frame, file_name: str = "The table") -> Frame:
         """The columns that the model needs, as it was fitted to them; other columns are ignored."""
         columns = self.columns
+        if hasattr(frame, "to_pandas"):  # such as one of polars
+            frame = frame.to_pandas()
         check_columns(columns, frame, file_name)
         inputs = columns.read(frame)
         for name in columns.inputs:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
@@ -106,6 +107,7 @@ def test_one_format_for_the_command_line_and_python(tmp_path):
     assert list(loaded.predict(frame)) == list(of_fit["predicted_outcome"])
     assert_allclose(clf.decision_function(inputs), of_python["margin: well"], atol=1e-12)
     assert list(of_python) == ["site", "prediction", "margin: well"]
+    assert_allclose(loaded.decision_function(pl.from_pandas(frame)), of_fit["margin: well"], atol=1e-12)
     card = loaded.card()
     assert "| 7 | 30 |\n| 8 | 30 |" in card
     assert "It predicts `outcome`, one of ill and well, from 4 columns: age, bmi, ward_code and ward." in card
