@@ -141,11 +141,11 @@ def test_tasks_are_judged_one_by_one(iris):
     decisions = model.decisions(X)
     right = (decisions > 0) == (y[:, None] == np.arange(3))
     assert_allclose(model.task_accuracy(X, y), right.mean(axis=0))
-    scores, _, _, overall = make_judge("balanced_accuracy").judge(model.tasks, decisions, Samples(X), y)
+    found = make_judge("balanced_accuracy").judge(model.tasks, decisions, Samples(X), y)
     truth = y[:, None] == np.arange(3)
-    assert_allclose(scores, [(right[t, k].mean() + right[~t, k].mean()) / 2 for k, t in enumerate(truth.T)])
+    assert_allclose(found.scores, [(right[t, k].mean() + right[~t, k].mean()) / 2 for k, t in enumerate(truth.T)])
     predicted = decisions.argmax(axis=1)
-    assert_allclose(overall, np.mean([np.mean(predicted[y == label] == label) for label in range(3)]))
+    assert_allclose(found.overall[0], np.mean([np.mean(predicted[y == label] == label) for label in range(3)]))
 
 
 def test_several_sources_choose_one_vs_rest_least_squares(monkeypatch):

@@ -620,7 +620,7 @@ def test_sources_and_kernels(driver, sourced):
     page.click("#fig-kernels .modes button:nth-child(2)")
     assert driver.execute_script(names) == path.kernel_names
     assert_shares(page.shares(), path.kernel_shares[-1])
-    assert len(driver.find_elements("css selector", "#fig-kernels .area")) == 16
+    assert len(driver.find_elements("css selector", "#fig-kernels .area")) == 14
     assert driver.find_elements("css selector", "#fig-kernels .area.hot") == []
     assert "of each kernel" in page.find("#fig-kernels svg").get_attribute("aria-label")
     page.slide(3)

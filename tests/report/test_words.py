@@ -124,7 +124,9 @@ def test_choice_along_p_whatever_else_was_searched():
     mean = np.arange(8) / 10
     results = {"params": grid, "param_p": np.array([one["p"] for one in grid]), "mean_test_score": mean}
     results["std_test_score"] = np.zeros(8)
-    search = SimpleNamespace(cv_results_=results, best_params_=grid[5], n_splits_=3, n_search_rows_=30)
+    search = SimpleNamespace(
+        cv_results_=results, best_params_=grid[5], n_splits_=3, n_search_rows_=30, best_share_="kernel"
+    )
     cv = CrossValidation.from_search(search)
     assert (cv.ps, cv.mean, cv.best_C) == ([0.5, 1.0], [0.5, 0.4], 10.0)
     assert (cv.best_s, cv.best_capacity) == (grid[5]["s"], None)

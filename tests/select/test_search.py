@@ -221,7 +221,7 @@ def test_results_load_into_a_frame(wine):
     X, y = wine
     search = ParetoMKLClassifierCV(ps=PS, Cs=CS, cv=3).fit(X, y)
     table = pd.DataFrame(search.cv_results_)
-    assert len(table) == len(PS) * len(CS) * 2 * 2
+    assert len(table) == len(PS) * len(CS) * 2 * 3  # two norms, three capacities
     assert {"param_C", "param_p", "param_s", "param_capacity", "mean_test_score", "std_test_score"} <= set(table)
     assert {"rank_test_score", "mean_test_log_loss", "max_gap"} <= set(table)
     assert table["rank_test_score"].min() == 1
