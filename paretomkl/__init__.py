@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ._learn.path import PAPER_PS, ParetoPath, pareto_path
     from ._learn.saving import load_model, save_model
     from ._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
+    from ._tools.config import config_context, get_config, set_config
     from .kernels import Cosine, Custom, Gaussian, KernelBank, Laplacian, Linear, Polynomial, Source, sources
 
 _NAMES = {
@@ -25,6 +26,7 @@ _NAMES = {
     "._learn.encoder": "TableEncoder",
     "._learn.saving": "load_model save_model",
     "._data.tasks": "stack_tasks",
+    "._tools.config": "config_context get_config set_config",
     ".estimators": "ParetoMKLClassifier ParetoMKLOutlierDetector ParetoMKLRegressor",
     ".kernels": "Cosine Custom Gaussian KernelBank Laplacian Linear Polynomial Source sources",
     ".path": "PAPER_PS ParetoPath pareto_path",
@@ -51,8 +53,10 @@ __all__ = [
     "TableEncoder",
     "TaskModel",
     "baselines",
+    "config_context",
     "datasets",
     "distributed",
+    "get_config",
     "inspection",
     "load_model",
     "model_selection",
@@ -60,6 +64,7 @@ __all__ = [
     "plotting",
     "report",
     "save_model",
+    "set_config",
     "sources",
     "stack_tasks",
     "tables",

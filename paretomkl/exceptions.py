@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 
 __all__ = [
+    "DeviceWarning",
     "GridEdgeWarning",
     "MissingValueWarning",
     "NewTaskWarning",
@@ -21,6 +22,29 @@ __all__ = [
 ]
 
 # All fields have defaults: a process that receives an error from another one first makes it from its message alone.
+
+
+class DeviceWarning(UserWarning):
+    """The device that was asked for is not there or cannot do the work, so the CPU does it.
+
+    Parameters
+    ----------
+    message : str
+        The whole sentence.
+    device, reason : str, default=""
+        The device, as in :func:`paretomkl.set_config`, and why it is not used.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from paretomkl.exceptions import DeviceWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", DeviceWarning)
+    """
+
+    def __init__(self, message: str, device: str = "", reason: str = ""):
+        super().__init__(message)
+        self.device, self.reason = device, reason
 
 
 class RareLabelWarning(UserWarning):

@@ -26,6 +26,7 @@ from ..sweep import Decisions
 from .continuing import Continuation
 
 BATCH_BYTES = 64 * 2**20  # size of the kernel values of one batch of samples
+DEVICE_ROWS = 20_000  # samples whose decisions a device evaluates at a time
 TOGETHER = 8  # number of models whose kernels are combined in one product
 JOINED = 4096  # pairs of samples up to which small groups are evaluated together
 MANY_ROWS = 1000  # samples from which limiting the threads of their products pays
@@ -242,10 +243,11 @@ class TaskModel(FittedTasks):
             return out
         bank, coefficients = self.bank, dual[:, used].T.toarray()
         right = self.support.side(bank, used)
-        step = max(1, int(BATCH_BYTES // (8 * len(used) * max(1, bank.n_bases))))
+        device = bank.device_for(right, len(rows) * len(used))
+        step = DEVICE_ROWS if device else max(1, int(BATCH_BYTES // (8 * len(used) * max(1, bank.n_bases))))
         for first in range(0, len(rows), step):
             part = _part(bank, data, rows[first : first + step], self.support.rows[used])
-            out[first : first + step] += bank.cross(bank.side(part), right, theta) @ coefficients
+            out[first : first + step] += bank.sums(bank.side(part), right, theta, coefficients, device)
             if self.diagonal:
                 out[first : first + step] += self.diagonal * (theta @ bank.diagonals(part))[:, None]
         return out

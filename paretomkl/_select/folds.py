@@ -20,6 +20,7 @@ from .._fitting.models import FittedTasks, TaskModel, decide_all
 from .._fitting.tracing import Grid, Parts, Point, models_of, trace_grid
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
 from .._tools.checks import shown
+from .._tools.config import carrying
 from .._tools.running import Progress, effective_jobs
 from .._tools.shares import Share
 from .._tools.typing import Array
@@ -92,7 +93,7 @@ def run_folds(
     # threads suit compiled loops; a backend that the user has configured takes precedence
     backend, _ = get_active_backend(prefer="threads")
     shared = progress if getattr(backend, "supports_sharedmem", False) else None  # other processes cannot show it
-    jobs = (delayed(_score_fold)(fold, error_score, shared) for fold in folds)
+    jobs = (delayed(carrying(_score_fold))(fold, error_score, shared) for fold in folds)
     several = effective_jobs(n_jobs) > 1  # then each fold has its thread, and BLAS should not add more
     with threadpool_limits(1 if several else None, user_api="blas"):
         for k, found in enumerate(Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")(jobs)):

@@ -9,13 +9,14 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from .._tools.compiled import njit
 from .._tools.running import run_chunks
 from .._tools.typing import AnyArray, Array, IntArray
+from ..kernels._choose_device import device_for
 from ..kernels._evaluation import EvaluationPlan, Pairs, Program, Tile, dot, dot_at, mirror, next_tile
 from ..kernels._fitted import PANEL_BYTES, BaseValues, FittedBank
 from ..kernels._rounding import Rounding, rounding_of
@@ -25,8 +26,9 @@ __all__ = ["CombinedGram", "GramBlocks", "Rounding", "TaskLayout"]
 
 _FEW_PAIRS = 20_000  # pairs of samples below which threads cost more than they save
 _FEW_PAIRS_OF_ALL = 2e7  # pairs in total below which full matrices are not worth avoiding
+_FEW_PAIRS_ON_DEVICE = 1e8  # pairs of samples in total below which a device is no faster
+_LARGE_ON_DEVICE = 20_000  # samples of all tasks from which a device evaluates quadratic forms
 _DEARER = 3.0  # cost of a pair in a full matrix, including all its later use, relative to a pair of a field
-_DOUBLE = 2.0  # cost of a pair of a field in double precision, relative to single precision
 _MOST_BYTES = 8 * 2**30  # limit on full matrices if there is an alternative
 _STORED_BYTES = 32 * 2**20  # size of all kernel values up to which they are stored
 _WORTH_STORING = 4  # fewer kernels are computed again as quickly as they are read
@@ -140,6 +142,7 @@ class _SweepCost:
         self.fits = 16 * self._n_pairs <= _MOST_BYTES
         self.streams = self._n_pairs > _FEW_PAIRS_OF_ALL and n_fields <= n_full
         self._allowed = 2 * _DEARER * self._n_pairs
+        self.pays = self._n_pairs > _FEW_PAIRS_ON_DEVICE  # whether a device is faster
         self.double = False  # whether single precision turned out to lose too many digits
 
     def start_over(self) -> None:
@@ -216,7 +219,7 @@ class GramBlocks:
         )
         # objects that are slow to create: nested and concurrent users take or make their own, and one is kept
         self._storage: deque[Array] = deque(maxlen=1)
-        self._fields: deque[Fields] = deque(maxlen=1)
+        self._fields: deque[Any] = deque(maxlen=1)  # Fields, or those of a device
         self._cost = _SweepCost(int(self._start[-1]), bank.n_kernels * int(self.layout.ptr[-1]))
         # the concatenated rows of all blocks
         begin, number = np.repeat(self.blocks.first[:-1], size), np.arange(self.blocks.first[-1])
@@ -364,15 +367,26 @@ class GramBlocks:
     @contextmanager
     def field(self) -> Iterator[Field]:
         """The functions of all tasks at the dual of their last use, valid inside the ``with`` block."""
-        fields = _popped(self._fields) or Fields(self)
-        if self._cost.double and not fields.double:
-            fields = Fields(self, double=True)
+        device, fields = self._device(), _popped(self._fields)
+        if fields is None or fields.device != device or (self._cost.double and not fields.double):
+            fields = self._make_fields(device)
         field = fields.best
         before = fields.store.n_values
         yield field
         fields.note(field)
-        self._cost.note((_DOUBLE if fields.double else 1.0) * (fields.store.n_values - before))
+        self._cost.note(fields.price * (fields.store.n_values - before))
         self._fields.append(fields)
+
+    def _device(self) -> Any:
+        """The device for fields, or None."""
+        return device_for(self.bank.evaluator, self.side.features, self._cost.pays)
+
+    def _make_fields(self, device: Any) -> Any:
+        if device is None:
+            return Fields(self, self._cost.double)
+        from ._large.on_device import DeviceFields  # imports PyTorch
+
+        return DeviceFields(self, device, self._cost.double)
 
     def use_double_precision(self) -> None:
         """Compute fields in double precision from now on."""
@@ -422,6 +436,10 @@ class GramBlocks:
         """
         ptr, idx, start, size = self.layout
         v = np.ascontiguousarray(v, dtype=np.float64)
+        if len(v) > _LARGE_ON_DEVICE and (device := self._device()) is not None:
+            from ._large.on_device import forms_of_blocks  # imports PyTorch
+
+            return forms_of_blocks(self, device, v) * self.bank.factor
         if self._stored:
             G = np.zeros((self.n_tasks, self.n_kernels))
             forms_of_values(self._values, ptr, idx, start, size, v, G)

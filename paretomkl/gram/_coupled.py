@@ -150,6 +150,15 @@ class CoupledBank(KernelShares):
         level = theta[-1] * self.factor[-1]
         return common + same * (self.own.cross(left.own, right.own, own) + level)
 
+    def device_for(self, side: CoupledSide, n_pairs: int) -> None:
+        """None: the CPU evaluates these kernels."""
+
+    def sums(
+        self, left: CoupledSide, right: CoupledSide, theta: Array, coefficients: Array, device: None = None
+    ) -> Array:
+        """Σ_j Σ_m θ_m K_m(x_i, z_j) coefficients_jt, (n_left, n_columns)."""
+        return self.cross(left, right, theta) @ coefficients
+
     def stack(self, left: CoupledSide, right: CoupledSide) -> Array:
         """The kernels before their factors, (n_kernels, n_left, n_right)."""
         common = self.base.stack(left.features, right.features)

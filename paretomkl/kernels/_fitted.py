@@ -21,6 +21,7 @@ from scipy.sparse import issparse
 
 from .._tools.compiled import njit
 from .._tools.typing import AnyArray, Array, IntArray
+from ._choose_device import device_for
 from ._evaluation import (
     EXPONENTIAL,
     POLYNOMIAL,
@@ -59,8 +60,9 @@ _SMALLEST = -900  # exponent of two below which a value counts as zero in a sum
 _MOST_MEASURED, _MOST_LOOKED_AT = 1000, 256
 _MOST_VALUES = 3e7  # limit on all kernel values computed to display shares
 _CALL = 10_000  # pairs of samples that cost as much as one more call
+_PAIRS_WORTH_A_DEVICE = 1e7  # pairs of samples below which a device evaluates functions no faster
 _STACK_BYTES = 64 * 2**20  # size of the matrices measured at a time
-_NO_VARIANCE = 1e-13  # relative variance that rounding leaves in a constant kernel
+NO_VARIANCE = 1e-13  # relative variance that rounding leaves in a constant kernel
 
 Function: TypeAlias = Callable[[Array], Array]
 """Maps samples (n, n_features) to one row of numbers each, (n, n_numbers)."""
@@ -749,9 +751,18 @@ def measure(
         Measure K_m ∘ [same code] instead of K_m.
     """
     drawn = draw_samples(groups, most)
+    n_pairs = sum(len(rows) ** 2 for rows, _ in drawn)
+    device = device_for(evaluator, [X], True) if codes is None and n_pairs > _PAIRS_WORTH_A_DEVICE else None
+    if device is not None:
+        from ._device import measured_spreads  # imports PyTorch
+
+        sums = SpreadSums.empty(evaluator.n_kernels)
+        for v, r in zip(*measured_spreads(evaluator, X, drawn, device), strict=True):
+            sums.add(v, r, len(drawn))
+        return *sums.means(), None
     everyone = np.unique(np.concatenate([rows for rows, _ in drawn]))
     # if groups overlap a lot, as pairs of classes do, or are tiny, computing kernels among all samples at once is less
-    together = len(everyone) <= most and sum(len(rows) ** 2 + _CALL for rows, _ in drawn) >= len(everyone) ** 2
+    together = len(everyone) <= most and n_pairs + _CALL * len(drawn) >= len(everyone) ** 2
     sums, known = SpreadSums.empty(evaluator.n_kernels), None
     for among, members in [(everyone, drawn)] if together else [(np.unique(part[0]), [part]) for part in drawn]:
         places = [(np.searchsorted(among, rows), weight / weight.sum()) for rows, weight in members]
@@ -802,7 +813,7 @@ def _spread_of_kernels(plan: EvaluationPlan, v: Array, r: Array) -> tuple[Array,
     alone = np.diff(plan.mixing.indptr) == 1
     size = np.divide(v**2, r, out=np.zeros_like(v), where=r > 0)
     own_v, own_size = plan.of_kernels(v), plan.of_kernels(size)
-    own_r = np.divide(own_v**2, own_size, out=np.zeros_like(own_v), where=(own_v > _NO_VARIANCE) & (own_size > 0))
+    own_r = np.divide(own_v**2, own_size, out=np.zeros_like(own_v), where=(own_v > NO_VARIANCE) & (own_size > 0))
     # a kernel that is evaluated directly keeps its r; unless it is an exponential, v² may overflow
     own_r[alone] = r[plan.mixing.indices[plan.mixing.indptr[:-1][alone]]]
     return np.where(own_r > 0, own_v, 0.0), own_r
@@ -850,7 +861,7 @@ def _spreads(Ks: Array, weight: Array, at: IntArray, codes: Array, v: Array, r: 
             squares += weight[i] * square
             of_means += weight[i] * total * total
         variance, norm = trace - mean, squares - 2.0 * of_means + mean * mean
-        if variance > _NO_VARIANCE and norm > 0.0:
+        if variance > NO_VARIANCE and norm > 0.0:
             v[m] = size * variance
             r[m] = variance * variance / norm
 
@@ -1014,6 +1025,18 @@ class FittedBank(KernelShares):
     def cross(self, left: Side, right: Side, theta: Array) -> Array:
         """Σ_m θ_m K_m between two sets of samples, (n_left, n_right)."""
         return self.evaluator.cross(left, right, theta * self.factor)
+
+    def device_for(self, side: Side, n_pairs: int) -> Any:
+        """The device for :meth:`sums` over so many pairs of samples, or None."""
+        return device_for(self.evaluator, side.features, n_pairs > _PAIRS_WORTH_A_DEVICE)
+
+    def sums(self, left: Side, right: Side, theta: Array, coefficients: Array, device: Any = None) -> Array:
+        """Σ_j Σ_m θ_m K_m(x_i, z_j) coefficients_jt, (n_left, n_columns)."""
+        if device is None:
+            return self.cross(left, right, theta) @ coefficients
+        from ._device import weighted_sums  # imports PyTorch
+
+        return weighted_sums(self.evaluator, left, right, theta * self.factor, coefficients, device)
 
     def stack(self, left: Side, right: Side) -> Array:
         """The kernels before their factors, (n_kernels, n_left, n_right)."""

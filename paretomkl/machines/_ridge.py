@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .._tools.compiled import njit
+from .._tools.devices import chosen_device
 from .._tools.running import SMALL_SYSTEM, blas_threads, run_chunks
 from .._tools.typing import Array, IntArray
 from ..gram._blocks import CombinedGram
@@ -18,6 +20,7 @@ from ..sweep import Decisions, Sweep
 from ._base import KernelTasks, MachineKind
 
 VERY_LARGE = 6000  # samples above which the jobs pay as threads of one system
+WORTH_A_DEVICE = 1e10  # multiplications from which a device is faster
 REFINEMENTS = 3  # refinement steps if the gap is too large; more would not help against rounding
 
 
@@ -108,21 +111,35 @@ class RidgeTasks(KernelTasks):
         counts = np.flatnonzero(C > 0)
         places, C = places[:, counts], C[counts]
         y, own = self.targets[places].T, K.of_task(int(tasks[0]), counts, counts)
-        solve = _solver(own, C)
-        alpha, b = np.zeros_like(y), np.zeros(len(tasks))
-        # with (K + 1/C) x = y and (K + 1/C) u = 1, the solution is α = x − b u, where b makes Σα = 0
-        ones = solve(np.ones(len(C)))
-        for _ in range(1 + REFINEMENTS):
-            step = solve(y - own @ alpha - alpha / C[:, None] - b)
-            offset = step.sum(axis=0) / ones.sum()
-            alpha, b = alpha + step - ones[:, None] * offset, b + offset
-            alpha -= alpha.mean(axis=0)  # Σα = 0 to the last digit, so that the dual is feasible
-            values = own @ alpha
-            left = y - values - b - alpha / C[:, None]
-            value = (alpha * (y - 0.5 * values - 0.5 * alpha / C[:, None])).sum(axis=0)
-            if (0.5 * C @ left**2 <= rtol * value).all():
-                break
+        device = chosen_device(pays=y.size * len(C) > WORTH_A_DEVICE)
+        alpha, left, b = (solved_on(device) if device else solved)(own, y, C, rtol)
         dual[places], missing[places], intercepts[tasks] = alpha.T, left.T, b
+
+
+def solved(K: Array, y: Array, C: Array, rtol: float) -> tuple[Array, Array, Array]:
+    """α and b with (K + diag(1/C)) α + b 1 = y and 1'α = 0 for each column of y, and what is left of y."""
+    solve = _solver(K, C)
+    alpha, b = np.zeros_like(y), np.zeros(y.shape[1])
+    # with (K + 1/C) x = y and (K + 1/C) u = 1, the solution is α = x − b u, where b makes Σα = 0
+    ones = solve(np.ones(len(C)))
+    for _ in range(1 + REFINEMENTS):
+        step = solve(y - K @ alpha - alpha / C[:, None] - b)
+        offset = step.sum(axis=0) / ones.sum()
+        alpha, b = alpha + step - ones[:, None] * offset, b + offset
+        alpha -= alpha.mean(axis=0)  # Σα = 0 to the last digit, so that the dual is feasible
+        values = K @ alpha
+        left = y - values - b - alpha / C[:, None]
+        value = (alpha * (y - 0.5 * values - 0.5 * alpha / C[:, None])).sum(axis=0)
+        if (0.5 * C @ left**2 <= rtol * value).all():
+            break
+    return alpha, left, b
+
+
+def solved_on(device: Any) -> Callable[[Array, Array, Array, float], tuple[Array, Array, Array]]:
+    """:func:`solved` on a device."""
+    from ._ridge_on_device import solved as on_device  # imports PyTorch
+
+    return partial(on_device, device)
 
 
 def _solver(K: Array, C: Array) -> Callable[[Array], Array]:

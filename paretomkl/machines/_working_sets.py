@@ -92,20 +92,15 @@ def solve_on_working_sets(
     work.guess()
     field.move_to(v)
     waiting = list(range(n_tasks))
-    rng = np.random.default_rng(0)
     for n_rounds in count():
-        errors, sets = {}, {}
-        for t, f in zip(waiting, field.decisions(waiting), strict=True):
-            mine, own, before = work.entries(t), work.box_of(t), value[t]
-            e, slack = np.subtract(y[mine], f, out=solved.errors[mine]), np.empty(len(f))
-            value[t], gap[t], solved.intercept[t] = look(e, y[mine], own, v[mine], solved.intercept[t], slack)
-            stalled = n_rounds > 2 and 0 <= value[t] - before <= 1e-14 * value[t]
-            if gap[t] > rtol * value[t] and not stalled and n_rounds < MOST_ROUNDS:
-                errors[t], sets[t] = e, working_set(slack, own, v[mine], field.largest, rng)
-        if not sets:
+        before = value.copy()
+        found = work.look(waiting)
+        stalled = (n_rounds > 2) & (value - before >= 0) & (value - before <= 1e-14 * value)
+        going = (gap > rtol * value) & ~stalled
+        waiting = [t for t in waiting if going[t]]
+        if not waiting or n_rounds == MOST_ROUNDS:
             break
-        waiting = list(sets)
-        work.improve(sets, errors)
+        work.improve(work.choose(waiting, found, n_rounds))
         field.move_to(v)
     return solved
 
@@ -128,14 +123,39 @@ class _Work(NamedTuple):
         mine = self.entries(t)
         return TaskBox(self.box.low[mine], self.box.high[mine], float(self.box.epsilon[t]), self.box.balanced)
 
-    def improve(self, sets: dict[int, IntArray], errors: dict[int, Array]) -> None:
+    def look(self, tasks: list[int]) -> dict[int, Array]:
+        """Update errors, values, gaps and intercepts of some tasks; returns the slack of their variables."""
+        errors, value, gap, intercept = (getattr(self.solved, name) for name in ("errors", "value", "gap", "intercept"))
+
+        def look_at(t: int, f: Array) -> Array:
+            mine, slack = self.entries(t), np.empty(len(f))
+            e = np.subtract(self.y[mine], f, out=errors[mine])
+            found = look(e, self.y[mine], self.box_of(t), self.v[mine], intercept[t], slack)
+            value[t], gap[t], intercept[t] = found
+            return slack
+
+        given = list(zip(tasks, self.field.decisions(tasks), strict=True))
+        return dict(zip(tasks, run_chunks(look_at, given, self.field.n_jobs), strict=True))
+
+    def choose(self, tasks: list[int], slack: dict[int, Array], n_rounds: int) -> dict[int, IntArray]:
+        """The working sets of some tasks, the largest first, so that threads finish at about the same time."""
+
+        def choose_for(t: int) -> IntArray:
+            rng = np.random.default_rng((n_rounds, t))
+            return working_set(slack[t], self.box_of(t), self.v[self.entries(t)], self.field.largest, rng)
+
+        sets = run_chunks(choose_for, [(t,) for t in tasks], self.field.n_jobs)
+        return dict(sorted(zip(tasks, sets, strict=True), key=lambda pair: -len(pair[1])))
+
+    def improve(self, sets: dict[int, IntArray]) -> None:
         """Solve tasks for the variables in their working sets, with the others fixed."""
         self.field.prepare(sets)
 
         def solve(t: int, some: IntArray) -> None:
             value, gap = self.solved.value[t], self.solved.gap[t]
             floor = max(SUB_SHARE * self.rtol * value, COARSE * min(value, gap))
-            self._solve_part(t, some, errors[t][some], 1.0, 0.0 if value > 0 else COARSE, floor)
+            e = self.solved.errors[self.entries(t)][some]
+            self._solve_part(t, some, e, 1.0, 0.0 if value > 0 else COARSE, floor)
 
         run_chunks(solve, list(sets.items()), self.field.n_jobs)
 
@@ -217,13 +237,14 @@ def working_set(slack: Array, box: TaskBox, v: Array, largest: int, rng: np.rand
         inside &= v != 0
     free = np.flatnonzero(inside)
     if len(free) > largest // 2:
-        free = free[np.argsort(slack[free])[: largest // 2]]
+        free = free[np.argpartition(slack[free], largest // 2)[: largest // 2]]
     others = rng.permutation(np.flatnonzero(~inside))  # break ties at random; at the start all may be equal
-    others = others[np.argsort(slack[others], kind="stable")]
     most = max(NEWCOMERS, int(OF_ALL * len(v)), int(OF_SUPPORT * np.count_nonzero(v)))
     n_new = min(int((slack[others] < 0).sum()), most, largest - len(free))
     n_new += int(NEARLY * (len(free) + n_new)) + 1
-    return np.sort(np.concatenate([free, others[:n_new]]))
+    if n_new < len(others):
+        others = others[np.argpartition(slack[others], n_new)[:n_new]]
+    return np.sort(np.concatenate([free, others]))
 
 
 @njit()

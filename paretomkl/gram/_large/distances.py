@@ -77,8 +77,8 @@ class ColumnStore:
 
     def __init__(self, gram: GramBlocks, double: bool = False):
         self.gram, self.bank = gram, gram.bank
-        self.double = double or not _single_serves(gram)
-        self.atoms, self.atoms_of, self.place, self.n_fields = _make_atoms(gram)
+        self.double = double or not single_serves(gram)
+        self.atoms, self.atoms_of, self.place, self.n_fields = make_atoms(gram, _LEAST_ATOM)
         self.program = self.bank.evaluator.program if self.double else with_short_chains(self.bank.evaluator.program)
         kind = np.dtype(np.float64 if self.double else np.float32)
         n_bases, self.most_bytes = self.bank.n_bases, max(self.bank.cache_bytes, 2 * PANEL_BYTES)
@@ -262,7 +262,7 @@ class SpareArrays:
         spare.append(array)
 
 
-def _single_serves(gram: GramBlocks) -> bool:
+def single_serves(gram: GramBlocks) -> bool:
     """Whether rounding to single precision is small compared with the variance of each kernel within tasks.
 
     Squared distances lose digits if the rate is high, values if a kernel is nearly constant.
@@ -278,8 +278,11 @@ def _single_serves(gram: GramBlocks) -> bool:
     return bool((lost <= _SINGLE * variance).all())
 
 
-def _make_atoms(gram: GramBlocks) -> tuple[list[Atom], list[list[int]], IntArray, int]:
-    """The atoms of all blocks, the atoms of each task, the place of each entry in the fields, and their length."""
+def make_atoms(gram: GramBlocks, least: int) -> tuple[list[Atom], list[list[int]], IntArray, int]:
+    """The atoms of all blocks, the atoms of each task, the place of each entry in the fields, and their length.
+
+    Blocks with a mean of less than ``least`` samples per atom are single atoms.
+    """
     ptr, idx, _, _ = gram.layout
     _, tasks, task_ptr = gram.blocks
     key = np.random.default_rng(0).integers(1, 2**62, gram.n_tasks)
@@ -292,7 +295,7 @@ def _make_atoms(gram: GramBlocks) -> tuple[list[Atom], list[list[int]], IntArray
         for t in own:
             member[idx[ptr[t] : ptr[t + 1]]] += key[t]
         kinds, kind = np.unique(member, return_inverse=True)
-        if len(samples) < _LEAST_ATOM * len(kinds):
+        if len(samples) < least * len(kinds):
             kinds, kind = kinds[:1], np.zeros(len(samples), dtype=np.int64)
         for k in range(len(kinds)):
             positions = np.flatnonzero(kind == k)

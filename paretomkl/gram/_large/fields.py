@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,6 +51,7 @@ from .single_precision import (
 if TYPE_CHECKING:
     from .._blocks import GramBlocks
 
+_DOUBLE = 2.0  # cost of a pair of a field in double precision, relative to single precision
 _MEASURED = 16  # support vectors, and samples, of a task at which errors of single precision are measured
 MARGIN = 3.0  # how many times the root mean square of the errors of single precision all of them count as
 PAIRS_AT_ONCE = 2e7  # pairs of samples in one compiled call, which delays an interrupt
@@ -74,7 +75,7 @@ class Field:
         rounding, times the size of a kernel value, may have accumulated.
     """
 
-    def __init__(self, store: ColumnStore):
+    def __init__(self, store: Any):
         self.store, self.gram, self.n_jobs = store, store.gram, store.gram.n_jobs
         self.double = store.double
         self.dual = np.zeros(self.gram.layout.ptr[-1])
@@ -103,16 +104,13 @@ class Field:
         forms, decisions = np.zeros((len(ptr) - 1, self.gram.n_kernels)), np.zeros(len(ptr) - 1)
         for t in range(len(ptr) - 1):
             mine = slice(ptr[t], ptr[t + 1])
-            support = np.flatnonzero(self.dual[mine])
+            support, measured = np.flatnonzero(self.dual[mine]), measured_samples(self.dual[mine])
             if not len(support):
                 continue
-            everyone = np.arange(ptr[t + 1] - ptr[t])
-            some = [np.linspace(0, len(part) - 1, _MEASURED).astype(int) for part in (support, everyone)]
-            measured = np.union1d(support[some[0]], everyone[some[1]])
             v, numbers = self.dual[mine][support], self.store.samples_of(t, idx[mine])
             lost = self.store.lost_digits(numbers[support], v, numbers[measured])
-            forms[t] = np.abs(v).sum() * _typical(lost) * self.gram.bank.factor
-            decisions[t] = _typical(weight @ lost)
+            forms[t] = np.abs(v).sum() * typical(lost) * self.gram.bank.factor
+            decisions[t] = typical(weight @ lost)
         return forms, decisions
 
     def exact_decisions(self, t: int, rows: IntArray, theta: Array) -> Array:
@@ -128,7 +126,7 @@ class Field:
     @property
     def largest(self) -> int:
         """Number of samples whose matrix is as large as the store of columns."""
-        return int((self.store.most_bytes / self.store.values.itemsize / self.n_jobs) ** 0.5)
+        return int((self.store.most_bytes / (8 if self.double else 4) / self.n_jobs) ** 0.5)
 
     def begin(self, weight: Array, dual: Array) -> None:
         """Start a sweep at these weights and this dual."""
@@ -153,16 +151,21 @@ class Field:
         """Update the field to another dual."""
         changed = np.flatnonzero(dual != self.dual)
         step, idx = dual[changed] - self.dual[changed], self.gram.layout.idx[changed]
-        self.touched[changed] = True
-        of_task = np.searchsorted(changed, self.gram.layout.ptr)  # start of the changes of each task
+        of_task = self.note_changes(changed, dual)
         moved = np.flatnonzero(np.diff(of_task))
-        self.traffic += 2 * np.diff(of_task) * (self._sizes(self.dual) + self._sizes(dual))
         for g in sorted({g for t in moved for g in self.store.atoms_of[t]}):
             atom = self.store.atoms[g]
             columns, changes = by_column(atom.tasks, of_task, idx, step)
             self.moved += len(columns) * len(atom.positions)
             self._add(g, columns, changes._replace(place=atom.at[changes.place]))
         self.dual[:] = dual
+
+    def note_changes(self, changed: IntArray, dual: Array) -> IntArray:
+        """Record that these entries of the dual change to those of ``dual``; returns the first entry of each task."""
+        self.touched[changed] = True
+        of_task = np.searchsorted(changed, self.gram.layout.ptr)
+        self.traffic += 2 * np.diff(of_task) * (self._sizes(self.dual) + self._sizes(dual))
+        return of_task
 
     def prepare(self, entries: Mapping[int, IntArray]) -> None:
         """Prepare :meth:`among` for some samples of each task."""
@@ -387,12 +390,19 @@ class CombinedField(Field):
 class Fields:
     """Both kinds of fields over one column store; :meth:`best` is the one that is expected to be less work."""
 
+    device = None
+
     def __init__(self, gram: GramBlocks, double: bool = False):
         self.store = ColumnStore(gram, double)
         self.double = self.store.double
         self._every = KernelFields(self.store)
         self._combined = None if self.double else CombinedField(self.store)
         self._combines = False  # a first sweep tries many variables, and most may stay at zero
+
+    @property
+    def price(self) -> float:
+        """Of a pair of samples, relative to single precision."""
+        return _DOUBLE if self.double else 1.0
 
     @property
     def best(self) -> Field:
@@ -443,6 +453,15 @@ def gather(store: AnyArray, column: IntArray, position: IntArray, own: IntArray,
                     target[own[k]] = source[position[k]]
 
 
-def _typical(errors: Array) -> Array:
+def measured_samples(dual: Array) -> IntArray:
+    """The samples of a task at which errors of single precision are measured: some that support it, and others."""
+    support, everyone = np.flatnonzero(dual), np.arange(len(dual))
+    if not len(support):
+        return support
+    some = [np.linspace(0, len(part) - 1, _MEASURED).astype(int) for part in (support, everyone)]
+    return np.union1d(support[some[0]], everyone[some[1]])
+
+
+def typical(errors: Array) -> Array:
     """What each of many errors may count as in a sum, given some of them along the last axis."""
     return np.maximum(errors.max(axis=-1), MARGIN * np.sqrt(np.mean(errors**2, axis=-1)))

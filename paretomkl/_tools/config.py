@@ -1,0 +1,98 @@
+"""The configuration: on which device large problems are solved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+from .wording import joined, literal
+
+DEVICES = ("cpu", "cuda", "auto", "torch-cpu")
+_VARIABLE = "PARETOMKL_DEVICE"
+
+_everywhere: dict[str, str] = {}  # what set_config has set
+_here: ContextVar[dict[str, str] | None] = ContextVar("paretomkl_config", default=None)  # inside config_context
+
+
+def get_config() -> dict[str, str]:
+    """The current configuration.
+
+    Returns
+    -------
+    config : dict
+        ``device``: see :func:`set_config`.
+
+    Examples
+    --------
+    >>> import paretomkl
+    >>> with paretomkl.config_context(device="auto"):
+    ...     paretomkl.get_config()
+    {'device': 'auto'}
+    """
+    return {"device": _checked(os.environ.get(_VARIABLE, "cpu"), _VARIABLE)} | _everywhere | (_here.get() or {})
+
+
+def set_config(*, device: str | None = None) -> None:
+    """Choose the device for large problems and for predictions, in all threads of this process.
+
+    Parameters
+    ----------
+    device : {"cpu", "cuda", "auto"}, default=None
+        ``"cuda"`` uses an NVIDIA GPU through PyTorch, ``"auto"`` uses one if there is one and if it pays, and
+        ``"cpu"`` none. ``"torch-cpu"`` runs the code for GPUs on the CPU; it is slow and meant for tests. None changes
+        nothing. At the start, the environment variable ``PARETOMKL_DEVICE`` counts, or ``"cpu"``.
+
+    Examples
+    --------
+    >>> import paretomkl
+    >>> before = paretomkl.get_config()
+    >>> paretomkl.set_config(device="auto")
+    >>> paretomkl.set_config(**before)
+    """
+    _everywhere.update(_given(device))
+
+
+@contextmanager
+def config_context(*, device: str | None = None) -> Iterator[None]:
+    """The same as :func:`set_config`, for the code inside a ``with`` block; other threads are not affected.
+
+    Parameters
+    ----------
+    device : {"cpu", "cuda", "auto"}, default=None
+        See :func:`set_config`.
+
+    Examples
+    --------
+    >>> import paretomkl
+    >>> with paretomkl.config_context(device="cpu"):
+    ...     pass
+    """
+    token = _here.set((_here.get() or {}) | _given(device))
+    try:
+        yield
+    finally:
+        _here.reset(token)
+
+
+def carrying(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with the present configuration, for a thread or a process that would have its own."""
+    return partial(_call_with, get_config(), function)
+
+
+def _call_with(config: dict[str, str], function: Callable[..., Any], *arguments: Any) -> Any:
+    with config_context(**config):
+        return function(*arguments)
+
+
+def _given(device: str | None) -> dict[str, str]:
+    return {} if device is None else {"device": _checked(device, "device")}
+
+
+def _checked(device: object, name: str) -> str:
+    if not isinstance(device, str) or device not in DEVICES:
+        raise ValueError(f"{name} must be {joined(map(repr, DEVICES[:3]), 'or')}, got {literal(device)}.")
+    return device

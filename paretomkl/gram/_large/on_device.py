@@ -1,0 +1,250 @@
+"""Fields of large tasks on a device of PyTorch; see :mod:`.fields` for what a field is.
+
+The device keeps the samples, if they fit, and the fields of all kernels in double precision. Columns are evaluated in
+batches whenever the dual changes, and nothing else is stored. Kernel values have single precision where the rule for
+the CPU allows it, and are added up in double precision. Matrices among working sets are made on the device and copied
+to the host, where the tasks are solved: while some threads solve, the device makes the matrices of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ..._tools.typing import AnyArray, Array, IntArray
+from ...kernels._device import (
+    DeviceKernels,
+    DeviceSamples,
+    DeviceSide,
+    Tensor,
+    on_device,
+    pairs_at_once,
+    quadratic_forms,
+)
+from ...kernels._fitted import PANEL_BYTES
+from .distances import Atom, make_atoms, single_serves
+from .fields import Field, measured_samples, typical
+
+if TYPE_CHECKING:
+    from .._blocks import GramBlocks
+
+_LEAST_ATOM = 512  # mean samples per atom below which a block is a single atom: smaller ones keep no device busy
+
+
+class DeviceStore:
+    """The samples, the atoms and the kernels of a Gram store on a device.
+
+    Attributes
+    ----------
+    atoms : list of Atom
+    place : array of int of shape (n_entries,)
+        Position of each entry of the layout in a field of length ``n_fields``.
+    n_values : int
+        Number of pairs of samples at which kernels were evaluated so far.
+    """
+
+    def __init__(self, gram: GramBlocks, device: Any, double: bool = False):
+        self.gram, self.device = gram, device
+        self.double = double or not single_serves(gram)
+        self.kind = torch.float64 if self.double else torch.float32
+        self.atoms, self.atoms_of, self.place, self.n_fields = make_atoms(gram, _LEAST_ATOM)
+        self.kernels, self.samples = DeviceKernels(gram.bank.evaluator, device), DeviceSamples(gram.side, device)
+        self.most_bytes = max(gram.bank.cache_bytes, 2 * PANEL_BYTES)
+        self.numbers = [on_device(samples, device) for samples in gram.samples]  # of the samples of each block
+        self.n_values = 0
+
+    def take(self, block: int, positions: Tensor, kind: Any = None) -> DeviceSide:
+        """Samples at some positions of a block."""
+        return self.samples.take(self.numbers[block][positions], kind or self.kind)
+
+
+class DeviceField(Field):
+    """The fields of all kernels on a device."""
+
+    def __init__(self, store: DeviceStore):
+        super().__init__(store)
+        self.device = store.device
+        self._fields = torch.zeros((self.gram.n_kernels, store.n_fields), dtype=torch.float64, device=self.device)
+        self._place = on_device(store.place, self.device)
+        self._steps = _Steps(self.gram, self.device)
+        self._atoms = [(atom, on_device(atom.positions, self.device)) for atom in store.atoms]
+        self._block_of = np.repeat(np.arange(len(self.gram.samples)), np.diff(self.gram.blocks.task_ptr))[
+            np.argsort(self.gram.blocks.tasks)
+        ]
+        self._lock = Lock()  # one thread at a time gives work to the device, so that they do not wait for each other
+
+    def decisions(self, tasks: Sequence[int]) -> list[Array]:
+        f, ptr = (on_device(self.weight, self.device) @ self._fields)[self._place].cpu().numpy(), self.gram.layout.ptr
+        return [f[ptr[t] : ptr[t + 1]] for t in tasks]
+
+    def quadratic_forms(self) -> Array:
+        values, dual, ptr = self._fields[:, self._place], on_device(self.dual, self.device), self.gram.layout.ptr
+        forms = [values[:, ptr[t] : ptr[t + 1]] @ dual[ptr[t] : ptr[t + 1]] for t in range(self.gram.n_tasks)]
+        return torch.stack(forms).cpu().numpy()
+
+    def move_to(self, dual: Array) -> None:
+        changed = np.flatnonzero(dual != self.dual)
+        if not len(changed):
+            return
+        self.note_changes(changed, dual)
+        steps = self._steps.of(changed, dual[changed] - self.dual[changed])
+        for atom, positions in self._atoms:
+            own = steps[atom.block][self._steps.rows_of(atom)]
+            columns = (own != 0).any(dim=0).nonzero()[:, 0]
+            if len(columns):
+                self.moved += len(columns) * len(positions)
+                self._add_columns(atom, positions, columns, own[:, columns])
+        self.dual[:] = dual
+
+    def _add_columns(self, atom: Atom, positions: Tensor, columns: Tensor, steps: Tensor) -> None:
+        """Add ``steps`` (n_tasks, n_columns) times columns of the block to the fields over an atom."""
+        n, n_tasks = len(positions), len(atom.tasks)
+        most = pairs_at_once(self.device)
+        rows_at_once = min(n, max(256, most // min(len(columns), 1024)))
+        columns_at_once = max(1, most // rows_at_once)
+        start = int(atom.at[0])
+        fields = self._fields[:, start : start + n * n_tasks].view(-1, n_tasks, n)
+        self.store.n_values += n * len(columns)
+        for top in range(0, n, rows_at_once):
+            end = min(n, top + rows_at_once)
+            rows = self.store.take(atom.block, positions[top:end])
+            for first in range(0, len(columns), columns_at_once):
+                some = slice(first, first + columns_at_once)
+                left = self.store.take(atom.block, columns[some])
+                fields[:, :, top:end] += self.store.kernels.sums(left, rows, steps[:, some])
+
+    @contextmanager
+    def among(self, t: int, entries: IntArray) -> Iterator[AnyArray]:
+        yield self._matrix(t, self.gram.layout.idx[self.gram.layout.ptr[t] + entries])
+
+    def _matrix(self, t: int, idx: IntArray) -> AnyArray:
+        """The flat matrix among the samples at positions idx of the block of task t, in the memory of the host."""
+        n, done = len(idx), None
+        with self._lock:
+            side = self.store.take(self._block_of[t], on_device(idx, self.device))
+            K = self.store.kernels.combined(side, side, self.weight)
+            if self.device.type == "cuda":
+                pinned = torch.empty((n, n), dtype=K.dtype, pin_memory=True)
+                pinned.copy_(K, non_blocking=True)
+                K, done = pinned, torch.cuda.Event()
+                done.record()
+        if done is not None:
+            done.synchronize()
+        return K.numpy().reshape(-1)
+
+    def prepare(self, entries: Mapping[int, IntArray]) -> None:
+        """Nothing: no columns are kept."""
+
+    # ------------------------------------------------------------------------------------------ precision
+    def single_errors(self, weight: Array) -> tuple[Array, Array]:
+        gram, ptr = self.gram, self.gram.layout.ptr
+        forms, decisions = np.zeros((gram.n_tasks, gram.n_kernels)), np.zeros(gram.n_tasks)
+        for b, (first, last) in enumerate(zip(gram.blocks.task_ptr[:-1], gram.blocks.task_ptr[1:], strict=True)):
+            tasks = gram.blocks.tasks[first:last]
+            own = {int(t): measured_samples(self.dual[ptr[t] : ptr[t + 1]]) for t in tasks}
+            places = {t: gram.layout.idx[ptr[t] + rows] for t, rows in own.items() if len(rows)}
+            if not places:
+                continue
+            measured = np.unique(np.concatenate(list(places.values())))
+            lost = self._lost_digits(b, tasks, measured)
+            for k, t in enumerate(tasks.tolist()):
+                if t in places:
+                    mine = lost[:, k, np.searchsorted(measured, places[t])]
+                    forms[t] = np.abs(self.dual[ptr[t] : ptr[t + 1]]).sum() * typical(mine) * gram.bank.factor
+                    decisions[t] = typical(weight @ mine)
+        return forms, decisions
+
+    def _lost_digits(self, b: int, tasks: IntArray, measured: IntArray) -> Array:
+        """What single precision adds to Σ_j v_j k_m(x_j, x) for tasks of block b, (n_kernels, n_tasks, n_measured)."""
+        v = self._steps.dense(b, tasks, self.dual)
+        columns, sums = (v != 0).any(dim=0).nonzero()[:, 0], self.store.kernels.sums
+        kinds, where = (torch.float32, torch.float64), on_device(measured, self.device)
+        rows = [self.store.take(b, where, kind) for kind in kinds]
+        lost = torch.zeros((self.gram.n_kernels, len(tasks), len(where)), dtype=torch.float64, device=self.device)
+        step = max(1, pairs_at_once(self.device) // (2 * len(where)))
+        for first in range(0, len(columns), step):
+            some = columns[first : first + step]
+            given = [
+                (self.store.take(b, some, kind), of_kind, v[:, some]) for kind, of_kind in zip(kinds, rows, strict=True)
+            ]
+            single, double = (sums(*both) for both in given)
+            lost += single - double
+        return lost.abs().cpu().numpy()
+
+    def exact_decisions(self, t: int, rows: IntArray, theta: Array) -> Array:
+        mine = slice(self.gram.layout.ptr[t], self.gram.layout.ptr[t + 1])
+        support, idx = np.flatnonzero(self.dual[mine]), self.gram.layout.idx[mine]
+        sides = (
+            self.store.take(self._block_of[t], on_device(idx[some], self.device), torch.float64)
+            for some in (rows, support)
+        )
+        K = self.store.kernels.combined(*sides, theta * self.gram.bank.factor)
+        return (K @ on_device(self.dual[mine][support], self.device)).cpu().numpy()
+
+
+class _Steps:
+    """Numbers for samples of tasks, on the device as one matrix (n_tasks, n_samples) for each block."""
+
+    def __init__(self, gram: GramBlocks, device: Any):
+        self.gram, self.device = gram, device
+        ptr, idx, _, _size = gram.layout
+        task_ptr, tasks = gram.blocks.task_ptr, gram.blocks.tasks
+        self._shapes = [
+            (b - a, len(samples)) for a, b, samples in zip(task_ptr, task_ptr[1:], gram.samples, strict=False)
+        ]
+        ends = np.cumsum([0, *(rows * columns for rows, columns in self._shapes)])
+        self._ends = ends.tolist()
+        start, self._row = np.empty(gram.n_tasks, dtype=np.int64), np.empty(gram.n_tasks, dtype=np.int64)
+        for b, (rows, columns) in enumerate(self._shapes):
+            own = tasks[task_ptr[b] : task_ptr[b + 1]]
+            self._row[own] = np.arange(rows)
+            start[own] = ends[b] + np.arange(rows) * columns
+        self._place = on_device(np.repeat(start, np.diff(ptr)) + idx, device)
+        self._flat = torch.zeros(self._ends[-1], dtype=torch.float64, device=device)
+
+    def of(self, entries: IntArray, values: Array) -> list[Tensor]:
+        """The matrices of these numbers, zero elsewhere; valid until the next call."""
+        self._flat.zero_()
+        self._flat[self._place[on_device(entries, self.device)]] = on_device(values, self.device)
+        return [
+            self._flat[a:b].view(shape) for a, b, shape in zip(self._ends, self._ends[1:], self._shapes, strict=False)
+        ]
+
+    def rows_of(self, atom: Atom) -> Tensor:
+        """The rows of the tasks of an atom in the matrix of its block."""
+        return on_device(self._row[atom.tasks], self.device)
+
+    def dense(self, b: int, tasks: IntArray, values: Array) -> Tensor:
+        """The numbers of some tasks of block b, given those of all entries."""
+        there = np.flatnonzero(values)
+        return self.of(there, values[there])[b][on_device(self._row[tasks], self.device)].clone()
+
+
+class DeviceFields:
+    """What a Gram store keeps for its fields on a device; see :class:`~paretomkl.gram._large.fields.Fields`."""
+
+    price = 0.02  # of a pair of samples, relative to single precision on the CPU
+
+    def __init__(self, gram: GramBlocks, device: Any, double: bool = False):
+        self.device, self.store = device, DeviceStore(gram, device, double)
+        self.double = self.store.double
+        self.best = DeviceField(self.store)
+
+    def note(self, used: Field) -> None:
+        """Nothing: there is only one kind."""
+
+
+def forms_of_blocks(gram: GramBlocks, device: Any, dual: Array) -> Array:
+    """v_t'K_m v_t before the factors, (n_tasks, n_kernels), in double precision."""
+    kernels, samples = DeviceKernels(gram.bank.evaluator, device), DeviceSamples(gram.side, device)
+    duals, forms = _Steps(gram, device), np.zeros((gram.n_tasks, gram.n_kernels))
+    for b, numbers in enumerate(gram.samples):
+        tasks = gram.blocks.tasks[gram.blocks.task_ptr[b] : gram.blocks.task_ptr[b + 1]]
+        found = quadratic_forms(samples, on_device(numbers, device), kernels, duals.dense(b, tasks, dual))
+        forms[tasks] = found.T.cpu().numpy()
+    return forms
