@@ -20,8 +20,7 @@ from .._fitting.models import FittedTasks, TaskModel, decide_all
 from .._fitting.tracing import Grid, Parts, Point, models_of, trace_grid
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
 from .._tools.checks import shown
-from .._tools.config import carrying
-from .._tools.running import Progress, effective_jobs
+from .._tools.running import Progress, carrying, effective_jobs
 from .._tools.shares import Share
 from .._tools.typing import Array
 from ..exceptions import TaskDataError

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
-from typing import Any
 
 from .wording import joined, literal
 
 DEVICES = ("cpu", "cuda", "auto", "torch-cpu")
 _VARIABLE = "PARETOMKL_DEVICE"
 
-_everywhere: dict[str, str] = {}  # what set_config has set
-_here: ContextVar[dict[str, str] | None] = ContextVar("paretomkl_config", default=None)  # inside config_context
+everywhere: dict[str, str] = {}  # what set_config has set
+here: ContextVar[dict[str, str] | None] = ContextVar("paretomkl_config", default=None)  # inside config_context
 
 
 def get_config() -> dict[str, str]:
@@ -33,7 +31,7 @@ def get_config() -> dict[str, str]:
     ...     paretomkl.get_config()
     {'device': 'auto'}
     """
-    return {"device": _checked(os.environ.get(_VARIABLE, "cpu"), _VARIABLE)} | _everywhere | (_here.get() or {})
+    return {"device": _checked(os.environ.get(_VARIABLE, "cpu"), _VARIABLE)} | everywhere | (here.get() or {})
 
 
 def set_config(*, device: str | None = None) -> None:
@@ -53,7 +51,7 @@ def set_config(*, device: str | None = None) -> None:
     >>> paretomkl.set_config(device="auto")
     >>> paretomkl.set_config(**before)
     """
-    _everywhere.update(_given(device))
+    everywhere.update(_given(device))
 
 
 @contextmanager
@@ -71,21 +69,11 @@ def config_context(*, device: str | None = None) -> Iterator[None]:
     >>> with paretomkl.config_context(device="cpu"):
     ...     pass
     """
-    token = _here.set((_here.get() or {}) | _given(device))
+    token = here.set((here.get() or {}) | _given(device))
     try:
         yield
     finally:
-        _here.reset(token)
-
-
-def carrying(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with the present configuration, for a thread or a process that would have its own."""
-    return partial(_call_with, get_config(), function)
-
-
-def _call_with(config: dict[str, str], function: Callable[..., Any], *arguments: Any) -> Any:
-    with config_context(**config):
-        return function(*arguments)
+        here.reset(token)
 
 
 def _given(device: str | None) -> dict[str, str]:

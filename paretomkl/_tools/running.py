@@ -9,12 +9,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from threading import Lock
 from time import perf_counter
 from types import TracebackType
 from typing import Any
 
+from . import config
 from .wording import literal
 
 SHOW_AFTER = 2.0  # seconds until work that takes longer shows its progress
@@ -51,6 +52,19 @@ def _libraries() -> Any:
     from threadpoolctl import ThreadpoolController  # imported here because commands need effective_jobs at once
 
     return ThreadpoolController()
+
+
+def carrying(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with the present configuration, for a thread or a process that would have its own."""
+    return partial(_call_with, config.everywhere | (config.here.get() or {}), function)
+
+
+def _call_with(chosen: dict[str, str], function: Callable[..., Any], *arguments: Any) -> Any:
+    token = config.here.set(chosen)
+    try:
+        return function(*arguments)
+    finally:
+        config.here.reset(token)
 
 
 class _Limits:

@@ -7,7 +7,7 @@ CUDA, from PyTorch. This module imports PyTorch; import it only if a device was 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
@@ -55,24 +55,44 @@ class DeviceSamples:
 
     def __init__(self, side: Side, device: Any, most_bytes: float | None = None):
         self.device = device
-        size = sum(part.nbytes for part in side.features)
+        size = sum(part.nbytes for part in {id(part): part for part in side.features}.values())
         self.resident = size <= (MOST_SHARE * free_bytes(device) if most_bytes is None else most_bytes)
         copies: dict[int, Tensor] = {}  # bases may share their samples
-        self.features = [copies.setdefault(id(part), self._kept(part)) for part in side.features]
-        self.centred_squares = [on_device(squares, device) for squares in side.centred_squares]
-        self.squares, self.scale = on_device(side.squares, device), on_device(side.scale, device)
+        for part in side.features:
+            if id(part) not in copies:
+                copies[id(part)] = self._kept(part)
+        features = [copies[id(part)] for part in side.features]
+        rows = np.vstack([*side.centred_squares, side.squares, side.scale])  # together: each gather has a price
+        self._ends = len(side.centred_squares), len(side.centred_squares) + len(side.squares)
+        self._made = {torch.float64: (features, on_device(rows, device))}
+        # whether there is memory for copies in single precision
+        self.keeps = self.resident and size <= (MOST_SHARE * free_bytes(device) if most_bytes is None else most_bytes)
+
+    def __len__(self) -> int:
+        return self._made[torch.float64][1].shape[1]
 
     def _kept(self, part: Array) -> Tensor:
         return on_device(part, self.device) if self.resident else torch.from_numpy(part)
 
     def take(self, which: Tensor, kind: Any) -> DeviceSide:
         """Some of the samples in the precision ``kind``; their numbers are on the device."""
-        return DeviceSide(
-            [self._moved(part, which, kind) for part in self.features],
-            [squares[which].to(kind) for squares in self.centred_squares],
-            self.squares[:, which].to(kind),
-            self.scale[:, which].to(kind),
-        )
+        features, rows = self._of(kind)
+        moved: dict[int, Tensor] = {}
+        for part in features:
+            if id(part) not in moved:
+                moved[id(part)] = self._moved(part, which, kind)
+        mine, (first, second) = rows[:, which], self._ends
+        return DeviceSide([moved[id(part)] for part in features], list(mine[:first]), mine[first:second], mine[second:])
+
+    def _of(self, kind: Any) -> tuple[list[Tensor], Tensor]:
+        """The features and the norms of all samples in this precision, if there is memory for both."""
+        if kind not in self._made:
+            features, rows = self._made[torch.float64]
+            if self.keeps:
+                copies = {id(part): part.to(kind) for part in features}
+                features = [copies[id(part)] for part in features]
+            self._made[kind] = features, rows.to(kind)
+        return self._made[kind]
 
     def _moved(self, part: Tensor, which: Tensor, kind: Any) -> Tensor:
         if self.resident:
@@ -82,7 +102,7 @@ class DeviceSamples:
         return some.to(self.device, non_blocking=True)
 
     def everything(self, kind: Any) -> DeviceSide:
-        return self.take(torch.arange(self.scale.shape[1], device=self.device), kind)
+        return self.take(torch.arange(len(self), device=self.device), kind)
 
 
 class DeviceKernels:
@@ -93,6 +113,7 @@ class DeviceKernels:
         self.metrics = [kernel.metric for kernel in evaluator.bases.kernels]
         self._by_base = [np.flatnonzero(self.codes.base == b).tolist() for b in range(len(self.metrics))]
         self._fast: dict[Any, list[Any]] = {}
+        self._weights: tuple[Array, Tensor] | None = None  # the last ones; they belong to many matrices
 
     def sums(self, left: DeviceSide, right: DeviceSide, steps: Tensor) -> Tensor:
         """Σ_i steps_ti k_m(x_i, z_j), added up in double precision, (n_kernels, n_tasks, n_right)."""
@@ -111,8 +132,8 @@ class DeviceKernels:
 
     def combined(self, left: DeviceSide, right: DeviceSide, weight: Array) -> Tensor:
         """Σ_m weight_m K_m between two sets of samples, (n_left, n_right)."""
-        total = torch.zeros((len(left), len(right)), dtype=left.scale.dtype, device=self.device)
-        weights, adding = on_device(weight, self.device).to(total.dtype), False
+        total = torch.empty((len(left), len(right)), dtype=left.scale.dtype, device=self.device)
+        weights, adding = self._placed(weight, total.dtype), False
         for b, kernels in enumerate(self._by_base):
             needed = [m for m in kernels if weight[m] != 0]
             if not needed:
@@ -124,10 +145,17 @@ class DeviceKernels:
                     part.combine(values, left, right, weights, total, adding)
                     adding = True
                 continue
-            D, adding = self._base(b, left, right), True
+            total, D, adding = total if adding else total.zero_(), self._base(b, left, right), True
             for m in needed:
                 total.add_(self._value(m, D, left, right), alpha=float(weight[m]))
-        return total
+        return total if adding else total.zero_()
+
+    def _placed(self, weight: Array, kind: Any) -> Tensor:
+        """The weights on the device."""
+        known = self._weights
+        if known is None or known[1].dtype != kind or not np.array_equal(known[0], weight):
+            known = self._weights = weight.copy(), on_device(weight, self.device).to(kind)
+        return known[1]
 
     def each(self, left: DeviceSide, right: DeviceSide) -> Iterator[tuple[int, Tensor]]:
         """Yield m and K_m between two sets of samples."""
@@ -260,6 +288,16 @@ def pairs_at_once(device: Any) -> int:
     return int(min(PAIRS, max(2**16, free_bytes(device) / (2 * _BYTES_PER_PAIR))))
 
 
+def ordered(X: AnyArray, places: Sequence[int], device: Any) -> Array:
+    """For each of these places, the number at it if a column were sorted, (n_places, n_columns)."""
+    step = max(1, int(PAIRS // len(X)))
+    parts = []
+    for first in range(0, X.shape[1], step):
+        columns = on_device(X[:, first : first + step], device).T.contiguous()
+        parts.append(torch.stack([columns.kthvalue(place + 1, dim=1).values for place in places]))
+    return torch.cat(parts, dim=1).cpu().numpy()
+
+
 def weighted_sums(
     evaluator: Evaluator, left: Side, right: Side, weight: Array, coefficients: Array, device: Any
 ) -> Array:
@@ -285,15 +323,17 @@ def quadratic_forms(samples: DeviceSamples, numbers: Tensor, kernels: DeviceKern
     support = (v != 0).any(dim=0).nonzero()[:, 0]
     v, side = v[:, support], samples.take(numbers[support], torch.float64)
     forms = torch.zeros((len(kernels.codes.kind), len(v)), dtype=v.dtype, device=v.device)
-    n, n_kernels = len(support), max(1, len(forms))
-    step = max(1, pairs_at_once(v.device) // (2 * max(1, n)))
-    together = max(1, pairs_at_once(v.device) // (n_kernels * max(1, n)))
+    n = len(support)
+    step, many = (max(1, pairs_at_once(v.device) // (times * max(1, n))) for times in (2, 1))
     for first in range(0, n, step):
         left = samples.take(numbers[support[first : first + step]], torch.float64)
-        for t in range(0, len(v), together):
-            some = v[t : t + together]
-            sums = kernels.sums(left, side, some[:, first : first + step])
-            forms[:, t : t + together] += torch.einsum("mtj,tj->mt", sums, some)
+        mine = v[:, first : first + step]
+        if len(v) > _MANY_TASKS:
+            for m, K in kernels.each(left, side):
+                for t in range(0, len(v), many):
+                    forms[m, t : t + many] += (mine[t : t + many] @ K).mul_(v[t : t + many]).sum(dim=1)
+        else:
+            forms += torch.einsum("mtj,tj->mt", kernels.sums(left, side, mine), v)
     return forms
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._tools.compiled import njit
+from .._tools.devices import chosen_device
 from .._tools.typing import AnyArray, Array, IntArray
 from ._choose_device import device_for
 from ._evaluation import (
@@ -60,6 +61,7 @@ _SMALLEST = -900  # exponent of two below which a value counts as zero in a sum
 _MOST_MEASURED, _MOST_LOOKED_AT = 1000, 256
 _MOST_VALUES = 3e7  # limit on all kernel values computed to display shares
 _CALL = 10_000  # pairs of samples that cost as much as one more call
+_WORTH_A_DEVICE = 1e7  # numbers of which a device finds quantiles faster
 _PAIRS_WORTH_A_DEVICE = 1e7  # pairs of samples below which a device evaluates functions no faster
 _STACK_BYTES = 64 * 2**20  # size of the matrices measured at a time
 NO_VARIANCE = 1e-13  # relative variance that rounding leaves in a constant kernel
@@ -140,7 +142,16 @@ class Statistics:
 
     def scale(self, scaler: Function | None, columns: IntArray) -> Scale:
         """Typical distances in the given columns, scaled if asked for, and the number of columns that vary."""
-        return Scale.of(seen(scaler, columns, self.X), self.weight)
+        some = draw(len(self.weight), _MOST_PAIRED)
+        distances = typical_distances(seen(scaler, columns, self.X[some]), self.weight[some])
+        return Scale(*distances, max(1, self._n_varying(scaler, columns)))
+
+    def _n_varying(self, scaler: Function | None, columns: IntArray) -> int:
+        same = columns
+        for X, _ in self._parts():  # most columns vary in the first part already
+            values = seen(scaler, same, X)
+            same = same[(values == seen(scaler, same, self.X[:1])).all(axis=0)]
+        return len(columns) - len(same)
 
     def _parts(self) -> Iterator[tuple[Array, Array]]:
         step = max(1, _AT_A_TIME // max(1, self.X.shape[1]))
@@ -201,7 +212,10 @@ def statistics_of(X: AnyArray, weight: Array | None = None) -> Statistics:
 
 def seen(scaler: Function | None, columns: IntArray, X: Array) -> Array:
     """The given columns of samples, scaled unless the scaler is None."""
-    return _take(X if scaler is None else scaler(X), columns)
+    own = _take(X, columns)
+    if isinstance(scaler, Standardizer):
+        return scaler.at(columns)(own)
+    return own if scaler is None else scaler(own)
 
 
 def negative(function: Function) -> Function:
@@ -272,7 +286,18 @@ def weighted_quantiles(X: Array, weight: Array, shares: tuple[float, ...]) -> Ar
     """For each share and column, the smallest value with that share of the weight at or below it, as a matrix."""
     if (weight == weight[0]).all():  # partitioning is faster than sorting
         places = [int((np.arange(1, len(X) + 1) < share * len(X) * (1 - 1e-12)).sum()) for share in shares]
-        return np.partition(X, sorted(set(places)), axis=0)[places]
+        device = chosen_device(pays=True) if X.size > _WORTH_A_DEVICE else None
+        if device is not None:
+            from ._device import ordered  # imports PyTorch
+
+            return ordered(X, places, device)
+        chosen, out = sorted(set(places)), np.empty((len(shares), X.shape[1]), dtype=X.dtype)
+        step = max(1, _AT_A_TIME // len(X))
+        for first in range(0, X.shape[1], step):  # partitioning is fast where the values of a column lie together
+            some = np.array(X[:, first : first + step].T, order="C")
+            some.partition(chosen, axis=1)
+            out[:, first : first + step] = some[:, places].T
+        return out
     order = np.argsort(X, axis=0, kind="stable")
     below = np.cumsum(weight[order], axis=0)
     at = [(below < share * below[-1] * (1 - 1e-12)).sum(axis=0) for share in shares]
@@ -1028,7 +1053,7 @@ class FittedBank(KernelShares):
 
     def device_for(self, side: Side, n_pairs: int) -> Any:
         """The device for :meth:`sums` over so many pairs of samples, or None."""
-        return device_for(self.evaluator, side.features, n_pairs > _PAIRS_WORTH_A_DEVICE)
+        return device_for(self.evaluator, side.features, True) if n_pairs > _PAIRS_WORTH_A_DEVICE else None
 
     def sums(self, left: Side, right: Side, theta: Array, coefficients: Array, device: Any = None) -> Array:
         """Σ_j Σ_m θ_m K_m(x_i, z_j) coefficients_jt, (n_left, n_columns)."""

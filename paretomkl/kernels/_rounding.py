@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .._tools.compiled import inner_njit, njit
+from .._tools.running import run_chunks
 from .._tools.typing import AnyArray, Array, IntArray
 from ._evaluation import EXPONENTIAL, MAX_DOUBLINGS, POLYNOMIAL, TILE, VALUE
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 UNIT, SINGLE_UNIT = 2.0**-53, 2.0**-24  # relative error of one operation
 TERMS = 16  # operations on a result beside the sum over samples and that over kernels
 POSITIVE = 1e-100  # smallest lower bound, relative to the upper one, if rounding leaves none: objectives are positive
+_MANY_ENTRIES = 1_000_000  # samples of all tasks from which threads pay
 _INTERPOLATION = 300  # error of a value that is interpolated from others, in units of UNIT
 
 
@@ -179,7 +181,16 @@ def errors_of_duals(gram: Gram, theta: Array, v: Array, balanced: bool) -> tuple
     n_tasks, ptr, weights = len(gram.layout.size), gram.layout.ptr, theta if theta.ndim > 1 else theta[None]
     forms, values = np.empty((n_tasks, gram.n_kernels)), np.empty(len(v))
     relative, noise, gap = np.zeros((3, n_tasks))
-    bound_errors(gram.rounding, weights, ptr, v, balanced, noise, forms, relative, values)
+    rounding = gram.rounding
+
+    def bound(first: int, last: int) -> None:
+        own = slice(first, last)
+        of_tasks = weights[own] if len(weights) > 1 else weights
+        given = noise[own], forms[own], relative[own], values
+        bound_errors(rounding, of_tasks, ptr[first : last + 1], v, balanced, *given)
+
+    step = -(-n_tasks // gram.n_jobs) if len(v) > _MANY_ENTRIES else n_tasks
+    run_chunks(bound, [(t, min(t + step, n_tasks)) for t in range(0, n_tasks, step)], gram.n_jobs)
     return Errors(forms, relative, gap), values
 
 

@@ -106,12 +106,17 @@ class RidgeTasks(KernelTasks):
     ) -> None:
         """Solve tasks that share their system, and fill in their parts of the results."""
         ptr = self.gram.layout.ptr
-        places = ptr[tasks][:, None] + np.arange(ptr[tasks[0] + 1] - ptr[tasks[0]])
-        C = self.C[places[0]]
-        counts = np.flatnonzero(C > 0)
-        places, C = places[:, counts], C[counts]
-        y, own = self.targets[places].T, K.of_task(int(tasks[0]), counts, counts)
-        device = chosen_device(pays=y.size * len(C) > WORTH_A_DEVICE)
+        C = self.C[ptr[tasks[0]] : ptr[tasks[0] + 1]]
+        counts, whole = np.flatnonzero(C > 0), slice(ptr[tasks[0]], ptr[tasks[-1] + 1])
+        if len(counts) == len(C) and (np.diff(tasks) == 1).all():  # then the numbers of these tasks lie together
+            shape = len(tasks), len(C)
+            targets, dual, missing = (values[whole].reshape(shape) for values in (self.targets, dual, missing))
+            places: Any = slice(None)
+        else:
+            targets, places = self.targets, ptr[tasks][:, None] + counts
+        C = C[counts]
+        y, own = targets[places].T, K.of_task(int(tasks[0]), counts, counts)
+        device = chosen_device(pays=True) if y.size * len(C) > WORTH_A_DEVICE else None
         alpha, left, b = (solved_on(device) if device else solved)(own, y, C, rtol)
         dual[places], missing[places], intercepts[tasks] = alpha.T, left.T, b
 

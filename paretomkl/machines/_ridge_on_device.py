@@ -29,7 +29,8 @@ def solved(device: Any, K: Array, y: Array, C: Array, rtol: float) -> tuple[Arra
         value = (alpha * (targets - 0.5 * values - 0.5 * share * alpha)).sum(dim=0)
         if (0.5 * costs @ left**2 <= rtol * value).all():
             break
-    return alpha.cpu().numpy(), left.cpu().numpy(), b.cpu().numpy()
+    # transposed there: the numbers of a task lie together in the memory of the host
+    return alpha.T.contiguous().cpu().numpy().T, left.T.contiguous().cpu().numpy().T, b.cpu().numpy()
 
 
 def _solver(K: Any, C: Any) -> Callable[[Any], Any]:

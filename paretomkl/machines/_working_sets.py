@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._tools.compiled import njit
+from .._tools.compiled import inner_njit, njit
 from .._tools.running import run_chunks
-from .._tools.typing import Array, IntArray
+from .._tools.typing import AnyArray, Array, IntArray
 from ..gram._blocks import TaskLayout
 from ..gram._large.fields import Field
 from ._smo import (
@@ -37,7 +37,8 @@ NEWCOMERS, OF_ALL, OF_SUPPORT = 400, 0.05, 0.5
 NEARLY = 0.1  # extra variables in a working set, relative to its size, that do not violate yet but are closest to it
 SUB_SHARE = 0.3  # accuracy of the smaller problem relative to that of the task
 COARSE = 0.02  # accuracy of the smaller problem relative to the task's gap or value; more would be wasted
-SOME = 1000  # minimum number of samples for a first guess
+SOME, MANY = 1000, 20_000  # limits on samples for a first guess
+FEW_ENTRIES = 1_000_000  # samples of all tasks that one thread looks at faster than several agree on who does
 MOST_ROUNDS = 200  # reached only if the tolerance is below what rounding allows
 
 
@@ -64,14 +65,8 @@ def certified_by_field(
 
 def doubtful(ptr: IntArray, box: Box, v: Array, solved: Solved, extra: Array) -> list[tuple[int, IntArray]]:
     """The samples of each task whose part in the duality gap may grow if their decisions are off by ``extra``."""
-    sizes = np.diff(ptr)
-    b, width = np.repeat(solved.intercept * box.balanced, sizes), np.repeat(box.epsilon, sizes)
-
-    def part(u: Array) -> Array:
-        return box.high * np.maximum(0.0, u - width) - box.low * np.maximum(0.0, -u - width) - v * u
-
-    u = solved.errors - b
-    grows = np.maximum(part(u - extra), part(u + extra)) > part(u) + 1e-14 * np.abs(v * u)
+    grows = np.zeros(len(v), dtype=np.bool_)
+    note_doubtful(ptr, box, v, solved.errors, solved.intercept * box.balanced, extra, grows)
     return [(t, rows) for t, own in enumerate(np.split(grows, ptr[1:-1])) if len(rows := np.flatnonzero(own))]
 
 
@@ -125,7 +120,7 @@ class _Work(NamedTuple):
 
     def look(self, tasks: list[int]) -> dict[int, Array]:
         """Update errors, values, gaps and intercepts of some tasks; returns the slack of their variables."""
-        errors, value, gap, intercept = (getattr(self.solved, name) for name in ("errors", "value", "gap", "intercept"))
+        value, gap, intercept, _, _, errors = self.solved
 
         def look_at(t: int, f: Array) -> Array:
             mine, slack = self.entries(t), np.empty(len(f))
@@ -135,14 +130,17 @@ class _Work(NamedTuple):
             return slack
 
         given = list(zip(tasks, self.field.decisions(tasks), strict=True))
-        return dict(zip(tasks, run_chunks(look_at, given, self.field.n_jobs), strict=True))
+        n_jobs = self.field.n_jobs if len(self.y) > FEW_ENTRIES else 1
+        return dict(zip(tasks, run_chunks(look_at, given, n_jobs), strict=True))
 
     def choose(self, tasks: list[int], slack: dict[int, Array], n_rounds: int) -> dict[int, IntArray]:
         """The working sets of some tasks, the largest first, so that threads finish at about the same time."""
 
+        largest = self.field.largest_among(len(tasks))
+
         def choose_for(t: int) -> IntArray:
             rng = np.random.default_rng((n_rounds, t))
-            return working_set(slack[t], self.box_of(t), self.v[self.entries(t)], self.field.largest, rng)
+            return working_set(slack[t], self.box_of(t), self.v[self.entries(t)], largest, rng)
 
         sets = run_chunks(choose_for, [(t,) for t in tasks], self.field.n_jobs)
         return dict(sorted(zip(tasks, sets, strict=True), key=lambda pair: -len(pair[1])))
@@ -191,7 +189,9 @@ class _Work(NamedTuple):
             return
         # use the same samples for all tasks of a block, so that they share columns
         rank = np.random.default_rng(0).permutation(int(layout.size.max()))
-        sets = {t: np.sort(np.argsort(rank[layout.idx[self.entries(t)]])[: max(SOME, n[t] // 10)]) for t in cold}
+        sets = {
+            t: np.sort(np.argsort(rank[layout.idx[self.entries(t)]])[: min(max(SOME, n[t] // 10), MANY)]) for t in cold
+        }
         field.prepare(sets)
 
         def solve(t: int, some: IntArray) -> None:
@@ -245,6 +245,26 @@ def working_set(slack: Array, box: TaskBox, v: Array, largest: int, rng: np.rand
     if n_new < len(others):
         others = others[np.argpartition(slack[others], n_new)[:n_new]]
     return np.sort(np.concatenate([free, others]))
+
+
+@njit()
+def note_doubtful(
+    ptr: IntArray, box: Box, v: Array, errors: Array, intercept: Array, extra: Array, grows: AnyArray
+) -> None:
+    """Note in ``grows`` which samples have a part in the gap that may be larger if their errors are off by extra."""
+    for t in range(len(ptr) - 1):
+        width = box.epsilon[t]
+        for i in range(ptr[t], ptr[t + 1]):
+            u = errors[i] - intercept[t]
+            now = _part_of_gap(u, box.low[i], box.high[i], width, v[i])
+            down = _part_of_gap(u - extra[i], box.low[i], box.high[i], width, v[i])
+            up = _part_of_gap(u + extra[i], box.low[i], box.high[i], width, v[i])
+            grows[i] = max(down, up) > now + 1e-14 * abs(v[i] * u)
+
+
+@inner_njit()
+def _part_of_gap(u: float, low: float, high: float, width: float, v: float) -> float:
+    return high * max(0.0, u - width) - low * max(0.0, -u - width) - v * u
 
 
 @njit()

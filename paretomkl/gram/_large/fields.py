@@ -128,6 +128,10 @@ class Field:
         """Number of samples whose matrix is as large as the store of columns."""
         return int((self.store.most_bytes / (8 if self.double else 4) / self.n_jobs) ** 0.5)
 
+    def largest_among(self, n_tasks: int) -> int:
+        """The same if only so many tasks are left."""
+        return self.largest
+
     def begin(self, weight: Array, dual: Array) -> None:
         """Start a sweep at these weights and this dual."""
         self.weight = weight

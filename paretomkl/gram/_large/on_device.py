@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ from .fields import Field, measured_samples, typical
 if TYPE_CHECKING:
     from .._blocks import GramBlocks
 
+_MOST_PINNED = 2**24  # numbers in a matrix up to which memory for direct copies is worth its price
 _LEAST_ATOM = 512  # mean samples per atom below which a block is a single atom: smaller ones keep no device busy
 
 
@@ -55,12 +57,15 @@ class DeviceStore:
         self.atoms, self.atoms_of, self.place, self.n_fields = make_atoms(gram, _LEAST_ATOM)
         self.kernels, self.samples = DeviceKernels(gram.bank.evaluator, device), DeviceSamples(gram.side, device)
         self.most_bytes = max(gram.bank.cache_bytes, 2 * PANEL_BYTES)
-        self.numbers = [on_device(samples, device) for samples in gram.samples]  # of the samples of each block
+        # of the samples of each block; None is all of them
+        n = len(self.samples)
+        self.numbers = [None if len(own) == n else on_device(own, device) for own in gram.samples]
         self.n_values = 0
 
     def take(self, block: int, positions: Tensor, kind: Any = None) -> DeviceSide:
         """Samples at some positions of a block."""
-        return self.samples.take(self.numbers[block][positions], kind or self.kind)
+        numbers = self.numbers[block]
+        return self.samples.take(positions if numbers is None else numbers[positions], kind or self.kind)
 
 
 class DeviceField(Field):
@@ -72,10 +77,15 @@ class DeviceField(Field):
         self._fields = torch.zeros((self.gram.n_kernels, store.n_fields), dtype=torch.float64, device=self.device)
         self._place = on_device(store.place, self.device)
         self._steps = _Steps(self.gram, self.device)
-        self._atoms = [(atom, on_device(atom.positions, self.device)) for atom in store.atoms]
+        self._atoms = [
+            (atom, on_device(atom.positions, self.device), self._steps.rows_of(atom)) for atom in store.atoms
+        ]
         self._block_of = np.repeat(np.arange(len(self.gram.samples)), np.diff(self.gram.blocks.task_ptr))[
             np.argsort(self.gram.blocks.tasks)
         ]
+        self._ready: dict[int, tuple[IntArray, Tensor]] = {}  # samples of tasks, prepared for their matrices
+        self._kept: dict[int, DeviceSide] = {}  # the samples of atoms
+        self._staging = _Staging(store)
         self._lock = Lock()  # one thread at a time gives work to the device, so that they do not wait for each other
 
     def decisions(self, tasks: Sequence[int]) -> list[Array]:
@@ -91,18 +101,21 @@ class DeviceField(Field):
         changed = np.flatnonzero(dual != self.dual)
         if not len(changed):
             return
-        self.note_changes(changed, dual)
+        of_task = self.note_changes(changed, dual)
         steps = self._steps.of(changed, dual[changed] - self.dual[changed])
-        for atom, positions in self._atoms:
-            own = steps[atom.block][self._steps.rows_of(atom)]
+        moved = np.flatnonzero(np.diff(of_task))
+        for g in sorted({g for t in moved for g in self.store.atoms_of[t]}):
+            atom, positions, rows = self._atoms[g]
+            own = steps[atom.block][rows]
             columns = (own != 0).any(dim=0).nonzero()[:, 0]
             if len(columns):
                 self.moved += len(columns) * len(positions)
-                self._add_columns(atom, positions, columns, own[:, columns])
+                self._add_columns(g, columns, own[:, columns])
         self.dual[:] = dual
 
-    def _add_columns(self, atom: Atom, positions: Tensor, columns: Tensor, steps: Tensor) -> None:
-        """Add ``steps`` (n_tasks, n_columns) times columns of the block to the fields over an atom."""
+    def _add_columns(self, g: int, columns: Tensor, steps: Tensor) -> None:
+        """Add ``steps`` (n_tasks, n_columns) times columns of the block to the fields over atom g."""
+        atom, positions, _ = self._atoms[g]
         n, n_tasks = len(positions), len(atom.tasks)
         most = pairs_at_once(self.device)
         rows_at_once = min(n, max(256, most // min(len(columns), 1024)))
@@ -112,33 +125,51 @@ class DeviceField(Field):
         self.store.n_values += n * len(columns)
         for top in range(0, n, rows_at_once):
             end = min(n, top + rows_at_once)
-            rows = self.store.take(atom.block, positions[top:end])
+            rows = self._rows_of(g, positions, top, end)
             for first in range(0, len(columns), columns_at_once):
                 some = slice(first, first + columns_at_once)
                 left = self.store.take(atom.block, columns[some])
                 fields[:, :, top:end] += self.store.kernels.sums(left, rows, steps[:, some])
 
+    def _rows_of(self, g: int, positions: Tensor, top: int, end: int) -> DeviceSide:
+        """The samples of an atom, which are kept if memory allows."""
+        whole = self.store.samples.keeps and end - top == len(positions)
+        if whole and g in self._kept:
+            return self._kept[g]
+        rows = self.store.take(self.store.atoms[g].block, positions[top:end])
+        if whole:
+            self._kept[g] = rows
+        return rows
+
     @contextmanager
     def among(self, t: int, entries: IntArray) -> Iterator[AnyArray]:
-        yield self._matrix(t, self.gram.layout.idx[self.gram.layout.ptr[t] + entries])
-
-    def _matrix(self, t: int, idx: IntArray) -> AnyArray:
-        """The flat matrix among the samples at positions idx of the block of task t, in the memory of the host."""
-        n, done = len(idx), None
+        n, done = len(entries), None
         with self._lock:
-            side = self.store.take(self._block_of[t], on_device(idx, self.device))
-            K = self.store.kernels.combined(side, side, self.weight)
+            known, positions = self._ready.pop(t, (None, None))
+            if known is not entries:
+                positions = on_device(self.gram.layout.idx[self.gram.layout.ptr[t] + entries], self.device)
+            side = self.store.take(self._block_of[t], positions)
+            K = self.store.kernels.combined(side, side, self.weight).view(-1)
             if self.device.type == "cuda":
-                pinned = torch.empty((n, n), dtype=K.dtype, pin_memory=True)
-                pinned.copy_(K, non_blocking=True)
-                K, done = pinned, torch.cuda.Event()
+                host = self._staging.take(n * n)
+                host[: n * n].copy_(K, non_blocking=True)
+                K, done = host, torch.cuda.Event()
                 done.record()
         if done is not None:
             done.synchronize()
-        return K.numpy().reshape(-1)
+        yield K[: n * n].numpy()
+        if done is not None:
+            self._staging.give_back(K)
 
     def prepare(self, entries: Mapping[int, IntArray]) -> None:
-        """Nothing: no columns are kept."""
+        """Copy the positions of the samples to the device in one go; no columns are kept."""
+        ptr, idx = self.gram.layout.ptr, self.gram.layout.idx
+        positions = on_device(np.concatenate([idx[ptr[t] + some] for t, some in entries.items()]), self.device)
+        parts = positions.split([len(some) for some in entries.values()])
+        self._ready = {t: (some, own) for (t, some), own in zip(entries.items(), parts, strict=True)}
+
+    def largest_among(self, n_tasks: int) -> int:
+        return int((self.store.most_bytes / (8 if self.double else 4) / min(self.n_jobs, n_tasks)) ** 0.5)
 
     # ------------------------------------------------------------------------------------------ precision
     def single_errors(self, weight: Array) -> tuple[Array, Array]:
@@ -187,12 +218,31 @@ class DeviceField(Field):
         return (K @ on_device(self.dual[mine][support], self.device)).cpu().numpy()
 
 
+class _Staging:
+    """Memory of the host that a device copies to directly, used again and again because it is slow to make."""
+
+    def __init__(self, store: DeviceStore):
+        self.kind, self._spare = store.kind, []  # type: Any, list[Tensor]
+
+    def take(self, size: int) -> Tensor:
+        """Memory for at least ``size`` numbers."""
+        fitting = [k for k, spare in enumerate(self._spare) if len(spare) >= size]
+        if fitting:
+            return self._spare.pop(min(fitting, key=lambda k: len(self._spare[k])))
+        if self._spare:  # a larger one takes its place
+            self._spare.pop()
+        size = 1 << (size - 1).bit_length() if size <= _MOST_PINNED else size
+        return torch.empty(size, dtype=self.kind, pin_memory=size <= _MOST_PINNED)
+
+    def give_back(self, host: Tensor) -> None:
+        self._spare.append(host)
+
+
 class _Steps:
     """Numbers for samples of tasks, on the device as one matrix (n_tasks, n_samples) for each block."""
 
     def __init__(self, gram: GramBlocks, device: Any):
         self.gram, self.device = gram, device
-        ptr, idx, _, _size = gram.layout
         task_ptr, tasks = gram.blocks.task_ptr, gram.blocks.tasks
         self._shapes = [
             (b - a, len(samples)) for a, b, samples in zip(task_ptr, task_ptr[1:], gram.samples, strict=False)
@@ -204,8 +254,17 @@ class _Steps:
             own = tasks[task_ptr[b] : task_ptr[b + 1]]
             self._row[own] = np.arange(rows)
             start[own] = ends[b] + np.arange(rows) * columns
-        self._place = on_device(np.repeat(start, np.diff(ptr)) + idx, device)
-        self._flat = torch.zeros(self._ends[-1], dtype=torch.float64, device=device)
+        self._start = start
+
+    @cached_property
+    def _place(self) -> Tensor:
+        """The place of each entry in the matrices of all blocks, one after the other."""
+        ptr, idx, _, _size = self.gram.layout
+        return on_device(np.repeat(self._start, np.diff(ptr)) + idx, self.device)
+
+    @cached_property
+    def _flat(self) -> Tensor:
+        return torch.zeros(self._ends[-1], dtype=torch.float64, device=self.device)
 
     def of(self, entries: IntArray, values: Array) -> list[Tensor]:
         """The matrices of these numbers, zero elsewhere; valid until the next call."""
@@ -221,6 +280,12 @@ class _Steps:
 
     def dense(self, b: int, tasks: IntArray, values: Array) -> Tensor:
         """The numbers of some tasks of block b, given those of all entries."""
+        ptr = self.gram.layout.ptr
+        if len(tasks) == self._shapes[b][0] and (np.diff(ptr)[tasks] == self._shapes[b][1]).all():
+            # tasks of all samples of the block, as outputs of a regression are: their numbers are a matrix already
+            first = int(tasks[0])
+            if (tasks == np.arange(first, first + len(tasks))).all():
+                return on_device(values[ptr[first] : ptr[tasks[-1] + 1]].reshape(self._shapes[b]), self.device)
         there = np.flatnonzero(values)
         return self.of(there, values[there])[b][on_device(self._row[tasks], self.device)].clone()
 
