@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all test-oldest coverage lint package bench bench-large scaling doc clean
+.PHONY: demo test test-all test-oldest coverage lint package bench bench-large bench-gpu scaling doc clean
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -49,6 +49,9 @@ bench: $(STAMP)  ## speed and accuracy against the obvious implementations; writ
 
 bench-large: $(STAMP)  ## many samples, kernels and tasks; writes doc/large.md
 	$(BIN)/python benchmarks/large.py
+
+bench-gpu: $(STAMP)  ## large problems on a GPU and on the cores beside it; writes benchmarks/gpu.json
+	$(BIN)/python benchmarks/gpu.py
 
 scaling: $(STAMP)  ## cost against N, M and T; writes doc/scaling.md
 	$(BIN)/python benchmarks/scaling.py

@@ -9,7 +9,8 @@ from contextvars import ContextVar
 
 from .wording import joined, literal
 
-DEVICES = ("cpu", "cuda", "auto", "torch-cpu")
+CHOICES = ("cpu", "cuda", "auto")
+DEVICES = (*CHOICES, "torch-cpu")  # the last one is for tests
 _VARIABLE = "PARETOMKL_DEVICE"
 
 everywhere: dict[str, str] = {}  # what set_config has set
@@ -82,5 +83,5 @@ def _given(device: str | None) -> dict[str, str]:
 
 def _checked(device: object, name: str) -> str:
     if not isinstance(device, str) or device not in DEVICES:
-        raise ValueError(f"{name} must be {joined(map(repr, DEVICES[:3]), 'or')}, got {literal(device)}.")
+        raise ValueError(f"{name} must be {joined(map(repr, CHOICES), 'or')}, got {literal(device)}.")
     return device

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from .._tools.config import CHOICES, set_config
+from .._tools.devices import chosen_device
 from .._tools.running import effective_jobs
 from .._tools.shares import SHARES, Share
 from .._tools.wording import WORST, check_score_name, counted, did_you_mean, joined, quoted, split_names
@@ -56,7 +58,20 @@ Tolerance = Annotated[float, Option(min=1e-8, max=0.5, help="Relative gap to cer
 Delimiter = Annotated[str | None, Option(help="Column separator of a text file; default: comma, in .tsv tab.")]
 Decimal = Annotated[str, Option(help="Decimal mark in a text file: a point or a comma.")]
 Encoding = Annotated[str | None, Option(help="Encoding of a text file, such as latin-1 or cp1252; default: UTF-8.")]
+Device = Annotated[
+    str | None, Option(help="`cpu` (the default), `cuda`, or `auto`: a GPU for large tables if there is one.")
+]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of words.")]
+
+
+def use_device(name: str | None) -> None:
+    """Choose the device for this command, and say so if it is not there."""
+    if name is None:
+        return
+    if name not in CHOICES:
+        raise TableError(f"--device takes {joined(CHOICES, 'or')}, got {name!r}{did_you_mean(name, CHOICES)}")
+    set_config(device=name)
+    chosen_device(pays=True)
 
 
 @dataclass(frozen=True)
@@ -133,6 +148,7 @@ class Options:
         int | None,
         Option(help="Folds to run at a time, and threads; -1 means all cores, the default for large tables."),
     ] = None
+    device: Device = None
     as_json: AsJson = False
 
     def given(self) -> dict[str, Any]:
@@ -151,6 +167,7 @@ class Options:
         self.costs()
         self.folds()
         effective_jobs(self.jobs)
+        use_device(self.device)
         self._check_loss()
         table = load_table(file, target, **self.table_keywords(), any_tasks=any_tasks)
         if self.scoring is not None:

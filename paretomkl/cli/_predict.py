@@ -11,7 +11,18 @@ from typer import Argument, Option
 from .._tools.files import check_writable, write_whole
 from .._tools.wording import counted, did_you_mean, hint, joined, quoted, split_names
 from ..tables._files import TableError, read_table
-from ._options import NEW_TASK, AsJson, Decimal, Delimiter, Encoding, TableArgument, called, parse_delimiter
+from ._options import (
+    NEW_TASK,
+    AsJson,
+    Decimal,
+    Delimiter,
+    Device,
+    Encoding,
+    TableArgument,
+    called,
+    parse_delimiter,
+    use_device,
+)
 from ._running import Facts, Output, command, fail, note
 
 if TYPE_CHECKING:
@@ -47,19 +58,17 @@ def predict(
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     encoding: Encoding = None,
+    device: Device = None,
     as_json: AsJson = False,
 ) -> None:
     """Predict the rows of a table with a saved model; if the table has the target, show how good they are."""
     out = None if out == Path("-") else out
     if out is not None:
-        if out.suffix.lower() in OTHER_FORMATS:
-            raise TableError(f"Predictions are written as CSV, but {out.name!r} names another format; end it in .csv.")
-        check_writable(out)
-        if out.resolve() in (model.resolve(), file.resolve()):
-            raise TableError(f"The predictions would overwrite {str(out)!r}; choose another file (--out).")
+        _check_out(out, model, file)
     if unknown_tasks not in (None, *UNKNOWN):
         meant = did_you_mean(unknown_tasks, UNKNOWN)
         raise TableError(f"--unknown-tasks takes {joined(UNKNOWN, 'or')}, got {unknown_tasks!r}{meant}")
+    use_device(device)
     if not model.is_file():
         raise TableError(f"There is no file {str(model)!r}.")
     form: dict[str, Any] = {"delimiter": parse_delimiter(delimiter), "decimal": decimal, "encoding": encoding}
@@ -97,6 +106,15 @@ def predict(
     output.finish(facts | {"error": refused})
     fail(refused, as_json=False)
     raise typer.Exit(2)
+
+
+def _check_out(out: Path, model: Path, file: Path) -> None:
+    """Raise unless predictions can be written there."""
+    if out.suffix.lower() in OTHER_FORMATS:
+        raise TableError(f"Predictions are written as CSV, but {out.name!r} names another format; end it in .csv.")
+    check_writable(out)
+    if out.resolve() in (model.resolve(), file.resolve()):
+        raise TableError(f"The predictions would overwrite {str(out)!r}; choose another file (--out).")
 
 
 def _kept_columns(keep: str, frame: "Frame") -> list[str]:

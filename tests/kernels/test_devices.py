@@ -218,6 +218,25 @@ def test_folds_in_threads_have_the_configuration_of_their_search(monkeypatch):
     assert set(seen) == {"auto"}
 
 
+@pytest.mark.parametrize("rest", [["path"], ["fit", "--p", "1", "--C", "1", "--out", "model"]])
+def test_commands_take_a_device(rest, tmp_path, monkeypatch):
+    pytest.importorskip("typer")
+    from typer.testing import CliRunner
+
+    from paretomkl.cli._app import app
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("paretomkl._tools.config.everywhere", {})
+    (tmp_path / "t.csv").write_text("a,b,y\n" + "".join(f"{k},{k * k % 7},{k % 2}\n" for k in range(12)))
+    command, *options = rest
+    found = CliRunner().invoke(app, [command, "t.csv", "--target", "y", *options, "--device", "gpu"])
+    assert found.exit_code == 2
+    assert "--device takes cpu, cuda or auto, got 'gpu'" in " ".join(found.stderr.split())
+    if command == "fit":
+        assert CliRunner().invoke(app, [command, "t.csv", "--target", "y", *options, "--device", "auto"]).exit_code == 0
+        assert get_config() == {"device": "auto"}
+
+
 def test_an_unknown_device_is_named():
     with pytest.raises(ValueError, match="device must be 'cpu', 'cuda' or 'auto', got 'gpu'"):
         set_config(device="gpu")
