@@ -38,7 +38,7 @@ NEARLY = 0.1  # extra variables in a working set, relative to its size, that do 
 SUB_SHARE = 0.3  # accuracy of the smaller problem relative to that of the task
 COARSE = 0.02  # accuracy of the smaller problem relative to the task's gap or value; more would be wasted
 SOME, MANY = 1000, 20_000  # limits on samples for a first guess
-FEW_ENTRIES = 1_000_000  # samples of all tasks that one thread looks at faster than several agree on who does
+FEW_ENTRIES = 5_000_000  # samples that one thread looks at faster than several agree on who does
 MOST_ROUNDS = 200  # reached only if the tolerance is below what rounding allows
 
 
@@ -130,8 +130,11 @@ class _Work(NamedTuple):
             return slack
 
         given = list(zip(tasks, self.field.decisions(tasks), strict=True))
-        n_jobs = self.field.n_jobs if len(self.y) > FEW_ENTRIES else 1
-        return dict(zip(tasks, run_chunks(look_at, given, n_jobs), strict=True))
+        return dict(zip(tasks, run_chunks(look_at, given, self._jobs_to_look_at(tasks)), strict=True))
+
+    def _jobs_to_look_at(self, tasks: list[int]) -> int:
+        size = np.diff(self.field.gram.layout.ptr)[tasks].sum()
+        return self.field.n_jobs if size > FEW_ENTRIES else 1
 
     def choose(self, tasks: list[int], slack: dict[int, Array], n_rounds: int) -> dict[int, IntArray]:
         """The working sets of some tasks, the largest first, so that threads finish at about the same time."""
@@ -142,7 +145,7 @@ class _Work(NamedTuple):
             rng = np.random.default_rng((n_rounds, t))
             return working_set(slack[t], self.box_of(t), self.v[self.entries(t)], largest, rng)
 
-        sets = run_chunks(choose_for, [(t,) for t in tasks], self.field.n_jobs)
+        sets = run_chunks(choose_for, [(t,) for t in tasks], self._jobs_to_look_at(tasks))
         return dict(sorted(zip(tasks, sets, strict=True), key=lambda pair: -len(pair[1])))
 
     def improve(self, sets: dict[int, IntArray]) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .._blocks import GramBlocks
 
 _MOST_PINNED = 2**24  # numbers in a matrix up to which memory for direct copies is worth its price
+_LARGEST = 16_384  # samples in a working set beyond which the steps of a task become slow
 _LEAST_ATOM = 512  # mean samples per atom below which a block is a single atom: smaller ones keep no device busy
 
 
@@ -103,21 +104,23 @@ class DeviceField(Field):
             return
         of_task = self.note_changes(changed, dual)
         steps = self._steps.of(changed, dual[changed] - self.dual[changed])
-        moved = np.flatnonzero(np.diff(of_task))
+        moved, most = np.flatnonzero(np.diff(of_task)), pairs_at_once(self.device)
         for g in sorted({g for t in moved for g in self.store.atoms_of[t]}):
             atom, positions, rows = self._atoms[g]
             own = steps[atom.block][rows]
             columns = (own != 0).any(dim=0).nonzero()[:, 0]
             if len(columns):
                 self.moved += len(columns) * len(positions)
-                self._add_columns(g, columns, own[:, columns])
+                self._add_columns(g, columns, own[:, columns], most)
         self.dual[:] = dual
 
-    def _add_columns(self, g: int, columns: Tensor, steps: Tensor) -> None:
-        """Add ``steps`` (n_tasks, n_columns) times columns of the block to the fields over atom g."""
+    def _add_columns(self, g: int, columns: Tensor, steps: Tensor, most: int) -> None:
+        """Add ``steps`` (n_tasks, n_columns) times columns of the block to the fields over atom g.
+
+        There is memory for ``most`` pairs of samples at a time.
+        """
         atom, positions, _ = self._atoms[g]
         n, n_tasks = len(positions), len(atom.tasks)
-        most = pairs_at_once(self.device)
         rows_at_once = min(n, max(256, most // min(len(columns), 1024)))
         columns_at_once = max(1, most // rows_at_once)
         start = int(atom.at[0])
@@ -169,7 +172,8 @@ class DeviceField(Field):
         self._ready = {t: (some, own) for (t, some), own in zip(entries.items(), parts, strict=True)}
 
     def largest_among(self, n_tasks: int) -> int:
-        return int((self.store.most_bytes / (8 if self.double else 4) / min(self.n_jobs, n_tasks)) ** 0.5)
+        most = (self.store.most_bytes / (8 if self.double else 4) / min(self.n_jobs, n_tasks)) ** 0.5
+        return int(max(self.largest, min(most, _LARGEST)))
 
     # ------------------------------------------------------------------------------------------ precision
     def single_errors(self, weight: Array) -> tuple[Array, Array]:
