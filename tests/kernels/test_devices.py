@@ -35,6 +35,7 @@ def _small_is_large(monkeypatch):
     """Everything goes to fields, and whatever can go to a device does."""
     monkeypatch.setattr("paretomkl.gram._blocks._FEW_PAIRS_OF_ALL", 0)
     monkeypatch.setattr("paretomkl.gram._blocks._LARGE_ON_DEVICE", 0)
+    monkeypatch.setattr("paretomkl.machines._working_sets.SOME", 50)  # so that tasks start from a guess
     monkeypatch.setattr("paretomkl.machines._ridge.WORTH_A_DEVICE", 0)
     monkeypatch.setattr("paretomkl.kernels._fitted._PAIRS_WORTH_A_DEVICE", 0)
     monkeypatch.setattr("paretomkl.kernels._fitted._WORTH_A_DEVICE", 0)

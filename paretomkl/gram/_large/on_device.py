@@ -86,8 +86,13 @@ class DeviceField(Field):
         ]
         self._ready: dict[int, tuple[IntArray, Tensor]] = {}  # samples of tasks, prepared for their matrices
         self._kept: dict[int, DeviceSide] = {}  # the samples of atoms
+        self._pairs = pairs_at_once(self.device)
         self._staging = _Staging(store)
         self._lock = Lock()  # one thread at a time gives work to the device, so that they do not wait for each other
+
+    def begin(self, weight: Array, dual: Array) -> None:
+        self._pairs = pairs_at_once(self.device)  # asked once per sweep, because it takes half a millisecond
+        super().begin(weight, dual)
 
     def decisions(self, tasks: Sequence[int]) -> list[Array]:
         f, ptr = (on_device(self.weight, self.device) @ self._fields)[self._place].cpu().numpy(), self.gram.layout.ptr
@@ -104,25 +109,22 @@ class DeviceField(Field):
             return
         of_task = self.note_changes(changed, dual)
         steps = self._steps.of(changed, dual[changed] - self.dual[changed])
-        moved, most = np.flatnonzero(np.diff(of_task)), pairs_at_once(self.device)
+        moved = np.flatnonzero(np.diff(of_task))
         for g in sorted({g for t in moved for g in self.store.atoms_of[t]}):
             atom, positions, rows = self._atoms[g]
             own = steps[atom.block][rows]
             columns = (own != 0).any(dim=0).nonzero()[:, 0]
             if len(columns):
                 self.moved += len(columns) * len(positions)
-                self._add_columns(g, columns, own[:, columns], most)
+                self._add_columns(g, columns, own[:, columns])
         self.dual[:] = dual
 
-    def _add_columns(self, g: int, columns: Tensor, steps: Tensor, most: int) -> None:
-        """Add ``steps`` (n_tasks, n_columns) times columns of the block to the fields over atom g.
-
-        There is memory for ``most`` pairs of samples at a time.
-        """
+    def _add_columns(self, g: int, columns: Tensor, steps: Tensor) -> None:
+        """Add ``steps`` (n_tasks, n_columns) times columns of the block to the fields over atom g."""
         atom, positions, _ = self._atoms[g]
         n, n_tasks = len(positions), len(atom.tasks)
-        rows_at_once = min(n, max(256, most // min(len(columns), 1024)))
-        columns_at_once = max(1, most // rows_at_once)
+        rows_at_once = min(n, max(256, self._pairs // min(len(columns), 1024)))
+        columns_at_once = max(1, self._pairs // rows_at_once)
         start = int(atom.at[0])
         fields = self._fields[:, start : start + n * n_tasks].view(-1, n_tasks, n)
         self.store.n_values += n * len(columns)
@@ -213,13 +215,16 @@ class DeviceField(Field):
 
     def exact_decisions(self, t: int, rows: IntArray, theta: Array) -> Array:
         mine = slice(self.gram.layout.ptr[t], self.gram.layout.ptr[t + 1])
-        support, idx = np.flatnonzero(self.dual[mine]), self.gram.layout.idx[mine]
-        sides = (
-            self.store.take(self._block_of[t], on_device(idx[some], self.device), torch.float64)
-            for some in (rows, support)
-        )
-        K = self.store.kernels.combined(*sides, theta * self.gram.bank.factor)
-        return (K @ on_device(self.dual[mine][support], self.device)).cpu().numpy()
+        support, idx, block = np.flatnonzero(self.dual[mine]), self.gram.layout.idx[mine], self._block_of[t]
+        v, weight = on_device(self.dual[mine][support], self.device), theta * self.gram.bank.factor
+        places = on_device(idx[rows], self.device)
+        right = self.store.take(block, on_device(idx[support], self.device), torch.float64)
+        step = max(1, self._pairs // max(1, len(support)))
+        found = [
+            self.store.kernels.combined(self.store.take(block, some, torch.float64), right, weight) @ v
+            for some in places.split(step)
+        ]
+        return torch.cat(found).cpu().numpy()
 
 
 class _Staging:
