@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from .._data.labels import Samples
+from .._data.ranges import MOST_ROWS
 from .._tools.typing import AnyArray, Array, IntArray
+from .._tools.wording import counted
+from ..exceptions import UnlikeTrainingWarning
 from ..kernels._fitted import draw
 from .models import BATCH_BYTES, SeparateModel, SharedModel, TaskModel
 
 MOST_DRAWN = 256  # support vectors whose distances from each other are the measure of all others
+FAR = 2.0  # novelty above which predictions are guesses
 USUAL = 0.99  # share of them that are nearer to another one than one unit
 
 
@@ -33,6 +38,23 @@ def novelty(model: Any, samples: Samples) -> Array:
     apart = nearest(model, vectors[drawn], drawn)
     usual = float(np.quantile(apart, USUAL)) if vectors.shape[0] > 1 else 0.0
     return nearest(model, samples.data) / (usual or 1.0)
+
+
+def warn_if_novel(values: Array, stacklevel: int) -> None:
+    """Warn of samples far from all training samples, once for all of them."""
+    rows = np.flatnonzero(values > FAR)
+    if len(rows):
+        warnings.warn(UnlikeTrainingWarning(in_words(values, rows), rows[:MOST_ROWS].tolist()), stacklevel=stacklevel)
+
+
+def in_words(values: Array, rows: IntArray, first: int = 0) -> str:
+    """How far the given rows are, in a sentence; ``first`` is the number of the first row."""
+    k = int(rows[values[rows].argmax()])
+    are = "is" if len(rows) == 1 else "are"
+    return (
+        f"{counted(len(rows), 'row')} {are} far from all training samples in the learned kernel, such as row "
+        f"{k + first}, whose novelty is {values[k]:.3g}. Predictions there are guesses."
+    )
 
 
 def nearest(model: TaskModel, data: AnyArray, numbers: IntArray | None = None) -> Array:

@@ -389,10 +389,13 @@ class KernelFit(_Estimator):
         Returns
         -------
         novelty : array of shape (n_samples,)
+            Values above 2 get an :class:`~paretomkl.exceptions.UnlikeTrainingWarning`.
         """
-        from .._fitting.novelty import novelty
+        from .._fitting.novelty import novelty, warn_if_novel
 
-        return novelty(self.model_, self._samples(X, tasks))  # type: ignore[attr-defined]
+        found = novelty(self.model_, self._samples(X, tasks))  # type: ignore[attr-defined]
+        warn_if_novel(found, stacklevel=3)
+        return found
 
     def card(self) -> str:
         """A model card in Markdown: rows per task, parameters, held-out scores with intervals, and what to know."""

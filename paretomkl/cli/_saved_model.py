@@ -3,6 +3,7 @@
 import json
 import warnings
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
+from .._fitting.novelty import FAR, in_words
 from .._learn.table_model import TableModel
 from .._tools.typing import AnyArray, Array
 from .._tools.wording import counted, hint, percent, quoted
@@ -210,7 +212,7 @@ class SavedModel(TableModel):
         """Predict the chosen rows block by block, with a progress line if it takes long."""
         from .._tools.running import Progress
 
-        rows = np.flatnonzero(chosen)
+        rows, novelty = np.flatnonzero(chosen), np.zeros(len(chosen))
         with Progress(len(rows), 0.0, None, "rows") as progress, warnings.catch_warnings():
             for own in (MissingValueWarning, UnlikeTrainingWarning):  # the command prints its own notes
                 warnings.simplefilter("ignore", own)
@@ -221,8 +223,12 @@ class SavedModel(TableModel):
                     answers.scores[some] = self._decisions(inputs.iloc[some])
                 if answers.probabilities is not None:
                     answers.probabilities[some] = self.model.predict_proba(inputs.iloc[some])
+                with suppress(AttributeError):  # some models have none, such as those with precomputed kernels
+                    novelty[some] = self.model.novelty(inputs.iloc[some])
                 progress.done(len(some))
                 progress.show("predicted")
+        if (novelty > FAR).any():
+            note(in_words(novelty, np.flatnonzero(novelty > FAR), 1))
 
     @property
     def two_classes(self) -> bool:

@@ -121,6 +121,20 @@ def test_novelty_tells_new_samples_from_strange_ones(share):
     assert both.novelty(D[250:]).shape == (len(D) - 250,)
 
 
+def test_samples_far_in_the_learned_kernel_are_named():
+    reg = ParetoMKLRegressor().fit(D[:250], T[:250])
+    strange = D[250:].copy()
+    strange[7] *= 30
+    with warnings.catch_warnings(record=True, category=UnlikeTrainingWarning) as found:
+        warnings.simplefilter("always")
+        values = reg.novelty(strange)
+    (novel,) = [one.message for one in found if "learned kernel" in str(one.message)]
+    assert novel.rows == tuple(np.flatnonzero(values > 2))
+    assert 7 in novel.rows
+    assert "row 7" in str(novel)
+    assert len(str(novel)) < 400
+
+
 def test_models_keep_ranges_and_novelty_when_saved(tmp_path):
     pytest.importorskip("skops")
     search = ParetoMKLClassifierCV(ps=1.0, Cs=[1.0], cv=3).fit(X, Y)
