@@ -161,7 +161,7 @@ def route(request, monkeypatch):
     if request.param != "full":
         monkeypatch.setattr("paretomkl.gram._blocks._FEW_PAIRS_OF_ALL", 0)
     if request.param == "fields":
-        monkeypatch.setattr("paretomkl.gram._large.distances._single_serves", lambda gram: False)
+        monkeypatch.setattr("paretomkl.gram._large.distances.single_serves", lambda gram: False)
     return request.param
 
 
