@@ -12,7 +12,6 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from .._fitting.novelty import FAR, in_words
 from .._learn.table_model import TableModel
 from .._tools.typing import AnyArray, Array
 from .._tools.wording import counted, hint, percent, quoted
@@ -210,6 +209,7 @@ class SavedModel(TableModel):
 
     def _predict(self, inputs: "Frame", chosen: AnyArray, answers: "Answers") -> None:
         """Predict the chosen rows block by block, with a progress line if it takes long."""
+        from .._fitting.novelty import FAR, in_words  # imported here because it needs SciPy
         from .._tools.running import Progress
 
         rows, novelty = np.flatnonzero(chosen), np.zeros(len(chosen))
@@ -227,8 +227,9 @@ class SavedModel(TableModel):
                     novelty[some] = self.model.novelty(inputs.iloc[some])
                 progress.done(len(some))
                 progress.show("predicted")
-        if (novelty > FAR).any():
-            note(in_words(novelty, np.flatnonzero(novelty > FAR), 1))
+        far = (novelty > FAR) & ~inputs.isna().any(axis=1).to_numpy()  # another note names gaps that were filled in
+        if far.any():
+            note(in_words(novelty, np.flatnonzero(far), 1))
 
     @property
     def two_classes(self) -> bool:
