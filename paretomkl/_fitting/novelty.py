@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,19 @@ def novelty(model: Any, samples: Samples) -> Array:
                 values[rows] = np.minimum(values[rows], novelty(model.models[k], Samples(samples.data[rows])))
         return values
     _check(model)
+    return nearest(model, samples.data) / (_unit(model) or 1.0)
+
+
+def _unit(model: TaskModel) -> float:
+    """The usual distance of a support vector from the nearest other one, and at least half of a typical distance.
+
+    Where values repeat, as in categories, most samples have others beside them, and a rare one would seem far.
+    """
     vectors: Any = model.support.vectors
-    drawn = draw(vectors.shape[0], MOST_DRAWN)
-    apart = nearest(model, vectors[drawn], drawn)
-    usual = float(np.quantile(apart, USUAL)) if vectors.shape[0] > 1 else 0.0
-    return nearest(model, samples.data) / (usual or 1.0)
+    drawn = vectors[draw(vectors.shape[0], MOST_DRAWN)]
+    apart = np.concatenate(list(_distances(model, drawn, drawn)))
+    apart = apart[~np.eye(len(apart), dtype=bool)].reshape(len(apart), -1)
+    return max(float(np.quantile(apart.min(axis=1), USUAL)), float(np.median(apart)) / 2) if apart.size else 0.0
 
 
 def warn_if_novel(values: Array, stacklevel: int) -> None:
@@ -57,23 +66,21 @@ def in_words(values: Array, rows: IntArray, first: int = 0) -> str:
     )
 
 
-def nearest(model: TaskModel, data: AnyArray, numbers: IntArray | None = None) -> Array:
-    """The distance of each sample from the nearest support vector in the learned kernel, (n_samples,).
+def nearest(model: TaskModel, data: AnyArray) -> Array:
+    """The distance of each sample from the nearest support vector in the learned kernel, (n_samples,)."""
+    found = [apart.min(axis=1, initial=np.inf) for apart in _distances(model, data, model.support.vectors)]
+    return np.concatenate([np.empty(0), *found])
 
-    ``numbers`` are those of support vectors, which are not compared with themselves.
-    """
+
+def _distances(model: TaskModel, data: AnyArray, vectors: Any) -> Iterator[Array]:
+    """Distances in the learned kernel, (n_samples, n_vectors), for batches of samples."""
     bank, theta = model.bank, model.theta
-    vectors: Any = model.support.vectors
     right, squares = bank.side(vectors), theta @ bank.diagonals(vectors)
-    found, own = np.empty(data.shape[0]), np.arange(vectors.shape[0])
-    step = max(1, int(BATCH_BYTES // (8 * max(1, len(own)) * max(1, bank.n_bases))))
-    for first in range(0, len(found), step):
+    step = max(1, int(BATCH_BYTES // (8 * max(1, len(squares)) * max(1, bank.n_bases))))
+    for first in range(0, data.shape[0], step):
         part = data[first : first + step]
-        distances = (theta @ bank.diagonals(part))[:, None] + squares - 2 * bank.cross(bank.side(part), right, theta)
-        if numbers is not None:
-            distances[numbers[first : first + step][:, None] == own] = np.inf
-        found[first : first + step] = np.sqrt(np.maximum(distances.min(axis=1, initial=np.inf), 0.0))
-    return found
+        apart = (theta @ bank.diagonals(part))[:, None] + squares - 2 * bank.cross(bank.side(part), right, theta)
+        yield np.sqrt(np.maximum(apart, 0.0))
 
 
 def _check(model: Any) -> None:

@@ -378,8 +378,8 @@ class KernelFit(_Estimator):
 
         The distance is √(k(x, x) + k(z, z) − 2 k(x, z)) under the learned kernel k, to the nearest support vector z:
         the other training samples are not kept. It is divided by the 99th percentile of the distances of support
-        vectors from the nearest other one. So samples like those in training rarely have a novelty above 1, and
-        predictions far above 1 are guesses.
+        vectors from the nearest other one, or by half of their median distance if that is larger. So samples like those
+        in training rarely have a novelty above 1, and predictions far above 1 are guesses.
 
         Parameters
         ----------

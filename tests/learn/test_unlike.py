@@ -19,6 +19,7 @@ from paretomkl import (
     save_model,
 )
 from paretomkl.exceptions import NewTaskWarning, UnlikeTrainingWarning, UnseenLevelWarning
+from paretomkl.kernels import Gaussian, Linear
 
 X, Y = load_iris(return_X_y=True)
 D, T = load_diabetes(return_X_y=True)
@@ -98,14 +99,25 @@ def test_novelty_is_the_distance_to_the_nearest_support_vector(kernels):
     bank, theta = clf.model_.bank, clf.theta_
     side = bank.side(X)
     K = bank.cross(side, side, theta)
-    apart = np.diag(K)[:, None] + np.diag(K) - 2 * K
-    np.fill_diagonal(apart, np.inf)
-    usual = np.quantile(np.sqrt(apart.min(axis=1).clip(min=0)), 0.99)
+    apart = np.sqrt((np.diag(K)[:, None] + np.diag(K) - 2 * K).clip(min=0))
+    apart = apart[~np.eye(len(K), dtype=bool)].reshape(len(K), -1)
+    usual = max(np.quantile(apart.min(axis=1), 0.99), np.median(apart) / 2)
     new = X[::7] + 0.3 * np.random.default_rng(0).standard_normal(X[::7].shape)
     across = bank.cross(bank.side(new), side, theta)
     expected = np.sqrt((theta @ bank.diagonals(new))[:, None] + np.diag(K) - 2 * across).min(axis=1) / usual
     assert_allclose(clf.novelty(new), expected, rtol=1e-6)
     assert_allclose(clf.novelty(X), 0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("share", ["kernel", "everything"])
+def test_training_samples_are_not_novel_where_levels_repeat(share):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"code": pd.Categorical(rng.integers(1, 4, 150)), "x": rng.random(150)})
+    y = frame["code"].astype(int) + 0.2 * rng.standard_normal(150) > 1.5
+    kernels = [Linear(), Gaussian(1.0, columns=["code"])]
+    clf = ParetoMKLClassifier(C=1, kernels=kernels, share=share).fit(frame, y, tasks=np.arange(150) % 3)
+    assert len(clf.support_) < 50
+    assert clf.novelty(frame, tasks=np.arange(150) % 3).max() <= 1
 
 
 @pytest.mark.parametrize("share", ["nothing", "kernel", "function", "everything"])
