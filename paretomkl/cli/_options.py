@@ -129,7 +129,7 @@ class Options:
         str | None,
         Option(help="Column with the time of each row, which is no input; default: the rows of a task are in order."),
     ] = None
-    no_rivals: Annotated[bool, Option("--no-rivals", help="Do not compare with simpler models.")] = False
+    no_baselines: Annotated[bool, Option("--no-baselines", help="Do not compare with simpler models.")] = False
     impute: Annotated[bool, Option("--impute", help="Fill gaps from the rows learned from.")] = False
     drop_missing: Annotated[
         bool, Option("--drop-missing", help="Skip rows without a target or task, or with other gaps.")

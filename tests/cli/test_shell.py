@@ -67,7 +67,7 @@ def test_all_gaps_are_named_with_the_option_that_skips_them(folder, tmp_path):
 
 
 def test_skipped_rows_are_listed(folder, tmp_path):
-    words = ("fit", folder / "gaps.csv", *TABLE, "-o", tmp_path / "m.skops", "--C", "1", "--ps", "1", "--no-rivals")
+    words = ("fit", folder / "gaps.csv", *TABLE, "-o", tmp_path / "m.skops", "--C", "1", "--ps", "1", "--no-baselines")
     words += ("--share", "kernel", "--drop-missing", "--min-class-rows", "2", "--min-task-rows", "10", "--cv", "3")
     done = run(*words, "--json")
     assert done.returncode == 0, done.stderr
@@ -123,7 +123,7 @@ def test_path_says_how_to_continue_without_a_task_of_one_class(folder, tmp_path)
         "1",
         "--points",
         "15",
-        "--no-rivals",
+        "--no-baselines",
     )
     done = run(*words)
     assert done.returncode == 2
@@ -490,7 +490,7 @@ def test_narrow_gaussians_differ_in_80_columns(folder, tmp_path):
         "1",
         "--kernels",
         kernels,
-        "--no-rivals",
+        "--no-baselines",
         "--points",
         "15",
     )
