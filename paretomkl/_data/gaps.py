@@ -35,8 +35,8 @@ def note_gaps(kernels: Any, samples: Samples, training: bool) -> None:
     said += [f"{name!r} in {counted(n, 'row')}" for name, n in sorted(counts(single).items(), key=lambda one: -one[1])]
     rest = len(said) - MOST_NAMED
     message = (
-        f"{n_rows:,} of {counted(len(gaps), 'row')} have gaps, {percent(share)} of all values; they are filled in from "
-        f"the training data: {joined(said[:MOST_NAMED] + [f'{rest:,} more'] * (rest > 0))}."
+        f"{n_rows:,} of {counted(len(gaps), 'row')} have gaps, {percent(share)} of all values; the training data fill "
+        f"them in: {joined(said[:MOST_NAMED] + [f'{rest:,} more'] * (rest > 0))}."
     )
     empty = np.flatnonzero(training & (gaps.mean(axis=0) > 1 - NEARLY_EMPTY))
     unused = [int(k) if names is None else names[k] for k in empty]
