@@ -65,7 +65,7 @@ class Continuation:
         """Raise if a fit learns something else than this one."""
         if (self.machine, self.share) != (parts.machine.name, training.share):
             raise ValueError(
-                f"warm_from learned with machine {self.machine!r} and share={self.share!r}, and this fit with "
+                f"warm_from was fitted with machine={self.machine!r} and share={self.share!r}, but this fit has "
                 f"{parts.machine.name!r} and {training.share!r}; fit without warm_from."
             )
 
@@ -111,7 +111,9 @@ class Continuation:
 def check_continuation(model: Any) -> Continuation:
     """What a model leaves to a later fit; raise if that is nothing."""
     if model.continuation is None:
-        raise ValueError("warm_from does not tell how to continue, as models from a cluster; fit without it.")
+        raise ValueError(
+            "warm_from holds nothing to continue from, as with models fitted on a cluster; fit without it."
+        )
     found: Continuation = model.continuation
     return found
 

@@ -162,7 +162,7 @@ class MultiTaskEstimator(_Estimator):
         X, tasks
             As in ``predict``.
         y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            The truth. The columns of a frame are matched to the tasks by name; missing values are skipped.
+            True labels or numbers. The columns of a frame are matched to the tasks by name; missing values are skipped.
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns

@@ -116,7 +116,7 @@ def compare(
     >>> from paretomkl.report import compare
     >>> X, y = load_iris(return_X_y=True)
     >>> search = ParetoMKLClassifierCV(ps=[1.0, 10.0], Cs=[1.0, 10.0]).fit(X, y)
-    >>> [rival.name for rival in compare(search, X, y).rivals]
+    >>> [baseline.name for baseline in compare(search, X, y).baselines]
     ['one SVM', 'the majority class']
     """
     regression = not search.stratify

@@ -103,7 +103,7 @@ class Comparison:
     Parameters
     ----------
     ours : Contender
-    rivals : sequence of Contender
+    baselines : sequence of Contender
     measure : Measure
         What the scores are.
     about : str, default=""
@@ -115,7 +115,7 @@ class Comparison:
     """
 
     ours: Contender
-    rivals: Sequence[Contender]
+    baselines: Sequence[Contender]
     measure: Measure = ACCURACY
     about: str = ""
     n_rows: int = 0
@@ -127,22 +127,22 @@ class Comparison:
     @property
     def contenders(self) -> list[Contender]:
         """The model first, then the baselines."""
-        return [self.ours, *self.rivals]
+        return [self.ours, *self.baselines]
 
     @property
-    def best_rival(self) -> Contender:
+    def best_baseline(self) -> Contender:
         """The baseline with the highest mean."""
-        return max(self.rivals, key=lambda rival: -math.inf if math.isnan(rival.mean) else rival.mean)
+        return max(self.baselines, key=lambda baseline: -math.inf if math.isnan(baseline.mean) else baseline.mean)
 
-    def lead(self, rival: Contender) -> tuple[float, float]:
+    def lead(self, baseline: Contender) -> tuple[float, float]:
         """Our score minus a baseline's: the mean over the folds, and the standard error of the differences per fold."""
-        difference = self.ours.folds - rival.folds
+        difference = self.ours.folds - baseline.folds
         difference = difference[~np.isnan(difference)]
         return (float(difference.mean()), _standard_error(difference)) if len(difference) else (math.nan, math.nan)
 
-    def lead_interval(self, rival: Contender) -> Estimate:
-        """Our score minus a rival's: the mean over the folds, and Student's 95 % interval of the differences."""
-        return of_folds(self.ours.folds - rival.folds)
+    def lead_interval(self, baseline: Contender) -> Estimate:
+        """Our score minus a baseline's: the mean over the folds, and Student's 95 % interval of the differences."""
+        return of_folds(self.ours.folds - baseline.folds)
 
     def text(self, contender: Contender) -> str:
         """Mean and standard error: "91.2 % ± 1.1" or "0.912 ± 0.011"."""
@@ -157,18 +157,18 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """One sentence that says whether our model beats the best baseline by more than the scatter of the folds."""
-        rival, measure = self.best_rival, self.measure
-        lead, error = self.lead(rival)
+        baseline, measure = self.best_baseline, self.measure
+        lead, error = self.lead(baseline)
         if math.isnan(lead):
             return "The folds do not show which is better."
-        name = rival.name[0].upper() + rival.name[1:]
-        both = f"{measure.text(rival.mean)} against {measure.text(self.ours.mean)}"
+        name = baseline.name[0].upper() + baseline.name[1:]
+        both = f"{measure.text(baseline.mean)} against {measure.text(self.ours.mean)}"
         # if all folds but one are equal, the difference equals its standard error up to rounding
         if abs(lead) <= max(1e-12, 0.0 if math.isnan(error) else error * (1 + 1e-9)):
             return f"{name} does as well: {both}, within the error of the folds."
         if lead < 0:
             return f"{name} is better by {measure.size(lead)}: {both}; consider it, or other kernels."
-        return f"The best simpler model, {rival.name}, is {measure.size(lead)} behind: {both}."
+        return f"The best simpler model, {baseline.name}, is {measure.size(lead)} behind: {both}."
 
     @property
     def how(self) -> str:

@@ -207,7 +207,7 @@ class MultiTaskStratifiedKFold(_TaskFolds, StratifiedKFold):
             task, label = cells.names[int(n_folds.argmin())]
             raise TaskDataError(
                 f"All samples with label {literal(label)} in task {literal(task)} fall into one fold, so its training "
-                "part has none; use more folds, or shuffle=True with another random_state.",
+                "set has none; use more folds, or shuffle=True with another random_state.",
                 task=task,
             )
 
@@ -269,7 +269,7 @@ class MultiTaskKFold(_TaskFolds, KFold):
             more = " or use more folds" if cells.sizes[least] > 2 else ""
             raise TaskDataError(
                 f"{cells.where(least)} has {cells.sizes[least]} samples, and with {self.n_splits} folds a training "
-                f"part keeps only {kept[least]} of them; regression needs two or more. Drop the task{more}.",
+                f"set keeps only {kept[least]} of them; regression needs two or more. Drop the task{more}.",
                 task=cells.names[least][0],
             )
 

@@ -377,7 +377,7 @@ def verdict(
     named = parameters({name: chosen.get(name) for name in ("C", "capacity", "s", "epsilon")})
     model = f"Chosen: {WAYS[way]} (share = {way}), {named}." if several else f"Chosen: {named}."
     said = [model, _why_p(way, cv, n_tasks)]
-    if comparison is not None and comparison.rivals:
+    if comparison is not None and comparison.baselines:
         said.append(_against_the_best(comparison))
     return said
 
@@ -402,8 +402,8 @@ def _why_p(way: Share, cv: CrossValidation | None, n_tasks: int) -> str:
 
 def _against_the_best(comparison: Comparison) -> str:
     """Whether our model is better than the best baseline, and by how much."""
-    rival, measure = comparison.best_rival, comparison.measure
-    lead, low, high = comparison.lead_interval(rival)
+    best, measure = comparison.best_baseline, comparison.measure
+    lead, low, high = comparison.lead_interval(best)
     if math.isnan(lead):
         return "The folds do not show whether it is better than simpler models."
     worse = high < 0  # never true for NaN
@@ -411,12 +411,12 @@ def _against_the_best(comparison: Comparison) -> str:
     certain = f" (95 % interval of the difference over the folds: {ends})".replace("-", "−") * bool(ends)
     if worse:
         return (
-            f"Worse than {rival.name}, the best baseline, by {measure.size(lead)}{certain}: use that, or other kernels."
+            f"Worse than {best.name}, the best baseline, by {measure.size(lead)}{certain}: use that, or other kernels."
         )
     if low > 0:
-        return f"Better than {rival.name}, the best baseline, by {measure.size(lead)}{certain}."
+        return f"Better than {best.name}, the best baseline, by {measure.size(lead)}{certain}."
     by = f"{measure.size(lead)} {'ahead' if lead >= 0 else 'behind'}"
-    return f"Not shown to be better than {rival.name}, the best baseline: {by}{certain}."
+    return f"Not shown to be better than {best.name}, the best baseline: {by}{certain}."
 
 
 # --------------------------------------------------------------------------------------------- the axis of exponents

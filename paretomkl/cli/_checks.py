@@ -89,11 +89,11 @@ def note_target(table: "Table", options: Options) -> None:
     distinct, target = len(set(table.y.tolist())), table.columns.target
     if options.regression is None and table.regression:
         note(
-            f"{target!r} holds {distinct} different numbers, so this is a regression; "
+            f"{target!r} is numeric, with {distinct} different values, so this is a regression; "
             "--classification treats them as classes."
         )
     elif options.regression is None and table.y.dtype.kind in "iuf" and distinct > 2:
-        note(f"{target!r} holds {distinct} different numbers, treated as classes; --regression predicts numbers.")
+        note(f"{target!r} has {distinct} different numbers, treated as classes; --regression predicts numbers.")
     if table.regression or options.balanced or options.scoring is not None:
         return
     n_rows, n_classes = Counter(table.tasks), Counter(task for task, _ in cells(table))

@@ -214,11 +214,11 @@ def _fit_table(
     search = options.search(table, kernels=kernels, ps=plan.ps, share=share, cv=cv, scoring=judge.scoring, tol=tol)
     model = search.fit(table.X, table.y, groups=table.groups).best_estimator_
     comparison = None
-    if plan.folds == "new tasks" and not options.no_rivals:
+    if plan.folds == "new tasks" and not options.no_baselines:
         note("simpler models are not compared: most of them cannot predict tasks that they have not seen.")
-    elif plan.lone and not options.no_rivals:
+    elif plan.lone and not options.no_baselines:
         note("simpler models are not compared: they cannot learn a task on its own from one class or one number.")
-    elif not options.no_rivals:
+    elif not options.no_baselines:
         comparison = compare(search, table.X, table.y, n_jobs=options.jobs_for(table), verbose=None)
     by_task = None if comparison is None else comparison.by_task
     if by_task is None:

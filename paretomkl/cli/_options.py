@@ -61,7 +61,7 @@ Encoding = Annotated[str | None, Option(help="Encoding of a text file, such as l
 Device = Annotated[
     str | None, Option(help="`cpu` (the default), `cuda`, or `auto`: a GPU for large tables if there is one.")
 ]
-AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of words.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
 
 
 def use_device(name: str | None) -> None:
@@ -109,7 +109,7 @@ class Options:
         float | None,
         Option(min=0.0, help="Errors up to this many standard deviations cost nothing; default: cross-validated."),
     ] = None
-    categorical: Annotated[str, Option(help="Number columns that hold categories, separated by commas.")] = ""
+    categorical: Annotated[str, Option(help="Numeric columns that hold categories, separated by commas.")] = ""
     drop: Annotated[str, Option(help="Columns to ignore, separated by commas.")] = ""
     scoring: Annotated[str | None, Option(help="Score to choose by and to show; see below.")] = None
     balanced: Annotated[bool, Option("--balanced", help="Give the classes of a task equal weight.")] = False
@@ -127,10 +127,12 @@ class Options:
     ] = "5"
     time_column: Annotated[
         str | None,
-        Option(help="Column with the time of each row, which is no input; default: the rows of a task are in order."),
+        Option(
+            help="Column with the time of each row, which is not an input; default: the rows of a task are in order."
+        ),
     ] = None
-    no_rivals: Annotated[bool, Option("--no-rivals", help="Do not compare with simpler models.")] = False
-    impute: Annotated[bool, Option("--impute", help="Fill gaps from the rows learned from.")] = False
+    no_baselines: Annotated[bool, Option("--no-baselines", help="Do not compare with simpler models.")] = False
+    impute: Annotated[bool, Option("--impute", help="Fill gaps in the inputs from the training rows.")] = False
     drop_missing: Annotated[
         bool, Option("--drop-missing", help="Skip rows without a target or task, or with other gaps.")
     ] = False

@@ -95,7 +95,7 @@ def path(
             random_state=options.seed,
             n_points=points or (FEWER_POINTS if large else POINTS),
             tol=tol,
-            baselines=not options.no_rivals,
+            baselines=not options.no_baselines,
             max_task_rows=task_rows,
             title=f"{target} in {name}",
         )
@@ -181,7 +181,7 @@ def _next_command(file: Path, target: str, options: Options, found: "TradeOff", 
 def _fit_words(file: Path, target: str, options: Options) -> list[str]:
     """The words of a command that fits the table with these options, without its output."""
     words = ["paretomkl", "fit", str(file), "--target", target]
-    for name, value in replace(options, no_rivals=False, jobs=None, as_json=False).given().items():
+    for name, value in replace(options, no_baselines=False, jobs=None, as_json=False).given().items():
         option = "--classification" if name == "regression" and not value else "--" + name.replace("_", "-")
         for one in value if isinstance(value, list) else [value]:
             words += [option] if isinstance(one, bool) else [option, str(one)]

@@ -177,7 +177,7 @@ def _interruptible() -> Iterator[None]:
 def _words_of(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "Not enough memory: kernels compare all pairs of rows. Use fewer rows, such as --sample 5000."
-    return in_the_shell(error)
+    return on_the_command_line(error)
 
 
 def _silence() -> None:
@@ -192,7 +192,7 @@ def fail(words: str, as_json: bool) -> None:
     typer.echo(_wrapped(f"Error: {words}"), err=True)
 
 
-def in_the_shell(said: BaseException) -> str:
+def on_the_command_line(said: BaseException) -> str:
     """A warning or an error of the library on one line, with options of the command line instead of parameters."""
     words = str(said)
     if isinstance(said, RareLabelWarning):
@@ -218,7 +218,7 @@ class Notes:
         self.written: set[str] = set()
 
     def __call__(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        words = in_the_shell(message if isinstance(message, Warning) else category(message))
+        words = on_the_command_line(message if isinstance(message, Warning) else category(message))
         if issubclass(category, UserWarning) and words not in self.written:  # several folds may give the same warning
             self.written.add(words)
             note(words)

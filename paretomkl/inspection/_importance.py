@@ -296,9 +296,11 @@ def _permutes(by: Any, measure: Any) -> bool:
         if given not in known.__args__:  # type: ignore[attr-defined]
             raise ValueError(f"{name} must be {joined(map(repr, known.__args__), 'or')}, got {shown(given)}.")  # type: ignore[attr-defined]
     if by == "column" and measure == "leave-out":
-        raise ValueError("Columns are permuted, since the kernels without a column are others; use measure='permute'.")
+        raise ValueError(
+            "Columns can only be permuted: leaving one out would change the kernels. Use measure='permute'."
+        )
     if by == "kernel" and measure == "permute":
-        raise ValueError("Kernels are left out, since they share their columns; use measure='leave-out'.")
+        raise ValueError("Kernels can only be left out, since they share their columns; use measure='leave-out'.")
     return by == "column" or measure == "permute"
 
 

@@ -24,12 +24,12 @@ def device_for(evaluator: Evaluator, samples: Sequence[AnyArray], pays: bool) ->
 def _obstacle(evaluator: Evaluator, samples: Sequence[AnyArray]) -> str:
     """Why these kernels cannot be evaluated on a device; empty if they can."""
     if evaluator.precomputed:
-        return "precomputed kernels stay in the memory of the host"
+        return "precomputed kernels stay in host memory"
     for name, kernel in zip(evaluator.names, evaluator.kernels, strict=True):
         if kernel.metric not in ("sqeuclidean", "cityblock"):
             return f"kernel {name} is a function that a device cannot evaluate"
     if evaluator.bases.terms is not None:
-        return f"devices are not made for as many as {evaluator.n_kernels:,} kernels"
+        return f"a device cannot evaluate as many as {evaluator.n_kernels:,} kernels"
     if any(map(issparse, samples)):
         return "sparse samples stay sparse, and devices need dense ones"
     return ""

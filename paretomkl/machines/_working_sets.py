@@ -33,7 +33,7 @@ from ._smo import (
 
 # limit on variables at a bound that join a working set: the largest of a number, a share of all, and a share of the
 # nonzero ones
-NEWCOMERS, OF_ALL, OF_SUPPORT = 400, 0.05, 0.5
+ADDED, OF_ALL, OF_SUPPORT = 400, 0.05, 0.5
 NEARLY = 0.1  # extra variables in a working set, relative to its size, that do not violate yet but are closest to it
 SUB_SHARE = 0.3  # accuracy of the smaller problem relative to that of the task
 COARSE = 0.02  # accuracy of the smaller problem relative to the task's gap or value; more would be wasted
@@ -242,7 +242,7 @@ def working_set(slack: Array, box: TaskBox, v: Array, largest: int, rng: np.rand
     if len(free) > largest // 2:
         free = free[np.argpartition(slack[free], largest // 2)[: largest // 2]]
     others = rng.permutation(np.flatnonzero(~inside))  # break ties at random; at the start all may be equal
-    most = max(NEWCOMERS, int(OF_ALL * len(v)), int(OF_SUPPORT * np.count_nonzero(v)))
+    most = max(ADDED, int(OF_ALL * len(v)), int(OF_SUPPORT * np.count_nonzero(v)))
     n_new = min(int((slack[others] < 0).sum()), most, largest - len(free))
     n_new += int(NEARLY * (len(free) + n_new)) + 1
     if n_new < len(others):

@@ -455,7 +455,7 @@ def load_table(
     regression = _measures(rows.frame[target]) if regression is None else regression
     if min_class_rows is not None:
         if regression:
-            raise TableError(f"--min-class-rows needs classes, but {target!r} contains numbers; remove the option.")
+            raise TableError(f"--min-class-rows needs classes, but {target!r} is numeric; remove the option.")
         rows.drop_rare_classes(target, min_class_rows)
     if min_task_rows is not None:
         rows.drop_small_tasks(min_task_rows)

@@ -280,7 +280,7 @@ def test_every_loss_for_classes_is_offered(folder, tmp_path, loss):
     done = run("fit", *words, "--p", "1", "-o", tmp_path / "m.skops")
     assert done.returncode == 0, done.stderr
     assert paretomkl.load_model(tmp_path / "m.skops").model.loss == loss
-    kernels = ("--kernels", "linear,rbf:1", "--points", "15", "--no-rivals")
+    kernels = ("--kernels", "linear,rbf:1", "--points", "15", "--no-baselines")
     done = run("path", *words, *kernels, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert f"--loss {loss}" in (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
@@ -288,7 +288,7 @@ def test_every_loss_for_classes_is_offered(folder, tmp_path, loss):
 
 @pytest.mark.parametrize("folds", [True, False])
 def test_norm_and_capacity_can_be_fixed(folder, tmp_path, folds):
-    words = ("fit", folder / "patients.csv", "-y", "outcome", "-o", tmp_path / "m.skops", "--C", "2", "--no-rivals")
+    words = ("fit", folder / "patients.csv", "-y", "outcome", "-o", tmp_path / "m.skops", "--C", "2", "--no-baselines")
     words += ("--ps", "1,2") if folds else ("--p", "1")
     given = ("--s", "3", "--capacity", "0.25")
     facts = json.loads(run(*words, *given, "--json").stdout)
@@ -303,7 +303,8 @@ def test_norm_and_capacity_can_be_fixed(folder, tmp_path, folds):
 
 
 def test_norm_and_capacity_are_chosen_by_folds(folder, tmp_path):
-    words = (folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--C", "1", "--no-rivals", "--share", "kernel")
+    words = (folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--C", "1", "--share", "kernel")
+    words += ("--no-baselines",)
     done = run("fit", *words, "--ps", "1,2", "-o", tmp_path / "m.skops")
     assert re.search(r"cross-validation: p = 1, C = 1, capacity = (0\.5|1|1\.5), s = (1\.1|2); accuracy", done.stdout)
     facts = json.loads(run("path", *words, "--points", "15", "--out", tmp_path / "out", "--json").stdout)
@@ -343,7 +344,7 @@ def test_sources_are_shown_saved_and_used(folder, tmp_path):
 def test_sources_along_the_path(folder, tmp_path):
     """In the numbers, in words, on the page, in its code and in its command."""
     words = ("path", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--C", "1", "--points", "15")
-    words += ("--no-rivals", "--out", tmp_path / "out", *SOURCES)
+    words += ("--no-baselines", "--out", tmp_path / "out", *SOURCES)
     done = run(*words)
     assert done.returncode == 0, done.stderr
     facts = json.loads(run(*words, "--json").stdout)
@@ -637,7 +638,7 @@ def test_balanced_finds_the_rare_class(tmp_path, n_tasks):
     rare(n_tasks=n_tasks).to_csv(tmp_path / "t.csv", index=False)
     new = rare(1500, n_tasks, seed=1)
     new.drop(columns="outcome").to_csv(tmp_path / "new.csv", index=False)
-    words = ("-y", "outcome", *(("-t", "site") if n_tasks > 1 else ()), "-o", tmp_path / "m.skops", "--no-rivals")
+    words = ("-y", "outcome", *(("-t", "site") if n_tasks > 1 else ()), "-o", tmp_path / "m.skops", "--no-baselines")
     words += ("--ps", "1", "--Cs", "0.1,1")
     recall, balanced_accuracy = {}, {}
     for options in ((), ("--balanced",)):
@@ -677,7 +678,7 @@ def test_a_score_is_shown_wherever_there_is_one(tmp_path):
     assert re.search(r"Held-out [^.]*ROC AUC[^.]* is 0\.", page)
     lines = done.stderr.splitlines()
     assert len(set(lines)) == len(lines), "a note is written once"
-    again = run("path", *words, "--points", "15", "--out", tmp_path / "out", "--json", "--no-rivals")
+    again = run("path", *words, "--points", "15", "--out", tmp_path / "out", "--json", "--no-baselines")
     facts = json.loads(again.stdout)
     assert (facts["scoring"], facts["score_name"]) == ("roc_auc", "ROC AUC")
     row = table[table["p"] == float(facts["best_p"])].iloc[0]
@@ -702,10 +703,10 @@ def test_simpler_models_are_compared(folder, tmp_path):
     held_out = re.findall(r" % ± \d\.\d +\d+\.\d % \(\d+\.\d to \d+\.\d\)", done.stdout)
     assert len(held_out) == 4, "folds and held out"
     for command in (("fit", *words, "-o", tmp_path / "m.skops"), ("path", *words, "--points", "15", "--out", tmp_path)):
-        done = run(*command, "--no-rivals")
+        done = run(*command, "--no-baselines")
         assert done.returncode == 0, done.stderr
         assert " ± " not in done.stdout
-        assert json.loads(run(*command, "--no-rivals", "--json").stdout)["comparison"] is None
+        assert json.loads(run(*command, "--no-baselines", "--json").stdout)["comparison"] is None
 
 
 # ------------------------------------------------------------------------------------------------- sharing
@@ -788,7 +789,7 @@ def test_sharing_needs_no_folds_when_there_is_nothing_to_choose(folder, tmp_path
 
 def test_path_compares_the_ways_with_the_kernel(folder, tmp_path):
     words = ("path", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "--C", "1", "--points", "15")
-    words += ("--no-rivals", "--kernels", "linear,rbf:1", "--out", tmp_path / "out")
+    words += ("--no-baselines", "--kernels", "linear,rbf:1", "--out", tmp_path / "out")
     plain = json.loads(run(*words, "--share", "kernel", "--json").stdout)
     assert plain["sharing"] is None
     done = run(*words)
@@ -807,8 +808,8 @@ def test_folds_in_time_and_of_new_tasks(folder, tmp_path):
     frame["day"] = pd.date_range("2026-01-01", periods=len(frame)).strftime("%Y-%m-%d")
     frame.to_csv(tmp_path / "sorted.csv", index=False)
     frame.iloc[np.random.default_rng(0).permutation(len(frame))].to_csv(tmp_path / "t.csv", index=False)
-    words = ("-y", "outcome", "-t", "hospital", "--C", "1", "--ps", "1", "--kernels", "linear", "--no-rivals", "--json")
-    words += ("--time-column", "day", "-o", tmp_path / "m.skops")
+    words = ("-y", "outcome", "-t", "hospital", "--C", "1", "--ps", "1", "--kernels", "linear", "--json")
+    words += ("--no-baselines", "--time-column", "day", "-o", tmp_path / "m.skops")
     found = [json.loads(run("fit", tmp_path / name, *words, "--cv", "time").stdout) for name in ("sorted.csv", "t.csv")]
     assert found[0]["cv_score"] == found[1]["cv_score"], "the column sorts the rows"
     assert found[0]["sharing"]["folds"] == 3
@@ -840,7 +841,7 @@ def test_folds_that_cannot_be_made_are_refused(folder, tmp_path, words, said):
 def test_the_number_of_folds_suits_the_score(tmp_path):
     few = rare()
     few.drop(index=few.index[few["outcome"] == "ill"][4:]).to_csv(tmp_path / "few.csv", index=False)
-    words = (tmp_path / "few.csv", "-y", "outcome", "--C", "1", "--no-rivals", "--scoring", "roc_auc")
+    words = (tmp_path / "few.csv", "-y", "outcome", "--C", "1", "--no-baselines", "--scoring", "roc_auc")
     done = run("fit", *words, "-o", tmp_path / "m.skops")
     assert done.returncode == 0, done.stderr
     assert done.stderr == "Note: 4 folds instead of 5: ROC AUC needs rows of two classes in each.\n"
@@ -1205,7 +1206,10 @@ def test_options_override_the_kind_of_target(tmp_path):
 
 def test_regression_fit_says_how_good_it_is(regressor):
     _, done = regressor
-    assert "'cost' holds 120 different numbers, so this is a regression; --classification treats them" in done.stderr
+    assert (
+        "'cost' is numeric, with 120 different values, so this is a regression; --classification treats them"
+        in done.stderr
+    )
     assert re.search(r"Chosen by 3-fold cross-validation: .*, C = .*; R² 0\.\d{3}\.", done.stdout)
     for name in ("one kernel ridge on all tasks together", "one kernel ridge per task", "the mean of each task"):
         assert name in done.stdout
@@ -1309,7 +1313,7 @@ def test_groups_of_rows_stay_together(tmp_path):
     frame["ill"] = np.where(rng.permutation(np.arange(40) % 2).repeat(3), "yes", "no")
     frame.to_csv(tmp_path / "t.csv", index=False)
     words = (tmp_path / "t.csv", "-y", "ill", "--s", "1.1", "--capacity", "0.5")
-    fit = ("fit", *words, "--ps", "1", "--Cs", "1,10", "-o", tmp_path / "m.skops", "--no-rivals", "--json")
+    fit = ("fit", *words, "--ps", "1", "--Cs", "1,10", "-o", tmp_path / "m.skops", "--no-baselines", "--json")
     apart = json.loads(run(*fit, "--group", "patient").stdout)
     divided = json.loads(run(*fit, "--drop", "patient").stdout)
     assert apart["cv_score"] < 0.65 < 0.9 < divided["cv_score"]
@@ -1363,7 +1367,7 @@ def test_wide_tables_are_fitted_and_predicted(tmp_path):
     frame = pd.DataFrame(rng.normal(size=(24, 300)) + outcome[:, None], columns=names)
     frame.assign(outcome=outcome).to_csv(tmp_path / "wide.csv", index=False)
     words = ("fit", tmp_path / "wide.csv", "-y", "outcome", "--out", tmp_path / "m.skops", "--p", 1, "--C", 1)
-    fit = run(*words, "--no-rivals")
+    fit = run(*words, "--no-baselines")
     assert fit.returncode == 0, fit.stderr
     done = run("predict", tmp_path / "m.skops", tmp_path / "wide.csv", "--out", tmp_path / "p.csv")
     assert done.returncode == 0, done.stderr

@@ -50,7 +50,7 @@ def test_program_on_the_page_predicts_raw_rows(make, words, tmp_path, monkeypatc
     """It runs as printed, and predicts what the model of the command beside it predicts."""
     monkeypatch.chdir(tmp_path)
     make().to_csv("rows.csv", index=False, sep=";" if words else ",")
-    given = ("--share", "kernel", "--s", 2, "--C", 10, "--capacity", 0.5, "--cv", 2, "--no-rivals", "--points", 15)
+    given = ("--share", "kernel", "--s", 2, "--C", 10, "--capacity", 0.5, "--cv", 2, "--no-baselines", "--points", 15)
     done = run("path", "rows.csv", "-y", "outcome", "-t", "hospital", *given, *words, "--out", "page")
     assert done.returncode == 0, done.stderr
     page = Path("page/page.html").read_text(encoding="utf-8")

@@ -25,7 +25,7 @@ import paretomkl
 from paretomkl._tools.running import Progress
 from paretomkl._tools.wording import counted, hint, joined, nearest, quoted, short_kernel
 from paretomkl.cli._app import app
-from paretomkl.cli._running import in_the_shell, note
+from paretomkl.cli._running import note, on_the_command_line
 from paretomkl.exceptions import TaskDataError
 from paretomkl.tables._tables import LeftOut, TableError, load_table
 from tests.cli.test_cli import COMMAND, costs, patients, run, run_process
@@ -67,7 +67,7 @@ def test_all_gaps_are_named_with_the_option_that_skips_them(folder, tmp_path):
 
 
 def test_skipped_rows_are_listed(folder, tmp_path):
-    words = ("fit", folder / "gaps.csv", *TABLE, "-o", tmp_path / "m.skops", "--C", "1", "--ps", "1", "--no-rivals")
+    words = ("fit", folder / "gaps.csv", *TABLE, "-o", tmp_path / "m.skops", "--C", "1", "--ps", "1", "--no-baselines")
     words += ("--share", "kernel", "--drop-missing", "--min-class-rows", "2", "--min-task-rows", "10", "--cv", "3")
     done = run(*words, "--json")
     assert done.returncode == 0, done.stderr
@@ -123,7 +123,7 @@ def test_path_says_how_to_continue_without_a_task_of_one_class(folder, tmp_path)
         "1",
         "--points",
         "15",
-        "--no-rivals",
+        "--no-baselines",
     )
     done = run(*words)
     assert done.returncode == 2
@@ -490,7 +490,7 @@ def test_narrow_gaussians_differ_in_80_columns(folder, tmp_path):
         "1",
         "--kernels",
         kernels,
-        "--no-rivals",
+        "--no-baselines",
         "--points",
         "15",
     )
@@ -681,8 +681,8 @@ def test_advice_for_programmers_is_left_out():
     alone = TaskDataError("Task 'a' has only one class.", "Split with MultiTaskStratifiedKFold.")
     failed = ValueError(f"The fit failed in 3 folds: {alone}")
     failed.__cause__ = pickle.loads(pickle.dumps(alone))  # as it arrives from another process
-    assert in_the_shell(alone) == "Task 'a' has only one class."
-    assert in_the_shell(failed) == "The fit failed in 3 folds: Task 'a' has only one class."
+    assert on_the_command_line(alone) == "Task 'a' has only one class."
+    assert on_the_command_line(failed) == "The fit failed in 3 folds: Task 'a' has only one class."
 
 
 def test_predictions_are_printed_for_a_dash_and_written_as_csv_only(model, strangers, tmp_path, monkeypatch):

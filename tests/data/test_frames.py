@@ -150,11 +150,11 @@ def test_baselines_see_the_same_table():
     X = frame.drop(columns="site")
     for some in (X, TableEncoder().fit_transform(X)):
         comparison = compare(ParetoMKLClassifierCV(**given).fit(some, y), some, y)
-        names.append({rival.name: rival.folds.tolist() for rival in comparison.rivals})
+        names.append({baseline.name: baseline.folds.tolist() for baseline in comparison.baselines})
     assert names[0] == names[1]
     with_gaps = table()[0].drop(columns="site")
     comparison = compare(ParetoMKLClassifierCV(**given).fit(with_gaps, y), with_gaps, y)
-    assert all(np.isfinite(rival.folds).all() for rival in comparison.rivals)
+    assert all(np.isfinite(baseline.folds).all() for baseline in comparison.baselines)
 
 
 @GAPS

@@ -145,7 +145,7 @@ def test_models_that_learned_something_else_are_refused(data):
     X, y, tasks = data
     old = ParetoMKLClassifier().fit(X[:100], y[:100], tasks=tasks[:100])
     for other in (ParetoMKLClassifier(loss="squared"), ParetoMKLClassifier(share="everything")):
-        with pytest.raises(ValueError, match="warm_from learned with machine 'svc' and share='kernel'"):
+        with pytest.raises(ValueError, match="fitted with machine='svc' and share='kernel'"):
             other.fit(X, y, tasks=tasks, warm_from=old)
     with pytest.raises(ValueError, match="fitted model of this library, got 'old'"):
         ParetoMKLClassifier().fit(X, y, tasks=tasks, warm_from="old")

@@ -93,7 +93,7 @@ def test_solvers_agree(unlike, solver, ps):
 
 
 def test_the_forms_differ_where_sizes_do(unlike):
-    """p = ∞ protects the largest task in one form and the one that is hardest per sample in the other."""
+    """p = ∞ minimises the objective of the largest task in one form, and of the hardest per sample in the other."""
     plain, scaled = trace(unlike, [np.inf], task_scale="none"), trace(unlike, [np.inf])
     assert plain.objectives[0].argmax() == 1
     assert scaled.objectives[0].argmax() == 2

@@ -102,7 +102,7 @@ def stream(monkeypatch, largest=None, rounds=None):
     """Solve tasks of any size on working sets, of few new variables and in few rounds if these are given."""
     monkeypatch.setattr("paretomkl.gram._blocks._FEW_PAIRS_OF_ALL", 0)
     if largest is not None:
-        for name, value in {"NEWCOMERS": largest, "OF_ALL": 0.0, "OF_SUPPORT": 0.0}.items():
+        for name, value in {"ADDED": largest, "OF_ALL": 0.0, "OF_SUPPORT": 0.0}.items():
             monkeypatch.setattr(f"paretomkl.machines._working_sets.{name}", value)
     if rounds is not None:
         monkeypatch.setattr("paretomkl.machines._working_sets.MOST_ROUNDS", rounds)

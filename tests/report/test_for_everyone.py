@@ -154,7 +154,7 @@ def test_the_table_is_complete_on_a_phone(driver, request, problem):
     page = Page(driver, result.file, width=390)
     assert driver.execute_script("return document.documentElement.scrollWidth") == 390
     cut_off = driver.execute_script(
-        "return [...document.querySelectorAll('#tasks td, #tasks th, #rivals td, #confusion td, #confusion th')]"
+        "return [...document.querySelectorAll('#tasks td, #tasks th, #baselines td, #confusion td, #confusion th')]"
         ".filter(n => { const b = n.getBoundingClientRect();"
         " return b.left < 0 || b.right > innerWidth || n.scrollWidth > n.clientWidth + 1 })"
         ".map(n => n.outerHTML.slice(0, 100))"

@@ -164,8 +164,8 @@ def test_words_fit_a_regression(driver, pumps):
     assert "right side" not in words
     assert "Held-out R² of the tasks" in words
     assert "optimum of its regression" in words
-    assert "one kernel ridge per task" in page.text("#rivals")
-    assert page.text("#rivals thead").endswith("RMSE")
+    assert "one kernel ridge per task" in page.text("#baselines")
+    assert page.text("#baselines thead").endswith("RMSE")
     for width in (390, 1280):
         Page(driver, pumps.file, width=width)
         inner, content = driver.execute_script("return [innerWidth, document.documentElement.scrollWidth]")

@@ -366,17 +366,19 @@ def test_words_and_lines_of_a_point(driver, many):
 
 def test_simpler_models_are_compared_with_ours(driver, two):
     page, found = Page(driver, two.file), two.comparison
-    script = "return [...document.querySelectorAll('#rivals tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+    script = (
+        "return [...document.querySelectorAll('#baselines tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+    )
     rows = [[text.replace("\u00a0", " ") for text in row] for row in driver.execute_script(script)]
     held_out = [found.held_out_text(one) for one in found.contenders]
     assert rows == [[one.name, found.text(one), last] for one, last in zip(found.contenders, held_out, strict=True)]
-    assert [one.name for one in found.rivals] == [
+    assert [one.name for one in found.baselines] == [
         "one SVM on all tasks together",
         "one SVM per task",
         "the majority class",
     ]
     assert all(" to " in text for text in held_out)
-    note = page.text("#rivals .note")
+    note = page.text("#baselines .note")
     assert note.startswith("Mean accuracy over the 2 tasks of models you could use instead, on the same 5 folds")
     assert f"({len(two.train)} rows)" in note
     assert f"held-out rows ({len(two.test)})" in note
@@ -743,7 +745,7 @@ def test_one_task_with_held_out_rows(driver, tmp_path):
     assert f"Held-out accuracy is {score}." in text
     assert "would pick C = 1" in text
     assert "p = " not in text
-    assert len(driver.find_elements("css selector", "#rivals tbody tr")) == 3
+    assert len(driver.find_elements("css selector", "#baselines tbody tr")) == 3
     assert page.find("#confusion").is_displayed()
     assert page.drain()[0] == []
 

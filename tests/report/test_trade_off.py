@@ -72,8 +72,8 @@ def test_ways_to_share_are_compared_with_the_kernel():
     expected = chosen.score(X[result.test], y[result.test], tasks=tasks[result.test])
     assert result.comparison.ours.held_out == pytest.approx(expected), "the verdict is about the chosen way"
     assert result.sharing.best == chosen.best_share_
-    rivals, others = result.comparison.rivals, plain.comparison.rivals
-    assert [one.held_out for one in rivals] == [one.held_out for one in others]
+    baselines, others = result.comparison.baselines, plain.comparison.baselines
+    assert [one.held_out for one in baselines] == [one.held_out for one in others]
     assert trade_off_page(sharing, X, y, **QUICK).sharing is None, "there is only one task"
 
 

@@ -58,8 +58,8 @@ def few_pairs(monkeypatch):
     monkeypatch.setattr(ClassBaseline, "grid", FEW)
 
 
-def rival(comparison: Comparison, name: str) -> Contender:
-    return next(one for one in comparison.rivals if one.name == name)
+def baseline(comparison: Comparison, name: str) -> Contender:
+    return next(one for one in comparison.baselines if one.name == name)
 
 
 def in_each_fold_the_choice_of_the_others(scores: np.ndarray) -> list[float]:
@@ -93,7 +93,7 @@ def test_a_fold_does_not_influence_what_is_shared():
 
 
 @pytest.mark.usefixtures("few_pairs")
-def test_rivals_use_the_rows_of_the_search():
+def test_baselines_use_the_rows_of_the_search():
     """If some rows choose the parameters, the folds use the same rows; for held-out samples, models use all rows."""
     X, y, sites = three_sites(240)
     held_out = three_sites(60, seed=1)
@@ -111,7 +111,7 @@ def test_rivals_use_the_rows_of_the_search():
         y[some],
         tasks=sites[some],
     )
-    assert_allclose(found.rivals[-1].folds, few.rivals[-1].folds)
+    assert_allclose(found.baselines[-1].folds, few.baselines[-1].folds)
 
 
 @pytest.mark.parametrize("way", ["nothing", "function", "everything"])
@@ -167,7 +167,7 @@ def test_folds_match_the_search():
         search = ParetoMKLClassifierCV(cv=4, random_state=seed, **QUICK).fit(X, y)
         folds = MultiTaskStratifiedKFold(4, shuffle=True, random_state=seed or 0).split(X, y)
         expected = [(y[test] == Counter(sorted(y[train])).most_common(1)[0][0]).mean() for train, test in folds]
-        assert_allclose(rival(compare(search, X, y), "the majority class").folds, expected)
+        assert_allclose(baseline(compare(search, X, y), "the majority class").folds, expected)
 
 
 def test_the_grid_starts_in_its_middle():
@@ -183,7 +183,7 @@ def test_one_svm_matches_scikit_learn(scoring):
     folds = folds_of(y, None)
     search = ParetoMKLClassifierCV(cv=folds, scoring=scoring, **QUICK).fit(X, y)
     found = compare(search, X, y)
-    assert [one.name for one in found.rivals] == ["one SVM", "the majority class"]
+    assert [one.name for one in found.baselines] == ["one SVM", "the majority class"]
     scorer = get_scorer(scoring or "accuracy")
     scores = [
         [
@@ -192,9 +192,10 @@ def test_one_svm_matches_scikit_learn(scoring):
         ]
         for C, width in GRID  # four standardised columns: gamma="scale" is 1/4
     ]
-    assert_allclose(rival(found, "one SVM").folds, in_each_fold_the_choice_of_the_others(np.array(scores)), atol=1e-12)
+    chosen = in_each_fold_the_choice_of_the_others(np.array(scores))
+    assert_allclose(baseline(found, "one SVM").folds, chosen, atol=1e-12)
     dummy = [scorer(DummyClassifier().fit(X[train], y[train]), X[test], y[test]) for train, test in folds]
-    assert_allclose(found.rivals[-1].folds, dummy)
+    assert_allclose(found.baselines[-1].folds, dummy)
     results = search.cv_results_
     ours = np.array([results[f"split{k}_test_score"] for k in range(4)]).T
     assert set(found.ours.folds) <= set(ours.ravel())
@@ -210,7 +211,7 @@ def test_svms_of_tasks_match_scikit_learn(class_weight):
     scorer = make_multitask_scorer("balanced_accuracy")
     search = ParetoMKLClassifierCV(cv=folds, scoring=scorer, class_weight=class_weight, **QUICK)
     found = compare(search.fit(X, y, tasks=sites), X, y, tasks=sites)
-    assert [one.name for one in found.rivals][:2] == ["one SVM on all tasks together", "one SVM per task"]
+    assert [one.name for one in found.baselines][:2] == ["one SVM on all tasks together", "one SVM per task"]
     frame = pandas.DataFrame(X, columns=list("uvw")).assign(site=sites)
     each, together = np.zeros((2, 3, len(FEW), len(folds)))
     columns = make_column_transformer((StandardScaler(), list("uvw")), (OneHotEncoder(), ["site"]))
@@ -225,9 +226,9 @@ def test_svms_of_tasks_match_scikit_learn(class_weight):
                 together[t, g, k] = balanced_accuracy_score(y[there], said[there])
                 each[t, g, k] = balanced_accuracy_score(y[there], own.fit(X[mine], y[mine]).predict(X[there]))
     per_task = np.mean([in_each_fold_the_choice_of_the_others(of_task) for of_task in each], axis=0)
-    assert_allclose(rival(found, "one SVM per task").folds, per_task, atol=1e-12)
+    assert_allclose(baseline(found, "one SVM per task").folds, per_task, atol=1e-12)
     expected = in_each_fold_the_choice_of_the_others(together.mean(axis=0))
-    assert_allclose(rival(found, "one SVM on all tasks together").folds, expected, atol=1e-12)
+    assert_allclose(baseline(found, "one SVM on all tasks together").folds, expected, atol=1e-12)
 
 
 @pytest.mark.usefixtures("few_pairs")
@@ -242,7 +243,7 @@ def test_columns_of_y_are_tasks_like_any_other(metric):
         assert a.name == b.name
         assert_allclose(a.folds, b.folds, atol=1e-12)
     if metric == "roc_auc":
-        assert one.rivals[-1].mean == 0.5
+        assert one.baselines[-1].mean == 0.5
 
 
 @pytest.mark.usefixtures("few_pairs")
@@ -252,8 +253,8 @@ def test_tasks_may_have_their_own_labels():
     folds, scorer = folds_of(y, sites), make_multitask_scorer("roc_auc")
     search = ParetoMKLClassifierCV(cv=folds, scoring=scorer, **QUICK)
     few, many = (compare(search.fit(X, labels, tasks=sites), X, labels, tasks=sites) for labels in (y, own))
-    assert_allclose(rival(many, "one SVM per task").folds, rival(few, "one SVM per task").folds)
-    assert np.isfinite(rival(many, "one SVM on all tasks together").folds).all()
+    assert_allclose(baseline(many, "one SVM per task").folds, baseline(few, "one SVM per task").folds)
+    assert np.isfinite(baseline(many, "one SVM on all tasks together").folds).all()
 
 
 def test_held_out_samples_are_judged_by_the_chosen_models():
@@ -265,9 +266,9 @@ def test_held_out_samples_are_judged_by_the_chosen_models():
     counts = [max(np.mean(y[rest & (sites == s)] == label) for label in ("yes", "no")) for s in "abc"]
     said = [("yes" if np.mean(y[rest & (sites == s)] == "yes") > 0.5 else "no") for s in "abc"]
     expected = np.mean([np.mean(y[new & (sites == s)] == label) for s, label in zip("abc", said, strict=True)])
-    assert found.rivals[-1].held_out == pytest.approx(expected)
-    assert found.rivals[-1].mean == pytest.approx(np.mean(counts), abs=0.05)
-    assert all(0.5 < one.held_out <= 1 for one in found.rivals[:2])
+    assert found.baselines[-1].held_out == pytest.approx(expected)
+    assert found.baselines[-1].mean == pytest.approx(np.mean(counts), abs=0.05)
+    assert all(0.5 < one.held_out <= 1 for one in found.baselines[:2])
 
 
 # ------------------------------------------------------------------------------------------------------ edges
@@ -277,7 +278,7 @@ def test_the_chosen_pair_learns_from_all_rows(monkeypatch):
     monkeypatch.setattr(ClassBaseline, "grid", [(10.0, 1.0)])
     whole = compare(search, X, y)
     monkeypatch.setattr(baselines, "MOST_ROWS", 30)
-    assert_allclose(compare(search, X, y).rivals[0].folds, whole.rivals[0].folds)
+    assert_allclose(compare(search, X, y).baselines[0].folds, whole.baselines[0].folds)
     kept = baselines.thinned(np.arange(1000), (np.arange(1000) % 100 == 0).astype(int))
     assert len(kept) == 31
     assert (kept % 100 == 0).sum() == 1
@@ -302,7 +303,7 @@ def test_precomputed_kernels_are_compared_only_with_the_majority():
     search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0, 10.0], cv=3, kernels="precomputed").fit(stack, y, tasks=sites)
     held_out = (stack[:30], y[:30], sites[:30])
     found = compare(search, stack, y, tasks=sites, held_out=held_out)
-    assert [one.name for one in found.rivals] == ["the majority class"]
+    assert [one.name for one in found.baselines] == ["the majority class"]
 
 
 def test_scores_over_all_tasks_at_once_are_refused():
@@ -325,8 +326,8 @@ def test_progress_names_what_is_done(capsys):
 # ------------------------------------------------------------------------------------------------------ words
 def versus(ours: list[float], theirs: list[float], measure: Measure | None = None) -> Comparison:
     dull = Contender("the majority class", np.full(len(ours), 0.5))
-    rivals = [Contender("one SVM per task", np.array(theirs)), dull]
-    return Comparison(Contender("paretomkl", np.array(ours)), rivals, measure or Measure())
+    baselines = [Contender("one SVM per task", np.array(theirs)), dull]
+    return Comparison(Contender("paretomkl", np.array(ours)), baselines, measure or Measure())
 
 
 @pytest.mark.parametrize(
@@ -370,7 +371,7 @@ def test_differences_are_paired_by_fold():
     found = versus(ours.tolist(), (ours + 0.02).tolist())
     assert found.ours.standard_error == pytest.approx(0.1 / np.sqrt(3))
     assert "is better by 2.0 points" in found.verdict
-    lead, error = found.lead(found.rivals[0])
+    lead, error = found.lead(found.baselines[0])
     assert (lead, error) == pytest.approx((-0.02, 0.0), abs=1e-12)
 
 
@@ -438,7 +439,7 @@ def test_kernel_ridge_matches_scikit_learn(priced, together):
             rows = folds[k][1][np.isin(sites[folds[k][1]], list(names))]
             chosen[rows] = answers[best_pair, rows]
     name = "one kernel ridge " + ("on all tasks together" if together else "per task")
-    one = rival(found, name)
+    one = baseline(found, name)
     assert_allclose(one.folds, [score(chosen, fold, "abc") for fold in folds], atol=1e-8)
     assert_allclose(one.errors.r2, [r2_score(y[sites == t], chosen[sites == t]) for t in "abc"], atol=1e-8)
     rmse = [np.sqrt(np.mean((y - chosen)[sites == t] ** 2)) for t in "abc"]
@@ -473,8 +474,8 @@ def test_the_mean_of_each_task(priced):
     for train, test in folds:
         for name in "abc":
             mean[test[sites[test] == name]] = y[train[sites[train] == name]].mean()
-    assert_allclose(found.rivals[-1].errors.r2, [r2_score(y[sites == t], mean[sites == t]) for t in "abc"])
-    assert_allclose([found.rivals[-1].held_out, *found.rivals[-1].folds], 0.0, atol=1e-12)  # by definition
+    assert_allclose(found.baselines[-1].errors.r2, [r2_score(y[sites == t], mean[sites == t]) for t in "abc"])
+    assert_allclose([found.baselines[-1].held_out, *found.baselines[-1].folds], 0.0, atol=1e-12)  # by definition
 
 
 def test_outputs_with_different_units_are_compared():
@@ -497,9 +498,9 @@ def test_without_tasks_there_is_one_kernel_ridge_and_one_mean():
     scoring = "neg_mean_squared_error"
     search = ParetoMKLRegressorCV(ps=[1.0], Cs=[1.0], kernels=KERNELS, cv=3, scoring=scoring).fit(X, y)
     found = compare(search, X, y)
-    assert [one.name for one in found.rivals] == ["one kernel ridge", "the mean"]
+    assert [one.name for one in found.baselines] == ["one kernel ridge", "the mean"]
     assert found.measure.name == "negative mean squared error"
-    mean = found.rivals[-1]
+    mean = found.baselines[-1]
     assert mean.mean == pytest.approx(-(mean.errors.overall_rmse**2), rel=1e-9)  # folds of one size
 
 
@@ -520,12 +521,11 @@ def test_own_classifiers_learn_from_the_training_rows_of_each_fold(scoring):
     search = ParetoMKLClassifierCV(**QUICK, s=1.1, capacity=1.0, cv=folds, scoring=make_multitask_scorer(scoring))
     search.fit(X, y, tasks=sites)
     found = compare(search, X, y, tasks=sites, held_out=(X[:30], y[:30], sites[:30]), baselines={"tree": tree})
-    assert found.rivals[0].name == "tree"
+    assert found.baselines[0].name == "tree"
     assert not hasattr(tree, "tree_")  # clones were fitted
     everyone = np.arange(len(y))
-    for score, (train, test) in zip(
-        [*rival(found, "tree").folds, rival(found, "tree").held_out], [*folds, (everyone, everyone[:30])], strict=True
-    ):
+    scores = [*baseline(found, "tree").folds, baseline(found, "tree").held_out]
+    for score, (train, test) in zip(scores, [*folds, (everyone, everyone[:30])], strict=True):
         columns = columns_with_indicators(X, sites, train)
         model = clone(tree).fit(columns[train], y[train])
         scorer = get_scorer(scoring)
@@ -544,9 +544,9 @@ def test_own_regressors_get_the_targets_as_they_are():
     for train, test in folds:
         columns = columns_with_indicators(X, sites, train)
         predicted[test] = clone(gamma).fit(columns[train], y[train]).predict(columns[test])
-    errors = rival(found, "log-linear").errors
+    errors = baseline(found, "log-linear").errors
     assert_allclose(errors.r2, [r2_score(y[sites == site], predicted[sites == site]) for site in errors.tasks])
-    assert found.best_rival.name == "log-linear"
+    assert found.best_baseline.name == "log-linear"
     assert "log-linear" in found.verdict.lower()
 
 

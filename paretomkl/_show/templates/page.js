@@ -671,8 +671,8 @@ function confusionCard() {
     ? [[addressOf(i), ...groups.length > 1 ? [g.name] : [], g.classes[Math.floor(k / g.classes.length)], g.classes[k % g.classes.length], count]] : [])))), null);
   views.push({ redraw: fill, move: fill });
 }
-function rivalsCard() {
-  const card = $("rivals"), C = D.comparison;
+function baselinesCard() {
+  const card = $("baselines"), C = D.comparison;
   if (!C) return card.remove();
   card.hidden = false;
   const heldOut = C.rows.some(row => row.heldOut != null);
@@ -689,7 +689,7 @@ function rivalsCard() {
   tools(card, () => asCsv(["method", `${C.folds} folds`, ...heldOut ? ["held out"] : [], ...errors ? ["RMSE"] : []],
     C.rows.map(row => [row.name, row.text, ...heldOut ? [row.heldOut] : [], ...errors ? [row.rmse] : []])), null);
   $("verdict").textContent = unbroken(C.verdict);
-  $("rivals-how").textContent = C.how + (errors ? " RMSE is the root mean squared error over the folds." : "");
+  $("baselines-how").textContent = C.how + (errors ? " RMSE is the root mean squared error over the folds." : "");
 }
 function sharingCard() {
   const card = $("sharing"), C = D.sharing;
@@ -1243,7 +1243,7 @@ overallFigure();
 truthFigure();
 residualsFigure();
 confusionCard();
-rivalsCard();
+baselinesCard();
 sharingCard();
 frontFigure();
 kernelsFigure();
