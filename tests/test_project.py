@@ -109,6 +109,17 @@ def test_the_changelog_and_the_citation_name_the_day_of_the_release():
 # -- the recipe for conda
 
 
+def test_the_recipe_limits_what_is_optional():
+    """By the bounds of the extras, for packages that conda-forge calls otherwise too."""
+    extras = PROJECT["optional-dependencies"]
+    optional = {item for name in ("cli", "conic", "plot", "save", "data", "gpu", "dask") for item in extras[name]}
+    expected = {re.sub(r"\[.*\]", "", item) for item in optional}
+    limits = (ROOT / "conda/meta.yaml").read_text("utf-8").partition("  run_constrained:\n")[2].partition("\ntest:")[0]
+    found = {item.replace(" ", "") for item in re.findall(r"- (.+)", limits)}
+    elsewhere = {"matplotlib-base": "matplotlib", "pytorch": "torch"}
+    assert {re.sub(r"^[\w-]+", lambda name: elsewhere.get(name[0], name[0]), item) for item in found} == expected
+
+
 def test_the_recipe_can_be_read_and_names_what_exists():
     yaml = pytest.importorskip("yaml")
     text = pytest.importorskip("jinja2").Template((ROOT / "conda/meta.yaml").read_text("utf-8")).render(PYTHON="python")
