@@ -185,6 +185,20 @@ models[0](X)
         assert all(kept in text for kept in ("[another](https://example.org)", "[below](#use)", "models[0](X)"))
 
 
+def test_the_checklist_has_one_line_for_each_check(capsys):
+    tool = runpy.run_path(str(ROOT / "tools" / "release.py"))
+
+    def demo():
+        return "12 s"
+
+    def doc():
+        raise tool["Failed"]("see build/release/doc.log")
+
+    assert tool["checked"](demo)
+    assert not tool["checked"](doc)
+    assert capsys.readouterr().out == "demo     OK      12 s\ndoc      failed  see build/release/doc.log\n"
+
+
 @pytest.mark.slow
 def test_the_wheel_works_without_the_repository(dist):
     """In a clean environment, with dependencies from the package index: library, commands, saved model, page."""
