@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all test-oldest coverage lint package bench bench-large bench-gpu scaling doc clean
+.PHONY: demo test test-all test-oldest coverage lint package release-check bench bench-large bench-gpu scaling doc clean
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -43,6 +43,10 @@ package: $(STAMP)  ## wheel and sdist, into dist/
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
 	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+
+release-check: $(STAMP)  ## the checklist of a release, one line per check
+	$(BIN)/python tools/release.py
 
 bench: $(STAMP)  ## speed and accuracy against the obvious implementations; writes doc/benchmarks.md
 	$(BIN)/python benchmarks/bench.py

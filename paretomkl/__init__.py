@@ -7,7 +7,7 @@ objectives, and so traces a path on their Pareto front.
 # Import nothing here, not even typing: Ctrl-C during the start of a command then has no traceback to print.
 TYPE_CHECKING = False
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import baselines, datasets, distributed, inspection, model_selection, plotting, report, tables

@@ -1,7 +1,8 @@
-"""What users download: the package, its version, its changelog, and the workflows that build them."""
+"""What users download: the package, its version, its texts, and the workflows that build them."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import runpy
@@ -11,6 +12,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -86,42 +88,48 @@ def test_the_recipe_has_the_bounds_of_the_package():
     assert bounds == {f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]}
 
 
-# -- the changelog
+def test_one_address_of_the_repository():
+    """Once [project.urls] gives it, the citation and the recipe give the same one; until then, none."""
+    repository = PROJECT["urls"].get("Repository")
+    given = re.compile(r"^(?:repository-code|  dev_url): *(\S+)$", re.M)
+    for file in ("CITATION.cff", "conda/meta.yaml"):
+        found = given.findall((ROOT / file).read_text("utf-8"))
+        assert found == ([repository] if repository else []), file
 
 
-def changelog_tool() -> dict:
-    return runpy.run_path(str(ROOT / "tools" / "changelog.py"))
+def test_the_changelog_and_the_citation_name_the_day_of_the_release():
+    if paretomkl.__version__ != RELEASE:
+        pytest.skip(f"{paretomkl.__version__} is not a release")
+    section = re.search(rf"^## {re.escape(RELEASE)} \((.*)\)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
+    assert section, f"CHANGELOG.md has no section for {RELEASE}"
+    released = re.search(r"^date-released: (.*)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.M)
+    assert date.fromisoformat(section[1]) == date.fromisoformat(released[1])
 
 
-def test_fragments_become_the_section_of_the_release(tmp_path):
-    (tmp_path / "paretomkl").mkdir()
-    (tmp_path / "paretomkl/__init__.py").write_text('__version__ = "0.2.0.dev1"\n', "utf-8")
-    (tmp_path / "changelog.d").mkdir()
-    (tmp_path / "changelog.d/README.md").write_text("How to write one.\n", "utf-8")
-    (tmp_path / "changelog.d/a.md").write_text("`θ` is learned,\nfor every task.\n", "utf-8")
-    (tmp_path / "changelog.d/b.md").write_text("- One.\n- Two.\n", "utf-8")
-    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\nHello.\n\n## 0.1.0 (2026-01-01)\n\n- Old.\n", "utf-8")
-    main = changelog_tool()["main"]
-    main(["2026-12-01"], tmp_path)
-    expected = (
-        "# Changelog\n\nHello.\n\n## 0.2.0 (2026-12-01)\n\n- `θ` is learned,\n  for every task.\n- One.\n- Two.\n\n"
-        "## 0.1.0 (2026-01-01)\n\n- Old.\n"
-    )
-    assert (tmp_path / "CHANGELOG.md").read_text("utf-8") == expected
-    assert [file.name for file in (tmp_path / "changelog.d").iterdir()] == ["README.md"]
-    (tmp_path / "changelog.d/c.md").write_text("Three.\n", "utf-8")  # a section that exists grows
-    main(["2026-12-02"], tmp_path)
-    grown = expected.replace("2026-12-01", "2026-12-02").replace("- Two.\n", "- Two.\n- Three.\n")
-    assert (tmp_path / "CHANGELOG.md").read_text("utf-8") == grown
+# -- the recipe for conda
 
 
-def test_every_fragment_is_shown(capsys):
-    tool = changelog_tool()
-    tool["main"]([])
-    shown = capsys.readouterr().out
-    assert shown.startswith(f"## {RELEASE}\n")
-    for file in tool["fragments"](ROOT):
-        assert file.read_text("utf-8").strip().splitlines()[0].removeprefix("- ") in shown
+def test_the_recipe_limits_what_is_optional():
+    """By the bounds of the extras, for packages that conda-forge calls otherwise too."""
+    extras = PROJECT["optional-dependencies"]
+    optional = {item for name in ("cli", "conic", "plot", "save", "data", "gpu", "dask") for item in extras[name]}
+    expected = {re.sub(r"\[.*\]", "", item) for item in optional}
+    limits = (ROOT / "conda/meta.yaml").read_text("utf-8").partition("  run_constrained:\n")[2].partition("\ntest:")[0]
+    found = {item.replace(" ", "") for item in re.findall(r"- (.+)", limits)}
+    elsewhere = {"matplotlib-base": "matplotlib", "pytorch": "torch"}
+    assert {re.sub(r"^[\w-]+", lambda name: elsewhere.get(name[0], name[0]), item) for item in found} == expected
+
+
+def test_the_recipe_can_be_read_and_names_what_exists():
+    yaml = pytest.importorskip("yaml")
+    text = pytest.importorskip("jinja2").Template((ROOT / "conda/meta.yaml").read_text("utf-8")).render(PYTHON="python")
+    recipe = yaml.safe_load(text)
+    assert recipe["package"] == {"name": PROJECT["name"], "version": RELEASE}
+    assert (ROOT / recipe["about"]["license_file"]).is_file()
+    assert recipe["about"]["license"] == PROJECT["license"]
+    assert recipe["build"]["entry_points"] == [f"{name} = {place}" for name, place in PROJECT["scripts"].items()]
+    for module in recipe["test"]["imports"]:
+        importlib.import_module(module)
 
 
 # -- the package
@@ -153,7 +161,42 @@ def test_wheel_and_sdist_hold_what_they_should(dist):
     assert len(licences) == 1
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"README.md", "CITATION.cff", "tests/learn/test_path.py", "tools/changelog.py", "doc/conf.py"} <= names
+    assert {"README.md", "CITATION.cff", "tests/learn/test_path.py", "tools/index_page.py", "doc/conf.py"} <= names
+
+
+def test_the_index_page_is_the_readme_with_links_that_work():
+    pytest.importorskip("hatchling")
+    for_the_index = runpy.run_path(str(ROOT / "tools" / "index_page.py"))["for_the_index"]
+    readme = """# A [link](doc/a.md#b), [another](https://example.org), [below](#use)
+
+![Picture](doc/a.svg)
+
+```python
+models[0](X)
+```
+"""
+    shown = for_the_index(readme, "https://example.org/us/it/", "1.2.3")
+    assert "[link](https://example.org/us/it/blob/v1.2.3/doc/a.md#b)" in shown
+    assert "![Picture](https://example.org/us/it/raw/v1.2.3/doc/a.svg)" in shown
+    without = for_the_index(readme, None, "1.2.3")
+    assert "A link, [another]" in without
+    assert "Picture" not in without
+    for text in (shown, without):
+        assert all(kept in text for kept in ("[another](https://example.org)", "[below](#use)", "models[0](X)"))
+
+
+def test_the_checklist_has_one_line_for_each_check(capsys):
+    tool = runpy.run_path(str(ROOT / "tools" / "release.py"))
+
+    def demo():
+        return "12 s"
+
+    def doc():
+        raise tool["Failed"]("see build/release/doc.log")
+
+    assert tool["checked"](demo)
+    assert not tool["checked"](doc)
+    assert capsys.readouterr().out == "demo     OK      12 s\ndoc      failed  see build/release/doc.log\n"
 
 
 @pytest.mark.slow
