@@ -55,7 +55,7 @@ class Importances:
     names : list of n_units str
         The sources, columns or kernels.
     mean, low, high : arrays of shape (n_units,)
-        The loss in score, and the ends of its interval. An importance whose interval is above zero is there beyond
+        The loss in score, and the ends of its interval. An importance whose interval is above zero is more than
         chance; one below zero says that the search does better without.
     shares : array of shape (n_units,), or None
         The share of each source or kernel in the learned kernel, for comparison; None for columns.
