@@ -300,7 +300,7 @@ def _permutes(by: Any, measure: Any) -> bool:
             "Columns can only be permuted: leaving one out would change the kernels. Use measure='permute'."
         )
     if by == "kernel" and measure == "permute":
-        raise ValueError("Kernels can only be left out, since they share their columns; use measure='leave-out'.")
+        raise ValueError("Kernels are left out, since they share their columns; use measure='leave-out'.")
     return by == "column" or measure == "permute"
 
 
