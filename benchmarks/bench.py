@@ -584,7 +584,7 @@ SECTIONS: dict[str, tuple[str, str, Measure]] = {
         prediction,
     ),
     "10": (
-        "10. Methods to compare with",
+        "10. Baselines",
         "One fit of each on Satellite at 10 % (378 samples, 15 tasks) with C = 10 and the default tol; CPU seconds.",
         comparison_methods,
     ),

@@ -10,7 +10,6 @@ search's rule picks from the fold scores.
 from __future__ import annotations
 
 import argparse
-import json
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
+from comparison import read, write
 from joblib import Parallel, delayed
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
@@ -126,7 +126,7 @@ def _errors(search: Any, test: Part) -> dict[str, float]:
 
 def run_all(file: Path, runs: int, jobs: int, only: str) -> None:
     """Run what is missing; after every run, the file is written completely or not at all."""
-    rows = json.loads(file.read_text()) if file.exists() else []
+    rows = read(file)
     done = {(row["set"], row["run"]) for row in rows}
     for run in range(runs):
         todo = [(name, draw) for name, draw in sets(run) if (name, run) not in done and only in name]
@@ -136,15 +136,13 @@ def run_all(file: Path, runs: int, jobs: int, only: str) -> None:
             continue
         rows += Parallel(n_jobs=jobs)(small)
         rows += [cell(name, draw, run, jobs) for name, draw in large]
-        kept = file.with_suffix(".part")
-        kept.write_text(json.dumps(rows, default=float))
-        kept.replace(file)
+        write(file, rows)
         print(f"run {run + 1} of {runs}: {len(todo)} sets", flush=True)
 
 
 def report(file: Path) -> str:
     """One table for accuracies, one for errors."""
-    rows = json.loads(file.read_text())
+    rows = read(file)
     lines = []
     for numbers in (False, True):
         names = [name for name in dict.fromkeys(row["set"] for row in rows) if (name in RUNS) == numbers]

@@ -1,7 +1,7 @@
-"""Draw the rooms of the package in their layers, and the way of X and y: ``python doc/module_graph.py``.
+"""Draw the folders of the package in their layers, and how X and y pass them: ``python doc/module_graph.py``.
 
 Writes doc/_static/rooms.svg, with the colours of the page that includes it. The layers are those of pyproject.toml:
-every room may import what is below it.
+each folder may import what is below it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 DOC = Path(__file__).resolve().parent
 PICTURE = DOC / "_static" / "rooms.svg"
-# the way of X and y, and the column of each room on it
+# the folders that X and y pass, and the column of each
 WAY = {"_data": 0, "kernels": 0, "gram": 1, "machines": 1, "problem": 2, "solvers": 2}
 WAY |= {"_fitting": 2, "_learn": 2, "_select": 2, "report": 2}
 CAPTIONS = {
@@ -27,7 +27,7 @@ CAPTIONS = {
     "machines": "the formula",
     "gram": "kernel matrices",
     "_tools": "what all may import",
-}  # by a room of the layer
+}  # by a folder of the layer
 N_COLUMNS, WIDTH, HEIGHT = 7, 113, 40  # of a column and of a layer
 BOX = 103, 24
 STYLE = """
@@ -43,13 +43,13 @@ STYLE = """
 
 
 def layers() -> list[list[str]]:
-    """The rooms of each layer, from top to bottom."""
+    """The folders of each layer, from top to bottom."""
     project = tomllib.loads((DOC.parent / "pyproject.toml").read_text("utf-8"))
     return [layer.split(" : ") for layer in project["tool"]["importlinter"]["contracts"][0]["layers"]]
 
 
 def place(rooms: list[list[str]]) -> dict[str, tuple[int, int]]:
-    """The middle of each room."""
+    """The middle of each folder."""
     row_of = {name: row for row, names in enumerate(rooms) for name in names}
     spots = {}
     for row, names in enumerate(rooms):

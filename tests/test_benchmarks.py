@@ -73,6 +73,23 @@ def test_the_table_of_rules_matches_its_results():
     assert page.partition("<!-- begin rules -->")[2].partition("<!-- end rules -->")[0].strip() == table.strip()
 
 
+@pytest.mark.parametrize(
+    ("script", "results", "page", "place"),
+    [
+        ("views", "views.json", "accuracy.md", "views"),
+        ("views", "losses.json", "accuracy.md", "losses"),
+        ("sharing", "sharing.json.gz", "sharing_results.md", "sharing"),
+        ("small_tasks", "small_tasks.json", "sharing_results.md", "small tasks"),
+    ],
+)
+def test_the_tables_of_accuracy_match_their_results(script, results, page, place, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [script, "report", str(ROOT / "doc" / "experiments" / results)])
+    load(script).main()
+    text = (ROOT / "doc" / page).read_text(encoding="utf-8")
+    shown = text.partition(f"<!-- begin {place} -->")[2].partition(f"<!-- end {place} -->")[0]
+    assert shown.strip() == capsys.readouterr().out.strip()
+
+
 # ------------------------------------------------------------------------------- regressors of scikit-learn, by task
 @pytest.fixture(scope="module")
 def taskwise():

@@ -32,7 +32,7 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments that have not been run yet, and write its tables and figures.
 
-    Each finished cell is saved at once. If you interrupt the command or the machine crashes, run it again to continue.
+    Each finished cell is saved at once. If you interrupt the command or the computer crashes, run it again to continue.
     """
     from rich.console import Console
 

@@ -282,7 +282,7 @@ ROWS = {"segment": "all rows", "segment-distinct": "distinct rows"}
 SCALES = {"landmine": "as distributed", "landmine-scaled": "scaled to [0, 1]"}
 SENSORS = {"robot": "4 distances", "robot-24": "24 sensors", "robot-2": "2 distances"}
 TABLES: dict[str, tuple[str, Callable[[Findings], str], str]] = {
-    "default": ("The new default", default_table, ""),
+    "default": ("The library's default", default_table, ""),
     "table-1": ("Table I: p < 1, p = 1 and p = ∞, multi-class", partial(_blocks, path_table, True), "robot"),
     "table-2": ("Table II: other methods, multi-class", partial(_blocks, methods_table, True), "robot"),
     "table-3": ("Table III: p < 1, p = 1 and p = ∞, multi-task", partial(_blocks, path_table, False), "letter"),
@@ -395,8 +395,8 @@ def write_report(
     legend = (
         "Accuracies are in per cent, means over the runs; the paper's numbers are in brackets. ▾ and ▴ mean "
         "significantly worse or better (paired t-test over the runs, 5 %) than p < 1; in the tables about C, p by "
-        "cross-validation and single tasks, than p = 1; in the table of the new default, than GridSearchCV(SVC). In "
-        "the other tables ▽ and △ compare our default with GridSearchCV(SVC).\n"
+        "cross-validation and single tasks, than p = 1; in the table of the library's default, than GridSearchCV(SVC). "
+        "In the other tables ▽ and △ compare our default with GridSearchCV(SVC).\n"
     )
     (folder / "tables.md").write_text("\n".join(["# Results\n", legend, *parts, *pictures]), encoding="utf-8")
 

@@ -224,9 +224,9 @@ class TaskData:
         own = {} if epsilon is None else {"epsilon": epsilon}
         return self.make(self.gram, self.targets, C * self.costs, self.scale, **own)
 
-    def paying(self, capacity: float | None) -> TaskData:
+    def with_capacity(self, capacity: float | None) -> TaskData:
         """The same tasks at another capacity exponent of the kernels; None keeps that of the bank."""
-        return self if capacity is None else replace(self, gram=self.gram.paying(capacity))
+        return self if capacity is None else replace(self, gram=self.gram.with_capacity(capacity))
 
     def with_bank(self, bank: Any) -> TaskData:
         """The same tasks with a bank that differs only in the factors of its kernels."""
@@ -541,7 +541,7 @@ def _trace_costs(
 ) -> Iterator[Stretch]:
     solver = parts.solver
     first = list(grid.ps).index(walking_order(grid.ps)[0]) if len(grid.ps) > 1 else 0
-    at_capacity = {capacity: data.paying(capacity) for capacity in grid.capacities or (None,)}
+    at_capacity = {capacity: data.with_capacity(capacity) for capacity in grid.capacities or (None,)}
     turns = [(capacity, s) for k, capacity in enumerate(at_capacity) for s in grid.norms[:: 1 - 2 * (k % 2)]]
     last: Solution | None = None
     last_C, last_bank = 0.0, data.gram.bank

@@ -640,7 +640,7 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
 
     @property
     def score(self) -> Any:
-        """Not there: without y there is nothing to score against."""
+        """Not available: without y there is nothing to score against."""
         raise AttributeError("Outlier detection learns without y, so there is nothing to score against.")
 
     def predict(self, X: Any, *, tasks: Any = None) -> AnyArray:

@@ -1,4 +1,4 @@
-"""Sets of classes and intervals of numbers that contain the truth as often as asked, from samples held out.
+"""Sets of classes and intervals of numbers that contain the true value as often as asked, from held-out samples.
 
 With CV+, every sample i has been scored by the model of the fold that held it out: by how far off it was, or by how
 improbable it found the right class. A value y is kept for a new x unless it is stranger than too many of them,
@@ -244,8 +244,8 @@ def predict_interval(self: Any, X: Any, coverage: float = 0.9, *, tasks: Any = N
     X, tasks
         As in ``predict``.
     coverage : float, default=0.9
-        The share of new samples whose target is to lie in its interval, in (0, 1). With n rows to compare with, all of
-        it is certain only up to 1 − 1/(n + 1); beyond, intervals are infinite.
+        The share of new samples whose target is to lie in its interval, in (0, 1). With n rows to compare with,
+        intervals above 1 − 1/(n + 1) are infinite.
     held_out : tuple (X, y) or (X, y, tasks), default=None
         Rows that were not in ``fit``. Their errors then take the place of those of the folds, and the coverage is
         guaranteed.

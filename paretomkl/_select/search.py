@@ -553,9 +553,9 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         loss (0.5, 1.0). If you pass numbers, the penalty applies to kernels of any kind.
     cv : int, splitter, iterable, "new tasks" or "time", default=None
         Number of folds (None: 5), shuffled and stratified by task and label, which keep ``groups`` together if you pass
-        them to ``fit``; or any scikit-learn splitter, or an
-        iterable of (train, test) indices. "new tasks" leaves whole tasks out: the score is that for tasks not seen.
-        "time" holds out later rows of each task, whose rows must be in the order of time.
+        them to ``fit``; or any scikit-learn splitter, or an iterable of (train, test) indices. "new tasks" leaves whole
+        tasks out: the score is for unseen tasks. "time" holds out later rows of each task, whose rows must be in the
+        order of time.
     scoring : str, callable or None, default=None
         A scikit-learn scorer, or one from :func:`~paretomkl.model_selection.make_multitask_scorer`. It must return one
         number. None is the mean accuracy over tasks (plain accuracy for multi-class).
@@ -808,7 +808,7 @@ class ParetoMKLRegressorCV(RegressorKind, PathSearch):
         a capacity penalty.
     cv : int, splitter, iterable, "new tasks" or "time", default=None
         Number of folds (None: 5), shuffled within each task; or any scikit-learn splitter, or an iterable of
-        (train, test) indices. "new tasks" leaves whole tasks out: the score is that for tasks not seen. "time" holds
+        (train, test) indices. "new tasks" leaves whole tasks out: the score is for unseen tasks. "time" holds
         out later rows of each task, whose rows must be in the order of time.
     scoring : str, callable or None, default=None
         A scikit-learn scorer, or one from :func:`~paretomkl.model_selection.make_multitask_scorer`. None is the

@@ -89,7 +89,7 @@ def note_target(table: "Table", options: Options) -> None:
     distinct, target = len(set(table.y.tolist())), table.columns.target
     if options.regression is None and table.regression:
         note(
-            f"{target!r} is numeric, with {distinct} different values, so this is a regression; "
+            f"{target!r} has {distinct} different numbers, so this is a regression; "
             "--classification treats them as classes."
         )
     elif options.regression is None and table.y.dtype.kind in "iuf" and distinct > 2:

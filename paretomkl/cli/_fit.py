@@ -179,7 +179,7 @@ class FittedTable:
 
     @property
     def capacity(self) -> float | None:
-        """κ of the kernels; None if they do not pay for their capacity."""
+        """κ of the kernels; None if capacity is not penalised."""
         model = self.model.model_
         bank = getattr(model, "models", [model])[0].bank  # tasks that share nothing have one model each
         return float(bank.capacity) if bank.normalize == "capacity" else None

@@ -271,9 +271,9 @@ class GramBlocks:
     def n_kernels(self) -> int:
         return self.bank.n_kernels
 
-    def paying(self, capacity: float) -> GramBlocks:
+    def with_capacity(self, capacity: float) -> GramBlocks:
         """A copy with another capacity exponent κ; it shares samples and base matrices with this one."""
-        return self.with_bank(self.bank.paying(capacity))
+        return self.with_bank(self.bank.with_capacity(capacity))
 
     @property
     def can_choose(self) -> bool:

@@ -83,9 +83,9 @@ class CoupledBank(KernelShares):
         rank = np.concatenate([base.effective_rank, rank, rank_of_level])
         factor = np.concatenate([base.factor, base.factor, inverse(level)])
         bank = cls(base, variance, rank, factor, base.capacity)
-        return bank.paying(base.capacity) if base.normalize == "capacity" else bank
+        return bank.with_capacity(base.capacity) if base.normalize == "capacity" else bank
 
-    def paying(self, capacity: float) -> CoupledBank:
+    def with_capacity(self, capacity: float) -> CoupledBank:
         factor = capacity_factor(self.variance, self.effective_rank, self.sources, capacity)
         return replace(self, capacity=capacity, factor=factor)
 
@@ -228,9 +228,9 @@ class CoupledGram:
     def n_kernels(self) -> int:
         return self.bank.n_kernels
 
-    def paying(self, capacity: float) -> CoupledGram:
+    def with_capacity(self, capacity: float) -> CoupledGram:
         """A copy with another capacity exponent κ."""
-        return self.with_bank(self.bank.paying(capacity))
+        return self.with_bank(self.bank.with_capacity(capacity))
 
     def with_bank(self, bank: CoupledBank) -> CoupledGram:
         """A copy with a bank that differs only in the factors of its kernels."""

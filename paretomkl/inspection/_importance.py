@@ -55,7 +55,7 @@ class Importances:
     names : list of n_units str
         The sources, columns or kernels.
     mean, low, high : arrays of shape (n_units,)
-        The loss in score, and the ends of its interval. An importance whose interval is above zero is there beyond
+        The loss in score, and the ends of its interval. An importance whose interval is above zero is more than
         chance; one below zero says that the search does better without.
     shares : array of shape (n_units,), or None
         The share of each source or kernel in the learned kernel, for comparison; None for columns.
@@ -300,7 +300,7 @@ def _permutes(by: Any, measure: Any) -> bool:
             "Columns can only be permuted: leaving one out would change the kernels. Use measure='permute'."
         )
     if by == "kernel" and measure == "permute":
-        raise ValueError("Kernels can only be left out, since they share their columns; use measure='leave-out'.")
+        raise ValueError("Kernels are left out, since they share their columns; use measure='leave-out'.")
     return by == "column" or measure == "permute"
 
 

@@ -1020,7 +1020,7 @@ class FittedBank(KernelShares):
         named = {source: way for source, way in zip(self.sources, done, strict=True) if source}
         return named or {"X": done[0]}
 
-    def paying(self, capacity: float) -> FittedBank:
+    def with_capacity(self, capacity: float) -> FittedBank:
         """The bank with another exponent κ of the effective rank."""
         factor = capacity_factor(self.variance, self.effective_rank, self.sources, capacity)
         return replace(self, capacity=capacity, factor=factor)

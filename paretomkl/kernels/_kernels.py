@@ -572,7 +572,7 @@ class Source:
         An index or a name, a list of either, a slice, or a pattern such as ``"g_*"`` that selects all matching names.
         None means all columns of X.
     standardize : bool, "root" or "auto", default="auto"
-        Whether to scale each column to mean zero and standard deviation one, and to pull in outliers. ``"root"`` takes
+        Whether to scale each column to mean zero and standard deviation one, and to clip outliers. ``"root"`` takes
         square roots instead, which makes rare and common counts comparable. ``"auto"`` does so if the source has no
         negative value, is mostly zero and no column outweighs the others, as is the case for counts, shares,
         indicators and tf-idf, and standardises other sources; the training samples decide. Without standardising, a
@@ -681,7 +681,7 @@ class KernelBank:
         κ of ``normalize="capacity"``, at least 0. With 0, all kernels have the same variance; a larger κ puts a higher
         penalty on kernels that can fit anything.
     standardize : bool, "root", "range" or "auto", default="auto"
-        Whether to scale columns to mean zero and standard deviation one first, and to pull in outliers. ``"auto"`` does
+        Whether to scale columns to mean zero and standard deviation one first, and to clip outliers. ``"auto"`` does
         so for the default bank and for sources, except that blocks of counts and the like get square roots (``"root"``)
         instead. ``"range"`` maps the range of each column in the training samples to [0, 1], as the kernels of the
         paper expect, and needs a list of kernels or ``"paper"``. A :class:`~paretomkl.kernels.Source` can decide for
@@ -1031,7 +1031,7 @@ def sources(blocks: Mapping[str, Columns | Source] | None = None, /, **unknown: 
         selects all matching names. A :class:`~paretomkl.kernels.Source` also says whether to standardise them, and
         which kernels they have.
     **unknown : object
-        Refused: earlier versions took every keyword for a source.
+        Refused: settings of a source go into :class:`Source`.
 
     Returns
     -------

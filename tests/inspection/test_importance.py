@@ -228,7 +228,7 @@ def test_what_it_says(wine):
         ({"by": "task"}, "by must be 'source', 'column' or 'kernel'"),
         ({"measure": "shap"}, "measure must be"),
         ({"by": "column", "measure": "leave-out"}, "only be permuted"),
-        ({"by": "kernel", "measure": "permute"}, "only be left out"),
+        ({"by": "kernel", "measure": "permute"}, "Kernels are left out"),
         ({"confidence": 1.0}, "confidence must be"),
         ({"n_repeats": 0}, "n_repeats must be"),
     ],

@@ -88,7 +88,7 @@ def test_every_kernel_pays_for_its_capacity(toy):
         assert v == pytest.approx(np.trace(centred) / 75, rel=1e-6)
         assert r == pytest.approx(np.trace(centred) ** 2 / (centred**2).sum(), rel=1e-6)
         assert factor == pytest.approx(1 / (v * r**0.7), rel=1e-6)
-    assert_allclose(bank.paying(0.0).factor, 1 / bank.variance)
+    assert_allclose(bank.with_capacity(0.0).factor, 1 / bank.variance)
 
 
 @pytest.mark.parametrize("s", [1.0, 1.1, 2.0])

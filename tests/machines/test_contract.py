@@ -144,10 +144,10 @@ def test_another_capacity_price_is_another_problem_with_valid_cuts(kind):
     kernels = ["linear", ("rbf", {"sigma": 0.5}), ("rbf", {"sigma": 2.0})]
     banks = [KernelBank(kernels, normalize="capacity", capacity=k).fit(X) for k in (0.0, 1.0)]
     plain, fresh = (MACHINES[kind].make(GramBlocks(bank, X, rows), y, C) for bank in banks)
-    paying = MACHINES[kind].make(plain.gram.paying(1.0), y, C)
+    penalised = MACHINES[kind].make(plain.gram.with_capacity(1.0), y, C)
     theta = some_theta(0, 3)
-    assert_allclose(paying.sweep(theta, rtol=1e-9).lower, fresh.sweep(theta, rtol=1e-9).lower, rtol=1e-7)
-    solver, problem = CutPool(tol=1e-4), MultiTaskProblem(paying, PowerMean(2.0), LsBall(1.0))
+    assert_allclose(penalised.sweep(theta, rtol=1e-9).lower, fresh.sweep(theta, rtol=1e-9).lower, rtol=1e-7)
+    solver, problem = CutPool(tol=1e-4), MultiTaskProblem(penalised, PowerMean(2.0), LsBall(1.0))
     ratio = banks[1].factor / banks[0].factor
     carried = solver.rescaled(solve(plain, 2.0, 1.0, 1e-4), problem, ratio)
     for seed in range(5):
