@@ -357,11 +357,11 @@ class Sharing:
 
 
 def with_error(measure: Measure, mean: float, error: float, n_rows: int) -> str:
-    """A mean over folds and its standard error; for a share of 0 or 1 in all folds, the interval of ``n_rows`` rows.
+    """A mean over folds and its standard error; for a share of (nearly) 0 or 1, the interval of ``n_rows`` rows.
 
     Folds without any error say nothing about how rare errors are.
     """
-    if measure.percent and n_rows and mean in (0.0, 1.0):
+    if n_rows and measure.at_end(mean):
         return measure.with_interval(mean, *wilson(mean, n_rows))
     return measure.with_error(mean, error)
 

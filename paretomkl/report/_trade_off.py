@@ -476,6 +476,8 @@ def _learn_and_judge(
         fitted = noted(copy(best), path.reader)
         fitted.model_ = path.models[list(path.ps).index(1.0 if search is None else best.p)]
     about["by_task"] = score_by_task(fitted, held_out.X, held_out.y, tasks=held_out.tasks, scoring=judge.scorer)
+    if about.get("comparison") is not None:
+        about["comparison"] = _with_interval(about["comparison"], about["by_task"])
     given, bank, own = best.get_params(deep=False), as_bank(best.kernels), best.machine_kind.parameters
     chosen: dict[str, Any] = {
         "C": float(given["C"]),
@@ -560,6 +562,15 @@ def _compare(
     score, low, high = (float(v[at]) for v in (judged.scores_overall, judged.low_overall, judged.high_overall))
     ours = replace(found.ours, held_out=score, held_out_interval=(low, high))
     return replace(found, ours=ours)
+
+
+def _with_interval(comparison: Comparison, by_task: ScoresByTask) -> Comparison:
+    """The comparison with the interval of our held-out score, if it has none and these are scores of the same model."""
+    ours, mean = comparison.ours, by_task.mean
+    same = ours.held_out is not None and math.isclose(mean.score, ours.held_out)
+    if not same or not math.isnan(ours.held_out_interval[0]):
+        return comparison
+    return replace(comparison, ours=replace(ours, held_out_interval=(mean.low, mean.high)))
 
 
 def _judge(path: ParetoPath, judge: Judge, given: _Given) -> HeldOutResults:
