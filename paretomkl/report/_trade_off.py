@@ -46,6 +46,7 @@ from .._show.page import TITLE, PageData, build_page, dense_ps
 from .._show.words import parameters, verdict
 from .._tools.checks import check_count, check_exponents, check_number, check_share, shown
 from .._tools.files import check_writable, write_whole
+from .._tools.public import PublicNames
 from .._tools.shares import SHARES
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import Measure
@@ -607,7 +608,7 @@ def _judge(path: ParetoPath, judge: Judge, given: _Given) -> HeldOutResults:
 
 
 @dataclass(frozen=True)
-class Predictions:
+class Predictions(PublicNames):
     """Predicted and true numbers of held-out samples, or of some of them drawn evenly from all tasks.
 
     Parameters
@@ -622,6 +623,8 @@ class Predictions:
     n_all : int
         Number of entries before drawing.
     """
+
+    _internal = ("along", "drawn_from", "of_model", "page_data")
 
     tasks: IntArray
     rows: IntArray
@@ -669,7 +672,7 @@ class Predictions:
 
 
 @dataclass(frozen=True)
-class Confusion:
+class Confusion(PublicNames):
     """How many held-out samples of each class are predicted as each class, in each group.
 
     A group is a task, or all samples if the tasks are pairs of classes.
@@ -686,6 +689,8 @@ class Confusion:
     counts : list of n_groups int arrays of shape (n_points, n_classes, n_classes)
         Counts at each exponent of the path: rows are true classes, columns predicted ones.
     """
+
+    _internal = ("along", "drawn_from", "of_model", "page_data")
 
     groups: list[str]
     classes: list[list[str]]
