@@ -8,6 +8,7 @@ from pathlib import Path
 from sphinx_gallery.sorting import ExplicitOrder
 
 import paretomkl
+from paretomkl._tools.public import internal_names
 from paretomkl.datasets import data_found
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the extension mathml, beside this file
@@ -107,12 +108,10 @@ alone = (
 html_sidebars = {page: [] for page in alone}  # pages without others beside them
 
 
-INTERNAL = "plain_type|plain_estimator|read_data|parts|problem"  # of estimators
-
-
 def skip_routing(app, what, name, obj, skip, options):
     """Leave out set_fit_request and its like, whose text refers to scikit-learn's pages, and internal members."""
-    return True if re.fullmatch(rf"set_\w+_request|get_metadata_routing|{INTERNAL}", name) else None
+    routing = re.fullmatch(r"set_\w+_request|get_metadata_routing", name)
+    return True if routing or name in internal_names() else None
 
 
 def setup(app):

@@ -88,4 +88,4 @@ if not TYPE_CHECKING:  # with __getattr__ in sight, type checkers would accept a
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__} - {"TYPE_CHECKING"})

@@ -41,6 +41,7 @@ from .tasks import (
     make_number_tasks,
     make_sample_tasks,
     make_tasks,
+    name_of,
     names_of_columns,
     refuse_missing,
     rows_by_code,
@@ -301,7 +302,8 @@ def _with_targets(reading: Reading, samples: Samples, y: Any, sample_weight: Any
         raise ValueError(NO_Y)
     targets = as_numbers(y)
     _check_lengths(samples, targets)
-    made = make_number_tasks(y if targets.ndim == 2 and hasattr(y, "columns") else targets, samples.sources, strict)
+    of_frame = targets.ndim == 2 and hasattr(y, "columns")
+    made = make_number_tasks(y if of_frame else targets, samples.sources, strict, name_of(y))
     weights = _sample_weights(made, samples, sample_weight)
     centre, spread = np.zeros(len(made)), np.ones(len(made))
     groups = [(task.targets, weight) for task, weight in zip(made, weights, strict=True)]

@@ -75,8 +75,10 @@ def make_tasks(y: Any, tasks: Any = None, multi_class: MultiClass = "one-vs-one"
     return [task for source, own in rows.items() for task in _tasks_of_classes(labels, own, source, multi_class)]
 
 
-def make_number_tasks(y: Any, tasks: Any = None, strict: bool = True) -> list[Task]:
+def make_number_tasks(y: Any, tasks: Any = None, strict: bool = True, name: str = "y") -> list[Task]:
     """Regression tasks: one per distinct entry of ``tasks``, or one per column of a matrix y with gaps.
+
+    ``name`` is that of y if it is the only task.
 
     If ``strict``, raise for tasks with a single sample or a constant target, which have nothing to learn. In a fold of
     a search they may occur by chance.
@@ -97,7 +99,7 @@ def make_number_tasks(y: Any, tasks: Any = None, strict: bool = True) -> list[Ta
     else:
         labels = as_sources(tasks, len(values))
         if labels is None:
-            made = [Task("y", np.arange(len(values)), values)]
+            made = [Task(name, np.arange(len(values)), values)]
         else:
             made = [Task(str(source), rows, values[rows], (), source) for source, rows in rows_by_label(labels).items()]
     for task in made if strict else ():
@@ -324,6 +326,13 @@ def names_of_columns(y: Any, n_columns: int) -> list[Any]:
             raise ValueError(f"y has two columns called {text!r}; each column is a task and needs a unique name.")
         seen.add(text)
     return columns
+
+
+def name_of(y: Any) -> str:
+    """The name of a series, or of the column of a frame; "y" without one."""
+    names = column_names(y)
+    name = getattr(y, "name", None) if names is None else names[0]
+    return name if isinstance(name, str) and name else "y"
 
 
 def refuse_alike(labels: AnyArray, name: str) -> None:

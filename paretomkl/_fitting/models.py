@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from .._data.labels import Blocks, Decided, Groups, Labelling, Samples, TaskSet, as_blocks, flat_stack
 from .._data.tasks import Task, as_sources, unique_labels
 from .._data.together import Together
+from .._tools.public import PublicNames
 from .._tools.running import blas_threads
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import counted, literal
@@ -128,7 +129,7 @@ class StandIn:
 
 
 @dataclass(frozen=True)
-class TaskModel(FittedTasks):
+class TaskModel(PublicNames, FittedTasks):
     """The functions f_t(x) = Σ_i dual_ti k_θ(x_i, x) + d k_θ(x, x) + b_t of all tasks.
 
     Attributes
@@ -161,6 +162,8 @@ class TaskModel(FittedTasks):
     >>> model.predict(X[:2]).tolist(), model.decisions(X).shape
     ([0, 0], (150, 3))
     """
+
+    _internal = ("decided", "joined", "parts", "trimmed")
 
     bank: FittedBank
     tasks: Any

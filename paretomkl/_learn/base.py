@@ -16,6 +16,7 @@ from .._data.ranges import warn_if_far
 from .._data.reading import Reader, Reading, Training, is_remote, read_data, read_samples
 from .._fitting.models import FittedTasks, TaskModel, by_columns
 from .._tools.checks import check_number
+from .._tools.public import PublicNames
 from .._tools.typing import AnyArray, Array, ClassWeight, IntArray
 from .._tools.wording import counted
 from ..kernels import KernelLike
@@ -47,7 +48,7 @@ else:
 E = TypeVar("E")
 
 
-class MultiTaskEstimator(_Estimator):
+class MultiTaskEstimator(PublicNames, _Estimator):
     """An estimator that wraps one fitted model of several tasks.
 
     Subclasses provide the parameters ``task_column`` and ``random_state``, and a method ``_learn`` that solves the
@@ -57,6 +58,10 @@ class MultiTaskEstimator(_Estimator):
     task_column: int | str | None
     random_state: int | np.random.RandomState | None
     kernels: Any = None  # not all methods have kernels
+    _internal: ClassVar[tuple[str, ...]] = (
+        *("exponents", "gives_probabilities", "learned", "machine_kind", "mixed_names", "parts", "posed", "read_data"),
+        *("reading", "codings_", "ranges_in_", "rows_in_"),
+    )
     mixed_names = False  # estimators refuse column names of several types, as scikit-learn does
 
     model_: Any  # FittedTasks

@@ -11,12 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._data.labels import Samples
 from .._data.reading import Reading, read_samples
+from .._tools.public import PublicNames
 from .._tools.typing import AnyArray, Array, IntArray
 from ..kernels._preparing import Preparation
 from ..tables._coding import Coding
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(PublicNames, TransformerMixin, BaseEstimator):
     """Turns a table with text, categories and gaps into numbers, as the estimators of this library do.
 
     The estimators take such tables themselves, and fit what they learn from them in each fold of a search. This
@@ -50,6 +51,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     1  40.0        0.0        1.0
     2  50.0        1.0        0.0
     """
+
+    _internal = ("kernels", "mixed_names", "reading", "task_column", "preparation_", "ranges_in_", "rows_in_")
 
     task_column = None
     kernels = "default"  # the rules for X are those of the default bank

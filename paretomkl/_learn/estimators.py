@@ -253,6 +253,10 @@ class ParetoMKLClassifier(ContinuingLearner, KernelTaskClassifier):
     intercept_ : array of shape (n_tasks,)
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features,)
+    calibration_ : Calibration
+        With ``probability=True``, how decisions become probabilities.
+    model_ : TaskModel
+        The fitted functions, their kernels and the names of the tasks.
 
     Examples
     --------
@@ -411,6 +415,8 @@ class ParetoMKLRegressor(ContinuingLearner, KernelTaskRegressor):
         M_p of ``objectives_``, and its certified relative gap, an upper bound on the true one.
     n_sweeps_ : int
         Passes over the tasks.
+    model_ : TaskModel
+        The fitted functions, their kernels and the names of the tasks.
     task_names_, kernel_names_ : lists of str
     support_, support_vectors_, dual_coef_, intercept_
         The task functions, which predict the targets on the scale that ``normalize_y`` gives them.
@@ -532,6 +538,7 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
     __metadata_request__decision_function: ClassVar = {"tasks": True}
     __metadata_request__score_samples: ClassVar = {"tasks": True}
 
+    _internal = ("share",)
     model_: Any
     offset_: Array
     share = "kernel"

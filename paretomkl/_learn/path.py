@@ -16,6 +16,7 @@ from .._data.together import Share
 from .._fitting.models import TaskModel
 from .._fitting.tracing import check_parts, learn
 from .._tools.checks import check_exponents, check_task_weight
+from .._tools.public import PublicNames
 from .._tools.typing import Array, ClassWeight, IntArray, MultiClass, SolverLike, TaskScale
 from ..kernels._kernels import KernelLike
 from ..machines import MACHINES, MachineKind
@@ -48,7 +49,7 @@ def parameters_of(estimator: Any, tol: float, tasks: bool) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class ParetoPath:
+class ParetoPath(PublicNames):
     """Solutions along p, one row per solution.
 
     Attributes
@@ -113,6 +114,8 @@ class ParetoPath:
     >>> path.ps.tolist(), path.theta.shape, path.objectives.shape
     ([1.0, 10.0], (2, 13), (2, 3))
     """
+
+    _internal = ("along_p", "from_solutions", "large_is_hard")
 
     solutions: list[Solution]
     models: list[TaskModel]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._data.together import CALLED, Share, sharing_in_words
+from .._tools.public import PublicNames
 from .._tools.typing import Array, IntArray
 from .._tools.wording import ACCURACY, Measure, in_digits
 from .intervals import Estimate, of_folds, wilson
@@ -97,7 +98,7 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(PublicNames):
     """A model and its baselines on the same folds.
 
     Parameters
@@ -113,6 +114,8 @@ class Comparison:
     by_task : ScoresByTask, default=None
         For regression, our scores of each task over the rows of all folds.
     """
+
+    _internal = ("page_data",)
 
     ours: Contender
     baselines: Sequence[Contender]
@@ -270,6 +273,7 @@ class CrossValidation:
 
     @property
     def best_score(self) -> float:
+        """The mean score at the chosen point."""
         return self.mean[list(self.ps).index(self.best_p)]
 
     @property
@@ -285,7 +289,7 @@ class CrossValidation:
 
 
 @dataclass(frozen=True)
-class Sharing:
+class Sharing(PublicNames):
     """The scores of the ways to share on the same folds.
 
     Parameters
@@ -301,6 +305,8 @@ class Sharing:
     common : float, default=None
         Share of the common part in the functions, if "function" was chosen.
     """
+
+    _internal = ("page_data",)
 
     scores: Mapping[Share, tuple[float, float]]
     best: Share
@@ -357,11 +363,11 @@ class Sharing:
 
 
 def with_error(measure: Measure, mean: float, error: float, n_rows: int) -> str:
-    """A mean over folds and its standard error; for a share of 0 or 1 in all folds, the interval of ``n_rows`` rows.
+    """A mean over folds and its standard error; for a share of (nearly) 0 or 1, the interval of ``n_rows`` rows.
 
     Folds without any error say nothing about how rare errors are.
     """
-    if measure.percent and n_rows and mean in (0.0, 1.0):
+    if n_rows and measure.at_end(mean):
         return measure.with_interval(mean, *wilson(mean, n_rows))
     return measure.with_error(mean, error)
 

@@ -36,6 +36,7 @@ from .._data.tasks import (
     task_column_of,
     unique_labels,
 )
+from .._tools.public import PublicNames
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import literal
 from .cells import MATRIX_AND_TASKS, as_vector_or_matrix, rows_of_tasks
@@ -129,11 +130,13 @@ def make_multitask_scorer(
     return scorer
 
 
-class MultiTaskScorer(BaseEstimator):
+class MultiTaskScorer(PublicNames, BaseEstimator):
     """The result of :func:`make_multitask_scorer`, with the same parameters.
 
     It derives from BaseEstimator only for metadata requests, ``clone`` and parameters.
     """
+
+    _internal = ("parts",)
 
     __module__ = "paretomkl.model_selection"  # the public import path, which saved models use
     __metadata_request__score: ClassVar = {"tasks": True, "estimator": UNUSED}

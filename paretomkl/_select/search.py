@@ -72,6 +72,17 @@ class PathSearch(KernelFit, MultiTaskEstimator):
     and s, plus ``cv``, ``scoring`` and ``error_score``.
     """
 
+    _internal = (
+        "by_loss",
+        "choose",
+        "estimator_at",
+        "loss_name",
+        "plain_estimator",
+        "plain_type",
+        "stratify",
+        "n_samples_",
+    )
+
     plain_type: ClassVar[type[PlainEstimator]]
 
     model_: Any

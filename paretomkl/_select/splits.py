@@ -25,6 +25,7 @@ from .._data.tasks import (
     task_column_of,
     unique_labels,
 )
+from .._tools.public import PublicNames
 from .._tools.typing import AnyArray, IntArray
 from .._tools.wording import literal
 from ..exceptions import RareLabelWarning, TaskDataError
@@ -37,8 +38,10 @@ RandomState = int | np.random.RandomState | None
 TrainTest = tuple[IntArray, IntArray]  # rows for training and for testing
 
 
-class _TaskSplitter:
+class _TaskSplitter(PublicNames):
     """Base class of splits within tasks: it finds the tasks."""
+
+    _internal = ("by_label", "split_all")
 
     __metadata_request__split: ClassVar = {"groups": True, "tasks": True}
     n_splits: int

@@ -17,6 +17,7 @@ from .._data.numbers import Targets, deviations, levels, unexplained
 from .._data.tasks import array_of, listed
 from .._data.together import Together
 from .._tools.checks import check_number
+from .._tools.public import PublicNames
 from .._tools.typing import Array, IntArray
 from .._tools.wording import ACCURACY, REGRESSION_MEASURES, WORST, Measure
 from .intervals import CONFIDENCE, Estimate, combined
@@ -33,7 +34,7 @@ MOST_ROWS = 40  # tasks that are printed
 
 
 @dataclass(frozen=True)
-class ScoresByTask:
+class ScoresByTask(PublicNames):
     """The scores of a model on the rows of each task, with intervals.
 
     Attributes
@@ -67,6 +68,8 @@ class ScoresByTask:
     >>> found.tasks, found.rows.tolist(), bool((found.low <= found.scores).all())
     (['0', '1'], [75, 75], True)
     """
+
+    _internal = ("of",)
 
     tasks: list[str]
     rows: IntArray

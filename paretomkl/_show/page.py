@@ -16,11 +16,11 @@ import numpy as np
 
 from .._tools.files import write_whole
 from .._tools.typing import AnyArray, Array, IntArray
-from .._tools.wording import Measure
+from .._tools.wording import Measure, counted
 from ..scalarizations import PAPER_PS
 from . import words
 from .code import exponent_code
-from .words import ExponentAxis, exponent_label, pool_kernels, shorten, shorten_all
+from .words import ExponentAxis, exponent_label, plain_kernel, pool_shares, shorten, shorten_all
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 PageData: TypeAlias = dict[str, object]  # what the page knows, as JSON
 
 ANCHORS = PAPER_PS[:-1] + (100.0, 200.0, np.inf)  # beyond 50 the weights still move, but the objectives hardly do
-MAX_KERNELS = 40  # if there are more, the last one pools the lightest
+MOST_COLORS = 7  # of kernels or sources; if there are more, the last one pools the lightest
 BRIEF = (16, 24, 40)  # letters of a task's name where space is short
 DIGITS = 6  # significant digits of numbers in the file
 TITLE = "The trade-off between the tasks"
@@ -203,15 +203,15 @@ def build_page(
         data["numbers"] = predictions.page_data(rows)
     if confusion is not None:
         data["confusion"] = confusion.page_data(rows)
-    if comparison is not None:
-        data["comparison"] = comparison.page_data()
-    if sharing is not None:
-        data["sharing"] = sharing.page_data()
+    compared = {"comparison": comparison, "sharing": sharing}
+    data |= {name: found.page_data() for name, found in compared.items() if found is not None}
     data |= {"code": path.refit if refit is None else refit, "codeNote": refit_note}
     parts = {
         "title": html.escape(title),
-        "facts": "".join(f"<li>{html.escape(fact)}</li>" for fact in [*_counts(path, len(rows)), *facts]),
-        "verdict": "" if not verdict else f'<ul class="verdict">{"".join(map(_sentence, verdict))}</ul>',
+        "noun": _noun(path),
+        "pairs": _about_pairs(path),
+        "facts": "".join(f"<li>{html.escape(fact)}</li>" for fact in _facts(path, facts, len(rows))),
+        "verdict": _verdict(verdict, sharing),
         "fallback": summary_table(path, *(() if held_out is None else (held_out.texts(), f"held-out {held_out.name}"))),
         "measure": html.escape(measure.name),
         "overall": html.escape(overall),
@@ -227,23 +227,55 @@ def build_page(
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _template("page.html"))
 
 
+def _verdict(sentences: Sequence[str], sharing: Sharing | None) -> str:
+    """What to take home, and whether the page shows another model than the chosen one."""
+    listed = f'<ul class="verdict">{"".join(map(_sentence, sentences))}</ul>' if sentences else ""
+    return listed + ("" if sharing is None or sharing.best == "kernel" else _template("not_chosen.html"))
+
+
 def _sentence(text: str) -> str:
-    """A list item, with text between backticks as code."""
+    """A list item that starts in bold, with text between backticks as code."""
     marked = re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(text))
-    return f"<li>{marked}</li>"
+    return f"<li>{re.sub('^[^:,.<&]+', lambda start: f'<b>{start[0]}</b>', marked)}</li>"
 
 
-def _counts(path: ParetoPath, n_points: int) -> list[str]:
-    """How many tasks, kernels, exponents and sweeps there are."""
-    tasks, kernels, sources = len(path.task_names), len(path.kernel_names), len(path.source_shares)
+def _facts(path: ParetoPath, facts: Sequence[str], n_points: int) -> list[str]:
+    """How many tasks, kernels, exponents and sweeps there are, and these facts."""
+    kernels, sources = len(path.kernel_names), len(path.source_shares)
     return [
-        f"{tasks} task" + "s" * (tasks != 1),
+        _tasks_in_words(path),
+        *facts,
         f"{kernels} kernel" + "s" * (kernels != 1) + (f" of {sources} source" + "s" * (sources != 1)) * (sources > 0),
         *[f"{n_points} exponents, each solved and certified to {words.percent_above(float(path.gap.max()))}"]
         * (n_points > 1),
         f"{path.n_sweeps} sweep" + "s" * (path.n_sweeps != 1) + f" in {path.seconds['total']:.1f} s",
         *["objectives per sample"] * (path.task_scale == "samples"),
     ]
+
+
+def _tasks_in_words(path: ParetoPath) -> str:
+    """How many tasks there are, which column names them, and how many pairs of classes they have."""
+    tasks, column, n = path.models[0].tasks, path.reader.task_column, len(path.task_names)
+    said = counted(len(tasks.distinct_sources), "task") + f" (column {column})" * isinstance(column, str)
+    if _noun(path) == "task":
+        return said
+    how = "one against the rest" if tasks.one_vs_rest else "two at a time"
+    whose = "" if tasks.kind == "classes" else f"{said}, "
+    return f"{whose}{len(tasks.classes)} classes compared {how}: {n} {_noun(path)}s"
+
+
+def _noun(path: ParetoPath) -> str:
+    """What the page calls its units: a task of the user with several classes is several comparisons of these."""
+    tasks = path.models[0].tasks
+    if len(tasks.names) == len(tasks.distinct_sources):
+        return "task"
+    return "comparison" if tasks.one_vs_rest else "pair"
+
+
+def _about_pairs(path: ParetoPath) -> str:
+    """What the pairs or comparisons of classes are, for the guide; empty without them."""
+    noun = _noun(path)
+    return "" if noun == "task" else _template("pairs.html").replace("{{noun}}", noun)
 
 
 def _without_scores(kind: MachineKind, measure: Measure) -> str:
@@ -328,7 +360,9 @@ def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutScores | None, cv: 
     ps = path.ps[rows]
     axis = ExponentAxis(ps)
     reference = axis.nearest(1.0)
-    shares, kernels = pool_kernels(path.kernel_shares[rows], path.kernel_names, MAX_KERNELS - 1)
+    shares, kernels = pool_shares(path.kernel_shares[rows], path.kernel_names, MOST_COLORS - 1)
+    by_source = np.reshape([share[rows] for share in path.source_shares.values()], (-1, len(rows))).T
+    source_shares, sources = pool_shares(by_source, list(path.source_shares), MOST_COLORS - 1)
     objectives = path.objectives[rows]
     data: PageData = {
         "p": [exponent_label(p) for p in ps],
@@ -341,14 +375,14 @@ def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutScores | None, cv: 
         "tasks": path.task_names,
         "brief": {length: shorten_all(path.task_names, length) for length in BRIEF},
         "noSlider": words.why_no_slider(len(path.task_names), float(ps[0])) if len(ps) == 1 else "",
-        "kernels": kernels,
+        "noun": _noun(path),
+        "kernels": [plain_kernel(name) for name in kernels],
         "objectives": _rounded(objectives.T),
         "weights": _rounded(path.task_weights[rows].T),
         "mean": _rounded(path.objective[rows]),
         "shares": _rounded(shares.T),
-        "sources": [{"name": name, "share": _rounded(share[rows])} for name, share in path.source_shares.items()],
-        "sourceOf": _source_of(path, kernels),
-        "spread": _spread(path, kernels, cv),
+        "sources": [{"name": name, "share": _rounded(source_shares[:, k])} for k, name in enumerate(sources)],
+        "spread": _spread(kernels, sources, cv),
         "gap": _rounded(path.gap[rows]),
         "tol": path.tol,
         "difficulty": _rounded(path.difficulty[rows].mean(axis=0)),
@@ -379,19 +413,12 @@ def _data(path: ParetoPath, rows: IntArray, held_out: HeldOutScores | None, cv: 
     return data
 
 
-def _spread(path: ParetoPath, kernels: list[str], cv: CrossValidation | None) -> dict[str, list[float | None]] | None:
+def _spread(kernels: list[str], sources: list[str], cv: CrossValidation | None) -> dict[str, list[float | None]] | None:
     """The standard deviations over folds of the shares of kernels and sources, None where they are unknown."""
     if cv is None or not cv.kernel_spread:
         return None
-    known = {"kernel": (cv.kernel_spread, kernels), "source": (cv.source_spread, path.source_shares)}
+    known = {"kernel": (cv.kernel_spread, kernels), "source": (cv.source_spread, sources)}
     return {kind: [spread.get(name) for name in names] for kind, (spread, names) in known.items()}
-
-
-def _source_of(path: ParetoPath, kernels: Sequence[str]) -> list[int | None]:
-    """The index of each kernel's source; None for a kernel without one, such as a pool of kernels."""
-    places = {name: k for k, name in enumerate(path.source_shares)}
-    owner = {str(kernel): kernel.source for kernel in path.models[0].bank.kernels}
-    return [places.get(owner.get(name) or "") for name in kernels]
 
 
 def _words(path: ParetoPath, rows: IntArray, reference: int, held_out: HeldOutScores | None) -> list[PageData]:
@@ -400,7 +427,8 @@ def _words(path: ParetoPath, rows: IntArray, reference: int, held_out: HeldOutSc
     p_there, is_average = float(path.ps[at]), path.ps[at] == 1
     preferences = bool(is_average) and not np.allclose(path.task_weights[at], 1 / len(path.task_names))
     by_kernel, by_source = path.kernel_shares, path.source_shares
-    names, kernels = shorten_all(path.task_names), shorten_all(path.kernel_names)
+    names, kernels = shorten_all(path.task_names), shorten_all([plain_kernel(name) for name in path.kernel_names])
+    noun = _noun(path)
     points: list[PageData] = []
     for row in rows:
         p, objectives = float(path.ps[row]), path.objectives[row]
@@ -412,19 +440,22 @@ def _words(path: ParetoPath, rows: IntArray, reference: int, held_out: HeldOutSc
                 names,
                 path.task_weights[at] if is_average else None,
                 path.difficulty[row],
+                noun,
             ),
-            *words.change_of_objectives(p_there, objectives, path.objectives[at], names, path.difficulty[at]),
+            *words.change_of_objectives(p_there, objectives, path.objectives[at], names, path.difficulty[at], noun),
         ]
         if held_out is not None:
             there = (None, None) if row == at else (float(held_out.overall[at]), held_out.tasks[at])
             here = float(held_out.overall[row]), there[0], held_out.tasks[row], there[1]
             about = held_out.name, held_out.overall_interval(row), held_out.n_rows
-            sentences.append(words.change_of_score(p_there, *here, held_out.measure, *about))
+            sentences.append(words.change_of_score(p_there, *here, held_out.measure, *about, noun))
+            of_tasks = held_out.tasks[row], held_out.ends["low"][row], held_out.ends["high"][row]
+            sentences.append(words.lowest_score(names, *of_tasks, held_out.measure))
         sentences.append(words.source_shares({name: share[row] for name, share in by_source.items()}))
         sentences.append(words.heaviest_kernel(by_kernel[row], kernels))
         points.append(
             {
-                "head": words.headline(p, len(path.task_names), preferences, path.large_is_hard),
+                "head": words.headline(p, len(path.task_names), preferences, path.large_is_hard, noun),
                 "said": [sentence.replace("….", "…") for sentence in sentences if sentence],
                 "certificate": words.certificate(p, float(path.gap[row]), len(names)),
             }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,16 @@ CALLED = {  # a machine, by what its decisions mean
     "numbers": "regression",
     "levels": "one-class machine",
 }
+PLAIN = {  # what the kernels of the default bank do
+    "linear": "straight lines",
+    "quadratic": "curves and products",
+    "cosine": "directions",
+    "gaussian": "smooth",
+    "laplacian": "jagged",
+}
+WIDTHS = ("very narrow", "narrow", "medium", "wide", "very wide")
+WIDTH_ENDS = (0.4, 0.8, 1.5, 3.0)  # in typical distances
+DEFAULT_KERNEL = re.compile(rf"((?:.*: )?)(({'|'.join(PLAIN)})(?: ×(\d[\d.]*))?)")
 NUMBER_AT_START, NUMBER_AT_END = re.compile(r"^[\d.]+"), re.compile(r"[\d.]+$")
 LINEAR_BELOW = 1e-3  # |p| below which M_p looks like the geometric mean
 
@@ -128,16 +139,23 @@ def parameters(values: Mapping[str, float | None]) -> str:
 
 
 # ------------------------------------------------------------------------------------------------- sentences
-def headline(p: float, n_tasks: int = 2, preferences: bool = False, large_is_hard: bool = True) -> str:
-    """Which tasks count most at this p, in a few words; ``large_is_hard`` as in a path."""
+def headline(
+    p: float, n_tasks: int = 2, preferences: bool = False, large_is_hard: bool = True, noun: str = "task"
+) -> str:
+    """Which tasks count most at this p, in a few words; ``large_is_hard`` as in a path.
+
+    noun: here and below, what a task is called, which is "pair" if it is a pair of classes.
+    """
     if n_tasks == 1:
         return "one task: p has no effect"
     if p == 1 and preferences:
         return "the average, weighted by your preferences"
+    if p in HEADLINES:
+        return HEADLINES[p].replace("task", noun)
     if large_is_hard:
-        return HEADLINES.get(p, "hard tasks get more weight" if p > 1 else "easy tasks get more weight")
+        return f"{'hard' if p > 1 else 'easy'} {noun}s get more weight"
     kind = "large objectives (hard, or many samples)" if p > 1 else "small objectives (easy, or few samples)"
-    return HEADLINES.get(p, f"tasks with {kind} get more weight")
+    return f"{noun}s with {kind} get more weight"
 
 
 def who_carries(
@@ -147,6 +165,7 @@ def who_carries(
     names: Sequence[str],
     reference: Array | None = None,
     difficulty: Array | None = None,
+    noun: str = "task",
 ) -> str:
     """Which tasks have most of the weight, and their weight at p = 1 (from ``reference``, the weights there).
 
@@ -157,18 +176,18 @@ def who_carries(
     if n_tasks == 1:  # the page says why it has no slider
         return ""
     if np.allclose(weights, weights[0], rtol=1e-6):
-        return f"Every task carries {percent(1 / n_tasks)} of the weight."
+        return f"Every {noun} carries {percent(1 / n_tasks)} of the weight."
     if p == 1:
         low, high = percent(float(weights.min())), percent(float(weights.max()))
-        return f"Every task carries the weight you gave it, from {low} to {high}."
+        return f"Every {noun} carries the weight you gave it, from {low} to {high}."
     if math.isinf(p):
         chosen = np.argsort(-weights, kind="stable")[: max(1, int((weights > 0.005).sum()))]
         which = listing([names[t] for t in chosen])
         degree = "largest" if p > 0 else "smallest"
         if len(chosen) == 1:
-            return f"The task with the {degree} objective, {which}, carries all the weight."
+            return f"The {noun} with the {degree} objective, {which}, carries all the weight."
         many = number_word(len(chosen)).capitalize()
-        return f"{many} tasks share the {degree} objective and all the weight: {which}."
+        return f"{many} {noun}s share the {degree} objective and all the weight: {which}."
     sign = -1 if p > 1 else 1
     order = np.argsort(sign * objectives, kind="stable")
     count = 1 + int(np.searchsorted(np.cumsum(weights[order]), 0.5))
@@ -179,29 +198,35 @@ def who_carries(
     share = percent(float(weights[chosen].sum()))
     before = "" if reference is None else f" ({percent(float(reference[chosen].sum()))} at p = 1)"
     which = listing([names[t] for t in chosen])
-    who = _those_that_carry(p, count, n_tasks, third and n_tasks > 6, apt)
+    who = _those_that_carry(p, count, n_tasks, third and n_tasks > 6, apt, noun)
     if count == 1:
         return f"{who}, {which}, carries {share} of the weight{before}."
     return f"{who} {share} of the weight{before}: {which}."
 
 
-def _those_that_carry(p: float, count: int, n_tasks: int, third: bool, apt: bool) -> str:
+def _those_that_carry(p: float, count: int, n_tasks: int, third: bool, apt: bool, noun: str) -> str:
     """The subject of the sentence: the hardest or easiest tasks if ``apt``, else those with extreme objectives."""
     ending = "er" if count == 1 and n_tasks == 2 else "est"
     if apt:
         degree = ("hard" if p > 1 else "easi") + ending
         if count == 1:
-            return f"The {degree} task"
-        return f"The {degree} third of the tasks carries" if third else f"The {number_word(count)} {degree} tasks carry"
+            return f"The {degree} {noun}"
+        few = f"third of the {noun}s carries" if third else f"{noun}s carry"
+        return f"The {degree} {few}" if third else f"The {number_word(count)} {degree} {few}"
     degree = ("larg" if p > 1 else "small") + ending
     if count == 1:
-        return f"The task with the {degree} objective"
+        return f"The {noun} with the {degree} objective"
     few = "third of the" if third else number_word(count)
-    return f"The {few} tasks with the {degree} objectives {'carries' if third else 'carry'}"
+    return f"The {few} {noun}s with the {degree} objectives {'carries' if third else 'carry'}"
 
 
 def change_of_objectives(
-    reference_p: float, objectives: Array, reference: Array, names: Sequence[str], difficulty: Array | None = None
+    reference_p: float,
+    objectives: Array,
+    reference: Array,
+    names: Sequence[str],
+    difficulty: Array | None = None,
+    noun: str = "task",
 ) -> list[str]:
     """How the objectives differ from those at another p: of the hardest and easiest task, and how many gain and lose.
 
@@ -215,8 +240,8 @@ def change_of_objectives(
     hardest, easiest = int(by.argmax()), int(by.argmin())
     degrees = ("harder", "easier") if n_tasks == 2 else ("hardest", "easiest")
     first = (
-        f"Compared with p = {exponent_label(reference_p)}, the {degrees[0]} task's objective "
-        f"({shorten(names[hardest])}) {_moves(change[hardest])}, the {degrees[1]} task's ({shorten(names[easiest])}) "
+        f"Compared with p = {exponent_label(reference_p)}, the {degrees[0]} {noun}'s objective "
+        f"({shorten(names[hardest])}) {_moves(change[hardest])}, the {degrees[1]} {noun}'s ({shorten(names[easiest])}) "
         f"{_moves(change[easiest])}."
     )
     if n_tasks == 2:
@@ -230,7 +255,7 @@ def change_of_objectives(
         extremes.append(f"{shorten(names[worst])} loses most (+{percent(change[worst])})")
     return [
         first,
-        f"Lower is better: {how_many(gains)} of {n_tasks} tasks {'gain' if gains > 1 else 'gains'} and "
+        f"Lower is better: {how_many(gains)} of {n_tasks} {noun}s {'gain' if gains > 1 else 'gains'} and "
         f"{how_many(losses)} {'lose' if losses > 1 else 'loses'}; "
         f"{', '.join(extremes)}.",
     ]
@@ -259,6 +284,7 @@ def change_of_score(
     name: str = "",
     interval: tuple[float, float] = (math.nan, math.nan),
     n_rows: int | None = None,
+    noun: str = "task",
 ) -> str:
     """The held-out score and its difference from the score at another p (None at that p itself).
 
@@ -282,12 +308,31 @@ def change_of_score(
         worse = int((scores < scores_there - 1e-9).sum())
         same = int(np.isfinite(scores).sum()) - better - worse
         sentence += (
-            f": {number_word(better)} task{' is' if better == 1 else 's are'} better, {how_many(worse)} worse, "
+            f": {number_word(better)} {noun}{' is' if better == 1 else 's are'} better, {how_many(worse)} worse, "
             f"{how_many(same)} unchanged"
             if better or worse
-            else "; no task changes"
+            else f"; no {noun} changes"
         )
     return sentence + "."
+
+
+def lowest_score(names: Sequence[str], scores: Array, low: Array, high: Array, measure: Measure) -> str:
+    """Which task has the lowest held-out score, which need not be a hard one: an objective is not a score."""
+    if np.isfinite(scores).sum() < 2:
+        return ""
+    t = int(np.nanargmin(scores))
+    score = measure.with_interval(float(scores[t]), float(low[t]), float(high[t]))
+    return f"The lowest held-out {measure.name} is that of {shorten(names[t])}: {score}."
+
+
+def plain_kernel(name: str) -> str:
+    """What a default kernel does, before its name: "smooth, wide (gaussian ×4)"; other names stay as they are."""
+    found = DEFAULT_KERNEL.fullmatch(name)
+    if found is None:
+        return name
+    source, own, kind, width = found.groups()
+    size = f", {WIDTHS[bisect(WIDTH_ENDS, float(width))]}" if width else ""
+    return f"{source}{PLAIN[kind]}{size} ({own})"
 
 
 def heaviest_kernel(shares: Array, names: Sequence[str]) -> str:
@@ -344,9 +389,10 @@ def choice(cv: CrossValidation, name: str = "", n_tasks: int = 2) -> str:
     others = parameters({"C": cv.best_C, "capacity": cv.best_capacity, "s": cv.best_s, "epsilon": cv.best_epsilon})
     picked = others if n_tasks == 1 else f"p = {exponent_label(cv.best_p)} with {others}"
     rows = "the training set" if cv.n_rows is None else f"{cv.n_rows} rows of the training set"
+    error = "" if measure.at_end(cv.best_score) else f", standard error {measure.size(cv.standard_error)}"
     sentence = (
         f"Cross-validation ({cv.n_splits} folds of {rows}) would pick {picked}: "
-        f"{what}{measure.text(cv.best_score)}, standard error {measure.size(cv.standard_error)}."
+        f"{what}{measure.text(cv.best_score)}{error}."
     )
     if len(cv.ps) == 1 or n_tasks == 1:
         return sentence
@@ -427,14 +473,14 @@ def exponent_ranks(ps: Array) -> Array:
     return np.select([np.isinf(ps) | (ps == 1), (ps == ps.min()) | (ps == ps.max()), decade], [0, 1, 2], 3)
 
 
-def pool_kernels(theta: Array, names: list[str], n_named: int) -> tuple[Array, list[str]]:
-    """Weights (n_points, n_shown) and names: the heaviest kernels in bank order, then the sum of the others."""
-    if len(names) <= n_named + 1:  # pooling a single kernel saves nothing
-        return theta, list(names)
-    ranked = np.argsort(-theta.max(axis=0), kind="stable")
+def pool_shares(shares: Array, names: list[str], n_named: int) -> tuple[Array, list[str]]:
+    """Shares (n_points, n_shown) and names of kernels or sources: the largest in their order, and the others' sum."""
+    if len(names) <= n_named + 1:  # pooling a single one saves nothing
+        return shares, list(names)
+    ranked = np.argsort(-shares.max(axis=0), kind="stable")
     named, others = np.sort(ranked[:n_named]), ranked[n_named:]
-    weights = np.column_stack([theta[:, named], theta[:, others].sum(axis=1)])
-    return weights, [names[m] for m in named] + [f"{len(others)} others"]
+    pooled = np.column_stack([shares[:, named], shares[:, others].sum(axis=1)])
+    return pooled, [names[m] for m in named] + [f"{len(others)} others"]
 
 
 class ExponentScale:

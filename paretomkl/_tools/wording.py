@@ -194,8 +194,13 @@ class Measure:
         return self.text(value) + f" ({interval})" * bool(interval)
 
     def with_error(self, value: float, error: float) -> str:
-        """A value and its standard error if known: "91.2 % ± 1.1"."""
-        return self.text(value) + (f" ± {self.error(error)}" if math.isfinite(value + error) else "")
+        """A value and its standard error if known: "91.2 % ± 1.1"; not "100.0 % ± 0.2", which no score can have."""
+        shown = math.isfinite(value + error) and not self.at_end(value)
+        return self.text(value) + f" ± {self.error(error)}" * shown
+
+    def at_end(self, value: float) -> bool:
+        """Whether it is a share that is shown as 0 or 100 %."""
+        return self.percent and self.text(value) in ("0.0 %", "100.0 %")
 
     def same(self, difference: float, value: float) -> bool:
         """Whether a difference from a value is too small to notice."""

@@ -383,6 +383,8 @@ class MinimaxMTL(MultiTaskClassifier):
     ((3, 4), (3,))
     """
 
+    _internal = ("kernels",)
+
     model_: LinearModel
     losses_: Array
     task_weights_: Array

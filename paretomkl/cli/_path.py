@@ -89,7 +89,7 @@ def path(
         found = trade_off_page(
             search,
             table.X,
-            table.y,
+            _named(table, target),
             groups=table.groups,
             test_size=test_size,
             random_state=options.seed,
@@ -109,6 +109,13 @@ def path(
         f"{100 * seen:.0f} % of them.",
     )
     _report_path(table, found, *_write_path(folder, found, page), next_step, Output(options.as_json))
+
+
+def _named(table: "Table", target: str) -> Any:
+    """What to predict; a single task of numbers is named by its column."""
+    from pandas import Series
+
+    return Series(table.y, name=target) if table.regression else table.y
 
 
 def _folds(table: "Table", options: Options, judge: "Judge", share: float) -> Any:

@@ -21,6 +21,7 @@ from .._data.tasks import array_of, unique_labels
 from .._fitting.models import Support, TaskModel
 from .._fitting.tracing import Parts, Posed, check_parts, fit_and_measure, models_of, pose
 from .._tools.checks import check_number, check_share, shown
+from .._tools.public import PublicNames
 from .._tools.typing import AnyArray, Array, IntArray
 from ..kernels._fitted import (
     Evaluator,
@@ -374,7 +375,7 @@ def _(training: RemoteTraining, points: Sequence[Solution], bank: FittedBank) ->
 
 
 @dataclass(frozen=True)
-class Sites:
+class Sites(PublicNames):
     """Sites of a cluster; pass them instead of X.
 
     Parameters
@@ -399,6 +400,8 @@ class Sites:
     >>> len(sites.sites)  # with a client: pareto_path(sites)
     2
     """
+
+    _internal = ("on_workers",)
 
     sites: Sequence[Site]
     client: Client | None = None

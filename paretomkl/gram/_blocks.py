@@ -117,6 +117,7 @@ class CombinedGram:
         return block[np.ix_(mine if rows is None else mine[rows], mine if columns is None else mine[columns])]
 
     def release(self) -> None:
+        """Let go of the values; they cannot be used any more."""
         self._flat = None
 
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 import numpy as np
 from scipy.sparse import issparse
 
+from .._tools.public import PublicNames
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import literal
 from ._evaluation import EXPONENTIAL, POLYNOMIAL, VALUE, Scaling, as_matrix, dense, gaps_in
@@ -66,7 +67,7 @@ class Code(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kernel:
+class Kernel(PublicNames):
     """Base class of all kernels: the columns of X that a kernel uses (``None``: all), its name and its source.
 
     To add a kernel, write a subclass with its ``code``. ``metric`` names the base matrix: "sqeuclidean", or another
@@ -74,6 +75,8 @@ class Kernel:
     samples: "always", "never", or "bank" to follow the bank's normalisation. ``semidefinite`` kernels are positive
     semidefinite by their formula and need no check.
     """
+
+    _internal = ("code", "measures_itself", "metric", "scaling", "semidefinite", "within")
 
     columns: Columns = field(default=None, kw_only=True)
     name: str | None = field(default=None, kw_only=True)
@@ -658,7 +661,7 @@ class Sources:
 
 
 @dataclass
-class KernelBank:
+class KernelBank(PublicNames):
     """An ordered list of base kernels with one normalisation.
 
     Parameters
@@ -700,6 +703,11 @@ class KernelBank:
     >>> ParetoMKLClassifier(kernels=bank).fit(X, y).theta_.shape
     (2,)
     """
+
+    _internal = (
+        *("check", "columns_by_source", "fit_and_measure", "fit_remote", "for_blocks", "kernels_with_distances"),
+        *("made_from_data", "n_sources", "normalization", "with_one_width", "with_scaling"),
+    )
 
     kernels: Literal["default", "paper", "precomputed", "one width"] | Sources | Iterable[KernelSpec] = "default"
     normalize: Normalization = "auto"

@@ -145,10 +145,15 @@ class KernelTasks:
     scale : array of shape (n_tasks,), default=None
         Factor of the objectives, cuts and bounds: 1/n_t for objectives per sample; None is 1. Duals, decisions and
         intercepts do not depend on it.
+
+    Attributes
+    ----------
+    balanced : bool
+        Whether the duals of a task sum to zero.
     """
 
     promises: Promises = Promises()
-    balanced: ClassVar[bool] = False  # whether the duals of a task sum to zero
+    balanced: ClassVar[bool] = False
 
     def __init__(self, gram: Gram, targets: Array, C: Array, scale: Array | None = None):
         check_part(gram, Gram)

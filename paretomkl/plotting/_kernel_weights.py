@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .._learn.path import ParetoPath
-from .._show.words import pool_kernels
+from .._show.words import pool_shares
 from .._tools.checks import check_count
 from .._tools.typing import Array
 
@@ -114,7 +114,7 @@ class KernelWeightsDisplay:
         order = np.argsort(self.ps, kind="stable")
         heaviest = self.shares.max(axis=0)
         count = max(1, int((heaviest > NEGLIGIBLE * heaviest.max()).sum()))
-        weights, names = pool_kernels(self.shares[order], self.kernel_names, min(max_kernels, count))
+        weights, names = pool_shares(self.shares[order], self.kernel_names, min(max_kernels, count))
         x, heights = exponents.places(self.ps[order]), weights
         if len(x) == 1:  # a single point has no area, so widen it
             x, heights = exponents.around(x), np.repeat(heights, 2, axis=0)

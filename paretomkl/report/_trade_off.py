@@ -46,6 +46,7 @@ from .._show.page import TITLE, PageData, build_page, dense_ps
 from .._show.words import parameters, verdict
 from .._tools.checks import check_count, check_exponents, check_number, check_share, shown
 from .._tools.files import check_writable, write_whole
+from .._tools.public import PublicNames
 from .._tools.shares import SHARES
 from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import Measure
@@ -476,6 +477,8 @@ def _learn_and_judge(
         fitted = noted(copy(best), path.reader)
         fitted.model_ = path.models[list(path.ps).index(1.0 if search is None else best.p)]
     about["by_task"] = score_by_task(fitted, held_out.X, held_out.y, tasks=held_out.tasks, scoring=judge.scorer)
+    if about.get("comparison") is not None:
+        about["comparison"] = _with_interval(about["comparison"], about["by_task"])
     given, bank, own = best.get_params(deep=False), as_bank(best.kernels), best.machine_kind.parameters
     chosen: dict[str, Any] = {
         "C": float(given["C"]),
@@ -562,6 +565,15 @@ def _compare(
     return replace(found, ours=ours)
 
 
+def _with_interval(comparison: Comparison, by_task: ScoresByTask) -> Comparison:
+    """The comparison with the interval of our held-out score, if it has none and these are scores of the same model."""
+    ours, mean = comparison.ours, by_task.mean
+    same = ours.held_out is not None and math.isclose(mean.score, ours.held_out)
+    if not same or not math.isnan(ours.held_out_interval[0]):
+        return comparison
+    return replace(comparison, ours=replace(ours, held_out_interval=(mean.low, mean.high)))
+
+
 def _judge(path: ParetoPath, judge: Judge, given: _Given) -> HeldOutResults:
     """Scores of every model with standard errors, sample counts, and what the models answer."""
     samples, y = read_samples(path.reader, given.X, tasks=given.tasks), given.y
@@ -596,7 +608,7 @@ def _judge(path: ParetoPath, judge: Judge, given: _Given) -> HeldOutResults:
 
 
 @dataclass(frozen=True)
-class Predictions:
+class Predictions(PublicNames):
     """Predicted and true numbers of held-out samples, or of some of them drawn evenly from all tasks.
 
     Parameters
@@ -611,6 +623,8 @@ class Predictions:
     n_all : int
         Number of entries before drawing.
     """
+
+    _internal = ("along", "drawn_from", "of_model", "page_data")
 
     tasks: IntArray
     rows: IntArray
@@ -658,7 +672,7 @@ class Predictions:
 
 
 @dataclass(frozen=True)
-class Confusion:
+class Confusion(PublicNames):
     """How many held-out samples of each class are predicted as each class, in each group.
 
     A group is a task, or all samples if the tasks are pairs of classes.
@@ -675,6 +689,8 @@ class Confusion:
     counts : list of n_groups int arrays of shape (n_points, n_classes, n_classes)
         Counts at each exponent of the path: rows are true classes, columns predicted ones.
     """
+
+    _internal = ("along", "drawn_from", "of_model", "page_data")
 
     groups: list[str]
     classes: list[list[str]]

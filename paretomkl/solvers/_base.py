@@ -132,6 +132,7 @@ class BaseSolver:
         state: object = None,
         exhausted: bool = False,
     ) -> Solution:
+        """The solution of a sweep, with a warning if its gap is above ``tol``."""
         scalarization = problem.scalarization
         converged = gap <= self.tol
         if not converged and (exhausted or rounding_share(problem, sweep, self.tol) > self.tol):

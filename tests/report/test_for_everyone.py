@@ -16,7 +16,8 @@ from sklearn.metrics import confusion_matrix
 
 from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
 from paretomkl._select.intervals import wilson
-from paretomkl._show.words import shorten_all
+from paretomkl._show.page import MOST_COLORS
+from paretomkl._show.words import plain_kernel, pool_shares, shorten_all
 from paretomkl.cli._demo import LOADING, digits
 from paretomkl.report import trade_off_page, write_page
 
@@ -126,12 +127,13 @@ def test_focus_is_visible_on_every_control(driver, sites):
             "const a = document.activeElement, looks = getComputedStyle(a);"
             "return [a.id || a.getAttribute('aria-label') || a.textContent, looks.outlineStyle, looks.outlineWidth]"
         )
-        if name.strip() == driver.title:
+        if driver.execute_script("return document.activeElement === document.body"):  # behind the last control
             break
         seen.add(name)
         assert outline != "none", name
         assert float(width.removesuffix("px")) >= 2, name
-    assert {"p", "confusion-task", "front-x", "find", "Save “Kernels” as CSV", "Save “Kernels” as SVG"} <= seen
+    saving = {f"Save “What the model is made of” as {kind}" for kind in ("CSV", "SVG")}
+    assert {"p", "confusion-task", "front-x", "find", *saving} <= seen
 
 
 def test_confusion_and_downloads_work_by_keyboard(driver, sites, tmp_path):
@@ -143,7 +145,7 @@ def test_confusion_and_downloads_work_by_keyboard(driver, sites, tmp_path):
     assert page.text("#confusion .note") != before
     allow(driver, tmp_path)
     page.press("#fig-kernels .tools button", Keys.ENTER)
-    assert saved(tmp_path, "kernels.csv")
+    assert saved(tmp_path, "what-the-model-is-made-of.csv")
 
 
 # ----------------------------------------------------------------------------------------------------- small screens
@@ -433,9 +435,10 @@ def test_data_are_saved_as_csv(driver, sites, tmp_path):
         assert float(row["high"]) == pytest.approx(sites.high[i, t], rel=1e-5)
         assert int(row["held-out rows"]) == sites.n_held_out[t]
     page.click("#fig-kernels .tools button")
-    table = list(csv.reader(io.StringIO(saved(tmp_path, "kernels.csv"))))
-    assert table[0] == ["p", *path.kernel_names]
-    assert_allclose(np.array(table[1:], dtype=float)[:, 1:], path.kernel_shares, rtol=1e-4, atol=1e-9)
+    table = list(csv.reader(io.StringIO(saved(tmp_path, "what-the-model-is-made-of.csv"))))
+    shares, names = pool_shares(path.kernel_shares, path.kernel_names, MOST_COLORS - 1)
+    assert table[0] == ["p", *map(plain_kernel, names)]
+    assert_allclose(np.array(table[1:], dtype=float)[:, 1:], shares, rtol=1e-4, atol=1e-9)
     page.click("#confusion .tools button")
     rows = list(csv.DictReader(io.StringIO(saved(tmp_path, "confusion-between-classes.csv"))))
     assert sum(int(row["rows"]) for row in rows) == 15 * len(sites.test)
@@ -466,7 +469,11 @@ def test_every_chart_is_saved_as_svg(driver, two, pumps, tmp_path):  # noqa: F81
             assert "<script" not in text
             assert not re.search(r"""(href|src|url\()""", text)
         for name in result.path.task_names:
-            drawn = ElementTree.parse(folder / "task-weights.svg").getroot().iter("{http://www.w3.org/2000/svg}text")
+            drawn = (
+                ElementTree.parse(folder / "how-much-each-task-counts.svg")
+                .getroot()
+                .iter("{http://www.w3.org/2000/svg}text")
+            )
             assert any(name in (node.text or "") for node in drawn), "the legend is in the file"
         assert page.drain()[0] == []
 
@@ -480,8 +487,8 @@ def test_a_saved_chart_looks_like_the_page(driver, two, tmp_path):
     )
     allow(driver, tmp_path)
     page.click("#fig-weights .tools button:last-child")
-    saved(tmp_path, "task-weights.svg")
-    driver.get((tmp_path / "task-weights.svg").as_uri())
+    saved(tmp_path, "how-much-each-task-counts.svg")
+    driver.get((tmp_path / "how-much-each-task-counts.svg").as_uri())
     alone = driver.execute_script(
         "return [...document.querySelectorAll('path')].map(n => [n.getAttribute('d'), getComputedStyle(n).stroke])"
     )

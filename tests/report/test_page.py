@@ -19,8 +19,8 @@ from numpy.testing import assert_allclose
 
 from paretomkl import PAPER_PS, ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
 from paretomkl._show.code import exponent_code, refit_code
-from paretomkl._show.page import MAX_KERNELS
-from paretomkl._show.words import ExponentAxis, pool_kernels, source_shares
+from paretomkl._show.page import MOST_COLORS
+from paretomkl._show.words import ExponentAxis, plain_kernel, pool_shares, source_shares
 from paretomkl.kernels import Gaussian, KernelBank, Linear, sources
 from paretomkl.kernels._kernels import as_bank
 from paretomkl.report import Sharing, build_page, dense_ps, trade_off_page, write_page
@@ -58,7 +58,7 @@ def test_numbers_on_the_page_match_the_path(many):
     for name, values in [
         ("objectives", path.objectives.T),
         ("weights", path.task_weights.T),
-        ("shares", path.kernel_shares.T),
+        ("shares", pool_shares(path.kernel_shares, path.kernel_names, MOST_COLORS - 1)[0].T),
         ("mean", path.objective),
         ("gap", path.gap),
         ("scores", many.scores.T),
@@ -171,9 +171,9 @@ def test_axis_is_logarithmic_with_infinity_beyond():
 
 def test_many_kernels_are_pooled():
     theta = np.random.default_rng(0).random((5, 100))
-    pooled, names = pool_kernels(theta, [f"k{m}" for m in range(100)], MAX_KERNELS - 1)
-    assert pooled.shape == (5, 40)
-    assert names[-1] == "61 others"
+    pooled, names = pool_shares(theta, [f"k{m}" for m in range(100)], MOST_COLORS - 1)
+    assert pooled.shape == (5, 7)
+    assert names[-1] == "94 others"
     assert_allclose(pooled.sum(axis=1), theta.sum(axis=1))
 
 
@@ -322,12 +322,13 @@ def assert_shows(page: Page, result, index: int) -> None:
         assert_allclose(number(change), 100 * (path.objectives[index, t] / path.objectives[one, t] - 1), atol=0.0501)
         assert_allclose(number(weight), 100 * path.task_weights[index, t], atol=0.0501)
         assert_allclose(number(right), 100 * accuracy[index, t], atol=0.0501)
+        assert right.startswith("lowest: ") == (t == np.nanargmin(accuracy[index]))
         assert right.replace("\u00a0", " ").endswith(
             f"({result.measure.interval(result.low[index, t], result.high[index, t])})"
         )
         assert int(rows) == result.n_held_out[t]
         assert_allclose(number(gain), 100 * (accuracy[index, t] - accuracy[one, t]), atol=0.0501)
-    assert_shares(page.shares(), path.kernel_shares[index])
+    assert_shares(page.shares(), pool_shares(path.kernel_shares, path.kernel_names, MOST_COLORS - 1)[0][index])
     gap = page.text("#fig-gap .legend .key:first-child").split(": ")[1]
     assert_allclose(number(gap), path.gap[index], rtol=0.06)
     said, overall = page.text("#fig-overall .legend .key:first-child").split(": ")
@@ -531,7 +532,7 @@ def test_find_and_sort(driver, many):
     page.find("#find").send_keys("8")
     names = [cells[0] for cells in page.cells().values()]
     assert sorted(names) == sorted(name for name in many.path.task_names if "8" in name)
-    assert "Names with “8”: 9 of 45 tasks" in page.text("#tasks-note")
+    assert "Names with “8”: 9 of 45 pairs" in page.text("#tasks-note")
     page.find("#find").clear()
     page.find("#find").send_keys(" ")
     index = list(many.path.ps).index(many.cv.best_p)
@@ -570,7 +571,7 @@ def test_front_of_two_chosen_tasks(driver, many):
         assert (bottom - y) / (bottom - top) == pytest.approx(share, abs=1e-3)
     page.click("#front-swap")
     assert page.find("#front-x").get_attribute("value") == "30"
-    assert "projection of the front of 45 tasks" in page.text("#front-words")
+    assert "projection of the front of 45 pairs" in page.text("#front-words")
 
 
 def test_clicking_in_a_chart_moves_p(driver, two):
@@ -620,17 +621,18 @@ def test_sources_and_kernels(driver, sourced):
     page.click("#kernels li:first-child button")
     assert len(driver.find_elements("css selector", "#fig-kernels .area.hot")) == 1
     page.click("#fig-kernels .modes button:nth-child(2)")
-    assert driver.execute_script(names) == path.kernel_names
-    assert_shares(page.shares(), path.kernel_shares[-1])
-    assert len(driver.find_elements("css selector", "#fig-kernels .area")) == 14
+    shares, kernels = pool_shares(path.kernel_shares, path.kernel_names, MOST_COLORS - 1)
+    assert driver.execute_script(names) == [plain_kernel(name) for name in kernels]
+    assert_shares(page.shares(), shares[-1])
+    assert len(driver.find_elements("css selector", "#fig-kernels .area")) == 7
     assert driver.find_elements("css selector", "#fig-kernels .area.hot") == []
     assert "of each kernel" in page.find("#fig-kernels svg").get_attribute("aria-label")
     page.slide(3)
-    assert_shares(page.shares(), path.kernel_shares[3])
+    assert_shares(page.shares(), shares[3])
     colors = driver.execute_script(
         "return [...document.querySelectorAll('#fig-kernels .area')].map(node => getComputedStyle(node).fill)"
     )
-    assert len(set(colors)) == 8, "four shades of the colour of either source"
+    assert len(set(colors)) == 7
     assert "θ" not in page.text("main")
     assert page.drain()[0] == []
 
@@ -728,7 +730,7 @@ def test_one_task(driver, one):
     assert "trade_off_page(ParetoMKLClassifierCV(), X, y" in page.find("#no-accuracy").text
     ((cells),) = page.cells().values()
     assert_allclose(number(cells[1]), path.objectives[1, 0], rtol=1e-4)
-    assert_shares(page.shares(), path.kernel_shares[1])
+    assert_shares(page.shares(), pool_shares(path.kernel_shares, path.kernel_names, MOST_COLORS - 1)[0][1])
     assert "p = " not in page.find("main").text
     assert page.drain()[0] == []
 

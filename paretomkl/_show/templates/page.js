@@ -3,6 +3,7 @@
 // ------------------------------------------------------------------------------------------------ the data
 // arrays are indexed by task or kernel first and by point of the path second; null means no number
 const D = JSON.parse(document.getElementById("data").textContent);
+const NOUN = D.noun;  // what a task is called
 const N = D.x.length, T = D.tasks.length, ONE = D.reference;
 const FEW = 7;  // up to this many tasks get their own colour and legend entry
 const $ = id => document.getElementById(id);
@@ -37,8 +38,12 @@ const scoreText = v => IN_UNITS ? digits(v, 4) : minus(v.toFixed(3));
 const score = v => v == null ? UNDEFINED : SHARE_OF_ONE ? (100 * v).toFixed(1) + "\u00a0%" : scoreText(v);
 const endText = v => SHARE_OF_ONE ? (100 * v).toFixed(1) : scoreText(v);
 const withInterval = (v, low, high) => score(v) + (v == null || low == null || high == null ? "" : ` (${endText(low)}\u00a0to\u00a0${endText(high)})`);
-const ofTask = (t, i) => withInterval(D.scores[t][i], D.low[t][i], D.high[t][i]);
+const ofTask = (t, i) => T === 1 && D.overall ? ofAll(i) : withInterval(D.scores[t][i], D.low[t][i], D.high[t][i]);
 const ofAll = i => withInterval(D.overall[i], D.overallLow[i], D.overallHigh[i]);
+function lowest(i) {  // the task with the lowest held-out score
+  const known = !D.scores || T < 2 ? [] : range(T).filter(t => D.scores[t][i] != null);
+  return known.length < 2 ? null : known.reduce((a, b) => D.scores[b][i] < D.scores[a][i] ? b : a);
+}
 const rowsText = n => n == null ? "" : `${n}\u00a0row${n === 1 ? "" : "s"}`;
 const points = v => v == null ? NONE : plus(v, (SHARE_OF_ONE ? minus((100 * v).toFixed(1)) : scoreText(v)).replace(/^−(0\.0+)$/, "$1"));
 const share = v => (v >= 0.0005 ? (100 * v).toFixed(1) : v > 0 ? "<0.1" : "0") + "\u00a0%";
@@ -54,16 +59,16 @@ const HUES = [  // on a light and on a dark background, and the dashes of the li
 ];
 const HARDER = [["#c98500", "#cf4a1d", "#8d1038", "#3d0a24"], ["#8a4b2a", "#d8683a", "#ffa552", "#ffe9a8"]];  // from easy
 const LARGER = [["#6aa5df", "#0a3f7a"], ["#33658f", "#bfe0ff"]];  // exponents
-const AREAS = ["#1f6f6a", "#8fc9a8", "#3a8f5c", "#b9dcd9", "#55757f", "#6fb7b2", "#a7bfc9", "#2f5d4a", "#9fc27a", "#c9d9c0"]
-  .map(c => [c, c]);
-const GREYS = [["#c4c9cf", "#5a626b"], ["#aab1b9", "#6d7680"]];
+const AREAS = [  // on a light and on a dark background; the last is that of the others
+  ["#14532d", "#3a9a5c"], ["#9bd4a0", "#c4e8c7"], ["#0f8a80", "#14b8aa"], ["#c5e86c", "#d3ef6e"], ["#4a5f78", "#5f7fae"],
+  ["#8fe3e0", "#8ff0f0"], ["#c4c9cf", "#878f99"],
+];
 function between(colors, t) {
   const at = clamp(t, 0, 1) * (colors.length - 1), k = Math.min(Math.floor(at), colors.length - 2), part = at - k;
   const channel = (c, from) => parseInt(c.slice(from, from + 2), 16);
   const mixed = [1, 3, 5].map(o => Math.round((1 - part) * channel(colors[k], o) + part * channel(colors[k + 1], o)));
   return `rgb(${mixed.join(",")})`;
 }
-const paler = (color, t) => `color-mix(in srgb, ${color}, white ${Math.round(100 * t)}%)`;
 const ramp = (t, colors = HARDER) => colors.map(some => between(some, t));  // stands out most at t = 1 on either background
 const ranks = values => {
   const order = range(values.length).sort((a, b) => values[a] - values[b]), rank = [];
@@ -71,21 +76,7 @@ const ranks = values => {
   return rank;
 };
 const difficulty = ranks(D.difficulty);
-const taskColors = range(T).map(t => T <= FEW ? HUES[t] : ramp(difficulty[t]));
-function areaColors(rows) {  // only the largest areas get a colour, in the order of the rows
-  const order = range(rows.length).sort((a, b) => Math.max(...rows[b]) - Math.max(...rows[a])), colors = [];
-  order.slice(0, AREAS.length).sort((a, b) => a - b).forEach((m, k) => { colors[m] = AREAS[k]; });
-  return rows.map((_, m) => colors[m] || GREYS[m % 2]);
-}
-function kernelColors() {  // with sources, each kernel gets a shade of its source's colour
-  if (!D.sources.length) return areaColors(D.shares);
-  const colors = areaColors(D.sources.map(one => one.share)), shades = {};
-  return D.sourceOf.map(k => {
-    if (k == null) return GREYS[0];
-    const place = shades[k] = (shades[k] ?? -1) + 1;
-    return colors[k].map(color => paler(color, 0.45 * (place % 4) / 3));
-  });
-}
+const taskColors = range(T).map(t => T <= FEW ? HUES[t] : ramp(Math.round((FEW - 1) * difficulty[t]) / (FEW - 1)));
 const NUMBER = /((?:[×=]\s?)?[-−+]?\d[\d.,]*(?:e[-−+]?\d+)?)/;
 const whole = name =>  // a name whose numbers do not break across lines
   name.split(NUMBER).filter(Boolean).map(part => NUMBER.test(part) ? make("span", { className: "whole", textContent: part }) : part);
@@ -115,7 +106,7 @@ function lineKey(colors) {  // a short piece of a task's line, for legends
   return svg.parentNode;
 }
 const rampKey = (from, to, colors) =>
-  make("span", { className: "ramp" }, from, make("span", {}, ...range(9).map(k => colored(make("i"), ramp(k / 8, colors)))), to);
+  make("span", { className: "ramp" }, from, make("span", {}, ...range(FEW).map(k => colored(make("i"), ramp(k / (FEW - 1), colors)))), to);
 const swatch = (colors, extra = "") => {
   const node = make("span", { className: "swatch " + extra });
   return colors ? colored(node, colors) : node;
@@ -186,7 +177,7 @@ function logTicks(low, high) {
   const decades = inside.filter(v => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9);
   return decades.length >= 4 ? decades : inside;
 }
-function valueScale(values, { log = false, least = 0, include = [], bottom = null }, top, base, count) {
+function valueScale(values, { log = false, least = 0, include = [], bottom = null, whole = null, zoomed = false }, top, base, count) {
   const known = values.concat(include).filter(v => v != null && (!log || v > 0));
   let low = Math.min(...known), high = Math.max(...known);
   if (!known.length) [low, high] = [0, 1];
@@ -195,11 +186,15 @@ function valueScale(values, { log = false, least = 0, include = [], bottom = nul
   if (b - a < least) [a, b] = [(a + b - least) / 2, (a + b + least) / 2];
   if (b === a) [a, b] = [a - 0.5, b + 0.5];
   const pad = 0.05 * (b - a);
-  [a, b] = [bottom == null ? a - pad : bottom, b + pad];
+  [a, b] = whole && !zoomed ? [Math.min(low, whole[0]), Math.max(high, whole[1])] : [bottom == null ? a - pad : bottom, b + pad];
   const inverse = log ? v => 10 ** v : v => v;
   const ticks = log ? logTicks(inverse(a), inverse(b)) : linearTicks(a, b, count);
   return { ticks, log, y: v => base - (forward(v) - a) / (b - a) * (base - top), inverse: y => inverse(a + (base - y) / (base - top) * (b - a)) };
 }
+const wholeRange = (spec, values) => {
+  const known = values.filter(v => v != null).concat(spec.whole);
+  return `from ${spec.tick(Math.min(...known))} to ${spec.tick(Math.max(...known))}`;
+};
 let onPaper = false;  // in print, charts are drawn small so that their text stays readable
 const drawingWidth = host => onPaper ? (host.closest(".wide") ? 780 : 390) : Math.max(280, host.clientWidth || 560);
 const textWidth = text => 6.6 * text.length;
@@ -212,6 +207,14 @@ function picture(figure, spec) {
   const svg = draw(host, "svg", { role: "img", tabindex: 0 });
   const many = spec.rows.length > FEW;
   let x, scale, lines = [], cursor, dots, width = 0, stack;
+  host.before(make("p", { className: "note zoom-note" }));
+  const zoom = make("button", { type: "button", className: "quiet zoom", textContent: "zoom", title: "Show only the part of the axis that has lines" });
+  zoom.setAttribute("aria-pressed", "false");
+  zoom.addEventListener("click", () => {
+    spec.zoomed = !spec.zoomed;
+    zoom.setAttribute("aria-pressed", spec.zoomed);
+    redraw();
+  });
 
   function redraw() {
     width = drawingWidth(host);
@@ -235,6 +238,10 @@ function picture(figure, spec) {
       draw(back, "path", { class: "grid-line", d: `M${left} ${y}H${width - 8}` });
       draw(back, "text", { x: left - 6, y: y + 3.5, "text-anchor": "end" }, labels[k]);
     });
+    const cut = spec.whole && spec.zoomed;
+    if (cut) breakMark(back, left, base);
+    figure.querySelector(".zoom-note").textContent = cut ? `Zoomed in: this axis goes from ${spec.tick(scale.ticks[0])} to ${spec.tick(scale.ticks.at(-1))}, the whole one ${wholeRange(spec, values)}.` : "";
+    zoom.hidden = !spec.whole;
     if (spec.zero != null) draw(back, "path", { class: "zero", d: `M${left} ${Math.round(scale.y(spec.zero)) + 0.5}H${width - 8}` });
 
     const layer = draw(svg, "g");
@@ -289,6 +296,8 @@ function picture(figure, spec) {
       const [low, high] = ends.map(v => scale.y(v).toFixed(1));
       draw(dots, "path", { class: "error-bar", d: `M${at} ${low}V${high}M${at - 4} ${low}h8M${at - 4} ${high}h8` });
     }
+    const worst = spec.lowest ? lowest(S.i) : null;
+    if (worst != null && drawn(spec.rows[worst][S.i])) draw(dots, "path", { class: "lowest", d: `M${at} ${scale.y(spec.rows[worst][S.i]) - 6}l-5 -8h10Z` });
     if (spec.bold && drawn(spec.bold[S.i])) draw(dots, "circle", { class: "dot bold-dot", cx: at, cy: scale.y(spec.bold[S.i]), r: 5 });
   }
   function paint() {
@@ -362,10 +371,12 @@ function picture(figure, spec) {
     ["p", ...spec.names, ...spec.bold ? [spec.boldName] : []],
     range(N).map(i => [addressOf(i), ...spec.rows.map(row => row[i]), ...spec.bold ? [spec.bold[i]] : []]),
   ), svg);
+  figure.querySelector(".tools").before(zoom);
   const view = { redraw, move, paint, width: () => host.clientWidth };
   views.push(view);
   return view;
 }
+const breakMark = (layer, left, base) => draw(layer, "path", { class: "break of-values", d: `M${left - 5} ${base - 9}l9 -4m-9 -2l9 -4` });
 function stacked(rows) {
   const levels = [Array(N).fill(0)];
   rows.forEach(row => levels.push(levels.at(-1).map((v, i) => v + row[i])));
@@ -485,7 +496,7 @@ function legend(figure, spec, extra = []) {
   const host = figure.querySelector(".legend");
   const known = extra.map(([style]) => make("span", { className: "key" }, swatch(null, style), ""));
   const many = spec.kind && spec.rows.length > FEW;
-  if (many) known.push(rampKey("easy task", "hard task"));
+  if (many) known.push(rampKey(`easy ${NOUN}`, `hard ${NOUN}`));
   const entries = !spec.kind ? [] : spec.rows.map((row, k) => {
     const button = make("button", { type: "button" }, spec.dots ? swatch(spec.colors[k]) : lineKey(spec.colors[k]), make("span", { textContent: brief(k, 40), title: spec.names[k] }), make("b"));
     linked(button, spec.kind, k);
@@ -555,6 +566,7 @@ function numberTick(v) {
 }
 const scoreTick = SHARE_OF_ONE ? percentTick : numberTick;
 const pointsTick = v => plus(v, numberTick(SHARE_OF_ONE ? 100 * v : v));
+const WHOLE = IN_UNITS ? [0, 0] : [0, 1];  // the whole axis of a score, which also reaches to every value
 const SMALL = IN_UNITS ? 0.02 * Math.max(...D.scores.flat().map(Math.abs)) : 0.02;  // the axis covers at least this range of scores
 const initial = text => text[0].toUpperCase() + text.slice(1);
 
@@ -562,13 +574,13 @@ function objectivesFigure() {
   const figure = $("fig-objectives");
   if (N === 1) return figure.remove();
   const spec = { ...ofTasks, boldName: "mean M_p", more: (t, i) => [`weight ${percent(D.weights[t][i])}`] };
-  spec.label = label("Objective of each task", lowHigh(() => spec.rows, () => spec.format));
+  spec.label = label(`Objective of each ${NOUN}`, lowHigh(() => spec.rows, () => spec.format));
   const value = ["value", {
     rows: D.objectives, bold: T > 1 ? D.mean : null, format: objective, tick: v => v < 1e-3 || v >= 1e6 ? digits(v, 3) : numberTick(v),
-    zero: null, log: span(D.objectives) > 20, least: span(D.objectives) > 20 ? 0.01 : 0.02 * sum(D.mean) / N, include: [],
-  }, T > 1 ? "J of each task, and their mean M_p in bold. Lower is better." : "J of the task. Lower is better."];
-  const changes = [`change from p = ${D.p[ONE]}`, { rows: CHANGE, bold: null, format: change, tick: signedTick, zero: 0, log: false, least: 0.02, include: [0] },
-    `How much better (below zero) or worse each task is than at p = ${D.p[ONE]}.`];
+    zero: null, whole: span(D.objectives) > 20 ? null : [0, 0], log: span(D.objectives) > 20, least: span(D.objectives) > 20 ? 0.01 : 0.02 * sum(D.mean) / N, include: [],
+  }, T > 1 ? `J of each ${NOUN}, and their mean M_p in bold. Lower is better.` : `J of the ${NOUN}. Lower is better.`];
+  const changes = [`change from p = ${D.p[ONE]}`, { rows: CHANGE, bold: null, format: change, tick: signedTick, zero: 0, whole: null, log: false, least: 0.02, include: [0] },
+    `How much better (below zero) or worse each ${NOUN} is than at p = ${D.p[ONE]}.`];
   const onChange = modes(figure, spec, T > 1 && N > 1 ? [changes, value] : [value]);
   const view = picture(figure, spec);
   const below = legend(figure, spec);
@@ -579,7 +591,7 @@ function weightsFigure() {
   if (T < 2 || N === 1) return figure.remove();
   const spec = { ...ofTasks, rows: D.weights, format: percent, tick: percentTick, bottom: 0, include: [0], least: 0.02,
     more: (t, i) => [`objective ${objective(D.objectives[t][i])}`] };
-  spec.label = label("Weight of each task", lowHigh(() => spec.rows, () => spec.format));
+  spec.label = label(`Weight of each ${NOUN}`, lowHigh(() => spec.rows, () => spec.format));
   picture(figure, spec);
   legend(figure, spec);
 }
@@ -590,20 +602,20 @@ function accuracyFigure() {
   if (!D.scores || N === 1) return figure.remove();
   const spec = { ...ofTasks, more: (t, i) => [D.heldOut ? `${rowsText(D.heldOut[t])} held out` : "", `weight ${percent(D.weights[t][i])}`].filter(Boolean) };
   const rowsOf = t => D.heldOut ? ` (${rowsText(D.heldOut[t])})` : "";
-  spec.label = label(`Held-out ${MEASURE} of each task`, lowHigh(() => spec.rows, () => spec.format));
-  const value = [MEASURE, { rows: D.scores, format: score, text: (t, i) => ofTask(t, i) + rowsOf(t), tick: scoreTick, zero: null, least: SMALL, include: [] },
-    `${MEASURE === "accuracy" ? "Share of the held-out rows of each task that are predicted correctly" : `${initial(MEASURE)} on the held-out rows of each task`}${HAS_INTERVALS ? ", with their 95 % intervals." : "."}`];
-  const gains = [`difference from p = ${D.p[ONE]}`, { rows: GAIN, text: null, format: v => points(v) + (SHARE_OF_ONE && v != null ? " points" : ""), tick: pointsTick, zero: 0, least: SMALL, include: [0] },
-    `How much better (above zero) or worse each task is than at p = ${D.p[ONE]}${SHARE_OF_ONE ? ", in percentage points" : ""}${D.numbers ? "." : "; each step is at least one held-out row."}`];
+  spec.label = label(`Held-out ${MEASURE} of each ${NOUN}`, lowHigh(() => spec.rows, () => spec.format));
+  const value = [MEASURE, { rows: D.scores, format: score, text: (t, i) => ofTask(t, i) + rowsOf(t), tick: scoreTick, zero: null, whole: WHOLE, lowest: true, least: SMALL, include: [] },
+    `${MEASURE === "accuracy" ? `Share of the held-out rows of each ${NOUN} that are predicted correctly` : `${initial(MEASURE)} on the held-out rows of each ${NOUN}`}${HAS_INTERVALS ? ", with their 95 % intervals." : "."}`];
+  const gains = [`difference from p = ${D.p[ONE]}`, { rows: GAIN, text: null, format: v => points(v) + (SHARE_OF_ONE && v != null ? " points" : ""), tick: pointsTick, zero: 0, whole: null, lowest: false, least: SMALL, include: [0] },
+    `How much better (above zero) or worse each ${NOUN} is than at p = ${D.p[ONE]}${SHARE_OF_ONE ? ", in percentage points" : ""}${D.numbers ? "." : "; each step is at least one held-out row."}`];
   const onChange = modes(figure, spec, N > 1 ? [gains, value] : [value]);
   const view = picture(figure, spec);
-  const below = legend(figure, spec);
+  const below = legend(figure, spec, lowest(S.i) == null ? [] : [["lowest-key", () => `lowest: ${brief(lowest(S.i), 40)}, ${ofTask(lowest(S.i), S.i)}`]]);
   onChange(() => { view.redraw(); below.redraw(); });
 }
 function overallFigure() {
   const figure = $("fig-overall");
   if ((!D.overall && !D.cv) || N === 1) return figure.remove();
-  const spec = { rows: [], colors: [], names: [], bold: D.overall || null, boldEnds: overallEnds, boldName: `held-out ${D.overallName}`, format: score, tick: scoreTick, least: SMALL,
+  const spec = { rows: [], colors: [], names: [], bold: D.overall || null, boldEnds: overallEnds, boldName: `held-out ${D.overallName}`, format: score, tick: scoreTick, least: SMALL, whole: WHOLE,
     include: (D.overall ? D.overall.flatMap((v, i) => overallEnds(i) || [v]) : []).concat(D.cv ? D.cv.mean.flatMap((v, k) => [v - D.cv.error[k], v + D.cv.error[k]]) : []) };
   spec.label = label(initial(D.overallName), () => (D.overall ? score(D.overall[S.i]) : NONE));
   spec.extra = (layer, { x, y }) => {
@@ -689,7 +701,7 @@ function baselinesCard() {
   tools(card, () => asCsv(["method", `${C.folds} folds`, ...heldOut ? ["held out"] : [], ...errors ? ["RMSE"] : []],
     C.rows.map(row => [row.name, row.text, ...heldOut ? [row.heldOut] : [], ...errors ? [row.rmse] : []])), null);
   $("verdict").textContent = unbroken(C.verdict);
-  $("baselines-how").textContent = C.how + (errors ? " RMSE is the root mean squared error over the folds." : "");
+  $("baselines-how").textContent = C.how + " So a score here can be below the one that its parameters were chosen by." + (errors ? " RMSE is the root mean squared error over the folds." : "");
 }
 function sharingCard() {
   const card = $("sharing"), C = D.sharing;
@@ -712,10 +724,10 @@ function kernelsFigure() {
   const steady = D.spread ? ` At the p that the search has chosen, ± is the standard deviation over its folds.` : "";
   const choice = (kind, names, rows, colors) => [`by ${kind}`, { kind, names, rows, colors }, `Share of each ${kind} in the variance of the predictions${N > 1 ? ", stacked" : ""}: what the model uses, not what it needs.${steady}`];
   const error = m => D.spread && S.i === D.start && D.spread[spec.kind][m] != null ? ` ± ${(100 * D.spread[spec.kind][m]).toFixed(1)}` : "";
-  const choices = [choice("kernel", D.kernels, D.shares, kernelColors())];
+  const choices = [choice("kernel", D.kernels, D.shares, AREAS)];
   if (D.sources.length) {
     const rows = D.sources.map(one => one.share);
-    choices.unshift(choice("source", D.sources.map(one => one.name), rows, areaColors(rows)));
+    choices.unshift(choice("source", D.sources.map(one => one.name), rows, AREAS));
   }
   const onChange = modes(figure, spec, choices);
   const heaviest = () => range(spec.rows.length).reduce((a, b) => spec.rows[b][S.i] > spec.rows[a][S.i] ? b : a);
@@ -927,11 +939,12 @@ function residualsFigure() {
 }
 
 // ------------------------------------------------------------------------------------------------ the front of two tasks
+const ZOOMED = "Both axes are zoomed in; the small picture shows the same points on axes from zero.";
 function frontFigure() {
   const figure = $("fig-front");
   if (T < 2 || N === 1) return figure.remove();
   const host = figure.querySelector(".plot"), svg = draw(host, "svg", { role: "img", tabindex: 0 }), select = [$("front-x"), $("front-y")];
-  let [a, b] = D.pair, width, sx, sy, now, nowLabel, named, labels, frame, taken;
+  let [a, b] = D.pair, width, sx, sy, now, nowLabel, named, labels, frame, taken, inset;
   const order = range(T).sort((s, t) => difficulty[t] - difficulty[s]);
   select.forEach((node, k) => {
     (T <= FEW ? range(T) : order).forEach(t => node.append(make("option", { value: t, textContent: brief(t, 40) })));
@@ -973,19 +986,36 @@ function frontFigure() {
     draw(svg, "path", { class: "axis", d: `M${left + 0.5} ${top}V${base + 0.5}H${width - 8}` });
     draw(svg, "text", { x: (left + width) / 2, y: height - 6, "text-anchor": "middle" }, title(a, width - left));
     draw(svg, "text", { transform: `translate(11 ${(top + base) / 2}) rotate(-90)`, "text-anchor": "middle" }, title(b, base - top));
+    breakMark(svg, left, base);
+    draw(svg, "path", { class: "break", d: `M${left + 9} ${base + 5}l4 -9m2 9l4 -9` });
     draw(svg, "path", { class: "front-line", d: "M" + range(N).map(i => `${sx(i).toFixed(1)} ${sy(i).toFixed(1)}`).join("L") });
     range(N).forEach(i => colored(draw(svg, "circle", { class: "front-dot", cx: sx(i), cy: sy(i), r: N > 40 ? 2.8 : 4 }), ramp(D.x[i], LARGER)));
     named = new Map([[0, pText(0)], [N - 1, pText(N - 1)], [ONE, pText(ONE)]]);
     if (D.cv) named.set(D.cv.index, pText(D.cv.index) + ", cross-validation");
+    inset = wholeFront(across, up, left + 6, width - 10, top, base - 6);
     frame = { left: left + 2, right: width - 4, top: 2, base: base - 2 };
     named.forEach((_, i) => draw(svg, "circle", { class: "front-ring", cx: sx(i), cy: sy(i), r: 4 }));
     labels = [...named].map(([i, text]) => [i, draw(svg, "text", { class: "halo named" }, text)]);
     now = draw(svg, "circle", { class: "front-now", r: 8 });
     nowLabel = draw(svg, "text", { class: "halo here named" });
     $("front-words").textContent = T === 2
-      ? "Every point is on the Pareto front: no other mix of the kernels is better for both tasks."
-      : `A projection of the front of ${T} tasks: another mix of the kernels may be better for these two at the expense of others.`;
+      ? `Every point is on the Pareto front: no other mix of the kernels is better for both ${NOUN}s. ${ZOOMED}`
+      : `A projection of the front of ${T} ${NOUN}s: another mix of the kernels may be better for these two at the expense of others. ${ZOOMED}`;
     move();
+  }
+  function wholeFront(across, up, left, right, top, base) {  // a small picture of the zoomed part on axes from zero
+    const w = 78, h = 56, corners = [[right - w, top], [left, base - h], [right - w, base - h], [left, top]];
+    const within = ([cx, cy]) => range(N).filter(i => sx(i) > cx - 8 && sx(i) < cx + w + 8 && sy(i) > cy - 8 && sy(i) < cy + h + 8).length;
+    const [cx, cy] = corners.reduce((best, corner) => within(corner) < within(best) ? corner : best);
+    const ends = values => [Math.min(0, ...values), Math.max(0, ...values)];
+    const place = (values, from, room) => { const [low, high] = ends(values); return v => from + (v - low) / (high - low) * room; };
+    const px = place(across, cx + 6, w - 12), up0 = place(up, 0, h - 22), py = v => cy + h - 16 - up0(v);
+    draw(svg, "rect", { class: "inset", x: cx, y: cy, width: w, height: h });
+    draw(svg, "path", { class: "axis inset-axes", d: `M${px(ends(across)[0])} ${cy + 6}V${py(ends(up)[0])}H${cx + w - 4}` });
+    const [x0, x1] = [px(Math.min(...across)), px(Math.max(...across))], [y1, y0] = [py(Math.min(...up)), py(Math.max(...up))];
+    draw(svg, "rect", { class: "inset-part", x: x0 - 1.5, y: y0 - 1.5, width: x1 - x0 + 3, height: y1 - y0 + 3 });
+    draw(svg, "text", { class: "inset-name", x: cx + w / 2, y: cy + h - 4, "text-anchor": "middle" }, "from zero");
+    return { x: cx - 6, y: cy - 6, w: w + 12, h: h + 12 };
   }
   function freePlace(text, i) {  // the nearest box where a label covers no point and no other label
     const w = textWidth(text) + 2, h = 14, [px, py] = [sx(i), sy(i)];
@@ -1010,7 +1040,7 @@ function frontFigure() {
     now.setAttribute("cx", px);
     now.setAttribute("cy", py);
     nowLabel.textContent = named.has(S.i) ? "" : pText(S.i);
-    taken = [];
+    taken = [inset];
     [...labels, ...named.has(S.i) ? [] : [[S.i, nowLabel]]].forEach(([i, node]) => {
       const place = freePlace(node.textContent, i);
       taken.push(place);
@@ -1045,13 +1075,13 @@ function frontFigure() {
 function tasksTable() {
   const table = $("tasks"), body = table.tBodies[0], atOne = `p = ${D.p[ONE]}`;
   const columns = [
-    { title: "task", value: t => D.tasks[t], up: true },
+    { title: NOUN, value: t => D.tasks[t], up: true },
     { title: "objective J", rows: D.objectives, text: objective },
     { title: `change from ${atOne}`, rows: CHANGE, text: change, needs: N > 1 },
     { title: "weight", rows: D.weights, text: percent, bar: true, needs: T > 1 },
   ].filter(column => column.needs !== false);
   if (D.scores) {
-    columns.push({ short: `held-out ${MEASURE}`, title: `held-out ${MEASURE}${HAS_INTERVALS ? " (95\u00a0% interval)" : ""}`, rows: D.scores, text: (v, t) => ofTask(t, S.i), wide: HAS_INTERVALS });
+    columns.push({ short: `held-out ${MEASURE}`, title: `held-out ${MEASURE}${HAS_INTERVALS ? " (95\u00a0% interval)" : ""}`, rows: D.scores, text: (v, t) => (t === lowest(S.i) ? "lowest: " : "") + ofTask(t, S.i), wide: HAS_INTERVALS, strong: t => t === lowest(S.i) });
     if (D.heldOut) columns.push({ title: "held-out rows", rows: D.heldOut.map(n => Array(N).fill(n)), text: String });
     if (N > 1) columns.push({ title: `${SHARE_OF_ONE ? "points" : "difference"} against ${atOne}`, rows: GAIN, text: points });
   }
@@ -1080,6 +1110,7 @@ function tasksTable() {
       if (!column.rows) return;
       const v = column.rows[t][S.i], cell = cells[t][c], text = column.text(v, t);
       if (cell.textContent !== text) cell.textContent = text;
+      if (column.strong) cell.classList.toggle("lowest-cell", column.strong(t));
       if (column.bar) cell.style.setProperty("--w", v / heaviest);
     }));
     sort();
@@ -1120,7 +1151,7 @@ function tasksTable() {
     say();
   });
   function say() {
-    const found = S.find ? `Names with “${find.value.trim()}”: ${range(T).filter(matches).length} of ${T} tasks. ` : "";
+    const found = S.find ? `Names with “${find.value.trim()}”: ${range(T).filter(matches).length} of ${T} ${NOUN}s. ` : "";
     $("tasks-note").textContent = found + (N > 1 ? "Select a name to mark the task in all charts, or a heading to sort." : "Select a heading to sort.");
   }
   say();
@@ -1221,6 +1252,13 @@ function theme() {
   apply();
   button.hidden = false;
 }
+function guide() {  // open the first time that someone sees such a page
+  const key = "paretomkl-guide";
+  try {
+    $("about").open = !localStorage.getItem(key);
+    localStorage.setItem(key, "seen");
+  } catch { /* no storage here: it stays open */ }
+}
 
 // ------------------------------------------------------------------------------------------------ start
 function asked() {  // the point in the address, or -1
@@ -1230,6 +1268,7 @@ function asked() {  // the point in the address, or -1
 S.i = asked() >= 0 ? asked() : S.i;
 addEventListener("hashchange", () => asked() >= 0 && setP(asked()));
 theme();
+guide();
 $("page").hidden = false;
 $("no-accuracy").hidden = !!D.scores || !$("no-accuracy").children.length;
 $("cv-words").textContent = D.cv ? unbroken(D.cv.words) : "";
