@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
-demo: $(STAMP)  ## trace the Pareto path on scikit-learn's digits
+demo: $(STAMP)  ## the first minute: digits from three sources, scores, importances, a page
 	$(BIN)/paretomkl demo
 
 test: $(STAMP) lint  ## everything that must hold, in minutes

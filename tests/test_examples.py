@@ -21,7 +21,7 @@ MFEAT, REGRESSION, LANDMINE = (ROOT / "examples" / f"plot_{name}.py" for name in
 SHARING = ROOT / "examples" / "plot_sharing.py"
 EXAMPLES = sorted(set((ROOT / "examples").glob("plot_*.py")) - {MFEAT, REGRESSION, LANDMINE, SHARING})
 TEXTS = [*sorted((ROOT / "doc").rglob("*.md")), *sorted(ROOT.glob("*.md"))]
-PAGES = [page for page in TEXTS if re.search(r"^```py", page.read_text("utf-8"), re.M)]
+PAGES = [page for page in TEXTS if page.name != "README.md" and re.search(r"^```py", page.read_text("utf-8"), re.M)]
 
 
 @pytest.fixture(autouse=True)

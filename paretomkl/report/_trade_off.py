@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from sklearn.base import clone
 
-from .._data.labels import Decided, Labelling, Samples
+from .._data.labels import Decided, Labelling, Samples, as_blocks
 from .._data.numbers import Targets
 from .._data.reading import read_samples, take_rows
 from .._data.tasks import as_labels, as_sources, is_matrix, listed, missing_labels, task_column_of
@@ -402,7 +402,7 @@ def held_out_split(
     with warnings.catch_warnings():
         # a label with fewer samples than parts is missing from some parts; for a single split that does no harm
         warnings.simplefilter("ignore", RareLabelWarning)
-        parts = make_splits(folds, X, y, tasks, groups, stratify=stratify)
+        parts = make_splits(folds, as_blocks(X), y, tasks, groups, stratify=stratify)
     test = np.sort(np.concatenate([held_out for _, held_out in parts[: share.numerator]]))
     return np.setdiff1d(np.concatenate(parts[0]), test), test
 

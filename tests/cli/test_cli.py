@@ -29,7 +29,9 @@ from paretomkl import PAPER_PS
 from paretomkl._tools.compiled import ANNOUNCEMENT
 from paretomkl._tools.files import write_whole
 from paretomkl.cli._app import app
+from paretomkl.cli._demo import LOADING
 from paretomkl.cli._kernel_options import parse_kernels, parse_sources, split_names
+from paretomkl.datasets import load_digit_views
 from paretomkl.kernels._kernels import resolve_columns
 from paretomkl.machines import MACHINES
 from paretomkl.tables._tables import Columns, Table, TableError, _quoted, load_table, read_table
@@ -117,25 +119,32 @@ def model(folder) -> Path:
 
 # --------------------------------------------------------------------------------------------------- demo
 @pytest.mark.parametrize("columns", [80, 140])
-def test_demo_prints_the_whole_path(columns, tmp_path, monkeypatch):
+def test_demo_prints_its_three_steps(columns, tmp_path, monkeypatch):
+    """The first two write no file; all lines fit into a narrow terminal, in a process of its own too."""
     monkeypatch.chdir(tmp_path)
-    narrow = columns == 80  # once in a process of its own
-    done = (run_process if narrow else run)("demo", "--samples", "60", "--no-page", columns=columns)
+    done = (run_process if columns == 80 else run)("demo", "--no-page", columns=columns)
     assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    first = [line.split()[0] for line in lines if line.strip()]
-    for p in ("0.01", "0.5", "1", "50", "∞"):
-        assert first.count(p) == 1
-    assert not any(token.endswith("%") for token in first), "one line for each exponent: nothing is wrapped"
-    assert "13 certified points" in done.stdout
-    assert all(len(line) <= columns for line in lines)
+    assert re.findall(r"^\d", done.stdout, re.M) == ["1", "2"]
+    assert len(re.findall(r"  \d\d\.\d %$", done.stdout, re.M)) == 3
+    for source in load_digit_views()[0]:
+        assert re.search(rf"^   {source} +[+−]\d+\.\d  [+−]\d+\.\d to [+−]\d+\.\d$", done.stdout, re.M)
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_demo_writes_a_page(tmp_path):
-    done = run("demo", "--samples", "60", "--page", tmp_path / "demo.html")
+    """Its models learned from the digits that the model of the first step learned from."""
+    done = run("demo", "--page", tmp_path / "demo.html")
     assert done.returncode == 0, done.stderr
-    assert "<html" in (tmp_path / "demo.html").read_text(encoding="utf-8")
+    assert re.findall(r"^\d", done.stdout, re.M) == ["1", "2", "3"]
+    assert "Open it in a browser" in " ".join(done.stdout.split())
+    page = (tmp_path / "demo.html").read_text(encoding="utf-8")
+    assert "learned from 100 samples, tested on 900 others" in page
+    assert "Accuracy on 900 other digits" in done.stdout
+    names: dict = {}
+    exec(LOADING, names)
+    assert_allclose(names["X"]["sums"], load_digit_views()[0]["sums"])
+    assert not re.search(r"\b_\w", LOADING)  # public names only
 
 
 def test_help_names_the_commands_and_gives_examples():
@@ -161,9 +170,9 @@ def test_help_fits_eighty_columns(words):
 
 
 def test_bad_options_are_refused():
-    done = run("demo", "--samples", "3")
+    done = run("path", "absent.csv", "-y", "y", "--points", "3")
     assert done.returncode == 2
-    assert "samples" in done.stderr
+    assert "--points" in done.stderr
 
 
 # --------------------------------------------------------------------------------------------------- path
@@ -1125,7 +1134,7 @@ def test_a_machine_is_warmed_up_once(folder, tmp_path):
     fit = ("fit", folder / "patients.csv", "-y", "outcome", "-t", "hospital", "-o", tmp_path / "m.skops")
     path = ("path", folder / "patients.csv", "-y", "outcome", "--out", tmp_path / "out", "--points", "15")
     predict = ("predict", tmp_path / "m.skops", folder / "new.csv")
-    for words in (fit, path, predict, ("demo", "--samples", "60", "--no-page")):
+    for words in (fit, path, predict, ("demo", "--no-page")):
         code, written = run_on_a_terminal(COMMAND, *words, cache=tmp_path)
         assert code == 0, written
         assert ANNOUNCEMENT not in written, words

@@ -569,7 +569,7 @@ SLOW_TO_IMPORT = {"scipy", "sklearn", "numba", "llvmlite", "skops", "joblib", "t
         ("fit mono.csv -y outcome -t hospital -o m2.skops", "Note: skipped --share"),
         ("path good.csv -y age", "Read good.csv: 120 rows, 4 columns to learn from; 'age' is numeric."),
         ("predict m.skops new.csv -o p.csv", "Read new.csv: 120 rows to predict with m.skops."),
-        ("demo --no-page", "Learning from 200 of scikit-learn's handwritten digits."),
+        ("demo --no-page", "1. Learn handwritten digits from three sources"),
         ("fit good.csv -y outcom -o m2.skops", "Error: There is no column 'outcom'"),
         ("fit good.csv -y outcome -o m2.skops --scoring acuracy", "Error: 'acuracy' is not a score for classes"),
         ("path mono.csv -y outcome -t hospital --min-class-rows 2 --test-size 0.9", "Note: left out 20 of 160 rows"),

@@ -18,13 +18,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.io import savemat
+from sklearn.datasets import load_digits
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import NearestNeighbors
 
 from paretomkl import Gaussian, Linear, ParetoMKLClassifier
-from paretomkl.datasets import data_found, fetch, list_datasets, make_multitask
+from paretomkl.datasets import data_found, fetch, list_datasets, load_digit_views, make_multitask
 from paretomkl.datasets._fetch import DATA_SETS, DatasetInfo
 from paretomkl.datasets._files import (
     FILES,
@@ -800,6 +801,15 @@ def test_list_datasets():
     assert by_name["mfeat"][2:] == (2000, 649, 10, 45)
     assert by_name["school"][2:] == (15362, 28, 0, 139)
     assert [name for name, info in by_name.items() if info.kind == "regression"] == ["school", "parkinsons", "computer"]
+
+
+def test_digit_views_describe_the_same_images():
+    """The amplitude at frequency zero is the sum of the image; noise says nothing about the digit."""
+    views, y = load_digit_views()
+    assert_array_equal(y, load_digits().target[:1000])
+    assert_allclose(views["sums"][:, :8].sum(axis=1), views["sums"][:, 8:].sum(axis=1))
+    assert_allclose(views["frequencies"][:, 0], views["sums"][:, :8].sum(axis=1))
+    assert abs(np.corrcoef(views["noise"].T, y)[-1, :-1]).max() < 0.15
 
 
 # -------------------------------------------------------------------------------------------- synthetic tasks

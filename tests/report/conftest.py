@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 import paretomkl
 from paretomkl import ParetoMKLClassifierCV
-from paretomkl.cli._demo import digits
 from paretomkl.kernels import sources
 from paretomkl.report import TradeOff, trade_off_page
 
@@ -53,6 +53,17 @@ def driver(tmp_path_factory: pytest.TempPathFactory, only_here: Callable[[str], 
     browser = webdriver.Chrome(options=options, service=Service(service))
     yield browser
     browser.quit()
+
+
+def digits(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """A balanced sample of scikit-learn's handwritten digits, pixels scaled to [0, 1]."""
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    shuffled = [rng.permutation(np.flatnonzero(y == digit)) for digit in range(10)]
+    # take one of each digit in turn, until there are enough
+    rows = [same[turn] for turn in range(max(map(len, shuffled))) for same in shuffled if turn < len(same)]
+    chosen = np.sort(rows[:n_samples])
+    return X[chosen] / 16, y[chosen]
 
 
 def two_machines(n: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -18,10 +18,9 @@ from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
 from paretomkl._select.intervals import wilson
 from paretomkl._show.page import MOST_COLORS
 from paretomkl._show.words import plain_kernel, pool_shares, shorten_all
-from paretomkl.cli._demo import LOADING, digits
 from paretomkl.report import trade_off_page, write_page
 
-from .conftest import UGLY, two_machines
+from .conftest import UGLY, digits, two_machines
 from .test_numbers import pumps  # noqa: F401  (a fixture)
 from .test_page import Page, embedded
 
@@ -493,16 +492,6 @@ def test_a_saved_chart_looks_like_the_page(driver, two, tmp_path):
         "return [...document.querySelectorAll('path')].map(n => [n.getAttribute('d'), getComputedStyle(n).stroke])"
     )
     assert all(line in alone for line in lines)
-
-
-# ------------------------------------------------------------------------------------------------------- the demo
-def test_demo_code_uses_only_public_names():
-    names: dict = {}
-    exec(LOADING.format(n_samples=137), names)
-    X, y = digits(137)
-    assert_array_equal(names["X"], X)
-    assert_array_equal(names["y"], y)
-    assert not re.search(r"\b_\w", LOADING)
 
 
 def test_smooth_along_the_slider(many, two):

@@ -10,11 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
-from paretomkl.cli._demo import digits
 from paretomkl.kernels import KernelBank
 from paretomkl.report import held_out_split, trade_off_page
 
-from .conftest import two_machines
+from .conftest import digits, two_machines
 
 QUICK = {"n_points": 15}
 PLAIN = ParetoMKLClassifier(C=10.0)
@@ -123,6 +122,14 @@ def test_a_search_may_choose_one_class_against_the_rest():
     found = trade_off_page(search, X, y, **QUICK)
     assert found.scores.shape == (15, 10)
     assert_allclose(found.scores_overall[7], found.path.models[7].score(X[found.test], y[found.test]))
+
+
+def test_the_samples_may_be_a_dict_of_blocks():
+    X, y = digits(100)
+    blocks = {"upper": X[:, :32], "lower": X[:, 32:]}
+    found = trade_off_page(ParetoMKLClassifierCV(Cs=1.0, s=1.1, cv=2, ps=1.0), blocks, y, **QUICK)
+    assert list(found.path.source_shares) == list(blocks)
+    assert_array_equal(found.test, held_out_split(X, y)[1])
 
 
 def test_given_cost_is_kept():
