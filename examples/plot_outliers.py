@@ -103,8 +103,8 @@ for ax, name in zip(axes, names, strict=True):
     ax.contour(side, side, values.reshape(80, 80), levels=[0], colors="black")
     out = detector.predict(X[mine], tasks=machine[mine]) == -1
     x = X[mine]
-    ax.plot(*x[~wrong[mine]].T[:2], ".", color="white", markeredgecolor="tab:gray", label="right")
-    ax.plot(*x[wrong[mine]].T[:2], "o", color="tab:red", label="wrong")
+    ax.plot(*x[~wrong[mine]].T[:2], ".", color="white", markeredgecolor="C6", label="right")
+    ax.plot(*x[wrong[mine]].T[:2], "o", color="C5", label="wrong")
     ax.plot(*x[out].T[:2], "o", color="none", markeredgecolor="black", markersize=10, label="flagged as outlier")
     ax.set(title=name, xlabel="sound, first column")
 axes[0].set_ylabel("sound, second column")

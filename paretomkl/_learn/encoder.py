@@ -36,7 +36,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The levels of each column of text or categories.
     n_features_in_ : int
         The number of columns.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Their names, if they have any.
 
     Examples
