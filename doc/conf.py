@@ -95,7 +95,10 @@ html_theme_options = {
 html_sidebars = {page: [] for page in ("index", "search", "genindex")}  # nothing stands beside these
 
 
-INTERNAL = "plain_type|plain_estimator|read_data|parts|problem"  # of estimators
+INTERNAL = (  # of estimators
+    "plain_type|plain_estimator|read_data|reading|parts|problem|posed|learned|machine_kind|gives_probabilities|"
+    "by_loss|loss_name|stratify|choose|large_is_hard"
+)
 
 
 def skip_routing(app, what, name, obj, skip, options):
