@@ -95,15 +95,12 @@ html_theme_options = {
 html_sidebars = {page: [] for page in ("index", "search", "genindex")}  # nothing stands beside these
 
 
-INTERNAL = (  # of estimators
-    "plain_type|plain_estimator|read_data|reading|parts|problem|posed|learned|machine_kind|gives_probabilities|"
-    "by_loss|loss_name|stratify|choose|large_is_hard"
-)
+INTERNAL = "plain_type|plain_estimator|read_data|parts|problem"  # of estimators
 
 
 def skip_routing(app, what, name, obj, skip, options):
-    """Leave out internal members, and set_fit_request and its like, whose text refers to scikit-learn's pages."""
-    return True if re.fullmatch(rf"set_\w+_request|set_output|get_metadata_routing|{INTERNAL}", name) else None
+    """Leave out set_fit_request and its like, whose text refers to scikit-learn's pages, and internal members."""
+    return True if re.fullmatch(rf"set_\w+_request|get_metadata_routing|{INTERNAL}", name) else None
 
 
 def setup(app):
