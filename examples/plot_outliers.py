@@ -145,9 +145,10 @@ for name, cloud in clouds.items():
         curves.append([hinge, radius, radius / variance, ridge])
     for ax, curve in zip(axes, np.transpose(curves), strict=True):
         ax.plot(widths, curve, "o-", markersize=4, label=name)
-titles = ["one-class: J", "SVDD: R²", "SVDD, K / v: R² / v", "ridge, with targets: J"]
-for ax, title in zip(axes, titles, strict=True):
-    ax.set(title=title, xscale="log", xlabel="width", ylim=(0, None))
+titles = ["one-class", "SVDD", "SVDD, divided by the variance", "ridge, with targets"]
+heights = ["objective J", "squared radius R²", "R² / v", "objective J"]
+for ax, title, height in zip(axes, titles, heights, strict=True):
+    ax.set(title=title, xscale="log", xlabel="width of the kernel", ylabel=height, ylim=(0, None))
 axes[2].set_ylim(0.9, None)
 axes[0].legend()
 plt.show()
