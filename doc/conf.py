@@ -92,7 +92,7 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {page: [] for page in ("index", "search", "genindex")}  # nothing stands beside these
+html_sidebars = {page: [] for page in ("index", "search", "genindex")}  # no section has these
 
 
 INTERNAL = "plain_type|plain_estimator|read_data|parts|problem"  # of estimators
