@@ -11,7 +11,8 @@ import paretomkl
 from paretomkl._tools.public import internal_names
 from paretomkl.datasets import data_found
 
-sys.path.insert(0, str(Path(__file__).parent))  # for the extension mathml, beside this file
+sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this file
+from stored_examples import NEEDED
 
 project = "paretomkl"
 author = "The paretomkl developers"
@@ -20,6 +21,7 @@ version = release = paretomkl.__version__
 
 extensions = [
     "mathml",
+    "stored_examples",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -54,16 +56,16 @@ EXAMPLES = (
     *("quick_start", "tasks", "sources", "mfeat", "capacity", "trade_off", "choose_p", "strings"),
     *("sharing", "landmine", "regression", "outliers"),
 )
-# shown in any case, run only where the data set is at hand: a build needs no network
-NEEDED = {"mfeat": "mfeat", "regression": "school", "landmine": "landmine"}
-shown_only = "|".join(name for name, data in NEEDED.items() if not data_found()[data])
+# run only where the data set is at hand, since a build needs no network; otherwise their stored output is shown
+shown_only = [name for name, data in NEEDED.items() if not data_found()[data]]
 sphinx_gallery_conf = {
-    "filename_pattern": rf"plot_(?!{shown_only})" if shown_only else "plot_",
+    "filename_pattern": rf"plot_(?!{'|'.join(shown_only)})" if shown_only else "plot_",
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "within_subsection_order": ExplicitOrder([f"plot_{name}.py" for name in EXAMPLES] + ["*"]),
     "doc_module": ("paretomkl",),
     "reference_url": {"paretomkl": None},
+    "reset_modules": ("matplotlib", "stored_examples.use_site_style"),
     "backreferences_dir": "api/generated/backreferences",
     "image_srcset": ["2x"],
     "thumbnail_size": (560, 240),
@@ -91,21 +93,7 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-alone = (
-    *(
-        "index",
-        "install",
-        "quick_start",
-        "why_believe_it",
-        "theory",
-        "baselines",
-        "experiments",
-        "benchmarks",
-        "scaling",
-    ),
-    *("stability", "changelog", "contributing"),
-)
-html_sidebars = {page: [] for page in alone}  # pages without others beside them
+html_sidebars = {page: [] for page in ("index", "search", "genindex")}  # no section has these
 
 
 def skip_routing(app, what, name, obj, skip, options):

@@ -42,16 +42,17 @@ for name, v, r in zip(names, bank.variance, bank.effective_rank, strict=True):
 
 figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained", sharey=True)
 rows = np.arange(len(names))
-axes[0].barh(rows, bank.variance, color="tab:gray")
-axes[0].set(title="variance v", xscale="log")
-axes[1].barh(rows, bank.effective_rank, color="tab:gray")
-axes[1].set(title="effective rank r")
-for capacity, color, marker in zip(capacities, ["tab:gray", "tab:blue", "tab:red"], "os^", strict=True):
+axes[0].plot(bank.variance, rows, "o", color="C6")
+axes[0].set(title="How much it varies", xlabel="variance $v$", xscale="log")
+axes[1].plot(bank.effective_rank, rows, "o", color="C6")
+axes[1].set(title="How flexible it is", xlabel="effective rank $r$, of at most 99", xlim=(0, 100))
+for capacity, color, marker in zip(capacities, ["C6", "C0", "C5"], "os^", strict=True):
     price = bank.variance * bank.effective_rank**capacity
     axes[2].plot(price, rows, marker, color=color, label=f"κ = {capacity:g}")
-axes[2].set(title="price: v r^κ", xscale="log")
+axes[2].set(title="What it is divided by", xlabel="$v\\,r^κ$", xscale="log")
 axes[2].legend()
-axes[2].grid(axis="x", alpha=0.3)
+for ax in axes:
+    ax.grid(axis="x")
 axes[0].set_yticks(rows, names)
 axes[0].invert_yaxis()
 plt.show()
@@ -80,11 +81,9 @@ for labels, fitted in (("true labels", models), ("20 % wrong", noisy)):
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained", sharex=True, sharey=True)
 for ax, title, fitted in zip(axes, ("true labels", "one label in five wrong"), (models, noisy), strict=True):
-    for shift, (capacity, model), color in zip(
-        (-0.27, 0, 0.27), fitted.items(), ["tab:gray", "tab:blue", "tab:red"], strict=True
-    ):
+    for shift, (capacity, model), color in zip((-0.27, 0, 0.27), fitted.items(), ["C6", "C0", "C5"], strict=True):
         ax.barh(rows + shift, model.kernel_shares_, height=0.27, color=color, label=f"κ = {capacity:g}")
-    ax.set(title=title, xlabel="share of the variance")
+    ax.set(title=title, xlabel="share of the variance of predictions")
 axes[0].set_yticks(rows, names)
 axes[0].invert_yaxis()
 axes[1].legend(loc="center right")

@@ -62,7 +62,7 @@ for p in (0.01, 1, np.inf):
     print(f"p = {p:4g}: mean over the hospitals {at_p.score(X_test, y_test):.3f}")
 
 # %%
-# On the left are the cross-validated scores, with a band of one standard deviation between the folds. On the right are
+# On the left are the cross-validated scores, with a band of one standard error around the best line. On the right are
 # the accuracies on new patients. At p = ∞ only the largest objective counts, which is that of the wrong labels, and the
 # small hospitals pay for it. A small p is best, and p = 1 is close. The folds can't tell the two apart, so the search
 # takes p = 1: a difference within one standard error is no reason to leave the average. If you know that a hospital has

@@ -103,8 +103,8 @@ for ax, name in zip(axes, names, strict=True):
     ax.contour(side, side, values.reshape(80, 80), levels=[0], colors="black")
     out = detector.predict(X[mine], tasks=machine[mine]) == -1
     x = X[mine]
-    ax.plot(*x[~wrong[mine]].T[:2], ".", color="white", markeredgecolor="tab:gray", label="right")
-    ax.plot(*x[wrong[mine]].T[:2], "o", color="tab:red", label="wrong")
+    ax.plot(*x[~wrong[mine]].T[:2], ".", color="white", markeredgecolor="C6", label="right")
+    ax.plot(*x[wrong[mine]].T[:2], "o", color="C5", label="wrong")
     ax.plot(*x[out].T[:2], "o", color="none", markeredgecolor="black", markersize=10, label="flagged as outlier")
     ax.set(title=name, xlabel="sound, first column")
 axes[0].set_ylabel("sound, second column")
@@ -145,9 +145,10 @@ for name, cloud in clouds.items():
         curves.append([hinge, radius, radius / variance, ridge])
     for ax, curve in zip(axes, np.transpose(curves), strict=True):
         ax.plot(widths, curve, "o-", markersize=4, label=name)
-titles = ["one-class: J", "SVDD: R²", "SVDD, K / v: R² / v", "ridge, with targets: J"]
-for ax, title in zip(axes, titles, strict=True):
-    ax.set(title=title, xscale="log", xlabel="width", ylim=(0, None))
+titles = ["one-class", "SVDD", "SVDD, divided by the variance", "ridge, with targets"]
+heights = ["objective J", "squared radius R²", "R² / v", "objective J"]
+for ax, title, height in zip(axes, titles, heights, strict=True):
+    ax.set(title=title, xscale="log", xlabel="width of the kernel", ylabel=height, ylim=(0, None))
 axes[2].set_ylim(0.9, None)
 axes[0].legend()
 plt.show()

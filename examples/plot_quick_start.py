@@ -49,14 +49,15 @@ print(f"SVC, best of {len(sigmas)} widths: {max(raw):.3f} on raw columns, {max(s
 # The right panel shows what the kernel is made of: the share of each kernel in a prediction's variance.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-left.semilogx(sigmas, raw, "o-", color="lightgray", label="SVC, raw columns")
-left.semilogx(sigmas, standardised, "o-", color="tab:gray", label="SVC, standardised columns")
-left.axhline(clf.score(X_test, y_test), color="tab:blue", label="learned kernel, raw columns")
-left.set(xlabel="width σ of the SVC's kernel", ylabel="accuracy on 118 wines", title="Wine, 60 for training")
-left.set_ylim(0.3, 1.25)
-left.legend(loc="upper left")
+left.semilogx(sigmas, raw, "s-", color="C1", label="SVC, raw columns")
+left.semilogx(sigmas, standardised, "o-", color="C2", label="SVC, standardised columns")
+left.axhline(clf.score(X_test, y_test), color="C0", linewidth=2, label="learned kernel, raw columns")
+left.set(
+    xlabel="width σ of the SVC's kernel", ylabel="accuracy on 118 wines", ylim=(0, 1), title="60 wines for training"
+)
+left.legend(loc="lower center")
 
-right.barh(clf.kernel_names_, clf.kernel_shares_, color="tab:blue")
+right.barh(clf.kernel_names_, clf.kernel_shares_)
 right.invert_yaxis()
-right.set(xlabel="share of the variance", title="What the kernel is made of")
+right.set(xlabel="share of the variance of predictions", title="What the kernel is made of")
 plt.show()

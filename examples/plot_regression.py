@@ -104,18 +104,23 @@ along = np.array([by_school(model.predict(X.iloc[test], task[test])) for model i
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained", width_ratios=[1.2, 1])
 places = np.arange(len(path))
-left.plot(places, along, color="tab:blue", alpha=0.2)
-left.plot(places, along.mean(axis=1), color="tab:blue", linewidth=3, label="shared kernel, mean")
-for name, color in (("uniform weights", "tab:orange"), ("own kernel", "tab:green"), ("KernelRidge", "tab:gray")):
+left.plot(places, along, color="C0", alpha=0.2)
+left.plot(places, along.mean(axis=1), color="C0", linewidth=3, label="shared kernel, mean")
+for name, color in (("uniform weights", "C1"), ("own kernel", "C2"), ("KernelRidge", "C6")):
     left.axhline(scores[name].mean(), color=color, linestyle="--", label=f"{name}, mean")
 left.set_xticks(places, [f"{p:g}" if np.isfinite(p) else "∞" for p in path.ps])
-left.set(xlabel="p", ylabel="R² on other pupils", title="A thin line for each school", ylim=(-0.45, None))
+left.set(
+    xlabel="exponent p of the power mean",
+    ylabel="R² on other pupils",
+    title="A thin line for each school",
+    ylim=(-0.45, None),
+)
 left.legend(loc="lower left")
 order = np.argsort(scores["KernelRidge"])
 rows = np.arange(len(schools))
 right.hlines(rows, scores["KernelRidge"][order], scores["shared kernel"][order], color="lightgray")
-right.plot(scores["KernelRidge"][order], rows, "o", color="tab:gray", label="KernelRidge, each alone")
-right.plot(scores["shared kernel"][order], rows, "o", color="tab:blue", label="shared kernel")
+right.plot(scores["KernelRidge"][order], rows, "o", color="C6", label="KernelRidge, each alone")
+right.plot(scores["shared kernel"][order], rows, "o", color="C0", label="shared kernel")
 right.set_yticks(rows, schools[order])
 right.set(xlabel="R² on other pupils", ylabel="school", title="Who gains")
 right.legend(loc="upper left")
@@ -133,7 +138,7 @@ for name, share, points in zip(groups, reg.source_shares_.values(), spread, stri
     print(f"{name:13} {share:4.0%} of the variance of the kernel, moves predictions by {points:.1f} points")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4), layout="constrained", width_ratios=[1, 1.4])
-left.barh(list(groups), spread, color="tab:blue")
+left.barh(list(groups), spread, color="C0")
 left.invert_yaxis()
 left.set(xlabel="standard deviation of its part, in points", title="What moves a prediction")
 mine = np.flatnonzero(task[test] == schools[0])
@@ -150,3 +155,4 @@ right.set_xticks([])
 right.set(xlabel=f"ten pupils of school {schools[0]}", ylabel="points above the base", title="Two ends of a school")
 right.legend(loc="upper left")
 plt.show()
+# sphinx_gallery_thumbnail_path = 'stored/regression-1.png'

@@ -61,7 +61,7 @@ for name in ("relatedness", "common"):
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", sharey=True)
 labels = {"relatedness": "relatedness (common = 0)", "common": "common (relatedness = 1)"}
 titles = {"relatedness": "Do the same sources matter?", "common": "In the same way?"}
-colors = dict(zip(ways, ["#777777", "#0072b2", "#d55e00", "#009e73"], strict=True))
+colors = dict(zip(ways, ["C6", "C0", "C5", "C2"], strict=True))
 for ax, name in zip(axes, labels, strict=True):
     table = np.array([accuracy[name, value] for value in steps])  # (n_steps, n_seeds, n_ways)
     mean = 100 * table.mean(axis=1)
@@ -72,7 +72,7 @@ for ax, name in zip(axes, labels, strict=True):
     best = mean.argmax(axis=1)
     ax.scatter(steps, mean.max(axis=1), s=150, facecolor="none", edgecolor=[colors[ways[k]] for k in best], zorder=3)
     ax.set(xlabel=labels[name], title=titles[name], xticks=steps)
-    ax.grid(alpha=0.3)
+    ax.grid()
 axes[0].set_ylabel("accuracy on other samples, %")
 axes[1].legend(title="share (best: circled)", loc="lower right")
 plt.show()

@@ -67,13 +67,12 @@ for name, score in scores.items():
 # leave out. The last score is what an SVC gets if you know that in advance.
 
 plt.figure(figsize=(7, 3.6), layout="constrained")
-bars = plt.barh(list(scores), list(scores.values()), color=["tab:gray"] * 5 + ["tab:blue", "lightgray"])
+bars = plt.barh(list(scores), list(scores.values()), color=["C6"] * 5 + ["C0", "0.8"])
 plt.gca().invert_yaxis()
 plt.bar_label(bars, fmt="%.3f", padding=3)
 plt.xlim(0, 1)
 plt.xlabel("accuracy on new digits")
 plt.title("200 digits for training")
-plt.gca().spines[["top", "right"]].set_visible(False)
 
 # %%
 # A source's *share* is the part of a prediction's variance that comes from its kernels: the sum of θ_m v_m over the

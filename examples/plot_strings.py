@@ -107,12 +107,12 @@ for name, K in kernels.items():
     print(f"  {name + ' alone':23} {alone.score(K[np.ix_(test, train)][:, :, None], y[test]):.3f}")
 
 # %%
-# The plots show which kernels were used, and which languages are confused with each other.
+# The plots show what the learned kernel is made of, and which languages are confused with each other.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-left.barh(list(kernels), clf.theta_, color="tab:blue")
+left.barh(list(kernels), clf.kernel_shares_)
 left.invert_yaxis()
-left.set(xlabel="weight θ", title="What distinguishes the languages")
+left.set(xlabel="share of the variance of predictions", title="What the kernel is made of")
 ConfusionMatrixDisplay.from_predictions(y[test], search.predict(K_test), ax=right, cmap="Blues", colorbar=False)
 right.set_title("Single new words")
 plt.show()

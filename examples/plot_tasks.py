@@ -89,7 +89,7 @@ print(scores.mean().round(3).to_string())
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 for k, name in enumerate(scores):
     column = scores[name]
-    left.plot(np.full(len(column), k), column, "o", color="tab:blue" if k == 0 else "tab:gray", alpha=0.5)
+    left.plot(np.full(len(column), k), column, "o", color="C0" if k == 0 else "C6", alpha=0.5)
     left.plot([k - 0.25, k + 0.25], [column.mean()] * 2, color="black")
 left.set_xticks(range(scores.shape[1]), scores.columns)
 left.set(ylabel="accuracy on 300 new samples", title="One dot per machine, a line for their mean")

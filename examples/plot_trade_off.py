@@ -25,7 +25,9 @@ from paretomkl.plotting import ConvergenceDisplay, FrontDisplay, KernelWeightsDi
 
 data = make_multitask(2, [60, 120], noise=[0.0, 0.1], relatedness=0.4, sigma=2.0, random_state=0)
 names = np.array(["clean", "noisy"])[data.tasks]
-kernels = [Gaussian(2.0, columns=columns) for columns in data.columns]
+used_by = dict.fromkeys(range(6), "no task") | dict.fromkeys(data.relevant.tolist(), "both tasks")
+used_by |= {source: f"{task} only" for source, task in zip(data.own, ("clean", "noisy"), strict=True)}
+kernels = [Gaussian(2.0, columns=columns, source=used_by[k]) for k, columns in enumerate(data.columns)]
 ps = [-20, -5, -2, -1, 0, 0.5, 1, 2, 5, np.inf]
 path = pareto_path(data.data, data.target, tasks=names, ps=ps, kernels=kernels, tol=1e-5)
 
@@ -50,12 +52,12 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constraine
 left.scatter(*np.transpose(cloud), s=8, color="lightgray", zorder=0)
 FrontDisplay.from_path(path, ax=left)
 left.set(xlim=(37, 47), ylim=(62, 86))
-KernelWeightsDisplay.from_path(path, ax=right)
+KernelWeightsDisplay.from_path(path, by="source", ax=right)
 plt.show()
 
 # %%
-# On the right, as p grows, the clean task's own source (columns 2 and 3) gives way to the noisy task's (columns 6 and
-# 7). The sources that both tasks use keep most of the weight throughout.
+# On the right, as p grows, the clean task's own source gives way to the noisy task's. The sources that both tasks use
+# keep most of the weight throughout.
 #
 # Forty-five tasks
 # ----------------

@@ -103,11 +103,29 @@ def test_example_without_its_data_says_so(name, data, tmp_path, monkeypatch):
         runpy.run_path(str(ROOT / "examples" / f"plot_{name}.py"), run_name="__main__")
 
 
+@pytest.mark.parametrize("name", NEED_DATA)
+def test_stored_output_is_of_the_present_example(name, monkeypatch):
+    """What the site shows where the data are not at hand: the pictures are there, and the code has not changed."""
+    pytest.importorskip("sphinx_gallery")
+    monkeypatch.syspath_prepend(ROOT / "doc")
+    stored_examples = importlib.import_module("stored_examples")
+    blocks = stored_examples.stored(name)
+    pictures = [picture for block in blocks for picture in block["pictures"]]
+    assert pictures
+    assert all((stored_examples.STORED / picture).exists() for picture in pictures)
+    assert any(block["output"] for block in blocks)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_code_of_the_documentation(page):
-    """Blocks of a page run in order; the output of interactive blocks is compared."""
+    """Blocks of a page run in order; the output of interactive blocks is compared, and pictures have a figure."""
     names: dict = {}
-    for kind, code in re.findall(r"^```(py\w*)\n(.*?)^```", page.read_text("utf-8"), re.M | re.S):
+    parts = r"^```(py\w*)\n(.*?)^```|^!\[.*?\]\(\S*pictures/(\S+)\)"
+    for kind, code, picture in re.findall(parts, page.read_text("utf-8"), re.M | re.S):
+        if picture:
+            assert plt.get_fignums(), f"no figure is open for {picture}"
+            plt.close("all")
+            continue
         assert kind in {"python", "pycon"}, f"a block of {kind!r} would not be run"
         if kind == "python":
             exec(compile(code, page.name, "exec"), names)

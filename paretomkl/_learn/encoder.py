@@ -37,7 +37,7 @@ class TableEncoder(PublicNames, TransformerMixin, BaseEstimator):
         The levels of each column of text or categories.
     n_features_in_ : int
         The number of columns.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Their names, if they have any.
 
     Examples

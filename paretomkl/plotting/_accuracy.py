@@ -36,7 +36,7 @@ class AccuracyDisplay:
     mean : array-like of shape (n_points,), default=None
         The bold line.
     std : array-like of shape (n_points, n_lines), default=None
-        Half the height of a band around each line; plots of differences have no bands.
+        Half the height of a band around each line, NaN for none; plots of differences have no bands.
     score_name : str, default="accuracy"
         Label of the vertical axis.
     mean_name : str, default="mean"
@@ -154,7 +154,10 @@ class AccuracyDisplay:
         relative_to: float | None = None,
         ax: Axes | None = None,
     ) -> AccuracyDisplay:
-        """Draw mean cross-validated scores against p, with a band of one standard deviation between the folds.
+        """Draw mean cross-validated scores against p, with a band of one standard error around the best line.
+
+        The standard error is that of a mean over the folds. A point whose score lies within the band at its peak is as
+        good as the best one, as far as the folds can tell.
 
         Parameters
         ----------
@@ -172,7 +175,8 @@ class AccuracyDisplay:
         exponents = np.array([float(p) for p in _parameter(results, "p")])
         series = [None] * len(exponents) if by is None else list(_parameter(results, by))
         score = np.asarray(results["mean_test_score"], dtype=float)
-        spread = np.asarray(results["std_test_score"], dtype=float)
+        n_folds = sum(key.startswith("split") and key.endswith("_test_score") for key in results)
+        error = np.asarray(results["std_test_score"], dtype=float) / np.sqrt(max(n_folds - 1, 1))
         worked = [k for k in np.argsort(score) if np.isfinite(score[k])]  # best last, so that it overwrites the others
         ways = results.get("param_share", ["kernel"] * len(score))
         if by != "share" and "kernel" in ways:  # p has no effect on the other ways
@@ -184,7 +188,9 @@ class AccuracyDisplay:
         scores, std = np.full((2, len(ps), len(groups)), np.nan)
         for k in worked:
             cell = np.searchsorted(ps, exponents[k]), groups.index(series[k])
-            scores[cell], std[cell] = score[k], spread[k]
+            scores[cell], std[cell] = score[k], error[k]
+        best = cell[1]  # of all lines; bands around the others would hide each other
+        std[:, np.arange(len(groups)) != best] = np.nan
         names = [_best_of(results) if by is None else f"{by} = {_brief(group)}" for group in groups]
         display = cls(ps=ps, scores=scores, names=names, std=std, score_name="cross-validated score")
         return display.plot(ax, relative_to=relative_to)

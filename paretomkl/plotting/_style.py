@@ -253,7 +253,7 @@ def draw_lines(
     with_markers = len(x) <= MARKED
     drawn = DrawnLines()
     for k, (name, color) in enumerate(zip(names, line_colors(ax, order[0]), strict=True)):
-        if std is not None:
+        if std is not None and np.isfinite(std[:, k]).any():
             half = std[rising, k]
             around: dict[str, Any] = {"color": color, "alpha": 0.15, "linewidth": 0}
             drawn.bands.append(ax.fill_between(x, values[:, k] - half, values[:, k] + half, **around))

@@ -29,6 +29,7 @@ from tests.conftest import make_toy
 
 plt = pytest.importorskip("matplotlib.pyplot")
 Text = pytest.importorskip("matplotlib.text").Text
+to_rgb = pytest.importorskip("matplotlib.colors").to_rgb
 plt.switch_backend("Agg")
 
 DISPLAYS = [ObjectivesDisplay, KernelWeightsDisplay, FrontDisplay, ConvergenceDisplay]
@@ -344,8 +345,10 @@ def test_cross_validated_scores(toy):
     each = AccuracyDisplay.from_cv_results(search.cv_results_, by="C")
     assert_allclose([drawn(line) for line in each.lines_], score)
     assert [line.get_label() for line in each.lines_] == ["C = 0.1", "C = 1"]
-    band = each.bands_[0].get_paths()[0].vertices
-    assert_allclose(band[:, 1].max(), (score + std)[0].max())
+    (band,) = each.bands_  # around the line with the best score: one standard error of a mean over two folds
+    peak = score.max(axis=1).argmax()
+    assert_allclose(band.get_paths()[0].vertices[:, 1].max(), (score + std)[peak].max())
+    assert_allclose(band.get_facecolor()[0, :3], to_rgb(each.lines_[peak].get_color()))
     assert AccuracyDisplay.from_cv_results(search, relative_to=1.0).bands_ == []
     with pytest.raises(ValueError, match=r"must have one parameter 's'; the search has \['C', 'p'\]"):
         AccuracyDisplay.from_cv_results(search, by="s")
