@@ -441,7 +441,7 @@ def _noted(owner: Reader, samples: Samples, reset: bool) -> Samples:
     """The samples, with warnings about their sources and gaps."""
     if reset:
         note_sources(owner.kernels, samples)
-    if owner.kernels is not None and not issparse(samples.data) and gaps_in(samples.data):
+    if owner.kernels is not None and gaps_in(samples.data):
         note_gaps(owner.kernels, samples, reset)
     return samples
 
