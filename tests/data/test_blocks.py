@@ -182,6 +182,12 @@ def test_folds_take_the_rows_and_columns_of_a_stack_among_blocks():
         assert 0.7 < search.best_score_ < 1
 
 
+def test_permuted_labels_are_scored_by_task_with_a_stack_among_blocks():
+    blocks = {"clinic": CLINIC, "kernels": gram(slice(None), slice(None))}
+    search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=3, n_permutations=3).fit(blocks, LABELS, tasks=TASKS)
+    assert search.p_values_by_task_ == {"north": 0.25, "south": 0.25}
+
+
 def test_bad_stacks_are_refused():
     with pytest.raises(ValueError, match="Block 'kernels' must be a stack of kernels"):
         ParetoMKLClassifier().fit({"kernels": gram(TEST, TRAIN)}, LABELS[TEST])
