@@ -557,7 +557,8 @@ def note_sources(kernels: Any, samples: Samples) -> None:
             warnings.warn(SourceWarning(message, name), stacklevel=5)
     if unused.any():
         columns = [int(k) if names is None else names[k] for k in np.flatnonzero(unused)]
-        message = f"No source names the column{'s' * (len(columns) > 1)} {quoted(columns, 5)}, so they are not used."
+        s, are = ("s", "they are") if len(columns) > 1 else ("", "it is")
+        message = f"No source names the column{s} {quoted(columns, 5)}, so {are} not used."
         warnings.warn(SourceWarning(message, columns=columns), stacklevel=5)
 
 

@@ -139,6 +139,8 @@ def test_constant_sources_are_noted():
 
 
 def test_columns_without_a_source_are_noted():
+    with pytest.warns(SourceWarning, match="No source names the column '7', so it is not used"):
+        ParetoMKLClassifier(kernels=sources({"a": slice(0, 7)})).fit(SIDE_BY_SIDE, LABELS)
     with pytest.warns(SourceWarning, match="No source names the columns '2', '3', '4', '5', '6' and 1 more") as found:
         ParetoMKLClassifier(kernels=sources({"a": [0, 1]})).fit(SIDE_BY_SIDE, LABELS)
     assert found[0].message.columns == (2, 3, 4, 5, 6, 7)
