@@ -60,6 +60,13 @@ class Blocks:
 
         return Blocks({name: _safe_indexing(part, rows) for name, part in self.parts.items()}, self.absent)
 
+    def take(self, rows: IntArray, train: IntArray) -> Blocks:
+        """Some rows, with the kernel values of stacks between them and the samples to learn from only."""
+        some = self[rows]
+        return Blocks(
+            {name: np.asarray(p)[:, train] if len(p.shape) == 3 else p for name, p in some.parts.items()}, some.absent
+        )
+
 
 def as_blocks(X: Any) -> Any:
     """:class:`Blocks` if X is a dict, or a list of arrays or frames; else X itself."""

@@ -443,7 +443,7 @@ def _noted(owner: Reader, samples: Samples, reset: bool) -> Samples:
     """The samples, with warnings about their sources and gaps."""
     if reset:
         note_sources(owner.kernels, samples)
-    if owner.kernels is not None and not issparse(samples.data) and gaps_in(samples.data):
+    if owner.kernels is not None and gaps_in(samples.data):
         note_gaps(owner.kernels, samples, reset)
     return samples
 
@@ -559,7 +559,8 @@ def note_sources(kernels: Any, samples: Samples) -> None:
             warnings.warn(SourceWarning(message, name), stacklevel=5)
     if unused.any():
         columns = [int(k) if names is None else names[k] for k in np.flatnonzero(unused)]
-        message = f"No source names the column{'s' * (len(columns) > 1)} {quoted(columns, 5)}, so they are not used."
+        s, are = ("s", "they are") if len(columns) > 1 else ("", "it is")
+        message = f"No source names the column{s} {quoted(columns, 5)}, so {are} not used."
         warnings.warn(SourceWarning(message, columns=columns), stacklevel=5)
 
 

@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.preprocessing import StandardScaler
@@ -29,8 +30,7 @@ from .._tools.checks import shown
 from .._tools.running import SMALL_SYSTEM, Progress, blas_threads, effective_jobs
 from .._tools.shares import Share
 from .._tools.typing import AnyArray, Array, IntArray
-from ..kernels._evaluation import gaps_in
-from ..kernels._kernels import is_precomputed
+from ..kernels._evaluation import gaps_in, one_below_the_other, side_by_side
 from ..kernels._preparing import Preparation
 from .held_out import held_out_parts, joined_folds
 from .honest import best, choices, honest_scores, splits_of
@@ -89,7 +89,8 @@ def compare(
         Its folds are used again. With tasks, its ``scoring`` must be None or one from
         :func:`~paretomkl.model_selection.make_multitask_scorer`.
     X, y, tasks
-        The data it was fitted to. With precomputed kernels, the majority class or the mean is the only baseline.
+        The data it was fitted to. With precomputed kernels, the majority class or the mean is the only baseline; of
+        blocks, the others learn from those that are not stacks of kernels.
     held_out : tuple of X, y and tasks (or None), default=None
         More samples to score the chosen models on.
     n_jobs : int, default=None
@@ -120,7 +121,6 @@ def compare(
     ['one SVM', 'the majority class']
     """
     regression = not search.stratify
-    own = _check_own(baselines or {}, regression, is_precomputed(search.kernels))
     reader = PathReader(replace(search.reading, share="kernel", multi_class="one-vs-one"))
     examples = Examples(read_samples(reader, X, tasks=tasks, reset=True), y)
     labelling = examples.training(reader.reading).labelling
@@ -131,6 +131,7 @@ def compare(
     splits = splits_of(search, len(examples.samples))
     ours = Contender(OURS, honest_scores(search, share))
     entries = Entries.of(examples, labelling)
+    own = _check_own(baselines or {}, regression, entries.precomputed)
     folds = [entries.fold(*split) for split in splits]
     if held_out is not None:
         n = len(entries.rows)
@@ -150,7 +151,7 @@ def compare(
         ours = replace(ours, errors=_our_errors(predicted, len(splits), labelling.names))
     some = search.search_rows_ is not None
     about = f"The folds are made of {search.n_search_rows_:,} of {len(examples.samples):,} rows." if some else ""
-    found = contenders(model, labelling.names, is_precomputed(search.kernels), n_jobs, verbose, own)
+    found = contenders(model, labelling.names, entries.precomputed, n_jobs, verbose, own)
     return Comparison(ours, found, judge.measure, about, sum(len(test) for _, test in splits), by_task)
 
 
@@ -230,7 +231,21 @@ class Entries:
                 rows, values = rows[codes >= 0], codes[codes >= 0]
             parts.append((rows, np.full(len(rows), g), values))
         rows, groups, values = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return cls(samples.data, rows, groups, values, labels, truth.ndim == 2, samples.n_levels)
+        data: Any = samples.data
+        n_levels = samples.n_levels
+        stacks = [block.columns for block in samples.blocks.values() if block.n_kernels]
+        if stacks:  # SVMs learn from the other columns
+            kept = np.delete(np.arange(data.shape[1]), np.r_[tuple(stacks)])
+            data = data[:, kept]
+            n_levels = {k: n_levels[column] for k, column in enumerate(kept.tolist()) if column in n_levels}
+        if issparse(data):  # scikit-learn wants short indices, which this makes if they are enough
+            data = csr_matrix((data.data, data.indices, data.indptr), shape=data.shape)
+        return cls(data, rows, groups, values, labels, truth.ndim == 2, n_levels)
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether there are only kernel values, and no columns to learn from."""
+        return self.data.ndim > 2 or self.data.shape[1] == 0
 
     def fold(self, train: IntArray, test: IntArray) -> TrainTest:
         """The entries of the training samples and of the test samples."""
@@ -239,10 +254,10 @@ class Entries:
 
     def joined(self, other: Entries) -> Entries:
         """These entries, followed by the others."""
-        pairs = (self.rows, other.rows + len(self.data)), (self.groups, other.groups), (self.values, other.values)
+        pairs = (self.rows, other.rows + self.data.shape[0]), (self.groups, other.groups), (self.values, other.values)
         rows, groups, values = map(np.concatenate, pairs)
         # kernel values of other samples cannot be appended to a stack, and are not needed
-        data = self.data if self.data.ndim > 2 else np.concatenate([self.data, other.data])
+        data = self.data if self.data.ndim > 2 else one_below_the_other([self.data, other.data])
         return Entries(data, rows, groups, values, self.labels, self.matrix, self.n_levels)
 
     def truth(self, entries: IntArray) -> AnyArray:
@@ -261,23 +276,27 @@ class Entries:
     def features(self, fold: TrainTest, groups: IntArray) -> list[Array]:
         """Columns of both parts, standardised on the first, plus an indicator per group if there are several.
 
-        Gaps and categories become numbers as in a bank of kernels, fitted to the first part too.
+        Gaps and categories become numbers as in a bank of kernels, fitted to the first part too. Sparse columns stay
+        sparse: they are divided by their deviations, but not centred, which changes no distance.
         """
         columns = [self.data[self.rows[part]] for part in fold]
+        sparse = issparse(self.data)
         if self.n_levels or any(map(gaps_in, columns)):
             preparation = Preparation.of(columns[0], n_levels=self.n_levels)
             kept = preparation.expanded(np.arange(self.data.shape[1]))
             columns = [preparation(own)[:, kept] for own in columns]
-        scaler = StandardScaler().fit(columns[0])
+        scaler = StandardScaler(with_mean=not sparse).fit(columns[0])
         columns = [scaler.transform(own) for own in columns]
         if len(groups) == 1:
             return columns
-        return [np.hstack([own, self.groups[part, None] == groups]) for own, part in zip(columns, fold, strict=True)]
+        own = [(self.groups[part, None] == groups).astype(float) for part in fold]
+        return [side_by_side(pair) for pair in zip(columns, own, strict=True)]
 
 
-def usual_gamma(train: Array) -> float:
-    """The value of gamma="scale"."""
-    return float(1 / (train.shape[1] * (train.var() or 1.0)))
+def usual_gamma(train: AnyArray) -> float:
+    """The value of gamma="scale"; sparse columns, which are not centred, have the mean of their variances."""
+    variance = StandardScaler(with_mean=False).fit(train).var_.mean() if issparse(train) else train.var()
+    return float(1 / (train.shape[1] * (variance or 1.0)))
 
 
 # ------------------------------------------------------------------------------------------------- the baselines

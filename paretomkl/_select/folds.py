@@ -226,6 +226,13 @@ def routed(scorer: Scorer, given: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None and scorer_takes(scorer, name)}
 
 
+def noted(estimator: PlainEstimator, reader: object) -> PlainEstimator:
+    """An estimator with the notes about the features of another one that has read them."""
+    notes = "n_features_in_", "n_kernels_in_", "feature_names_in_", "blocks_in_", "codings_", "ranges_in_", "rows_in_"
+    vars(estimator).update({name: value for name, value in vars(reader).items() if name in notes})
+    return estimator
+
+
 def one_number(score: Any) -> float:
     """A score, checked."""
     if not isinstance(score, numbers.Real):

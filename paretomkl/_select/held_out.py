@@ -11,6 +11,7 @@ import numpy as np
 from .._data.reading import Examples, read_samples, take_rows
 from .._tools.shares import Share
 from ..exceptions import NewTaskWarning
+from .folds import noted
 from .honest import honest_points, of_splits, splits_of
 from .intervals import CONFIDENCE
 from .scorers import MultiTaskScorer, Part, make_multitask_scorer, metric_of
@@ -42,7 +43,9 @@ def held_out_parts(
         if np.isnan(of_points).all():
             continue
         plain = search.estimator_at(point).set_params(n_jobs=n_jobs, verbose=0)
-        read_samples(plain, take_rows(X, train, train, search.kernels), tasks=take_rows(tasks, train), reset=True)
+        noted(plain, reader)
+        if examples.samples.data.ndim == 3:  # the features of a stack of kernels are its training samples
+            plain.n_features_in_ = len(train)
         fitted = plain.learned(examples.take(train, train).training(plain.reading, strict=False))
         asked = take_rows(X, test, train, search.kernels), take_rows(y, test), None, take_rows(tasks, test)
         with warnings.catch_warnings():

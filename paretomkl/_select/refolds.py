@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from joblib import hash as digest_of
+from scipy.sparse import issparse
 
 from .._data.labels import as_blocks
 from .._data.reading import Examples, read_samples
@@ -83,7 +84,9 @@ class SearchFolds:
 def fingerprint_of(examples: Examples) -> str:
     """A digest of X, y and the tasks."""
     samples = examples.samples
-    parts = [samples.data]
+    data: Any = samples.data
+    # a sparse array also notes what it has found out about itself
+    parts = [data.indptr, data.indices, data.data] if issparse(data) else [data]
     for labels in (examples.y, samples.sources):
         if labels is not None:
             values = as_labels(labels, "y").reshape(len(samples), -1)

@@ -38,7 +38,7 @@ from ..solution import Solution
 from ..solvers._base import Run
 from .choice import Choice, ScoreTable, edge_of
 from .conformal import predict_interval, predict_set
-from .folds import Fold, FoldScores, PlainEstimator, one_number, own_score, routed, run_folds, shares_by_fold
+from .folds import Fold, FoldScores, PlainEstimator, noted, one_number, own_score, routed, run_folds, shares_by_fold
 from .honest import honest_estimate, honest_html, honest_scores
 from .permutation import permutation_test
 from .probabilities import score_probabilities
@@ -523,13 +523,6 @@ class PathSearch(KernelFit, MultiTaskEstimator):
             return f"{abs(100 * lost):.1f} points" if in_points else f"{abs(lost):.3g}"
 
         return sharing_in_words(self.sharing_, self.best_share_, getattr(self, "common_share_", None), size)
-
-
-def noted(estimator: PlainEstimator, reader: object) -> PlainEstimator:
-    """An estimator with the notes about the features of another one that has read them."""
-    notes = "n_features_in_", "n_kernels_in_", "feature_names_in_", "blocks_in_", "codings_", "ranges_in_", "rows_in_"
-    vars(estimator).update({name: value for name, value in vars(reader).items() if name in notes})
-    return estimator
 
 
 class ParetoMKLClassifierCV(ClassifierKind, PathSearch):

@@ -621,7 +621,9 @@ def _named_splits(cv: str, tasks: object, n: int) -> list[TrainTest]:
     parts = [rows for _, rows in rows_of_tasks(tasks, n)]
     if cv == "new tasks":
         if len(parts) < 2:
-            raise ValueError("cv='new tasks' leaves tasks out, but there is only one; pass the task of each row.")
+            raise ValueError(
+                "cv='new tasks' leaves whole tasks out, so it needs the task of each row, and several tasks."
+            )
         codes = np.empty(n, dtype=np.int64)
         for code, rows in enumerate(parts):
             codes[rows] = code

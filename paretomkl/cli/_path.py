@@ -64,7 +64,7 @@ def path(
     stem = "table" if str(file) in STANDARD_INPUT else Path(name.removesuffix(".gz")).stem
     folder = _check_folder(out or Path(f"{stem}-path"))
     table = options.load(file, target)
-    check_rare(table, 1 - test_size, "path holds some rows out and divides the others into folds")
+    check_rare(table, 1 - test_size, "path, unlike fit, holds some rows out and divides the others into folds")
     kernels = options.bank(table)
     options.say_read(file, table)
     from ..report import trade_off_page  # imported after the first line is printed: it takes a second

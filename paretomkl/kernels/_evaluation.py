@@ -55,10 +55,11 @@ def as_matrix(X: Any) -> AnyArray:
     return made
 
 
-def gaps_in(X: Array) -> bool:
+def gaps_in(X: Any) -> bool:
     """Whether some value is NaN, in one quick pass if none is."""
+    values: AnyArray = X.data if issparse(X) else X
     with np.errstate(invalid="ignore", over="ignore"):
-        return not np.isfinite(np.sum(X)) and bool(np.isnan(X).any())
+        return not np.isfinite(np.sum(values)) and bool(np.isnan(values).any())
 
 
 def side_by_side(parts: Sequence[AnyArray]) -> AnyArray:

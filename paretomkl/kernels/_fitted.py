@@ -17,7 +17,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from .._tools.compiled import njit
 from .._tools.devices import chosen_device
@@ -563,13 +563,15 @@ class Evaluator:
         return np.zeros(len(middle)) if scaling == "standardize" else roots(middle) if scaling == "root" else middle
 
     # ------------------------------------------------------------------------------------------- samples
-    def prepared(self, X: AnyArray) -> AnyArray:
+    def prepared(self, X: Any) -> AnyArray:
         """Samples without gaps; if training had none, the mean of the column stands for a gap."""
         if self.preparation is not None:
             return self.preparation(X)
-        if issparse(X) or not gaps_in(X):
+        if not gaps_in(X):
             return X
         middle: Any = self.middle if self.standardizer is None else self.standardizer.mean
+        if issparse(X):
+            return csr_array((np.where(np.isnan(X.data), middle[X.indices], X.data), X.indices, X.indptr), X.shape)
         return np.where(np.isnan(X), middle, X)
 
     def _parts(self, X: AnyArray) -> Callable[[int], AnyArray]:

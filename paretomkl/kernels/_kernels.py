@@ -14,7 +14,6 @@ from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
-from scipy.sparse import issparse
 
 from .._tools.public import PublicNames
 from .._tools.typing import AnyArray, Array, IntArray
@@ -898,7 +897,7 @@ class KernelBank(PublicNames):
         n_levels: Mapping[int, int] | None,
     ) -> Preparation | None:
         """What fills the gaps of samples X and makes indicators of their categories; None if nothing is to do."""
-        if issparse(X) or not (n_levels or gaps_in(X)):
+        if not (n_levels or gaps_in(X)):
             return None
         blocks = self.columns_by_source(n_features, names) if self.n_sources else []
         return Preparation.of(X, weight, n_levels, [seen for _, _, seen in blocks])
@@ -953,10 +952,12 @@ class KernelBank(PublicNames):
         if not isinstance(statistics, SparseStatistics):
             if self.standardize == "range":
                 return Standardizer.of_ranges(statistics)
-            categories = () if preparation is None else preparation.categories
-            return Standardizer.of(statistics).joining([category.columns for category in categories])
-        seen = [seen for (_, _, seen), way in zip(blocks, scaling, strict=True) if way == "standardize"]
-        return statistics.standardizer(np.unique(np.concatenate(seen)))
+            found = Standardizer.of(statistics)
+        else:
+            seen = [seen for (_, _, seen), way in zip(blocks, scaling, strict=True) if way == "standardize"]
+            found = statistics.standardizer(np.unique(np.concatenate(seen)))
+        categories = () if preparation is None else preparation.categories
+        return found.joining([category.columns for category in categories])
 
     def with_scaling(
         self, X: AnyArray, names: Sequence[str] | None, n_levels: Mapping[int, int] | None = None

@@ -3,17 +3,20 @@
 A :class:`Preparation` is fitted to training samples, like the scales of columns. It appends indicators of categories to
 the columns of X, which keep their places. A category that no training sample has is a constant column, without effect.
 Cells without a value get a typical value of their column. A source that a sample lacks altogether is predicted from its
-other sources by ridge regression.
+other sources by ridge regression, except beside a sparse source.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .._tools.typing import AnyArray, Array, IntArray
+from ._evaluation import side_by_side
 
 NEARLY_EMPTY = 0.05  # share of values below which a column is left out
 _MOST_BASIS = 500  # maximum number of samples that missing sources are predicted from
@@ -157,7 +160,7 @@ class Preparation:
     @classmethod
     def of(
         cls,
-        X: Array,
+        X: AnyArray,
         weight: Array | None = None,
         n_levels: Mapping[int, int] | None = None,
         sources: Sequence[IntArray] = (),
@@ -167,7 +170,9 @@ class Preparation:
         n_levels : the number of codes of each column of categories; sources : the columns of each source.
         """
         n_levels, n_columns = n_levels or {}, X.shape[1]
-        weight = np.ones(len(X)) if weight is None else weight
+        weight = np.ones(X.shape[0]) if weight is None else weight
+        if issparse(X):
+            return cls._of_sparse(X, weight, n_levels)
         gaps = np.isnan(X)
         known = ~gaps * weight[:, None]
         few = known.sum(axis=0) < NEARLY_EMPTY * weight.sum()
@@ -188,8 +193,22 @@ class Preparation:
         wide = [made.expanded(columns) for columns in sources]
         return cls(fill, made.unused, categories, SourceRidge.of(made(X), lacks, sources, wide, weight))
 
-    def __call__(self, X: Array) -> Array:
+    @classmethod
+    def _of_sparse(cls, X: Any, weight: Array, n_levels: Mapping[int, int]) -> Preparation:
+        """Fit to sparse samples; zero stands for gaps in columns that are mostly zero and have none in training."""
+        mostly = np.bincount(X.indices, minlength=X.shape[1]) > X.shape[0] / 2
+        mostly[[*X.indices[np.isnan(X.data)], *n_levels]] = True
+        columns, fill = np.flatnonzero(mostly), np.zeros(X.shape[1])
+        levels = {k: n_levels[column] for k, column in enumerate(columns.tolist()) if column in n_levels}
+        made = cls.of(X[:, columns].toarray(), weight, levels)
+        fill[columns], before = made.fill, X.shape[1] - len(columns)
+        moved = [replace(one, column=int(columns[one.column]), first=before + one.first) for one in made.categories]
+        return cls(fill, columns[made.unused], moved)
+
+    def __call__(self, X: AnyArray) -> AnyArray:
         """The columns of X without gaps, followed by the indicators."""
+        if issparse(X):
+            return self._of_sparse_samples(X)
         gaps = np.isnan(X)
         full = np.where(gaps, self.fill, X)
         full[:, self.unused] = 0.0
@@ -198,9 +217,17 @@ class Preparation:
             self.ridge.fill(full, lacking(gaps, self.ridge.raw))
         return full
 
-    def lacking(self, X: Array) -> AnyArray:
+    def _of_sparse_samples(self, X: Any) -> Any:
+        full = X.copy()
+        full.data = np.where(np.isnan(X.data), self.fill[X.indices], X.data)
+        full.data[np.isin(X.indices, self.unused)] = 0.0
+        full.eliminate_zeros()
+        made = [one.indicators(X[:, [one.column]].toarray().ravel()) for one in self.categories]
+        return side_by_side([full, *made])
+
+    def lacking(self, X: AnyArray) -> AnyArray:
         """Which sources each sample lacks, (n, n_sources); without columns if all training samples have all of them."""
-        return lacking(np.isnan(X), () if self.ridge is None else self.ridge.raw)
+        return np.zeros((X.shape[0], 0), dtype=bool) if self.ridge is None else lacking(np.isnan(X), self.ridge.raw)
 
     @property
     def n_columns(self) -> int:

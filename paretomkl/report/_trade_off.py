@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from sklearn.base import clone
 
-from .._data.labels import Decided, Labelling, Samples, as_blocks
+from .._data.labels import Blocks, Decided, Labelling, Samples, as_blocks
 from .._data.numbers import Targets
 from .._data.reading import read_samples, take_rows
 from .._data.tasks import as_labels, as_sources, is_matrix, listed, missing_labels, task_column_of
@@ -29,9 +29,10 @@ from .._fitting.models import decide_all
 from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
 from .._learn.path import ParetoPath, parameters_of, pareto_path
 from .._select.baselines import compare
+from .._select.folds import noted
 from .._select.results import Comparison, CrossValidation, Sharing
 from .._select.scores import Judge, make_judge
-from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV, noted
+from .._select.search import ParetoMKLClassifierCV, ParetoMKLRegressorCV
 from .._select.splits import (
     MultiTaskGroupKFold,
     MultiTaskKFold,
@@ -266,6 +267,7 @@ def trade_off_page(
     >>> result.scores.shape, len(result.test)
     ((20, 3), 38)
     """
+    X = as_blocks(X)
     samples = _Given(X, y, tasks)
     about: dict[str, Any] = {"title": title, "file": None if file is None else check_writable(file)}
     if isinstance(model, ParetoPath):
@@ -300,7 +302,8 @@ class _Given(NamedTuple):
 
     def take(self, rows: IntArray, train: IntArray, kernels: KernelLike) -> _Given:
         """Some of the samples; the columns of a stack of kernels are the samples to learn from."""
-        return _Given(take_rows(self.X, rows, train, kernels), take_rows(self.y, rows), take_rows(self.tasks, rows))
+        X = self.X.take(rows, train) if isinstance(self.X, Blocks) else take_rows(self.X, rows, train, kernels)
+        return _Given(X, take_rows(self.y, rows), take_rows(self.tasks, rows))
 
     def sources(self, task_column: int | str | None) -> AnyArray | None:
         """The task of each sample, or None without tasks."""
@@ -324,7 +327,7 @@ class _Given(NamedTuple):
             return self
         names = set(listed(known))
         rows = np.flatnonzero([name in names for name in listed(own)])
-        return self.take(rows, rows, "default")
+        return _Given(*(take_rows(values, rows) for values in self))
 
 
 def _groups(rows: IntArray, labels: AnyArray | None) -> list[IntArray]:
@@ -547,7 +550,8 @@ def _compare(
             "models on the page learn from all of them."
         )
         learn_from = learn_from.take(rows, rows, best.kernels)
-        held_out = held_out.of_tasks_in(learn_from, best.task_column)
+        everyone = np.arange(len(held_out.y))
+        held_out = held_out.take(everyone, rows, best.kernels).of_tasks_in(learn_from, best.task_column)
         search = copy(search)
         search = copy(search)
         search.splits_ = [(np.searchsorted(rows, train), np.searchsorted(rows, test)) for train, test in search.splits_]

@@ -139,6 +139,8 @@ def test_constant_sources_are_noted():
 
 
 def test_columns_without_a_source_are_noted():
+    with pytest.warns(SourceWarning, match="No source names the column '7', so it is not used"):
+        ParetoMKLClassifier(kernels=sources({"a": slice(0, 7)})).fit(SIDE_BY_SIDE, LABELS)
     with pytest.warns(SourceWarning, match="No source names the columns '2', '3', '4', '5', '6' and 1 more") as found:
         ParetoMKLClassifier(kernels=sources({"a": [0, 1]})).fit(SIDE_BY_SIDE, LABELS)
     assert found[0].message.columns == (2, 3, 4, 5, 6, 7)
@@ -180,6 +182,12 @@ def test_folds_take_the_rows_and_columns_of_a_stack_among_blocks():
         assert search.best_estimator_.kernel_names_[-2:] == ["kernels: kernel 0", "kernels: kernel 1"]
         assert search.score({"clinic": CLINIC[TEST], "kernels": gram(TEST, TRAIN)}, LABELS[TEST]) > 0.7
         assert 0.7 < search.best_score_ < 1
+
+
+def test_permuted_labels_are_scored_by_task_with_a_stack_among_blocks():
+    blocks = {"clinic": CLINIC, "kernels": gram(slice(None), slice(None))}
+    search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=3, n_permutations=3).fit(blocks, LABELS, tasks=TASKS)
+    assert search.p_values_by_task_ == {"north": 0.25, "south": 0.25}
 
 
 def test_bad_stacks_are_refused():

@@ -111,6 +111,28 @@ def test_a_sparse_block_among_others():
     assert path.models[0].predict(blocks).shape == (N,)
 
 
+@pytest.mark.filterwarnings("ignore::paretomkl.exceptions.MissingValueWarning")
+@pytest.mark.parametrize("share", ["kernel", "everything"])
+def test_gaps_and_categories_beside_sparse_blocks_are_those_of_dense_ones(share):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"age": CLINIC[:, 0], "town": RNG.permutation(np.repeat(["a", "b", "c"], N // 3))})
+    y = np.where(table["town"] == "b", "yes", "no")
+    table.loc[0, "town"], table.loc[1, "age"], new = None, np.nan, table.copy()
+    new.loc[5:9, "age"], new.loc[7, "town"] = np.nan, "d"
+    own = [Linear(), Gaussian(1.0)]
+    bank = sources({"table": Source("table", kernels=own), "words": Source("words", standardize="root", kernels=own)})
+    sparse, dense = (
+        ParetoMKLClassifier(kernels=bank, share=share, C=10.0, tol=1e-8).fit(
+            {"table": table, "words": words}, y, tasks=TASKS
+        )
+        for words in (WORDS, WORDS.toarray())
+    )
+    for asked in (table, new, None):
+        blocks = {"table": asked, "words": WORDS}
+        expected = dense.decision_function({**blocks, "words": WORDS.toarray()}, tasks=TASKS)
+        assert_allclose(sparse.decision_function(blocks, tasks=TASKS), expected, atol=1e-4)
+
+
 def test_distances_between_sparse_samples_are_noted():
     with pytest.warns(SourceWarning, match="block by block"):
         ParetoMKLClassifier(kernels=[Linear(), Gaussian(3.0)]).fit(WORDS, LABELS)

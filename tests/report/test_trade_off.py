@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV, pareto_path
@@ -208,6 +209,24 @@ def test_precomputed_kernels_agree():
     other = trade_off_page(clone(PLAIN).set_params(kernels=kernels), X, y, tasks=tasks, **QUICK)
     assert_allclose(one.path.objective, other.path.objective, rtol=2e-5)
     assert_allclose(one.scores, other.scores, atol=0.1)
+
+
+@pytest.mark.parametrize("most", [None, 40])
+def test_pages_take_blocks_sparse_matrices_and_stacks(most):
+    X, y, tasks = two_machines(30)
+    whole = {"x": csr_array(X), "list": X, "kernel": (X @ X.T)[:, :, None]}
+    search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=3, max_search_rows=most)
+    for given in (whole["x"], whole, [whole["x"], X]):
+        found = trade_off_page(search, given, y, tasks=tasks, **QUICK)
+        assert found.comparison is not None
+        assert found.scores_overall.min() > 0.5
+    train, test = held_out_split(whole, y, tasks=tasks)
+    assert_array_equal(found.test, test)
+    kept = {"x": whole["x"][train], "list": X[train], "kernel": whole["kernel"][np.ix_(train, train)]}
+    with_stack = trade_off_page(clone(PLAIN), whole, y, tasks=tasks, **QUICK)
+    path = pareto_path(kept, y[train], tasks=tasks[train], ps=[1.0], C=10.0, tol=1e-6)
+    one = with_stack.path.objective[list(with_stack.path.ps).index(1.0)]
+    assert_allclose(one, path.objective[0], rtol=1e-5)
 
 
 @pytest.mark.parametrize(("test_size", "share"), [(0.25, 0.25), (0.3, 0.3), (1 / 3, 1 / 3), (0.5, 0.5)])

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import coo_array, csr_array
 from scipy.stats import ttest_rel
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
@@ -304,6 +305,35 @@ def test_precomputed_kernels_are_compared_only_with_the_majority():
     held_out = (stack[:30], y[:30], sites[:30])
     found = compare(search, stack, y, tasks=sites, held_out=held_out)
     assert [one.name for one in found.baselines] == ["the majority class"]
+
+
+@pytest.mark.usefixtures("few_pairs")
+@pytest.mark.parametrize("form", [csr_array, coo_array])
+@pytest.mark.parametrize("regression", [False, True])
+def test_baselines_of_sparse_samples_are_those_of_dense_ones(form, regression, monkeypatch):
+    monkeypatch.setattr(RegressionBaseline, "grid", RegressionBaseline.grid[::5])
+    X, y, sites = three_sites()
+    X = np.where(X > 0.5, X, 0.0)
+    make, given = (ParetoMKLRegressorCV, X[:, 0] + X[:, 2]) if regression else (ParetoMKLClassifierCV, y)
+    sparse, dense = (
+        compare(make(**QUICK, cv=folds_of(y, sites)).fit(one, given, tasks=sites), one, given, tasks=sites)
+        for one in (form(X), X)
+    )
+    for own, same in zip(sparse.rivals, dense.rivals, strict=True):
+        assert_allclose(own.folds, same.folds, atol=0.03)
+
+
+@pytest.mark.usefixtures("few_pairs")
+def test_baselines_leave_stacks_of_kernels_among_blocks_out():
+    X, y, _ = three_sites()
+    search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=folds_of(y, None))
+    stack = (X @ X.T)[:, :, None]
+    plain, both, alone = (
+        compare(clone(search).fit(given, y), given, y).rivals
+        for given in ({"a": X}, {"a": X, "kernel": stack}, {"kernel": stack})
+    )
+    assert_array_equal(both[0].folds, plain[0].folds)
+    assert [one.name for one in alone] == ["the majority class"]
 
 
 def test_scores_over_all_tasks_at_once_are_refused():

@@ -54,7 +54,7 @@ def test_folds_in_time_learn_only_from_earlier_rows(machines):
 @pytest.mark.parametrize(
     ("cv", "tasks", "said"),
     [
-        ("new tasks", None, "there is only one"),
+        ("new tasks", None, "it needs the task of each row"),
         ("time", np.repeat([0, 1], [113, 7]), "one has 7"),
         ("random", None, "'new tasks' or 'time', got 'random'"),
     ],

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 
@@ -49,6 +50,15 @@ def test_only_the_training_data_are_accepted():
         loaded.folds_.checked(loaded, {"left": X[::-1, :2], "right": X[:, 2:]}, y)
     with pytest.raises(ValueError, match="not the training data"):
         loaded.folds_.checked(loaded, {"left": X[:, :2], "right": X[:, 2:]}, y[::-1])
+
+
+def test_sparse_training_data_are_recognised():
+    X, y = IRIS
+    given = {"left": csr_array(X[:, :2]), "right": X[:, 2:]}
+    search = ParetoMKLClassifierCV(**SMALL).fit(given, y)
+    search.folds_.checked(search, {"left": csr_array(X[:, :2]), "right": X[:, 2:]}, y)
+    with pytest.raises(ValueError, match="not the training data"):
+        search.folds_.checked(search, {"left": csr_array(X[::-1, :2]), "right": X[:, 2:]}, y)
 
 
 def test_arrays_that_change_after_the_fit_are_noticed():
