@@ -344,8 +344,8 @@ def _as_one_problem(reading: Reading, samples: Samples, y: Any, sample_weight: A
         known = unique_labels(values)
         if matrix and len(known) > 2:
             raise ValueError(
-                f"share={reading.share!r} makes one problem of all columns of y, which need the same two labels, but they "
-                f"have {literal(known[:6])}. Recode them, or use share='kernel'."
+                f"share={reading.share!r} makes one problem of all columns of y, which need the same two labels, but "
+                f"they have {literal(known[:6])}. Recode them, or use share='kernel'."
             )
         made = make_tasks(values, None, check_multi_class(reading.multi_class))
         check_class_weight(reading.class_weight, made)
