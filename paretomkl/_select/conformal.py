@@ -103,7 +103,8 @@ def from_folds(search: Any, which: str) -> Conformal:
         samples = examples.samples
         if leave_tasks_out(splits, samples.sources) != (which == "new"):
             cv, groups = ("new tasks", None) if which == "new" else (None, search.groups_)
-            splits = make_splits(cv, samples.data, examples.y, samples.sources, groups, stratify=search.stratify)
+            again = {name: folds.again[name] for name in ("stratify", "together")}
+            splits = make_splits(cv, samples.data, examples.y, samples.sources, groups, **again)
         fitted = folds.fitted(search.best_estimator_, search.n_jobs, splits)
         folds.conformal[which] = _scored(search, fitted, examples)
     found: Conformal = folds.conformal[which]

@@ -190,3 +190,11 @@ def test_far_rows_are_noted_and_bad_rows_refused():
     for held_out in ((new, truth[:-1]), (new, None), (new, 3.0)):
         with pytest.raises(ValueError, match="one entry for each"):
             search.predict_interval(new, held_out=held_out)
+
+
+def test_a_rare_class_of_a_task_is_no_obstacle_to_one_function():
+    X, tasks = np.random.default_rng(0).standard_normal((60, 3)), np.repeat(["p", "q", "r"], 20)
+    y = np.array(["a", "b"] * 30)
+    y[[1, 41, 43]] = "c"  # one in task p
+    search = ParetoMKLClassifierCV(**ONE_POINT, cv="new tasks").fit(X, y, tasks=tasks)
+    assert search.predict_set(X, tasks=tasks).any(axis=1).all()
