@@ -266,7 +266,9 @@ class TaskSet:
         for source in rows_of:
             if source not in known:
                 raise TaskDataError(
-                    f"Unknown task {literal(source)}; the model knows {literal(list(known)[:20])}.", self.advice, source
+                    f"Unknown task {literal(source)}; the model knows {literal(list(known)[:20])}.",
+                    f"Models with share='function' or 'everything' predict for new tasks. {self.advice}",
+                    source,
                 )
         return [(rows, np.array(known[source])) for source, rows in rows_of.items()]
 

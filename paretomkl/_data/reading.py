@@ -343,10 +343,16 @@ def _as_one_problem(reading: Reading, samples: Samples, y: Any, sample_weight: A
     if numbers:
         training = _one_regression(reading, one, values, weight)
     else:
+        known = unique_labels(values)
+        if matrix and len(known) > 2:
+            raise ValueError(
+                f"share={reading.share!r} makes one problem of all columns of y, which need the same two labels, but "
+                f"they have {literal(known[:6])}. Recode them, or use share='kernel'."
+            )
         made = make_tasks(values, None, check_multi_class(reading.multi_class))
         check_class_weight(reading.class_weight, made)
         weights = _task_weights(made, weight, reading.class_weight)
-        training = Training(one, made, weights, labelling_of(reading, made, "classes", unique_labels(values)))
+        training = Training(one, made, weights, labelling_of(reading, made, "classes", known))
     kind: Kind = "matrix" if matrix else "tasks"
     level, deviation = np.zeros(len(sources) + 1), np.ones(len(sources) + 1)
     if numbers:

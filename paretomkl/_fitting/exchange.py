@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,18 @@ from .models import SeparateModel, SharedModel, TaskModel
 PANEL_BYTES = 64 * 2**20  # size of the distances of one batch of samples
 
 
-def exchanged(model: Any, samples: Samples, columns: Sequence[IntArray], donors: IntArray) -> Iterator[Decided]:
-    """For each group of columns, the decisions if sample i has these columns of sample ``donors[i]`` of its own task.
+def exchanged(
+    model: Any, samples: Samples, columns: Sequence[IntArray], donors: Sequence[IntArray]
+) -> Iterator[Decided]:
+    """For each group of columns, the decisions if sample i has these columns of a sample of its own task.
 
+    There is one result for each of the ``donors``, arrays (n_samples,) that say which sample gives them to each.
     Distances between samples are updated, not computed again: it costs little more than evaluating the kernels.
     """
     if isinstance(model, SharedModel):
         n, tasks = len(samples), model.tasks
         copies = tasks.n_tasks if tasks.kind == "matrix" else 1
-        repeated = (n * np.arange(copies)[:, None] + donors).ravel()
+        repeated = [(n * np.arange(copies)[:, None] + own).ravel() for own in donors]
         for found in exchanged(model.whole, tasks.coded_samples(samples), columns, repeated):
             yield tasks.shaped(found)
         return
@@ -35,10 +39,10 @@ def exchanged(model: Any, samples: Samples, columns: Sequence[IntArray], donors:
     for rows, asked in groups:
         place[rows] = np.arange(len(rows))
         parts += [(batch, slots, part) for batch, slots, part in _parts(model, samples, rows, asked)]
-    for some in columns:
+    for some, given in product(columns, donors):
         values = missing.values.copy()
         for batch, slots, part in parts:
-            values[np.ix_(batch, slots)] = part.values(some, place[donors[batch]])
+            values[np.ix_(batch, slots)] = part.values(some, place[given[batch]])
         yield replace(missing, values=values)
 
 

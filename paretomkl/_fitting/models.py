@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix, vstack
 from threadpoolctl import threadpool_limits
 
 from .._data.labels import Blocks, Decided, Groups, Labelling, Samples, TaskSet, as_blocks, flat_stack
-from .._data.tasks import Task, as_sources, unique_labels
+from .._data.tasks import Task, as_sources, codes_of, listed, unique_labels
 from .._data.together import Together
 from .._tools.public import PublicNames
 from .._tools.running import blas_threads
@@ -212,6 +212,20 @@ class TaskModel(PublicNames, FittedTasks):
             ]
             yield rows, models, weights
 
+    def kernel(self, samples: Samples, others: Samples | None = None) -> Array:
+        """Σ_m θ_m K_m between samples and others, by default themselves, (n_samples, n_others)."""
+        if self.theta.ndim > 1:
+            raise AttributeError("Each task has a kernel of its own, so there is no kernel of all samples.")
+        bank: Any = self.bank
+        if bank.precomputed:
+            if others is not None:
+                raise ValueError("The columns of a precomputed stack are the training samples; leave out Z.")
+            return np.asarray(samples.data @ (self.theta * bank.factor))
+        if not all(kernel.measures_itself for kernel in (bank.base if bank.coupled else bank).kernels):
+            raise AttributeError("A precomputed block has no values between new samples, so there is no kernel.")
+        left = bank.side(samples.data)
+        return np.asarray(bank.cross(left, left if others is None else bank.side(others.data), self.theta))
+
     def joined(self, groups: Groups) -> Iterator[Joint]:
         """Join consecutive small groups: evaluating a few pairs too many costs less than another call."""
         most = min(JOINED, BATCH_BYTES // (8 * (self.bank.n_kernels + TOGETHER))) if self.theta.ndim == 1 else 0
@@ -330,6 +344,22 @@ class SharedModel(FittedTasks):
             parts = parts[:, 0].reshape(self.tasks.n_tasks, len(samples), -1).transpose(1, 0, 2)
         return parts, np.arange(parts.shape[1])[None], parts.shape[1]
 
+    def kernel(self, samples: Samples, others: Samples | None = None) -> Array:
+        """The kernel of the one problem, or of its common part if the samples come without tasks."""
+        both = [samples] if others is None else [samples, others]
+        tasks = [one.sources for one in both if one.sources is not None]
+        if tasks and len(tasks) < len(both):
+            raise ValueError("Pass the tasks of X and of Z, or neither for the kernel of what tasks have in common.")
+        theta, codes = self.theta, [np.zeros(len(one)) for one in both]
+        if tasks:  # samples of the same new task have a part of their own in common
+            known = dict.fromkeys([*self.tasks.sources, *(label for own in tasks for label in listed(own))])
+            codes = [codes_of(own, known).astype(float) for own in tasks]
+        else:
+            n_common = self.bank.base.n_kernels if self.bank.coupled else len(theta) - 1  # the last is the level
+            theta = np.where(np.arange(len(theta)) < n_common, theta, 0.0)
+        coded = [Samples(side_by_side([one.data, code[:, None]])) for one, code in zip(both, codes, strict=True)]
+        return replace(self.whole, theta=theta).kernel(*coded)
+
     def trimmed(self) -> SharedModel:
         return replace(self, whole=self.whole.trimmed())
 
@@ -385,6 +415,9 @@ class SeparateModel(FittedTasks):
 
     def parts(self, samples: Samples) -> tuple[Array, IntArray, int]:
         raise AttributeError("Tasks that share nothing have separate kernels, so there are no common contributions.")
+
+    def kernel(self, samples: Samples, others: Samples | None = None) -> Array:
+        raise AttributeError("Tasks that share nothing have separate kernels, so there is no kernel of all samples.")
 
     def trimmed(self) -> SeparateModel:
         return replace(self, models=[model.trimmed() for model in self.models])

@@ -378,6 +378,28 @@ class KernelFit(_Estimator):
         several = (~np.isnan(parts[:, :, 0])).sum(axis=1).max(initial=0) > 1
         return by_columns(parts, asked, n_columns) if several else np.nansum(parts, axis=1)
 
+    def kernel(self, X: Any, Z: Any = None, *, tasks: Any = None, Z_tasks: Any = None) -> Array:
+        """The learned kernel Σ_m θ_m K_m between two sets of samples, for other methods: ``SVC(kernel=clf.kernel)``.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or blocks of them as in ``predict``
+            With ``kernels="precomputed"``, the stack (n_samples, n_train, n_kernels), whose columns take the place of
+            Z.
+        Z : like X, default=None
+            None is the same as X.
+        tasks, Z_tasks : array-like of shape (n_samples,), default=None
+            The task of each row of X and of Z, if you passed ``tasks=`` to ``fit``. They matter only for
+            ``share="function"`` and ``"everything"``, where samples of one task have more in common; without them, you
+            get the kernel of what the tasks have in common.
+
+        Returns
+        -------
+        kernel : array of shape (n_samples, n_samples of Z)
+        """
+        samples = self._samples(X, tasks)  # type: ignore[attr-defined]
+        return self.model_.kernel(samples, None if Z is None else self._samples(Z, Z_tasks))  # type: ignore[attr-defined]
+
     def novelty(self, X: Any, *, tasks: Any = None) -> Array:
         """How far each sample is from everything the model has seen, in its learned kernel.
 

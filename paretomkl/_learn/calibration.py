@@ -57,12 +57,14 @@ class Cases:
     source: IntArray
 
     @classmethod
-    def of(cls, tasks: Tasks, decided: Decided, samples: Samples, steepness: float | None) -> Cases:
+    def of(cls, tasks: Tasks, decided: Decided, samples: Samples, steepness: float | None, n_kinds: int) -> Cases:
         if tasks.kind == "matrix":
             half = decided.values.T.ravel() / 2
             source = np.repeat(np.arange(tasks.n_tasks), len(samples))
             return cls(np.stack([-half, half], axis=1)[..., None], np.ones((len(half), 2), dtype=bool), source)
-        evidence, possible = _by_class(tasks.whole if isinstance(tasks, Together) else tasks, decided, steepness)
+        evidence, possible = _by_class(
+            tasks.whole if isinstance(tasks, Together) else tasks, decided, steepness, n_kinds
+        )
         return cls(evidence, possible, _source(tasks, samples))
 
     def take(self, rows: IntArray) -> Cases:
@@ -73,7 +75,7 @@ class Cases:
         return np.where(self.possible, (self.evidence * slopes[..., None, :]).sum(axis=-1) + offsets, -np.inf)
 
 
-def _by_class(labelling: Labelling, decided: Decided, steepness: float | None) -> tuple[Array, AnyArray]:
+def _by_class(labelling: Labelling, decided: Decided, steepness: float | None, n_kinds: int) -> tuple[Array, AnyArray]:
     """The evidence for each class, and which classes the tasks of each sample have."""
     negative, positive = labelling.sides_of_classes
     known = ~np.isnan(decided.values)
@@ -84,7 +86,7 @@ def _by_class(labelling: Labelling, decided: Decided, steepness: float | None) -
         return sums[..., None], possible
     n_classes = possible.sum(axis=1, keepdims=True)
     kinds = [sums / n_classes]
-    if len(labelling.classes) > 2 and steepness is not None:
+    if n_kinds > 1 and steepness is not None:
         of_plus, of_minus = (known * log_expit(sign * steepness * f) for sign in (1, -1))
         logs = decided.times(of_plus, positive) + decided.times(of_minus, negative)
         kinds.append(logs * (2 / np.maximum(n_classes, 2)) ** REPEATED)
@@ -190,7 +192,8 @@ class Calibration:
 
     def cases(self, tasks: Tasks, decided: Decided, samples: Samples, whole: Tasks) -> Cases:
         """The evidence in decisions of the ``whole`` tasks, or of a fold, which may lack some of their classes."""
-        cases = Cases.of(tasks, replace(decided, values=decided.values / self.scale), samples, self.steepness)
+        scaled, n_kinds = replace(decided, values=decided.values / self.scale), self.slopes.shape[1]
+        cases = Cases.of(tasks, scaled, samples, self.steepness, n_kinds)
         if tasks is whole or tasks.kind == "matrix":
             return cases
         place = codes_of(np.asarray(tasks.classes), listed(whole.classes))

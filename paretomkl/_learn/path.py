@@ -27,6 +27,8 @@ from ..solution import Solution
 from ..solvers._base import Run
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from .._data.reading import Training
 
 __all__ = ["PAPER_PS", "ParetoPath", "pareto_path"]
@@ -205,6 +207,32 @@ class ParetoPath(PublicNames):
                 f"p has no effect with share={self.share!r}, so there is no trade-off to show; use share='kernel'."
             )
         return self
+
+    def to_frame(self) -> DataFrame:
+        """One row per p, for pandas, CSV files and LaTeX.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            With the columns ``p``, ``M_p`` and ``gap``, then ``share of source: …``, ``share: …`` and ``theta: …`` of
+            the kernels, and ``objective: …`` and ``weight: …`` of the tasks.
+        """
+        import pandas as pd
+
+        def named(what: str, names: list[str], values: Array) -> dict[str, Array]:
+            if values.ndim == 3:  # each task has its own
+                names = [f"{task}: {name}" for task in self.task_names for name in names]
+            return {f"{what}: {name}": own for name, own in zip(names, values.reshape(len(self), -1).T, strict=True)}
+
+        found, first = {"p": self.ps, "M_p": self.objective, "gap": self.gap}, self.models[0]
+        if shares := self.source_shares:
+            found |= named("share of source", list(shares), np.stack(list(shares.values()), axis=-1))
+        found |= named("share", self.kernel_names, self.kernel_shares)
+        found |= named("theta", self.kernel_names, self.theta)
+        problems = getattr(first, "whole", first).tasks.names
+        for what, values in (("objective", self.objectives), ("weight", self.task_weights)):
+            found |= named(what, problems, values)
+        return pd.DataFrame(found)
 
     def __repr__(self) -> str:
         points, tasks, kernels = len(self), len(self.task_names), len(self.kernel_names)

@@ -13,6 +13,7 @@ from .._data.labels import Samples
 from .._data.reading import Examples
 from .._data.tasks import as_labels, codes_of, rows_by_code, unique_labels
 from .._tools.typing import IntArray
+from ..exceptions import TaskDataError
 from ..machines import MachineKind
 from .calibration import Calibration, HeldOut
 from .fold_models import FoldModel, fit_folds
@@ -125,7 +126,14 @@ def held_out(folds: list[FoldModel], examples: Examples) -> list[HeldOut]:
 
 def calibrated(estimator: Any, examples: Examples) -> Calibration:
     """The calibration of a fitted classifier, on decisions of folds in which the same parameters learn again."""
-    folds = fit_folds(estimator, examples, _folds(examples))
+    try:
+        folds = fit_folds(estimator, examples, _folds(examples))
+    except TaskDataError as error:
+        raise TaskDataError(
+            f"probability=True fits {N_FOLDS} folds, and in one of them: {error.problem}",
+            "Use two samples or more of each class, or probability=False.",
+            error.task,
+        ) from error
     kind, tasks = estimator.machine_kind, estimator.model_.tasks
     return Calibration.of(tasks, kind.decisions, held_out(folds, examples), estimator.class_weight)
 

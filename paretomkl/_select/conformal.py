@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.utils.validation import check_is_fitted
 
 from .._data.labels import Samples, TaskSet
 from .._data.numbers import Targets
@@ -24,7 +23,7 @@ from .._data.tasks import codes_of, labels_by_task, listed
 from .._data.together import Together
 from .._fitting.models import FittedTasks, SharedModel, Support, TaskModel
 from .._learn.fold_models import FoldModel
-from .._tools.checks import check_number
+from .._tools.checks import check_number, shown
 from .._tools.typing import AnyArray, Array, IntArray
 from ..exceptions import NewTaskWarning
 from ..kernels._evaluation import one_below_the_other
@@ -104,7 +103,8 @@ def from_folds(search: Any, which: str) -> Conformal:
         samples = examples.samples
         if leave_tasks_out(splits, samples.sources) != (which == "new"):
             cv, groups = ("new tasks", None) if which == "new" else (None, search.groups_)
-            splits = make_splits(cv, samples.data, examples.y, samples.sources, groups, stratify=search.stratify)
+            again = {name: folds.again[name] for name in ("stratify", "together")}
+            splits = make_splits(cv, samples.data, examples.y, samples.sources, groups, **again)
         fitted = folds.fitted(search.best_estimator_, search.n_jobs, splits)
         folds.conformal[which] = _scored(search, fitted, examples)
     found: Conformal = folds.conformal[which]
@@ -130,6 +130,8 @@ def from_rows(search: Any, held_out: Any) -> Conformal:
         raise ValueError("held_out must be a tuple (X, y) or (X, y, tasks) of rows that were not in fit.")
     X, y, *tasks = held_out
     samples = read_samples(search, X, tasks=tasks[0] if tasks else None)
+    if np.shape(y)[:1] != (len(samples),):
+        raise ValueError(f"held_out has {len(samples)} rows of X; y must have one entry for each, got {shown(y)}.")
     source, scores = _scores(search, search.model_, Examples(samples, y))
     spread = np.ones(len(search.model_.tasks.distinct_sources) + 1)
     if not search.stratify:
@@ -261,7 +263,8 @@ def predict_interval(self: Any, X: Any, coverage: float = 0.9, *, tasks: Any = N
     are covered with a probability of at least 1 − 2 (1 − coverage), usually about ``coverage``. Choosing the parameters
     on the same folds voids this guarantee, though hardly the coverage; with ``held_out`` it is at least ``coverage``.
     """
-    samples, coverage = _asked(self, X, tasks, coverage)
+    samples = self._samples(X, tasks)
+    _check(self, samples, coverage)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NewTaskWarning)
         if held_out is not None:
@@ -300,7 +303,8 @@ def predict_set(self: Any, X: Any, coverage: float = 0.9, *, tasks: Any = None, 
     -----
     The guarantees are those of :meth:`ParetoMKLRegressorCV.predict_interval`.
     """
-    samples, coverage = _asked(self, X, tasks, coverage)
+    samples = self._samples(X, tasks)
+    _check(self, samples, coverage)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NewTaskWarning)
         if held_out is not None:
@@ -311,16 +315,12 @@ def predict_set(self: Any, X: Any, coverage: float = 0.9, *, tasks: Any = None, 
     return _in_order(kept)
 
 
-def _asked(search: Any, X: Any, tasks: Any, coverage: Any) -> tuple[Samples, float]:
-    """The samples, and the coverage; both are checked."""
-    check_is_fitted(search)
-    samples = read_samples(search, X, tasks=tasks)
+def _check(search: Any, samples: Samples, coverage: Any) -> None:
     check_number("coverage", coverage, lambda v: 0 < v < 1, "between 0 and 1, such as 0.9")
     if isinstance(search.model_, SharedModel):
         search.model_.note_new_tasks(samples)
     else:
         search.model_.tasks.groups(samples)  # raises for an unknown task
-    return samples, float(coverage)
 
 
 def _kinds(search: Any, samples: Samples) -> list[tuple[str, IntArray]]:

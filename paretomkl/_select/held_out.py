@@ -10,7 +10,7 @@ import numpy as np
 
 from .._data.reading import Examples, read_samples, take_rows
 from .._tools.shares import Share
-from ..exceptions import NewTaskWarning
+from ..exceptions import MissingValueWarning, UnlikeTrainingWarning
 from .folds import noted
 from .honest import honest_points, of_splits, splits_of
 from .intervals import CONFIDENCE
@@ -46,10 +46,11 @@ def held_out_parts(
         noted(plain, reader)
         if examples.samples.data.ndim == 3:  # the features of a stack of kernels are its training samples
             plain.n_features_in_ = len(train)
-        fitted = plain.learned(examples.take(train, train).training(plain.reading, strict=False))
         asked = take_rows(X, test, train, search.kernels), take_rows(y, test), None, take_rows(tasks, test)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NewTaskWarning)  # folds may leave tasks out on purpose
+            for own in (MissingValueWarning, UnlikeTrainingWarning):  # of all rows fit has warned, and folds differ
+                warnings.simplefilter("ignore", own)
+            fitted = plain.learned(examples.take(train, train).training(plain.reading, strict=False))
             parts, method, _ = scorer.parts(metric, fitted, *asked)
         folds.append([part._replace(rows=test[part.rows]) for part in parts])
     return folds, method, fitted

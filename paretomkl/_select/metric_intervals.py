@@ -9,11 +9,13 @@ unlike resampling, it never loses a class or the variance of a short task.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import (
     accuracy_score,
     average_precision_score,
@@ -59,7 +61,9 @@ def estimate(
         return Estimate(math.nan)
     truth, response, arguments = ready
     weighted = arguments if weight is None else arguments | {"sample_weight": weight}
-    score = metric.value(truth, response, weighted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)  # the result says so
+        score = metric.value(truth, response, weighted)
     if math.isnan(score):
         return Estimate(score)
     own = np.ones(len(truth)) if weight is None else weight

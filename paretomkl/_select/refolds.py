@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from joblib import hash as digest_of
 from scipy.sparse import issparse
 
@@ -71,7 +72,10 @@ class SearchFolds:
         """The same folds with these data, after checking that they are the training data of the search."""
         given = Examples(read_samples(copy(search), as_blocks(X), tasks=tasks, reset=True), y, sample_weight)
         if fingerprint_of(given) != self.fingerprint:
-            raise ValueError("X and y are not the training data of the search; pass those given to fit, in full.")
+            raise ValueError(
+                "X and y, with tasks and sample_weight, are not the training data of the search; pass those given to "
+                "fit, in full."
+            )
         return replace(self, examples=given)
 
     def fitted(
@@ -82,12 +86,12 @@ class SearchFolds:
 
 
 def fingerprint_of(examples: Examples) -> str:
-    """A digest of X, y and the tasks."""
+    """A digest of X, y, the tasks and the weights."""
     samples = examples.samples
     data: Any = samples.data
     # a sparse array also notes what it has found out about itself
-    parts = [data.indptr, data.indices, data.data] if issparse(data) else [data]
-    for labels in (examples.y, samples.sources):
+    parts = [data.indptr, data.indices, data.data] if issparse(data) else [np.ascontiguousarray(data)]
+    for labels in (examples.y, samples.sources, examples.sample_weight):
         if labels is not None:
             values = as_labels(labels, "y").reshape(len(samples), -1)
             parts.append(values.astype(float if values.dtype.kind in "biuf" else str))

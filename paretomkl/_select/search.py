@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import indexable
@@ -55,6 +55,9 @@ from .ways import (
     without,
     without_failures,
 )
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = ["ParetoMKLClassifierCV", "ParetoMKLRegressorCV"]
 
@@ -495,6 +498,25 @@ class PathSearch(KernelFit, MultiTaskEstimator):
 
     def _tables(self) -> str:
         return honest_html(self) + super()._tables()
+
+    def to_frame(self) -> DataFrame:
+        """``cv_results_`` without the scores of single folds: one row per point of the grid, for pandas and LaTeX.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            With a column for each parameter that was searched, such as ``C``; then ``score`` and ``score_std`` over the
+            folds, ``rank``, ``log_loss`` (or ``squared_error``), ``max_gap`` and ``seconds`` (mean time of a fit).
+        """
+        import pandas as pd
+
+        check_is_fitted(self)
+        found = self.cv_results_
+        names = [name for name in found if name.startswith("param_")]
+        columns = {name.removeprefix("param_"): np.array(found[name].tolist()) for name in names}
+        columns |= {"score": found["mean_test_score"], "score_std": found["std_test_score"]}
+        columns |= {"rank": found["rank_test_score"], self.loss_name: found[f"mean_test_{self.loss_name}"]}
+        return pd.DataFrame(columns | {"max_gap": found["max_gap"], "seconds": found["mean_fit_time"]})
 
     @property
     def kernel_shares_std_(self) -> Array:

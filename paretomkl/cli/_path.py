@@ -209,19 +209,11 @@ def _write_path(folder: Path, found: "TradeOff", html: str) -> tuple[Path, Path]
 
 
 def _path_frame(found: "TradeOff") -> "Frame":
-    """One row per p: gap, score, kernels, sources, and the objective, weight and score of each task."""
-    import pandas as pd
-
+    """One row per p: gap, score, sources, kernels, and the objective, weight and score of each task."""
     path, score = found.path, found.measure.key
-    columns: dict[str, Any] = {"p": path.ps, "M_p": path.objective, "gap": path.gap, score: found.scores_overall}
-    columns |= {f"share of source: {name}": share for name, share in path.source_shares.items()}
-    columns |= {f"share: {name}": share for name, share in zip(path.kernel_names, path.kernel_shares.T, strict=True)}
-    columns |= {f"theta: {name}": theta for name, theta in zip(path.kernel_names, path.theta.T, strict=True)}
-    for t, name in enumerate(path.task_names):
-        columns[f"objective: {name}"] = path.objectives[:, t]
-        columns[f"weight: {name}"] = path.task_weights[:, t]
-        columns[f"{score}: {name}"] = found.scores[:, t]
-    return pd.DataFrame(columns)
+    frame = path.to_frame()
+    frame.insert(3, score, found.scores_overall)
+    return frame.assign(**{f"{score}: {name}": own for name, own in zip(path.task_names, found.scores.T, strict=True)})
 
 
 def _report_path(table: "Table", found: "TradeOff", page: Path, numbers: Path, next_step: str, output: Output) -> None:

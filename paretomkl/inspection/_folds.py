@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -44,15 +44,15 @@ class Units:
 class Job:
     """A fold to fit again: the estimator at the chosen point, and the samples to learn from and those held out.
 
-    permute: whether to permute instead of leaving out; seed: of the permutation; known: the tasks, if there are
-    several; asked: X and tasks as the scorer of the user wants them, None for the default score.
+    n_permutations: how often to permute, 0 to leave out instead; seed: of the permutations; known: the tasks, if there
+    are several; asked: X and tasks as the scorer of the user wants them, None for the default score.
     """
 
     estimator: Any
     learned: Examples
     held_out: Examples
     units: Units
-    permute: bool
+    n_permutations: int
     seed: int
     known: Sequence[Hashable]
     scorer: Any
@@ -72,25 +72,29 @@ class Losses(NamedTuple):
 
 
 def losses_of(job: Job) -> Losses:
-    """Fit one fold, and compare its held-out decisions with those without each unit."""
+    """Fit one fold, and compare its held-out decisions with those without each unit, or with it permuted."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NewTaskWarning)  # folds may leave tasks out on purpose
         training = job.learned.training(job.estimator.reading, strict=False)
         tasks = training.together or training.labelling
-        decided = (_permuted if job.permute else _without)(job, training)
+        decided = (_permuted if job.n_permutations else _without)(job, training)
         return _compared(job, tasks, next(decided), decided)
 
 
 def _compared(job: Job, tasks: Any, whole: Decided, others: Iterator[Decided]) -> Losses:
+    def means(of: Callable[[Decided], Any]) -> list[Any]:
+        """For each unit, the mean over its permutations."""
+        each = range(max(1, job.n_permutations))
+        return [np.mean([of(next(others)) for _ in each], axis=0) for _ in job.units.names]
+
     if job.scorer is not own_score:
         fold = Fold(0, "kernel", Grid([], [], []), job.estimator, job.learned, job.held_out, job.scorer, job.asked)
         point: Any = job.estimator  # whose p and C the scorer may see
         score = foreign_score(fold, tasks, point, whole, np.nan)
-        scores = [foreign_score(fold, tasks, point, decided, np.nan) for decided in others]
-        return Losses(score, score - np.array(scores), None)
+        return Losses(score, score - np.array(means(lambda one: foreign_score(fold, tasks, point, one, np.nan))), None)
     gains = Gains.make(tasks, job.held_out, job.known)
     at_first, n_tasks = gains.of(whole), len(job.known)
-    lost = [at_first - gains.of(decided) for decided in others]
+    lost = [at_first - of_unit for of_unit in means(gains.of)]
     overall = np.array([(gains.weight * of_unit).sum() for of_unit in lost])
     score = float((gains.weight * at_first).sum()) + bool(tasks.chosen_by_loss)
     return Losses(score, overall, np.array([gains.by_task(of_unit, n_tasks) for of_unit in lost]))
@@ -140,7 +144,10 @@ def _permuted(job: Job, training: Training) -> Iterator[Decided]:
     estimator, held_out = copy(job.estimator), job.held_out.samples
     model = _alone(estimator.learned(training).model_)
     yield model.decided(held_out)
-    yield from exchanged(model, held_out, job.units.columns, donors_of(held_out, job.seed))
+    rng = np.random.default_rng(job.seed)
+    yield from exchanged(
+        model, held_out, job.units.columns, [donors_of(held_out, rng) for _ in range(job.n_permutations)]
+    )
 
 
 def _alone(model: Any) -> Any:
@@ -152,9 +159,8 @@ def _alone(model: Any) -> Any:
     return replace(model, stand_ins=())
 
 
-def donors_of(samples: Samples, seed: int) -> IntArray:
+def donors_of(samples: Samples, rng: np.random.Generator) -> IntArray:
     """The sample whose columns each sample gets: another one of its task, at random."""
-    rng = np.random.default_rng(seed)
     donors = np.arange(len(samples))
     groups = [donors.copy()] if samples.sources is None else list(rows_by_label(samples.sources).values())
     for rows in groups:

@@ -24,7 +24,7 @@ from .._select.search import PathSearch
 from .._select.splits import TrainTest, make_splits
 from .._show.page import table
 from .._tools.checks import check_count, check_number, shown
-from .._tools.typing import Array, IntArray
+from .._tools.typing import AnyArray, Array, IntArray
 from .._tools.wording import Measure, counted, joined
 from ..exceptions import SourceWarning
 from ..kernels._kernels import is_precomputed
@@ -40,6 +40,8 @@ By = Literal["source", "column", "kernel"]
 How = Literal["auto", "leave-out", "permute"]
 
 REPEATS = 3
+PERMUTATIONS = 5  # of a source in each fold: they cost little beside learning, and halve the noise of a single one
+MOST_ALONE = 0.1  # share of held-out samples without another one of their task, which permuting cannot change
 CORRELATED = (
     "Sources, columns or kernels that carry the same information stand in for each other: each can have a small "
     "importance although they matter together."
@@ -204,11 +206,13 @@ def importance(
     measure : {"auto", "leave-out", "permute"}, default="auto"
         "leave-out" learns again without the kernels of a source, or without a kernel; what is learned with all of them
         makes that quick. "permute" learns once per fold, and exchanges the columns of a source, or one column, among
-        the held-out samples of a task. "auto" leaves sources and kernels out, and permutes columns. Columns can only be
-        permuted, and kernels only be left out.
+        the held-out samples of a task. "auto" permutes sources and columns, which finds weak ones more often, and
+        leaves kernels out; sources too, if more than a tenth of the held-out samples are the only ones of their task.
+        Columns can only be permuted, and kernels only be left out.
     n_repeats : int, default=None
-        How often folds are drawn: first those of the search, then others with another seed. Every repeat draws a new
-        permutation too. None is 3, or 1 if the folds of ``cv`` are given and nothing is permuted.
+        How often folds are drawn: first those of the search, then others with another seed. Every repeat draws new
+        permutations too, five of a source and one of a column in each fold. None is 3; or 1 if the folds of ``cv`` are
+        given, except for columns.
     confidence : float, default=0.95
         Coverage of the intervals.
     random_state : int, default=0
@@ -247,10 +251,11 @@ def importance(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SourceWarning)  # fit has said it
         folds = kept.checked(search, X, y, tasks, sample_weight)
-    permute = _permutes(by, measure)
+    permute = _permutes(by, measure, folds)
     units = _units(search, folds.given.samples, by, permute)
-    repeats = _repeats(search, folds, n_repeats, permute, random_state)
-    jobs = list(_jobs(search, folds, X, tasks is not None, units, permute, repeats, random_state))
+    n_permutations = permute * (PERMUTATIONS if by == "source" else 1)
+    repeats = _repeats(search, folds, n_repeats, n_permutations, random_state)
+    jobs = list(_jobs(search, folds, X, tasks is not None, units, n_permutations, repeats, random_state))
     found = Parallel(n_jobs=search.n_jobs if n_jobs is None else n_jobs, prefer="threads")(
         delayed(losses_of)(job) for job in jobs
     )
@@ -290,7 +295,7 @@ def _folds_of(search: Any) -> SearchFolds:
     return search.folds_
 
 
-def _permutes(by: Any, measure: Any) -> bool:
+def _permutes(by: Any, measure: Any, folds: SearchFolds) -> bool:
     """Whether to permute, after checking what is asked for."""
     for name, given, known in (("by", by, By), ("measure", measure, How)):
         if given not in known.__args__:  # type: ignore[attr-defined]
@@ -301,7 +306,14 @@ def _permutes(by: Any, measure: Any) -> bool:
         )
     if by == "kernel" and measure == "permute":
         raise ValueError("Kernels are left out, since they share their columns; use measure='leave-out'.")
+    if measure == "auto" and by == "source":
+        return not any(_alone(folds.given.samples[test]).mean() > MOST_ALONE for _, test in folds.searched)
     return by == "column" or measure == "permute"
+
+
+def _alone(samples: Samples) -> AnyArray:
+    """Which samples are the only one of their task."""
+    return donors_of(samples, np.random.default_rng(0)) == np.arange(len(samples))
 
 
 def _units(search: Any, samples: Samples, by: By, permute: bool) -> Units:
@@ -350,7 +362,7 @@ def _columns(search: Any, samples: Samples) -> tuple[list[str], list[IntArray]]:
 
 # ---------------------------------------------------------------------------------------------- folds and jobs
 def _repeats(
-    search: PathSearch, folds: SearchFolds, n_repeats: int | None, permute: bool, seed: int
+    search: PathSearch, folds: SearchFolds, n_repeats: int | None, n_permutations: int, seed: int
 ) -> list[list[TrainTest]]:
     """The folds of the search, then folds of the same kind and the same rows with other seeds."""
     if n_repeats is not None:
@@ -358,11 +370,11 @@ def _repeats(
     cv: Any = search.cv
     by_number = cv is None or isinstance(cv, numbers.Integral)
     drawn = by_number or (hasattr(cv, "random_state") and getattr(cv, "shuffle", True))
-    if not (drawn or permute):
+    if not (drawn or n_permutations):
         if n_repeats not in (None, 1):
             raise ValueError(f"cv={shown(cv)} always gives the same folds; use n_repeats=1, or a cv that shuffles.")
         return [folds.searched]
-    n = REPEATS if n_repeats is None else n_repeats
+    n = (REPEATS if drawn or n_permutations == 1 else 1) if n_repeats is None else n_repeats
     if not drawn:
         return [folds.searched] * n
     rows = np.arange(len(folds.given.samples)) if folds.rows is None else folds.rows
@@ -386,7 +398,7 @@ def _jobs(
     X: object,
     by_argument: bool,
     units: Units,
-    permute: bool,
+    n_permutations: int,
     repeats: list[list[TrainTest]],
     seed: int,
 ) -> Iterator[Job]:
@@ -395,9 +407,10 @@ def _jobs(
     for r, splits in enumerate(repeats):
         for train, test in splits:
             learned, held_out = given.take(train, train), given.take(test, train)
-            if permute and (donors_of(held_out.samples, 0) == np.arange(len(test))).all():
+            if n_permutations and _alone(held_out.samples).all():
                 raise ValueError(
-                    "measure='permute' needs two held-out samples of a task in every fold; use other folds."
+                    "measure='permute' needs two held-out samples of a task in every fold; use 'leave-out', or other "
+                    "folds."
                 )
             estimator = copy.copy(search.best_estimator_)
             if learned.samples.data.ndim == 3:  # the features of a stack of kernels are its training samples
@@ -406,7 +419,7 @@ def _jobs(
                 "X": None if own else take_rows(X, test, train, search.kernels),
                 "tasks": held_out.samples.sources if by_argument else None,
             }
-            yield Job(estimator, learned, held_out, units, permute, seed + r, known, search.scorer_, asked)
+            yield Job(estimator, learned, held_out, units, n_permutations, seed + r, known, search.scorer_, asked)
 
 
 # ---------------------------------------------------------------------------------------------------- intervals

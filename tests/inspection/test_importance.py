@@ -73,10 +73,19 @@ def test_a_source_is_its_columns_together(wine):
     train, test = wine.folds_.searched[0]
     assert found.names == ["acids", "phenols", "rest"]
     assert found.score == pytest.approx(wine.best_score_, abs=0.02)
-    kept = importance(wine, X, y, n_repeats=1)
+    assert_array_equal(importance(wine, X, y, n_repeats=1).mean, found.mean, "permuting is the default")
+    kept = importance(wine, X, y, measure="leave-out", n_repeats=1)
     assert found.low[2] > 0, "the rest has colour and proline"
     assert found.mean[2] > kept.mean[2], "a model can learn to do without"
     assert len(train) + len(test) == kept.n_samples
+
+
+def test_several_permutations_of_a_source_narrow_its_interval(wine, monkeypatch):
+    usual = importance(wine, *WINE, n_repeats=1)
+    monkeypatch.setattr("paretomkl.inspection._importance.PERMUTATIONS", 1)
+    single = importance(wine, *WINE, n_repeats=1)
+    assert (usual.high - usual.low).sum() < 0.9 * (single.high - single.low).sum()
+    assert_allclose(usual.mean, single.mean, atol=0.1)
 
 
 def test_noise_has_a_share_but_no_importance():
@@ -198,13 +207,14 @@ def test_given_folds_are_kept():
     kernels = sources({"sepal": [0, 1], "petal": [2, 3]})
     search = ParetoMKLClassifierCV(**(ONE | {"cv": GroupKFold(5)}), kernels=kernels).fit(X, y, groups=groups)
     assert importance(search, X, y).n_repeats == 1
-    assert importance(search, X, y, measure="permute").n_repeats == 3
+    assert importance(search, X, y, by="column").n_repeats == 3
     with pytest.raises(ValueError, match="always gives the same folds"):
-        importance(search, X, y, n_repeats=2)
+        importance(search, X, y, measure="leave-out", n_repeats=2)
     some = np.r_[0:8, 50:58]
     alone = ParetoMKLClassifierCV(**(ONE | {"cv": LeaveOneOut()}), kernels=kernels).fit(X[some], y[some])
     with pytest.raises(ValueError, match="two held-out samples"):
         importance(alone, X[some], y[some], measure="permute")
+    assert importance(alone, X[some], y[some]).measure == "leave-out", "nothing to exchange with"
 
 
 def test_what_it_says(wine):
@@ -242,12 +252,18 @@ def test_other_data_and_other_models_are_refused(wine):
     X, y = WINE
     with pytest.raises(ValueError, match="not the training data"):
         importance(wine, X, y[::-1])
+    assert_array_equal(importance(wine, pd.DataFrame(X), pd.Series(y)).mean, importance(wine, X, y).mean)
+    weight = np.linspace(1, 2, len(y))
+    weighted = ParetoMKLClassifierCV(**ONE, kernels=THREE).fit(X, y, sample_weight=weight)
+    assert importance(weighted, X, y, sample_weight=weight, n_repeats=1).mean.shape == (3,)
+    with pytest.raises(ValueError, match="sample_weight"):
+        importance(weighted, X, y)
     with pytest.raises(TypeError, match="needs a search"):
         importance(ParetoMKLClassifier().fit(X, y), X, y)
     with pytest.raises(ValueError, match="no named sources"):
         importance(ParetoMKLClassifierCV(**ONE).fit(X, y), X, y)
     single = ParetoMKLClassifierCV(**ONE, kernels=sources({"all": slice(0, 13)})).fit(X, y)
     with pytest.raises(ValueError, match="only one source"):
-        importance(single, X, y)
+        importance(single, X, y, measure="leave-out")
     lone = ParetoMKLClassifierCV(**ONE, kernels=sources({"one": [9], "others": slice(0, 9)})).fit(X[:, :10], y)
     assert importance(lone, X[:, :10], y, n_repeats=1).mean[0] > 0, "a source may have a single column"

@@ -18,6 +18,7 @@ from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV, ParetoMKLRegre
 from paretomkl._data.labels import Decided, Labelling, Samples
 from paretomkl._learn.calibration import OFFSET, OWN_OFFSET, OWN_SLOPE, SLOPE, Calibration, HeldOut, led_by
 from paretomkl.baselines import IndependentMKL
+from paretomkl.exceptions import TaskDataError
 from paretomkl.model_selection import MultiTaskStratifiedKFold, make_multitask_scorer
 
 ONE_POINT = {"ps": 1.0, "Cs": 1.0, "s": 2.0, "capacity": 0.5}
@@ -248,3 +249,18 @@ def test_searches_choose_by_probabilities(scoring):
     assert search.best_params_["C"] == 10.0
     assert search.best_score_ > results["mean_test_score"].max() - 0.01
     assert -0.2 < search.score(X, y) < 0
+
+
+def test_folds_may_lack_classes():
+    rng = np.random.default_rng(0)
+    X, tasks = rng.standard_normal((41, 3)), np.repeat(["p", "q"], [20, 21])
+    y = np.array(
+        ["a", "b"] * 20 + ["c"]
+    )  # the fold that holds out the last sample has two classes, and one kind of evidence
+    clf = ParetoMKLClassifier(probability=True).fit(X, y, tasks=tasks)
+    found = clf.predict_proba(X, tasks=tasks)
+    assert_allclose(found.sum(axis=1), 1)
+    assert (found[:20, 2] == 0).all()
+    assert_array_equal(clf.classes_[found.argmax(axis=1)], clf.predict(X, tasks=tasks))
+    with pytest.raises(TaskDataError, match=r"probability=True fits 5 folds.*two samples or more"):
+        ParetoMKLClassifier(probability=True).fit(X, np.array(["a"] * 40 + ["b"]))

@@ -21,7 +21,7 @@ from paretomkl import (
     save_model,
     sources,
 )
-from paretomkl.exceptions import NewTaskWarning
+from paretomkl.exceptions import NewTaskWarning, SharingWarning
 from paretomkl.gram._coupled import CoupledBank, CoupledGram
 from paretomkl.kernels import Gaussian, KernelBank, Linear
 from paretomkl.machines import RidgeTasks, SVCTasks
@@ -487,3 +487,14 @@ def test_a_search_on_some_rows_keeps_two_of_each_class_of_a_task():
     for task in range(4):
         assert np.sum(rare[kept] & (tasks[kept] == task)) == 2
     assert len(kept) < 80
+
+
+@pytest.mark.parametrize("way", ["function", "everything"])
+def test_columns_with_other_labels_are_not_one_problem(way):
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    y = np.stack([X[:, 0] > 0, (X[:, 1] > 0) + 5.0], axis=1)
+    with pytest.raises(ValueError, match=r"same two labels, but they have \[0.0, 1.0, 5.0, 6.0\]"):
+        ParetoMKLClassifier(share=way).fit(X, y)
+    with pytest.warns(SharingWarning, match="same two labels"):
+        search = ParetoMKLClassifierCV(ps=1.0, Cs=[1.0], share=["kernel", way], cv=2).fit(X, y)
+    assert search.predict(X).shape == (40, 2)

@@ -17,7 +17,7 @@ from paretomkl import (
     load_model,
     save_model,
 )
-from paretomkl.exceptions import NewTaskWarning
+from paretomkl.exceptions import NewTaskWarning, UnlikeTrainingWarning
 
 ONE_POINT = {"ps": 1.0, "Cs": 1.0, "s": 2.0, "capacity": 0.5}
 
@@ -179,3 +179,22 @@ def test_estimators_without_folds_say_where_they_are():
     X, y, _, _ = diabetes(60)
     with pytest.raises(ValueError, match="held_out must be a tuple"):
         ParetoMKLRegressorCV(**ONE_POINT, cv=3).fit(X, y).predict_interval(X, held_out=X)
+
+
+def test_far_rows_are_noted_and_bad_rows_refused():
+    X, y, new, truth = diabetes()
+    search = ParetoMKLRegressorCV(**ONE_POINT).fit(X, y)
+    with pytest.warns(UnlikeTrainingWarning, match="row 0") as found:
+        search.predict_interval(np.vstack([100 * new[:1], new]))
+    assert found[0].filename == __file__
+    for held_out in ((new, truth[:-1]), (new, None), (new, 3.0)):
+        with pytest.raises(ValueError, match="one entry for each"):
+            search.predict_interval(new, held_out=held_out)
+
+
+def test_a_rare_class_of_a_task_is_no_obstacle_to_one_function():
+    X, tasks = np.random.default_rng(0).standard_normal((60, 3)), np.repeat(["p", "q", "r"], 20)
+    y = np.array(["a", "b"] * 30)
+    y[[1, 41, 43]] = "c"  # one in task p
+    search = ParetoMKLClassifierCV(**ONE_POINT, cv="new tasks").fit(X, y, tasks=tasks)
+    assert search.predict_set(X, tasks=tasks).any(axis=1).all()

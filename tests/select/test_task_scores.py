@@ -263,3 +263,13 @@ def test_bad_arguments_are_refused(fitted, given, words):
     model, X, y, sites = fitted
     with pytest.raises(ValueError, match=words):
         score_by_task(model, X, y, tasks=sites, **given)
+
+
+def test_a_task_of_one_row_has_no_explained_variance_and_no_warning(recwarn):
+    X, _, tasks = three_sites()
+    reg = ParetoMKLRegressor(share="everything").fit(X, X[:, 0], tasks=tasks)
+    rows = np.flatnonzero(tasks == tasks[0])[:5].tolist() + np.flatnonzero(tasks != tasks[0])[:1].tolist()
+    table = score_by_task(reg, X[rows], X[rows, 0], tasks=tasks[rows])
+    assert np.isnan(table.scores).tolist() == [n < 2 for n in table.rows]
+    assert np.isfinite(table.pooled.score)
+    assert not recwarn.list
