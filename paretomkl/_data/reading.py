@@ -25,7 +25,7 @@ from ..kernels._evaluation import as_matrix, dense, gaps_in, is_constant, side_b
 from ..kernels._kernels import Block, KernelBank, as_bank, is_precomputed
 from ..machines import MACHINES, MachineKind
 from ..tables._coding import Coding, is_coded, is_frame
-from .gaps import note_gaps
+from .gaps import nearly_empty, note_gaps
 from .labels import Blocks, Kind, Labelling, Samples, as_blocks, check_same_blocks, flat_stack
 from .numbers import Regions, Targets, centre_and_spread, deviations, levels
 from .tasks import (
@@ -52,6 +52,7 @@ from .together import Together, long_form, numbered
 # their squares times the square of any realistic number of samples neither underflow nor overflow
 SMALLEST_COST, LARGEST_COST = 1e-100, 1e100
 NO_Y = "y is missing: learning requires y to be passed, but the target y is None."
+OTHER_TABLES = {"LazyFrame": "X.collect()", "Table": "X.to_pandas()", "RecordBatch": "X.to_pandas()"}
 NEGLIGIBLE = 1e-25  # a cost this much smaller than the largest of its task has no effect, but its reciprocal would
 
 
@@ -409,7 +410,10 @@ def _rows_of(samples: Samples) -> dict[str, int]:
 
 
 def _ranges_of(samples: Samples) -> Array | None:
-    """What :func:`far_outside` needs to know of each column; infinite ranges for codes and stacks of kernels."""
+    """What :func:`far_outside` needs to know of each column.
+
+    Codes and stacks of kernels have infinite ranges, and nearly empty columns, which are left out, have none.
+    """
     X: Any = samples.data
     if X.ndim != 2 or not X.shape[0]:
         return None
@@ -423,10 +427,14 @@ def _ranges_of(samples: Samples) -> Array | None:
     codes: list[Any] = [list(samples.n_levels)]
     for columns in codes + [block.columns for block in samples.blocks.values() if block.n_kernels]:
         found[:2, columns] = [[-np.inf], [np.inf]]
+    if not issparse(X) and gaps_in(X):
+        found[:2, nearly_empty(X)] = np.nan
     return found
 
 
 def _checked_samples(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
+    if advice := OTHER_TABLES.get(type(X).__name__):
+        raise TypeError(f"X is a {type(X).__name__}, which cannot be read; pass {advice}.")
     X = as_blocks(X)
     if isinstance(X, Blocks):
         return _read_blocks(owner, X, tasks, reset)
@@ -442,17 +450,18 @@ def _noted(owner: Reader, samples: Samples, reset: bool) -> Samples:
     if reset:
         note_sources(owner.kernels, samples)
     if owner.kernels is not None and not issparse(samples.data) and gaps_in(samples.data):
-        note_gaps(owner.kernels, samples, reset)
+        ranges = None if reset else owner.ranges_in_
+        note_gaps(owner.kernels, samples, reset, nearly_empty(samples.data) if ranges is None else np.isnan(ranges[0]))
     return samples
 
 
-def _numbers(owner: Reader, X: Any, reset: bool, called: str = "X") -> tuple[Any, Mapping[int, int]]:
-    """A frame with text or categories as numbers, and how many categories its columns have; or X itself."""
+def _coding(owner: Reader, X: Any, reset: bool, called: str = "X") -> Coding | None:
+    """How a frame with text or categories becomes numbers; None if X has only numbers."""
     known: dict[str, Coding] = {} if reset else getattr(owner, "codings_", {})
     coding = known.get(called)
     if coding is None:
         if owner.kernels is None or not (hasattr(X, "columns") and is_coded(X)):
-            return X, {}
+            return None
         coding = Coding.of(X) if reset else Coding.of_numbers(X.columns)
         if reset:
             owner.codings_ = {**getattr(owner, "codings_", {}), called: coding}
@@ -461,7 +470,7 @@ def _numbers(owner: Reader, X: Any, reset: bool, called: str = "X") -> tuple[Any
             f"{called} has text or categories in the columns {quoted(coding.levels, 5)}, so the model needs a frame "
             "with the columns of training."
         )
-    return coding(X), coding.n_levels
+    return coding
 
 
 def _checked_numbers(owner: Reader, X: Any, called: str, names: Sequence[object] | None = None) -> AnyArray:
@@ -507,9 +516,11 @@ def _read_blocks(owner: Reader, X: Blocks, tasks: Any, reset: bool) -> Samples:
             found[name] = flat_stack(check_stack(part, square=reset), training=reset)
             continue
         first = sum(other.shape[1] for other in found.values())
-        numbers, own_levels = (part, {}) if name in X.absent else _numbers(owner, part, reset, name)
+        coding = None if name in X.absent else _coding(owner, part, reset, name)
+        numbers = part if coding is None else coding(part)
         found[name] = _checked_numbers(owner, numbers, f"Block {name!r}", column_names(part))
-        n_levels |= {first + column: n for column, n in own_levels.items()}
+        if coding is not None:
+            n_levels |= {first + column: n for column, n in coding.n_levels.items()}
     own = {name: column_names(part) or range(found[name].shape[1]) for name, part in given_parts.items()}
     names = [f"{block}: {column}" for block, columns in own.items() for column in columns]
     data = side_by_side(list(found.values()))
@@ -566,9 +577,9 @@ def _read_features(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
         vars(owner).pop("codings_", None)
     if owner.task_column is None:
         X = _named(owner, X)
-        numbers, n_levels = _numbers(owner, X, reset)
+        coding = _coding(owner, X, reset)
         names = column_names(X) or [None]
-        if numbers is X:
+        if coding is None:
             finite: Any = "allow-nan" if owner.kernels is not None and not issparse(X) else True
             with numbers_only(X, column_names(X)):
                 data = validate_data(
@@ -582,8 +593,9 @@ def _read_features(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
             data = as_matrix(data)
         else:
             validate_data(owner, X, reset=reset, skip_check_array=True)
-            data = _checked_numbers(owner, numbers, "X", names)
+            data = _checked_numbers(owner, coding(X), "X", names)
         named = names if isinstance(names[0], str) else None
+        n_levels = {} if coding is None else coding.n_levels
         return Samples(data, as_sources(tasks, data.shape[0]), named, n_levels=n_levels)
     if tasks is not None:
         raise ValueError("Pass task_column or tasks=, not both.")
@@ -595,6 +607,10 @@ def _read_features(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
 
 def _named(owner: Reader, X: Any) -> Any:
     """X, with column names of mixed types converted to text for a path; estimators refuse them."""
+    names = column_names(X) or []
+    if len(set(names)) < len(names):
+        twice = [name for name, n in Counter(names).items() if n > 1]
+        raise ValueError(f"X has several columns named {quoted(twice, 5)}; rename them.")
     mixed = owner.mixed_names and hasattr(X, "iloc") and len({type(name) for name in X.columns}) > 1
     return X.set_axis([str(name) for name in X.columns], axis=1) if mixed else X
 
@@ -626,8 +642,9 @@ def _split_task_column(owner: Reader, X: Any, column: Any, reset: bool) -> Sampl
         features = X.iloc[:, others]
     else:  # polars and similar
         features = X[[names[k] for k in others]]
-    numbers, n_levels = _numbers(owner, features, reset)
+    coding = _coding(owner, features, reset)
     named = None if names is None else [str(names[k]) for k in others]
+    numbers, n_levels = (features, {}) if coding is None else (coding(features), coding.n_levels)
     return Samples(_checked_numbers(owner, numbers, "X", named), sources, named, n_levels=n_levels)
 
 

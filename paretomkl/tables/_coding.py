@@ -28,6 +28,7 @@ MOST_OWN, OF_ROWS = 20, 0.5  # … and so does one with more than this if they a
 MOSTLY_NUMBERS = 0.5  # share of numbers in a column above which text looks like a mistake
 DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d.*)?")
 DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
+TIMES = (datetime.date, datetime.time, datetime.timedelta)
 NESTED = (list, dict, set, tuple, np.ndarray)
 LONGEST = 40  # characters of a value in a message
 MOST_LEVELS = 4  # levels that a warning names at most
@@ -112,9 +113,11 @@ class Values:
             column = frame[frame.columns[position]]
             kind = str(column.dtype)
             categories = None
-            if kind.startswith(("Categorical", "Enum")):
-                categories = tuple(column.cat.get_categories().to_list())
             cells = [None if value != value else value for value in column.to_list()]
+            if kind.startswith("Enum"):
+                categories = tuple(column.dtype.categories)
+            elif kind.startswith("Categorical"):  # which also knows categories of other columns
+                categories = tuple(sorted({value for value in cells if value is not None}))
             return cls(str(column.name), cells, categories, temporal=column.dtype.is_temporal())
         import pandas as pd
 
@@ -143,8 +146,10 @@ class Values:
         for value in present:
             if isinstance(value, NESTED):
                 raise ValueError(f"Column {name!r} contains lists or records; expand them into columns, or {leave}.")
-        dates = bool(present) and all(isinstance(value, datetime.date) or _matches(value, DATE) for value in present)
-        if self.temporal or dates:
+            if isinstance(value, complex):
+                raise ValueError(f"Column {name!r} contains complex numbers; turn them into real numbers, or {leave}.")
+        dates = sum(isinstance(value, TIMES) or _matches(value, DATE) for value in present)
+        if self.temporal or dates > 0.5 * len(present):
             such = f", such as {shown(present[0])}" if present else ""
             raise ValueError(
                 f"Column {name!r} contains dates or times{such}; turn them into numbers, such as days since a date, "
@@ -211,6 +216,11 @@ class Coding:
     def __call__(self, frame: Any) -> Array:
         """The columns as numbers, (n, n_columns); NaN for gaps."""
         n, width = frame.shape
+        for name, coding in zip(frame.columns, self.columns, strict=True):
+            if str(name) != coding.name:  # before text in the wrong place is read as numbers
+                raise ValueError(
+                    f"The column {str(name)!r} is at another place than in training; use the same columns."
+                )
         made, kinds = np.empty((n, width)), _plain_kinds(frame)
         for k, coding in enumerate(self.columns):
             if kinds[k] and coding.levels is None:
