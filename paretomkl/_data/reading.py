@@ -578,10 +578,10 @@ def _read_features(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
     if owner.task_column is None:
         X = _named(owner, X)
         coding = _coding(owner, X, reset)
-        names = column_names(X) or [None]
-        if coding is None:
+        names, values = column_names(X), _values(X)
+        if coding is None and values is X:
             finite: Any = "allow-nan" if owner.kernels is not None and not issparse(X) else True
-            with numbers_only(X, column_names(X)):
+            with numbers_only(X, names):
                 data = validate_data(
                     owner,
                     X,
@@ -592,17 +592,31 @@ def _read_features(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
                 )
             data = as_matrix(data)
         else:
-            validate_data(owner, X, reset=reset, skip_check_array=True)
-            data = _checked_numbers(owner, coding(X), "X", names)
-        named = names if isinstance(names[0], str) else None
+            _check_names(owner, X, reset)
+            data = _checked_numbers(owner, values if coding is None else coding(X), "X", names)
+        named = names if names and isinstance(names[0], str) else None
         n_levels = {} if coding is None else coding.n_levels
         return Samples(data, as_sources(tasks, data.shape[0]), named, n_levels=n_levels)
     if tasks is not None:
         raise ValueError("Pass task_column or tasks=, not both.")
     if column_names(X) is not None:
         find_task_column(X, owner.task_column)  # first, so that an error names the task column, not the features
-    validate_data(owner, _named(owner, X), reset=reset, skip_check_array=True)
+    _check_names(owner, _named(owner, X), reset)
     return _split_task_column(owner, X, owner.task_column, reset)
+
+
+def _check_names(owner: Reader, X: Any, reset: bool) -> None:
+    """Check, or note, the names and the number of columns; what scikit-learn does takes milliseconds."""
+    known = getattr(owner, "feature_names_in_", None)
+    if reset or known is None or column_names(X) != known.tolist():
+        validate_data(owner, X, reset=reset, skip_check_array=True)
+
+
+def _values(X: Any) -> Any:
+    """The values of a frame of pandas with NumPy's numbers, which scikit-learn looks at one by one; or X itself."""
+    if hasattr(X, "iloc") and all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in X.dtypes):
+        return X.to_numpy(dtype=np.float64)
+    return X
 
 
 def _named(owner: Reader, X: Any) -> Any:
@@ -635,7 +649,7 @@ def _split_task_column(owner: Reader, X: Any, column: Any, reset: bool) -> Sampl
         raise ValueError(f"X has no column besides task_column={column!r}; add feature columns.")
     position = find_task_column(X, column)
     others = [k for k in range(np.shape(X)[1]) if k != position]
-    names = list(X.columns) if hasattr(X, "columns") else None
+    names = column_names(X)
     if names is None:
         features = X[:, others] if isinstance(X, np.ndarray) else [[row[k] for k in others] for row in X]
     elif hasattr(X, "iloc"):
@@ -644,7 +658,7 @@ def _split_task_column(owner: Reader, X: Any, column: Any, reset: bool) -> Sampl
         features = X[[names[k] for k in others]]
     coding = _coding(owner, features, reset)
     named = None if names is None else [str(names[k]) for k in others]
-    numbers, n_levels = (features, {}) if coding is None else (coding(features), coding.n_levels)
+    numbers, n_levels = (_values(features), {}) if coding is None else (coding(features), coding.n_levels)
     return Samples(_checked_numbers(owner, numbers, "X", named), sources, named, n_levels=n_levels)
 
 
