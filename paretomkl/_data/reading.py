@@ -226,16 +226,17 @@ def read_data(
     sample_weight: Any = None,
     strict: bool = True,
     part: bool = False,
+    codings: Mapping[str, Coding] | None = None,
 ) -> Training:
     """Read training data as the machine and ``share`` require: with labels, with numbers, or without y.
 
     ``owner`` keeps the number and the names of the features for :func:`read_samples`. ``strict`` is as in
     :func:`~paretomkl._data.tasks.make_number_tasks`. If X is ``part`` of the samples, ``class_weight`` may name labels
-    that are elsewhere.
+    that are elsewhere. ``codings`` are as in :func:`read_samples`.
     """
     reading = owner.reading
     reading.check(y)
-    samples = read_samples(owner, X, tasks=tasks, reset=True)
+    samples = read_samples(owner, X, tasks=tasks, reset=True, codings=codings)
     return Examples(samples, y, sample_weight).training(reading, strict=strict, part=part)
 
 
@@ -394,8 +395,17 @@ def _sample_weights(tasks: list[Task], samples: Samples, sample_weight: Any) -> 
     return [weight[task.rows].astype(float) for task in tasks]
 
 
-def read_samples(owner: Reader, X: Any, *, tasks: Any = None, reset: bool = False) -> Samples:
-    """Split X into features and task labels and check both, against the fitted data unless ``reset``."""
+def read_samples(
+    owner: Reader, X: Any, *, tasks: Any = None, reset: bool = False, codings: Mapping[str, Coding] | None = None
+) -> Samples:
+    """Split X into features and task labels and check both, against the fitted data unless ``reset``.
+
+    ``codings`` are those of an earlier model to keep, so that new levels do not move the codes of the known ones.
+    """
+    if reset:
+        vars(owner).pop("codings_", None)
+        if codings:
+            owner.codings_ = dict(codings)
     samples = _checked_samples(owner, X, tasks, reset)
     if reset:
         owner.ranges_in_, owner.rows_in_ = _ranges_of(samples), _rows_of(samples)
@@ -457,8 +467,7 @@ def _noted(owner: Reader, samples: Samples, reset: bool) -> Samples:
 
 def _coding(owner: Reader, X: Any, reset: bool, called: str = "X") -> Coding | None:
     """How a frame with text or categories becomes numbers; None if X has only numbers."""
-    known: dict[str, Coding] = {} if reset else getattr(owner, "codings_", {})
-    coding = known.get(called)
+    coding = getattr(owner, "codings_", {}).get(called)
     if coding is None:
         if owner.kernels is None or not (hasattr(X, "columns") and is_coded(X)):
             return None
@@ -497,7 +506,6 @@ def _read_blocks(owner: Reader, X: Blocks, tasks: Any, reset: bool) -> Samples:
         raise ValueError(f"{given} needs one X, not blocks; with blocks, pass the tasks as tasks=.")
     given_parts, n_levels = dict(X.parts), dict[int, int]()
     if reset:
-        vars(owner).pop("codings_", None)
         if X.absent:
             raise ValueError(f"Block {X.absent[0]!r} is None; training needs all blocks, with NaN for what is missing.")
     else:
@@ -573,8 +581,6 @@ def note_sources(kernels: Any, samples: Samples) -> None:
 
 
 def _read_features(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
-    if reset:
-        vars(owner).pop("codings_", None)
     if owner.task_column is None:
         X = _named(owner, X)
         coding = _coding(owner, X, reset)

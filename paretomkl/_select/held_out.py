@@ -10,11 +10,20 @@ import numpy as np
 
 from .._data.reading import Examples, read_samples, take_rows
 from .._tools.shares import Share
-from ..exceptions import NewTaskWarning
+from ..exceptions import (
+    MissingValueWarning,
+    NewTaskWarning,
+    SourceWarning,
+    UnlikeTrainingWarning,
+    UnseenLevelWarning,
+)
 from .honest import honest_points, of_splits, splits_of
 from .intervals import CONFIDENCE
 from .scorers import MultiTaskScorer, Part, make_multitask_scorer, metric_of
 from .task_scores import ScoresByTask, judged, scorer_of, training_levels
+
+# what folds cause on purpose, or repeat after the table as a whole
+OF_FOLDS = (MissingValueWarning, NewTaskWarning, SourceWarning, UnlikeTrainingWarning, UnseenLevelWarning)
 
 
 def held_out_parts(
@@ -42,11 +51,12 @@ def held_out_parts(
         if np.isnan(of_points).all():
             continue
         plain = search.estimator_at(point).set_params(n_jobs=n_jobs, verbose=0)
-        read_samples(plain, take_rows(X, train, train, search.kernels), tasks=take_rows(tasks, train), reset=True)
-        fitted = plain.learned(examples.take(train, train).training(plain.reading, strict=False))
         asked = take_rows(X, test, train, search.kernels), take_rows(y, test), None, take_rows(tasks, test)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NewTaskWarning)  # folds may leave tasks out on purpose
+            for known in OF_FOLDS:
+                warnings.simplefilter("ignore", known)
+            read_samples(plain, take_rows(X, train, train, search.kernels), tasks=take_rows(tasks, train), reset=True)
+            fitted = plain.learned(examples.take(train, train).training(plain.reading, strict=False))
             parts, method, _ = scorer.parts(metric, fitted, *asked)
         folds.append([part._replace(rows=test[part.rows]) for part in parts])
     return folds, method, fitted

@@ -215,6 +215,8 @@ class Coding:
     def __call__(self, frame: Any) -> Array:
         """The columns as numbers, (n, n_columns); NaN for gaps."""
         n, width = frame.shape
+        if width != len(self.columns):
+            raise ValueError(f"X has {counted(width, 'column')}, and training had {len(self.columns):,}.")
         for name, coding in zip(np.asarray(frame.columns, dtype=object), self.columns, strict=True):
             if str(name) != coding.name:  # before text in the wrong place is read as numbers
                 raise ValueError(

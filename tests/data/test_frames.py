@@ -24,6 +24,7 @@ from paretomkl import (
     save_model,
     sources,
 )
+from paretomkl._select.held_out import held_out_by_task
 from paretomkl.exceptions import MissingValueWarning, UnseenLevelWarning
 from paretomkl.kernels import KernelBank
 from paretomkl.kernels._preparing import Preparation
@@ -193,6 +194,17 @@ def test_what_is_missing_is_said_in_training_and_at_prediction():
         warnings.simplefilter("ignore", MissingValueWarning)
         other = X[:20].assign(empty=5.0)
         assert_allclose(clf.decision_function(other), clf.decision_function(X[:20]), atol=1e-12)
+
+
+def test_scores_of_folds_note_the_gaps_of_the_table_once():
+    frame, y = table()
+    X = frame.drop(columns="site").assign(sex=["rare", *frame["sex"][1:]])  # a level that training folds may lack
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        search = ParetoMKLClassifierCV(Cs=[1.0], s=1.1, cv=3).fit(X, y)
+        del found[:]
+        assert held_out_by_task(search, X, y).rows.sum() == N
+    assert [type(one.message) for one in found] == [MissingValueWarning]
 
 
 @pytest.mark.parametrize("values", [[1.0, 2.0], ["x", "y"]], ids=["numbers", "text"])
