@@ -33,6 +33,7 @@ from .tasks import (
     unique_labels,
 )
 
+MOST_TASKS = 5  # that a message names at most
 Kind = Literal["classes", "single", "tasks", "matrix"]
 Groups = list[tuple[IntArray, IntArray]]
 
@@ -234,6 +235,7 @@ class TaskSet:
     sources: list[Hashable]
 
     advice: ClassVar[str] = TASK_FOLDS  # for tasks that are missing in a fold
+    new_tasks: ClassVar[str] = "Models with share='function' or 'everything' predict new tasks too."
 
     @property
     def n_tasks(self) -> int:
@@ -265,11 +267,10 @@ class TaskSet:
         rows_of = rows_by_label(samples.sources)
         for source in rows_of:
             if source not in known:
-                raise TaskDataError(
-                    f"Unknown task {literal(source)}; the model knows {literal(list(known)[:20])}.",
-                    f"Models with share='function' or 'everything' predict for new tasks. {self.advice}",
-                    source,
-                )
+                rest = len(known) - MOST_TASKS
+                more = f" and {rest:,} more" if rest > 0 else ""
+                problem = f"Unknown task {literal(source)}; the model knows {literal(list(known)[:MOST_TASKS])}{more}."
+                raise TaskDataError(problem, f"{self.new_tasks} {self.advice}", source)
         return [(rows, np.array(known[source])) for source, rows in rows_of.items()]
 
     def predictions(self, decisions: Decisions) -> AnyArray:

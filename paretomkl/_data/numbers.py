@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -118,6 +118,8 @@ class Regions(TaskSet):
     """Tasks that separate typical samples (+1) from outliers (−1): x is typical if f_t(x) ≥ threshold_t, (n_tasks,)."""
 
     threshold: Array
+
+    new_tasks: ClassVar[str] = "For samples of new tasks, fit a detector without tasks."
 
     @classmethod
     def of(cls, tasks: Sequence[Task], kind: Kind) -> Regions:

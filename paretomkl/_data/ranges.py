@@ -47,15 +47,17 @@ def far_outside(X: AnyArray, known: Array) -> list[FarColumn]:
     them. A column with a single value has no range to measure by, and no effect once it is standardised.
     """
     low, high, same = known
+    some: Any = X
+    if issparse(some):
+        bottom, top = dense(some.nanmin(axis=0)).ravel(), dense(some.nanmax(axis=0)).ravel()
+    else:
+        bottom, top = np.fmin.reduce(some, axis=0), np.fmax.reduce(some, axis=0)
+    if (bottom >= low).all() and (top <= high).all():
+        return []
     with np.errstate(invalid="ignore"):  # infinite ranges have no width
         width = np.where(high > low, high - low, np.inf)
     reach = np.where(same > 0.5, FAR_IF_RARE, FAR) * width
     least, most = low - reach, high + reach
-    some: Any = X
-    if issparse(some):
-        bottom, top = dense(some.min(axis=0)).ravel(), dense(some.max(axis=0)).ravel()
-    else:
-        bottom, top = np.fmin.reduce(some, axis=0), np.fmax.reduce(some, axis=0)
     found = []
     for k in np.flatnonzero((bottom < least) | (top > most)).tolist():
         values = dense(some[:, [k]]).ravel()

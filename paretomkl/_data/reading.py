@@ -25,7 +25,7 @@ from ..kernels._evaluation import as_matrix, dense, gaps_in, is_constant, side_b
 from ..kernels._kernels import Block, KernelBank, as_bank, is_precomputed
 from ..machines import MACHINES, MachineKind
 from ..tables._coding import Coding, is_coded, is_frame
-from .gaps import note_gaps
+from .gaps import nearly_empty, note_gaps
 from .labels import Blocks, Kind, Labelling, Samples, as_blocks, check_same_blocks, flat_stack
 from .numbers import Regions, Targets, centre_and_spread, deviations, levels
 from .tasks import (
@@ -53,6 +53,7 @@ from .together import Together, long_form, numbered
 # their squares times the square of any realistic number of samples neither underflow nor overflow
 SMALLEST_COST, LARGEST_COST = 1e-100, 1e100
 NO_Y = "y is missing: learning requires y to be passed, but the target y is None."
+OTHER_TABLES = {"LazyFrame": "X.collect()", "Table": "X.to_pandas()", "RecordBatch": "X.to_pandas()"}
 NEGLIGIBLE = 1e-25  # a cost this much smaller than the largest of its task has no effect, but its reciprocal would
 
 
@@ -226,16 +227,17 @@ def read_data(
     sample_weight: Any = None,
     strict: bool = True,
     part: bool = False,
+    codings: Mapping[str, Coding] | None = None,
 ) -> Training:
     """Read training data as the machine and ``share`` require: with labels, with numbers, or without y.
 
     ``owner`` keeps the number and the names of the features for :func:`read_samples`. ``strict`` is as in
     :func:`~paretomkl._data.tasks.make_number_tasks`. If X is ``part`` of the samples, ``class_weight`` may name labels
-    that are elsewhere.
+    that are elsewhere. ``codings`` are as in :func:`read_samples`.
     """
     reading = owner.reading
     reading.check(y)
-    samples = read_samples(owner, X, tasks=tasks, reset=True)
+    samples = read_samples(owner, X, tasks=tasks, reset=True, codings=codings)
     return Examples(samples, y, sample_weight).training(reading, strict=strict, part=part)
 
 
@@ -401,8 +403,17 @@ def _sample_weights(tasks: list[Task], samples: Samples, sample_weight: Any) -> 
     return [weight[task.rows].astype(float) for task in tasks]
 
 
-def read_samples(owner: Reader, X: Any, *, tasks: Any = None, reset: bool = False) -> Samples:
-    """Split X into features and task labels and check both, against the fitted data unless ``reset``."""
+def read_samples(
+    owner: Reader, X: Any, *, tasks: Any = None, reset: bool = False, codings: Mapping[str, Coding] | None = None
+) -> Samples:
+    """Split X into features and task labels and check both, against the fitted data unless ``reset``.
+
+    ``codings`` are those of an earlier model to keep, so that new levels do not move the codes of the known ones.
+    """
+    if reset:
+        vars(owner).pop("codings_", None)
+        if codings:
+            owner.codings_ = dict(codings)
     samples = _checked_samples(owner, X, tasks, reset)
     if reset:
         owner.ranges_in_, owner.rows_in_ = _ranges_of(samples), _rows_of(samples)
@@ -417,12 +428,15 @@ def _rows_of(samples: Samples) -> dict[str, int]:
 
 
 def _ranges_of(samples: Samples) -> Array | None:
-    """What :func:`far_outside` needs to know of each column; infinite ranges for codes and stacks of kernels."""
+    """What :func:`far_outside` needs to know of each column.
+
+    Codes and stacks of kernels have infinite ranges, and nearly empty columns, which are left out, have none.
+    """
     X: Any = samples.data
     if X.ndim != 2 or not X.shape[0]:
         return None
     if issparse(X):
-        low, high = (dense(end).ravel() for end in (X.min(axis=0), X.max(axis=0)))
+        low, high = (dense(end).ravel() for end in (X.nanmin(axis=0), X.nanmax(axis=0)))
         same = 1 - np.bincount(X.indices, minlength=X.shape[1]) / X.shape[0]
     else:
         low, high = np.fmin.reduce(X), np.fmax.reduce(X)
@@ -431,10 +445,14 @@ def _ranges_of(samples: Samples) -> Array | None:
     codes: list[Any] = [list(samples.n_levels)]
     for columns in codes + [block.columns for block in samples.blocks.values() if block.n_kernels]:
         found[:2, columns] = [[-np.inf], [np.inf]]
+    if gaps_in(X):
+        found[:2, nearly_empty(X)] = np.nan
     return found
 
 
 def _checked_samples(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
+    if advice := OTHER_TABLES.get(type(X).__name__):
+        raise TypeError(f"X is a {type(X).__name__}, which cannot be read; pass {advice}.")
     X = as_blocks(X)
     if isinstance(X, Blocks):
         return _read_blocks(owner, X, tasks, reset)
@@ -450,17 +468,17 @@ def _noted(owner: Reader, samples: Samples, reset: bool) -> Samples:
     if reset:
         note_sources(owner.kernels, samples)
     if owner.kernels is not None and gaps_in(samples.data):
-        note_gaps(owner.kernels, samples, reset)
+        ranges = None if reset else owner.ranges_in_
+        note_gaps(owner.kernels, samples, reset, nearly_empty(samples.data) if ranges is None else np.isnan(ranges[0]))
     return samples
 
 
-def _numbers(owner: Reader, X: Any, reset: bool, called: str = "X") -> tuple[Any, Mapping[int, int]]:
-    """A frame with text or categories as numbers, and how many categories its columns have; or X itself."""
-    known: dict[str, Coding] = {} if reset else getattr(owner, "codings_", {})
-    coding = known.get(called)
+def _coding(owner: Reader, X: Any, reset: bool, called: str = "X") -> Coding | None:
+    """How a frame with text or categories becomes numbers; None if X has only numbers."""
+    coding = getattr(owner, "codings_", {}).get(called)
     if coding is None:
         if owner.kernels is None or not (hasattr(X, "columns") and is_coded(X)):
-            return X, {}
+            return None
         coding = Coding.of(X) if reset else Coding.of_numbers(X.columns)
         if reset:
             owner.codings_ = {**getattr(owner, "codings_", {}), called: coding}
@@ -469,7 +487,7 @@ def _numbers(owner: Reader, X: Any, reset: bool, called: str = "X") -> tuple[Any
             f"{called} has text or categories in the columns {quoted(coding.levels, 5)}, so the model needs a frame "
             "with the columns of training."
         )
-    return coding(X), coding.n_levels
+    return coding
 
 
 def _checked_numbers(owner: Reader, X: Any, called: str, names: Sequence[object] | None = None) -> AnyArray:
@@ -496,7 +514,6 @@ def _read_blocks(owner: Reader, X: Blocks, tasks: Any, reset: bool) -> Samples:
         raise ValueError(f"{given} needs one X, not blocks; with blocks, pass the tasks as tasks=.")
     given_parts, n_levels = dict(X.parts), dict[int, int]()
     if reset:
-        vars(owner).pop("codings_", None)
         if X.absent:
             raise ValueError(f"Block {X.absent[0]!r} is None; training needs all blocks, with NaN for what is missing.")
     else:
@@ -515,9 +532,11 @@ def _read_blocks(owner: Reader, X: Blocks, tasks: Any, reset: bool) -> Samples:
             found[name] = flat_stack(check_stack(part, square=reset), training=reset)
             continue
         first = sum(other.shape[1] for other in found.values())
-        numbers, own_levels = (part, {}) if name in X.absent else _numbers(owner, part, reset, name)
+        coding = None if name in X.absent else _coding(owner, part, reset, name)
+        numbers = part if coding is None else coding(part)
         found[name] = _checked_numbers(owner, numbers, f"Block {name!r}", column_names(part))
-        n_levels |= {first + column: n for column, n in own_levels.items()}
+        if coding is not None:
+            n_levels |= {first + column: n for column, n in coding.n_levels.items()}
     own = {name: column_names(part) or range(found[name].shape[1]) for name, part in given_parts.items()}
     names = [f"{block}: {column}" for block, columns in own.items() for column in columns]
     data = side_by_side(list(found.values()))
@@ -571,15 +590,13 @@ def note_sources(kernels: Any, samples: Samples) -> None:
 
 
 def _read_features(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
-    if reset:
-        vars(owner).pop("codings_", None)
     if owner.task_column is None:
         X = _named(owner, X)
-        numbers, n_levels = _numbers(owner, X, reset)
-        names = column_names(X) or [None]
-        if numbers is X:
+        coding = _coding(owner, X, reset)
+        names, values = column_names(X), _values(X)
+        if coding is None and values is X:
             finite: Any = "allow-nan" if owner.kernels is not None and not issparse(X) else True
-            with numbers_only(X, column_names(X)):
+            with numbers_only(X, names):
                 data = validate_data(
                     owner,
                     X,
@@ -590,20 +607,39 @@ def _read_features(owner: Reader, X: Any, tasks: Any, reset: bool) -> Samples:
                 )
             data = as_matrix(data)
         else:
-            validate_data(owner, X, reset=reset, skip_check_array=True)
-            data = _checked_numbers(owner, numbers, "X", names)
-        named = names if isinstance(names[0], str) else None
+            _check_names(owner, X, reset)
+            data = _checked_numbers(owner, values if coding is None else coding(X), "X", names)
+        named = names if names and isinstance(names[0], str) else None
+        n_levels = {} if coding is None else coding.n_levels
         return Samples(data, as_sources(tasks, data.shape[0]), named, n_levels=n_levels)
     if tasks is not None:
         raise ValueError("Pass task_column or tasks=, not both.")
     if column_names(X) is not None:
         find_task_column(X, owner.task_column)  # first, so that an error names the task column, not the features
-    validate_data(owner, _named(owner, X), reset=reset, skip_check_array=True)
+    _check_names(owner, _named(owner, X), reset)
     return _split_task_column(owner, X, owner.task_column, reset)
+
+
+def _check_names(owner: Reader, X: Any, reset: bool) -> None:
+    """Check, or note, the names and the number of columns; what scikit-learn does takes milliseconds."""
+    known = getattr(owner, "feature_names_in_", None)
+    if reset or known is None or column_names(X) != known.tolist():
+        validate_data(owner, X, reset=reset, skip_check_array=True)
+
+
+def _values(X: Any) -> Any:
+    """The values of a frame of pandas with NumPy's numbers, which scikit-learn looks at one by one; or X itself."""
+    if hasattr(X, "iloc") and all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in X.dtypes):
+        return X.to_numpy(dtype=np.float64)
+    return X
 
 
 def _named(owner: Reader, X: Any) -> Any:
     """X, with column names of mixed types converted to text for a path; estimators refuse them."""
+    names = column_names(X) or []
+    if len(set(names)) < len(names):
+        twice = [name for name, n in Counter(names).items() if n > 1]
+        raise ValueError(f"X has several columns named {quoted(twice, 5)}; rename them.")
     mixed = owner.mixed_names and hasattr(X, "iloc") and len({type(name) for name in X.columns}) > 1
     return X.set_axis([str(name) for name in X.columns], axis=1) if mixed else X
 
@@ -628,15 +664,16 @@ def _split_task_column(owner: Reader, X: Any, column: Any, reset: bool) -> Sampl
         raise ValueError(f"X has no column besides task_column={column!r}; add feature columns.")
     position = find_task_column(X, column)
     others = [k for k in range(np.shape(X)[1]) if k != position]
-    names = list(X.columns) if hasattr(X, "columns") else None
+    names = column_names(X)
     if names is None:
         features = X[:, others] if isinstance(X, np.ndarray) else [[row[k] for k in others] for row in X]
     elif hasattr(X, "iloc"):
         features = X.iloc[:, others]
     else:  # polars and similar
         features = X[[names[k] for k in others]]
-    numbers, n_levels = _numbers(owner, features, reset)
+    coding = _coding(owner, features, reset)
     named = None if names is None else [str(names[k]) for k in others]
+    numbers, n_levels = (_values(features), {}) if coding is None else (coding(features), coding.n_levels)
     return Samples(_checked_numbers(owner, numbers, "X", named), sources, named, n_levels=n_levels)
 
 

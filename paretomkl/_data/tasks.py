@@ -386,7 +386,9 @@ def as_sources(tasks: Any, n_samples: int, name: str = "tasks") -> AnyArray | No
 
 def column_names(y: Any) -> list[Any] | None:
     """The column names of a frame; None if y is not a frame."""
-    return list(y.columns) if hasattr(y, "columns") else None
+    if not hasattr(y, "columns"):
+        return None
+    return y.columns.tolist() if hasattr(y.columns, "tolist") else list(y.columns)  # pandas iterates slowly
 
 
 def labels_by_task(y: Any, known: list[Any]) -> AnyArray:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from zlib import crc32
 
 import numpy as np
 from scipy.sparse import issparse
@@ -123,14 +124,14 @@ def _shape(machine: Any) -> tuple[int, int]:
 
 
 def _digest(training: Training, n_rows: int) -> str:
-    """A digest of the first samples: equal digests mean equal kernel values."""
+    """A checksum of the first samples: equal ones mean equal kernel values, but for one change in four billion."""
     data: Any = training.samples.data[:n_rows]
     if data.ndim == 3:  # a stack of kernels
         data = data[:, :n_rows]
-    found = blake2b(repr(data.shape).encode(), digest_size=16)
+    found = crc32(repr(data.shape).encode())
     for part in (data.indptr, data.indices, data.data) if issparse(data) else (data,):
-        found.update(np.ascontiguousarray(part).tobytes())
-    return found.hexdigest()
+        found = crc32(np.ascontiguousarray(part).data, found)
+    return f"{found:08x}"
 
 
 def _digests_of_tasks(training: Training, bounds: Sequence[Array], parts: Parts, n_rows: int) -> dict[str, str]:

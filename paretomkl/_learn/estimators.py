@@ -6,13 +6,13 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.labels import as_blocks
-from .._data.reading import Examples, Reading, Training, is_remote, read_samples
+from .._data.reading import Examples, Reading, Training, is_remote, read_data, read_samples
 from .._data.tasks import as_labels
 from .._fitting.tracing import Parts, Posed, check_parts, fit_and_pose, learn, solve
 from .._tools.checks import check_exponent, check_number, check_task_weight, shown
@@ -145,9 +145,15 @@ class ContinuingLearner(ParetoLearner):
         earlier = None if warm_from is None else _model_of(warm_from)
         if earlier is not None and is_remote(X):
             raise ValueError("warm_from needs all samples in one place, not on a cluster; use X.compute().")
+        codings = getattr(warm_from, "codings_", None)
+        if earlier is not None:
+            check_same_kernels(self, warm_from)
         self._forget()
-        training = self.read_data(X, y, tasks=tasks, sample_weight=sample_weight)
-        self.learned(training if earlier is None else replace(training, earlier=earlier))
+        owner, given = cast(Any, self), {"tasks": tasks, "sample_weight": sample_weight}
+        if earlier is None:
+            self.learned(self.read_data(X, y, **given))
+        else:
+            self.learned(replace(read_data(owner, X, y, **given, codings=codings), earlier=earlier))
         self._calibrate(X, y, tasks, sample_weight)
         return self
 
@@ -658,6 +664,15 @@ class ParetoMKLOutlierDetector(ParetoLearner, KernelFit, OutlierKind, MultiTaskE
     def fit_predict(self, X: Any, y: Any = None, *, tasks: Any = None, sample_weight: Any = None) -> AnyArray:
         """``fit`` and then ``predict`` on the same samples."""
         return self.fit(X, tasks=tasks, sample_weight=sample_weight).predict(X, tasks=tasks)
+
+
+def check_same_kernels(estimator: Any, earlier: Any) -> None:
+    """Raise if an estimator is to continue a model whose kernels it was not asked for."""
+    if repr(as_bank(estimator.kernels).kernels) != repr(as_bank(earlier.kernels).kernels):
+        raise ValueError(
+            "warm_from keeps the kernels of the earlier model, but kernels= is different here; pass the same, or fit "
+            "without warm_from."
+        )
 
 
 def _model_of(estimator: Any) -> Any:

@@ -10,12 +10,15 @@ import numpy as np
 
 from .._data.reading import Examples, read_samples, take_rows
 from .._tools.shares import Share
-from ..exceptions import MissingValueWarning, UnlikeTrainingWarning
+from ..exceptions import MissingValueWarning, SourceWarning, UnlikeTrainingWarning
 from .folds import noted
 from .honest import honest_points, of_splits, splits_of
 from .intervals import CONFIDENCE
 from .scorers import MultiTaskScorer, Part, make_multitask_scorer, metric_of
 from .task_scores import ScoresByTask, judged, scorer_of, training_levels
+
+# what folds cause on purpose, or repeat after the table as a whole
+OF_FOLDS = MissingValueWarning, SourceWarning, UnlikeTrainingWarning
 
 
 def held_out_parts(
@@ -48,8 +51,8 @@ def held_out_parts(
             plain.n_features_in_ = len(train)
         asked = take_rows(X, test, train, search.kernels), take_rows(y, test), None, take_rows(tasks, test)
         with warnings.catch_warnings():
-            for own in (MissingValueWarning, UnlikeTrainingWarning):  # of all rows fit has warned, and folds differ
-                warnings.simplefilter("ignore", own)
+            for known in OF_FOLDS:
+                warnings.simplefilter("ignore", known)
             fitted = plain.learned(examples.take(train, train).training(plain.reading, strict=False))
             parts, method, _ = scorer.parts(metric, fitted, *asked)
         folds.append([part._replace(rows=test[part.rows]) for part in parts])

@@ -21,7 +21,7 @@ from .._data.together import sharing_in_words
 from .._fitting.tracing import Grid, pose_and_trace
 from .._learn.base import ClassifierKind, KernelFit, MultiTaskEstimator, RegressorKind, fitted_at, what_continued
 from .._learn.calibration import Calibration
-from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor
+from .._learn.estimators import ParetoMKLClassifier, ParetoMKLRegressor, check_same_kernels
 from .._learn.path import PAPER_PS, ParetoPath, parameters_of
 from .._learn.probabilities import predict_log_proba, predict_proba
 from .._tools.checks import check_count, check_exponents, check_grid, check_task_scale, check_task_weight, shown
@@ -176,12 +176,15 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         if type(earlier) is not type(self):
             raise ValueError(f"warm_from must be a fitted {type(self).__name__}, got {shown(earlier)}.")
         check_is_fitted(earlier)
+        check_same_kernels(self, earlier)
         kept = {name: value for name, value in vars(earlier).items() if name.endswith("_")}
         self._forget()
         X = as_blocks(given["X"])
         reader = self._checked(X)
         examples = Examples(
-            read_samples(reader, X, tasks=given["tasks"], reset=True), given["y"], given["sample_weight"]
+            read_samples(reader, X, tasks=given["tasks"], reset=True, codings=kept.get("codings_")),
+            given["y"],
+            given["sample_weight"],
         )
         vars(self).update(kept | {"n_samples_": len(examples.samples)})
         with Progress(len(self._exponents()), self.tol, self.verbose) as progress:

@@ -84,7 +84,8 @@ def numbers_only(X: Any = None, names: Sequence[object] | None = None, called: s
         elif "does not accept missing values" in message:  # scikit-learn's advice is a whole paragraph
             message = f"{message.splitlines()[0]} Impute or remove missing values first{_where(X, names, np.isnan)}."
         elif "contains infinity" in message:
-            message = f"{message.splitlines()[0].rstrip('.')}{_where(X, names, np.isinf)}."
+            where = _where(X, names, np.isinf)
+            message = f"{message.splitlines()[0].rstrip('.')}{where}; replace it with a number."
         raise ValueError(message) from error
 
 

@@ -180,13 +180,15 @@ class Preparation:
         first = n_columns
         categories: list[Category] = []
         for column, n in n_levels.items():
+            if few[column]:
+                continue
             lost = bool((gaps[:, column] & (weight > 0)).any())
             codes = np.where(gaps[:, column], float(n), X[:, column])
             coded = np.asarray(codes[:, None] == np.arange(n + lost), dtype=np.float64)
             shares = weight @ coded / max(float((weight @ coded).sum()), 1e-300)
             categories.append(Category(column, first, shares, n if lost else None))
             first += n + lost
-        made = cls(fill, np.flatnonzero(few & ~np.isin(np.arange(n_columns), list(n_levels))), categories)
+        made = cls(fill, np.flatnonzero(few), categories)
         lacks = lacking(gaps, sources)
         if len(sources) < 2 or not lacks.any():
             return made

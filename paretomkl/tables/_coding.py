@@ -28,6 +28,7 @@ MOST_OWN, OF_ROWS = 20, 0.5  # … and so does one with more than this if they a
 MOSTLY_NUMBERS = 0.5  # share of numbers in a column above which text looks like a mistake
 DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d.*)?")
 DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
+TIMES = (datetime.date, datetime.time, datetime.timedelta)
 NESTED = (list, dict, set, tuple, np.ndarray)
 LONGEST = 40  # characters of a value in a message
 MOST_LEVELS = 4  # levels that a warning names at most
@@ -106,21 +107,23 @@ class Values:
     temporal: bool = False
 
     @classmethod
-    def of(cls, frame: Any, position: int) -> Values:
+    def of(cls, column: Any) -> Values:
         """A column of a frame of pandas or polars."""
-        if not hasattr(frame, "iloc"):  # polars
-            column = frame[frame.columns[position]]
+        if not hasattr(column, "iloc"):  # polars
             kind = str(column.dtype)
             categories = None
-            if kind.startswith(("Categorical", "Enum")):
-                categories = tuple(column.cat.get_categories().to_list())
             cells = [None if value != value else value for value in column.to_list()]
+            if kind.startswith("Enum"):
+                categories = tuple(column.dtype.categories)
+            elif kind.startswith("Categorical"):  # which also knows categories of other columns
+                categories = tuple(sorted({value for value in cells if value is not None}))
             return cls(str(column.name), cells, categories, temporal=column.dtype.is_temporal())
         import pandas as pd
 
-        column, dtype = frame.iloc[:, position], frame.dtypes.iloc[position]
+        dtype, values = column.dtype, column.to_numpy(dtype=object, copy=True)
         temporal = dtype.kind in "mM" or isinstance(dtype, pd.PeriodDtype)
-        cells = column.astype(object).where(column.notna(), None).tolist()
+        values[pd.isna(values)] = None
+        cells = values.tolist()
         if isinstance(dtype, pd.CategoricalDtype):
             return cls(str(column.name), cells, tuple(dtype.categories), bool(dtype.ordered), temporal)
         return cls(str(column.name), cells, temporal=temporal)
@@ -143,8 +146,10 @@ class Values:
         for value in present:
             if isinstance(value, NESTED):
                 raise ValueError(f"Column {name!r} contains lists or records; expand them into columns, or {leave}.")
-        dates = bool(present) and all(isinstance(value, datetime.date) or _matches(value, DATE) for value in present)
-        if self.temporal or dates:
+            if isinstance(value, complex):
+                raise ValueError(f"Column {name!r} contains complex numbers; turn them into real numbers, or {leave}.")
+        dates = sum(isinstance(value, TIMES) or _matches(value, DATE) for value in present)
+        if self.temporal or dates > 0.5 * len(present):
             such = f", such as {shown(present[0])}" if present else ""
             raise ValueError(
                 f"Column {name!r} contains dates or times{such}; turn them into numbers, such as days since a date, "
@@ -196,12 +201,11 @@ class Coding:
     @classmethod
     def of(cls, frame: Any) -> Coding:
         """The coding of a frame, from its types, and for texts from their levels in all rows."""
-        _, width = frame.shape
-        kinds = _plain_kinds(frame)
-        names = list(frame.columns)
-        return cls(
-            tuple(ColumnCoding(str(names[k])) if kinds[k] else Values.of(frame, k).coding() for k in range(width))
-        )
+        columns = [ColumnCoding(str(name)) for name in np.asarray(frame.columns, dtype=object)]
+        others = np.flatnonzero(~np.array(_plain_kinds(frame), dtype=bool)).tolist()
+        for k, column in zip(others, _columns(frame, others), strict=True):
+            columns[k] = Values.of(column).coding()
+        return cls(tuple(columns))
 
     @classmethod
     def of_numbers(cls, names: Iterable[object]) -> Coding:
@@ -211,12 +215,19 @@ class Coding:
     def __call__(self, frame: Any) -> Array:
         """The columns as numbers, (n, n_columns); NaN for gaps."""
         n, width = frame.shape
+        if width != len(self.columns):
+            raise ValueError(f"X has {counted(width, 'column')}, and training had {len(self.columns):,}.")
+        for name, coding in zip(np.asarray(frame.columns, dtype=object), self.columns, strict=True):
+            if str(name) != coding.name:  # before text in the wrong place is read as numbers
+                raise ValueError(
+                    f"The column {str(name)!r} is at another place than in training; use the same columns."
+                )
         made, kinds = np.empty((n, width)), _plain_kinds(frame)
-        for k, coding in enumerate(self.columns):
-            if kinds[k] and coding.levels is None:
-                made[:, k] = _as_floats(frame, k)
-            else:
-                made[:, k] = coding.numbers(Values.of(frame, k))
+        plain = [k for k, coding in enumerate(self.columns) if kinds[k] and coding.levels is None]
+        made[:, plain] = _as_floats(frame, plain)
+        others = sorted({*range(width)} - {*plain})
+        for k, column in zip(others, _columns(frame, others), strict=True):
+            made[:, k] = self.columns[k].numbers(Values.of(column))
         return made
 
     @property
@@ -237,10 +248,16 @@ def _plain_kinds(frame: Any) -> list[bool]:
     return [dtype.is_numeric() or str(dtype) == "Boolean" for dtype in frame.dtypes]
 
 
-def _as_floats(frame: Any, position: int) -> AnyArray:
+def _columns(frame: Any, positions: list[int]) -> list[Any]:
+    if hasattr(frame, "iloc"):  # one by one takes pandas three times as long
+        return [column for _, column in frame.iloc[:, positions].items()]
+    return [frame[frame.columns[k]] for k in positions]
+
+
+def _as_floats(frame: Any, positions: list[int]) -> AnyArray:
     if hasattr(frame, "iloc"):
-        return frame.iloc[:, position].to_numpy(dtype=np.float64, na_value=np.nan)
-    return frame[frame.columns[position]].cast(float).to_numpy()
+        return frame.iloc[:, positions].to_numpy(dtype=np.float64, na_value=np.nan)
+    return frame[[frame.columns[k] for k in positions]].cast(float).to_numpy()
 
 
 def is_number(value: object) -> bool:

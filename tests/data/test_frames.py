@@ -1,5 +1,6 @@
 """Tables as they are: text, categories, booleans and gaps."""
 
+import datetime
 import warnings
 
 import numpy as np
@@ -23,6 +24,7 @@ from paretomkl import (
     save_model,
     sources,
 )
+from paretomkl._select.held_out import held_out_by_task
 from paretomkl.exceptions import MissingValueWarning, UnseenLevelWarning
 from paretomkl.kernels import KernelBank
 from paretomkl.kernels._preparing import Preparation
@@ -184,6 +186,7 @@ def test_what_is_missing_is_said_in_training_and_at_prediction():
     assert said.n_rows == N - 1
     assert said.share == pytest.approx(X.isna().to_numpy().mean())
     assert said.unused == ("empty",)
+    assert "'empty' in" not in str(said)
     with pytest.warns(MissingValueWarning, match="'age' in 1 row"):
         changed = clf.predict(X[:1].assign(age=np.nan, sex="f", stage="I"))
     assert changed.shape == (1,)
@@ -191,6 +194,32 @@ def test_what_is_missing_is_said_in_training_and_at_prediction():
         warnings.simplefilter("ignore", MissingValueWarning)
         other = X[:20].assign(empty=5.0)
         assert_allclose(clf.decision_function(other), clf.decision_function(X[:20]), atol=1e-12)
+
+
+def test_scores_of_folds_note_the_gaps_of_the_table_once():
+    frame, y = table()
+    X = frame.drop(columns="site").assign(sex=["rare", *frame["sex"][1:]])  # a level that training folds may lack
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        search = ParetoMKLClassifierCV(Cs=[1.0], s=1.1, cv=3).fit(X, y)
+        del found[:]
+        assert held_out_by_task(search, X, y).rows.sum() == N
+    assert [type(one.message) for one in found] == [MissingValueWarning]
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], ["x", "y"]], ids=["numbers", "text"])
+def test_nearly_empty_columns_are_left_out_and_noted_once(values):
+    """Also those of text; at prediction their gaps, and their values, are nobody's business."""
+    frame, y = table(gaps=False)
+    X = frame[["age", "marker"]]
+    wide = X.assign(empty=pd.Series(values))
+    with pytest.warns(MissingValueWarning, match="^Column 'empty' is nearly empty and left out.$"):
+        clf = ParetoMKLClassifier(tol=1e-9).fit(wide, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        decided = clf.decision_function(wide)
+        assert_allclose(clf.decision_function(wide.assign(empty=values[0])), decided, atol=1e-12)
+    assert_allclose(ParetoMKLClassifier(tol=1e-9).fit(X, y).decision_function(X), decided, atol=1e-6)
 
 
 def test_messages_are_bounded():
@@ -221,8 +250,12 @@ def test_levels_that_training_did_not_have_are_noted():
         (["1,5"] * N, "Column 'bad' contains numbers with a comma"),
         ([1.5] * (N - 1) + ["?"], "Column 'bad' contains numbers and text, such as '\\?' in row 89"),
         ([[1, 2]] * N, "Column 'bad' contains lists"),
-        ([np.inf] + [1.0] * (N - 1), "Input X contains infinity.*column 'bad'"),
+        ([np.inf] + [1.0] * (N - 1), "Input X contains infinity.*column 'bad'.*replace it with a number"),
         (pd.to_timedelta(np.arange(N), unit="D"), "Column 'bad' contains dates or times"),
+        ([datetime.time(k % 24) for k in range(N)], "Column 'bad' contains dates or times"),
+        ([datetime.timedelta(k) for k in range(N)], "Column 'bad' contains dates or times"),
+        (["unknown"] + [f"2024-01-{k % 28 + 1:02d}" for k in range(1, N)], "Column 'bad' contains dates or times"),
+        (np.ones(N) + 1j, "Column 'bad' contains complex numbers"),
     ],
 )
 @GAPS
@@ -246,6 +279,39 @@ def test_a_model_of_a_table_needs_a_table():
     numbers = X[["age", "marker"]]
     plain = ParetoMKLClassifier().fit(numbers, y)
     assert_allclose(plain.decision_function(numbers.astype(object)), plain.decision_function(numbers), atol=1e-12)
+
+
+@GAPS
+def test_columns_at_other_places_are_refused_before_they_are_read():
+    """An error about the text in the wrong place would say nothing about its cause."""
+    frame, y = table()
+    X = frame.drop(columns="site")
+    clf = ParetoMKLClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="same order as they were in fit"):
+        clf.predict(X[X.columns[::-1]])
+    with pytest.raises(ValueError, match="yet now missing:\n- marker"):
+        clf.predict(X.drop(columns="marker"))
+    with pytest.raises(ValueError, match="several columns named 'age'; rename them"):
+        ParetoMKLClassifier().fit(X.rename(columns={"marker": "age"}), y)
+    with_text = ParetoMKLClassifier().fit({"a": X, "b": X[["age"]]}, y)
+    with pytest.raises(ValueError, match="'marker' is at another place"):
+        with_text.predict({"a": X[X.columns[::-1]], "b": X[["age"]]})
+
+
+@GAPS
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["f", "m", "x"])], ids=repr)
+def test_categories_of_polars_are_those_of_pandas(kind):
+    frame, y = table()
+    ours = frame[["age", "sex"]].astype({"sex": "category"})
+    theirs = pl.DataFrame({c: [None if pd.isna(v) else v for v in ours[c]] for c in ours})
+    theirs = theirs.with_columns(pl.col("sex").cast(kind))
+    decided = ParetoMKLClassifier(tol=1e-9).fit(ours, y).decision_function(ours)
+    assert_allclose(ParetoMKLClassifier(tol=1e-9).fit(theirs, y).decision_function(theirs), decided, atol=1e-6)
+
+
+def test_tables_that_cannot_be_read_say_what_to_pass():
+    with pytest.raises(TypeError, match=r"X is a LazyFrame.*pass X.collect\(\)"):
+        ParetoMKLClassifier().fit(pl.LazyFrame({"a": [1.0, 2.0]}), [0, 1])
 
 
 # ----------------------------------------------------------------------------------------------- encoder

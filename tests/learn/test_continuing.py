@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -12,6 +13,7 @@ from sklearn.datasets import load_diabetes, load_iris
 
 from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV, ParetoMKLRegressor, load_model, save_model
 from paretomkl.datasets import make_multitask
+from paretomkl.exceptions import UnseenLevelWarning
 from paretomkl.kernels import Gaussian, KernelBank, Linear
 
 FIXED = KernelBank([Linear(), Gaussian(1.0), Gaussian(3.0)], normalize="none", standardize=False)  # whatever the data
@@ -147,8 +149,31 @@ def test_models_that_learned_something_else_are_refused(data):
     for other in (ParetoMKLClassifier(loss="squared"), ParetoMKLClassifier(share="everything")):
         with pytest.raises(ValueError, match="fitted with machine='svc' and share='kernel'"):
             other.fit(X, y, tasks=tasks, warm_from=old)
+    with pytest.raises(ValueError, match="keeps the kernels of the earlier model, but kernels= is different"):
+        ParetoMKLClassifier(kernels=["linear"]).fit(X, y, tasks=tasks, warm_from=old)
+    search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], s=1.1, cv=2, share="kernel")
+    search.fit(X[:100], y[:100], tasks=tasks[:100])
+    with pytest.raises(ValueError, match="kernels= is different"):
+        clone(search).set_params(kernels=["linear"]).fit(X, y, tasks=tasks, warm_from=search)
     with pytest.raises(ValueError, match="fitted model of this library, got 'old'"):
         ParetoMKLClassifier().fit(X, y, tasks=tasks, warm_from="old")
+
+
+@pytest.mark.parametrize(
+    "plain", [ParetoMKLClassifier(), ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], s=1.1, cv=2)], ids=["plain", "search"]
+)
+def test_new_rows_may_have_new_levels(data, plain):
+    """The earlier rows keep their codes, although the new level comes before theirs in the alphabet."""
+    X, y, _ = data
+    frame = pd.DataFrame(X).add_prefix("x").assign(ward=np.where(X[:, 0] > 0, "east", "west"))
+    frame.loc[110:, "ward"] = "a new one"
+    old = clone(plain).fit(frame[:100], y[:100])
+    with pytest.warns(UnseenLevelWarning, match="Column 'ward' has a level"):
+        new = clone(plain).fit(frame, y, warm_from=old)
+    assert new.codings_ == old.codings_
+    assert new.gap_ <= 1e-3
+    with pytest.raises(ValueError, match="at another place"):
+        clone(plain).fit(frame[frame.columns[::-1]], y, warm_from=old)
 
 
 @pytest.mark.parametrize("share", ["kernel", "everything", "nothing"])

@@ -109,6 +109,8 @@ def test_bad_data_are_named(toy):
     stack = np.stack([X @ X.T, (X @ X.T) ** 2], axis=-1)
     with pytest.raises(ValueError, match="k\\(x, x\\) of new samples"):
         ParetoMKLOutlierDetector("svdd", kernels="precomputed").fit(stack)
+    with pytest.raises(ValueError, match=r"Unknown task 'third'.*fit a detector without tasks"):
+        ParetoMKLOutlierDetector().fit(X, tasks=["first", "second"] * 60).predict(X, tasks=["third"] * 120)
 
 
 @pytest.mark.parametrize("machine", METHODS)

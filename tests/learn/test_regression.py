@@ -342,5 +342,5 @@ def test_targets_and_epsilon_are_checked_whatever_the_loss(options, y, said):
 
 def test_an_unknown_task_of_a_regression_suggests_folds_without_classes():
     reg = ParetoMKLRegressor(kernels=["linear"]).fit(np.eye(8), np.arange(8.0), tasks=list("aaaabbbb"))
-    with pytest.raises(ValueError, match=r"Unknown task 'c'.*share='function'.*MultiTaskKFold: it keeps every task"):
+    with pytest.raises(ValueError, match=r"Unknown task 'c'.*share='function' .*MultiTaskKFold: it keeps every task"):
         reg.predict(np.eye(8), tasks=list("aaaacccc"))
