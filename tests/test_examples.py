@@ -138,17 +138,17 @@ def test_code_of_the_documentation(page):
 
 
 def test_commands_of_the_documentation_exist():
-    """Every ``paretomkl`` line of a shell block has an existing command with existing options."""
+    """Every command in a shell block, and after a prompt in a block of text, exists with its options."""
     typer = pytest.importorskip("typer")
     program = typer.main.get_command(importlib.import_module("paretomkl.cli._app").app)
     lines = [
-        (page.name, shlex.split(line, comments=True))
+        (page.name, shlex.split(line.removeprefix("$ "), comments=True))
         for page in TEXTS
-        for block in re.findall(r"^```sh\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+        for kind, block in re.findall(r"^```(sh|text)\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
         for line in block.replace("\\\n", " ").splitlines()
-        if line.startswith("paretomkl ")
+        if line.startswith("paretomkl " if kind == "sh" else "$ paretomkl ")
     ]
-    assert len(lines) > 5
+    assert len(lines) > 10
     for page, (_, name, *words) in lines:
         assert name in program.commands, f"{page}: there is no command {name!r}"
         program.commands[name].make_context(name, words, resilient_parsing=True)  # raises for an unknown option
