@@ -6,9 +6,8 @@ fit: the table of the search has the scores of all points in all folds.
 
 from __future__ import annotations
 
-import html
-import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._tools.shares import Share
 from .._tools.typing import Array, IntArray
+from .._tools.wording import ACCURACY, R2
 from .choice import best_of_ways, choose_way
 from .intervals import Estimate, of_folds
 from .scorers import within_unit
@@ -82,20 +82,14 @@ def honest_estimate(search: Any) -> Estimate:
     return found._replace(high=float(np.minimum(found.high, 1.0))) if of_variance else found
 
 
-def honest_html(search: Any) -> str:
-    """A sentence for notebooks; empty before the search is fitted."""
-    if not hasattr(search, "splits_"):
-        return ""
-    name = {None: "accuracy" if search.stratify else "explained variance"}.get(search.scoring, search.scoring)
-    score, low, high = (f"{value:.3f}".replace("-", "−") for value in honest_estimate(search))
-    between = "" if math.isnan(search.honest_interval_[0]) else f" (95 % interval {low} to {high})"
-    said = (
-        f"Score ({name}) over {search.n_splits_} folds, each with the parameters that the other folds choose: "
-        f"{score}{between}"
-    )
-    if hasattr(search, "p_value_"):
-        said += f"; permutation test: p = {search.p_value_:.3g}"
-    return f"<p>{html.escape(said)}</p>"
+def honest_words(search: Any, name: str) -> str:
+    """The score of a fitted search with its interval, in a sentence."""
+    measure = ACCURACY if name == ACCURACY.name else replace(R2, name=name)
+    score, low, high = honest_estimate(search)
+    ends = measure.interval(low, high)
+    said = f"{name[0].upper()}{name[1:]} {measure.text(score)}" + f" (95 % interval {ends})" * bool(ends)
+    said += f" over {search.n_splits_} folds, each with the parameters that the other folds choose"
+    return said + (f"; permutation test: p = {search.p_value_:.3g}." if hasattr(search, "p_value_") else ".")
 
 
 def splits_of(search: Any, n_samples: int) -> list[TrainTest]:

@@ -39,10 +39,11 @@ from ..solvers._base import Run
 from .choice import Choice, ScoreTable, edge_of
 from .conformal import predict_interval, predict_set
 from .folds import Fold, FoldScores, PlainEstimator, noted, one_number, own_score, routed, run_folds, shares_by_fold
-from .honest import honest_estimate, honest_html, honest_scores
+from .honest import honest_estimate, honest_scores, honest_words
 from .permutation import permutation_test
 from .probabilities import score_probabilities
 from .refolds import SearchFolds, calibration_at
+from .results import CrossValidation
 from .scorers import check_scorer, wants_probabilities
 from .splits import TrainTest, group_codes, make_splits, rows_to_search
 from .ways import (
@@ -500,7 +501,12 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         return found.low, found.high
 
     def _tables(self) -> str:
-        return honest_html(self) + super()._tables()
+        from .._show.notebook import score_name, search_html
+
+        if not hasattr(self, "splits_"):  # before fit
+            return ""
+        cv = CrossValidation.from_search(self) if "kernel" in self.best_indices_ else None
+        return search_html(self, honest_words(self, score_name(self)), cv) + super()._tables()
 
     def to_frame(self) -> DataFrame:
         """``cv_results_`` without the scores of single folds: one row per point of the grid, for pandas and LaTeX.

@@ -157,7 +157,12 @@ class ScoresByTask(PublicNames):
         def line(cells: Sequence[str], tag: str) -> str:
             return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
-        body = "".join(line(cells, "td") for cells in self.cells())
+        lines = [line(cells, "td") for cells in self.cells()]
+        if len(self.tasks) > 1 and np.isfinite(self.scores).any():
+            worst = int(np.nanargmin(self.scores))
+            bold = lines[worst].replace("<tr>", '<tr style="font-weight:bold">', 1)
+            lines[worst] = bold.replace("</td>", " (lowest)</td>", 1)
+        body = "".join(lines)
         return f"<table><thead>{line(self.header, 'th')}</thead><tbody>{body}</tbody></table>"
 
 

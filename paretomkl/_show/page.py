@@ -499,10 +499,22 @@ def path_html(path: ParetoPath) -> str:
     if path.share != "kernel":
         return f"<div>{title}</div>"
     return (
-        f"<div>{title}"
+        f"<div>{title}{_what_p_does(path)}"
         f'<div style="display:flex;flex-wrap:wrap;gap:1.5em;align-items:center">{summary_table(path)}{_picture(path)}'
         "</div></div>"
     )
+
+
+def _what_p_does(path: ParetoPath) -> str:
+    """What the largest p does to the tasks, compared with p = 1, and where to see scores."""
+    rows = np.unique(path.ps, return_index=True)[1]
+    at, last = rows[ExponentAxis(path.ps[rows]).nearest(1.0)], rows[-1]
+    names = path.ps[at], path.objectives[last], path.objectives[at], shorten_all(path.task_names), path.difficulty[at]
+    changes = words.change_of_objectives(*names, _noun(path)) if last != at else []
+    if changes:
+        changes[0] = changes[0].replace("Compared with", f"With p = {exponent_label(path.ps[last])} instead of", 1)
+    see = "Objectives are not scores; for these, see <code>paretomkl.report.trade_off_page(path, X_new, y_new)</code>."
+    return f"<p>{'<br/>'.join([*map(html.escape, changes), see])}</p>"
 
 
 def summary_table(path: ParetoPath, overall: Sequence[str] | None = None, overall_name: str = "") -> str:
@@ -613,6 +625,7 @@ def _picture(path: ParetoPath, width: int = 320, height: int = 190) -> str:
     x = left + (width - left - 12) * axis.places(axis.ps)
     y = top + (height - top - bottom) * (high - change) / (high - low)
     zero = top + (height - top - bottom) * high / (high - low)
+    at_zero = "0" if min(high, -low) > (high - low) / 5 else ""  # where it covers no other label
     lines = "".join(
         f'<polyline points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, of_task, strict=True))}"/>'
         for of_task in y.T
@@ -627,11 +640,14 @@ def _picture(path: ParetoPath, width: int = 320, height: int = 190) -> str:
         f"Change of the task objectives from p = {exponent_label(axis.ps[reference])}; {words.listing(names)}"
     )
     return (
-        f'<svg role="img" aria-label="{label}" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'<svg role="img" aria-label="{label}" width="{width}" height="{height + 12}" '
+        f'viewBox="0 0 {width} {height + 12}" '
         'fill="currentColor" font-size="11" font-family="sans-serif">'
-        f'<text x="0" y="12">objectives against p = {exponent_label(axis.ps[reference])}, in %</text>'
+        f'<text x="0" y="12">change of each objective from p = {exponent_label(axis.ps[reference])}, in %</text>'
         f'<text x="{left - 6}" y="{top + 8}" text-anchor="end">{high:+.3g}</text>'
         f'<text x="{left - 6}" y="{height - bottom}" text-anchor="end">{low:+.3g}</text>'
+        f'<text x="{left - 6}" y="{zero + 4:.1f}" text-anchor="end">{at_zero}</text>'
+        f'<text x="{(left + width) / 2:.0f}" y="{height - 8}" text-anchor="middle" dy="14">exponent p</text>'
         f'<path d="M{left} {zero:.1f}H{width - 12}" stroke="currentColor" stroke-dasharray="2 3"/>'
         f'<g fill="none" stroke="currentColor" stroke-opacity="0.55">{lines}</g>{ticks}</svg>'
     )

@@ -22,6 +22,7 @@ from .._select.refolds import SearchFolds
 from .._select.scores import make_judge
 from .._select.search import PathSearch
 from .._select.splits import TrainTest, make_splits
+from .._show.notebook import interval_chart, which_matter
 from .._show.page import table
 from .._tools.checks import check_count, check_number, shown
 from .._tools.typing import AnyArray, Array, IntArray
@@ -162,7 +163,16 @@ class Importances:
 
     def _repr_html_(self) -> str:
         header, *rows = self._table()
-        return f"{table(header, rows)}<p>{html.escape(self.in_words)}</p>"
+        order, score = np.argsort(-self.mean, kind="stable"), self.score_measure
+        names, scale = [self.names[k] for k in order], 100 if score.percent else 1
+        numbers = scale * np.array([self.mean, self.low, self.high])[:, order]
+        how = "left out" if self.measure == "leave-out" else "permuted"
+        unit = ", in points" * score.percent
+        label = f"loss in {score.name} if {how}{unit}, with {self.confidence:.0%} interval"
+        return (
+            f"<p><b>{html.escape(which_matter(names, *numbers[1:]))}</b></p>{interval_chart(names, numbers, label)}"
+            f"{table(header, rows)}<p>{html.escape(self.in_words)}</p>"
+        )
 
     def _table(self) -> list[list[str]]:
         """Header, names and numbers as text, the largest first; differences of shares in percentage points."""
