@@ -22,6 +22,7 @@ from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
@@ -152,7 +153,7 @@ def svc_gap(K: np.ndarray, signs: np.ndarray, C: float | np.ndarray, alpha: np.n
 
 def svc_objective_qp(K: np.ndarray, signs: np.ndarray, C: float | np.ndarray) -> tuple[float, np.ndarray]:
     """J and its maximiser by a conic solver; the same problem as ``svc_objective``."""
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     signs = np.asarray(signs, dtype=float)
     bounds = np.broadcast_to(np.asarray(C, dtype=float), signs.shape)
@@ -183,7 +184,7 @@ def _factor(K: np.ndarray) -> np.ndarray:
 
 def _solve(problem) -> bool:
     """Run Clarabel as accurately as possible; return whether it succeeded."""
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     tolerances = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10)
     reduced = dict.fromkeys(("reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas"), 1e-4)
@@ -243,7 +244,7 @@ def relative_gap(
 
 def _best_lower_bound(sums: np.ndarray, terms: np.ndarray, s: float) -> float:
     """max over eta in the simplex of eta'a - 1/2 ||sum_t eta_t G^t||_{s*}, evaluated at the eta found."""
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     bounds = []
     for approx in (False, True):
@@ -305,7 +306,7 @@ def conic_optimum(
 
 def power_norm(x, p, approx):
     """The L_p norm in CVXPY, by power cones or by rational powers; before CVXPY 1.8 only by rational powers."""
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     by_cones = "approx" in inspect.signature(cp.pnorm).parameters
     return cp.pnorm(x, p, **({"approx": approx} if by_cones else {}))
@@ -318,7 +319,7 @@ def primal_problem(Ks, tasks, costs, p, s, weights, approx):
     subject to   z_t >= 1/2 sum_m ||f_m^t||^2 / theta_m + C'xi^t,    ||theta||_s <= 1,
                  y^t (sum_m F_m^t f_m^t + b_t) >= 1 - xi^t,          xi >= 0
     """
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     theta, z = cp.Variable(len(Ks)), cp.Variable(len(tasks))
     constraints = [power_norm(theta, s, approx=approx) <= 1, *_epigraphs(Ks, tasks, costs, theta, z)]
@@ -328,7 +329,7 @@ def primal_problem(Ks, tasks, costs, p, s, weights, approx):
 
 def _epigraphs(Ks, tasks, costs, theta, z):
     """z_t >= J_t(theta) as constraints of CVXPY."""
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     constraints = []
     for t, ((rows, signs), bounds) in enumerate(zip(tasks, costs, strict=True)):
@@ -350,7 +351,7 @@ def dual_problem(Ks, tasks, costs, p, s, weights, approx):
     subject to   r_m >= sum_t (y beta_t)'K_m(y beta_t) / lam_t,           ||w^(-1/p) lam||_q <= 1,    1/p + 1/q = 1,
                  0 <= beta_t <= lam_t C,  y'beta_t = 0
     """
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     lam, r = cp.Variable(len(tasks), nonneg=True), cp.Variable(len(Ks))
     if p == 1:
@@ -375,7 +376,7 @@ def conic_minimum(Ks: np.ndarray, tasks: Sequence[Task], C: Costs, scalarize, al
 
     ``scalarize(z)`` is an increasing convex expression of CVXPY, ``allowed(theta)`` a list of constraints.
     """
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     theta, z = cp.Variable(len(Ks), nonneg=True), cp.Variable(len(tasks))
     constraints = allowed(theta) + _epigraphs(Ks, tasks, _costs(C, tasks), theta, z)
@@ -398,7 +399,7 @@ def cut_optimum(linear: np.ndarray, slopes: np.ndarray, p: float, s: float, weig
 
     This is the best lower bound that these cuts can prove, by a conic solver.
     """
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     weights = _normalised(weights, linear.shape[1])
     scale = linear.max()
@@ -431,7 +432,7 @@ def cut_optimum(linear: np.ndarray, slopes: np.ndarray, p: float, s: float, weig
 
 def machine_objective(kind: str, K: np.ndarray, y: np.ndarray, C: np.ndarray, epsilon: float = 0.1) -> float:
     """J of one task from its dual problem: a linear system for ridge, else a quadratic program."""
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     if kind == "ridge":
         n = len(y)
@@ -516,7 +517,7 @@ def machine_optimum(
     The value is M_p at the theta found, from the dual problems of the tasks; it is trusted where the conic solver has
     the same to 1e-6.
     """
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     weights = _normalised(weights, len(tasks))
     best_error, best = np.inf, None
@@ -542,7 +543,7 @@ def machine_optimum(
 
 def _primal(kind, Ks, theta, y, C, epsilon):
     """The primal objective of one task as an expression in theta, minimised over the task's own variables."""
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     features = [_factor(K) for K in Ks]
     parts = [cp.Variable(F.shape[1]) for F in features]

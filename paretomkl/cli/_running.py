@@ -58,7 +58,7 @@ class Commands(TyperGroup):
 
 def _about_usage(error: Any) -> str:
     """What is wrong with the options, and what the user probably meant."""
-    possible = getattr(error, "possibilities", None)
+    possible = hasattr(error, "option_name") and getattr(error, "possibilities", None)  # of options, not commands
     words = " ".join((error.message if possible else error.format_message()).split()).rstrip(".")
     if possible and (near := nearest(error.option_name, possible)):
         return f"{words}; did you mean {near}?"

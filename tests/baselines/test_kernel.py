@@ -57,7 +57,7 @@ def partially_shared_optimum(Ks, pairs, C, beta):
     The tasks are in their primal form, 1/2 sum_m ||f_m||^2 / theta_m + C sum xi. The value is that of LIBSVM at the
     weights found, and must agree with the solver's value.
     """
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     M, T = len(Ks), len(pairs)
     scale = np.mean([svc_objective(Ks.mean(axis=0)[np.ix_(rows, rows)], signs, C)[0] for rows, signs in pairs])

@@ -60,7 +60,7 @@ def penalty(norms: np.ndarray, p: float, q: float) -> float:
 
 def conic_optimum(toy, q: float, C: float, c: np.ndarray | None = None) -> float:
     """min C Σ hinge + Σ_m c_m (Σ_t ‖f_m^t‖^q)^(1/q) in features F_m^t of the kernels; c = ∞ drops a kernel."""
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     c = np.ones(len(toy.Ks)) if c is None else c
     kernels = np.flatnonzero(np.isfinite(c))

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_array, csr_matrix, issparse, random_array
+from scipy.sparse import csr_array, csr_matrix, issparse
 
 from paretomkl import (
     Cosine,
@@ -27,8 +27,7 @@ from paretomkl.exceptions import SourceWarning
 
 RNG = np.random.default_rng(0)
 N = 60
-WORDS = random_array((N, 300), density=0.05, format="csr", rng=RNG, data_sampler=lambda size: RNG.integers(1, 5, size))
-WORDS = csr_array(WORDS, dtype=float)
+WORDS = csr_array(np.where(RNG.random((N, 300)) < 0.05, RNG.integers(1, 5, (N, 300)), 0.0))
 SIGNED = csr_array(WORDS * np.where(RNG.random(300) < 0.5, -1.0, 1.0))
 CLINIC = RNG.normal(size=(N, 3))
 LABELS = np.where(WORDS.toarray()[:, :150].sum(axis=1) > WORDS.toarray()[:, 150:].sum(axis=1), "a", "b")

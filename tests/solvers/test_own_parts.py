@@ -52,14 +52,14 @@ class Own:
 
 
 def fourth_powers():
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     return Own(lambda g: np.mean(g**4), lambda g: 4 * g**3 / len(g), lambda z: cp.sum(cp.power(z, 4)) / 3)
 
 
 def soft_maximum(temperature):
     """temperature · log mean exp(g / temperature)."""
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     def shares(g):
         powers = np.exp((g - g.max()) / temperature)
@@ -73,7 +73,7 @@ def soft_maximum(temperature):
 
 def mean_of_largest(k):
     """The expected shortfall: polyhedral, with kinks wherever objectives are equal."""
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     def subgradient(g):
         return np.isin(np.arange(len(g)), np.argsort(-g)[:k]) / k
@@ -83,7 +83,7 @@ def mean_of_largest(k):
 
 def huber(level):
     """Squares up to a level and straight lines above."""
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     def value(g):
         return np.mean(np.where(g < level, g**2 / (2 * level), g - level / 2))
@@ -96,7 +96,7 @@ def huber(level):
 
 def sum_and_excess(level):
     """A weighted sum, and the variance above a level, which alone would not be increasing."""
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     def value(g):
         return OMEGA @ g + 0.1 * np.sum(np.maximum(g - level, 0) ** 2)
@@ -348,7 +348,7 @@ class PlainEllipsoid(OwnSet):
 
 
 def sets_of_others():
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     def inside(theta):
         return [cp.sum(cp.multiply(AXES, theta**2)) <= 1]
@@ -364,7 +364,7 @@ def sets_of_others():
 @pytest.mark.parametrize("name", ["ellipsoid", "pairs", "box in simplex", "ellipsoid without barrier"])
 @pytest.mark.parametrize("p", [0.3, 1.0, 2.0, np.inf, NAN])
 def test_any_weight_set_reaches_the_conic_optimum(name, p):
-    import cvxpy as cp
+    cp = pytest.importorskip("cvxpy")
 
     data, (weight_set, allowed) = problem_of("svc", seed=2), sets_of_others()[name]
     scalarization = fourth_powers() if np.isnan(p) else PowerMean(p)
