@@ -78,12 +78,13 @@ def insert(app: Any, page: str, source: list[str]) -> None:
         code = indent(code, "    ")
         if code not in text:
             raise ExtensionError(f"{page} lacks a block of examples/plot_{name}.py.")
-        behind = "".join(f"\n\n.. image:: /stored/{picture}\n   :alt: {name}" for picture in block["pictures"])
+        behind = [
+            f".. image:: /stored/{one}\n   :alt: {name}\n   :class: sphx-glr-single-img" for one in block["pictures"]
+        ]
         if block["output"]:
-            behind += "\n\n.. rst-class:: sphx-glr-script-out\n\n .. code-block:: none\n\n" + indent(
-                block["output"], "    "
-            )
-        text = text.replace(code, code + behind + "\n\n")
+            output = indent(block["output"], "    ")
+            behind.append(f".. rst-class:: sphx-glr-script-out\n\n .. code-block:: none\n\n{output}")
+        text = text.replace(code, "\n\n".join([code, *behind, ""]))
     source[0] = text
 
 

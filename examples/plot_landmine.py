@@ -70,13 +70,13 @@ for k, fraction in enumerate(fractions):
     ax.bar_label(bars, [f"{value:.1f}" for value in mean], padding=2, fontsize=9)
     for split in range(n_splits):
         w = ways.index(chosen[fraction, split].best_share_)
-        ax.plot(w + 0.38 * (k - 0.5), 52 + 1.2 * split, "k*", label="chosen by folds" if k == split == 0 else None)
+        ax.plot(w + 0.38 * (k - 0.5), 52 + 1.2 * split, "k*")
 ax.set_xticks(place, ways)
 ax.set(
     ylim=(50, None),
     ylabel="accuracy on other echoes, % (guessing: 50)",
     xlabel="what the fields share",
-    title="Landmine, 29 fields",
+    title="Landmine, 29 fields (stars: what the folds chose)",
 )
 figure.legend(title="training set", loc="outside right upper")
 plt.show()

@@ -137,6 +137,12 @@ def test_code_of_the_documentation(page):
         assert not report, "".join(report)
 
 
+def test_the_site_has_five_headings():
+    (tree,) = re.findall(r"^```{toctree}\n(.*?)^```", (ROOT / "doc" / "index.md").read_text("utf-8"), re.M | re.S)
+    entries = [re.sub(r".*<(.*)>", r"\1", line) for line in tree.splitlines() if line and not line.startswith(":")]
+    assert entries == ["start", "guide/index", "auto_examples/index", "api/index", "evidence"]
+
+
 def test_commands_of_the_documentation_exist():
     """Every command in a shell block, and after a prompt in a block of text, exists with its options."""
     typer = pytest.importorskip("typer")
