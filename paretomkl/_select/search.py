@@ -47,6 +47,7 @@ from .results import CrossValidation
 from .scorers import check_scorer, wants_probabilities
 from .splits import TrainTest, group_codes, make_splits, rows_to_search
 from .ways import (
+    MOST_TASKS,
     MOST_THOROUGH,
     AutoShare,
     is_auto,
@@ -199,7 +200,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         X = as_blocks(X)
         reader = self._checked(X)
         samples = read_samples(reader, X, tasks=tasks, reset=True)
-        ways, task_size = ways_possible(self, ways_asked(self), Examples(samples, y, weight))
+        ways, task_size, n_problems = ways_possible(self, ways_asked(self), Examples(samples, y, weight))
         self._settle(samples, y)
         X, y, weight, groups = indexable(X, y, weight, groups)
         self.scorer_ = self._scorer(samples, y)
@@ -211,7 +212,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         if rows is not None:
             some, X, groups = examples.take(rows), take_rows(X, rows), take_rows(groups, rows)
         ways, splits = self._splits(ways, some, groups)
-        grids = self._grids(ways, len(some.samples))  # what "auto" stands for is known now
+        grids = self._grids(ways, len(some.samples), n_problems)  # what "auto" stands for is known now
         n_points = sum(grid.size for grid in grids.values())
         with Progress(len(splits) * n_points + len(self._exponents()), self.tol, self.verbose) as progress:
             folds = partial(self._folds, some, X, tasks is not None, splits, grids, reader)
@@ -288,18 +289,21 @@ class PathSearch(KernelFit, MultiTaskEstimator):
         """Name of the loss of the held-out decisions in ``cv_results_``."""
         return "squared_error" if self.machine_kind.decisions in ("estimates", "numbers") else "log_loss"
 
-    def _grids(self, ways: Sequence[Share], n_rows: int) -> Grids:
-        """The grid of each way; with many rows, "auto" leaves out what brings little there."""
-        grids = {way: self._grid(way) for way in ways}
-        if n_rows <= MOST_THOROUGH:
+    def _grids(self, ways: Sequence[Share], n_rows: int, n_problems: int) -> Grids:
+        """The grid of each way; with many rows or tasks, defaults leave out what brings little there."""
+        grids, many = {way: self._grid(way) for way in ways}, n_problems > MOST_TASKS
+        if n_rows <= MOST_THOROUGH and not many:
             return grids
         if is_auto(self.capacity):
             grids = {
                 way: replace(grid, capacities=grid.capacities and grid.capacities[:USUAL_CAPACITIES])
                 for way, grid in grids.items()
             }
-        if is_auto(self.share) and self.s == NORMS:
-            grids = {way: grid if way == "kernel" else replace(grid, norms=NORMS[:1]) for way, grid in grids.items()}
+        if (is_auto(self.share) or many) and self.s == NORMS:
+            fewer = grids.keys() - ({"kernel"} if not many else set())
+            grids = {way: replace(grid, norms=NORMS[:1]) if way in fewer else grid for way, grid in grids.items()}
+        if many and grids.get("kernel") and grids["kernel"].ps == list(PAPER_PS):
+            grids["kernel"] = replace(grids["kernel"], ps=list(PAPER_PS[::3]))  # 1 is among them
         return grids
 
     def _grid(self, way: Share = "kernel") -> Grid:
@@ -580,12 +584,13 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
         best.
     s : sequence of float, or float, default=(1.1, 2.0)
         Norms of the kernel weights to choose from, at least 1: 1 gives sparse weights, infinity equal weights. A single
-        number is fixed and does not appear in ``best_params_``.
+        number is fixed and does not appear in ``best_params_``. With more than 1000 tasks or pairs of classes, the
+        default is 1.1 alone, and only every third exponent of ``PAPER_PS`` is tried.
     capacity : "auto", sequence of float, or float, default="auto"
         Exponents κ of the effective rank to choose from, see :class:`KernelBank`. "auto" is (0.5, 1.0, 1.5) for kernels
-        with a capacity penalty, such as the default bank (without 1.5 for more than 400 rows), and no search for
-        others. With the squared loss it is (0.5,), since that already penalises fitting noise, and with the logistic
-        loss (0.5, 1.0). If you pass numbers, the penalty applies to kernels of any kind.
+        with a capacity penalty, such as the default bank (without 1.5 for more than 400 rows, or 1000 tasks or pairs of
+        classes), and no search for others. With the squared loss it is (0.5,), since that already penalises fitting
+        noise, and with the logistic loss (0.5, 1.0). If you pass numbers, the penalty applies to kernels of any kind.
     cv : int, splitter, iterable, "new tasks" or "time", default=None
         Number of folds (None: 5), shuffled and stratified by task and label, which keep ``groups`` together if you pass
         them to ``fit``; or any scikit-learn splitter, or an iterable of (train, test) indices. "new tasks" leaves whole

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 AutoShare: TypeAlias = Literal["auto"]
 MOST_APART, LEAST_APART = 20, 30  # tasks, and their mean rows, with which "auto" tries models that share nothing
 MOST_THOROUGH = 400  # rows up to which "auto" tries every norm of the kernel weights for ways besides the kernel
+MOST_TASKS = 1000  # tasks, or pairs of classes, up to which searches try every norm
 
 
 def is_auto(share: Any) -> bool:
@@ -51,8 +52,8 @@ def ways_asked(search: PathSearch) -> list[Share]:
     return sorted({check_share(way) for way in given}, key=SHARES.index)
 
 
-def ways_possible(search: PathSearch, ways: Sequence[Share], examples: Examples) -> tuple[list[Share], float]:
-    """The ways that these data allow, and the mean size of a task.
+def ways_possible(search: PathSearch, ways: Sequence[Share], examples: Examples) -> tuple[list[Share], float, int]:
+    """The ways that these data allow, the mean size of a task, and the number of tasks, or pairs of classes.
 
     With a single task, all ways are the same. A task with a single class cannot have its own function. "auto" leaves
     out what takes long and hardly ever wins.
@@ -60,7 +61,7 @@ def ways_possible(search: PathSearch, ways: Sequence[Share], examples: Examples)
     n_tasks, n_rows = _sizes(examples)
     if len(ways) > 1 and n_tasks < 2:
         ways = ["kernel"] if "kernel" in ways else ways[:1]
-    size, refused = 0.0, dict[Share, Exception]()
+    size, n_problems, refused = 0.0, 0, dict[Share, Exception]()
     for way in ways:
         try:
             reading = search.plain_estimator(way).reading
@@ -71,13 +72,14 @@ def ways_possible(search: PathSearch, ways: Sequence[Share], examples: Examples)
         else:
             pooled = training.together.n_tasks if training.together else 1
             size = size or float(training.task_sizes.mean()) / pooled
+            n_problems = max(n_problems, len(training.task_sizes))
     ways = without(ways, refused)
     if is_auto(search.share) and n_tasks > 1:
         most, few = search.max_search_rows, n_tasks > MOST_APART or n_rows < LEAST_APART * n_tasks
         slow = {"nothing"} if few else set()
         slow |= TOGETHER if most is not None and n_rows > most else set()
         ways = [way for way in ways if way not in slow] or ways
-    return ways, size
+    return ways, size, n_problems
 
 
 def _sizes(examples: Examples) -> tuple[int, int]:
