@@ -11,7 +11,7 @@ import numpy as np
 
 from .._data.labels import Decided, Samples
 from .._tools.typing import AnyArray, Array, IntArray
-from ..kernels._exchange import Exchange, kernels_on
+from ..kernels._exchange import Exchange, kernels_on, see_nothing_else
 from .models import SeparateModel, SharedModel, TaskModel
 
 PANEL_BYTES = 64 * 2**20  # size of the distances of one batch of samples
@@ -110,6 +110,9 @@ class _Part:
         columns = columns if preparation is None else preparation.expanded(columns)
         which = kernels_on(bank, columns)
         values = self._values_without(which)
+        if len(self.rows) == len(self.left) and see_nothing_else(bank, columns, which):
+            # whole samples exchange places as far as these kernels are concerned
+            return values + (self._values_without(np.zeros_like(which)) - values)[donors]
         for kernels, factor in self.kernels:
             K = kernels.cross(columns, donors, which)
             values = values + (K if factor is None else K * factor) @ self.coefficients

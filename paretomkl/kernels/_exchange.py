@@ -114,6 +114,12 @@ def kernels_on(bank: FittedBank, columns: IntArray) -> AnyArray:
     return np.array([bool(np.isin(columns, seen).any()) for seen in bases.columns])[bases.of_kernel]
 
 
+def see_nothing_else(bank: FittedBank, columns: IntArray, which: AnyArray) -> bool:
+    """Whether the kernels ``which`` depend on these columns only."""
+    bases = bank.evaluator.bases
+    return all(np.isin(bases.columns[b], columns).all() for b in np.unique(bases.of_kernel[which]))
+
+
 def _with_columns(part: AnyArray, at: IntArray, values: Array) -> Array:
     """Features with other values in the columns ``at``."""
     changed = np.array(dense(part))

@@ -80,6 +80,14 @@ def test_a_source_is_its_columns_together(wine):
     assert len(train) + len(test) == kept.n_samples
 
 
+@pytest.mark.parametrize("share", ["nothing", "kernel", "function", "everything"])
+def test_kernels_of_a_source_alone_exchange_whole_samples(share, monkeypatch):
+    search = ParetoMKLRegressorCV(**ONE, kernels=TWO, share=share).fit(*DIABETES, tasks=TASKS)
+    short = importance(search, *DIABETES, tasks=TASKS, n_repeats=1)
+    monkeypatch.setattr("paretomkl._fitting.exchange.see_nothing_else", lambda *_: False)
+    assert_allclose(importance(search, *DIABETES, tasks=TASKS, n_repeats=1).mean, short.mean, rtol=1e-9)
+
+
 def test_several_permutations_of_a_source_narrow_its_interval(wine, monkeypatch):
     usual = importance(wine, *WINE, n_repeats=1)
     monkeypatch.setattr("paretomkl.inspection._importance.PERMUTATIONS", 1)
