@@ -52,7 +52,7 @@ def far_outside(X: AnyArray, known: Array) -> list[FarColumn]:
         bottom, top = dense(some.nanmin(axis=0)).ravel(), dense(some.nanmax(axis=0)).ravel()
     else:
         bottom, top = np.fmin.reduce(some, axis=0), np.fmax.reduce(some, axis=0)
-    if (bottom >= low).all() and (top <= high).all():
+    if not ((bottom < low) | (top > high)).any():
         return []
     with np.errstate(invalid="ignore"):  # infinite ranges have no width
         width = np.where(high > low, high - low, np.inf)

@@ -253,12 +253,14 @@ class TaskModel(PublicNames, FittedTasks):
 
     def _values_at(self, theta: Array, data: AnyArray, rows: IntArray, tasks: IntArray) -> Array:
         """Values in batches, with kernels only to the support vectors of these tasks."""
-        dual = self.dual[tasks]
+        # slices of sparse matrices take as long as the kernel values of a row
+        dual = self.dual if np.array_equal(tasks, np.arange(self.dual.shape[0])) else self.dual[tasks]
         used = np.unique(dual.indices)
         out = np.tile(self.intercepts[tasks], (len(rows), 1))
         if len(used) == 0:
             return out
-        bank, coefficients = self.bank, dual[:, used].T.toarray()
+        bank, dual = self.bank, dual if len(used) == dual.shape[1] else dual[:, used]
+        coefficients = dual.T.toarray()
         right = self.support.side(bank, used)
         device = bank.device_for(right, len(rows) * len(used))
         step = DEVICE_ROWS if device else max(1, int(BATCH_BYTES // (8 * len(used) * max(1, bank.n_bases))))

@@ -424,11 +424,21 @@ class KernelFit(_Estimator):
         warn_if_novel(found, stacklevel=3)
         return found
 
-    def card(self) -> str:
-        """A model card in Markdown: rows per task, parameters, held-out scores with intervals, and what to know."""
+    def card(self, importances: Any = None) -> str:
+        """A model card in Markdown: rows per task, parameters, held-out scores with intervals, and what to know.
+
+        Parameters
+        ----------
+        importances : Importances, default=None
+            What :func:`~paretomkl.inspection.importance` found, for a section of its own; it needs the training data.
+
+        Returns
+        -------
+        card : str
+        """
         from .card import model_card
 
-        return model_card(self)
+        return model_card(self, importances=importances)
 
     # ------------------------------------------------------------------------------------------- notebooks
     @property

@@ -21,10 +21,13 @@ NAMED = ("share", "p", "C", "s", "capacity", "epsilon", "loss", "class_weight") 
 MOST_LISTED = 30  # tasks, classes and columns
 
 
-def model_card(model: Any, *, by_task: Any = None, target: str = "", features: Sequence[str] = ()) -> str:
+def model_card(
+    model: Any, *, by_task: Any = None, importances: Any = None, target: str = "", features: Sequence[str] = ()
+) -> str:
     """Markdown about a fitted estimator or search.
 
-    by_task: its scores on held-out rows, with intervals; target, features: names of columns, where they are known.
+    by_task: its scores on held-out rows, with intervals; importances: what
+    :func:`~paretomkl.inspection.importance` found; target, features: names of columns, where they are known.
     """
     check_is_fitted(model, "model_")
     sections = {
@@ -36,6 +39,8 @@ def model_card(model: Any, *, by_task: Any = None, target: str = "", features: S
         told = "Shares say what the model uses, not what it needs: `paretomkl.inspection.importance` measures that."
         rows = [(name, percent(float(np.mean(share)))) for name, share in shares.items()]
         sections["Sources"] = f"{_table(['source', 'share'], rows)}\n\n{told}"
+    if importances is not None:
+        sections["Importances"] = _importances(importances)
     sections["What to know"] = "\n".join(f"- {sentence}" for sentence in _to_know(model))
     text = "\n\n".join(f"## {title}\n\n{body}" for title, body in sections.items())
     return f"# Model card\n\n{_what(model, target, features)}\n\n{text}\n"
@@ -90,6 +95,17 @@ def _scores(model: Any, by_task: Any) -> str:
     scoring = model.scoring or ("accuracy" if is_classifier(model) else "explained variance")
     between = "" if math.isnan(low) else f", 95 % interval {low:.3f} to {high:.3f}"
     return f"{scoring} {model.honest_score_:.3f}{between}; in each fold with parameters that the other folds choose."
+
+
+def _importances(found: Any) -> str:
+    """What each source, column or kernel is worth, the most important ones first."""
+    way = "left out" if found.measure == "leave-out" else "permuted"
+    told = f"Loss of score on held-out rows if a {found.by} is {way}; nothing is certain where the interval contains 0."
+    rows = [
+        (found.names[k], f"{found.mean[k]:.3f}", f"{found.low[k]:.3f} to {found.high[k]:.3f}")
+        for k in np.argsort(-found.mean, kind="stable")[:MOST_LISTED]
+    ]
+    return f"{told}\n\n{_table([found.by, 'loss', f'{percent(found.confidence)} interval'], rows)}"
 
 
 def _to_know(model: Any) -> list[str]:

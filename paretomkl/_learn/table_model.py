@@ -68,12 +68,17 @@ class TableModel:
         """The probabilities of the classes, (n_rows, n_classes)."""
         return self.model.predict_proba(self.inputs(frame))
 
-    def card(self) -> str:
-        """A model card in Markdown: rows per task, parameters, held-out scores with intervals, and what to know."""
+    def card(self, importances: Any = None) -> str:
+        """A model card in Markdown: rows per task, parameters, held-out scores with intervals, and what to know.
+
+        ``importances`` are what :func:`~paretomkl.inspection.importance` found, for a section of their own.
+        """
         from .card import model_card
 
         features = self.columns.numbers + self.columns.words
-        return model_card(self.model, by_task=self.by_task, target=self.columns.target, features=features)
+        return model_card(
+            self.model, by_task=self.by_task, importances=importances, target=self.columns.target, features=features
+        )
 
     @property
     def classes_(self) -> AnyArray:

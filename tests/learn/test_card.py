@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from paretomkl import ParetoMKLClassifier, ParetoMKLClassifierCV, ParetoMKLRegressor, load_model, save_model
+from paretomkl.inspection import importance
 
 RNG = np.random.default_rng(0)
 X, SITES = RNG.standard_normal((60, 3)), np.array(["a", "b|c"])[np.arange(60) % 3 // 2]
@@ -34,6 +35,17 @@ def test_cards_of_searches_have_their_honest_score():
     assert f"accuracy {search.honest_score_:.3f}, 95 % interval {low:.3f} to {high:.3f}" in card
     assert "| all rows | 60 |" in card
     assert f"| p | {search.best_params_['p']:g} |" in card
+
+
+def test_cards_may_have_importances():
+    search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], s=1.1, capacity=1.0, cv=3).fit(X, LABELS)
+    found = importance(search, X, LABELS, by="column", n_repeats=1)
+    card, best = search.card(found), int(found.mean.argmax())
+    assert "## Importances" not in search.card()
+    first = card.split("## Importances")[1].split("| --- | --- | --- |\n")[1].splitlines()[0]
+    assert (
+        first == f"| {found.names[best]} | {found.mean[best]:.3f} | {found.low[best]:.3f} to {found.high[best]:.3f} |"
+    )
 
 
 def test_a_ridge_contains_all_rows():
