@@ -1152,7 +1152,7 @@ function tasksTable() {
   });
   function say() {
     const found = S.find ? `Names with “${find.value.trim()}”: ${range(T).filter(matches).length} of ${T} ${NOUN}s. ` : "";
-    $("tasks-note").textContent = found + (N > 1 ? "Select a name to mark the task in all charts, or a heading to sort." : "Select a heading to sort.");
+    $("tasks-note").textContent = found + (N > 1 ? `Select a name to mark the ${NOUN} in all charts, or a heading to sort.` : "Select a heading to sort.");
   }
   say();
   let waiting;
