@@ -88,15 +88,15 @@ for name, share in search.source_shares_.items():
 # folds of the search again and exchanges the columns of one source among the held-out digits: what does the model lose
 # if that source says nothing? Each loss has an interval. Noise has a share but no importance.
 
-relies_on = importance(search, X_train, y_train, measure="permute")
+relies_on = importance(search, X_train, y_train)
 print(relies_on)
 display = relies_on.plot()
 display.figure_.set_size_inches(9, 3)
 
 # %%
-# By default, a source is left out of the learning instead: what do you lose if you stop measuring it? That is much
-# less, because the others stand in for it. The frequencies are computed from the same image as the halves. So a small
-# importance does not say that a source is useless, only that it is not needed beside the others.
+# A source can also be left out of the learning: what do you lose if you stop measuring it? That is much less, because
+# the others stand in for it. The frequencies are computed from the same image as the halves. So a small importance does
+# not say that a source is useless, only that it is not needed beside the others.
 
-print(importance(search, X_train, y_train))
+print(importance(search, X_train, y_train, measure="leave-out"))
 plt.show()
