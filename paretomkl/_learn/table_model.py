@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .._tools.typing import AnyArray, Array
-from .._tools.wording import counted, hint, joined
+from .._tools.wording import bounded, counted, hint
+from ..tables._coding import short
 from ..tables._files import TableError
-from ..tables._tables import Columns
+from ..tables._tables import MOST_COLUMNS, Columns, few
 
 if TYPE_CHECKING:
     from pandas import DataFrame as Frame
@@ -91,5 +92,6 @@ def check_columns(columns: Columns, frame: Frame, file_name: str) -> None:
     absent = [name for name in columns.inputs if name not in frame.columns]
     if absent:
         others = [name for name in frame.columns if name not in columns.inputs]
-        said = f"{file_name} has no column {joined(map(repr, absent), 'or')}, which the model needs"
-        raise TableError(f"{said}; {hint(absent, others, 'other column')}" if others else f"{said}.")
+        said = f"{file_name} has no column {few(absent, 'or')}, which the model needs"
+        tips = hint(absent[:MOST_COLUMNS], [short(name) for name in others], "other column")
+        raise TableError(bounded(f"{said}; {tips}" if others else f"{said}."))

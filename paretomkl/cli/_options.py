@@ -13,7 +13,7 @@ from .._tools.config import CHOICES, set_config
 from .._tools.devices import chosen_device
 from .._tools.running import effective_jobs
 from .._tools.shares import SHARES, Share
-from .._tools.wording import WORST, check_score_name, counted, did_you_mean, joined, quoted, split_names
+from .._tools.wording import WORST, check_score_name, counted, did_you_mean, joined, split_names
 from ..tables._files import MAX_ROWS, STANDARD_INPUT, TableError
 from ._running import Output, note
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..machines import MachineKind
     from ..tables._tables import Table
 
-MOST_NAMED = 12  # columns that a note lists at most
 LARGE, LARGE_REGRESSION = 5000, 2500  # rows above which commands use all cores by default, and pages have fewer points
 SEARCH_ROWS = 3000  # rows that parameters are chosen on at most, the default of the searches
 FOLDS = {"new-tasks": "new tasks", "time": "time"}  # what --cv takes besides a number, and what searches call it
@@ -163,7 +162,7 @@ class Options:
 
         Wrong options are refused before the file is read. ``any_tasks`` is the same as in :func:`load_table`.
         """
-        from ..tables._tables import in_words, load_table
+        from ..tables._tables import few, in_words, load_table
 
         parse_ways(self.share or "auto")
         self.costs()
@@ -181,7 +180,7 @@ class Options:
             note(in_words(table.left_out, len(table.y)))
         if table.look_like_ids:
             one = len(table.look_like_ids) == 1
-            which = f"{'column' if one else 'columns'} {quoted(table.look_like_ids)}"
+            which = f"{'column' if one else 'columns'} {few(table.look_like_ids)}"
             drop = shlex.quote(",".join(table.look_like_ids))
             note(
                 f"{which} {'looks like an id' if one else 'look like ids'}: a whole number that is different in every "
@@ -240,8 +239,9 @@ class Options:
             raise TableError("--source gives each source the default kernels; do not use it with --kernels.")
         made, rest = parse_sources(self.source, table)
         if rest:
-            named = quoted(rest, MOST_NAMED)
-            note(f"columns that no --source names form the source {OTHERS!r}: {named}; --drop ignores columns.")
+            from ..tables._tables import few
+
+            note(f"columns that no --source names form the source {OTHERS!r}: {few(rest)}; --drop ignores columns.")
         return made
 
     def ways(self, table: "Table", default: Sequence[Share]) -> list[Share]:

@@ -32,7 +32,7 @@ MAX_LABELS = 20  # a target with more distinct whole numbers than this is numeri
 FEW_LABELS = 10  # … and so is one with more than this …
 FEW_ROWS = 10  # … and fewer rows per value
 MOST_NAMED = 12  # maximum number of tasks listed in a message
-MOST_GAPS = 3  # maximum number of columns with gaps listed in a message
+MOST_COLUMNS = 3  # that a message names at most
 FEW_IDS = 20  # minimum number of rows for distinct whole numbers to look like ids
 ID_NAME = re.compile(r"(^|.*[_\W])(id|ids|nr|no|num|number|index|idx|key|row|rownum)", re.IGNORECASE)
 NAMELESS = re.compile(r"Unnamed: \d+")  # pandas' name for a column without a name
@@ -163,8 +163,8 @@ def _check_missing(frame: Frame, needed: Sequence[str], impute: bool) -> None:
         said = f"Column {name!r} is missing in {n:,} of {counted(len(frame), 'row')}"
     else:
         listed = [f"{short(name)!r} in {counted(n, 'row')}" for name, n in refused.items()]
-        rest = len(listed) - MOST_GAPS
-        said = f"Values are missing: {joined(listed[:MOST_GAPS] + [f'{rest:,} more'] * (rest > 0))}"
+        rest = len(listed) - MOST_COLUMNS
+        said = f"Values are missing: {joined(listed[:MOST_COLUMNS] + [f'{rest:,} more'] * (rest > 0))}"
     inputs = [_quoted(name) for name in refused if name not in needed]
     advice = "leave those rows out with --drop-missing"
     if inputs:
@@ -275,6 +275,12 @@ class LeftOut:
         return {"why": self.why, "rows": self.total, **by_task}
 
 
+def few(names: Sequence[str], last: str = "and") -> str:
+    """The first names, short enough for a message."""
+    rest = len(names) - MOST_COLUMNS
+    return joined([repr(short(name)) for name in names[:MOST_COLUMNS]] + [f"{rest:,} more"] * (rest > 0), last)
+
+
 def in_words(left_out: Sequence[LeftOut], n_rows: int) -> str:
     """A sentence about the rows left out of a table of which n_rows are kept."""
     total = sum(part.total for part in left_out)
@@ -288,22 +294,22 @@ class Selection:
         self.frame, self.tasks = frame, tasks
         self.left_out: list[LeftOut] = []
 
-    def keep(self, kept: Series, why: str) -> None:
-        """Keep the marked rows, and record the others."""
+    def keep(self, kept: Series, why: str, advice: str = "") -> None:
+        """Keep the marked rows, and record the others; ``advice`` is for a table that keeps none."""
         if kept.all():
             return
         gone = [""] * int((~kept).sum()) if self.tasks is None else self.tasks[~kept].fillna("").tolist()
         self.left_out.append(LeftOut(why, dict(sorted(Counter(gone).items()))))
         self.frame, self.tasks = self.frame[kept], None if self.tasks is None else self.tasks[kept]
         if not len(self.frame):
-            raise TableError(f"No rows are left to learn from: {in_words(self.left_out, 0)}")
+            raise TableError(f"No rows are left to learn from: {in_words(self.left_out, 0)}{advice}")
 
-    def drop_missing(self, columns: Sequence[str]) -> None:
+    def drop_missing(self, columns: Sequence[str], advice: str = "") -> None:
         """Drop rows with a missing value in one of these columns."""
         gaps = self.frame[list(columns)].isna()
         # columns that are entirely empty raise an error later
         named = [name for name in columns if gaps[name].any() and not gaps[name].all()]
-        self.keep(~gaps[named].any(axis=1), f"with nothing in {joined(map(repr, named), 'or')}" if named else "")
+        self.keep(~gaps[named].any(axis=1), f"with nothing in {few(named, 'or')}" if named else "", advice)
 
     def drop_rare_classes(self, target: str, least: int) -> None:
         """Drop the classes of a task with fewer rows than ``least``, and tasks that keep a single class."""
@@ -451,7 +457,11 @@ def load_table(
     rows = Selection(frame, None if task is None else as_text(frame[task]))
     if drop_missing:
         needed = [name for name in (target, task, group) if name is not None]
-        rows.drop_missing(needed if impute else [name for name in frame.columns if name not in drop])
+        if impute:
+            rows.drop_missing(needed)
+        else:
+            instead = " Let --impute fill the gaps in instead."
+            rows.drop_missing([name for name in frame.columns if name not in drop], instead)
     regression = _measures(rows.frame[target]) if regression is None else regression
     if min_class_rows is not None:
         if regression:

@@ -294,6 +294,26 @@ def test_all_missing_columns_of_a_model_are_named(model, folder, tmp_path):
     assert "has no column 'age' or 'bmi', which the model needs; did you mean 'Age' and 'BMI'?" in done.stderr
 
 
+def test_messages_about_many_columns_are_short_and_say_what_to_do(tmp_path):
+    """When hardly any row is complete, --impute is the way out; hundreds of long names hide that."""
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 300))).add_prefix("a long name of a column, number ")
+    X.mask(np.eye(30, 300) > 0).assign(outcome=["ill", "well"] * 15).to_csv(tmp_path / "t.csv", index=False)
+    options = "fit", tmp_path / "t.csv", "-y", "outcome", "--out", tmp_path / "m.skops"
+    done = run(*options, "--drop-missing")
+    assert "No rows are left" in done.stderr
+    assert "Let --impute fill the gaps in instead" in done.stderr
+    assert len(done.stderr) < 400
+    done = run(*options, "--impute", "--p", 1, "--C", 1, "--source", "some=* 1?")
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stderr.splitlines())) <= 400
+    done = run("predict", tmp_path / "m.skops", tmp_path / "t.csv", "--out", tmp_path / "p.csv")
+    assert max(map(len, done.stderr.splitlines())) <= 400
+    pd.DataFrame({"other": [1.0]}).to_csv(tmp_path / "other.csv", index=False)
+    done = run("predict", tmp_path / "m.skops", tmp_path / "other.csv")
+    assert "and 297 more" in done.stderr or "or 297 more" in done.stderr
+    assert len(done.stderr) <= 420
+
+
 def test_a_refused_model_says_why_and_never_advises_trusting_it(folder, tmp_path):
     mark = tmp_path / "run"
     skops.io.dump({"kind": "paretomkl model", "x": partial(os.system, f"touch {mark}")}, tmp_path / "evil.skops")
