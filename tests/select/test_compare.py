@@ -319,7 +319,7 @@ def test_baselines_of_sparse_samples_are_those_of_dense_ones(form, regression, m
         compare(make(**QUICK, cv=folds_of(y, sites)).fit(one, given, tasks=sites), one, given, tasks=sites)
         for one in (form(X), X)
     )
-    for own, same in zip(sparse.rivals, dense.rivals, strict=True):
+    for own, same in zip(sparse.baselines, dense.baselines, strict=True):
         assert_allclose(own.folds, same.folds, atol=0.03)
 
 
@@ -329,7 +329,7 @@ def test_baselines_leave_stacks_of_kernels_among_blocks_out():
     search = ParetoMKLClassifierCV(ps=[1.0], Cs=[1.0], cv=folds_of(y, None))
     stack = (X @ X.T)[:, :, None]
     plain, both, alone = (
-        compare(clone(search).fit(given, y), given, y).rivals
+        compare(clone(search).fit(given, y), given, y).baselines
         for given in ({"a": X}, {"a": X, "kernel": stack}, {"kernel": stack})
     )
     assert_array_equal(both[0].folds, plain[0].folds)
