@@ -108,7 +108,7 @@ def test_a_table_with_no_rows_left_is_refused(folder):
         load_table(folder / "good.csv", "outcome", "hospital", min_task_rows=1000)
     with pytest.raises(TableError, match="name the task column with --task"):
         load_table(folder / "good.csv", "outcome", drop=["hospital"], min_task_rows=2)
-    with pytest.raises(TableError, match="--min-class-rows needs classes, but 'age' contains numbers"):
+    with pytest.raises(TableError, match="--min-class-rows needs classes, but 'age' is numeric"):
         load_table(folder / "good.csv", "age", min_class_rows=2)
 
 
