@@ -59,7 +59,7 @@ def test_the_code_prints_what_the_readme_shows(tmp_path, monkeypatch):
         away = abs(float(found.replace("−", "-")) - float(said.replace("−", "-")))
         assert away <= {0: 0, 1: 1, 2: 0.01}[decimals] + 1e-9, (found, said)
     needed = names["importance"](names["search"], names["X"], names["y"][names["train"]])
-    assert [name for name, low in zip(needed.names, needed.low, strict=True) if low > 0] == ["sums"]
+    assert [name for name, low in zip(needed.names, needed.low, strict=True) if low > 0] == ["sums", "frequencies"]
     assert names["search"].source_shares_["noise"] > 0.05
 
 

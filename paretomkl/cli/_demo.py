@@ -49,7 +49,7 @@ def demo(
     width = max(map(len, scores))
     _say("\n".join(f"{name:{width}}  {100 * score:.1f} %" for name, score in scores.items()), output)
 
-    output.say("\n2. Which sources does the model need? Leave out each in turn.\n")
+    output.say("\n2. Which sources does the model need? Exchange each among held-out digits.\n")
     _say(str(importance(search, X, y[train])), output)
     if no_page:
         return

@@ -8,6 +8,7 @@ import numbers
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -149,14 +150,14 @@ class Importances:
         score = self.score_measure
         return (
             f"Loss in {score.name} {lost}; {score.text(self.score)} with all of them. {folds}, "
-            f"{counted(self.n_samples, 'held-out sample')}, {self.confidence:.0%} intervals. {CORRELATED}"
+            f"{counted(self.n_samples, 'held-out sample')}, {100 * self.confidence:g} % intervals. {CORRELATED}"
         )
 
     def __str__(self) -> str:
         header, *rows = self._table()
         width = max(len(row[0]) for row in (header, *rows))
         return "\n".join(
-            [*(f"{name:{width}}  {mean:>10}  {span}" for name, mean, span in (header, *rows)), self.in_words]
+            [*(f"{name:{width}}  {mean:>10}  {span}" for name, mean, span in (header, *rows)), fill(self.in_words, 76)]
         )
 
     __repr__ = __str__
@@ -168,7 +169,7 @@ class Importances:
         numbers = scale * np.array([self.mean, self.low, self.high])[:, order]
         how = "left out" if self.measure == "leave-out" else "permuted"
         unit = ", in points" * score.percent
-        label = f"loss in {score.name} if {how}{unit}, with {self.confidence:.0%} interval"
+        label = f"loss in {score.name} if {how}{unit}, with {100 * self.confidence:g} % interval"
         return (
             f"<p><b>{html.escape(which_matter(names, *numbers[1:]))}</b></p>{interval_chart(names, numbers, label)}"
             f"{table(header, rows)}<p>{html.escape(self.in_words)}</p>"
@@ -183,7 +184,7 @@ class Importances:
 
         order = np.argsort(-self.mean, kind="stable").tolist()
         rows = [[self.names[k], text(self.mean[k]), f"{text(self.low[k])} to {text(self.high[k])}"] for k in order]
-        return [[self.by, "points lost" if score.percent else "lost", f"{self.confidence:.0%} interval"], *rows]
+        return [[self.by, "points lost" if score.percent else "lost", f"{100 * self.confidence:g} % interval"], *rows]
 
 
 def importance(

@@ -228,8 +228,8 @@ def test_given_folds_are_kept():
 def test_what_it_says(wine):
     found = importance(wine, *WINE, n_repeats=1, confidence=0.9)
     for text in (str(found), found._repr_html_()):
-        assert "90% interval" in text
-        assert "stand in for each other" in text
+        assert "90 % interval" in text
+        assert "stand in for each other" in " ".join(text.split())
         assert "phenols" in text
     frame = found.to_frame()
     assert list(frame.columns) == ["name", "mean", "low", "high"]

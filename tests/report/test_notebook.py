@@ -131,7 +131,7 @@ def test_an_importance_shows_a_verdict_and_axes(search):
     assert which_matter(measured.names, measured.low, measured.high) in html.unescape(shown)
     chart = chart_of(shown)
     texts = [node.text for node in chart.iter("text")]
-    assert texts[-1] == "loss in accuracy if left out, in points, with 95% interval"
+    assert texts[-1] == "loss in accuracy if permuted, in points, with 95 % interval"
     assert "left & low" in texts
     # the dots are where the axis says
     ticks = [(float(node.get("x")), float(node.text.replace("−", "-"))) for node in chart.iter("text")
