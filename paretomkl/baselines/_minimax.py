@@ -156,7 +156,7 @@ class AlphaMinimax(InteriorPoint):
         beta, _, q, _ = np.split(self.dual, self.edges)
         ek = self.e * (aim_m - aim_s)
         kappa = self.sum(self.cost * aim_s + self.g * ek) + aim_h - aim_xi
-        missing, excess, error = self.pull(beta + ek) - self.Z, q.sum() - 1, np.inf
+        missing, excess, error = self.pull(beta + ek) - self.Z, float(q.sum()) - 1, np.inf
         self.dW, self.dZ, dq = np.zeros_like(self.W), np.zeros_like(self.Z), np.zeros_like(q)
         for n in range(1 + REFINEMENTS):  # refine: the Newton matrix squares the condition of its factors
             answer = self.respond(missing, 0.0 if n else kappa, aimed=n == 0)
@@ -196,7 +196,7 @@ class CommonPart(AlphaMinimax):
     def dual_value(self, Z: Array, total: float) -> float:
         common = Z.sum(axis=0)
         bend = (common @ common) / (4 * self.mu) + (Z**2).sum() / (2 * self.own)
-        s = min(1.0, total / (2 * bend)) if bend > 0 else 1.0
+        s = min(1.0, float(total / (2 * bend))) if bend > 0 else 1.0
         return float(s * total - s**2 * bend)
 
     def factor_newton(self, roots: list[Array]) -> None:

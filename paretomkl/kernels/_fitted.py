@@ -125,7 +125,7 @@ class Statistics:
 
     def largest(self, function: Function) -> Array:
         """The largest value of each number over all samples."""
-        return np.max([function(X).max(axis=0) for X, _ in self._parts()], axis=0)
+        return np.stack([function(X).max(axis=0) for X, _ in self._parts()]).max(axis=0)
 
     def mean(self, function: Function, bound: Array | float | None = None) -> Array:
         """The weighted mean of each number; ``bound`` is an upper bound on its absolute value."""

@@ -140,7 +140,7 @@ class Exponents(ExponentScale):
         ps = np.asarray(ps, dtype=float)
         return np.where(np.isinf(ps), self.inverse(self.heights(ps)), ps)
 
-    def around(self, place: Array) -> Array:
+    def around(self, place: float | Array) -> Array:
         """A place on either side of this one."""
         return self.inverse(self.forward(place) + np.array([-0.5, 0.5]))
 

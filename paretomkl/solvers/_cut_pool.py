@@ -527,8 +527,8 @@ class CutPool(BaseSolver):
             proof[sweep.warm.highest, everyone] += share * sweep.warm.slope
             constant += share * sweep.warm.constant
         pool.cuts.note_use(pool.cuts.in_use(proof, found.best.theta), PATIENCE)
-        weights = proof.sum(axis=0)
-        weights = weights / weights.sum() if weights.any() else None
+        total = proof.sum(axis=0)
+        weights = total / total.sum() if total.any() else None
         return Proposal(found.best.theta, float((1 - found.gap) * found.best.upper[0]), weights, proof, constant)
 
 
