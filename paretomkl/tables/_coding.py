@@ -257,7 +257,8 @@ def _columns(frame: Any, positions: list[int]) -> list[Any]:
 def _as_floats(frame: Any, positions: list[int]) -> AnyArray:
     if hasattr(frame, "iloc"):
         return frame.iloc[:, positions].to_numpy(dtype=np.float64, na_value=np.nan)
-    return frame[[frame.columns[k] for k in positions]].cast(float).to_numpy()
+    names = [frame.columns[k] for k in positions]
+    return frame[names].cast(dict.fromkeys(names, float)).to_numpy()
 
 
 def is_number(value: object) -> bool:
