@@ -373,6 +373,10 @@ def test_task_labels_keep_their_types(toy):
         make(task_column=-1).fit([*rows[:-1], [*rows[-1][:-1], None]], toy.y)
 
 
+@pytest.mark.skipif(
+    hash(np.datetime64("2020", "s")) != hash(np.datetime64("2020", "ns")),
+    reason="in old versions of NumPy, equal times of different units have different hashes",
+)
 @pytest.mark.parametrize("unit", ["ns", "us", "D"])
 def test_times_name_tasks_and_classes(toy, accuracy, unit):
     days = np.array(["2020-01-01", "2021-01-01", "2022-01-01"], f"M8[{unit}]")
