@@ -237,7 +237,7 @@ def test_what_it_says(wine):
     with pytest.raises(ValueError, match="one task"):
         found.to_frame(by_task=True)
     wide = replace(found, confidence=0.99)
-    assert "99%" in wide.in_words
+    assert "99 %" in wide.in_words
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def check(model, samples, tasks=None):
     for rows in groups:
         donors[rows] = RNG.permutation(rows)
     columns = [np.array([0]), np.array([2]), np.arange(D)]
-    for some, found in zip(columns, exchanged(model, samples, columns, donors), strict=True):
+    for some, found in zip(columns, exchanged(model, samples, columns, [donors]), strict=True):
         given = samples.data.toarray() if hasattr(samples.data, "toarray") else samples.data.copy()
         given[:, some] = given[np.ix_(donors, some)]
         data = csr_array(given) if hasattr(samples.data, "toarray") else given
@@ -90,7 +90,7 @@ def test_gaps_and_categories():
         clf = ParetoMKLClassifier().fit(frame, LABELS)
         samples = read_samples(clf, frame)
     columns, donors = [np.array([1]), np.array([5]), np.array([0, 5])], RNG.permutation(N)
-    for some, found in zip(columns, exchanged(clf.model_, samples, columns, donors), strict=True):
+    for some, found in zip(columns, exchanged(clf.model_, samples, columns, [donors]), strict=True):
         given = samples.data.copy()
         given[:, some] = given[np.ix_(donors, some)]
         assert_allclose(found.values, clf.model_.decided(replace(samples, data=given)).values, atol=1e-9)
