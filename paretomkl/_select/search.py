@@ -303,7 +303,7 @@ class PathSearch(KernelFit, MultiTaskEstimator):
             fewer = grids.keys() - ({"kernel"} if not many else set())
             grids = {way: replace(grid, norms=NORMS[:1]) if way in fewer else grid for way, grid in grids.items()}
         if many and grids.get("kernel") and grids["kernel"].ps == list(PAPER_PS):
-            grids["kernel"] = replace(grids["kernel"], ps=list(PAPER_PS[::3]))  # 1 is among them
+            grids["kernel"] = replace(grids["kernel"], ps=list(PAPER_PS[3:-1:3]))  # 0.1, 1, 10
         return grids
 
     def _grid(self, way: Share = "kernel") -> Grid:
@@ -585,7 +585,7 @@ class ParetoMKLClassifierCV(ClassifierKind, PathSearch):
     s : sequence of float, or float, default=(1.1, 2.0)
         Norms of the kernel weights to choose from, at least 1: 1 gives sparse weights, infinity equal weights. A single
         number is fixed and does not appear in ``best_params_``. With more than 1000 tasks or pairs of classes, the
-        default is 1.1 alone, and only every third exponent of ``PAPER_PS`` is tried.
+        default is 1.1 alone, and only the exponents 0.1, 1 and 10 are tried.
     capacity : "auto", sequence of float, or float, default="auto"
         Exponents κ of the effective rank to choose from, see :class:`KernelBank`. "auto" is (0.5, 1.0, 1.5) for kernels
         with a capacity penalty, such as the default bank (without 1.5 for more than 400 rows, or 1000 tasks or pairs of
