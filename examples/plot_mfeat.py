@@ -13,7 +13,7 @@ environment variable ``PARETOMKL_DATA``, or downloads them if you installed the 
 
 # %%
 # ``fetch`` lists the columns of each source, and :func:`paretomkl.kernels.sources` makes a default bank for each: 6
-# times 8 kernels. We don't scale the columns. The six sources differ in size and in scale.
+# times 7 kernels. We don't scale the columns. The six sources differ in size and in scale.
 
 import warnings
 from collections import defaultdict

@@ -580,8 +580,8 @@ class Source:
         indicators and tf-idf, and standardises other sources; the training samples decide. Without standardising, a
         source is only scaled as a whole.
     kernels : sequence of kernels, default=None
-        Kernels without columns of their own. None makes the default kernels: linear, quadratic, Gaussian and Laplacian
-        ones, and for square roots a cosine kernel too.
+        Kernels without columns of their own. None makes the default kernels: with several sources a cosine kernel,
+        Gaussians and Laplacians.
 
     Examples
     --------

@@ -108,8 +108,8 @@ class TradeOff(HeldOutResults):
     train, test : arrays of int
         The samples that the models learned from (None for a path that you gave), and the held-out ones.
     C, s, capacity, epsilon : floats
-        Parameters of the path, None for one that you gave; capacity is None if kernels do not pay for theirs, epsilon
-        if the machine has none.
+        Parameters of the path, None for one that you gave; capacity is None for kernels without a capacity penalty,
+        epsilon if the loss has none.
     cv : CrossValidation or None
     comparison : Comparison or None
         The scores of simpler models.
