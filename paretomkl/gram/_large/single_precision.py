@@ -127,7 +127,7 @@ def needed_kernels(program: Program, weight: Array) -> IntArray:
     needed = np.zeros(len(weight), dtype=np.int64)
     for q in range(len(weight) - 1, -1, -1):
         m = order[q]
-        needed[m] = max(needed[m], weight[m] != 0.0)
+        needed[m] = max(needed[m], int(weight[m] != 0.0))
         if needed[m] and parent[m] >= 0:
             needed[parent[m]] = 1
     return needed
