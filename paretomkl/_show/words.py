@@ -31,7 +31,7 @@ NAMED = 3  # a sentence names at most this many tasks
 MEASURES = {"labels": ACCURACY, "numbers": R2, "nothing": ACCURACY}  # by what a machine reads
 CALLED = {  # a machine, by what its decisions mean
     "margins": "support\n    vector machine",
-    "estimates": "support\n    vector machine",
+    "estimates": "classifier",
     "log-odds": "logistic regression",
     "numbers": "regression",
     "levels": "one-class machine",
