@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pickle
+import re
 import resource
 import signal
 import subprocess
@@ -663,7 +664,7 @@ def test_an_interrupt_that_others_lose_is_raised_again():
 def test_wrong_options_in_a_separate_process(folder):
     done = run_process("fit", folder / "good.csv", "--targt", "outcome")
     assert done.returncode == 2
-    assert done.stderr == "Error: No such option: --targt; did you mean --target?\n"
+    assert re.fullmatch(r"Error: No such option:? '?--targt'?; did you mean --target\?\n", done.stderr)  # click's words
 
 
 def test_large_tables_say_that_they_take_long(tmp_path, monkeypatch):
