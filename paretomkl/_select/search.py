@@ -300,8 +300,8 @@ class PathSearch(KernelFit, MultiTaskEstimator):
                 for way, grid in grids.items()
             }
         if (is_auto(self.share) or many) and self.s == NORMS:
-            fewer = grids.keys() - ({"kernel"} if not many else set())
-            grids = {way: replace(grid, norms=NORMS[:1]) if way in fewer else grid for way, grid in grids.items()}
+            thorough = set() if many else {"kernel"}
+            grids = {way: grid if way in thorough else replace(grid, norms=NORMS[:1]) for way, grid in grids.items()}
         if many and grids.get("kernel") and grids["kernel"].ps == list(PAPER_PS):
             grids["kernel"] = replace(grids["kernel"], ps=list(PAPER_PS[3:-1:3]))  # 0.1, 1, 10
         return grids

@@ -18,7 +18,7 @@ from paretomkl import (
     load_model,
     save_model,
 )
-from paretomkl.exceptions import NewTaskWarning, UnlikeTrainingWarning, UnseenLevelWarning
+from paretomkl.exceptions import MissingValueWarning, NewTaskWarning, UnlikeTrainingWarning, UnseenLevelWarning
 from paretomkl.kernels import Gaussian, Linear
 
 X, Y = load_iris(return_X_y=True)
@@ -77,6 +77,23 @@ def test_searches_regressions_and_sparse_samples_know_their_ranges(form):
     clf = ParetoMKLClassifier().fit(blocks, Y)
     (warning,) = said(clf.predict, blocks | {"right": 50 * X[:, 2:]})
     assert set(warning.columns) == {"right: 0", "right: 1"}
+
+
+def test_gaps_beside_a_sparse_block_leave_its_ranges():
+    rng = np.random.default_rng(0)
+    counts, more = rng.poisson(0.4, (80, 6)).astype(float), rng.standard_normal((80, 3))
+    more[:78, 2], more[3, 1] = np.nan, np.nan
+    blocks = {"counts": csr_array(counts), "more": more}
+    with pytest.warns(MissingValueWarning) as found:
+        clf = ParetoMKLClassifier().fit(blocks, counts[:, 0] > 0)
+    assert list(found[0].message.unused) == ["more: 2"]
+    (gaps,) = said(clf.predict, blocks)
+    assert gaps.columns == {"more: 1": 1}
+    counts[0, 0], more[5, 0] = 500, 900
+    gaps, warning = said(clf.predict, {"counts": csr_array(counts), "more": more})
+    assert isinstance(gaps, MissingValueWarning)
+    assert warning.columns == ("counts: 0", "more: 0")
+    assert warning.rows == (0, 5)
 
 
 def test_new_tasks_and_levels_are_warnings_of_the_same_kind():
