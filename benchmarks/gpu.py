@@ -144,13 +144,15 @@ def peak_of(device: str) -> dict[str, float]:
 
 
 class Clock:
-    """Seconds and calls of some functions, added up over threads."""
+    """Seconds and calls of some functions, which wait for the device."""
 
     def __init__(self) -> None:
         self.found: dict[str, list[float]] = {}
         self.replaced: list[tuple[Any, str, Any]] = []
 
     def watch(self, owner: Any, name: str) -> None:
+        import torch
+
         function, label = getattr(owner, name), f"{getattr(owner, '__name__', owner)}.{name}"
 
         def timed(*given: Any, **named: Any) -> Any:
@@ -158,6 +160,7 @@ class Clock:
             try:
                 return function(*given, **named)
             finally:
+                torch.cuda.synchronize()
                 total = self.found.setdefault(label, [0.0, 0])
                 total[0] += time.perf_counter() - began
                 total[1] += 1
@@ -167,13 +170,12 @@ class Clock:
 
     def watch_fields(self) -> None:
         from paretomkl.gram._large import on_device
-        from paretomkl.machines import _base, _working_sets
+        from paretomkl.machines import _base, _working_sets_on_device
 
-        for name in ("move_to", "decisions", "quadratic_forms", "single_errors", "exact_decisions", "_matrix"):
+        for name in ("move_to", "matrices", "quadratic_forms", "single_errors", "exact_decisions"):
             self.watch(on_device.DeviceField, name)
-        for name in ("look", "choose", "improve", "guess", "_solve_part"):
-            self.watch(_working_sets._Work, name)  # noqa: SLF001
-        self.watch(_working_sets, "solve_tasks")
+        for name in ("look", "choose", "improve", "guess", "_steps_on_device", "_steps_on_host"):
+            self.watch(_working_sets_on_device.WorkOnDevice, name)
         for name in ("solve_on_working_sets", "certified_by_field"):
             self.watch(_base, name)
 

@@ -130,9 +130,9 @@ class DeviceKernels:
                 out[m] = steps @ self._value(m, D, left, right).double()
         return out
 
-    def combined(self, left: DeviceSide, right: DeviceSide, weight: Array) -> Tensor:
-        """Σ_m weight_m K_m between two sets of samples, (n_left, n_right)."""
-        total = torch.empty((len(left), len(right)), dtype=left.scale.dtype, device=self.device)
+    def combined(self, left: DeviceSide, right: DeviceSide, weight: Array, out: Tensor | None = None) -> Tensor:
+        """Σ_m weight_m K_m between two sets of samples, (n_left, n_right), written to ``out`` if it is given."""
+        total = torch.empty((len(left), len(right)), dtype=left.scale.dtype, device=self.device) if out is None else out
         weights, adding = self._placed(weight, total.dtype), False
         for b, kernels in enumerate(self._by_base):
             needed = [m for m in kernels if weight[m] != 0]
@@ -231,7 +231,7 @@ def _own_cityblock() -> Any:
             if not torch.allclose(own(x, x), torch.cdist(x, x, p=1.0), rtol=1e-4, atol=1e-5):
                 return None
     except Exception as error:  # NVRTC is not part of PyTorch's interface: whatever happens, there is another way
-        _note_failure(error)
+        note_failure(error)
         return None
     return own
 
@@ -247,11 +247,12 @@ def compiled_parts(kernels: DeviceKernels, b: int, kind: Any) -> list[Any]:
         parts = [own[first : first + KERNELS] for first in range(0, len(own), KERNELS)]
         return [CudaBase(kernels.codes, kernels.metrics[b], b, part, double) for part in parts]
     except Exception as error:
-        _note_failure(error)
+        note_failure(error)
         return []
 
 
-def _note_failure(error: Exception) -> None:
+def note_failure(error: Exception) -> None:
+    """Say that functions of our own cannot be used on a device."""
     reason = f"its own kernels could not be compiled ({error})"
     warnings.warn(DeviceWarning(f"The device is slower than it could be: {reason}.", "cuda", reason), stacklevel=2)
 

@@ -9,7 +9,7 @@ violators of the next round. The dual carries the working set over to the next Î
 from __future__ import annotations
 
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,9 +56,10 @@ def certified_by_field(
         extra = np.repeat(of_tasks, np.diff(gram.layout.ptr))
         if (of_forms @ theta > 0.5 * rtol * solved.value).any():
             forms, of_forms = gram.quadratic_forms(v), np.zeros_like(of_forms)
-        for t, rows in doubtful(gram.layout.ptr, box, v, solved, extra):
+        wanted = doubtful(gram.layout.ptr, box, v, solved, extra)
+        for (t, rows), exact in zip(wanted, field.exact_decisions(wanted, theta), strict=True):
             places = gram.layout.ptr[t] + rows
-            solved.errors[places] = y[places] - field.exact_decisions(t, rows, theta)
+            solved.errors[places] = y[places] - exact
             extra[places] = 0.0
     return certified(gram, theta, y, box, v, solved, forms, extra, field.noise, of_forms)
 
@@ -82,8 +83,8 @@ def solve_on_working_sets(
     solved = Solved.empty(n_tasks, len(y))
     solved.intercept[:] = intercepts
     value, gap = solved.value, solved.gap
-    work = _Work(field, y, box, v, rtol, solved)
     field.begin(weight, v)
+    work = _kind_of_work(field)(field, y, box, v, rtol, solved)
     work.guess()
     field.move_to(v)
     waiting = list(range(n_tasks))
@@ -97,18 +98,31 @@ def solve_on_working_sets(
             break
         work.improve(work.choose(waiting, found, n_rounds))
         field.move_to(v)
+    work.finish()
     return solved
 
 
-class _Work(NamedTuple):
+def _kind_of_work(field: Field) -> type[Work]:
+    if field.device is None:
+        return Work
+    from ._working_sets_on_device import WorkOnDevice  # imports PyTorch
+
+    return WorkOnDevice
+
+
+class Goal(NamedTuple):
+    """How large the box of a smaller problem is, relative to that of its task, and how accurately it is solved."""
+
+    growth: float
+    rtol: float
+    floor: float
+
+
+class Work:
     """The state of one sweep; see the arguments of :func:`solve_on_working_sets`."""
 
-    field: Field
-    y: Array
-    box: Box
-    v: Array
-    rtol: float
-    solved: Solved
+    def __init__(self, field: Field, y: Array, box: Box, v: Array, rtol: float, solved: Solved):
+        self.field, self.y, self.box, self.v, self.rtol, self.solved = field, y, box, v, rtol, solved
 
     def entries(self, t: int) -> slice:
         ptr = self.field.gram.layout.ptr
@@ -118,7 +132,7 @@ class _Work(NamedTuple):
         mine = self.entries(t)
         return TaskBox(self.box.low[mine], self.box.high[mine], float(self.box.epsilon[t]), self.box.balanced)
 
-    def look(self, tasks: list[int]) -> dict[int, Array]:
+    def look(self, tasks: list[int]) -> Any:
         """Update errors, values, gaps and intercepts of some tasks; returns the slack of their variables."""
         value, gap, intercept, _, _, errors = self.solved
 
@@ -136,10 +150,10 @@ class _Work(NamedTuple):
         size = np.diff(self.field.gram.layout.ptr)[tasks].sum()
         return self.field.n_jobs if size > FEW_ENTRIES else 1
 
-    def choose(self, tasks: list[int], slack: dict[int, Array], n_rounds: int) -> dict[int, IntArray]:
+    def choose(self, tasks: list[int], slack: Any, n_rounds: int) -> dict[int, IntArray]:
         """The working sets of some tasks, the largest first, so that threads finish at about the same time."""
 
-        largest = self.field.largest_among(len(tasks))
+        largest = self.field.largest
 
         def choose_for(t: int) -> IntArray:
             rng = np.random.default_rng((n_rounds, t))
@@ -148,36 +162,36 @@ class _Work(NamedTuple):
         sets = run_chunks(choose_for, [(t,) for t in tasks], self._jobs_to_look_at(tasks))
         return dict(sorted(zip(tasks, sets, strict=True), key=lambda pair: -len(pair[1])))
 
+    def finish(self) -> None:
+        """Complete ``solved``."""
+
     def improve(self, sets: dict[int, IntArray]) -> None:
         """Solve tasks for the variables in their working sets, with the others fixed."""
+        goals = {}
+        for t in sets:
+            value, gap = float(self.solved.value[t]), float(self.solved.gap[t])
+            floor = max(SUB_SHARE * self.rtol * value, COARSE * min(value, gap))
+            goals[t] = Goal(1.0, 0.0 if value > 0 else COARSE, floor)
+        self.solve(sets, goals)
+
+    def solve(self, sets: dict[int, IntArray], goals: dict[int, Goal]) -> None:
+        """Optimise some variables of each task, in a box that is ``growth`` times as large."""
         self.field.prepare(sets)
 
-        def solve(t: int, some: IntArray) -> None:
-            value, gap = self.solved.value[t], self.solved.gap[t]
-            floor = max(SUB_SHARE * self.rtol * value, COARSE * min(value, gap))
-            e = self.solved.errors[self.entries(t)][some]
-            self._solve_part(t, some, e, 1.0, 0.0 if value > 0 else COARSE, floor)
+        def solve_set(t: int, some: IntArray) -> None:
+            at, epsilon = self.entries(t).start + some, self.box.epsilon[t : t + 1]
+            low, high = goals[t].growth * self.box.low[at], goals[t].growth * self.box.high[at]
+            # The unknowns are the moves; with a tube, which has a kink at zero, the variables themselves.
+            now = self.v[at] if epsilon[0] == 0 else np.zeros(len(at))
+            x, part = self.v[at] - now, Box(low - now, high - now, epsilon, self.box.balanced)
+            with self.field.among(t, some) as K:
+                done = solve_part(K, self.solved.errors[at], part, x, goals[t])
+            # a variable that reaches a bound gets its exact value
+            self.v[at] = np.where(x <= part.low, low, np.where(x >= part.high, high, now + x))
+            self.solved.intercept[t] = done.intercept[0]
+            self.solved.steps[t] += done.steps[0]
 
-        run_chunks(solve, list(sets.items()), self.field.n_jobs)
-
-    def _solve_part(self, t: int, some: IntArray, e: Array, growth: float, rtol: float, floor: float) -> None:
-        """Optimise some variables of task t with errors e, in a box that is ``growth`` times as large."""
-        at = self.entries(t).start + some
-        low, high, epsilon = growth * self.box.low[at], growth * self.box.high[at], self.box.epsilon[t : t + 1]
-        # The unknowns are the moves; with a tube, which has a kink at zero, the variables themselves.
-        now = self.v[at] if epsilon[0] == 0 else np.zeros(len(at))
-        x = self.v[at] - now
-        part = Box(low - now, high - now, epsilon, self.box.balanced)
-        with self.field.among(t, some) as K:
-            alone, targets = _alone(len(some)), e
-            if x.any():
-                targets = np.empty_like(e)
-                errors_of_tasks(K, alone, e, -x, targets)  # e + Kx
-            done = solve_tasks(K, alone, targets, part, x, rtol, floor=floor)
-        # a variable that reaches a bound gets its exact value
-        self.v[at] = np.where(x <= part.low, low, np.where(x >= part.high, high, now + x))
-        self.solved.intercept[t] = done.intercept[0]
-        self.solved.steps[t] += done.steps[0]
+        run_chunks(solve_set, list(sets.items()), self.field.n_jobs)
 
     def guess(self) -> None:
         """Start large tasks that have no warm start from a function learned on some of their samples.
@@ -195,12 +209,8 @@ class _Work(NamedTuple):
         sets = {
             t: np.sort(np.argsort(rank[layout.idx[self.entries(t)]])[: min(max(SOME, n[t] // 10), MANY)]) for t in cold
         }
-        field.prepare(sets)
-
-        def solve(t: int, some: IntArray) -> None:
-            self._solve_part(t, some, self.y[self.entries(t)][some], n[t] / len(some), COARSE, 0.0)
-
-        run_chunks(solve, list(sets.items()), field.n_jobs)
+        self.solved.errors[:] = self.y
+        self.solve(sets, {t: Goal(n[t] / len(sets[t]), COARSE, 0.0) for t in cold})
         field.move_to(self.v)
         for t, f in zip(cold, field.decisions(cold), strict=True):
             self.v[self.entries(t)] = self._extended(t, sets[t], self.y[self.entries(t)] - f - self.solved.intercept[t])
@@ -218,6 +228,16 @@ class _Work(NamedTuple):
         if balanced:
             _balance(dual, np.abs(u))
         return dual
+
+
+def solve_part(K: AnyArray, e: Array, part: Box, x: Array, goal: Goal) -> Solved:
+    """Solve a smaller problem of one task with the flat matrix K, starting from x (in place), whose errors are e."""
+    alone = TaskLayout(np.array([0, len(x)]), np.arange(len(x)), np.zeros(1, dtype=np.int64), np.array([len(x)]))
+    targets = e
+    if x.any():
+        targets = np.empty_like(e)
+        errors_of_tasks(K, alone, e, -x, targets)  # e + Kx
+    return solve_tasks(K, alone, targets, part, x, goal.rtol, floor=goal.floor)
 
 
 def _balance(dual: Array, error: Array) -> None:
@@ -291,8 +311,3 @@ def look(e: Array, y: Array, box: TaskBox, v: Array, b: float, slack: Array) -> 
     for k in range(n):
         slack[k] = -max(e[k] + rise[k] - b, b - e[k] - fall[k])
     return value, gap, b
-
-
-def _alone(n: int) -> TaskLayout:
-    """The layout of a single task with its own matrix."""
-    return TaskLayout(np.array([0, n]), np.arange(n), np.zeros(1, dtype=np.int64), np.array([n]))

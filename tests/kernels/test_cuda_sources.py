@@ -10,20 +10,33 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from paretomkl import config_context
+from paretomkl.gram import GramBlocks
+from paretomkl.gram._blocks import TaskLayout
 from paretomkl.kernels import Gaussian, KernelBank, Laplacian, Linear, Polynomial
+from paretomkl.machines import MACHINES
+from paretomkl.machines._smo import Box, solve_tasks
 
-pytest.importorskip("torch", reason="PyTorch is not installed")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 _cuda = pytest.importorskip("paretomkl.kernels._cuda")
+_smo_on_device = pytest.importorskip("paretomkl.machines._smo_on_device")
 
 SHIM = """
+#include <algorithm>
 #include <barrier>
 #include <cmath>
+#include <cstring>
+#include <memory>
+#include <strings.h>
 #include <thread>
 #include <vector>
+#define __CUDA_ARCH__ ARCH
 struct Three { unsigned x, y, z; };
 static thread_local Three threadIdx;
-static Three blockIdx, gridDim;
+static Three blockIdx, blockDim, gridDim;
 static std::barrier<>* together;
+static std::vector<std::unique_ptr<std::barrier<>>> warps;
+static unsigned long long given[1024];
 #define __global__
 #define __device__
 #define __forceinline__ inline
@@ -31,14 +44,49 @@ static std::barrier<>* together;
 #define __shared__ static
 #define __syncthreads() together->arrive_and_wait()
 using std::min;
+template <class To, class From> To same_bits(From x) { To y; std::memcpy(&y, &x, sizeof y); return y; }
+inline long long __double_as_longlong(double x) { return same_bits<long long>(x); }
+inline double __longlong_as_double(long long x) { return same_bits<double>(x); }
+inline int __ffs(unsigned x) { return ffs(x); }
+// What all threads of a warp give, seen by each of them.
+template <class Function> auto of_warp(unsigned long long mine, Function read)
+{
+    auto& meeting = *warps[threadIdx.x / 32];
+    given[threadIdx.x] = mine;
+    meeting.arrive_and_wait();
+    const auto found = read(given + threadIdx.x / 32 * 32);
+    meeting.arrive_and_wait();
+    return found;
+}
+inline unsigned __reduce_max_sync(unsigned, unsigned x)
+{
+    return of_warp(x, [](auto* all) { return (unsigned)*std::max_element(all, all + 32); });
+}
+inline unsigned __ballot_sync(unsigned, bool x)
+{
+    const auto bits = [](auto* all) {
+        unsigned y = 0;
+        for (int k = 0; k < 32; k++) y |= (unsigned)all[k] << k;
+        return y;
+    };
+    return of_warp(x, bits);
+}
+inline double __shfl_xor_sync(unsigned, double x, int mask)
+{
+    const int from = (threadIdx.x % 32) ^ mask;
+    return of_warp(same_bits<unsigned long long>(x), [=](auto* all) { return same_bits<double>(all[from]); });
+}
 template <class Function> void launch(Three grid, unsigned block, Function run)
 {
     gridDim = grid;
+    blockDim = {block, 1, 1};
     for (blockIdx.z = 0; blockIdx.z < grid.z; blockIdx.z++)
         for (blockIdx.y = 0; blockIdx.y < grid.y; blockIdx.y++)
             for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x++) {
                 std::barrier<> meeting(block);
                 together = &meeting;
+                warps.clear();
+                for (unsigned w = 0; w < block / 32; w++) warps.push_back(std::make_unique<std::barrier<>>(32));
                 std::vector<std::thread> threads;
                 for (unsigned t = 0; t < block; t++)
                     threads.emplace_back([=] { threadIdx = {t, 0, 0}; run(); });
@@ -48,7 +96,7 @@ template <class Function> void launch(Three grid, unsigned block, Function run)
 """
 
 
-def built(tmp_path, source, name, arguments):
+def built(tmp_path, source, name, arguments, arch=900):
     """A function that launches ``name`` with (grid, block, arguments); arrays are passed as pointers."""
     if shutil.which("g++") is None:
         pytest.skip("there is no g++")
@@ -60,7 +108,19 @@ extern "C" void run(unsigned x, unsigned y, unsigned z, unsigned block, {given})
 """
     file, library = tmp_path / "source.cpp", tmp_path / "source.so"
     file.write_text(SHIM + source + entry)
-    command = ["g++", "-std=c++20", "-O1", "-pthread", "-shared", "-fPIC", "-w", "-o", str(library), str(file)]
+    command = [
+        "g++",
+        "-std=c++20",
+        "-O1",
+        "-pthread",
+        "-shared",
+        "-fPIC",
+        "-w",
+        f"-DARCH={arch}",
+        "-o",
+        str(library),
+        str(file),
+    ]
     subprocess.run(command, check=True)
     run = ctypes.CDLL(str(library)).run
 
@@ -120,3 +180,114 @@ def test_distances_match(double, tmp_path):
     distances = built(tmp_path, _cuda.source_of_distances(double), "cityblock", arguments)
     distances((-(-70 // side), -(-130 // side), 1), 256, x, z, out, 130, 70, 19)
     assert_allclose(out, np.abs(x[:, None] - z).sum(axis=2), rtol=1e-5)
+
+
+SIZES = [70, 1, 33]
+POINTERS = ["const T*", "const wide*", "const wide*", "double*", "double*", "double*", "const double*"]
+POINTERS += ["const double*", "unsigned char*", "T*", *["const double*"] * 3, "double*", "int", "int"]
+
+
+def _problems(kind, single):
+    """Errors, duals and boxes of tasks of these sizes, and their matrices."""
+    rng = np.random.default_rng(0)
+    matrices = []
+    for n in SIZES:
+        X = rng.normal(size=(n, 3))
+        K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2))
+        matrices.append(K.astype(np.float32 if single else np.float64))
+    n = sum(SIZES)
+    label = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    y, high, v = {
+        "svc": (label, np.full(n, 3.0), np.zeros(n)),
+        "svr": (rng.normal(size=n), np.full(n, 2.0), np.where(rng.random(n) < 0.3, rng.normal(size=n), 0.0)),
+        "svc without offset": (label, np.full(n, 3.0), np.zeros(n)),
+        "one class": (np.zeros(n), np.full(n, 0.2), np.full(n, 0.05)),
+    }[kind]
+    low = {"svr": -high, "one class": 0 * high}.get(kind, np.where(label > 0, 0.0, -high))
+    high = high if kind in ("svr", "one class") else np.where(label > 0, high, 0.0)
+    return matrices, y, np.clip(v, low, high), low, high, np.full(len(SIZES), 0.1 if kind == "svr" else 0.0)
+
+
+@pytest.mark.parametrize("kind", ["svc", "svr", "svc without offset", "one class"])
+@pytest.mark.parametrize(("single", "arch", "block"), [(True, 900, 96), (False, 750, 64)])
+def test_pair_steps_solve_what_the_cpu_solves(kind, single, arch, block, tmp_path):
+    matrices, y, start, low, high, tube = _problems(kind, single)
+    balanced, ptr = kind != "svc without offset", np.cumsum([0, *SIZES])
+    layout = TaskLayout(
+        ptr,
+        np.concatenate([np.arange(n) for n in SIZES]),
+        np.cumsum([0, *(n * n for n in SIZES)])[:-1],
+        np.array(SIZES),
+    )
+    flat, expected = np.concatenate([K.ravel() for K in matrices]), start.copy()
+    truth = solve_tasks(flat, layout, y, Box(low, high, tube, balanced), expected, 1e-10)
+
+    product = np.concatenate([K.astype(float) @ start[a:b] for K, a, b in zip(matrices, ptr, ptr[1:], strict=False)])
+    e, v, found = y - product, start.copy(), np.full((len(SIZES), 4), np.nan)
+    scratch = np.full(len(y), np.nan), np.zeros(len(y), dtype=np.uint8), np.zeros(len(y), dtype=flat.dtype)
+    steps = built(tmp_path, _smo_on_device.source_of(not single), "pair_steps", POINTERS, arch)
+    tolerance, zero = np.full(len(SIZES), 1e-6), np.zeros(len(SIZES))
+    places = layout.start.astype(np.int64), ptr.astype(np.int64)
+    given = [flat, *places, e, v, scratch[0], low, high, scratch[1], scratch[2], tube, tolerance, zero, found]
+    steps((len(SIZES), 1, 1), block, *given, int(balanced), 50)
+
+    value, gap, _, n_steps = found.T
+    assert (n_steps < 50 * np.array(SIZES)).all()
+    assert (n_steps[[0, 2]] > 1).all()
+    assert ((low <= v) & (v <= high)).all()
+    if balanced:
+        moved = np.add.reduceat(v - start, ptr[:-1])
+        assert_allclose(moved, 0, atol=1e-12)
+    product = np.concatenate([K.astype(float) @ v[a:b] for K, a, b in zip(matrices, ptr, ptr[1:], strict=False)])
+    assert_allclose(e, y - product, atol=1e-10)
+    assert_allclose(value, truth.value, rtol=2e-6, atol=1e-12)
+    assert (gap <= 1e-6 * np.abs(value) + 1e-12).all()
+    assert_allclose(scratch[0], y, atol=1e-6 if single else 1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_tasks_are_solved_on_working_sets_by_pair_steps(epsilon, tmp_path, monkeypatch):
+    """The whole way on the CPU of PyTorch, with our own function for GPUs in place of the code of the CPU."""
+    run, used = built(tmp_path, _smo_on_device.source_of(False), "pair_steps", POINTERS), []
+
+    def launch(grid, block, args):
+        used.append(grid[0])
+        run(grid, block[0], *(x.numpy() if isinstance(x, torch.Tensor) else x for x in args))
+
+    monkeypatch.setattr(_smo_on_device, "_compiled", lambda double: launch)
+    monkeypatch.setattr("paretomkl.machines._working_sets_on_device.takes_steps", lambda *given: True)
+    monkeypatch.setattr("paretomkl.machines._working_sets_on_device.free_bytes", lambda device: 1e6)  # in two groups
+    monkeypatch.setattr("paretomkl.gram._blocks._FEW_PAIRS_OF_ALL", 0)
+    monkeypatch.setattr("paretomkl.machines._working_sets.SOME", 50)
+    assert _smo_on_device.takes_them_right("cpu", torch.float32)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    rows = [np.arange(150), np.arange(100, 300)]
+    signal = np.concatenate([np.sin(2 * X[r, 0]) + 0.1 * rng.normal(size=len(r)) for r in rows])
+    kind, options = ("svr", {"epsilon": epsilon}) if epsilon else ("svc", {})
+    targets = signal if epsilon else np.where(signal > 0, 1.0, -1.0)
+
+    def sweep():
+        bank = KernelBank([Gaussian(0.5), Linear()], normalize="unit").fit(X)
+        gram = GramBlocks(bank, X, rows)
+        tasks = MACHINES[kind].make(gram, targets, np.full(len(targets), 3.0), np.ones(2), **options)
+        return tasks.sweep(np.array([0.7, 0.3]), rtol=1e-4)
+
+    truth = sweep()
+    used.clear()
+    with config_context(device="torch-cpu"):
+        there = sweep()
+    assert used
+    assert (there.upper - there.lower <= 2.01e-4 * there.upper).all()
+    assert (there.upper >= truth.lower).all()
+    assert (there.lower <= truth.upper).all()
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_the_compiler_for_gpus_accepts_pair_steps(double, tmp_path):
+    if shutil.which("nvcc") is None:
+        pytest.skip("there is no nvcc")
+    (tmp_path / "steps.cu").write_text(_smo_on_device.source_of(double))
+    for arch in (75, 90):
+        command = ["nvcc", f"-arch=sm_{arch}", "-Werror", "all-warnings", "-cubin", "-o", "steps.cubin", "steps.cu"]
+        subprocess.run(command, check=True, cwd=tmp_path)

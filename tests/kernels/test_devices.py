@@ -113,13 +113,13 @@ def test_fields_match_dense_kernels_in_pieces_and_with_samples_on_the_host(devic
             K, v = dense[:, rows[t]][:, :, rows[t]], dual[gram.layout.ptr[t] : gram.layout.ptr[t + 1]]
             expected = np.einsum("m,mij,j->i", weight, K, v)
             assert_allclose(f, expected, atol=1e-5 * np.abs(v).sum())
-            assert_allclose(field.exact_decisions(t, np.arange(5), weight / gram.bank.factor), expected[:5], rtol=1e-9)
+            exact = field.exact_decisions([(t, np.arange(5))], weight / gram.bank.factor)[0]
+            assert_allclose(exact, expected[:5], rtol=1e-9)
             assert np.abs(f - expected).max() <= 4 * errors[t]
             assert_allclose(forms[t], np.einsum("i,mij,j->m", v, K, v), rtol=1e-5)
             some = np.sort(rng.choice(len(v), 20, replace=False))
-            field.prepare({t: some})
-            with field.among(t, some) as flat:
-                assert_allclose(flat.reshape(20, 20), np.tensordot(weight, K[:, some][:, :, some], 1), atol=1e-5)
+            found = field.matrices({t: some}, field.on_device(gram.layout.ptr[t] + some)[0]).cpu().numpy()
+            assert_allclose(found.reshape(20, 20), np.tensordot(weight, K[:, some][:, :, some], 1), atol=1e-5)
 
 
 @pytest.mark.parametrize("machine", ["svc", "ridge"])

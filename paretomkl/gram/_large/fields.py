@@ -70,10 +70,14 @@ class Field:
         Pairs of samples in all changes of the dual, and in the matrices of :meth:`among`.
     touched : flat array of bool
         The samples whose columns were needed since the last :meth:`begin`.
+    device : torch.device or None
+        Where it is.
     traffic : array of shape (n_tasks,)
         The additions to each value of a field since it was zero, each times Σ_i |v_i| at that time: this many units of
         rounding, times the size of a kernel value, may have accumulated.
     """
+
+    device: Any = None
 
     def __init__(self, store: Any):
         self.store, self.gram, self.n_jobs = store, store.gram, store.gram.n_jobs
@@ -113,24 +117,20 @@ class Field:
             decisions[t] = typical(weight @ lost)
         return forms, decisions
 
-    def exact_decisions(self, t: int, rows: IntArray, theta: Array) -> Array:
-        """The decisions of task t at some of its samples, for kernel weights θ, in double precision."""
-        mine = slice(self.gram.layout.ptr[t], self.gram.layout.ptr[t + 1])
-        support, side = np.flatnonzero(self.dual[mine]), self.gram.side
-        numbers = self.store.samples_of(t, self.gram.layout.idx[mine])
-        return (
-            self.gram.bank.cross(side.take(numbers[rows]), side.take(numbers[support]), theta)
-            @ self.dual[mine][support]
-        )
+    def exact_decisions(self, wanted: Sequence[tuple[int, IntArray]], theta: Array) -> list[Array]:
+        """The decisions of each of these tasks at some of its samples, for kernel weights θ, in double precision."""
+        found, side = [], self.gram.side
+        for t, rows in wanted:
+            mine = slice(self.gram.layout.ptr[t], self.gram.layout.ptr[t + 1])
+            support, numbers = np.flatnonzero(self.dual[mine]), self.store.samples_of(t, self.gram.layout.idx[mine])
+            K = self.gram.bank.cross(side.take(numbers[rows]), side.take(numbers[support]), theta)
+            found.append(K @ self.dual[mine][support])
+        return found
 
     @property
     def largest(self) -> int:
         """Number of samples whose matrix is as large as the store of columns."""
         return int((self.store.most_bytes / (8 if self.double else 4) / self.n_jobs) ** 0.5)
-
-    def largest_among(self, n_tasks: int) -> int:
-        """The same if only so many tasks are left."""
-        return self.largest
 
     def begin(self, weight: Array, dual: Array) -> None:
         """Start a sweep at these weights and this dual."""

@@ -2,16 +2,15 @@
 
 The device keeps the samples, if they fit, and the fields of all kernels in double precision. Columns are evaluated in
 batches whenever the dual changes, and nothing else is stored. Kernel values have single precision where the rule for
-the CPU allows it, and are added up in double precision. Matrices among working sets are made on the device and copied
-to the host, where the tasks are solved: while some threads solve, the device makes the matrices of others.
+the CPU allows it, and are added up in double precision. Matrices among working sets are made on the device, too, where
+:mod:`~paretomkl.machines._working_sets_on_device` solves the tasks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from threading import Lock
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,8 +33,6 @@ from .fields import Field, measured_samples, typical
 if TYPE_CHECKING:
     from .._blocks import GramBlocks
 
-_MOST_PINNED = 2**24  # numbers in a matrix up to which memory for direct copies is worth its price
-_LARGEST = 16_384  # samples in a working set beyond which the steps of a task become slow
 _LEAST_ATOM = 512  # mean samples per atom below which a block is a single atom: smaller ones keep no device busy
 
 
@@ -70,45 +67,46 @@ class DeviceStore:
 
 
 class DeviceField(Field):
-    """The fields of all kernels on a device."""
+    """The fields of all kernels on a device; ``there`` is the dual on the device."""
 
     def __init__(self, store: DeviceStore):
         super().__init__(store)
-        self.device = store.device
-        self._fields = torch.zeros((self.gram.n_kernels, store.n_fields), dtype=torch.float64, device=self.device)
-        self._place = on_device(store.place, self.device)
-        self._steps = _Steps(self.gram, self.device)
-        self._atoms = [
-            (atom, on_device(atom.positions, self.device), self._steps.rows_of(atom)) for atom in store.atoms
-        ]
+        device = self.device = store.device
+        self._fields = torch.zeros((self.gram.n_kernels, store.n_fields), dtype=torch.float64, device=device)
+        self._place, self._idx = on_device(store.place, device), on_device(self.gram.layout.idx, device)
+        self.there = torch.zeros(len(self._idx), dtype=torch.float64, device=device)
+        self._steps = _Steps(self.gram, device)
+        self._atoms = [(atom, on_device(atom.positions, device), self._steps.rows_of(atom)) for atom in store.atoms]
         self._block_of = np.repeat(np.arange(len(self.gram.samples)), np.diff(self.gram.blocks.task_ptr))[
             np.argsort(self.gram.blocks.tasks)
         ]
-        self._ready: dict[int, tuple[IntArray, Tensor]] = {}  # samples of tasks, prepared for their matrices
         self._kept: dict[int, DeviceSide] = {}  # the samples of atoms
-        self._pairs = pairs_at_once(self.device)
-        self._staging = _Staging(store)
-        self._lock = Lock()  # one thread at a time gives work to the device, so that they do not wait for each other
+        self._pairs = pairs_at_once(device)
 
     def begin(self, weight: Array, dual: Array) -> None:
         self._pairs = pairs_at_once(self.device)  # asked once per sweep, because it takes half a millisecond
         super().begin(weight, dual)
 
+    def decisions_there(self) -> Tensor:
+        """The decisions of all tasks, one after the other, on the device."""
+        return (on_device(self.weight, self.device) @ self._fields)[self._place]
+
     def decisions(self, tasks: Sequence[int]) -> list[Array]:
-        f, ptr = (on_device(self.weight, self.device) @ self._fields)[self._place].cpu().numpy(), self.gram.layout.ptr
+        f, ptr = self.decisions_there().cpu().numpy(), self.gram.layout.ptr
         return [f[ptr[t] : ptr[t + 1]] for t in tasks]
 
     def quadratic_forms(self) -> Array:
-        values, dual, ptr = self._fields[:, self._place], on_device(self.dual, self.device), self.gram.layout.ptr
-        forms = [values[:, ptr[t] : ptr[t + 1]] @ dual[ptr[t] : ptr[t + 1]] for t in range(self.gram.n_tasks)]
+        values, ptr = self._fields[:, self._place], self.gram.layout.ptr
+        forms = [values[:, a:b] @ self.there[a:b] for a, b in pairwise(ptr.tolist())]
         return torch.stack(forms).cpu().numpy()
 
     def move_to(self, dual: Array) -> None:
         changed = np.flatnonzero(dual != self.dual)
         if not len(changed):
             return
-        of_task = self.note_changes(changed, dual)
-        steps = self._steps.of(changed, dual[changed] - self.dual[changed])
+        of_task, (entries, values) = self.note_changes(changed, dual), self.on_device(changed, dual[changed])
+        steps = self._steps.of(entries, values - self.there[entries])
+        self.there[entries] = values
         moved = np.flatnonzero(np.diff(of_task))
         for g in sorted({g for t in moved for g in self.store.atoms_of[t]}):
             atom, positions, rows = self._atoms[g]
@@ -118,6 +116,9 @@ class DeviceField(Field):
                 self.moved += len(columns) * len(positions)
                 self._add_columns(g, columns, own[:, columns])
         self.dual[:] = dual
+
+    def on_device(self, *arrays: AnyArray) -> list[Tensor]:
+        return [on_device(values, self.device) for values in arrays]
 
     def _add_columns(self, g: int, columns: Tensor, steps: Tensor) -> None:
         """Add ``steps`` (n_tasks, n_columns) times columns of the block to the fields over atom g."""
@@ -146,36 +147,18 @@ class DeviceField(Field):
             self._kept[g] = rows
         return rows
 
-    @contextmanager
-    def among(self, t: int, entries: IntArray) -> Iterator[AnyArray]:
-        n, done = len(entries), None
-        with self._lock:
-            known, positions = self._ready.pop(t, (None, None))
-            if known is not entries:
-                positions = on_device(self.gram.layout.idx[self.gram.layout.ptr[t] + entries], self.device)
+    def matrices(self, sets: Mapping[int, IntArray], entries: Tensor) -> Tensor:
+        """The matrices Σ_m weight_m K_m among some samples of each task, flat and one after the other.
+
+        ``entries`` are the places of all these samples in arrays over the samples of all tasks.
+        """
+        sizes = [len(some) for some in sets.values()]
+        K = torch.empty(sum(n * n for n in sizes), dtype=self.store.kind, device=self.device)
+        parts = K.split([n * n for n in sizes])
+        for t, positions, part in zip(sets, self._idx[entries].split(sizes), parts, strict=True):
             side = self.store.take(self._block_of[t], positions)
-            K = self.store.kernels.combined(side, side, self.weight).view(-1)
-            if self.device.type == "cuda":
-                host = self._staging.take(n * n)
-                host[: n * n].copy_(K, non_blocking=True)
-                K, done = host, torch.cuda.Event()
-                done.record()
-        if done is not None:
-            done.synchronize()
-        yield K[: n * n].numpy()
-        if done is not None:
-            self._staging.give_back(K)
-
-    def prepare(self, entries: Mapping[int, IntArray]) -> None:
-        """Copy the positions of the samples to the device in one go; no columns are kept."""
-        ptr, idx = self.gram.layout.ptr, self.gram.layout.idx
-        positions = on_device(np.concatenate([idx[ptr[t] + some] for t, some in entries.items()]), self.device)
-        parts = positions.split([len(some) for some in entries.values()])
-        self._ready = {t: (some, own) for (t, some), own in zip(entries.items(), parts, strict=True)}
-
-    def largest_among(self, n_tasks: int) -> int:
-        most = (self.store.most_bytes / (8 if self.double else 4) / min(self.n_jobs, n_tasks)) ** 0.5
-        return int(max(self.largest, min(most, _LARGEST)))
+            self.store.kernels.combined(side, side, self.weight, part.view(len(side), len(side)))
+        return K
 
     # ------------------------------------------------------------------------------------------ precision
     def single_errors(self, weight: Array) -> tuple[Array, Array]:
@@ -203,7 +186,7 @@ class DeviceField(Field):
         kinds, where = (torch.float32, torch.float64), on_device(measured, self.device)
         rows = [self.store.take(b, where, kind) for kind in kinds]
         lost = torch.zeros((self.gram.n_kernels, len(tasks), len(where)), dtype=torch.float64, device=self.device)
-        step = max(1, pairs_at_once(self.device) // (2 * len(where)))
+        step = max(1, self._pairs // (2 * len(where)))
         for first in range(0, len(columns), step):
             some = columns[first : first + step]
             given = [
@@ -213,38 +196,19 @@ class DeviceField(Field):
             lost += single - double
         return lost.abs().cpu().numpy()
 
-    def exact_decisions(self, t: int, rows: IntArray, theta: Array) -> Array:
-        mine = slice(self.gram.layout.ptr[t], self.gram.layout.ptr[t + 1])
-        support, idx, block = np.flatnonzero(self.dual[mine]), self.gram.layout.idx[mine], self._block_of[t]
-        v, weight = on_device(self.dual[mine][support], self.device), theta * self.gram.bank.factor
-        places = on_device(idx[rows], self.device)
-        right = self.store.take(block, on_device(idx[support], self.device), torch.float64)
-        step = max(1, self._pairs // max(1, len(support)))
-        found = [
-            self.store.kernels.combined(self.store.take(block, some, torch.float64), right, weight) @ v
-            for some in places.split(step)
-        ]
-        return torch.cat(found).cpu().numpy()
-
-
-class _Staging:
-    """Memory of the host that a device copies to directly, used again and again because it is slow to make."""
-
-    def __init__(self, store: DeviceStore):
-        self.kind, self._spare = store.kind, []  # type: Any, list[Tensor]
-
-    def take(self, size: int) -> Tensor:
-        """Memory for at least ``size`` numbers."""
-        fitting = [k for k, spare in enumerate(self._spare) if len(spare) >= size]
-        if fitting:
-            return self._spare.pop(min(fitting, key=lambda k: len(self._spare[k])))
-        if self._spare:  # a larger one takes its place
-            self._spare.pop()
-        size = 1 << (size - 1).bit_length() if size <= _MOST_PINNED else size
-        return torch.empty(size, dtype=self.kind, pin_memory=size <= _MOST_PINNED)
-
-    def give_back(self, host: Tensor) -> None:
-        self._spare.append(host)
+    def exact_decisions(self, wanted: Sequence[tuple[int, IntArray]], theta: Array) -> list[Array]:
+        if not wanted:
+            return []
+        weight, ptr, found = theta * self.gram.bank.factor, self.gram.layout.ptr, []
+        rows = [ptr[t] + some for t, some in wanted]
+        support = [ptr[t] + np.flatnonzero(self.dual[ptr[t] : ptr[t + 1]]) for t, _ in wanted]
+        both = [self.on_device(np.concatenate(parts))[0].split(list(map(len, parts))) for parts in (rows, support)]
+        for (t, _), left, right in zip(wanted, *both, strict=True):
+            block, v = self._block_of[t], self.there[right]
+            side = self.store.take(block, self._idx[right], torch.float64)
+            for some in self._idx[left].split(max(1, self._pairs // max(1, len(v)))):
+                found.append(self.store.kernels.combined(self.store.take(block, some, torch.float64), side, weight) @ v)
+        return np.split(torch.cat(found).cpu().numpy(), np.cumsum(list(map(len, rows)))[:-1])
 
 
 class _Steps:
@@ -275,10 +239,10 @@ class _Steps:
     def _flat(self) -> Tensor:
         return torch.zeros(self._ends[-1], dtype=torch.float64, device=self.device)
 
-    def of(self, entries: IntArray, values: Array) -> list[Tensor]:
+    def of(self, entries: Tensor, values: Tensor) -> list[Tensor]:
         """The matrices of these numbers, zero elsewhere; valid until the next call."""
         self._flat.zero_()
-        self._flat[self._place[on_device(entries, self.device)]] = on_device(values, self.device)
+        self._flat[self._place[entries]] = values
         return [
             self._flat[a:b].view(shape) for a, b, shape in zip(self._ends, self._ends[1:], self._shapes, strict=False)
         ]
@@ -296,7 +260,8 @@ class _Steps:
             if (tasks == np.arange(first, first + len(tasks))).all():
                 return on_device(values[ptr[first] : ptr[tasks[-1] + 1]].reshape(self._shapes[b]), self.device)
         there = np.flatnonzero(values)
-        return self.of(there, values[there])[b][on_device(self._row[tasks], self.device)].clone()
+        entries, numbers = on_device(there, self.device), on_device(values[there], self.device)
+        return self.of(entries, numbers)[b][on_device(self._row[tasks], self.device)].clone()
 
 
 class DeviceFields:
