@@ -13,15 +13,17 @@ import ctypes
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
+from .._tools.typing import Array
 from ._evaluation import EXPONENTIAL, Codes
 
 if TYPE_CHECKING:
     from ._device import DeviceSide, Tensor
 
-KERNELS = 8  # kernels of a thread at most: their sums stay in registers
-_TASKS = 4  # tasks of a thread
+KERNELS = 8  # kernels of a thread at most
+_SUMS_OF_THREAD = 72  # sums in registers at most: one for each kernel and task
 _THREADS = 128
 _BLOCKS = 4000  # blocks that keep any device busy
 _SUM_BYTES = 2**28  # limit on partial sums
@@ -79,13 +81,14 @@ extern "C" __global__ void __launch_bounds__(256) cityblock(const T* x, const T*
 
 _EVALUATE = """
 struct Given {{
-    const T *base, *x, *z, *x_centred, *z_centred, *x_squares, *z_squares, *x_scale, *z_scale;
-    int d, n, m;
+    const T *x, *z, *x_centred, *z_centred, *x_squares, *z_squares, *x_scale, *z_scale;
+    int d, x_rows, z_rows; // samples from one row of squares and scales to the next
+    T rate[COUNT], offset[COUNT];
 }};
 
-__device__ __forceinline__ void evaluate(const Given& g, int i, int j, T* v)
+// The kernels between samples i and j, given their base value d.
+__device__ __forceinline__ void evaluate(const Given& g, int i, int j, T d, T* v)
 {{
-    T d = g.base[(wide)i * g.m + j];
     {distance}
     {values}
 }}
@@ -102,8 +105,14 @@ _SQUARED = """const T total = g.x_centred[i] + g.z_centred[j];
     }"""
 
 _PARAMETERS = """const T* base, const T* x, const T* z, const T* x_centred, const T* z_centred, const T* x_squares,
-    const T* z_squares, const T* x_scale, const T* z_scale, int d, int n, int m"""
-_PACKED = "const Given g = {base, x, z, x_centred, z_centred, x_squares, z_squares, x_scale, z_scale, d, n, m};"
+    const T* z_squares, const T* x_scale, const T* z_scale, const T* numbers, int d, int n, int m, int x_rows,
+    int z_rows"""
+_PACKED = """Given g = {x, z, x_centred, z_centred, x_squares, z_squares, x_scale, z_scale, d, x_rows, z_rows};
+    #pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+        g.rate[k] = numbers[k];
+        g.offset[k] = numbers[COUNT + k];
+    }"""
 
 _SUMS = f"""
 extern "C" __global__ void __launch_bounds__(THREADS) sums({_PARAMETERS},
@@ -118,25 +127,30 @@ extern "C" __global__ void __launch_bounds__(THREADS) sums({_PARAMETERS},
         #pragma unroll
         for (int t = 0; t < TASKS; t++)
             total[k][t] = 0;
-    const int last = min(n, (int)(blockIdx.y + 1) * per_chunk);
-    for (int i = blockIdx.y * per_chunk; i < last; i++) {{
+    const int begin = blockIdx.y * per_chunk, last = min(n, begin + per_chunk);
+    T next = begin < last ? base[(wide)begin * m + j] : (T)0; // read before it is needed, since memory is slow
+    for (int i = begin; i < last; i++) {{
+        const T d = next;
+        if (i + 1 < last) next = base[(wide)(i + 1) * m + j];
         double s[TASKS];
         bool any = false;
         #pragma unroll
         for (int t = 0; t < TASKS; t++) {{
-            s[t] = first + t < n_tasks ? steps[(wide)(first + t) * n + i] : 0.0;
+            s[t] = first + t < n_tasks ? steps[(wide)i * n_tasks + first + t] : 0.0;
             any |= s[t] != 0.0;
         }}
         if (!any) continue;
         T v[COUNT];
-        evaluate(g, i, j, v);
+        evaluate(g, i, j, d, v);
+        double value[COUNT];
         #pragma unroll
-        for (int k = 0; k < COUNT; k++) {{
-            const double value = v[k];
-            #pragma unroll
-            for (int t = 0; t < TASKS; t++)
-                total[k][t] += s[t] * value;
-        }}
+        for (int k = 0; k < COUNT; k++) value[k] = v[k];
+        #pragma unroll
+        for (int t = 0; t < TASKS; t++)
+            if (s[t] != 0.0) {{ // most samples move in few tasks
+                #pragma unroll
+                for (int k = 0; k < COUNT; k++) total[k][t] += s[t] * value[k];
+            }}
     }}
     #pragma unroll
     for (int k = 0; k < COUNT; k++)
@@ -155,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) combined({_PARAMETERS}, co
     if (j >= m) return;
     for (int i = blockIdx.y; i < n; i += gridDim.y) {{
         T v[COUNT];
-        evaluate(g, i, j, v);
+        evaluate(g, i, j, base[(wide)i * m + j], v);
         T total = adding ? out[(wide)i * m + j] : (T)0;
         #pragma unroll
         for (int k = 0; k < COUNT; k++)
@@ -167,24 +181,37 @@ extern "C" __global__ void __launch_bounds__(THREADS) combined({_PARAMETERS}, co
 
 
 def sources_of(codes: Codes, metric: str, kernels: list[int], double: bool) -> str:
-    """The CUDA source of ``sums`` and ``combined`` for some kernels of one base."""
+    """The CUDA source of ``sums`` and ``combined`` for some kernels of one base; it depends on their forms only."""
     norms = sorted({int(codes.norm[m]) for m in kernels if codes.kind[m] != EXPONENTIAL})
     lines = [
-        f"const T q{norm} = g.x_squares[(wide){norm} * g.n + i] + g.z_squares[(wide){norm} * g.m + j];"
+        f"const T q{norm} = g.x_squares[(wide){norm} * g.x_rows + i] + g.z_squares[(wide){norm} * g.z_rows + j];"
         for norm in norms
     ]
     for k, m in enumerate(kernels):
-        rate, offset = (f"(T){float(value)!r}" for value in (codes.rate[m], codes.offset[m]))
         if codes.kind[m] == EXPONENTIAL:
-            lines.append(f"v[{k}] = EXP(-{rate} * d);")
+            lines.append(f"v[{k}] = EXP(g.rate[{k}] * d);")
         else:
-            lines.append(f"const T a{k} = (T)0.5 * {rate} * (q{int(codes.norm[m])} - d) + {offset};")
+            lines.append(f"const T a{k} = g.rate[{k}] * (q{int(codes.norm[m])} - d) + g.offset[{k}];")
             lines.append(f"v[{k}] = {' * '.join([f'a{k}'] * int(codes.degree[m]))};")
         if codes.scaled[m]:
-            lines.append(f"v[{k}] *= g.x_scale[(wide){m} * g.n + i] * g.z_scale[(wide){m} * g.m + j];")
+            lines.append(f"v[{k}] *= g.x_scale[(wide){m} * g.x_rows + i] * g.z_scale[(wide){m} * g.z_rows + j];")
     evaluate = _EVALUATE.format(distance=_SQUARED if metric == "sqeuclidean" else "", values="\n    ".join(lines))
-    named = {"COUNT": len(kernels), "TASKS": _TASKS, "THREADS": _THREADS} | _of_precision(double)
+    named = {"COUNT": len(kernels), "THREADS": _THREADS} | _of_precision(double)
     return _head(named, double) + evaluate + _SUMS + _COMBINED
+
+
+def numbers_of(codes: Codes, kernels: list[int], double: bool) -> Array:
+    """The rates and offsets that the functions of :func:`sources_of` expect, (2, n_kernels)."""
+    exponential = codes.kind[kernels] == EXPONENTIAL
+    # in single precision, exp(x) is 2^(x log₂ e), for which there is an instruction
+    rate = np.where(exponential, -1.0 if double else -np.log2(np.e), 0.5) * codes.rate[kernels]
+    return np.array([rate, codes.offset[kernels]])
+
+
+def tasks_at_once(n_tasks: int, n_kernels: int) -> int:
+    """Tasks whose sums a thread keeps: the same number for all threads, as far as possible."""
+    most = max(1, _SUMS_OF_THREAD // n_kernels)
+    return -(-n_tasks // -(-n_tasks // most))
 
 
 def source_of_distances(double: bool) -> str:
@@ -193,7 +220,8 @@ def source_of_distances(double: bool) -> str:
 
 
 def _of_precision(double: bool) -> dict[str, object]:
-    return {"EXP": "exp" if double else "expf", "ABS": "fabs" if double else "fabsf", "LOSSY": 1e-7 if double else 1e-4}
+    names = {"EXP": "exp", "ABS": "fabs"} if double else {"EXP": "exp2f", "ABS": "fabsf"}
+    return {**names, "LOSSY": 1e-7 if double else 1e-4}
 
 
 def _head(named: dict[str, object], double: bool) -> str:
@@ -201,6 +229,7 @@ def _head(named: dict[str, object], double: bool) -> str:
     return defined + _TYPES.format(type="double" if double else "float")
 
 
+@cache
 def compiled(source: str, names: tuple[str, ...]) -> dict[str, Any]:
     """The functions of a CUDA source, for the current device."""
     from torch.cuda import _utils as utils
@@ -231,20 +260,15 @@ def compiled(source: str, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: loaded[name] for name in names}
 
 
-@cache
-def _distances(double: bool) -> Any:
-    return compiled(source_of_distances(double), ("cityblock",))["cityblock"]
-
-
 def cityblock(x: Tensor, z: Tensor) -> Tensor:
     """‖x_i − z_j‖_1 between the rows of two matrices."""
     (n, d), m, double = x.shape, len(z), x.dtype == torch.float64
     out = torch.empty((n, m), dtype=x.dtype, device=x.device)
-    side = 64 if double else 128
+    side, distances = 64 if double else 128, compiled(source_of_distances(double), ("cityblock",))["cityblock"]
     for top in range(0, n, side * _MOST_ROWS):
         end = min(n, top + side * _MOST_ROWS)
         grid = (-(-m // side), -(-(end - top) // side), 1)
-        _distances(double)(grid=grid, block=(256, 1, 1), args=[x[top:end], z, out[top:end], end - top, m, d])
+        distances(grid=grid, block=(256, 1, 1), args=[x[top:end], z, out[top:end], end - top, m, d])
     return out
 
 
@@ -254,24 +278,32 @@ class CudaBase:
     def __init__(self, codes: Codes, metric: str, base: int, kernels: list[int], double: bool):
         self.base, self.kernels = base, kernels
         self.index = torch.tensor(kernels, device="cuda")
-        self._functions = compiled(sources_of(codes, metric, kernels, double), ("sums", "combined"))
+        kind = torch.float64 if double else torch.float32
+        self._numbers = torch.from_numpy(numbers_of(codes, kernels, double)).to("cuda", kind)
+        self._source = sources_of(codes, metric, kernels, double)
+        self._function("combined", 1)  # so that errors show here
+
+    def _function(self, name: str, tasks: int) -> Any:
+        """A function of the source, for so many tasks of a thread."""
+        return compiled(f"#define TASKS {tasks}\n{self._source}", ("sums", "combined"))[name]
 
     def _given(self, values: Tensor, left: DeviceSide, right: DeviceSide) -> list[Any]:
         b, x = self.base, left.features[self.base]
         parts = [x, right.features[b], left.centred_squares[b], right.centred_squares[b]]
-        parts += [left.squares, right.squares, left.scale, right.scale]
-        return [values, *parts, x.shape[1], len(left), len(right)]
+        parts += [left.squares, right.squares, left.scale, right.scale, self._numbers]
+        return [values, *parts, x.shape[1], len(left), len(right), left.scale.stride(0), right.scale.stride(0)]
 
     def sums(self, values: Tensor, left: DeviceSide, right: DeviceSide, steps: Tensor) -> Tensor:
         """Σ_i steps_ti k_m(x_i, z_j) in double precision, (n_kernels, n_tasks, n_right), from base values."""
         n, m, n_tasks, count = len(left), len(right), len(steps), len(self.kernels)
-        wide, deep = -(-m // _THREADS), -(-n_tasks // _TASKS)
+        tasks = tasks_at_once(n_tasks, count)
+        wide, deep = -(-m // _THREADS), -(-n_tasks // tasks)
         chunks = min(-(-_BLOCKS // (wide * deep)), -(-n // 32), max(1, _SUM_BYTES // (8 * count * n_tasks * m)))
         per_chunk = -(-n // chunks)
         chunks = -(-n // per_chunk)
         out = torch.empty((chunks, count, n_tasks, m), dtype=torch.float64, device=values.device)
-        given = [*self._given(values, left, right), steps.contiguous(), out, n_tasks, per_chunk]
-        self._functions["sums"](grid=(wide, chunks, deep), block=(_THREADS, 1, 1), args=given)
+        given = [*self._given(values, left, right), steps.T.contiguous(), out, n_tasks, per_chunk]
+        self._function("sums", tasks)(grid=(wide, chunks, deep), block=(_THREADS, 1, 1), args=given)
         return out[0] if chunks == 1 else out.sum(dim=0)
 
     def combine(
@@ -280,4 +312,4 @@ class CudaBase:
         """Write Σ_m weight_m k_m(x_i, z_j) to ``out`` (n_left, n_right), or add it."""
         given = [*self._given(values, left, right), weight[self.index], out, int(adding)]
         grid = (-(-len(right) // _THREADS), min(len(left), _MOST_ROWS), 1)
-        self._functions["combined"](grid=grid, block=(_THREADS, 1, 1), args=given)
+        self._function("combined", 1)(grid=grid, block=(_THREADS, 1, 1), args=given)

@@ -41,6 +41,12 @@ class DeviceSide(NamedTuple):
     def __len__(self) -> int:
         return self.scale.shape[1]
 
+    def part(self, first: int, last: int) -> DeviceSide:
+        """Some consecutive samples, without copying them."""
+        some = slice(first, last)
+        features, norms = ([values[some] for values in parts] for parts in self[:2])
+        return DeviceSide(features, norms, self.squares[:, some], self.scale[:, some])
+
 
 class DeviceSamples:
     """The samples of a side, on the device if they fit, and else in the memory of the host.

@@ -189,9 +189,14 @@ def errors_of_duals(gram: Gram, theta: Array, v: Array, balanced: bool) -> tuple
         given = noise[own], forms[own], relative[own], values
         bound_errors(rounding, of_tasks, ptr[first : last + 1], v, balanced, *given)
 
-    step = -(-n_tasks // gram.n_jobs) if len(v) > _MANY_ENTRIES else n_tasks
-    run_chunks(bound, [(t, min(t + step, n_tasks)) for t in range(0, n_tasks, step)], gram.n_jobs)
+    run_chunks(bound, ranges_of_tasks(n_tasks, len(v), gram.n_jobs), gram.n_jobs)
     return Errors(forms, relative, gap), values
+
+
+def ranges_of_tasks(n_tasks: int, n_entries: int, n_jobs: int) -> list[tuple[int, int]]:
+    """Tasks for threads, if there are so many samples of all tasks that threads pay."""
+    step = -(-n_tasks // n_jobs) if n_entries > _MANY_ENTRIES else n_tasks
+    return [(t, min(t + step, n_tasks)) for t in range(0, n_tasks, step)]
 
 
 @njit()
@@ -216,22 +221,24 @@ def bound_errors(
     n_rows = len(rows)
     n_kernels = len(factor)
     sums, share = np.empty(n_rows), np.empty(n_rows)
+    n_support = np.count_nonzero(v)
     for t in range(len(ptr) - 1):
         begin, end = ptr[t], ptr[t + 1]
+        own_support = np.count_nonzero(v[begin:end])  # adding zeros is exact
         for r in range(n_rows):
             total = 0.0
             for i in range(begin, end):
                 total += abs(v[i]) * rows[r, i]
             sums[r] = total
             share[r] = 0.0
-        n = end - begin
-        gamma = (n + n_kernels + TERMS + noise[t]) * UNIT
+        gamma = (own_support + n_kernels + TERMS + noise[t]) * UNIT
         if balanced and sums[0] > 0.0:
             # Shrinking the variables of the sign with the larger sum makes Σv = 0: they change by this share
             gamma += 4.2 * abs(exact_sum(v, begin, end)) / sums[0]
-        relative[t] = gamma
+        relative[t] = gamma + (end - begin - own_support) * UNIT
         own = t if len(weights) > 1 else 0
-        more = n * (1.0 + n / TILE) * UNIT  # forms have the sums of n rows, which come in pieces
+        # forms have the sums of the rows of support vectors, which come in pieces
+        more = own_support * (1.0 + min(float(own_support), 2.0 + n_support / TILE)) * UNIT
         for m in range(n_kernels):
             flat = constant[m] + 0.5 * gamma * bounded[m]
             steep = slope[m] + 0.5 * gamma * (1.0 - bounded[m])

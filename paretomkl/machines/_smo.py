@@ -26,7 +26,7 @@ from .._tools.compiled import inner_njit, njit
 from .._tools.running import run_chunks
 from .._tools.typing import Array, IntArray
 from ..kernels._evaluation import dot, dot_at
-from ..kernels._rounding import UNIT, Errors, Rounding, bound_errors, exact_sum
+from ..kernels._rounding import UNIT, Errors, Rounding, bound_errors, exact_sum, ranges_of_tasks
 
 if TYPE_CHECKING:
     from ..gram._blocks import TaskLayout
@@ -590,7 +590,14 @@ def certified(
     gap, relative = np.zeros((2, len(forms)))
     noise = np.zeros(len(forms)) if noise is None else noise
     weights, lost = theta if theta.ndim > 1 else theta[None], np.empty(forms.shape)
-    data = gram.rounding, weights, gram.layout.ptr, y, box, v, solved
-    certify(*data, noise, extra, lost, relative, gap)
+
+    def bound(first: int, last: int) -> None:
+        own = slice(first, last)
+        of_tasks, part = weights[own] if len(weights) > 1 else weights, box._replace(epsilon=box.epsilon[own])
+        found = Solved(*[values[own] for values in solved[:-1]], solved.errors)  # type: ignore[arg-type]
+        given = gram.layout.ptr[first : last + 1], y, part, v, found, noise[own], extra
+        certify(gram.rounding, of_tasks, *given, lost[own], relative[own], gap[own])
+
+    run_chunks(bound, ranges_of_tasks(len(forms), len(v), gram.n_jobs), gram.n_jobs)
     lost += of_forms
     return Certified(solved, gap, forms, Errors(lost, relative, np.maximum(gap - solved.gap, 0.0)))

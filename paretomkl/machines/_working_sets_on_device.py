@@ -38,7 +38,7 @@ class WorkOnDevice(Work):
         super().__init__(field, y, box, v, rtol, solved)
         device, ptr = field.device, field.gram.layout.ptr
         self._y, self._low, self._high, width = (on_device(x, device) for x in (y, box.low, box.high, box.epsilon))
-        self._tasks, self._sizes = Segments(ptr, device), on_device(np.diff(ptr), device)
+        self._tasks, self._sizes = field.segments, on_device(np.diff(ptr), device)
         self._width = width[self._tasks.of]
         self._errors = self._y
         self._own_steps = takes_steps(device, field.store.kind)
@@ -163,33 +163,3 @@ class WorkOnDevice(Work):
 
         run_chunks(solve, [(k,) for k in which.tolist()], self.field.n_jobs)
         return found
-
-
-class Segments:
-    """Sums and maxima of the numbers of each task, by a fixed order of additions; ``of`` is the task of each number.
-
-    The numbers of a task are reduced in pieces, and then the pieces.
-    """
-
-    def __init__(self, ptr: IntArray, device: torch.device):
-        sizes, n = np.diff(ptr), int(ptr[-1])
-        width = int(np.ceil(sizes.max() ** 0.5))
-        n_pieces = -(-sizes // width)
-        first = np.cumsum(n_pieces) - n_pieces
-        owner = np.repeat(np.arange(len(sizes)), n_pieces)
-        begin = ptr[owner] + width * (np.arange(len(owner)) - first[owner])
-        places, end = begin[:, None] + np.arange(width), ptr[owner + 1][:, None]
-        pieces = first[:, None] + np.arange(n_pieces.max())
-        self.of = on_device(np.repeat(np.arange(len(sizes)), sizes), device)
-        self._places = on_device(np.where(places < end, places, n), device)
-        self._pieces = on_device(np.where(pieces < (first + n_pieces)[:, None], pieces, len(owner)), device)
-
-    def sum(self, x: Tensor) -> Tensor:
-        for places in (self._places, self._pieces):
-            x = torch.nn.functional.pad(x, (0, 1))[places].sum(dim=1)
-        return x
-
-    def largest(self, x: Tensor) -> Tensor:
-        for places in (self._places, self._pieces):
-            x = torch.nn.functional.pad(x, (0, 1), value=-torch.inf)[places].amax(dim=1)
-        return x

@@ -153,21 +153,31 @@ def test_sums_and_combinations_match_the_bank(sides, base, double, tmp_path):
     x, z = (np.ascontiguousarray(side.features[base], dtype=kind) for side in (left, right))
     values = x @ z.T if metric == "sqeuclidean" else np.abs(x[:, None] - z).sum(axis=2)
     parts = [values, x, z, left.centred_squares[base], right.centred_squares[base]]
-    parts += [left.squares, right.squares, left.scale, right.scale]
-    given = [*(np.ascontiguousarray(part, dtype=kind) for part in parts), x.shape[1], n, m]
-    shared = ["const T*"] * 9 + ["int"] * 3
+    parts += [left.squares, np.pad(right.squares, ((0, 0), (0, 5))), left.scale, np.pad(right.scale, ((0, 0), (0, 5)))]
+    parts.append(_cuda.numbers_of(evaluator.codes, own.tolist(), double))
+    given = [*(np.ascontiguousarray(part, dtype=kind) for part in parts), x.shape[1], n, m, n, m + 5]
+    shared = ["const T*"] * 10 + ["int"] * 5
     steps = np.where(np.random.default_rng(1).random((6, n)) < 0.4, 1.0, 0.0) * np.arange(6)[:, None]
-    out = np.full((2, len(own), 6, m), np.nan)
-    (tmp_path / "a").mkdir()
-    sums = built(tmp_path / "a", source, "sums", [*shared, "const double*", "double*", "int", "int"])
-    sums((1, 2, 2), 128, *given, steps, out, 6, 12)
-    precision = 1e-10 if double else 2e-5
-    assert_allclose(out.sum(axis=0), np.einsum("ti,mij->mtj", steps, expected[own]), atol=precision)
+    precision, rows = (1e-10 if double else 2e-5), steps.T.copy()
+    for at_once in (6, 4):  # tasks of a thread
+        out, place = np.full((2, len(own), 6, m), np.nan), tmp_path / str(at_once)
+        place.mkdir()
+        own_source, arguments = (
+            f"#define TASKS {at_once}\n{source}",
+            [*shared, "const double*", "double*", "int", "int"],
+        )
+        sums = built(place, own_source, "sums", arguments)
+        sums((1, 2, -(-6 // at_once)), 128, *given, rows, out, 6, 12)
+        assert_allclose(out.sum(axis=0), np.einsum("ti,mij->mtj", steps, expected[own]), atol=precision)
     weight, combined = np.linspace(0, 1, len(own), dtype=kind), np.full((n, m), 1.0, dtype=kind)
-    (tmp_path / "b").mkdir()
-    combine = built(tmp_path / "b", source, "combined", [*shared, "const T*", "T*", "int"])
+    combine = built(tmp_path, f"#define TASKS 1\n{source}", "combined", [*shared, "const T*", "T*", "int"])
     combine((1, 4, 1), 128, *given, weight, combined, 1)
     assert_allclose(combined, 1 + np.tensordot(weight, expected[own], axes=1), atol=precision)
+
+
+def test_threads_share_the_tasks_evenly():
+    assert [_cuda.tasks_at_once(n, 8) for n in (1, 9, 10, 19, 45)] == [1, 9, 5, 7, 9]
+    assert _cuda.tasks_at_once(5, 100) == 1
 
 
 @pytest.mark.parametrize("double", [False, True])

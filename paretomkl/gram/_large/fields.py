@@ -86,12 +86,12 @@ class Field:
         self.touched = np.zeros(len(self.dual), dtype=bool)
         self.weight = np.zeros(self.gram.n_kernels)
         self.moved = self.among_pairs = 0
-        self.traffic = np.zeros(self.gram.n_tasks)
+        self.traffic, self._size = np.zeros((2, self.gram.n_tasks))  # the second is Σ_i |v_i|
 
     @property
     def noise(self) -> Array:
         """``traffic`` relative to Σ_i |v_i|, see :func:`~paretomkl.kernels._rounding.errors_of_duals`."""
-        size = self._sizes(self.dual)
+        size = self._size
         return np.divide(self.traffic, size, out=np.zeros_like(size), where=size > 0)
 
     def _sizes(self, dual: Array) -> Array:
@@ -167,8 +167,9 @@ class Field:
     def note_changes(self, changed: IntArray, dual: Array) -> IntArray:
         """Record that these entries of the dual change to those of ``dual``; returns the first entry of each task."""
         self.touched[changed] = True
-        of_task = np.searchsorted(changed, self.gram.layout.ptr)
-        self.traffic += 2 * np.diff(of_task) * (self._sizes(self.dual) + self._sizes(dual))
+        of_task, before = np.searchsorted(changed, self.gram.layout.ptr), self._size
+        self._size = self._sizes(dual)
+        self.traffic += 2 * np.diff(of_task) * (before + self._size)
         return of_task
 
     def prepare(self, entries: Mapping[int, IntArray]) -> None:
@@ -290,7 +291,7 @@ class CombinedField(Field):
 
     def begin(self, weight: Array, dual: Array) -> None:
         if not np.array_equal(weight, self.weight):
-            self.field[:] = self.dual[:] = self.traffic[:] = 0.0
+            self.field[:] = self.dual[:] = self.traffic[:] = self._size[:] = 0.0
             self._forms = None
             for made in self._made:
                 made[:] = 0

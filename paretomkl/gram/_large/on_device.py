@@ -33,6 +33,7 @@ from .fields import Field, measured_samples, typical
 if TYPE_CHECKING:
     from .._blocks import GramBlocks
 
+_TOGETHER = 2**16  # samples of working sets that are gathered together
 _LEAST_ATOM = 512  # mean samples per atom below which a block is a single atom: smaller ones keep no device busy
 
 
@@ -82,6 +83,12 @@ class DeviceField(Field):
         ]
         self._kept: dict[int, DeviceSide] = {}  # the samples of atoms
         self._pairs = pairs_at_once(device)
+        self._storage = torch.empty(0, dtype=store.kind, device=device)
+
+    @cached_property
+    def segments(self) -> Segments:
+        """Sums over the samples of each task."""
+        return Segments(self.gram.layout.ptr, self.device)
 
     def begin(self, weight: Array, dual: Array) -> None:
         self._pairs = pairs_at_once(self.device)  # asked once per sweep, because it takes half a millisecond
@@ -150,15 +157,35 @@ class DeviceField(Field):
     def matrices(self, sets: Mapping[int, IntArray], entries: Tensor) -> Tensor:
         """The matrices Σ_m weight_m K_m among some samples of each task, flat and one after the other.
 
-        ``entries`` are the places of all these samples in arrays over the samples of all tasks.
+        ``entries`` are the places of all these samples in arrays over the samples of all tasks. The matrices are valid
+        until the next call.
         """
-        sizes = [len(some) for some in sets.values()]
-        K = torch.empty(sum(n * n for n in sizes), dtype=self.store.kind, device=self.device)
-        parts = K.split([n * n for n in sizes])
-        for t, positions, part in zip(sets, self._idx[entries].split(sizes), parts, strict=True):
-            side = self.store.take(self._block_of[t], positions)
-            self.store.kernels.combined(side, side, self.weight, part.view(len(side), len(side)))
+        sizes = np.array([len(some) for some in sets.values()])
+        K, positions = self._matrix_storage(int((sizes**2).sum())), self._idx[entries]
+        ends, ends_of_matrices = np.cumsum(sizes), np.cumsum(sizes**2)
+        blocks = self._block_of[list(sets)]
+        first = 0
+        while first < len(sizes):  # tasks of one block, one after the other
+            begin = ends[first] - sizes[first]
+            fits = (blocks == blocks[first]) & (ends - begin <= _TOGETHER)
+            fits[: first + 1] = True
+            last = len(sizes) if fits.all() else int(np.argmin(fits))
+            side = self.store.take(blocks[first], positions[begin : ends[last - 1]])
+            for k in range(first, last):
+                n, at, end = int(sizes[k]), ends[k] - begin, ends_of_matrices[k]
+                own = side.part(at - n, at)
+                self.store.kernels.combined(own, own, self.weight, K[end - n * n : end].view(n, n))
+            first = last
         return K
+
+    def _matrix_storage(self, size: int) -> Tensor:
+        """Memory for so many numbers, which is used again: the allocator would keep a piece for each size."""
+        if len(self._storage) < size:
+            self._storage = self._storage[:0].clone()
+            if self.device.type == "cuda":
+                torch.cuda.empty_cache()
+            self._storage = torch.empty(int(1.2 * size), dtype=self.store.kind, device=self.device)
+        return self._storage[:size]
 
     # ------------------------------------------------------------------------------------------ precision
     def single_errors(self, weight: Array) -> tuple[Array, Array]:
@@ -262,6 +289,36 @@ class _Steps:
         there = np.flatnonzero(values)
         entries, numbers = on_device(there, self.device), on_device(values[there], self.device)
         return self.of(entries, numbers)[b][on_device(self._row[tasks], self.device)].clone()
+
+
+class Segments:
+    """Sums and maxima of the numbers of each task, by a fixed order of additions; ``of`` is the task of each number.
+
+    The numbers of a task are reduced in pieces, and then the pieces.
+    """
+
+    def __init__(self, ptr: IntArray, device: torch.device):
+        sizes, n = np.diff(ptr), int(ptr[-1])
+        width = int(np.ceil(sizes.max() ** 0.5))
+        n_pieces = -(-sizes // width)
+        first = np.cumsum(n_pieces) - n_pieces
+        owner = np.repeat(np.arange(len(sizes)), n_pieces)
+        begin = ptr[owner] + width * (np.arange(len(owner)) - first[owner])
+        places, end = begin[:, None] + np.arange(width), ptr[owner + 1][:, None]
+        pieces = first[:, None] + np.arange(n_pieces.max())
+        self.of = on_device(np.repeat(np.arange(len(sizes)), sizes), device)
+        self._places = on_device(np.where(places < end, places, n), device)
+        self._pieces = on_device(np.where(pieces < (first + n_pieces)[:, None], pieces, len(owner)), device)
+
+    def sum(self, x: Tensor) -> Tensor:
+        for places in (self._places, self._pieces):
+            x = torch.nn.functional.pad(x, (0, 1))[places].sum(dim=1)
+        return x
+
+    def largest(self, x: Tensor) -> Tensor:
+        for places in (self._places, self._pieces):
+            x = torch.nn.functional.pad(x, (0, 1), value=-torch.inf)[places].amax(dim=1)
+        return x
 
 
 class DeviceFields:
