@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -26,8 +27,9 @@ __all__ = ["CombinedGram", "GramBlocks", "Rounding", "TaskLayout"]
 
 _FEW_PAIRS = 20_000  # pairs of samples below which threads cost more than they save
 _FEW_PAIRS_OF_ALL = 2e7  # pairs in total below which full matrices are not worth avoiding
-_FEW_PAIRS_ON_DEVICE = 1e8  # pairs of samples in total below which a device is no faster
+_FEW_PAIRS_ON_DEVICE = 5e6  # pairs in total below which a device is no faster
 _LARGE_ON_DEVICE = 20_000  # samples of all tasks from which a device evaluates quadratic forms
+_SYSTEM = 500  # samples of a block from which a device solves its linear system faster than many cores
 _DEARER = 3.0  # cost of a pair in a full matrix, including all its later use, relative to a pair of a field
 _MOST_BYTES = 8 * 2**30  # limit on full matrices if there is an alternative
 _STORED_BYTES = 32 * 2**20  # size of all kernel values up to which they are stored
@@ -35,6 +37,7 @@ _WORTH_STORING = 4  # fewer kernels are computed again as quickly as they are re
 _TOGETHER = 200  # kernels chosen at a time
 _MOST_CHECKED = 1000  # samples per block on which a kernel is checked for negative eigenvalues
 
+_ONE_AT_A_TIME = Lock()
 _Thing = TypeVar("_Thing")
 
 
@@ -92,21 +95,28 @@ class CombinedGram:
 
     Parameters
     ----------
-    flat : array
+    flat : array, or function that returns it
         The concatenated blocks.
     layout : TaskLayout
         Positions of the tasks in ``flat``.
+    there : function, default=None
+        Returns the block of a task on a device of PyTorch, or None if it is not there.
     """
 
-    def __init__(self, flat: Array, layout: TaskLayout):
-        self._flat: Array | None = flat
-        self.layout = layout
+    def __init__(
+        self, flat: Array | Callable[[], Array], layout: TaskLayout, there: Callable[[int], Any] | None = None
+    ):
+        self._flat: Array | Callable[[], Array] | None = flat
+        self.layout, self._there = layout, there
 
     @property
     def flat(self) -> Array:
         """The concatenated blocks of all tasks, in the order of the layout."""
         if self._flat is None:
             raise RuntimeError("A combined Gram matrix can be used only inside the `with gram.combined(theta)` block.")
+        if callable(self._flat):
+            self._flat = self._flat()
+        self._there = None  # whoever has the array may write to it
         return self._flat
 
     def of_task(self, t: int, rows: IntArray | None = None, columns: IntArray | None = None) -> Array:
@@ -116,9 +126,20 @@ class CombinedGram:
         block = self.flat[start[t] : start[t] + size[t] ** 2].reshape(size[t], size[t])
         return block[np.ix_(mine if rows is None else mine[rows], mine if columns is None else mine[columns])]
 
+    def on_device(self, t: int, rows: IntArray) -> Any:
+        """The Gram matrix among some samples of a task on a device, or None if the kernel values are not there."""
+        block = None if self._there is None else self._there(t)
+        if block is None:
+            return None
+        mine = self.layout.idx[self.layout.ptr[t] : self.layout.ptr[t + 1]][rows]
+        if len(mine) == len(block):  # in increasing order
+            return block
+        mine = block.new_tensor(mine, dtype=int)
+        return block[mine[:, None], mine]
+
     def release(self) -> None:
         """Let go of the values; they cannot be used any more."""
-        self._flat = None
+        self._flat = self._there = None
 
 
 @dataclass
@@ -128,6 +149,7 @@ class _Made:
     pairs: Pairs | None = None
     values: Array | None = None
     rounding: Rounding | None = None
+    there: Any = None  # DeviceValues
 
 
 class _SweepCost:
@@ -141,9 +163,10 @@ class _SweepCost:
     def __init__(self, n_full: int, n_fields: int):
         self._n_pairs = n_full / 2
         self.fits = 16 * self._n_pairs <= _MOST_BYTES
-        self.streams = self._n_pairs > _FEW_PAIRS_OF_ALL and n_fields <= n_full
+        small = n_fields <= n_full
+        self.streams = small and self._n_pairs > _FEW_PAIRS_OF_ALL
         self._allowed = 2 * _DEARER * self._n_pairs
-        self.pays = self._n_pairs > _FEW_PAIRS_ON_DEVICE  # whether a device is faster
+        self.pays = small and self._n_pairs > _FEW_PAIRS_ON_DEVICE  # whether a device is faster
         self.double = False  # whether single precision turned out to lose too many digits
 
     def start_over(self) -> None:
@@ -211,6 +234,7 @@ class GramBlocks:
             tasks=tasks,
             task_ptr=np.searchsorted(block[tasks], np.arange(len(size) + 1)),
         )
+        self._block_of = block
         self._start, self._size = _offsets(size**2), size  # positions of the blocks in flat storage
         self.layout = TaskLayout(
             ptr=_offsets([len(r) for r in rows]),
@@ -363,7 +387,9 @@ class GramBlocks:
     @property
     def streams(self) -> bool:
         """Whether kernel fields are expected to cost less than full matrices."""
-        return self._cost.streams and not self.bank.precomputed
+        if self.bank.precomputed:
+            return False
+        return self._cost.streams or (self._cost.pays and self._device() is not None)
 
     @contextmanager
     def field(self) -> Iterator[Field]:
@@ -400,22 +426,52 @@ class GramBlocks:
         θ has shape (n_kernels,), or (n_tasks, n_kernels) if every task has its own block. The next ``with`` block
         reuses the storage, so copy what you want to keep.
         """
-        # before taking the storage, because computing values needs memory too
-        _ = self._values if self._stored else self._pairs
-        flat = _popped(self._storage)
-        flat = np.empty(self._start[-1]) if flat is None else flat
-        gram = CombinedGram(flat, self.layout)
-        try:
-            self._combine(theta, flat)
-            yield gram
-        finally:
-            gram.release()
-            self._storage.append(flat)
-
-    def _combine(self, theta: Array, flat: Array) -> None:
         theta = np.ascontiguousarray(theta, dtype=np.float64)
         if theta.shape not in ((self.n_kernels,), (len(self._size), self.n_kernels)):
             raise ValueError(f"theta must have one entry per kernel ({self.n_kernels}), got shape {theta.shape}.")
+        made: list[Array] = []
+
+        def make() -> Array:
+            # before taking the storage, because computing values needs memory too
+            _ = self._values if self._stored else self._pairs
+            flat = _popped(self._storage)
+            made.append(np.empty(self._start[-1]) if flat is None else flat)
+            self._combine(theta, made[0])
+            return made[0]
+
+        gram = CombinedGram(make, self.layout, self._blocks_there(theta) if theta.ndim == 1 else None)
+        try:
+            yield gram
+        finally:
+            gram.release()
+            self._storage.extend(made)
+
+    def _blocks_there(self, theta: Array) -> Callable[[int], Any]:
+        """A function that returns the block of a task in Σ_m θ_m K_m on a device, or None if values are not there."""
+        made: dict[int, Any] = {}
+
+        def block(t: int) -> Any:
+            b = int(self._block_of[t])
+            with _ONE_AT_A_TIME:  # threads that solve systems of one block need it once
+                values = self._device_values(make=True)
+                if values is not None and b not in made:
+                    made[b] = values.combined(b, theta * self.bank.factor)
+            return made.get(b)
+
+        return block
+
+    def _device_values(self, make: bool = False) -> Any:
+        """All kernel values on a device, if they are there, or if ``make`` says so and it pays; else None."""
+        if self._size.max() < _SYSTEM or (self._made.there is None and not make):
+            return None
+        device = device_for(self.bank.evaluator, self.side.features, True)
+        if device is not None and (self._made.there is None or self._made.there.device != device):
+            from ._on_device import DeviceValues  # imports PyTorch
+
+            self._made.there = DeviceValues.of(self, device)
+        return None if device is None else self._made.there
+
+    def _combine(self, theta: Array, flat: Array) -> None:
         first = self.blocks.first.tolist()
         rows = np.atleast_2d(theta * self.bank.factor)
         ranges = [(0, first[-1])] if theta.ndim == 1 else pairwise(first)
@@ -437,6 +493,8 @@ class GramBlocks:
         """
         ptr, idx, start, size = self.layout
         v = np.ascontiguousarray(v, dtype=np.float64)
+        if (values := self._device_values()) is not None:
+            return values.forms(v) * self.bank.factor
         if len(v) > _LARGE_ON_DEVICE and (device := self._device()) is not None:
             from ._large.on_device import forms_of_blocks  # imports PyTorch
 

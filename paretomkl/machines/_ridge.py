@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,9 +12,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from .._tools.compiled import njit
 from .._tools.devices import chosen_device
 from .._tools.running import SMALL_SYSTEM, blas_threads, run_chunks
-from .._tools.typing import Array, IntArray
+from .._tools.typing import AnyArray, Array, IntArray
 from ..gram._blocks import CombinedGram
-from ..kernels._rounding import UNIT, Errors, errors_of_duals, exact_sum
+from ..kernels._rounding import UNIT, errors_of_duals, exact_sum, ranges_of_tasks
 from ..protocols import Promises
 from ..sweep import Decisions, Sweep
 from ._base import KernelTasks, MachineKind
@@ -61,7 +61,7 @@ class RidgeTasks(KernelTasks):
         """Solve every task at θ. The systems are solved directly, so ``warm`` is not used."""
         dual, missing = np.zeros((2, len(self.targets)))
         intercepts = np.zeros(self.n_tasks)
-        systems = [(tasks,) for tasks in self._same_systems()]
+        systems = [(tasks,) for tasks in self._same_systems]
         with self.gram.combined(theta) as K, blas_threads(self._blas_threads(len(systems))):
 
             def work(tasks: IntArray) -> None:
@@ -69,13 +69,23 @@ class RidgeTasks(KernelTasks):
 
             run_chunks(work, systems, self.gram.n_jobs)
         errors, lost = errors_of_duals(self.gram, theta, dual, self.balanced)
-        linear, size, gap = np.zeros((3, self.n_tasks))
-        add_terms(
-            self.gram.layout.ptr, self.targets, self.C, dual, intercepts, missing, lost, linear, size, gap, errors
-        )
+        linear, size, gap = sums = np.zeros((3, self.n_tasks))
+        ptr, of_samples = self.gram.layout.ptr, (self.targets, self.C, dual, missing, lost)
+
+        def add(first: int, last: int) -> None:
+            own = slice(first, last)
+            add_terms(
+                ptr[first : last + 1], *of_samples, intercepts[own], errors.relative[own], sums[:, own], errors.gap[own]
+            )
+
+        run_chunks(add, ranges_of_tasks(self.n_tasks, len(dual), self.gram.n_jobs), self.gram.n_jobs)
         forms = self.gram.quadratic_forms(dual)
         sweep = self.swept(theta, linear, size, gap, forms, errors, RidgeStart(dual, intercepts))
-        return self.idle(sweep, self.fitted_by_constants())
+        return self.idle(sweep, self._constant)
+
+    @cached_property
+    def _constant(self) -> AnyArray:
+        return self.fitted_by_constants()
 
     def _blas_threads(self, n_systems: int) -> int | None:
         """One thread for small systems and for each of several; all for a large one. More would wait for each other."""
@@ -92,6 +102,7 @@ class RidgeTasks(KernelTasks):
         """A warm start from feasible duals."""
         return RidgeStart(dual, intercepts)
 
+    @cached_property
     def _same_systems(self) -> list[IntArray]:
         """Groups of tasks with the same samples and the same costs."""
         ptr, idx, start, _ = self.gram.layout
@@ -115,10 +126,24 @@ class RidgeTasks(KernelTasks):
         else:
             targets, places = self.targets, ptr[tasks][:, None] + counts
         C = C[counts]
-        y, own = targets[places].T, K.of_task(int(tasks[0]), counts, counts)
-        device = chosen_device(pays=True) if y.size * len(C) > WORTH_A_DEVICE else None
-        alpha, left, b = (solved_on(device) if device else solved)(own, y, C, rtol)
+        y = targets[places].T
+        alpha, left, b = self._system(K, int(tasks[0]), counts, y.shape[1])(y, C, rtol)
         dual[places], missing[places], intercepts[tasks] = alpha.T, left.T, b
+
+    def _system(self, K: CombinedGram, t: int, counts: IntArray, n_outputs: int) -> Callable[..., tuple[Array, ...]]:
+        """:func:`solved` for the matrix of these samples of a task, on a device if that is faster."""
+        matrix = K.on_device(t, counts)
+        if matrix is None:
+            matrix = K.of_task(t, counts, counts)
+            device = chosen_device(pays=True) if matrix.size * n_outputs > WORTH_A_DEVICE else None
+            if device is None:
+                return partial(solved, matrix)
+            from ..kernels._device import on_device  # imports PyTorch
+
+            matrix = on_device(matrix, device)
+        from ._ridge_on_device import solved_there
+
+        return partial(solved_there, matrix)
 
 
 def solved(K: Array, y: Array, C: Array, rtol: float) -> tuple[Array, Array, Array]:
@@ -138,13 +163,6 @@ def solved(K: Array, y: Array, C: Array, rtol: float) -> tuple[Array, Array, Arr
         if (0.5 * C @ left**2 <= rtol * value).all():
             break
     return alpha, left, b
-
-
-def solved_on(device: Any) -> Callable[[Array, Array, Array, float], tuple[Array, Array, Array]]:
-    """:func:`solved` on a device."""
-    from ._ridge_on_device import solved as on_device  # imports PyTorch
-
-    return partial(on_device, device)
 
 
 def _solver(K: Array, C: Array) -> Callable[[Array], Array]:
@@ -168,19 +186,19 @@ def add_terms(
     y: Array,
     C: Array,
     dual: Array,
-    intercepts: Array,
     missing: Array,
     lost: Array,
-    linear: Array,
-    size: Array,
-    gap: Array,
-    errors: Errors,
+    intercepts: Array,
+    relative: Array,
+    sums: Array,
+    of_gap: Array,
 ) -> None:
-    """Add up the linear parts Σ α y − ½ α² / C, the sizes of their terms, and the gaps, with what rounding adds.
+    """Add up the linear parts Σ α y − ½ α² / C, the sizes of their terms, and the gaps, (3, n_tasks).
 
-    The gap is ½ Σ C (r − α/C)² with r = y − Kα − b, less b Σα if that is not zero. ``missing`` is r − α/C, and Kα is
-    off by at most ``lost``.
+    Gaps contain what rounding adds, ``of_gap``. The gap is ½ Σ C (r − α/C)² with r = y − Kα − b, less b Σα if that is
+    not zero. ``missing`` is r − α/C, and Kα is off by at most ``lost``.
     """
+    linear, size, gap = sums
     for t in range(len(linear)):
         found, b = 0.0, abs(intercepts[t])
         for i in range(ptr[t], ptr[t + 1]):
@@ -191,8 +209,8 @@ def add_terms(
                 off = abs(missing[i]) + lost[i] + 4.0 * UNIT * (abs(y[i]) + abs(share) + b)
                 gap[t] += 0.5 * C[i] * off * off
                 found += 0.5 * C[i] * missing[i] * missing[i]
-        gap[t] += b * abs(exact_sum(dual, ptr[t], ptr[t + 1])) + errors.relative[t] * gap[t]
-        errors.gap[t] = gap[t] - found
+        gap[t] += b * abs(exact_sum(dual, ptr[t], ptr[t + 1])) + relative[t] * gap[t]
+        of_gap[t] = gap[t] - found
 
 
 RIDGE = MachineKind("ridge", RidgeTasks, "numbers", "squared", decisions="numbers", promises=RidgeTasks.promises)

@@ -12,9 +12,10 @@ from .._tools.typing import Array
 _REFINEMENTS = 3
 
 
-def solved(device: Any, K: Array, y: Array, C: Array, rtol: float) -> tuple[Array, Array, Array]:
-    """What ``_ridge.solved`` returns: α and b of each column of y, and what is left of y."""
-    matrix, targets, costs = (torch.from_numpy(values).to(device) for values in (K, y, C))
+def solved(matrix: Any, y: Array, C: Array, rtol: float) -> tuple[Any, Any, Any]:
+    """What ``_ridge.solved`` returns for a matrix on a device, there: α and b of each column of y, and what is left."""
+    device = matrix.device
+    targets, costs = (torch.from_numpy(values).to(device) for values in (y, C))
     solve, share = _solver(matrix, costs), (1 / costs)[:, None]
     alpha, b = torch.zeros_like(targets), torch.zeros(targets.shape[1], dtype=targets.dtype, device=device)
     ones = solve(torch.ones_like(share))
@@ -29,6 +30,12 @@ def solved(device: Any, K: Array, y: Array, C: Array, rtol: float) -> tuple[Arra
         value = (alpha * (targets - 0.5 * values - 0.5 * share * alpha)).sum(dim=0)
         if (0.5 * costs @ left**2 <= rtol * value).all():
             break
+    return alpha, left, b
+
+
+def solved_there(matrix: Any, y: Array, C: Array, rtol: float) -> tuple[Array, Array, Array]:
+    """The same with results on the host."""
+    alpha, left, b = solved(matrix, y, C, rtol)
     # transposed there: the numbers of a task lie together in the memory of the host
     return alpha.T.contiguous().cpu().numpy().T, left.T.contiguous().cpu().numpy().T, b.cpu().numpy()
 

@@ -594,7 +594,8 @@ def certified(
     def bound(first: int, last: int) -> None:
         own = slice(first, last)
         of_tasks, part = weights[own] if len(weights) > 1 else weights, box._replace(epsilon=box.epsilon[own])
-        found = Solved(*[values[own] for values in solved[:-1]], solved.errors)  # type: ignore[arg-type]
+        of_own = (solved.value[own], solved.gap[own], solved.intercept[own], solved.steps[own], solved.drift[own])
+        found = Solved(*of_own, solved.errors)
         given = gram.layout.ptr[first : last + 1], y, part, v, found, noise[own], extra
         certify(gram.rounding, of_tasks, *given, lost[own], relative[own], gap[own])
 

@@ -307,7 +307,8 @@ def test_no_stack_of_gram_matrices_is_ever_held(cache_mb):
     tracemalloc.start()
     try:
         gram = GramBlocks(fitted, points, [np.arange(n)])
-        with gram.combined(np.ones(11)):
+        with gram.combined(np.ones(11)) as K:
+            assert K.flat[0] > 0  # made when it is needed
             gram.quadratic_forms(np.ones(n))
         peak = tracemalloc.get_traced_memory()[1]
     finally:

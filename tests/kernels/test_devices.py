@@ -36,6 +36,7 @@ def _small_is_large(monkeypatch):
     monkeypatch.setattr("paretomkl.gram._blocks._FEW_PAIRS_OF_ALL", 0)
     monkeypatch.setattr("paretomkl.gram._blocks._LARGE_ON_DEVICE", 0)
     monkeypatch.setattr("paretomkl.machines._working_sets.SOME", 50)  # so that tasks start from a guess
+    monkeypatch.setattr("paretomkl.gram._blocks._SYSTEM", 0)
     monkeypatch.setattr("paretomkl.machines._ridge.WORTH_A_DEVICE", 0)
     monkeypatch.setattr("paretomkl.kernels._fitted._PAIRS_WORTH_A_DEVICE", 0)
     monkeypatch.setattr("paretomkl.kernels._fitted._WORTH_A_DEVICE", 0)
@@ -73,6 +74,41 @@ def test_bounds_on_a_device_enclose_the_objectives(kind, device):
     if kind != "svdd":  # its slopes have another term
         forms = there.gram.quadratic_forms(warm.dual)
         assert (np.abs(sweep.forms - forms) <= 1e-10 * forms + 2 * sweep.rounding).all()
+
+
+@pytest.mark.parametrize("free", [1e9, 0.0])
+def test_linear_systems_are_made_on_the_device_if_there_is_memory(device, free, monkeypatch):
+    from paretomkl.gram import CombinedGram
+
+    made, flat = [], CombinedGram.flat
+    monkeypatch.setattr("paretomkl.gram._on_device.free_bytes", lambda device: free)
+    monkeypatch.setattr(CombinedGram, "flat", property(lambda self: made.append(1) or flat.fget(self)))
+    gram, X, rows = _gram()
+    costs = np.where(np.arange(900) % 7 == 0, 0.0, 1.0)  # some samples are left out
+    here, there = (MACHINES["ridge"].make(gram, np.tile(np.sin(X[:, 0]), 2)[:900], costs, np.ones(3)) for _ in range(2))
+    there.gram = gram.with_bank(gram.bank.with_capacity(0.5))  # shares the values, but not the factors
+    here.gram = GramBlocks(there.gram.bank, X, rows)
+    truth = here.sweep(THETA, rtol=1e-10)
+    made.clear()
+    with config_context(device=device):
+        sweep = there.sweep(THETA, rtol=1e-10)
+    assert bool(made) == (free == 0.0)
+    assert (there.gram._made.there is None) == (free == 0.0)  # noqa: SLF001
+    assert_allclose(sweep.lower, truth.lower, rtol=1e-9)
+    assert_allclose(sweep.forms, truth.forms, rtol=1e-8)
+    assert_allclose(sweep.warm.dual, truth.warm.dual, atol=1e-9)
+
+
+def test_matrices_that_others_write_to_are_not_taken_from_the_device(device):
+    """Those of tasks that share a function are the sum of two, which is made on the host."""
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(120, 3)), np.repeat([0, 1], 60)
+    y, found = X[:, 0] + 0.3 * task * X[:, 1], []
+    for name in ("cpu", device):
+        with config_context(device=name):
+            model = paretomkl.ParetoMKLRegressor(share="function", tol=1e-8).fit(X, y, tasks=task)
+            found.append(model.predict(X, tasks=task))
+    assert_allclose(found[1], found[0], atol=1e-6)
 
 
 def test_work_is_done_on_the_device(device, monkeypatch):
@@ -176,6 +212,7 @@ def test_without_a_gpu_cuda_warns_and_auto_does_not():
 
 
 def test_models_of_a_device_are_like_any_other(device, tmp_path):
+    pytest.importorskip("skops", reason="skops is not installed")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     y = np.where(X[:, 0] * X[:, 1] > 0, "yes", "no")

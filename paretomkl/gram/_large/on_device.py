@@ -76,8 +76,8 @@ class DeviceField(Field):
         self._fields = torch.zeros((self.gram.n_kernels, store.n_fields), dtype=torch.float64, device=device)
         self._place, self._idx = on_device(store.place, device), on_device(self.gram.layout.idx, device)
         self.there = torch.zeros(len(self._idx), dtype=torch.float64, device=device)
-        self._steps = _Steps(self.gram, device)
-        self._atoms = [(atom, on_device(atom.positions, device), self._steps.rows_of(atom)) for atom in store.atoms]
+        self._duals = Duals(self.gram, device)
+        self._atoms = [(atom, on_device(atom.positions, device), self._duals.rows_of(atom)) for atom in store.atoms]
         self._block_of = np.repeat(np.arange(len(self.gram.samples)), np.diff(self.gram.blocks.task_ptr))[
             np.argsort(self.gram.blocks.tasks)
         ]
@@ -112,7 +112,7 @@ class DeviceField(Field):
         if not len(changed):
             return
         of_task, (entries, values) = self.note_changes(changed, dual), self.on_device(changed, dual[changed])
-        steps = self._steps.of(entries, values - self.there[entries])
+        steps = self._duals.of(entries, values - self.there[entries])
         self.there[entries] = values
         moved = np.flatnonzero(np.diff(of_task))
         for g in sorted({g for t in moved for g in self.store.atoms_of[t]}):
@@ -208,7 +208,7 @@ class DeviceField(Field):
 
     def _lost_digits(self, b: int, tasks: IntArray, measured: IntArray) -> Array:
         """What single precision adds to Σ_j v_j k_m(x_j, x) for tasks of block b, (n_kernels, n_tasks, n_measured)."""
-        v = self._steps.dense(b, tasks, self.dual)
+        v = self._duals.dense(b, tasks, self.dual)
         columns, sums = (v != 0).any(dim=0).nonzero()[:, 0], self.store.kernels.sums
         kinds, where = (torch.float32, torch.float64), on_device(measured, self.device)
         rows = [self.store.take(b, where, kind) for kind in kinds]
@@ -238,8 +238,8 @@ class DeviceField(Field):
         return np.split(torch.cat(found).cpu().numpy(), np.cumsum(list(map(len, rows)))[:-1])
 
 
-class _Steps:
-    """Numbers for samples of tasks, on the device as one matrix (n_tasks, n_samples) for each block."""
+class Duals:
+    """Numbers for the samples of tasks, on the device as one matrix (n_tasks, n_samples) for each block."""
 
     def __init__(self, gram: GramBlocks, device: Any):
         self.gram, self.device = gram, device
@@ -338,7 +338,7 @@ class DeviceFields:
 def forms_of_blocks(gram: GramBlocks, device: Any, dual: Array) -> Array:
     """v_t'K_m v_t before the factors, (n_tasks, n_kernels), in double precision."""
     kernels, samples = DeviceKernels(gram.bank.evaluator, device), DeviceSamples(gram.side, device)
-    duals, forms = _Steps(gram, device), np.zeros((gram.n_tasks, gram.n_kernels))
+    duals, forms = Duals(gram, device), np.zeros((gram.n_tasks, gram.n_kernels))
     for b, numbers in enumerate(gram.samples):
         tasks = gram.blocks.tasks[gram.blocks.task_ptr[b] : gram.blocks.task_ptr[b + 1]]
         found = quadratic_forms(samples, on_device(numbers, device), kernels, duals.dense(b, tasks, dual))
