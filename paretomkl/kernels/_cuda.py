@@ -146,11 +146,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) sums({_PARAMETERS},
         #pragma unroll
         for (int k = 0; k < COUNT; k++) value[k] = v[k];
         #pragma unroll
-        for (int t = 0; t < TASKS; t++)
-            if (s[t] != 0.0) {{ // most samples move in few tasks
-                #pragma unroll
-                for (int k = 0; k < COUNT; k++) total[k][t] += s[t] * value[k];
-            }}
+        for (int t = 0; t < TASKS; t++) // also where the step is zero: a branch takes longer
+            #pragma unroll
+            for (int k = 0; k < COUNT; k++) total[k][t] += s[t] * value[k];
     }}
     #pragma unroll
     for (int k = 0; k < COUNT; k++)

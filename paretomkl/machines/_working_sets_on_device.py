@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..kernels._device import Tensor
 
 _ROOM = 0.25  # share of the free memory of a GPU for the matrices of working sets
-_LARGEST = 40_000  # samples in a working set beyond which steps take too long
+_LARGEST = 60_000  # samples in a working set beyond which steps take too long
 
 
 class WorkOnDevice(Work):
