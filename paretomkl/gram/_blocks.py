@@ -35,6 +35,7 @@ _MOST_BYTES = 8 * 2**30  # limit on full matrices if there is an alternative
 _STORED_BYTES = 32 * 2**20  # size of all kernel values up to which they are stored
 _WORTH_STORING = 4  # fewer kernels are computed again as quickly as they are read
 _TOGETHER = 200  # kernels chosen at a time
+_MANY_SAMPLES = 10_000  # to estimate a mean
 _MOST_CHECKED = 1000  # samples per block on which a kernel is checked for negative eigenvalues
 
 _ONE_AT_A_TIME = Lock()
@@ -520,6 +521,11 @@ class GramBlocks:
     def diagonals(self) -> Array:
         """k_m(x, x) of the samples of all tasks, concatenated by task, (n_kernels, n_entries)."""
         return self._plain_diagonals * self.bank.factor[:, None]
+
+    def mean_diagonals(self) -> Array:
+        """The mean k_m(x, x) of samples of all tasks, many of them if not all, (n_kernels,)."""
+        some = np.linspace(0, len(self._rows) - 1, min(len(self._rows), _MANY_SAMPLES)).astype(int)
+        return self.bank.diagonals(self._X[self._rows[some]]).mean(axis=1)
 
     @cached_property
     def _plain_diagonals(self) -> Array:

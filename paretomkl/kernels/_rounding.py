@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 UNIT, SINGLE_UNIT = 2.0**-53, 2.0**-24  # relative error of one operation
 TERMS = 16  # operations on a result beside the sum over samples and that over kernels
 POSITIVE = 1e-100  # smallest lower bound, relative to the upper one, if rounding leaves none: objectives are positive
-_MANY_ENTRIES = 1_000_000  # samples of all tasks from which threads pay
+_MANY_ENTRIES = 200_000  # samples of all tasks from which threads pay
 _INTERPOLATION = 300  # error of a value that is interpolated from others, in units of UNIT
 
 
@@ -213,7 +213,7 @@ def bound_errors(
 ) -> None:
     """Fill the arrays of :func:`errors_of_duals`; ``weights`` has one row for all tasks, or one per task.
 
-    Decisions that were updated many times are off by ``noise`` (n_tasks,) more units of Σ_i |v_i|.
+    Decisions of fields, which were updated many times, are off by ``noise`` (n_tasks,) more units of Σ_i |v_i|.
     """
     rows, places, sizes, factor = rounding
     first, second = places
@@ -224,21 +224,24 @@ def bound_errors(
     n_support = np.count_nonzero(v)
     for t in range(len(ptr) - 1):
         begin, end = ptr[t], ptr[t + 1]
-        own_support = np.count_nonzero(v[begin:end])  # adding zeros is exact
         for r in range(n_rows):
             total = 0.0
             for i in range(begin, end):
                 total += abs(v[i]) * rows[r, i]
             sums[r] = total
             share[r] = 0.0
-        gamma = (own_support + n_kernels + TERMS + noise[t]) * UNIT
+        n = end - begin
+        terms, pieces = n, n * (1.0 + n / TILE)  # forms have the sums of n rows, which come in pieces
+        if noise[t] > 0.0:  # most samples of large tasks are no support vectors, and adding zeros is exact
+            terms = np.count_nonzero(v[begin:end])
+            pieces = 2.0 * terms + min(n_support**2 / TILE, terms * (1.0 + n_support / TILE))
+        gamma = (terms + n_kernels + TERMS + noise[t]) * UNIT
         if balanced and sums[0] > 0.0:
             # Shrinking the variables of the sign with the larger sum makes Σv = 0: they change by this share
             gamma += 4.2 * abs(exact_sum(v, begin, end)) / sums[0]
-        relative[t] = gamma + (end - begin - own_support) * UNIT
+        relative[t] = gamma + (n - terms) * UNIT
         own = t if len(weights) > 1 else 0
-        # forms have the sums of the rows of support vectors, which come in pieces
-        more = own_support * (1.0 + min(float(own_support), 2.0 + n_support / TILE)) * UNIT
+        more = pieces * UNIT
         for m in range(n_kernels):
             flat = constant[m] + 0.5 * gamma * bounded[m]
             steep = slope[m] + 0.5 * gamma * (1.0 - bounded[m])

@@ -8,8 +8,7 @@ from typing import Any
 import torch
 
 from .._tools.typing import Array
-
-_REFINEMENTS = 3
+from ._ridge import REFINEMENTS
 
 
 def solved(matrix: Any, y: Array, C: Array, rtol: float) -> tuple[Any, Any, Any]:
@@ -20,7 +19,7 @@ def solved(matrix: Any, y: Array, C: Array, rtol: float) -> tuple[Any, Any, Any]
     alpha, b = torch.zeros_like(targets), torch.zeros(targets.shape[1], dtype=targets.dtype, device=device)
     ones = solve(torch.ones_like(share))
     values = alpha
-    for _ in range(1 + _REFINEMENTS):
+    for _ in range(1 + REFINEMENTS):
         step = solve(targets - values - share * alpha - b)
         offset = step.sum(dim=0) / ones.sum()
         alpha, b = alpha + step - ones * offset, b + offset

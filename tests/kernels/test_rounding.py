@@ -15,7 +15,7 @@ from paretomkl import KernelBank, ParetoMKLClassifier, ParetoMKLOutlierDetector,
 from paretomkl.gram import GramBlocks
 from paretomkl.gram._coupled import CoupledBank, CoupledGram
 from paretomkl.kernels import Gaussian, Laplacian, Linear, Polynomial
-from paretomkl.kernels._rounding import errors_of_duals
+from paretomkl.kernels._rounding import bound_errors
 from paretomkl.machines import MACHINES
 from paretomkl.solution import RoundingWarning
 from tests.machines.cases import targets_of
@@ -289,15 +289,18 @@ def test_a_precomputed_kernel_that_cancels_is_named():
         ParetoMKLClassifier(kernels="precomputed").fit((Z @ Z.T)[:, :, None], signal > 0)
 
 
-def test_samples_without_a_dual_do_not_loosen_bounds():
+def test_samples_without_a_dual_do_not_loosen_bounds_of_fields():
     """Adding zeros is exact, so a million samples at zero must not keep a task from being certified."""
     rng, n = np.random.default_rng(0), 20_000
     X, v = rng.normal(size=(n, 3)), np.zeros(n)
     v[:10] = rng.normal(size=10)
-    bank = KernelBank(KERNELS, normalize="unit").fit(X)
-    few, many = (GramBlocks(bank, X[:m], [np.arange(m)]) for m in (10, n))
-    (of_few, values), (of_many, all_values) = (
-        errors_of_duals(gram, np.ones(len(KERNELS)), v[: len(gram.layout.idx)], False) for gram in (few, many)
-    )
-    assert_allclose(of_many.forms, of_few.forms, rtol=1e-12)
-    assert_allclose(all_values[:10], values, rtol=1e-12)
+    bank, found = KernelBank(KERNELS, normalize="unit").fit(X), []
+    for m in (10, n):
+        rounding = GramBlocks(bank, X[:m], [np.arange(m)]).rounding
+        forms, values, relative = np.empty((1, len(KERNELS))), np.empty(m), np.empty(1)
+        weights, noise = np.ones((1, len(KERNELS))), np.array([40.0])
+        bound_errors(rounding, weights, np.array([0, m]), v[:m], False, noise, forms, relative, values)
+        found.append((forms, values[:10]))
+    (few_forms, few_values), (many_forms, many_values) = found
+    assert_allclose(many_forms, few_forms, rtol=1e-12)
+    assert_allclose(many_values, few_values, rtol=1e-12)

@@ -270,7 +270,7 @@ def single_serves(gram: GramBlocks) -> bool:
     bank, side = gram.bank, gram.side
     if bank.precomputed or side.squares.max(initial=0.0) > _LARGE:
         return False
-    size, variance = gram.diagonals().mean(axis=1), bank.factor * bank.variance
+    size, variance = gram.mean_diagonals(), bank.factor * bank.variance
     norms = np.array([squares.mean() for squares in side.centred_squares])  # zero if distances do not cancel
     codes = bank.evaluator.codes
     exponents = np.where(codes.kind == EXPONENTIAL, codes.rate * norms[codes.base], 0.0)
