@@ -398,11 +398,13 @@ class GramBlocks:
         device, fields = self._device(), _popped(self._fields)
         if fields is None or fields.device != device or (self._cost.double and not fields.double):
             fields = self._make_fields(device)
+        fields.store.gram = self  # copies with other factors share them
         field = fields.best
         before = fields.store.n_values
         yield field
         fields.note(field)
         self._cost.note(fields.price * (fields.store.n_values - before))
+        fields.store.gram = None  # their memory is free as soon as no store needs them
         self._fields.append(fields)
 
     def _device(self) -> Any:

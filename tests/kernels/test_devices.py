@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
+import weakref
+from dataclasses import replace
 from threading import Thread
 
 import numpy as np
@@ -175,6 +178,36 @@ def test_paths_and_predictions_agree_with_those_of_the_cpu(machine, device):
         of_same_model = here.models[1].decisions(X[:50])
     assert_allclose(of_same_model, expected, atol=1e-9 * np.nanstd(expected))
     assert np.nanmax(np.abs(found - expected)) < 0.05 * np.nanstd(expected)
+
+
+@pytest.mark.parametrize("kind", ["svc", "ridge"])
+def test_memory_of_a_device_is_freed_with_the_store(kind, device):
+    with config_context(device=device):
+        machine = _machine(kind)
+        machine.sweep(THETA, rtol=1e-3)
+    gram = machine.gram
+    kept = weakref.ref(gram._made.there if kind == "ridge" else gram._fields[0])  # noqa: SLF001
+    gc.disable()
+    try:
+        assert kept() is not None
+        del machine, gram
+        assert kept() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 1e-7])
+def test_stores_with_other_factors_share_what_is_on_the_device(device, rtol):
+    factors = np.linspace(1.0, 0.2, len(KERNELS))
+    for kind in ("svc", "ridge"):
+        truth, machine = _machine(kind).sweep(THETA * factors, rtol=1e-9), _machine(kind)
+        with config_context(device=device):
+            machine.sweep(THETA, rtol=rtol)
+            machine.gram = machine.gram.with_bank(replace(machine.gram.bank, factor=factors))
+            other = machine.sweep(THETA, rtol=rtol)
+        assert (other.lower <= truth.upper).all()
+        assert (other.upper >= truth.lower).all()
+        assert (other.upper - other.lower <= 2.01 * rtol * other.upper).all()
 
 
 def test_statistics_of_columns_do_not_depend_on_the_device(device):

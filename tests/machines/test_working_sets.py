@@ -1,5 +1,9 @@
 """Tasks solved on working sets, compared with the same tasks solved with full Gram matrices."""
 
+import gc
+import weakref
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -56,6 +60,39 @@ def test_bounds_enclose_the_objectives_and_forms_match_the_dual(kind, rtol, cach
     assert (sweep.lower <= truth.upper).all()
     assert (sweep.upper >= truth.lower).all()
     assert_allclose(sweep.lower, truth.lower, rtol=max(rtol, 1e-9))
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 1e-8])
+@pytest.mark.parametrize("kind", ["svc", "svr", "one-class"])
+def test_stores_with_other_factors_share_fields(kind, rtol, monkeypatch):
+    """The columns of a field serve every capacity, but forms and decisions have the factors of the store in use."""
+    _stream(monkeypatch)
+    machine = _machine(kind)
+    first = machine.sweep(THETA, rtol=rtol)
+    used = machine.gram._fields[0]
+    for factors in (np.linspace(0.5, 1.0, len(KERNELS)), np.linspace(1.0, 0.2, len(KERNELS)), np.ones(len(KERNELS))):
+        machine.gram = machine.gram.with_bank(replace(machine.gram.bank, factor=factors))
+        other = machine.sweep(THETA, rtol=rtol)
+        alone = _machine(kind)
+        truth = alone.sweep(THETA * factors, rtol=1e-9)
+        assert machine.gram._fields[0] is used
+        assert (other.lower <= truth.upper).all()
+        assert (other.upper >= truth.lower).all()
+        assert (other.upper - other.lower <= 2.01 * rtol * other.upper).all()
+    assert_allclose(other.lower, first.lower, rtol=2 * rtol)
+
+
+def test_fields_are_freed_with_their_store(monkeypatch):
+    _stream(monkeypatch)
+    machine = _machine("svc")
+    machine.sweep(THETA, rtol=1e-3)
+    kept = weakref.ref(machine.gram._fields[0])
+    gc.disable()
+    try:
+        del machine
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -80,13 +80,18 @@ class Field:
     device: Any = None
 
     def __init__(self, store: Any):
-        self.store, self.gram, self.n_jobs = store, store.gram, store.gram.n_jobs
+        self.store, self.n_jobs = store, store.gram.n_jobs
         self.double = store.double
         self.dual = np.zeros(self.gram.layout.ptr[-1])
         self.touched = np.zeros(len(self.dual), dtype=bool)
         self.weight = np.zeros(self.gram.n_kernels)
         self.moved = self.among_pairs = 0
         self.traffic, self._size = np.zeros((2, self.gram.n_tasks))  # the second is Σ_i |v_i|
+
+    @property
+    def gram(self) -> GramBlocks:
+        """The Gram store that uses the field now; copies of it with other factors use it, too."""
+        return self.store.gram
 
     @property
     def noise(self) -> Array:

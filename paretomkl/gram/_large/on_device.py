@@ -242,7 +242,7 @@ class Duals:
     """Numbers for the samples of tasks, on the device as one matrix (n_tasks, n_samples) for each block."""
 
     def __init__(self, gram: GramBlocks, device: Any):
-        self.gram, self.device = gram, device
+        self._layout, self.device = gram.layout, device
         task_ptr, tasks = gram.blocks.task_ptr, gram.blocks.tasks
         self._shapes = [
             (b - a, len(samples)) for a, b, samples in zip(task_ptr, task_ptr[1:], gram.samples, strict=False)
@@ -259,7 +259,7 @@ class Duals:
     @cached_property
     def _place(self) -> Tensor:
         """The place of each entry in the matrices of all blocks, one after the other."""
-        ptr, idx, _, _size = self.gram.layout
+        ptr, idx, _, _size = self._layout
         return on_device(np.repeat(self._start, np.diff(ptr)) + idx, self.device)
 
     @cached_property
@@ -280,7 +280,7 @@ class Duals:
 
     def dense(self, b: int, tasks: IntArray, values: Array) -> Tensor:
         """The numbers of some tasks of block b, given those of all entries."""
-        ptr = self.gram.layout.ptr
+        ptr = self._layout.ptr
         if len(tasks) == self._shapes[b][0] and (np.diff(ptr)[tasks] == self._shapes[b][1]).all():
             # tasks of all samples of the block, as outputs of a regression are: their numbers are a matrix already
             first = int(tasks[0])
