@@ -27,7 +27,7 @@ __all__ = ["CombinedGram", "GramBlocks", "Rounding", "TaskLayout"]
 
 _FEW_PAIRS = 20_000  # pairs of samples below which threads cost more than they save
 _FEW_PAIRS_OF_ALL = 2e7  # pairs in total below which full matrices are not worth avoiding
-_FEW_PAIRS_ON_DEVICE = 2e6  # pairs in total below which a device is no faster
+_FEW_PAIRS_ON_DEVICE = 4e6  # pairs in total below which a device is no faster, or not for many tasks
 _LARGE_ON_DEVICE = 20_000  # samples of all tasks from which a device evaluates quadratic forms
 _SYSTEM = 500  # samples of a block from which a device solves its linear system faster than many cores
 _DEARER = 3.0  # cost of a pair in a full matrix, including all its later use, relative to a pair of a field
