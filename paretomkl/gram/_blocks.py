@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from .._tools.compiled import njit
+from .._tools.devices import chosen_device
 from .._tools.running import run_chunks
 from .._tools.typing import AnyArray, Array, IntArray
 from ..kernels._choose_device import device_for
@@ -439,7 +440,7 @@ class GramBlocks:
             _ = self._values if self._stored else self._pairs
             flat = _popped(self._storage)
             made.append(np.empty(self._start[-1]) if flat is None else flat)
-            self._combine(theta, made[0])
+            self.combine(theta * self.bank.factor, made[0])
             return made[0]
 
         gram = CombinedGram(make, self.layout, self._blocks_there(theta) if theta.ndim == 1 else None)
@@ -467,17 +468,18 @@ class GramBlocks:
         """All kernel values on a device, if they are there, or if ``make`` says so and it pays; else None."""
         if self._size.max() < _SYSTEM or (self._made.there is None and not make):
             return None
-        device = device_for(self.bank.evaluator, self.side.features, True)
+        device = chosen_device(pays=True)
         if device is not None and (self._made.there is None or self._made.there.device != device):
             from ._on_device import DeviceValues  # imports PyTorch
 
             self._made.there = DeviceValues.of(self, device)
         return None if device is None else self._made.there
 
-    def _combine(self, theta: Array, flat: Array) -> None:
+    def combine(self, weights: Array, flat: Array) -> None:
+        """Fill flat storage with Σ_m weights_m K_m of kernels before their factors; one row for all blocks, or each."""
         first = self.blocks.first.tolist()
-        rows = np.atleast_2d(theta * self.bank.factor)
-        ranges = [(0, first[-1])] if theta.ndim == 1 else pairwise(first)
+        rows = np.atleast_2d(weights)
+        ranges = [(0, first[-1])] if weights.ndim == 1 else pairwise(first)
         if self._stored:
             combine_values(self._values, rows, self._start, self._size, flat)
             ranges, rows = [], rows[:0]

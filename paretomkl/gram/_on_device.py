@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from .._tools.typing import Array
+from ..kernels._choose_device import obstacle
 from ..kernels._device import DeviceKernels, DeviceSamples, free_bytes, on_device, pairs_at_once
 from ._large.on_device import Duals
 
@@ -24,20 +25,32 @@ class DeviceValues:
     def __init__(self, gram: GramBlocks, device: Any):
         self.device, self._blocks, self._shape = device, gram.blocks, (gram.n_tasks, gram.n_kernels)
         self._duals = Duals(gram, device)
-        kernels, samples = DeviceKernels(gram.bank.evaluator, device), DeviceSamples(gram.side, device)
-        self._stacks = []
-        for numbers in gram.samples:
-            side, n = samples.take(on_device(numbers, device), torch.float64), len(numbers)
-            stack = torch.empty((gram.n_kernels, n, n), dtype=torch.float64, device=device)
+        self._stacks = [
+            torch.empty((gram.n_kernels, n, n), dtype=torch.float64, device=device) for n in map(len, gram.samples)
+        ]
+        (self._evaluate if not obstacle(gram.bank.evaluator, gram.side.features) else self._fetch)(gram)
+
+    def _evaluate(self, gram: GramBlocks) -> None:
+        kernels, samples = DeviceKernels(gram.bank.evaluator, self.device), DeviceSamples(gram.side, self.device)
+        for stack, numbers in zip(self._stacks, gram.samples, strict=True):
+            side = samples.take(on_device(numbers, self.device), torch.float64)
             for m, K in kernels.each(side, side):
                 stack[m] = K
-            self._stacks.append(stack)
+
+    def _fetch(self, gram: GramBlocks) -> None:
+        """Precomputed kernels, functions, and kernels of sparse samples are evaluated on the host, one by one."""
+        flat = np.empty(sum(len(numbers) ** 2 for numbers in gram.samples))
+        for m, weights in enumerate(np.eye(gram.n_kernels)):
+            gram.combine(weights, flat)
+            for b, stack in enumerate(self._stacks):
+                stack[m] = on_device(gram.block(flat, b), self.device)
 
     @classmethod
     def of(cls, gram: GramBlocks, device: Any) -> Self | None:
         """The values, if there is memory for them."""
         size = 8.0 * gram.n_kernels * sum(len(numbers) ** 2 for numbers in gram.samples)
-        return cls(gram, device) if size <= _SHARE * free_bytes(device) else None
+        fits = size <= _SHARE * free_bytes(device) and gram.bank.evaluator.bases.terms is None
+        return cls(gram, device) if fits else None
 
     def combined(self, b: int, weight: Array) -> Tensor:
         """Σ_m weight_m K_m of block b."""

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 def device_for(evaluator: Evaluator, samples: Sequence[AnyArray], pays: bool) -> Any:
     """The device for these kernels and matrices of samples, or None for the CPU; see :func:`chosen_device`."""
-    return None if get_config()["device"] == "cpu" else chosen_device(pays, _obstacle(evaluator, samples))
+    return None if get_config()["device"] == "cpu" else chosen_device(pays, obstacle(evaluator, samples))
 
 
-def _obstacle(evaluator: Evaluator, samples: Sequence[AnyArray]) -> str:
+def obstacle(evaluator: Evaluator, samples: Sequence[AnyArray]) -> str:
     """Why these kernels cannot be evaluated on a device; empty if they can."""
     if evaluator.precomputed:
         return "precomputed kernels stay in host memory"

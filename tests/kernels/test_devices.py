@@ -102,6 +102,32 @@ def test_linear_systems_are_made_on_the_device_if_there_is_memory(device, free, 
     assert_allclose(sweep.warm.dual, truth.warm.dual, atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["precomputed", "function", "sparse"])
+def test_linear_systems_of_any_kernels_go_to_the_device(device, kind):
+    from scipy.sparse import csr_matrix
+
+    _, X, rows = _gram()
+    kernels = [Gaussian(0.7), Linear()] if kind == "sparse" else [lambda a, b: (a @ b.T) ** 2, Gaussian(0.7)]
+    samples = csr_matrix(np.where(X > 0.5, X, 0.0)) if kind == "sparse" else X
+    if kind == "precomputed":
+        samples = np.stack([X @ X.T, (X @ X.T + 1) ** 2], axis=2)
+        bank = KernelBank("precomputed").fit(samples)
+    else:
+        bank = KernelBank(kernels).fit(samples)
+    found = []
+    for name in ("cpu", device):
+        gram = GramBlocks(bank, samples, rows)
+        machine = MACHINES["ridge"].make(
+            gram, np.concatenate([np.sin(X[r, 0]) for r in rows]), np.full(sum(map(len, rows)), 2.0)
+        )
+        with config_context(device=name), warnings.catch_warnings():
+            warnings.simplefilter("error", DeviceWarning)
+            found.append(machine.sweep(np.array([0.4, 0.6]), rtol=1e-10))
+    assert gram._made.there is not None  # noqa: SLF001
+    assert_allclose(found[1].lower, found[0].lower, rtol=1e-9)
+    assert_allclose(found[1].forms, found[0].forms, rtol=1e-7)
+
+
 def test_matrices_that_others_write_to_are_not_taken_from_the_device(device):
     """Those of tasks that share a function are the sum of two, which is made on the host."""
     rng = np.random.default_rng(0)
