@@ -266,13 +266,13 @@ def test_tasks_are_solved_on_working_sets_by_pair_steps(epsilon, tmp_path, monke
 
     monkeypatch.setattr(_smo_on_device, "_compiled", lambda double: launch)
     monkeypatch.setattr("paretomkl.machines._working_sets_on_device.takes_steps", lambda *given: True)
-    monkeypatch.setattr("paretomkl.machines._working_sets_on_device.free_bytes", lambda device: 1e6)  # in two groups
+    monkeypatch.setattr("paretomkl.machines._working_sets_on_device.free_bytes", lambda device: 2e5)  # in two groups
     monkeypatch.setattr("paretomkl.gram._blocks._FEW_PAIRS_OF_ALL", 0)
-    monkeypatch.setattr("paretomkl.machines._working_sets.SOME", 50)
+    monkeypatch.setattr("paretomkl.machines._working_sets.SOME", 30)
     assert _smo_on_device.takes_them_right("cpu", torch.float32)
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 3))
-    rows = [np.arange(150), np.arange(100, 300)]
+    X = rng.normal(size=(150, 3))
+    rows = [np.arange(80), np.arange(50, 150)]
     signal = np.concatenate([np.sin(2 * X[r, 0]) + 0.1 * rng.normal(size=len(r)) for r in rows])
     kind, options = ("svr", {"epsilon": epsilon}) if epsilon else ("svc", {})
     targets = signal if epsilon else np.where(signal > 0, 1.0, -1.0)
@@ -281,14 +281,14 @@ def test_tasks_are_solved_on_working_sets_by_pair_steps(epsilon, tmp_path, monke
         bank = KernelBank([Gaussian(0.5), Linear()], normalize="unit").fit(X)
         gram = GramBlocks(bank, X, rows)
         tasks = MACHINES[kind].make(gram, targets, np.full(len(targets), 3.0), np.ones(2), **options)
-        return tasks.sweep(np.array([0.7, 0.3]), rtol=1e-4)
+        return tasks.sweep(np.array([0.7, 0.3]), rtol=1e-3)
 
     truth = sweep()
     used.clear()
     with config_context(device="torch-cpu"):
         there = sweep()
-    assert used
-    assert (there.upper - there.lower <= 2.01e-4 * there.upper).all()
+    assert 1 in used  # tasks take turns
+    assert (there.upper - there.lower <= 2.01e-3 * there.upper).all()
     assert (there.upper >= truth.lower).all()
     assert (there.lower <= truth.upper).all()
 
