@@ -249,8 +249,11 @@ def solve_boxes(gram: Any, theta: Array, y: Array, box: Box, v: Array, intercept
         with gram.field() as field:
             solved = solve_on_working_sets(field, theta * gram.bank.factor, y, box, v, intercepts, rtol)
             found = certified_by_field(field, theta, y, box, v, solved, rtol)
-        lost = found.errors.gap + found.errors.forms @ theta
-        if field.double or (lost <= rtol * solved.value).all():
+            precise = (found.errors.gap + found.errors.forms @ theta <= rtol * solved.value).all()
+            if field.double and not precise and field.renew():
+                solved.errors[:] = y - np.concatenate(field.decisions(range(len(solved.value))))
+                found = certified_by_field(field, theta, y, box, v, solved, rtol)
+        if field.double or precise:
             return found
         gram.use_double_precision()
         v[:] = start

@@ -91,7 +91,7 @@ def solve_on_working_sets(
     for n_rounds in count():
         before = value.copy()
         found = work.look(waiting)
-        stalled = (n_rounds > 2) & (value - before >= 0) & (value - before <= 1e-14 * value)
+        stalled = (n_rounds > 2) & (value - before >= 0) & (value - before <= 1e-14 * np.abs(value))
         going = (gap > rtol * value) & ~stalled
         waiting = [t for t in waiting if going[t]]
         if not waiting or n_rounds == MOST_ROUNDS:
@@ -168,10 +168,12 @@ class Work:
     def improve(self, sets: dict[int, IntArray]) -> None:
         """Solve tasks for the variables in their working sets, with the others fixed."""
         goals = {}
-        for t in sets:
+        for t, some in sets.items():
             value, gap = float(self.solved.value[t]), float(self.solved.gap[t])
             floor = max(SUB_SHARE * self.rtol * value, COARSE * min(value, gap))
-            goals[t] = Goal(1.0, 0.0 if value > 0 else COARSE, floor)
+            if value <= 0:  # as after some warm starts: the gap says what remains to be done, and the set has a share
+                floor = COARSE * gap * len(some) / (self.entries(t).stop - self.entries(t).start)
+            goals[t] = Goal(1.0, 0.0, floor)
         self.solve(sets, goals)
 
     def solve(self, sets: dict[int, IntArray], goals: dict[int, Goal]) -> None:

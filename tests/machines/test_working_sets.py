@@ -82,6 +82,18 @@ def test_stores_with_other_factors_share_fields(kind, rtol, monkeypatch):
     assert_allclose(other.lower, first.lower, rtol=2 * rtol)
 
 
+def test_a_start_that_is_much_too_large_leaves_no_errors(monkeypatch):
+    """Fields are updated from one dual to the next, and the errors of updates are those of the largest dual."""
+    _stream(monkeypatch)
+    monkeypatch.setattr("paretomkl.gram._blocks._SweepCost.note", lambda *given: None)  # never use full matrices
+    machine = _machine("svr", C=1e4)
+    start = machine.sweep(THETA, rtol=1e-2).warm
+    start = machine.start_from(start.dual * (machine.C.min() / np.abs(start.dual).max()), start.intercepts)
+    for theta in (3 * THETA, 30 * THETA):
+        sweep = machine.sweep(theta, start, rtol=1e-2)
+        assert (sweep.upper - sweep.lower <= 2.01e-2 * sweep.upper).all()
+
+
 def test_fields_are_freed_with_their_store(monkeypatch):
     _stream(monkeypatch)
     machine = _machine("svc")

@@ -33,6 +33,7 @@ from ..._tools.running import run_chunks
 from ..._tools.typing import AnyArray, Array, IntArray
 from ...kernels._evaluation import TILE, Pairs, combine_rows, make_tile, mirror, store_rows
 from ...kernels._fitted import PANEL_BYTES
+from ...kernels._rounding import UNIT
 from .distances import ColumnBatch, ColumnStore
 from .single_precision import (
     READING,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 _DOUBLE = 2.0  # cost of a pair of a field in double precision, relative to single precision
 _MEASURED = 16  # support vectors, and samples, of a task at which errors of single precision are measured
+FEW_ERRORS = 1e-11  # of updates, relative to Σ_i |v_i|: a field that is made from scratch hardly has fewer
 MARGIN = 3.0  # how many times the root mean square of the errors of single precision all of them count as
 PAIRS_AT_ONCE = 2e7  # pairs of samples in one compiled call, which delays an interrupt
 
@@ -144,6 +146,19 @@ class Field:
         self.move_to(dual)
         self.moved = self.among_pairs = 0
 
+    def _forget(self) -> None:
+        """Belong to the zero dual again."""
+        self.dual[:] = self.traffic[:] = self._size[:] = 0.0
+
+    def renew(self) -> bool:
+        """Compute the field from scratch if updates may have left errors, as after a dual that was much larger."""
+        if (UNIT * self.noise <= FEW_ERRORS).all():
+            return False
+        dual = self.dual.copy()
+        self._forget()
+        self.move_to(dual)
+        return True
+
     def decisions(self, tasks: Sequence[int]) -> list[Array]:
         """Σ_m weight_m F_tm at the samples of each of these tasks."""
         raise NotImplementedError
@@ -207,6 +222,10 @@ class KernelFields(Field):
     def __init__(self, store: ColumnStore):
         super().__init__(store)
         self.fields = np.zeros((self.gram.n_kernels, store.n_fields))
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.fields[:] = 0.0
 
     def decisions(self, tasks: Sequence[int]) -> list[Array]:
         field, ptr = self.weight @ self.fields, self.gram.layout.ptr
@@ -296,11 +315,15 @@ class CombinedField(Field):
 
     def begin(self, weight: Array, dual: Array) -> None:
         if not np.array_equal(weight, self.weight):
-            self.field[:] = self.dual[:] = self.traffic[:] = self._size[:] = 0.0
-            self._forms = None
+            self._forget()
             for made in self._made:
                 made[:] = 0
         super().begin(weight, dual)
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.field[:] = 0.0
+        self._forms = None
 
     def decisions(self, tasks: Sequence[int]) -> list[Array]:
         ptr = self.gram.layout.ptr

@@ -94,6 +94,11 @@ class DeviceField(Field):
         self._pairs = pairs_at_once(self.device)  # asked once per sweep, because it takes half a millisecond
         super().begin(weight, dual)
 
+    def _forget(self) -> None:
+        super()._forget()
+        self._fields.zero_()
+        self.there.zero_()
+
     def decisions_there(self) -> Tensor:
         """The decisions of all tasks, one after the other, on the device."""
         return (on_device(self.weight, self.device) @ self._fields)[self._place]
