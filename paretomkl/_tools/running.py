@@ -38,6 +38,7 @@ def run_chunks(function: Callable[..., Any], chunks: Sequence[tuple], n_jobs: in
     """[function(*chunk) for chunk in chunks], in threads if there are several jobs and chunks."""
     if n_jobs == 1 or len(chunks) <= 1:
         return [function(*chunk) for chunk in chunks]
+    function = carrying(function)
     with ThreadPoolExecutor(n_jobs) as pool:
         try:
             return list(pool.map(lambda chunk: function(*chunk), chunks))

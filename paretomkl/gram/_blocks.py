@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -39,7 +39,6 @@ _TOGETHER = 200  # kernels chosen at a time
 _MANY_SAMPLES = 10_000  # to estimate a mean
 _MOST_CHECKED = 1000  # samples per block on which a kernel is checked for negative eigenvalues
 
-_ONE_AT_A_TIME = Lock()
 _Thing = TypeVar("_Thing")
 
 
@@ -109,17 +108,21 @@ class CombinedGram:
         self, flat: Array | Callable[[], Array], layout: TaskLayout, there: Callable[[int], Any] | None = None
     ):
         self._flat: Array | Callable[[], Array] | None = flat
-        self.layout, self._there = layout, there
+        self.layout, self._there, self._lock = layout, there, Lock()
 
     @property
     def flat(self) -> Array:
         """The concatenated blocks of all tasks, in the order of the layout."""
-        if self._flat is None:
-            raise RuntimeError("A combined Gram matrix can be used only inside the `with gram.combined(theta)` block.")
-        if callable(self._flat):
-            self._flat = self._flat()
-        self._there = None  # whoever has the array may write to it
-        return self._flat
+        with self._lock:  # several threads may ask for it first
+            flat = self._flat
+            if flat is None:
+                raise RuntimeError(
+                    "A combined Gram matrix can be used only inside the `with gram.combined(theta)` block."
+                )
+            if callable(flat):
+                flat = self._flat = flat()
+            self._there = None  # whoever has the array may write to it
+            return flat
 
     def of_task(self, t: int, rows: IntArray | None = None, columns: IntArray | None = None) -> Array:
         """A copy of the Gram matrix of a task, (n, n), or of some of its rows and columns; it stays valid."""
@@ -130,7 +133,8 @@ class CombinedGram:
 
     def on_device(self, t: int, rows: IntArray) -> Any:
         """The Gram matrix among some samples of a task on a device, or None if the kernel values are not there."""
-        block = None if self._there is None else self._there(t)
+        there = self._there
+        block = None if there is None else there(t)
         if block is None:
             return None
         mine = self.layout.idx[self.layout.ptr[t] : self.layout.ptr[t + 1]][rows]
@@ -152,6 +156,7 @@ class _Made:
     values: Array | None = None
     rounding: Rounding | None = None
     there: Any = None  # DeviceValues
+    turn: Any = field(default_factory=RLock)  # of the thread that makes or uses them
 
 
 class _SweepCost:
@@ -456,7 +461,7 @@ class GramBlocks:
 
         def block(t: int) -> Any:
             b = int(self._block_of[t])
-            with _ONE_AT_A_TIME:  # threads that solve systems of one block need it once
+            with self._made.turn:  # threads that solve systems of one block need it once
                 values = self._device_values(make=True)
                 if values is not None and b not in made:
                     made[b] = values.combined(b, theta * self.bank.factor)
@@ -499,8 +504,9 @@ class GramBlocks:
         ptr, idx, start, size = self.layout
         v = np.ascontiguousarray(v, dtype=np.float64)
         if (values := self._device_values()) is not None:
-            return values.forms(v) * self.bank.factor
-        if len(v) > _LARGE_ON_DEVICE and (device := self._device()) is not None:
+            with self._made.turn:
+                return values.forms(v) * self.bank.factor
+        if len(v) > _LARGE_ON_DEVICE and self._cost.pays and (device := self._device()) is not None:
             from ._large.on_device import forms_of_blocks  # imports PyTorch
 
             return forms_of_blocks(self, device, v) * self.bank.factor

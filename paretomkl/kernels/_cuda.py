@@ -227,9 +227,13 @@ def _head(named: dict[str, object], double: bool) -> str:
     return defined + _TYPES.format(type="double" if double else "float")
 
 
-@cache
 def compiled(source: str, names: tuple[str, ...]) -> dict[str, Any]:
     """The functions of a CUDA source, for the current device."""
+    return _compiled_on(torch.cuda.current_device(), source, names)
+
+
+@cache
+def _compiled_on(_device: int, source: str, names: tuple[str, ...]) -> dict[str, Any]:
     from torch.cuda import _utils as utils
 
     # the only ways to find the library that PyTorch ships and to load what it compiles

@@ -150,8 +150,8 @@ __device__ __forceinline__ double offset_of(int i, double e_up, double e_down, i
 // Given are e = y − Kv and v. ``found`` (n_tasks, 4) receives the dual value, the gap, the offset and the steps.
 extern "C" __global__ void __launch_bounds__(1024) pair_steps(
     const T* __restrict__ all_values, const wide* matrix, const wide* ptr, double* __restrict__ all_e,
-    double* __restrict__ all_v, double* __restrict__ all_y, const double* __restrict__ all_low,
-    const double* __restrict__ all_high, unsigned char* __restrict__ all_state, T* __restrict__ all_diagonal,
+    double* all_v, double* __restrict__ all_y, const double* __restrict__ all_low,
+    const double* __restrict__ all_high, unsigned char* __restrict__ all_state, T* all_diagonal,
     const double* tubes, const double* tolerances, const double* floors, double* found, int balanced, int patience)
 {{
     __shared__ Best partners[32], rises[32], falls[32];
@@ -159,10 +159,10 @@ extern "C" __global__ void __launch_bounds__(1024) pair_steps(
     const int t = blockIdx.x, thread = threadIdx.x, n_threads = blockDim.x;
     const int n = (int)(ptr[t + 1] - ptr[t]);
     const T* __restrict__ K = all_values + matrix[t];
-    double *__restrict__ e = all_e + ptr[t], *__restrict__ v = all_v + ptr[t], *__restrict__ y = all_y + ptr[t];
+    double *__restrict__ e = all_e + ptr[t], *v = all_v + ptr[t], *__restrict__ y = all_y + ptr[t];
     const double *__restrict__ low = all_low + ptr[t], *__restrict__ high = all_high + ptr[t];
     unsigned char* __restrict__ state = all_state + ptr[t];
-    T* __restrict__ diagonal = all_diagonal + ptr[t];
+    T* diagonal = all_diagonal + ptr[t]; // like v, written by one thread and read by others
     const double epsilon = tubes[t];
 
     for (int k = thread; k < n; k += n_threads) y[k] = e[k];

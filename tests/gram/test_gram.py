@@ -1,5 +1,6 @@
 """Gram blocks: combined matrices and quadratic forms, compared with dense stacks, for every layout of tasks."""
 
+import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
@@ -12,7 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import pairwise
 
 from paretomkl import Gaussian, KernelBank, Laplacian, Linear, Polynomial
-from paretomkl.gram import GramBlocks
+from paretomkl._tools.running import run_chunks
+from paretomkl.gram import CombinedGram, GramBlocks
 from paretomkl.gram._blocks import _connected_blocks
 from paretomkl.kernels._fitted import Evaluator
 from paretomkl.machines._svc import SVCTasks
@@ -298,6 +300,21 @@ def test_nothing_is_computed_between_disjoint_tasks():
 
 
 # -------------------------------------------------------------------------------------------------------------- memory
+def test_threads_that_need_a_matrix_make_it_once():
+    made = []
+
+    def make():
+        made.append(1)
+        time.sleep(0.05)
+        return np.ones(4)
+
+    layout = GramBlocks(KernelBank(["linear"]).fit(np.eye(2)), np.eye(2), [np.arange(2)]).layout
+    K = CombinedGram(make, layout)
+    found = run_chunks(lambda: K.flat, [()] * 4, 4)
+    assert len(made) == 1
+    assert all(flat is found[0] for flat in found)
+
+
 @pytest.mark.parametrize("cache_mb", [512, 0])
 def test_no_stack_of_gram_matrices_is_ever_held(cache_mb):
     """Eleven kernels would take 11 N² numbers; only K_θ, one base, and what the base needs are in memory."""

@@ -37,6 +37,7 @@ def device(request):
 def _small_is_large(monkeypatch):
     """Everything goes to fields, and whatever can go to a device does."""
     monkeypatch.setattr("paretomkl.gram._blocks._FEW_PAIRS_OF_ALL", 0)
+    monkeypatch.setattr("paretomkl.gram._blocks._FEW_PAIRS_ON_DEVICE", 0)
     monkeypatch.setattr("paretomkl.gram._blocks._LARGE_ON_DEVICE", 0)
     monkeypatch.setattr("paretomkl.machines._working_sets.SOME", 50)  # so that tasks start from a guess
     monkeypatch.setattr("paretomkl.gram._blocks._SYSTEM", 0)
@@ -301,6 +302,28 @@ def test_contexts_nest_and_belong_to_their_thread(monkeypatch):
         assert get_config()["device"] == "cpu"
     finally:
         monkeypatch.setattr("paretomkl._tools.config.everywhere", {})
+
+
+def test_threads_have_the_configuration_of_their_caller():
+    from paretomkl._tools.running import run_chunks
+
+    with config_context(device="auto"):
+        assert run_chunks(lambda: get_config()["device"], [(), ()], 2) == ["auto", "auto"]
+
+
+def test_copies_of_a_store_may_be_used_at_the_same_time(device):
+    from paretomkl._tools.running import run_chunks
+
+    gram, _, _ = _gram()
+    duals = np.random.default_rng(0).normal(size=(2, gram.layout.ptr[-1]))
+    expected = [gram.quadratic_forms(v) for v in duals]
+    with config_context(device=device):
+        with gram.combined(THETA) as K:
+            assert K.on_device(0, np.arange(5)) is not None  # so that the values are there
+        copies = [gram.with_bank(gram.bank) for _ in duals]
+        for _ in range(20):
+            found = run_chunks(lambda copy, v: copy.quadratic_forms(v), list(zip(copies, duals, strict=True)), 2)
+            assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_folds_in_threads_have_the_configuration_of_their_search(monkeypatch):
