@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -96,40 +97,36 @@ template <class Function> void launch(Three grid, unsigned block, Function run)
 """
 
 
-def built(tmp_path, source, name, arguments, arch=900):
-    """A function that launches ``name`` with (grid, block, arguments); arrays are passed as pointers."""
-    if shutil.which("g++") is None:
-        pytest.skip("there is no g++")
-    call = ", ".join(f"a{k}" for k in range(len(arguments)))
-    given = ", ".join(f"{kind} a{k}" for k, kind in enumerate(arguments))
-    entry = f"""
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A function that compiles a source once; it returns one that launches ``name`` with (grid, block, arguments)."""
+    folder = tmp_path_factory.mktemp("sources")
+
+    @cache
+    def library(source, name, arguments, arch):
+        if shutil.which("g++") is None:
+            pytest.skip("there is no g++")
+        call = ", ".join(f"a{k}" for k in range(len(arguments)))
+        given = ", ".join(f"{kind} a{k}" for k, kind in enumerate(arguments))
+        entry = f"""
 extern "C" void run(unsigned x, unsigned y, unsigned z, unsigned block, {given})
 {{ launch({{x, y, z}}, block, [=] {{ {name}({call}); }}); }}
 """
-    file, library = tmp_path / "source.cpp", tmp_path / "source.so"
-    file.write_text(SHIM + source + entry)
-    command = [
-        "g++",
-        "-std=c++20",
-        "-O1",
-        "-pthread",
-        "-shared",
-        "-fPIC",
-        "-w",
-        f"-DARCH={arch}",
-        "-o",
-        str(library),
-        str(file),
-    ]
-    subprocess.run(command, check=True)
-    run = ctypes.CDLL(str(library)).run
+        file = folder / f"{len(list(folder.iterdir()))}.cpp"
+        file.write_text(SHIM + source + entry)
+        options = ["-std=c++20", "-O1", "-pthread", "-shared", "-fPIC", "-w", f"-DARCH={arch}"]
+        subprocess.run(["g++", *options, "-o", str(file.with_suffix(".so")), str(file)], check=True)
+        return ctypes.CDLL(str(file.with_suffix(".so")))
 
-    def launch(grid, block, *values):
-        return run(
-            *grid, block, *(v.ctypes.data_as(ctypes.c_void_p) if isinstance(v, np.ndarray) else v for v in values)
-        )
+    def build(source, name, arguments, arch=900):
+        return partial(launch, library(source, name, tuple(arguments), arch).run)
 
-    return launch
+    return build
+
+
+def launch(run, grid, block, *values):
+    """Arrays are passed as pointers."""
+    run(*grid, block, *(v.ctypes.data_as(ctypes.c_void_p) if isinstance(v, np.ndarray) else v for v in values))
 
 
 @pytest.fixture
@@ -144,7 +141,7 @@ def sides():
 
 @pytest.mark.parametrize("base", [0, 1])
 @pytest.mark.parametrize("double", [False, True])
-def test_sums_and_combinations_match_the_bank(sides, base, double, tmp_path):
+def test_sums_and_combinations_match_the_bank(sides, base, double, built):
     evaluator, left, right, expected = sides
     kind, n, m = (np.float64 if double else np.float32), len(left), len(right)
     own = np.flatnonzero(evaluator.codes.base == base)
@@ -159,18 +156,17 @@ def test_sums_and_combinations_match_the_bank(sides, base, double, tmp_path):
     shared = ["const T*"] * 10 + ["int"] * 5
     steps = np.where(np.random.default_rng(1).random((6, n)) < 0.4, 1.0, 0.0) * np.arange(6)[:, None]
     precision, rows = (1e-10 if double else 2e-5), steps.T.copy()
-    for at_once in (6, 4):  # tasks of a thread
-        out, place = np.full((2, len(own), 6, m), np.nan), tmp_path / str(at_once)
-        place.mkdir()
+    for at_once in (6, 4) if base else (6,):  # tasks of a thread
+        out = np.full((2, len(own), 6, m), np.nan)
         own_source, arguments = (
             f"#define TASKS {at_once}\n{source}",
             [*shared, "const double*", "double*", "int", "int"],
         )
-        sums = built(place, own_source, "sums", arguments)
+        sums = built(own_source, "sums", arguments)
         sums((1, 2, -(-6 // at_once)), 128, *given, rows, out, 6, 12)
         assert_allclose(out.sum(axis=0), np.einsum("ti,mij->mtj", steps, expected[own]), atol=precision)
     weight, combined = np.linspace(0, 1, len(own), dtype=kind), np.full((n, m), 1.0, dtype=kind)
-    combine = built(tmp_path, f"#define TASKS 1\n{source}", "combined", [*shared, "const T*", "T*", "int"])
+    combine = built(f"#define TASKS 1\n{source}", "combined", [*shared, "const T*", "T*", "int"])
     combine((1, 4, 1), 128, *given, weight, combined, 1)
     assert_allclose(combined, 1 + np.tensordot(weight, expected[own], axes=1), atol=precision)
 
@@ -181,13 +177,13 @@ def test_threads_share_the_tasks_evenly():
 
 
 @pytest.mark.parametrize("double", [False, True])
-def test_distances_match(double, tmp_path):
+def test_distances_match(double, built):
     kind, side = (np.float64, 64) if double else (np.float32, 128)
     rng = np.random.default_rng(0)
     x, z = rng.normal(size=(130, 19)).astype(kind), rng.normal(size=(70, 19)).astype(kind)
     out = np.full((130, 70), np.nan, dtype=kind)
     arguments = ["const T*", "const T*", "T*", "int", "int", "int"]
-    distances = built(tmp_path, _cuda.source_of_distances(double), "cityblock", arguments)
+    distances = built(_cuda.source_of_distances(double), "cityblock", arguments)
     distances((-(-70 // side), -(-130 // side), 1), 256, x, z, out, 130, 70, 19)
     assert_allclose(out, np.abs(x[:, None] - z).sum(axis=2), rtol=1e-5)
 
@@ -218,9 +214,14 @@ def _problems(kind, single):
     return matrices, y, np.clip(v, low, high), low, high, np.full(len(SIZES), 0.1 if kind == "svr" else 0.0)
 
 
-@pytest.mark.parametrize("kind", ["svc", "svr", "svc without offset", "one class"])
-@pytest.mark.parametrize(("single", "arch", "block"), [(True, 900, 96), (False, 750, 64)])
-def test_pair_steps_solve_what_the_cpu_solves(kind, single, arch, block, tmp_path):
+@pytest.mark.parametrize(
+    ("kind", "single", "arch", "block"),
+    [
+        *((kind, True, 900, 96) for kind in ("svc", "svr", "svc without offset", "one class")),
+        *((kind, False, 750, 64) for kind in ("svr", "svc without offset")),
+    ],
+)
+def test_pair_steps_solve_what_the_cpu_solves(kind, single, arch, block, built):
     matrices, y, start, low, high, tube = _problems(kind, single)
     balanced, ptr = kind != "svc without offset", np.cumsum([0, *SIZES])
     layout = TaskLayout(
@@ -235,7 +236,7 @@ def test_pair_steps_solve_what_the_cpu_solves(kind, single, arch, block, tmp_pat
     product = np.concatenate([K.astype(float) @ start[a:b] for K, a, b in zip(matrices, ptr, ptr[1:], strict=False)])
     e, v, found = y - product, start.copy(), np.full((len(SIZES), 4), np.nan)
     scratch = np.full(len(y), np.nan), np.zeros(len(y), dtype=np.uint8), np.zeros(len(y), dtype=flat.dtype)
-    steps = built(tmp_path, _smo_on_device.source_of(not single), "pair_steps", POINTERS, arch)
+    steps = built(_smo_on_device.source_of(not single), "pair_steps", POINTERS, arch)
     tolerance, zero = np.full(len(SIZES), 1e-6), np.zeros(len(SIZES))
     places = layout.start.astype(np.int64), ptr.astype(np.int64)
     given = [flat, *places, e, v, scratch[0], low, high, scratch[1], scratch[2], tube, tolerance, zero, found]
@@ -256,9 +257,9 @@ def test_pair_steps_solve_what_the_cpu_solves(kind, single, arch, block, tmp_pat
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
-def test_tasks_are_solved_on_working_sets_by_pair_steps(epsilon, tmp_path, monkeypatch):
+def test_tasks_are_solved_on_working_sets_by_pair_steps(epsilon, built, monkeypatch):
     """The whole way on the CPU of PyTorch, with our own function for GPUs in place of the code of the CPU."""
-    run, used = built(tmp_path, _smo_on_device.source_of(False), "pair_steps", POINTERS), []
+    run, used = built(_smo_on_device.source_of(False), "pair_steps", POINTERS), []
 
     def launch(grid, block, args):
         used.append(grid[0])
