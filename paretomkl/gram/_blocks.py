@@ -155,7 +155,7 @@ class _Made:
     pairs: Pairs | None = None
     values: Array | None = None
     rounding: Rounding | None = None
-    there: Any = None  # DeviceValues
+    device_values: Any = None  # DeviceValues, see _on_device
     turn: Any = field(default_factory=RLock)  # of the thread that makes or uses them
 
 
@@ -170,10 +170,10 @@ class _SweepCost:
     def __init__(self, n_full: int, n_fields: int):
         self._n_pairs = n_full / 2
         self.fits = 16 * self._n_pairs <= _MOST_BYTES
-        small = n_fields <= n_full
-        self.streams = small and self._n_pairs > _FEW_PAIRS_OF_ALL
+        smaller = n_fields <= n_full
+        self.streams = smaller and self._n_pairs > _FEW_PAIRS_OF_ALL
         self._allowed = 2 * _DEARER * self._n_pairs
-        self.pays = small and self._n_pairs > _FEW_PAIRS_ON_DEVICE  # whether a device is faster
+        self.pays = smaller and self._n_pairs > _FEW_PAIRS_ON_DEVICE  # whether a device is faster
         self.double = False  # whether single precision turned out to lose too many digits
 
     def start_over(self) -> None:
@@ -471,14 +471,14 @@ class GramBlocks:
 
     def _device_values(self, make: bool = False) -> Any:
         """All kernel values on a device, if they are there, or if ``make`` says so and it pays; else None."""
-        if self._size.max() < _SYSTEM or (self._made.there is None and not make):
+        if self._size.max() < _SYSTEM or (self._made.device_values is None and not make):
             return None
         device = chosen_device(pays=True)
-        if device is not None and (self._made.there is None or self._made.there.device != device):
+        if device is not None and (self._made.device_values is None or self._made.device_values.device != device):
             from ._on_device import DeviceValues  # imports PyTorch
 
-            self._made.there = DeviceValues.of(self, device)
-        return None if device is None else self._made.there
+            self._made.device_values = DeviceValues.of(self, device)
+        return None if device is None else self._made.device_values
 
     def combine(self, weights: Array, flat: Array) -> None:
         """Fill flat storage with Σ_m weights_m K_m of kernels before their factors; one row for all blocks, or each."""

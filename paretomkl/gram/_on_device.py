@@ -28,7 +28,10 @@ class DeviceValues:
         self._stacks = [
             torch.empty((gram.n_kernels, n, n), dtype=torch.float64, device=device) for n in map(len, gram.samples)
         ]
-        (self._evaluate if not obstacle(gram.bank.evaluator, gram.side.features) else self._fetch)(gram)
+        if obstacle(gram.bank.evaluator, gram.side.features):
+            self._fetch(gram)
+        else:
+            self._evaluate(gram)
 
     def _evaluate(self, gram: GramBlocks) -> None:
         kernels, samples = DeviceKernels(gram.bank.evaluator, self.device), DeviceSamples(gram.side, self.device)

@@ -259,7 +259,7 @@ def compiled_parts(kernels: DeviceKernels, b: int, kind: Any) -> list[Any]:
 
 def note_failure(error: Exception) -> None:
     """Say that functions of our own cannot be used on a device."""
-    reason = f"its own kernels could not be compiled ({error})"
+    reason = f"functions of our own cannot be used there ({error})"
     warnings.warn(DeviceWarning(f"The device is slower than it could be: {reason}.", "cuda", reason), stacklevel=2)
 
 

@@ -299,7 +299,6 @@ def pair_steps(parts: Parts) -> Tensor:
     return found
 
 
-@cache
 def _compiled(double: bool) -> Any:
     from ..kernels._cuda import compiled
 

@@ -48,7 +48,7 @@ class WorkOnDevice(Work):
     def look(self, tasks: list[int]) -> Tensor:
         solved, segments, low, high, width = self.solved, self._tasks, self._low, self._high, self._width
         e = self._errors = self._y - self.field.decisions_there()
-        v, balanced, of = self.field.there, self.box.balanced, segments.of
+        v, balanced, of = self.field.dual_there, self.box.balanced, segments.of
         rise = torch.where(v < high, torch.where(v < 0, e + width, e - width), -torch.inf)
         fall = torch.where(v > low, torch.where(v > 0, e - width, e + width), torch.inf)
         e_up, e_down = segments.largest(rise), -segments.largest(-fall)
@@ -75,7 +75,7 @@ class WorkOnDevice(Work):
         chosen = torch.zeros(n_tasks, dtype=torch.bool, device=device)
         chosen[tasks] = True
         which = chosen[self._tasks.of].nonzero()[:, 0]
-        v, low, high, slack = self.field.there[which], self._low[which], self._high[which], slack[which]
+        v, low, high, slack = self.field.dual_there[which], self._low[which], self._high[which], slack[which]
         free = (low < v) & (v < high) & ((self._width[which] == 0) | (v != 0))
         task, largest = self._tasks.of[which], min(_LARGEST, int(self._room**0.5))
 
@@ -124,7 +124,7 @@ class WorkOnDevice(Work):
         growth = growth.repeat_interleave(on_device(np.array(sizes), device))
         low, high = growth * self._low[at], growth * self._high[at]
         # The unknowns are the moves; with a tube, which has a kink at zero, the variables themselves.
-        v = self.field.there[at]
+        v = self.field.dual_there[at]
         now = torch.where(self._width[at] == 0, v, 0.0)
         width = on_device(self.box.epsilon[tasks], device)
         K, balanced = self.field.matrices(sets, at), self.box.balanced

@@ -97,7 +97,7 @@ def test_linear_systems_are_made_on_the_device_if_there_is_memory(device, free, 
     with config_context(device=device):
         sweep = there.sweep(THETA, rtol=1e-10)
     assert bool(made) == (free == 0.0)
-    assert (there.gram._made.there is None) == (free == 0.0)  # noqa: SLF001
+    assert (there.gram._made.device_values is None) == (free == 0.0)  # noqa: SLF001
     assert_allclose(sweep.lower, truth.lower, rtol=1e-9)
     assert_allclose(sweep.forms, truth.forms, rtol=1e-8)
     assert_allclose(sweep.warm.dual, truth.warm.dual, atol=1e-9)
@@ -124,7 +124,7 @@ def test_linear_systems_of_any_kernels_go_to_the_device(device, kind):
         with config_context(device=name), warnings.catch_warnings():
             warnings.simplefilter("error", DeviceWarning)
             found.append(machine.sweep(np.array([0.4, 0.6]), rtol=1e-10))
-    assert gram._made.there is not None  # noqa: SLF001
+    assert gram._made.device_values is not None  # noqa: SLF001
     assert_allclose(found[1].lower, found[0].lower, rtol=1e-9)
     assert_allclose(found[1].forms, found[0].forms, rtol=1e-7)
 
@@ -184,7 +184,9 @@ def test_fields_match_dense_kernels_in_pieces_and_with_samples_on_the_host(devic
             assert np.abs(f - expected).max() <= 4 * errors[t]
             assert_allclose(forms[t], np.einsum("i,mij,j->m", v, K, v), rtol=1e-5)
             some = np.sort(rng.choice(len(v), 20, replace=False))
-            found = field.matrices({t: some}, field.on_device(gram.layout.ptr[t] + some)[0]).cpu().numpy()
+            found = (
+                field.matrices({t: some}, torch.from_numpy(gram.layout.ptr[t] + some).to(field.device)).cpu().numpy()
+            )
             assert_allclose(found.reshape(20, 20), np.tensordot(weight, K[:, some][:, :, some], 1), atol=1e-5)
 
 
@@ -213,7 +215,7 @@ def test_memory_of_a_device_is_freed_with_the_store(kind, device):
         machine = _machine(kind)
         machine.sweep(THETA, rtol=1e-3)
     gram = machine.gram
-    kept = weakref.ref(gram._made.there if kind == "ridge" else gram._fields[0])  # noqa: SLF001
+    kept = weakref.ref(gram._made.device_values if kind == "ridge" else gram._fields[0])  # noqa: SLF001
     gc.disable()
     try:
         assert kept() is not None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..._tools.typing import AnyArray, Array, IntArray
+from ..._tools.typing import Array, IntArray
 from ...kernels._device import (
     DeviceKernels,
     DeviceSamples,
@@ -68,14 +68,14 @@ class DeviceStore:
 
 
 class DeviceField(Field):
-    """The fields of all kernels on a device; ``there`` is the dual on the device."""
+    """The fields of all kernels on a device; ``dual_there`` is the dual on it."""
 
     def __init__(self, store: DeviceStore):
         super().__init__(store)
         device = self.device = store.device
         self._fields = torch.zeros((self.gram.n_kernels, store.n_fields), dtype=torch.float64, device=device)
         self._place, self._idx = on_device(store.place, device), on_device(self.gram.layout.idx, device)
-        self.there = torch.zeros(len(self._idx), dtype=torch.float64, device=device)
+        self.dual_there = torch.zeros(len(self._idx), dtype=torch.float64, device=device)
         self._duals = Duals(self.gram, device)
         self._atoms = [(atom, on_device(atom.positions, device), self._duals.rows_of(atom)) for atom in store.atoms]
         self._block_of = np.repeat(np.arange(len(self.gram.samples)), np.diff(self.gram.blocks.task_ptr))[
@@ -97,7 +97,7 @@ class DeviceField(Field):
     def _forget(self) -> None:
         super()._forget()
         self._fields.zero_()
-        self.there.zero_()
+        self.dual_there.zero_()
 
     def decisions_there(self) -> Tensor:
         """The decisions of all tasks, one after the other, on the device."""
@@ -109,16 +109,17 @@ class DeviceField(Field):
 
     def quadratic_forms(self) -> Array:
         values, ptr = self._fields[:, self._place], self.gram.layout.ptr
-        forms = [values[:, a:b] @ self.there[a:b] for a, b in pairwise(ptr.tolist())]
+        forms = [values[:, a:b] @ self.dual_there[a:b] for a, b in pairwise(ptr.tolist())]
         return torch.stack(forms).cpu().numpy()
 
     def move_to(self, dual: Array) -> None:
         changed = np.flatnonzero(dual != self.dual)
         if not len(changed):
             return
-        of_task, (entries, values) = self.note_changes(changed, dual), self.on_device(changed, dual[changed])
-        steps = self._duals.of(entries, values - self.there[entries])
-        self.there[entries] = values
+        of_task = self.note_changes(changed, dual)
+        entries, values = on_device(changed, self.device), on_device(dual[changed], self.device)
+        steps = self._duals.of(entries, values - self.dual_there[entries])
+        self.dual_there[entries] = values
         moved = np.flatnonzero(np.diff(of_task))
         for g in sorted({g for t in moved for g in self.store.atoms_of[t]}):
             atom, positions, rows = self._atoms[g]
@@ -128,9 +129,6 @@ class DeviceField(Field):
                 self.moved += len(columns) * len(positions)
                 self._add_columns(g, columns, own[:, columns])
         self.dual[:] = dual
-
-    def on_device(self, *arrays: AnyArray) -> list[Tensor]:
-        return [on_device(values, self.device) for values in arrays]
 
     def _add_columns(self, g: int, columns: Tensor, steps: Tensor) -> None:
         """Add ``steps`` (n_tasks, n_columns) times columns of the block to the fields over atom g."""
@@ -234,9 +232,9 @@ class DeviceField(Field):
         weight, ptr, found = theta * self.gram.bank.factor, self.gram.layout.ptr, []
         rows = [ptr[t] + some for t, some in wanted]
         support = [ptr[t] + np.flatnonzero(self.dual[ptr[t] : ptr[t + 1]]) for t, _ in wanted]
-        both = [self.on_device(np.concatenate(parts))[0].split(list(map(len, parts))) for parts in (rows, support)]
+        both = [on_device(np.concatenate(parts), self.device).split(list(map(len, parts))) for parts in (rows, support)]
         for (t, _), left, right in zip(wanted, *both, strict=True):
-            block, v = self._block_of[t], self.there[right]
+            block, v = self._block_of[t], self.dual_there[right]
             side = self.store.take(block, self._idx[right], torch.float64)
             for some in self._idx[left].split(max(1, self._pairs // max(1, len(v)))):
                 found.append(self.store.kernels.combined(self.store.take(block, some, torch.float64), side, weight) @ v)
