@@ -178,8 +178,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) combined({_PARAMETERS}, co
 """
 
 
-def sources_of(codes: Codes, metric: str, kernels: list[int], double: bool) -> str:
-    """The CUDA source of ``sums`` and ``combined`` for some kernels of one base; it depends on their forms only."""
+def sources_of(codes: Codes, metric: str, kernels: list[int], double: bool) -> dict[str, str]:
+    """The CUDA sources of ``sums`` and ``combined`` for some kernels of one base; they depend on their forms only.
+
+    That of ``sums`` needs TASKS, the number of tasks of a thread.
+    """
     norms = sorted({int(codes.norm[m]) for m in kernels if codes.kind[m] != EXPONENTIAL})
     lines = [
         f"const T q{norm} = g.x_squares[(wide){norm} * g.x_rows + i] + g.z_squares[(wide){norm} * g.z_rows + j];"
@@ -195,7 +198,8 @@ def sources_of(codes: Codes, metric: str, kernels: list[int], double: bool) -> s
             lines.append(f"v[{k}] *= g.x_scale[(wide){m} * g.x_rows + i] * g.z_scale[(wide){m} * g.z_rows + j];")
     evaluate = _EVALUATE.format(distance=_SQUARED if metric == "sqeuclidean" else "", values="\n    ".join(lines))
     named = {"COUNT": len(kernels), "THREADS": _THREADS} | _of_precision(double)
-    return _head(named, double) + evaluate + _SUMS + _COMBINED
+    shared = _head(named, double) + evaluate
+    return {"sums": shared + _SUMS, "combined": shared + _COMBINED}
 
 
 def numbers_of(codes: Codes, kernels: list[int], double: bool) -> Array:
@@ -282,12 +286,8 @@ class CudaBase:
         self.index = torch.tensor(kernels, device="cuda")
         kind = torch.float64 if double else torch.float32
         self._numbers = torch.from_numpy(numbers_of(codes, kernels, double)).to("cuda", kind)
-        self._source = sources_of(codes, metric, kernels, double)
-        self._function("combined", 1)  # so that errors show here
-
-    def _function(self, name: str, tasks: int) -> Any:
-        """A function of the source, for so many tasks of a thread."""
-        return compiled(f"#define TASKS {tasks}\n{self._source}", ("sums", "combined"))[name]
+        self._sources = sources_of(codes, metric, kernels, double)
+        self._combined = compiled(self._sources["combined"], ("combined",))["combined"]
 
     def _given(self, values: Tensor, left: DeviceSide, right: DeviceSide) -> list[Any]:
         b, x = self.base, left.features[self.base]
@@ -305,7 +305,8 @@ class CudaBase:
         chunks = -(-n // per_chunk)
         out = torch.empty((chunks, count, n_tasks, m), dtype=torch.float64, device=values.device)
         given = [*self._given(values, left, right), steps.T.contiguous(), out, n_tasks, per_chunk]
-        self._function("sums", tasks)(grid=(wide, chunks, deep), block=(_THREADS, 1, 1), args=given)
+        source = f"#define TASKS {tasks}\n{self._sources['sums']}"
+        compiled(source, ("sums",))["sums"](grid=(wide, chunks, deep), block=(_THREADS, 1, 1), args=given)
         return out[0] if chunks == 1 else out.sum(dim=0)
 
     def combine(
@@ -314,4 +315,4 @@ class CudaBase:
         """Write Σ_m weight_m k_m(x_i, z_j) to ``out`` (n_left, n_right), or add it."""
         given = [*self._given(values, left, right), weight[self.index], out, int(adding)]
         grid = (-(-len(right) // _THREADS), min(len(left), _MOST_ROWS), 1)
-        self._function("combined", 1)(grid=grid, block=(_THREADS, 1, 1), args=given)
+        self._combined(grid=grid, block=(_THREADS, 1, 1), args=given)

@@ -146,7 +146,7 @@ def test_sums_and_combinations_match_the_bank(sides, base, double, built):
     kind, n, m = (np.float64 if double else np.float32), len(left), len(right)
     own = np.flatnonzero(evaluator.codes.base == base)
     metric = evaluator.bases.kernels[base].metric
-    source = _cuda.sources_of(evaluator.codes, metric, own.tolist(), double)
+    sources = _cuda.sources_of(evaluator.codes, metric, own.tolist(), double)
     x, z = (np.ascontiguousarray(side.features[base], dtype=kind) for side in (left, right))
     values = x @ z.T if metric == "sqeuclidean" else np.abs(x[:, None] - z).sum(axis=2)
     parts = [values, x, z, left.centred_squares[base], right.centred_squares[base]]
@@ -159,14 +159,14 @@ def test_sums_and_combinations_match_the_bank(sides, base, double, built):
     for at_once in (6, 4) if base else (6,):  # tasks of a thread
         out = np.full((2, len(own), 6, m), np.nan)
         own_source, arguments = (
-            f"#define TASKS {at_once}\n{source}",
+            f"#define TASKS {at_once}\n{sources['sums']}",
             [*shared, "const double*", "double*", "int", "int"],
         )
         sums = built(own_source, "sums", arguments)
         sums((1, 2, -(-6 // at_once)), 128, *given, rows, out, 6, 12)
         assert_allclose(out.sum(axis=0), np.einsum("ti,mij->mtj", steps, expected[own]), atol=precision)
     weight, combined = np.linspace(0, 1, len(own), dtype=kind), np.full((n, m), 1.0, dtype=kind)
-    combine = built(f"#define TASKS 1\n{source}", "combined", [*shared, "const T*", "T*", "int"])
+    combine = built(sources["combined"], "combined", [*shared, "const T*", "T*", "int"])
     combine((1, 4, 1), 128, *given, weight, combined, 1)
     assert_allclose(combined, 1 + np.tensordot(weight, expected[own], axes=1), atol=precision)
 
